@@ -16,7 +16,7 @@ namespace slipstream::ranks {
 //   8  cuts along three axes, trees three steps deep, four nodes, more ranks than most machines have cores
 // At two ranks with two devices each, what happens inside of a process happens as well. A sanitizer sees one process at
 // a time: more ranks show it nothing, but for what only nodes of several ranks run.
-constexpr const char *none = "", *all = "1 2 4 8", *to_four = "1 2 4";
+constexpr const char *none = "", *all = "1 2 4 8", *from_two = "2 4 8", *to_four = "1 2 4";
 
 const std::vector<Row>& table() {
   static const std::vector<Row> rows{
@@ -73,6 +73,7 @@ const std::vector<Row>& table() {
       {"Routes/GatherScatterOfSomeDevices*", "1", none, "1", "counts of devices that ranks do not have"},
       {"Routes/GatherScatterOfManyPoints*", "1", "1", "1", "threads of the set-up of a process"},
       {"Routes/BricksOfSomeDevices*", "1", none, "1", "counts of devices that ranks do not have"},
+      {"Routes/GatherScatterOn.ThatCannotBeTuned*", "2", "2", from_two, "a setting that one rank cannot have"},
       {"Routes/GatherScatterOn.ThatCannotBeMade*nodes_by_1", "4", "4", all, "one rank without memory, in nodes of two"},
       {"Routes/GatherScatterOn.ThatCannotBeMade*nodes*", none, none, all, "each allocation in turn, on more devices"},
       {"Routes/GatherScatterOn.ThatCannotBeMade*rules*", "2", "2", all,
@@ -104,7 +105,8 @@ const std::vector<Row>& table() {
       {"Routes/CastItems*nodes*", none, none, all, "a format knows nothing of nodes"},
       {"Routes/CastItems*to_bf16", "1", "1", all, "as f16, which has as many bytes: rounding knows no route"},
       {"Routes/CastItems*", "2", "2", all, "a cast by a route within a process and between two"},
-      {"CastWithoutCheck*", "2 4", "2", all, "told to ranks that neither packed nor received; one that does not come"},
+      {"CastWithoutCheck*", "2 4", "2", from_two,
+       "told to ranks that neither packed nor received; one that does not come"},
       {"Backends/CastBySomeDevices*", "1", none, "1", "counts of devices that ranks do not have"},
       {"Host/Throttled*", "1 2", "2", all, "slowed within a process, and between nodes"},
       {"ThrottleRefuses*", "1 2", "1", all, "refused before ranks speak; one that asks for another"},
