@@ -107,6 +107,7 @@ Snapshot snapshot_from_string(const std::string& name) {
 struct Checkpoints::Impl {
   Impl(const Communicator& caller, Options wanted)
       : comm(caller.mpi()),
+        reporting(caller.mpi()),
         options(std::move(wanted)),
         writer(options.staging_bytes, options.snapshot),
         reports(comm.size()) {
@@ -271,8 +272,9 @@ struct Checkpoints::Impl {
     const std::string failure = writer.failure();
     mine = Report{};
     std::memcpy(mine.failure.data(), failure.data(), std::min(failure.size(), mine.failure.size() - 1));
-    check_mpi(MPI_Iallgather(&mine, sizeof mine, MPI_BYTE, reports.data(), sizeof mine, MPI_BYTE, comm.mpi(), &request),
-              "tell that a checkpoint is written");
+    check_mpi(
+        MPI_Iallgather(&mine, sizeof mine, MPI_BYTE, reports.data(), sizeof mine, MPI_BYTE, reporting.mpi(), &request),
+        "tell that a checkpoint is written");
     told = true;
   }
 
@@ -340,7 +342,9 @@ struct Checkpoints::Impl {
     }
   }
 
-  Communicator comm;  // of its own: its collective that does not block must not meet others
+  Communicator comm;
+  // For tell() alone, which ranks call when their part is written: before or after what they call together.
+  Communicator reporting;
   Options options;
   PieceWriter writer;
   MpiPieces mpi;

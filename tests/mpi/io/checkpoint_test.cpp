@@ -5,8 +5,10 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include <chrono>
 #include <fstream>
 #include <map>
+#include <thread>
 
 #include <slipstream/gather.hpp>
 #include <slipstream/lbm.hpp>
@@ -346,6 +348,25 @@ TEST_F(CheckpointOnRanks, KeepsARingOfTheLastAndDropsAFutureThatWasAbandoned) {
   checkpoints.finish();
   EXPECT_EQ(names(), (std::vector<std::string>{name(3), name(4)}));
   world.barrier();
+}
+
+/// One rank tells that its part is written before the others ask, together, whether anything is under way.
+TEST_F(CheckpointOnRanks, MayBeFoundWrittenByOneRankBeforeOthersAsk) {
+  const auto run = make(ways[0]);
+  Checkpoints checkpoints(world, in("early"));
+  for (int n = 0; n < 3; ++n) {
+    run->advance(1);
+    checkpoints.begin(run->state());
+    for (int poll = 0; world.rank() == n % world.size() && poll < 40; ++poll) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      checkpoints.poll();
+    }
+  }
+  checkpoints.finish();
+  const auto results = checkpoints.take_results();
+  ASSERT_EQ(results.size(), 3u);
+  for (const auto& result : results) EXPECT_EQ(result.error, "");
+  EXPECT_EQ(error_of([&] { restore(world, checkpoints.last(), run->state()); }), "");
 }
 
 TEST_F(CheckpointOnRanks, ThatCannotBeWrittenIsAResultAndLeavesTheOldOne) {
