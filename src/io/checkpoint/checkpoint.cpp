@@ -106,7 +106,7 @@ Snapshot snapshot_from_string(const std::string& name) {
 
 struct Checkpoints::Impl {
   Impl(const Communicator& caller, Options wanted)
-      : comm(caller.mpi()),
+      : comm(caller),
         reporting(caller.mpi()),
         options(std::move(wanted)),
         writer(options.staging_bytes, options.snapshot),
@@ -343,7 +343,7 @@ struct Checkpoints::Impl {
   }
 
   Communicator comm;
-  // For tell() alone, which ranks call when their part is written: before or after what they call together.
+  // Of its own, for tell(): each rank calls that when its part is written, before or after what all call together.
   Communicator reporting;
   Options options;
   PieceWriter writer;
