@@ -1,6 +1,6 @@
 """Runs the tests by part, says how long each took, and prints the slowest ten last.
 
-Usage: python tools/test_all.py [PART...] [--quick] [--again] [--lanes N] [--list] [--slowest]
+Usage: python tools/test_all.py [PART...] [--quick | --gpus FOLDER] [--again] [--lanes N] [--list] [--slowest]
 
 Without a PART all parts run: every cell of every matrix, the tests marked `thorough`, exchanges with random pauses, the
 installed package, and the C++ tests under both sanitizers. A PART is a name of --list, or how some begin: `asan`,
@@ -8,8 +8,9 @@ installed package, and the C++ tests under both sanitizers. A PART is a name of 
 As many parts run side by side as there are cores, each on its own: most tests wait for each other, for files or for a
 time limit. One more, and ranks that wait get their core back too late. Parts that passed at this commit are left out
 unless --again is given or files are changed. What became of each part is written to bench/results/tests when it ends,
-so that a run that was interrupted goes on where it was. --quick writes nothing there. Exits with 1 unless all parts
-passed. Needs a build of the preset host; the others it builds itself.
+so that a run that was interrupted goes on where it was. --quick writes nothing there. --gpus: the parts of `make
+gpu-test`, by what was built for GPUs in a folder; two GPUs a lane, and all of them for four ranks and eight.
+Exits with 1 unless all parts passed. Needs a build of the preset host; the others it builds itself.
 """
 
 import argparse
@@ -21,9 +22,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,9 @@ PYTHON_ROOMS["flow"] = tuple(
 YIELDING = {"OMPI_MCA_mpi_yield_when_idle": "1"}
 #: Shards of all cells at each number of ranks: each takes some minutes.
 SHARDS = {1: 1, 2: 2, 4: 4, 8: 2}
+#: Shards of what each number of ranks is the least to show, on GPUs.
+GPU_SHARDS = {1: 1, 2: 4, 4: 1, 8: 1}
+GPUS_A_LANE = 2
 #: Ranks under the sanitizers: tests/mpi/rank_table.cpp says why.
 SANITIZED = (1, 2, 4)
 #: Ranks whose exchanges run with random pauses.
@@ -83,6 +87,14 @@ def ctest(preset: str, pattern: str) -> tuple[str, ...]:
     return ("ctest", "--preset", preset, "-R", f"^{pattern}$")
 
 
+def sharded(part: Part, shards: int) -> Iterator[Part]:
+    """A part of C++ tests in so many."""
+    for shard in range(shards):
+        chosen = {"GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(shard)}
+        name = part.name + (f"_{shard + 1}of{shards}" if shards > 1 else "")
+        yield replace(part, name=name, environment=part.environment | chosen)
+
+
 def python_part(name: str, marked: str, quick: bool, rooms: tuple[str, ...] = ()) -> Part:
     folders = [f"tests/python/{room}" for room in rooms] or ["tests/python"]
     return Part(name, (sys.executable, "-m", "pytest", "-q", "-m", marked, *folders), quick=quick)
@@ -106,10 +118,9 @@ def parts() -> Iterator[Part]:
     yield from quick_parts()
     yield python_part("python_thorough", "thorough", quick=False)
     for ranks, shards in SHARDS.items():
-        for shard in range(shards):
-            chosen = {"SLIPSTREAM_TESTS": "every", "GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(shard)}
-            name = f"every_mpi_{ranks}" + (f"_{shard + 1}of{shards}" if shards > 1 else "")
-            yield Part(name, ctest("host", f"mpi_{ranks}"), environment=chosen, spread=ranks == 1)
+        every = {"SLIPSTREAM_TESTS": "every"}
+        command = ctest("host", f"mpi_{ranks}")
+        yield from sharded(Part(f"every_mpi_{ranks}", command, environment=every, spread=ranks == 1), shards)
     for ranks in CHAOTIC:
         # Random pauses before every piece of work that a stream does: what is ordered by luck alone comes apart.
         chosen = {"SLIPSTREAM_CHAOS": "27", "SLIPSTREAM_TESTS": "every", "GTEST_FILTER": "Routes/*:Backends/*"}
@@ -123,9 +134,23 @@ def parts() -> Iterator[Part]:
     yield Part("tsan_omitted_wait", ctest("tsan", "omitted_wait.*"), "tsan")
 
 
-def chosen(names: list[str], quick: bool) -> list[Part]:
-    """The parts that were asked for. Raises SystemExit where a name is none's."""
-    there = list(parts())
+def gpu_parts(folder: Path, gpus: int) -> Iterator[Part]:
+    """Those of `make gpu-test` by what was built in a folder: the longest first, those that need all GPUs last."""
+
+    def built(pattern: str) -> tuple[str, ...]:
+        return ("ctest", "--test-dir", str(folder), "--output-on-failure", "-R", f"^{pattern}$")
+
+    mpi = {n: list(sharded(Part(f"mpi_{n}", built(f"mpi_{n}")), shards)) for n, shards in GPU_SHARDS.items()}
+    python = [python_part(f"python_{name}", "", False, rooms) for name, rooms in PYTHON_ROOMS.items()]
+    yield from [*mpi[2], *python, Part("unit", built("unit"), spread=True), *mpi[1]]
+    yield from (replace(part, alone=True) for part in (*mpi[4], *mpi[8]))
+    if gpus > 1:
+        yield Part("late_nvshmem", built("late_nvshmem"), alone=True)
+
+
+def chosen(names: list[str], quick: bool, there: list[Part] | None = None) -> list[Part]:
+    """The parts that were asked for, of all unless some are given. Raises SystemExit where a name is none's."""
+    there = list(parts()) if there is None else there
     if not names:
         return [part for part in there if (part.quick if quick else part.thorough)]
     found: list[Part] = []
@@ -173,22 +198,32 @@ def run(part: Part, reports: Path, running: set[int] | None = None) -> dict[str,
     }
 
 
-def run_side_by_side(wanted: list[Part], lanes: int, reports: Path, ended: Callable[[dict[str, Any]], None]) -> None:
+def run_side_by_side(
+    wanted: list[Part],
+    lanes: int,
+    reports: Path,
+    ended: Callable[[dict[str, Any]], None],
+    gpus: Sequence[str] = (),
+) -> None:
     """Runs parts in their order, so many at a time, and calls `ended` with what became of each. What is raised here,
     Ctrl-C too, ends those that run and starts no other. Each lane has its share of the cores: threads and ranks that
-    hand work to each other do so on one core in a seventh of the time that it takes to wake another, virtual one."""
+    hand work to each other do so on one core in a seventh of the time that it takes to wake another, virtual one. It
+    has its share of the GPUs, too, where there are some."""
     running: set[int] = set()
     cores = sorted(os.sched_getaffinity(0))
-    shares = queue.SimpleQueue[list[int]]()
+    each = len(gpus) // lanes
+    shares = queue.SimpleQueue[tuple[list[int], Sequence[str]]]()
     for lane in range(lanes):
-        shares.put(cores[lane % len(cores) :: lanes])
+        shares.put((cores[lane % len(cores) :: lanes], gpus[lane * each : (lane + 1) * each]))
 
     def on_its_share(part: Part) -> dict[str, Any]:
         share = shares.get()
+        its_cores, its_gpus = share
         # Of this thread, and of what it starts.
-        os.sched_setaffinity(0, cores if part.alone or part.spread else share)
+        os.sched_setaffinity(0, cores if part.alone or part.spread else its_cores)
+        seen = {"CUDA_VISIBLE_DEVICES": ",".join(gpus if part.alone else its_gpus)} if gpus else {}
         try:
-            return run(part, reports, running)
+            return run(replace(part, environment=part.environment | seen), reports, running)
         finally:
             shares.put(share)
 
@@ -222,17 +257,25 @@ def passed_before(folder: Path, machine: dict[str, Any], commit: str) -> set[str
     from slipstream.bench import record
 
     path = folder / "tests" / f"{record.slug(machine['name'])}.json"
-    if commit.endswith("+") or not path.exists():
+    if "+" in commit or not path.exists():
         return set()
     rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
     return {row["part"] for row in rows if row["commit"] == commit and row["outcome"] == "passed"}
 
 
-def this_machine() -> dict[str, Any]:
+def visible_gpus() -> list[str]:
+    """As CUDA_VISIBLE_DEVICES names them."""
+    from slipstream.base.core import core
+
+    named = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    return named.split(",") if named else [str(n) for n in range(core().device_count("cuda"))]
+
+
+def this_machine(gpus: int) -> dict[str, Any]:
     from slipstream.base.core import core
     from slipstream.bench import record
 
-    return record.describe_machine(core().Machine.discover("host", devices_per_rank=1))
+    return record.describe_machine(core().Machine.discover("cuda" if gpus else "host", devices_per_rank=gpus or 1))
 
 
 def summary(rows: list[dict[str, Any]]) -> list[str]:
@@ -267,19 +310,22 @@ def quick_times(reports: Path) -> list[str]:
 def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("names", nargs="*", metavar="PART")
-    parser.add_argument("--quick", action="store_true", help="the parts of `make test`")
-    parser.add_argument("--again", action="store_true", help="those that passed at this commit, too")
-    parser.add_argument(
-        "--lanes",
-        type=int,
-        default=len(os.sched_getaffinity(0)),
-        help="parts side by side (default: as cores)",
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--quick", action="store_true", help="the parts of `make test`")
+    which.add_argument(
+        "--gpus", type=Path, metavar="FOLDER", help="the parts of `make gpu-test`, of what is built there"
     )
+    parser.add_argument("--again", action="store_true", help="those that passed at this commit, too")
+    parser.add_argument("--lanes", type=int, help="parts side by side (default: as cores, or as pairs of GPUs)")
     parser.add_argument("--list", action="store_true", help="print the parts and run nothing")
     parser.add_argument("--slowest", action="store_true", help="print the slowest tests of the last `make test`")
     parser.add_argument("--folder", type=Path, default=ROOT / "bench" / "results")
     arguments = parser.parse_args(words)
-    wanted = chosen(arguments.names, arguments.quick)
+    gpus = visible_gpus() if arguments.gpus else []
+    if arguments.gpus and not gpus:
+        parser.error("no GPU is seen here")
+    there = list(gpu_parts(arguments.gpus, len(gpus)) if gpus else parts())
+    wanted = chosen(arguments.names, arguments.quick, there)
     reports = ROOT / "build" / "tests"
     if arguments.list:
         print("\n".join(part.name for part in wanted))
@@ -288,13 +334,18 @@ def main(words: list[str]) -> int:
         print("\n".join(quick_times(reports)))
         return 0
     reports.mkdir(parents=True, exist_ok=True)
-    return _run_all(wanted, reports, arguments)
+    return _run_all(wanted, reports, arguments, gpus)
 
 
-def _run_all(wanted: list[Part], reports: Path, arguments: argparse.Namespace) -> int:
+def _run_all(wanted: list[Part], reports: Path, arguments: argparse.Namespace, gpus: list[str]) -> int:
+    from slipstream.base.core import core
     from slipstream.bench import record
 
-    machine, commit = this_machine(), commit_of_the_tree()
+    machine = this_machine(len(gpus))
+    # What runs on GPUs may have been built elsewhere.
+    commit = core().build_info()["commit"] if gpus else commit_of_the_tree()
+    lanes = arguments.lanes or (len(gpus) // GPUS_A_LANE if gpus else len(os.sched_getaffinity(0)))
+    lanes = max(1, min(lanes, len(gpus)) if gpus else lanes)
     before = set() if arguments.quick or arguments.again else passed_before(arguments.folder, machine, commit)
     for part in wanted:
         if part.name in before:
@@ -304,12 +355,12 @@ def _run_all(wanted: list[Part], reports: Path, arguments: argparse.Namespace) -
     def ended(row: dict[str, Any]) -> None:
         rows.append(row)
         if not arguments.quick:
-            typed = " ".join(["tools/test_all.py", *arguments.names])
+            typed = " ".join(["tools/gpu_test.sh" if gpus else "tools/test_all.py", *arguments.names])
             record.write(arguments.folder, "tests", machine, commit, [row], FIGURES, command=typed)
 
     began = time.monotonic()
     left = [part for part in wanted if part.name not in before]
-    run_side_by_side(left, max(1, arguments.lanes), reports, ended)
+    run_side_by_side(left, lanes, reports, ended, gpus)
     print("\n".join(summary(rows)))
     if arguments.quick and not arguments.names:
         (reports / "quick_seconds").write_text(str(round(time.monotonic() - began)), encoding="utf-8")

@@ -65,9 +65,12 @@ def test_parts_hold_every_test_of_cmake_and_pytest(tool: ModuleType) -> None:
     patterns = [part.command[-1] for part in tool.parts() if part.command[0] == "ctest" and part.preset == "host"]
     text = (ROOT / "tests" / "CMakeLists.txt").read_text()
     counts = re.search(r"foreach\(ranks ([\d ]+)\)", text).group(1).split()
-    names = ["unit", "installed", *(f"mpi_{ranks}" for ranks in counts)]
-    assert len(re.findall(r"add_test\(NAME", text)) == 4, "a new kind of test needs a part in tools/test_all.py"
-    assert all(any(re.match(pattern, name) for pattern in patterns) for name in names)
+    names = ["unit", *(f"mpi_{ranks}" for ranks in counts)]
+    assert len(re.findall(r"add_test\(NAME", text)) == 5, "a new kind of test needs a part in tools/test_all.py"
+    assert all(any(re.match(pattern, name) for pattern in patterns) for name in [*names, "installed"])
+    on_gpus = list(tool.gpu_parts(Path("built"), 4))
+    patterns = [part.command[-1] for part in on_gpus if part.command[0] == "ctest"]
+    assert all(any(re.match(pattern, name) for pattern in patterns) for name in [*names, "late_nvshmem"])
     marked: dict[str, list[str]] = {"thorough": [], "not thorough": []}
     for part in tool.parts():
         if "pytest" in part.command:
@@ -76,6 +79,9 @@ def test_parts_hold_every_test_of_cmake_and_pytest(tool: ModuleType) -> None:
     there = {path.parent.name for path in (ROOT / "tests" / "python").glob("*/test_*.py")}
     assert sorted(marked["not thorough"]) == sorted(f"tests/python/{room}" for room in there), "each room once"
     assert marked["thorough"] == ["tests/python"]
+    python = [part.command for part in on_gpus if "pytest" in part.command]
+    assert sorted(name for command in python for name in command[6:]) == sorted(marked["not thorough"])
+    assert {command[4:6] for command in python} == {("-m", "")}, "marked and unmarked"
 
 
 def test_tests_lie_in_the_rooms_of_what_they_test() -> None:
@@ -155,6 +161,26 @@ def test_each_lane_has_its_share_of_the_cores(tool: ModuleType, tmp_path: Path) 
         os.sched_setaffinity(0, mine)
     assert seen["spread"] == cores
     assert sorted(seen["one"] + seen["two"]) == (cores if len(cores) > 1 else 2 * cores)
+
+
+def test_each_lane_has_its_share_of_the_gpus(tool: ModuleType, tmp_path: Path) -> None:
+    told = "import os, time; print(os.environ['CUDA_VISIBLE_DEVICES']); time.sleep(0.5)"
+    parts = [tool.Part(name, (sys.executable, "-c", told)) for name in ("one", "two")]
+    last = tool.Part("last", (sys.executable, "-c", told), alone=True)
+    mine = os.sched_getaffinity(0)
+    try:
+        tool.run_side_by_side([*parts, last], 2, tmp_path, lambda row: None, ("0", "1", "4", "5"))
+    finally:
+        os.sched_setaffinity(0, mine)
+    seen = {name: (tmp_path / f"{name}.log").read_text().strip() for name in ("one", "two", "last")}
+    assert seen["last"] == "0,1,4,5" and {seen["one"], seen["two"]} == {"0,1", "4,5"}
+
+
+def test_shards_on_gpus_hold_all_tests_once(tool: ModuleType) -> None:
+    shards = [part.environment for part in tool.gpu_parts(Path("built"), 4) if part.name.startswith("mpi_2")]
+    assert [shard["GTEST_SHARD_INDEX"] for shard in shards] == [
+        str(n) for n in range(int(shards[0]["GTEST_TOTAL_SHARDS"]))
+    ]
 
 
 def test_ctrl_c_ends_the_parts_that_run_and_starts_no_other(tool: ModuleType, tmp_path: Path) -> None:
