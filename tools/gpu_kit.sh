@@ -7,6 +7,7 @@
 # KIT_PYTHON (default: 3.12) is the Python over there, KIT_NVSHMEM (default: 3.4.5) its NVSHMEM, KIT_ARCHITECTURES (default:
 # 90-real) its GPUs, as CMAKE_CUDA_ARCHITECTURES has them. KIT_GPU_MPI (default: none) is an archive of an Open MPI that takes
 # device memory, one folder with bin/ and lib/: it goes along, and GPU_MPI=yes selects it over there (tools/gpu_build.sh).
+# KIT_CUFFTDX (default: none) is the folder with include/cufftdx.hpp, for a kit with its lines (cmake/cufftdx.cmake).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 most_mib=52 kit=gpu-kit build=build/kit
@@ -72,7 +73,8 @@ if [ "${1:-}" != --no-wheels ]; then
   wheels
   nvshmem
 fi
-cmake --preset kit "-DCMAKE_CUDA_ARCHITECTURES=${KIT_ARCHITECTURES:-90-real}" "-DSLIPSTREAM_NVSHMEM_ROOT=$nvshmem_root"
+cmake --preset kit "-DCMAKE_CUDA_ARCHITECTURES=${KIT_ARCHITECTURES:-90-real}" "-DSLIPSTREAM_NVSHMEM_ROOT=$nvshmem_root" \
+  "-DSLIPSTREAM_CUFFTDX=$([ -n "${KIT_CUFFTDX:-}" ] && echo ON || echo OFF)" "-DSLIPSTREAM_CUFFTDX_ROOT=${KIT_CUFFTDX:-}"
 cmake --build --preset kit
 
 packed=$build/packed

@@ -8,9 +8,27 @@
 
 #include <slipstream/fft/pointwise.hpp>
 #include "device/upload.hpp"
+#include "fft/cufftdx_lines.hpp"
 
 namespace slipstream::fft {
 namespace {
+
+#if defined(SLIPSTREAM_CUFFTDX)
+constexpr bool with_cufftdx = true;
+#else
+constexpr bool with_cufftdx = false;
+#endif
+
+bool holds(std::int64_t length, bool real) {
+  return is_line(length, real) || (with_cufftdx && is_cufftdx_line(length, real));
+}
+
+template <class T, bool real>
+void launch_lines(Stream& stream, int length, const LineJob<T>& job) {
+  if constexpr (with_cufftdx)
+    if (is_cufftdx_line(length, real)) return launch_cufftdx_lines<T, real>(stream, length, job);
+  launch_line_tiles<T, real>(stream, length, job);
+}
 
 /// Of two passes: tiles of a chunk side by side, and chunks by which the first is ahead. One chunk would be too few:
 /// the first of the second's teams would wait for the last of the first's.
@@ -20,7 +38,8 @@ template <class T>
 Buffer<Pair<T>> roots_of_one(Device device, std::int64_t length) {
   std::vector<Pair<T>> roots;
   for (std::int64_t k = 0; k < length; ++k) {
-    const double angle = -2 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(length);
+    // An angle of 53 bits would be wrong by several last digits of the root.
+    const long double angle = -2 * std::numbers::pi_v<long double> * k / length;
     roots.push_back({static_cast<T>(std::cos(angle)), static_cast<T>(std::sin(angle))});
   }
   return upload(device, roots);
@@ -47,7 +66,7 @@ class RadixLines final : public Lines {
       : batch_(batch), roots_(roots_of_one<T>(device, batch.sizes.back())) {}
 
   void run(Stream& stream, const void* from, void* to) override {
-    launch_line_tiles<T, false>(stream, static_cast<int>(batch_.sizes.back()), job(from, to));
+    launch_lines<T, false>(stream, static_cast<int>(batch_.sizes.back()), job(from, to));
   }
   void run_with(Stream& stream, const void* from, void* to, const Operation& operation) override {
     operation->ride(stream, static_cast<int>(batch_.sizes.back()), job(from, to),
@@ -188,9 +207,9 @@ class RadixStoredLines final : public StoredLines {
   void launch(Stream& stream, std::size_t axis, const LinePass<T>& pass) const {
     const LineJob<T> job{{pass, {}}, {}, forward_, roots_[axis].data()};
     if (axis == 0 && real_) {
-      launch_line_tiles<T, true>(stream, length_[axis], job);
+      launch_lines<T, true>(stream, length_[axis], job);
     } else {
-      launch_line_tiles<T, false>(stream, length_[axis], job);
+      launch_lines<T, false>(stream, length_[axis], job);
     }
   }
 
@@ -207,9 +226,9 @@ class RadixStoredLines final : public StoredLines {
     job.two.ticket = counters_.data();
     fill(stream, counters_.data(), 0, counters_.bytes());
     if (real_) {
-      launch_line_tiles<T, true>(stream, length_[0], job);
+      launch_lines<T, true>(stream, length_[0], job);
     } else {
-      launch_line_tiles<T, false>(stream, length_[0], job);
+      launch_lines<T, false>(stream, length_[0], job);
     }
   }
 
@@ -226,8 +245,8 @@ class RadixStoredLines final : public StoredLines {
 
 bool radix_holds(const LineBatch& batch) {
   if (batch.kind == Kind::complex_to_real || batch.sizes.size() > 2) return false;
-  if (batch.sizes.size() == 2 && !is_line(batch.sizes.front(), false)) return false;
-  return is_line(batch.sizes.back(), batch.kind == Kind::real_to_complex);
+  if (batch.sizes.size() == 2 && !holds(batch.sizes.front(), false)) return false;
+  return holds(batch.sizes.back(), batch.kind == Kind::real_to_complex);
 }
 
 std::unique_ptr<Lines> make_radix_lines(Device device, const LineBatch& batch) {
@@ -239,7 +258,7 @@ std::unique_ptr<StoredLines> make_radix_stored_lines(Device device, const LineBa
   require(radix_holds(batch), "lines of " + std::to_string(batch.sizes.back()) +
                                   " values cannot be stored where they must go: they are 2^k from 16, " +
                                   "3 * 2^k from 48, 5 * 2^k from 80 or 125 * 2^k from 250, up to " +
-                                  std::to_string(longest_line));
+                                  std::to_string(longest_line) + ", and others where cuFFTDx is built in");
   if (batch.twice) return std::make_unique<RadixStoredLines<double>>(device, batch, block);
   return std::make_unique<RadixStoredLines<float>>(device, batch, block);
 }

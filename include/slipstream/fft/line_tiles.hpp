@@ -1,6 +1,6 @@
 #pragma once
-// Lines of 2^k, 3 * 2^k, 5 * 2^k or 125 * 2^k values, by a team in its shared memory: transforms that store their
-// results where they must go.
+// Lines by a team in its shared memory, of 2^k, 3 * 2^k, 5 * 2^k or 125 * 2^k values, or of what a library for device
+// code has: transforms that store their results where they must go.
 //
 // A tile is as many lines side by side as 128 bytes hold values, which is what a store over a link wants to fill. Where
 // it would take more than 64 KB, it is done in `parts`: with N = S M and w = exp(-2 pi i / N), the modes k = q + S k'
@@ -66,6 +66,11 @@ struct Tiling {
   static constexpr int sought = power_below(length / parts(length)) * wide / 16;
   static constexpr int threads = sought < 64 ? 64 : sought;
   static constexpr int resident = 4096 / static_cast<int>(sizeof(T)) / threads;
+  static constexpr int rows = 1;  ///< of threads in a block
+  /// How a part of a line is transformed. A library's has one pass (`count`), by which each thread of a line, which are
+  /// a row of the block, has `first` values of it in registers: i, i + M / first, ... for thread i.
+  template <int values>
+  using Passes = Radices<values>;
 };
 
 /// How values of lines are read: as they are, or through `read(value, place, line, plane)` of complex lines.
@@ -82,7 +87,7 @@ template <class T, int length, bool real_first, class Read = AsTheyAre, class Ti
 struct LineTiles {
   static constexpr bool plain = std::is_same_v<Read, AsTheyAre>;
   static_assert(plain || (!real_first && Tiles::parts(length) == 1), "a part would read all of its line through it");
-  static constexpr int threads = Tiles::threads, resident = Tiles::resident;
+  static constexpr int threads = Tiles::threads, resident = Tiles::resident, rows = Tiles::rows;
   static constexpr int wide = Tiles::wide;
   static constexpr int held = 32;  ///< outlets in shared memory
   static constexpr int first_half = real_first ? length / 2 : length;
@@ -188,7 +193,7 @@ struct LineTiles {
   template <int n, int parts, bool real, bool ranges, class Team>
   SLIP_FN void lines(const Team& team, const LinePass<T>& p, const Item& item, Pair<T>* tile, Head& head) const {
     constexpr int held_values = n / parts;
-    using R = Radices<held_values>;
+    using R = typename Tiles::template Passes<held_values>;
     const int first = item.tile * wide;
     if (first >= p.lines) return;
     const int count = p.lines - first < wide ? p.lines - first : wide;
@@ -214,13 +219,22 @@ struct LineTiles {
       }
     });
     if (!head.open || !some(p, head)) return;
-    const T* const rows = p.from + first * p.step_across + item.third * p.step_third;
-    team.each([&](int thread) {
-      if constexpr (ranges)
-        if (p.low < n || p.used_lines < p.lines)
-          return begin<n, parts, R::first, real, true>(thread, team.threads(), tile, rows, p, first, count, item);
-      begin<n, parts, R::first, real, false>(thread, team.threads(), tile, rows, p, first, count, item);
-    });
+    const T* const from = p.from + first * p.step_across + item.third * p.step_third;
+    const auto read_lines = [&](auto some) {
+      constexpr bool masked = decltype(some)::value;
+      if constexpr (R::count == 1) {
+        whole<R, n, parts, real, masked>(team, tile, from, p, first, count, item);
+      } else {
+        team.each([&](int thread) {
+          begin<n, parts, R::first, real, masked>(thread, team.threads(), tile, from, p, first, count, item);
+        });
+      }
+    };
+    if (ranges && (p.low < n || p.used_lines < p.lines)) {
+      read_lines(std::bool_constant<ranges>{});
+    } else {
+      read_lines(std::false_type{});
+    }
     if constexpr (R::count == 3) team.each([&](int thread) { middle<R, parts, real>(thread, team.threads(), tile); });
     if constexpr (!real) {
       team.each([&](int thread) {
@@ -228,11 +242,13 @@ struct LineTiles {
                   [&](int place, int line, const auto& x) { put<R, parts>(p, head, first, item, place, line, x); });
       });
     } else {
-      team.each([&](int thread) {
-        finish<R>(thread, team.threads(), tile, count, [&](int place, int line, const auto& x) {
-          for (int j = 0; j < R::last; ++j) tile[at(place + j, line)] = x[j];
+      if constexpr (R::count > 1) {
+        team.each([&](int thread) {
+          finish<R>(thread, team.threads(), tile, count, [&](int place, int line, const auto& x) {
+            for (int j = 0; j < R::last; ++j) tile[at(place + j, line)] = x[j];
+          });
         });
-      });
+      }
       team.each([&](int thread) { part<R, n, parts>(thread, team.threads(), tile, p, head, first, item, count); });
     }
   }
@@ -269,44 +285,53 @@ struct LineTiles {
             static_cast<std::int32_t>(end - begin)};
   }
 
+  /// Values i, i + m, ... of part q of a line, without w^(n q).
   template <int n, int parts, int radix, bool real, bool ranges>
-  SLIP_FN void begin(int thread, int size, Pair<T>* tile, const T* rows, const LinePass<T>& p, int first, int count,
+  SLIP_FN void load(Pair<T> (&x)[radix], int i, int line, const T* from, const LinePass<T>& p, int first,
+                    const Item& item) const {
+    constexpr int values = n / parts, m = values / radix;
+    const int q = item.part;
+    const auto* const row = reinterpret_cast<const Pair<T>*>(from + line * p.step_across);
+    const int low = line < p.used_lines - first ? p.low : 0, high = low > 0 ? p.high : 0x7fffffff;
+    const auto value = [&](int k) { return !ranges || k < low || k >= high ? row[k] : Pair<T>{T(0), T(0)}; };
+    if constexpr (parts == 1) {
+      for (int j = 0; j < radix; ++j) x[j] = value(i + j * m);
+      // All are asked for before the first is changed.
+      if constexpr (!plain)
+        for (int j = 0; j < radix; ++j) x[j] = read(x[j], i + j * m, first + line, item.third);
+    } else if constexpr (parts == 2) {
+      const T sign = q == 0 ? T(1) : T(-1);
+      for (int j = 0; j < radix; ++j) {
+        const Pair<T> u = value(i + j * m), v = value(i + j * m + values);
+        x[j] = {fused(sign, v.re, u.re), fused(sign, v.im, u.im)};
+      }
+    } else {
+      static_assert(parts == 4);
+      const T sign = q % 2 == 0 ? T(1) : T(-1), other = q < 2 ? T(1) : T(-1);
+      // (-i)^q is 1, -i, -1, i; with parts exchanged i takes the place of -i after the exchange, as everywhere.
+      for (int j = 0; j < radix; ++j) {
+        const int k = i + j * m;
+        Pair<T> a = value(k), c = value(k + 2 * values), b1 = value(k + values), d = value(k + 3 * values);
+        if (!forward) a = a.exchanged(), b1 = b1.exchanged(), c = c.exchanged(), d = d.exchanged();
+        const Pair<T> even = {fused(sign, c.re, a.re), fused(sign, c.im, a.im)};
+        Pair<T> odd = {fused(sign, d.re, b1.re), fused(sign, d.im, b1.im)};
+        if (q % 2 != 0) odd = odd.turned();
+        x[j] = {fused(other, odd.re, even.re), fused(other, odd.im, even.im)};
+      }
+    }
+    if (parts != 4 && !real && !forward)
+      for (int j = 0; j < radix; ++j) x[j] = x[j].exchanged();
+  }
+
+  template <int n, int parts, int radix, bool real, bool ranges>
+  SLIP_FN void begin(int thread, int size, Pair<T>* tile, const T* from, const LinePass<T>& p, int first, int count,
                      const Item& item) const {
     constexpr int values = n / parts, m = values / radix, fine = length / n;
     const int q = item.part;
     for (int b = thread; b < m * count; b += size) {
       const int i = b % m, line = b / m;
-      const auto* const row = reinterpret_cast<const Pair<T>*>(rows + line * p.step_across);
-      const int low = line < p.used_lines - first ? p.low : 0, high = low > 0 ? p.high : 0x7fffffff;
-      const auto value = [&](int k) { return !ranges || k < low || k >= high ? row[k] : Pair<T>{T(0), T(0)}; };
       Pair<T> x[radix];
-      if constexpr (parts == 1) {
-        for (int j = 0; j < radix; ++j) x[j] = value(i + j * m);
-        // All are asked for before the first is changed.
-        if constexpr (!plain)
-          for (int j = 0; j < radix; ++j) x[j] = read(x[j], i + j * m, first + line, item.third);
-      } else if constexpr (parts == 2) {
-        const T sign = q == 0 ? T(1) : T(-1);
-        for (int j = 0; j < radix; ++j) {
-          const Pair<T> u = value(i + j * m), v = value(i + j * m + values);
-          x[j] = {fused(sign, v.re, u.re), fused(sign, v.im, u.im)};
-        }
-      } else {
-        static_assert(parts == 4);
-        const T sign = q % 2 == 0 ? T(1) : T(-1), other = q < 2 ? T(1) : T(-1);
-        // (-i)^q is 1, -i, -1, i; with parts exchanged i takes the place of -i after the exchange, as everywhere.
-        for (int j = 0; j < radix; ++j) {
-          const int k = i + j * m;
-          Pair<T> a = value(k), c = value(k + 2 * values), b1 = value(k + values), d = value(k + 3 * values);
-          if (!forward) a = a.exchanged(), b1 = b1.exchanged(), c = c.exchanged(), d = d.exchanged();
-          const Pair<T> even = {fused(sign, c.re, a.re), fused(sign, c.im, a.im)};
-          Pair<T> odd = {fused(sign, d.re, b1.re), fused(sign, d.im, b1.im)};
-          if (q % 2 != 0) odd = odd.turned();
-          x[j] = {fused(other, odd.re, even.re), fused(other, odd.im, even.im)};
-        }
-      }
-      if (parts != 4 && !real && !forward)
-        for (int j = 0; j < radix; ++j) x[j] = x[j].exchanged();
+      load<n, parts, radix, real, ranges>(x, i, line, from, p, first, item);
       if constexpr (parts > 1) {
         if (q != 0)
           for (int j = 1; j < radix; ++j) x[j] = x[j] * roots[j * q * m * fine];
@@ -319,6 +344,47 @@ struct LineTiles {
           for (int j = 0; j < radix; ++j) x[j] = x[j] * w;
       }
       for (int j = 0; j < radix; ++j) tile[at(i + j * m, line)] = x[j];
+    }
+  }
+
+  /// By a library for device code; on the host, which has none, by the sums themselves.
+  template <class R, int n, int parts, bool real, bool ranges, class Team>
+  SLIP_FN void whole(const Team& team, Pair<T>* tile, const T* from, const LinePass<T>& p, int first, int count,
+                     const Item& item) const {
+    constexpr int m = R::values / R::first, fine = length / n;
+    const auto load_all = [&](Pair<T>(&x)[R::first], int i, int line) {
+      load<n, parts, R::first, real, ranges>(x, i, line, from, p, first, item);
+      if (parts > 1 && item.part != 0)
+        for (int j = 0; j < R::first; ++j) x[j] = x[j] * roots[(i + j * m) * item.part * fine];
+    };
+    if constexpr (Team::sequential) {
+      // Of more digits, which butterflies have no need of.
+      const auto sum = [&](const Pair<T>* terms, int size, int step) {
+        long double re = 0, im = 0;
+        for (int e = 0; e < size; ++e) {
+          const Pair<T> a = terms[e], w = roots[e * step % R::values * (length / R::values)];
+          re += static_cast<long double>(a.re) * w.re - static_cast<long double>(a.im) * w.im;
+          im += static_cast<long double>(a.re) * w.im + static_cast<long double>(a.im) * w.re;
+        }
+        return Pair<T>{static_cast<T>(re), static_cast<T>(im)};
+      };
+      Pair<T> x[R::first], all[R::values];
+      for (int line = 0; line < count; ++line) {
+        for (int i = 0; i < m; ++i) {
+          load_all(x, i, line);
+          for (int q = 0; q < R::first; ++q) all[q * m + i] = sum(x, R::first, q * m);
+        }
+        for (int k = 0; k < R::values; ++k) tile[at(k, line)] = sum(all + k % R::first * m, m, k);
+      }
+    } else {
+      Pair<T> x[R::first];
+      team.each([&](int thread) {
+        if (thread / m < count) load_all(x, thread % m, thread / m);
+        R::transform(x, tile);
+      });
+      team.each([&](int thread) {
+        for (int j = 0; j < R::first; ++j) tile[at(thread % m + j * m, thread / m)] = x[j];
+      });
     }
   }
 
@@ -343,7 +409,7 @@ struct LineTiles {
       if (line >= count) continue;
       Pair<T> x[radix];
       for (int j = 0; j < radix; ++j) x[j] = tile[at(place + j, line)];
-      butterfly<radix>(x);
+      if constexpr (R::count > 1) butterfly<radix>(x);
       put(place, line, x);
     }
   }
@@ -359,11 +425,10 @@ struct LineTiles {
     }
   }
 
-  /// The values of a butterfly are modes N / radix apart.
   template <class R, int parts, int radix>
   SLIP_FN void put(const LinePass<T>& p, const Head& head, int first, const Item& item, int place, int line,
                    const Pair<T> (&x)[radix]) const {
-    constexpr int step = R::values / radix * parts;
+    constexpr int step = R::step * parts;
     const int mode = item.part + R::mode(place) * parts;
     each_outlet(p, head, first, item, line, [&](const Outlet& o, std::byte* at) {
       at += (mode - o.lo) * o.along;

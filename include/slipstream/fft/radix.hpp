@@ -158,6 +158,7 @@ struct Radices {
   static constexpr int values = length;
   static constexpr RadixList list = radices_of(length);
   static constexpr int count = list.count, first = list.first, second = list.second, last = list.last;
+  static constexpr int step = length / last;  ///< between the modes that the last butterfly leaves
   static_assert((count == 2 && first * last == length) || (count == 3 && first * second * last == length));
 
   SLIP_FN static int mode(int place) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <complex>
+#include <span>
 
 #include "fft/decomposition.hpp"
 #include "fft/radix_stores.hpp"
@@ -155,6 +156,23 @@ void check(const Communicator& comm, const Machine& machine, const Case& c) {
   }
 }
 
+/// Cubes of more than 2^20 values by two devices of one rank alone; of the others two of the counts of devices take
+/// each.
+void check_due(const Communicator& comm, const Machine& machine, std::span<const Case> cases) {
+  std::size_t number = 0;
+  for (const Case& c : cases) {
+    const bool large = volume(c.cells) > std::int64_t{1} << 20;
+    const bool due = ranks::is_due(number++ + static_cast<std::size_t>(machine.devices()), 2);
+    if (large ? machine.devices() != 2 || comm.size() > 1 : !due) continue;
+    SCOPED_TRACE(to_string(c.cells) + (c.forward ? ", forward" : ", backward") + (c.real ? ", real" : ""));
+    if (c.process[0] != 1 && machine.devices() == 1) continue;  // pencils
+    check<float>(comm, machine, c);
+    if (testing::Test::HasFatalFailure()) return;
+    check<double>(comm, machine, c);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
 TEST_P(RadixLines, ArriveTransformedAndTurned) {
   const Machine machine = machine_here(std::get<0>(GetParam()), std::get<1>(GetParam()));
   const Case cases[] = {
@@ -210,19 +228,36 @@ TEST_P(RadixLines, ArriveTransformedAndTurned) {
       {{4, 3, 2000}, {1, 0}, Stage::spectral, Stage::physical, false},
       {{2000, 3, 4}, {2, 0}, Stage::physical, Stage::middle, true, true},
   };
-  std::size_t number = 0;
-  for (const Case& c : cases) {
-    const bool large = volume(c.cells) > std::int64_t{1} << 20;
-    // Of the others two of the counts of devices take each.
-    const bool due = ranks::is_due(number++ + static_cast<std::size_t>(machine.devices()), 2);
-    if (large ? machine.devices() != 2 || comm.size() > 1 : !due) continue;
-    SCOPED_TRACE(to_string(c.cells) + (c.forward ? ", forward" : ", backward") + (c.real ? ", real" : ""));
-    if (c.process[0] != 1 && machine.devices() == 1) continue;  // pencils
-    check<float>(comm, machine, c);
-    if (HasFatalFailure()) return;
-    check<double>(comm, machine, c);
-    if (HasFatalFailure()) return;
-  }
+  check_due(comm, machine, cases);
+}
+
+TEST_P(RadixLines, OfFurtherLengthsByCufftdx) {
+  if (fft::LineBatch batch; batch.sizes = {448}, !fft::radix_holds(batch)) GTEST_SKIP() << "built without cuFFTDx";
+  const Machine machine = machine_here(std::get<0>(GetParam()), std::get<1>(GetParam()));
+  const Case cases[] = {
+      {{288, 5, 18}, {2, 0}, Stage::physical, Stage::middle, true},
+      {{5, 288, 4}, {2, 0}, Stage::middle, Stage::spectral, true},
+      {{448, 448, 5}, {1, 0}, Stage::physical, Stage::spectral, true},
+      {{3, 5, 448}, {1, 0}, Stage::spectral, Stage::physical, false, false, {1, 2, -1}},
+      {{480, 480, 3}, {1, 0}, Stage::physical, Stage::spectral, true, false, {159, 100, -1}},
+      {{5, 3, 480}, {1, 0}, Stage::spectral, Stage::physical, false},
+      // In two parts and in four.
+      {{3, 5, 576}, {1, 0}, Stage::spectral, Stage::physical, false, false, {1, 1, -1}},
+      {{896, 4, 3}, {2, 0}, Stage::physical, Stage::middle, true},
+      {{896, 896, 2}, {1, 0}, Stage::physical, Stage::spectral, true},
+      {{4, 3, 960}, {1, 0}, Stage::spectral, Stage::physical, false},
+      {{1152, 4, 3}, {2, 0}, Stage::physical, Stage::middle, true, false, {383, -1, -1}},
+      {{4, 3, 1792}, {1, 0}, Stage::spectral, Stage::physical, false},
+      {{1920, 3, 4}, {2, 0}, Stage::physical, Stage::middle, true},
+      // Real values.
+      {{576, 576, 3}, {1, 0}, Stage::physical, Stage::spectral, true, true},
+      {{896, 4, 18}, {2, 0}, Stage::physical, Stage::middle, true, true, {298, -1, -1}},
+      {{960, 960, 2}, {1, 0}, Stage::physical, Stage::spectral, true, true, {319, 319, -1}},
+      {{1152, 3, 4}, {2, 0}, Stage::physical, Stage::middle, true, true},
+      {{1792, 4, 5}, {2, 0}, Stage::physical, Stage::middle, true, true},
+      {{1920, 3, 4}, {2, 0}, Stage::physical, Stage::middle, true, true, {639, -1, -1}},
+  };
+  check_due(comm, machine, cases);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, RadixLines,

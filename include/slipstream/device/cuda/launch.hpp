@@ -30,6 +30,15 @@ constexpr int resident_of(int otherwise) {
     return otherwise;
   }
 }
+/// Rows of a team's threads, for libraries that tell threads by two numbers.
+template <class Kernel>
+constexpr int rows_of() {
+  if constexpr (requires { Kernel::rows; }) {
+    return Kernel::rows;
+  } else {
+    return 1;
+  }
+}
 inline constexpr int cell_threads = 256;
 inline constexpr int most_threads = 1024;
 
@@ -99,7 +108,8 @@ void launch(Stream& stream, const Box& box, const Kernel& kernel) {
 class Team {
  public:
   static constexpr bool sequential = false;
-  SLIP_FN Team(std::int64_t index, int threads, void* shared) : index_(index), threads_(threads), shared_(shared) {}
+  SLIP_FN Team(std::int64_t index, int threads, void* shared, int rows = 1)
+      : index_(index), threads_(threads), rows_(rows), shared_(shared) {}
   SLIP_FN std::int64_t index() const { return index_; }
   SLIP_FN int threads() const { return threads_; }
   template <class T>
@@ -109,7 +119,7 @@ class Team {
   template <class F>
   SLIP_FN void each(F f) const {
 #if defined(__CUDA_ARCH__)
-    f(static_cast<int>(threadIdx.x));
+    f(static_cast<int>(rows_ > 1 ? threadIdx.x + threadIdx.y * blockDim.x : threadIdx.x));
     __syncthreads();
 #else
     static_cast<void>(f);
@@ -118,7 +128,7 @@ class Team {
 
  private:
   std::int64_t index_;
-  int threads_;
+  int threads_, rows_;
   void* shared_;
 };
 
@@ -126,7 +136,8 @@ template <class Kernel>
 __global__ void __launch_bounds__(threads_of<Kernel>(most_threads), resident_of<Kernel>(1))
     run_teams(const Kernel kernel) {
   extern __shared__ __align__(16) unsigned char slipstream_team_memory[];
-  kernel(Team(blockIdx.x, static_cast<int>(blockDim.x), slipstream_team_memory));
+  constexpr int rows = rows_of<Kernel>();
+  kernel(Team(blockIdx.x, static_cast<int>(blockDim.x) * rows, slipstream_team_memory, rows));
 }
 
 template <class Kernel>
@@ -148,7 +159,7 @@ void launch_teams(Stream& stream, std::int64_t teams, int threads, std::size_t s
   Kernel functor = kernel;
   void* arguments[] = {&functor};
   launch_function(stream, TeamsFunction<Kernel>::address(), dim3(static_cast<unsigned>(teams)),
-                  dim3(static_cast<unsigned>(threads)), shared_bytes, arguments);
+                  dim3(static_cast<unsigned>(threads / rows_of<Kernel>()), rows_of<Kernel>()), shared_bytes, arguments);
 }
 
 }  // namespace slipstream::cuda

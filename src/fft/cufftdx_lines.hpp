@@ -1,0 +1,26 @@
+#pragma once
+// Lines that the kernels' own radices do not have, by cuFFTDx, NVIDIA's transforms for device code: of builds with
+// SLIPSTREAM_CUFFTDX. On the host sums stand in for them, so that the rest of these kernels is tested there.
+#include <slipstream/fft/line_launch.hpp>
+
+namespace slipstream::fft {
+
+/// Each is done in parts of 288, 448 or 480 values.
+template <int... lengths>
+struct LineLengths {};
+using CufftdxLengths = LineLengths<288, 448, 480, 576, 896, 960, 1152, 1792, 1920>;
+using CufftdxRealLengths = LineLengths<576, 896, 960, 1152, 1792, 1920>;
+
+template <int... lengths>
+constexpr bool is_one_of(LineLengths<lengths...>, std::int64_t length) {
+  return ((length == lengths) || ...);
+}
+constexpr bool is_cufftdx_line(std::int64_t length, bool real) {
+  return real ? is_one_of(CufftdxRealLengths{}, length) : is_one_of(CufftdxLengths{}, length);
+}
+
+/// As launch_line_tiles.
+template <class T, bool real>
+void launch_cufftdx_lines(Stream& stream, int length, const LineJob<T>& job);
+
+}  // namespace slipstream::fft

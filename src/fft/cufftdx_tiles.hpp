@@ -1,0 +1,61 @@
+#pragma once
+// Tiles whose lines cuFFTDx transforms.
+#include <slipstream/fft/line_kernels.hpp>
+
+#include "fft/cufftdx_lines.hpp"
+
+#if defined(__CUDACC__)
+#define CUFFTDX_DISABLE_CUTLASS_DEPENDENCY
+#include <cufftdx.hpp>
+#endif
+
+namespace slipstream::fft {
+
+/// Stands where Radices do. Each mode is at its own place. `each`: values of a line that a thread holds.
+template <class T, int length, int each>
+struct CufftdxPass {
+  static constexpr int values = length, count = 1, first = each, last = 8, step = 1;
+  static_assert(length % last == 0);
+  SLIP_FN static int mode(int place) { return place; }
+  SLIP_FN static int place(int mode) { return mode; }
+
+  /// Of the values that the team holds, by way of its tile, which may still be read when a thread returns.
+  SLIP_FN static void transform([[maybe_unused]] Pair<T> (&x)[each], [[maybe_unused]] Pair<T>* tile) {
+#if defined(__CUDA_ARCH__)
+    using namespace cufftdx;
+    constexpr int lines = Tiling<T, length>::wide;
+    using Fft = decltype(Block() + Size<length>() + Type<fft_type::c2c>() + Direction<fft_direction::forward>() +
+                         Precision<T>() + ElementsPerThread<each>() + FFTsPerBlock<lines>() + SM<__CUDA_ARCH__>());
+    static_assert(Fft::storage_size == each && Fft::stride == length / each && !Fft::requires_workspace);
+    static_assert(Fft::shared_memory_size <= sizeof(Pair<T>) * length * lines);
+    Fft().execute(reinterpret_cast<typename Fft::value_type*>(x), tile);
+#endif
+  }
+};
+
+template <class T, int length>
+struct CufftdxTiling : Tiling<T, length> {
+  static constexpr int held = length / Tiling<T, length>::parts(length);
+  static constexpr int each = held == 288 ? 12 : held == 448 ? 14 : 30;
+  static constexpr int rows = Tiling<T, length>::wide, threads = held / each * rows;
+  static constexpr int resident = held == 448 ? 2 : 1;
+  template <int values>
+  using Passes = CufftdxPass<T, values, each>;
+};
+
+template <class T, bool real, int... lengths>
+void launch_one_of(LineLengths<lengths...>, Stream& stream, int wanted, const LineJob<T>& job) {
+  const auto launch = [&]<int length>(std::integral_constant<int, length>) {
+    if (wanted == length) launch_line_tiles_of<T, real, length, CufftdxTiling<T, length>>(stream, job, AsTheyAre{});
+    return wanted == length;
+  };
+  require((launch(std::integral_constant<int, lengths>{}) || ...),
+          "cuFFTDx transforms no lines of " + std::to_string(wanted) + " values here");
+}
+
+template <class T, bool real>
+void launch_cufftdx_lines(Stream& stream, int length, const LineJob<T>& job) {
+  launch_one_of<T, real>(std::conditional_t<real, CufftdxRealLengths, CufftdxLengths>{}, stream, length, job);
+}
+
+}  // namespace slipstream::fft
