@@ -2,12 +2,8 @@
 // Tiles whose lines cuFFTDx transforms.
 #include <slipstream/fft/line_kernels.hpp>
 
+#include "device/block_transform.hpp"
 #include "fft/cufftdx_lines.hpp"
-
-#if defined(__CUDACC__)
-#define CUFFTDX_DISABLE_CUTLASS_DEPENDENCY
-#include <cufftdx.hpp>
-#endif
 
 namespace slipstream::fft {
 
@@ -19,17 +15,8 @@ struct CufftdxPass {
   SLIP_FN static int mode(int place) { return place; }
   SLIP_FN static int place(int mode) { return mode; }
 
-  /// Of the values that the team holds, by way of its tile, which may still be read when a thread returns.
-  SLIP_FN static void transform([[maybe_unused]] Pair<T> (&x)[each], [[maybe_unused]] Pair<T>* tile) {
-#if defined(__CUDA_ARCH__)
-    using namespace cufftdx;
-    constexpr int lines = Tiling<T, length>::wide;
-    using Fft = decltype(Block() + Size<length>() + Type<fft_type::c2c>() + Direction<fft_direction::forward>() +
-                         Precision<T>() + ElementsPerThread<each>() + FFTsPerBlock<lines>() + SM<__CUDA_ARCH__>());
-    static_assert(Fft::storage_size == each && Fft::stride == length / each && !Fft::requires_workspace);
-    static_assert(Fft::shared_memory_size <= sizeof(Pair<T>) * length * lines);
-    Fft().execute(reinterpret_cast<typename Fft::value_type*>(x), tile);
-#endif
+  SLIP_FN static void transform(Pair<T> (&x)[each], Pair<T>* tile) {
+    block_transform<T, length, Tiling<T, length>::wide>(x, tile);
   }
 };
 
@@ -37,7 +24,7 @@ template <class T, int length>
 struct CufftdxTiling : Tiling<T, length> {
   static constexpr int held = length / Tiling<T, length>::parts(length);
   static constexpr int each = held == 288 ? 12 : held == 448 ? 14 : 30;
-  static constexpr int rows = Tiling<T, length>::wide, threads = held / each * rows;
+  static constexpr int block_rows = Tiling<T, length>::wide, threads = held / each * block_rows;
   static constexpr int resident = held == 448 ? 2 : 1;
   template <int values>
   using Passes = CufftdxPass<T, values, each>;

@@ -66,7 +66,7 @@ struct Tiling {
   static constexpr int sought = power_below(length / parts(length)) * wide / 16;
   static constexpr int threads = sought < 64 ? 64 : sought;
   static constexpr int resident = 4096 / static_cast<int>(sizeof(T)) / threads;
-  static constexpr int rows = 1;  ///< of threads in a block
+  static constexpr int block_rows = 1;  ///< of threads in a block
   /// How a part of a line is transformed. A library's has one pass (`count`), by which each thread of a line, which are
   /// a row of the block, has `first` values of it in registers: i, i + M / first, ... for thread i.
   template <int values>
@@ -87,7 +87,7 @@ template <class T, int length, bool real_first, class Read = AsTheyAre, class Ti
 struct LineTiles {
   static constexpr bool plain = std::is_same_v<Read, AsTheyAre>;
   static_assert(plain || (!real_first && Tiles::parts(length) == 1), "a part would read all of its line through it");
-  static constexpr int threads = Tiles::threads, resident = Tiles::resident, rows = Tiles::rows;
+  static constexpr int threads = Tiles::threads, resident = Tiles::resident, block_rows = Tiles::block_rows;
   static constexpr int wide = Tiles::wide;
   static constexpr int held = 32;  ///< outlets in shared memory
   static constexpr int first_half = real_first ? length / 2 : length;

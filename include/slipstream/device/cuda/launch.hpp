@@ -32,9 +32,9 @@ constexpr int resident_of(int otherwise) {
 }
 /// Rows of a team's threads, for libraries that tell threads by two numbers.
 template <class Kernel>
-constexpr int rows_of() {
-  if constexpr (requires { Kernel::rows; }) {
-    return Kernel::rows;
+constexpr int block_rows_of() {
+  if constexpr (requires { Kernel::block_rows; }) {
+    return Kernel::block_rows;
   } else {
     return 1;
   }
@@ -136,7 +136,7 @@ template <class Kernel>
 __global__ void __launch_bounds__(threads_of<Kernel>(most_threads), resident_of<Kernel>(1))
     run_teams(const Kernel kernel) {
   extern __shared__ __align__(16) unsigned char slipstream_team_memory[];
-  constexpr int rows = rows_of<Kernel>();
+  constexpr int rows = block_rows_of<Kernel>();
   kernel(Team(blockIdx.x, static_cast<int>(blockDim.x) * rows, slipstream_team_memory, rows));
 }
 
@@ -159,7 +159,8 @@ void launch_teams(Stream& stream, std::int64_t teams, int threads, std::size_t s
   Kernel functor = kernel;
   void* arguments[] = {&functor};
   launch_function(stream, TeamsFunction<Kernel>::address(), dim3(static_cast<unsigned>(teams)),
-                  dim3(static_cast<unsigned>(threads / rows_of<Kernel>()), rows_of<Kernel>()), shared_bytes, arguments);
+                  dim3(static_cast<unsigned>(threads / block_rows_of<Kernel>()), block_rows_of<Kernel>()), shared_bytes,
+                  arguments);
 }
 
 }  // namespace slipstream::cuda
