@@ -1,7 +1,7 @@
 # cuFFTDx: transforms of further lengths in the kernels that store where values must go. Headers alone, of Python's package
 # nvidia-mathdx or of NVIDIA's MathDx. Off unless asked for: its kernels take minutes to compile. On the host, which it does
 # not know, its lines are summed, so that what stands around them is tested there.
-option(SLIPSTREAM_CUFFTDX "Lines of 288, 448 and 480 * 2^k values by cuFFTDx, which a CUDA build needs cufftdx.hpp for" OFF)
+option(SLIPSTREAM_CUFFTDX "Lines of 7 * 2^k and 15 * 2^k values by cuFFTDx, which a CUDA build needs cufftdx.hpp for" OFF)
 set(SLIPSTREAM_CUFFTDX_ROOT "" CACHE PATH "Folder with include/cufftdx.hpp")
 
 # Drops its files from the list of sources where it is off.

@@ -5,11 +5,11 @@
 
 namespace slipstream::fft {
 
-/// Each is done in parts of 288, 448 or 480 values.
+/// Each is done in parts of 448 or 480 values.
 template <int... lengths>
 struct LineLengths {};
-using CufftdxLengths = LineLengths<288, 448, 480, 576, 896, 960, 1152, 1792, 1920>;
-using CufftdxRealLengths = LineLengths<576, 896, 960, 1152, 1792, 1920>;
+using CufftdxLengths = LineLengths<448, 480, 896, 960, 1792, 1920>;
+using CufftdxRealLengths = LineLengths<896, 960, 1792, 1920>;
 
 template <int... lengths>
 constexpr bool is_one_of(LineLengths<lengths...>, std::int64_t length) {

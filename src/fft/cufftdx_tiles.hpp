@@ -23,9 +23,9 @@ struct CufftdxPass {
 template <class T, int length>
 struct CufftdxTiling : Tiling<T, length> {
   static constexpr int held = length / Tiling<T, length>::parts(length);
-  static constexpr int each = held == 288 ? 12 : held == 448 ? 14 : 30;
+  static constexpr int each = held == 448 ? 14 : 30;
   static constexpr int block_rows = Tiling<T, length>::wide, threads = held / each * block_rows;
-  static constexpr int resident = held == 448 ? 2 : 1;
+  static constexpr int resident = 2;
   template <int values>
   using Passes = CufftdxPass<T, values, each>;
 };

@@ -7,15 +7,18 @@
 
 namespace slipstream::fft {
 
-/// Lengths that kernels exist for: 2^k, 3 * 2^k, 5 * 2^k and 125 * 2^k, of real lines from twice the shortest on.
+/// Lengths that kernels exist for: 2^k, 3 * 2^k, 5 * 2^k, 9 * 2^k and 125 * 2^k, of real lines from twice the shortest
+/// on.
 constexpr int longest_line = 2048;
 /// Of those that are read through an operation: longer ones go in parts, each of which would do it for the whole line.
 constexpr int longest_line_through = 512;
-constexpr int shortest_line(int odd) { return odd == 1 ? 16 : odd == 3 ? 48 : odd == 5 ? 80 : 250; }
+constexpr int shortest_line(int odd) {
+  return odd == 1 ? 16 : odd == 3 ? 48 : odd == 5 ? 80 : odd == 9 ? 144 : odd == 125 ? 250 : 0;  // 0: none
+}
 constexpr bool is_line(std::int64_t length, bool real) {
   if (length < 1 || length > longest_line) return false;
-  const int odd = odd_factor(static_cast<int>(length));
-  return (odd <= 5 || odd == 125) && length >= (real ? 2 : 1) * shortest_line(odd);
+  const int shortest = shortest_line(odd_factor(static_cast<int>(length)));
+  return shortest > 0 && length >= (real ? 2 : 1) * shortest;
 }
 
 template <class T>
@@ -36,6 +39,7 @@ void launch_line_tiles(Stream& stream, int length, const LineJob<T>& job, const 
   if (odd == 1) return launch_line_tiles_of_odd<T, real, 1>(stream, length, job, read);
   if (odd == 3) return launch_line_tiles_of_odd<T, real, 3>(stream, length, job, read);
   if (odd == 5) return launch_line_tiles_of_odd<T, real, 5>(stream, length, job, read);
+  if (odd == 9) return launch_line_tiles_of_odd<T, real, 9>(stream, length, job, read);
   launch_line_tiles_of_odd<T, real, 125>(stream, length, job, read);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Lines by a team in its shared memory, of 2^k, 3 * 2^k, 5 * 2^k or 125 * 2^k values, or of what a library for device
+// Lines by a team in its shared memory, of 2^k values, of 3, 5, 9 or 125 times 2^k, or of what a library for device
 // code has: transforms that store their results where they must go.
 //
 // A tile is as many lines side by side as 128 bytes hold values, which is what a store over a link wants to fill. Where

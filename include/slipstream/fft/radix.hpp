@@ -139,11 +139,12 @@ SLIP_FN constexpr int odd_factor(int n) { return n % 2 == 0 ? odd_factor(n / 2) 
 struct RadixList {
   int count, first, second, last;  // of two the second is the last
 };
-/// Of a length of 16 to 512: a five, or a six in place of a three, then eights, then fours; of 250 and 500 tens and
-/// fives.
+/// Of a length of 16 to 512: a five, or a six in place of a three, then eights, then fours; of 144 and 288 two sixes,
+/// of 250 and 500 tens and fives.
 constexpr RadixList radices_of(int length) {
   const int odd = odd_factor(length);
   if (odd == 125) return {3, 10, length / 50, 5};
+  if (odd == 9) return {3, 6, 6, length / 36};
   const int lead = odd == 1 ? 1 : odd == 3 ? 6 : 5;
   int bits = 0;  // of fours and eights
   while (length / lead >> bits > 1) ++bits;

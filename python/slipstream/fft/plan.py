@@ -42,8 +42,8 @@ class Plan:
         and messages twice.
     store: True where the last transform before a move stores its results where they must go, and nothing packs them:
         on devices that have such a transform, where all messages travel by the routes kernel or direct. The host has
-        one for all sizes, with the same bits either way, GPUs for lines of 2^k, 3 * 2^k, 5 * 2^k and 125 * 2^k values
-        up to 2048. None: as True.
+        one for all sizes, with the same bits either way, GPUs for lines of 2^k values and of 3, 5, 9 or 125 times 2^k,
+        up to 2048, with cuFFTDx built in of 7 or 15 times 2^k, too. None: as True.
     parts: what the engine packs goes in so many parts, the lines of one while the values of another travel; 0: by size.
     coding: "raw", or "cast": float64 and complex128 travel as 32 bits, and are packed.
     verify: transforms random values there, back and there again when the plan is made, and raises RuntimeError where

@@ -218,6 +218,15 @@ TEST_P(RadixLines, ArriveTransformedAndTurned) {
       {{768, 768, 2}, {1, 0}, Stage::physical, Stage::spectral, true, true},
       {{1280, 3, 4}, {2, 0}, Stage::physical, Stage::middle, true, true},
       {{1536, 3, 4}, {2, 0}, Stage::physical, Stage::middle, true, true},
+      {{144, 144, 19}, {1, 0}, Stage::physical, Stage::spectral, true},
+      {{288, 5, 18}, {2, 0}, Stage::physical, Stage::middle, true},
+      {{5, 288, 4}, {2, 0}, Stage::middle, Stage::spectral, true},
+      {{288, 288, 5}, {1, 0}, Stage::physical, Stage::spectral, true, true, {95, 95, -1}},
+      {{3, 5, 576}, {1, 0}, Stage::spectral, Stage::physical, false, false, {1, 1, -1}},
+      {{576, 576, 3}, {1, 0}, Stage::physical, Stage::spectral, true, true},
+      {{1152, 4, 3}, {2, 0}, Stage::physical, Stage::middle, true},
+      {{1152, 1152, 1}, {1, 0}, Stage::physical, Stage::spectral, true},
+      {{1152, 3, 4}, {2, 0}, Stage::physical, Stage::middle, true, true, {383, -1, -1}},
       {{250, 250, 19}, {1, 0}, Stage::physical, Stage::spectral, true},
       {{3, 5, 250}, {1, 0}, Stage::spectral, Stage::physical, false, false, {1, 2, -1}},
       {{500, 4, 18}, {2, 0}, Stage::physical, Stage::middle, true},
@@ -235,25 +244,19 @@ TEST_P(RadixLines, OfFurtherLengthsByCufftdx) {
   if (fft::LineBatch batch; batch.sizes = {448}, !fft::radix_holds(batch)) GTEST_SKIP() << "built without cuFFTDx";
   const Machine machine = machine_here(std::get<0>(GetParam()), std::get<1>(GetParam()));
   const Case cases[] = {
-      {{288, 5, 18}, {2, 0}, Stage::physical, Stage::middle, true},
-      {{5, 288, 4}, {2, 0}, Stage::middle, Stage::spectral, true},
       {{448, 448, 5}, {1, 0}, Stage::physical, Stage::spectral, true},
       {{3, 5, 448}, {1, 0}, Stage::spectral, Stage::physical, false, false, {1, 2, -1}},
       {{480, 480, 3}, {1, 0}, Stage::physical, Stage::spectral, true, false, {159, 100, -1}},
       {{5, 3, 480}, {1, 0}, Stage::spectral, Stage::physical, false},
       // In two parts and in four.
-      {{3, 5, 576}, {1, 0}, Stage::spectral, Stage::physical, false, false, {1, 1, -1}},
       {{896, 4, 3}, {2, 0}, Stage::physical, Stage::middle, true},
       {{896, 896, 2}, {1, 0}, Stage::physical, Stage::spectral, true},
       {{4, 3, 960}, {1, 0}, Stage::spectral, Stage::physical, false},
-      {{1152, 4, 3}, {2, 0}, Stage::physical, Stage::middle, true, false, {383, -1, -1}},
       {{4, 3, 1792}, {1, 0}, Stage::spectral, Stage::physical, false},
       {{1920, 3, 4}, {2, 0}, Stage::physical, Stage::middle, true},
       // Real values.
-      {{576, 576, 3}, {1, 0}, Stage::physical, Stage::spectral, true, true},
       {{896, 4, 18}, {2, 0}, Stage::physical, Stage::middle, true, true, {298, -1, -1}},
       {{960, 960, 2}, {1, 0}, Stage::physical, Stage::spectral, true, true, {319, 319, -1}},
-      {{1152, 3, 4}, {2, 0}, Stage::physical, Stage::middle, true, true},
       {{1792, 4, 5}, {2, 0}, Stage::physical, Stage::middle, true, true},
       {{1920, 3, 4}, {2, 0}, Stage::physical, Stage::middle, true, true, {639, -1, -1}},
   };
@@ -268,7 +271,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, RadixLines,
 
 TEST(RadixLinesRefuse, OtherLengths) {
   fft::LineBatch batch;
-  for (const std::int64_t size : {8, 24, 40, 112, 125, 144, 240, 2560, 4000, 4096}) {
+  for (const std::int64_t size : {8, 24, 40, 72, 112, 125, 240, 2304, 2560, 4000, 4096}) {
     batch.sizes = {size};
     EXPECT_FALSE(fft::radix_holds(batch)) << size;
   }
