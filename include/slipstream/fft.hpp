@@ -45,9 +45,9 @@ struct FftOptions {
   /// The last transform before a move stores its results where they must go (slipstream/window.hpp), and nothing packs
   /// them: where the device has such a transform, and all messages of the move travel by the routes kernel or direct.
   /// Elsewhere the engine packs. The host has one for all lines, whose results have the same bits either way; GPUs for
-  /// complex lines of 2^k values from 16, 3 * 2^k from 48, 5 * 2^k from 80, 9 * 2^k from 144 and 125 * 2^k from 250, and
-  /// real lines from twice as many, up to 2048; with cuFFTDx built in 7 * 2^k from 448 and 15 * 2^k from 480, too. None:
-  /// as true.
+  /// complex lines of 2^k values from 16, 3 * 2^k from 48, 5 * 2^k from 80, 9 * 2^k from 144 and 125 * 2^k from 250,
+  /// and real lines from twice as many, up to 2048; with cuFFTDx built in 7 * 2^k from 448 and 15 * 2^k from 480, too.
+  /// None: as true.
   std::optional<bool> store = {};
   /// A move that the engine packs goes in so many parts, planes by planes, so that the lines of one are transformed
   /// while the values of another travel. 0: one on the host and with `overlap`, by size on GPUs. One, too, where real

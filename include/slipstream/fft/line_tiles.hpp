@@ -358,15 +358,10 @@ struct LineTiles {
         for (int j = 0; j < R::first; ++j) x[j] = x[j] * roots[(i + j * m) * item.part * fine];
     };
     if constexpr (Team::sequential) {
-      // Of more digits, which butterflies have no need of.
       const auto sum = [&](const Pair<T>* terms, int size, int step) {
-        long double re = 0, im = 0;
-        for (int e = 0; e < size; ++e) {
-          const Pair<T> a = terms[e], w = roots[e * step % R::values * (length / R::values)];
-          re += static_cast<long double>(a.re) * w.re - static_cast<long double>(a.im) * w.im;
-          im += static_cast<long double>(a.re) * w.im + static_cast<long double>(a.im) * w.re;
-        }
-        return Pair<T>{static_cast<T>(re), static_cast<T>(im)};
+        Pair<T> all = terms[0];
+        for (int e = 1; e < size; ++e) all = all + terms[e] * roots[e * step % R::values * (length / R::values)];
+        return all;
       };
       Pair<T> x[R::first], all[R::values];
       for (int line = 0; line < count; ++line) {
