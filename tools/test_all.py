@@ -9,7 +9,8 @@ As many parts run side by side as there are cores, each on its own: most tests w
 time limit. One more, and ranks that wait get their core back too late. Parts that passed at this commit are left out
 unless --again is given or files are changed. What became of each part is written to bench/results/tests when it ends,
 so that a run that was interrupted goes on where it was. --quick writes nothing there. --gpus: the parts of `make
-gpu-test`, by what was built for GPUs in a folder; two GPUs a lane, and all of them for four ranks and eight.
+gpu-test`, by what was built for GPUs in a folder, one after the other on all of them; with --lanes side by side, each
+on its share of them, where tests that need more devices are skipped.
 Exits with 1 unless all parts passed. Needs a build of the preset host; the others it builds itself.
 """
 
@@ -56,7 +57,6 @@ YIELDING = {"OMPI_MCA_mpi_yield_when_idle": "1"}
 SHARDS = {1: 1, 2: 2, 4: 4, 8: 2}
 #: Shards of what each number of ranks is the least to show, on GPUs.
 GPU_SHARDS = {1: 1, 2: 4, 4: 1, 8: 1}
-GPUS_A_LANE = 2
 #: Ranks under the sanitizers: tests/mpi/rank_table.cpp says why.
 SANITIZED = (1, 2, 4)
 #: Ranks whose exchanges run with random pauses.
@@ -134,11 +134,12 @@ def parts() -> Iterator[Part]:
     yield Part("tsan_omitted_wait", ctest("tsan", "omitted_wait.*"), "tsan")
 
 
-def gpu_parts(folder: Path, gpus: int) -> Iterator[Part]:
-    """Those of `make gpu-test` by what was built in a folder: the longest first, those that need all GPUs last."""
+def gpu_parts(folder: Path, gpus: int, installed: bool) -> Iterator[Part]:
+    """Those of `make gpu-test` by what was built in a folder: the longest first, those that need all GPUs last. With
+    the test of the installed package, where there is one: a kit has none."""
 
     def built(pattern: str) -> tuple[str, ...]:
-        return ("ctest", "--test-dir", str(folder), "--output-on-failure", "-R", f"^{pattern}$")
+        return ("ctest", "--test-dir", str(folder), "--output-on-failure", "--no-tests=error", "-R", f"^{pattern}$")
 
     mpi = {n: list(sharded(Part(f"mpi_{n}", built(f"mpi_{n}")), shards)) for n, shards in GPU_SHARDS.items()}
     python = [python_part(f"python_{name}", "", False, rooms) for name, rooms in PYTHON_ROOMS.items()]
@@ -146,6 +147,8 @@ def gpu_parts(folder: Path, gpus: int) -> Iterator[Part]:
     yield from (replace(part, alone=True) for part in (*mpi[4], *mpi[8]))
     if gpus > 1:
         yield Part("late_nvshmem", built("late_nvshmem"), alone=True)
+    if installed:
+        yield Part("installed", built("installed"), alone=True)
 
 
 def chosen(names: list[str], quick: bool, there: list[Part] | None = None) -> list[Part]:
@@ -221,9 +224,12 @@ def run_side_by_side(
         its_cores, its_gpus = share
         # Of this thread, and of what it starts.
         os.sched_setaffinity(0, cores if part.alone or part.spread else its_cores)
-        seen = {"CUDA_VISIBLE_DEVICES": ",".join(gpus if part.alone else its_gpus)} if gpus else {}
+        if part.alone:
+            its_gpus = gpus
+        seen = {"CUDA_VISIBLE_DEVICES": ",".join(its_gpus)} if gpus else {}
         try:
-            return run(replace(part, environment=part.environment | seen), reports, running)
+            row = run(replace(part, environment=part.environment | seen), reports, running)
+            return row | ({"gpus": len(its_gpus)} if gpus else {})
         finally:
             shares.put(share)
 
@@ -250,8 +256,8 @@ def commit_of_the_tree() -> str:
     return git("log", "-1", "--format=%h", *others) + ("+" if changed else "")
 
 
-def passed_before(folder: Path, machine: dict[str, Any], commit: str) -> set[str]:
-    """Names of the parts that this machine passed at a commit."""
+def passed_before(folder: Path, machine: dict[str, Any], commit: str, gpus: int = 0) -> set[str]:
+    """Names of the parts that this machine passed at a commit, on so many GPUs or more."""
     import json
 
     from slipstream.bench import record
@@ -260,7 +266,14 @@ def passed_before(folder: Path, machine: dict[str, Any], commit: str) -> set[str
     if "+" in commit or not path.exists():
         return set()
     rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
-    return {row["part"] for row in rows if row["commit"] == commit and row["outcome"] == "passed"}
+    passed = (row for row in rows if row["commit"] == commit and row["outcome"] == "passed")
+    return {row["part"] for row in passed if row.get("gpus", 0) >= gpus}
+
+
+def has_test(folder: Path, name: str) -> bool:
+    """Whether ctest knows a test of what was built in a folder."""
+    listed = subprocess.run(["ctest", "--test-dir", folder, "-N"], capture_output=True, text=True, check=True).stdout
+    return any(line.endswith(f": {name}") for line in listed.splitlines())
 
 
 def visible_gpus() -> list[str]:
@@ -316,7 +329,7 @@ def main(words: list[str]) -> int:
         "--gpus", type=Path, metavar="FOLDER", help="the parts of `make gpu-test`, of what is built there"
     )
     parser.add_argument("--again", action="store_true", help="those that passed at this commit, too")
-    parser.add_argument("--lanes", type=int, help="parts side by side (default: as cores, or as pairs of GPUs)")
+    parser.add_argument("--lanes", type=int, help="parts side by side (default: as cores; on GPUs one)")
     parser.add_argument("--list", action="store_true", help="print the parts and run nothing")
     parser.add_argument("--slowest", action="store_true", help="print the slowest tests of the last `make test`")
     parser.add_argument("--folder", type=Path, default=ROOT / "bench" / "results")
@@ -324,7 +337,7 @@ def main(words: list[str]) -> int:
     gpus = visible_gpus() if arguments.gpus else []
     if arguments.gpus and not gpus:
         parser.error("no GPU is seen here")
-    there = list(gpu_parts(arguments.gpus, len(gpus)) if gpus else parts())
+    there = list(gpu_parts(arguments.gpus, len(gpus), has_test(arguments.gpus, "installed")) if gpus else parts())
     wanted = chosen(arguments.names, arguments.quick, there)
     reports = ROOT / "build" / "tests"
     if arguments.list:
@@ -344,9 +357,11 @@ def _run_all(wanted: list[Part], reports: Path, arguments: argparse.Namespace, g
     machine = this_machine(len(gpus))
     # What runs on GPUs may have been built elsewhere.
     commit = core().build_info()["commit"] if gpus else commit_of_the_tree()
-    lanes = arguments.lanes or (len(gpus) // GPUS_A_LANE if gpus else len(os.sched_getaffinity(0)))
-    lanes = max(1, min(lanes, len(gpus)) if gpus else lanes)
-    before = set() if arguments.quick or arguments.again else passed_before(arguments.folder, machine, commit)
+    lanes = max(1, arguments.lanes or (1 if gpus else len(os.sched_getaffinity(0))))
+    if gpus:
+        lanes = min(lanes, len(gpus))
+    look = not (arguments.quick or arguments.again)
+    before = passed_before(arguments.folder, machine, commit, len(gpus) // lanes) if look else set()
     for part in wanted:
         if part.name in before:
             print(f"{part.name}: passed at {commit} before")
