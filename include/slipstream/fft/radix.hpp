@@ -112,19 +112,20 @@ SLIP_FN void butterfly(Pair<T> (&x)[radix]) {
   }
 }
 /// x_q = w^q x_q with w = roots[step], where powers of w are products: what a warp would fetch of them lies far apart.
-/// Of ten, w^5 is fetched: w^9 as a product would have nine times the error of w.
+/// One more is fetched of six, w^3, and of ten, w^5: w^5 and w^9 as products would have five and nine times the error
+/// of w.
 template <int radix, class T>
 SLIP_FN void turn(Pair<T> (&x)[radix], const Pair<T>* roots, int step) {
   const Pair<T> w = roots[step];
-  const Pair<T> w2 = w * w, w3 = w2 * w;
+  const Pair<T> w2 = w * w, w3 = radix == 6 ? roots[3 * step] : w2 * w;
   x[1] = x[1] * w;
   x[2] = x[2] * w2;
   x[3] = x[3] * w3;
   if constexpr (radix > 4) {
-    const Pair<T> w4 = w2 * w2;
+    const Pair<T> w4 = radix == 6 ? w3 * w : w2 * w2;
     x[4] = x[4] * w4;
-    if constexpr (radix == 6 || radix == 8) x[5] = x[5] * (w4 * w);
-    if constexpr (radix == 8) x[6] = x[6] * (w4 * w2), x[7] = x[7] * (w4 * w3);
+    if constexpr (radix == 6) x[5] = x[5] * (w3 * w2);
+    if constexpr (radix == 8) x[5] = x[5] * (w4 * w), x[6] = x[6] * (w4 * w2), x[7] = x[7] * (w4 * w3);
     if constexpr (radix == 10) {
       const Pair<T> w5 = roots[5 * step];
       x[5] = x[5] * w5, x[6] = x[6] * (w5 * w), x[7] = x[7] * (w5 * w2);

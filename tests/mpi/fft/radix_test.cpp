@@ -225,7 +225,7 @@ TEST_P(RadixLines, ArriveTransformedAndTurned) {
       {{3, 5, 576}, {1, 0}, Stage::spectral, Stage::physical, false, false, {1, 1, -1}},
       {{576, 576, 3}, {1, 0}, Stage::physical, Stage::spectral, true, true},
       {{1152, 4, 3}, {2, 0}, Stage::physical, Stage::middle, true},
-      {{1152, 1152, 2}, {1, 0}, Stage::physical, Stage::spectral, true},
+      {{1152, 1152, 1}, {1, 0}, Stage::physical, Stage::spectral, true},
       {{1152, 3, 4}, {2, 0}, Stage::physical, Stage::middle, true, true, {383, -1, -1}},
       {{250, 250, 19}, {1, 0}, Stage::physical, Stage::spectral, true},
       {{3, 5, 250}, {1, 0}, Stage::spectral, Stage::physical, false, false, {1, 2, -1}},
