@@ -9,8 +9,8 @@ As many parts run side by side as there are cores, each on its own: most tests w
 time limit. One more, and ranks that wait get their core back too late. Parts that passed at this commit are left out
 unless --again is given or files are changed. What became of each part is written to bench/results/tests when it ends,
 so that a run that was interrupted goes on where it was. --quick writes nothing there. --gpus: the parts of `make
-gpu-test`, by what was built for GPUs in a folder, one after the other; with --lanes side by side, where each sees all
-GPUs: most of their time is spent in starting processes and contexts, and GPUs serve several of them in turn.
+gpu-test`, by what was built for GPUs in a folder, one after the other on all of them; with --lanes side by side, each
+on its share of them, where tests that need more devices are skipped.
 Exits with 1 unless all parts passed. Needs a build of the preset host; the others it builds itself.
 """
 
@@ -33,7 +33,6 @@ import test_reports
 from test_reports import Counts
 
 ROOT = Path(__file__).resolve().parents[1]
-PYTHON_TESTS = ROOT / "tests" / "python"
 #: Seconds that the tests of `make test` may take on two idle cores.
 BUDGET = 720
 SLOWEST = 10
@@ -46,15 +45,18 @@ PYTHON_ROOMS = {
     "bench": ("bench", "case", "house"),
 }
 PYTHON_ROOMS["flow"] = tuple(
-    sorted({path.parent.name for path in PYTHON_TESTS.glob("*/test_*.py")}.difference(*PYTHON_ROOMS.values()))
+    sorted(
+        {path.parent.name for path in (ROOT / "tests" / "python").glob("*/test_*.py")}.difference(
+            *PYTHON_ROOMS.values()
+        )
+    )
 )
 #: Ranks of Open MPI that wait let others have the core, also where there are enough for all of them.
 YIELDING = {"OMPI_MCA_mpi_yield_when_idle": "1"}
 #: Shards of all cells at each number of ranks: each takes some minutes.
 SHARDS = {1: 1, 2: 2, 4: 4, 8: 2}
-#: Shards of what each number of ranks is the least to show, and of rooms of tests, on GPUs: each takes some minutes.
+#: Shards of what each number of ranks is the least to show, on GPUs.
 GPU_SHARDS = {1: 1, 2: 4, 4: 1, 8: 1}
-GPU_PYTHON_SHARDS = {"run": 3, "flow": 2}
 #: Ranks under the sanitizers: tests/mpi/rank_table.cpp says why.
 SANITIZED = (1, 2, 4)
 #: Ranks whose exchanges run with random pauses.
@@ -85,27 +87,17 @@ def ctest(preset: str, pattern: str) -> tuple[str, ...]:
     return ("ctest", "--preset", preset, "-R", f"^{pattern}$")
 
 
-def shard_name(name: str, shard: int, shards: int) -> str:
-    return name + (f"_{shard + 1}of{shards}" if shards > 1 else "")
-
-
 def sharded(part: Part, shards: int) -> Iterator[Part]:
     """A part of C++ tests in so many."""
     for shard in range(shards):
         chosen = {"GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(shard)}
-        yield replace(part, name=shard_name(part.name, shard, shards), environment=part.environment | chosen)
+        name = part.name + (f"_{shard + 1}of{shards}" if shards > 1 else "")
+        yield replace(part, name=name, environment=part.environment | chosen)
 
 
-def python_part(name: str, marked: str, quick: bool, places: Sequence[str] = ()) -> Part:
-    paths = [f"tests/python/{place}" for place in places] or ["tests/python"]
-    return Part(name, (sys.executable, "-m", "pytest", "-q", "-m", marked, *paths), quick=quick)
-
-
-def python_shards(name: str, rooms: tuple[str, ...], shards: int) -> Iterator[Part]:
-    """All tests of some rooms, their files dealt to so many parts."""
-    files = [f"{room}/{path.name}" for room in rooms for path in sorted((PYTHON_TESTS / room).glob("test_*.py"))]
-    for shard in range(shards):
-        yield python_part(shard_name(name, shard, shards), "", False, files[shard::shards])
+def python_part(name: str, marked: str, quick: bool, rooms: tuple[str, ...] = ()) -> Part:
+    folders = [f"tests/python/{room}" for room in rooms] or ["tests/python"]
+    return Part(name, (sys.executable, "-m", "pytest", "-q", "-m", marked, *folders), quick=quick)
 
 
 def build_part(preset: str) -> Part:
@@ -143,17 +135,16 @@ def parts() -> Iterator[Part]:
 
 
 def gpu_parts(folder: Path, gpus: int, installed: bool) -> Iterator[Part]:
-    """Those of `make gpu-test` by what was built in a folder, the longest first. With the test of the installed
-    package, where there is one: a kit has none."""
+    """Those of `make gpu-test` by what was built in a folder: the longest first, those that need all GPUs last. With
+    the test of the installed package, where there is one: a kit has none."""
 
     def built(pattern: str) -> tuple[str, ...]:
         return ("ctest", "--test-dir", str(folder), "--output-on-failure", "--no-tests=error", "-R", f"^{pattern}$")
 
     mpi = {n: list(sharded(Part(f"mpi_{n}", built(f"mpi_{n}")), shards)) for n, shards in GPU_SHARDS.items()}
-    yield from [*mpi[4], *mpi[2]]
-    for name, rooms in PYTHON_ROOMS.items():
-        yield from python_shards(f"python_{name}", rooms, GPU_PYTHON_SHARDS.get(name, 1))
-    yield from [*mpi[8], Part("unit", built("unit"), spread=True), *mpi[1]]
+    python = [python_part(f"python_{name}", "", False, rooms) for name, rooms in PYTHON_ROOMS.items()]
+    yield from [*mpi[2], *python, Part("unit", built("unit"), spread=True), *mpi[1]]
+    yield from (replace(part, alone=True) for part in (*mpi[4], *mpi[8]))
     if gpus > 1:
         yield Part("late_nvshmem", built("late_nvshmem"), alone=True)
     if installed:
@@ -215,22 +206,30 @@ def run_side_by_side(
     lanes: int,
     reports: Path,
     ended: Callable[[dict[str, Any]], None],
+    gpus: Sequence[str] = (),
 ) -> None:
     """Runs parts in their order, so many at a time, and calls `ended` with what became of each. What is raised here,
     Ctrl-C too, ends those that run and starts no other. Each lane has its share of the cores: threads and ranks that
-    hand work to each other do so on one core in a seventh of the time that it takes to wake another, virtual one."""
+    hand work to each other do so on one core in a seventh of the time that it takes to wake another, virtual one. It
+    has its share of the GPUs, too, where there are some."""
     running: set[int] = set()
     cores = sorted(os.sched_getaffinity(0))
-    shares = queue.SimpleQueue[list[int]]()
+    each = len(gpus) // lanes
+    shares = queue.SimpleQueue[tuple[list[int], Sequence[str]]]()
     for lane in range(lanes):
-        shares.put(cores[lane % len(cores) :: lanes])
+        shares.put((cores[lane % len(cores) :: lanes], gpus[lane * each : (lane + 1) * each]))
 
     def on_its_share(part: Part) -> dict[str, Any]:
         share = shares.get()
+        its_cores, its_gpus = share
         # Of this thread, and of what it starts.
-        os.sched_setaffinity(0, cores if part.alone or part.spread else share)
+        os.sched_setaffinity(0, cores if part.alone or part.spread else its_cores)
+        if part.alone:
+            its_gpus = gpus
+        seen = {"CUDA_VISIBLE_DEVICES": ",".join(its_gpus)} if gpus else {}
         try:
-            return run(part, reports, running)
+            row = run(replace(part, environment=part.environment | seen), reports, running)
+            return row | ({"gpus": len(its_gpus)} if gpus else {})
         finally:
             shares.put(share)
 
@@ -257,8 +256,8 @@ def commit_of_the_tree() -> str:
     return git("log", "-1", "--format=%h", *others) + ("+" if changed else "")
 
 
-def passed_before(folder: Path, machine: dict[str, Any], commit: str) -> set[str]:
-    """Names of the parts that this machine passed at a commit."""
+def passed_before(folder: Path, machine: dict[str, Any], commit: str, gpus: int = 0) -> set[str]:
+    """Names of the parts that this machine passed at a commit, on so many GPUs or more."""
     import json
 
     from slipstream.bench import record
@@ -267,7 +266,8 @@ def passed_before(folder: Path, machine: dict[str, Any], commit: str) -> set[str
     if "+" in commit or not path.exists():
         return set()
     rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
-    return {row["part"] for row in rows if row["commit"] == commit and row["outcome"] == "passed"}
+    passed = (row for row in rows if row["commit"] == commit and row["outcome"] == "passed")
+    return {row["part"] for row in passed if row.get("gpus", 0) >= gpus}
 
 
 def has_test(folder: Path, name: str) -> bool:
@@ -276,10 +276,12 @@ def has_test(folder: Path, name: str) -> bool:
     return any(line.endswith(f": {name}") for line in listed.splitlines())
 
 
-def visible_gpus() -> int:
+def visible_gpus() -> list[str]:
+    """As CUDA_VISIBLE_DEVICES names them."""
     from slipstream.base.core import core
 
-    return core().device_count("cuda")
+    named = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    return named.split(",") if named else [str(n) for n in range(core().device_count("cuda"))]
 
 
 def this_machine(gpus: int) -> dict[str, Any]:
@@ -332,10 +334,10 @@ def main(words: list[str]) -> int:
     parser.add_argument("--slowest", action="store_true", help="print the slowest tests of the last `make test`")
     parser.add_argument("--folder", type=Path, default=ROOT / "bench" / "results")
     arguments = parser.parse_args(words)
-    gpus = visible_gpus() if arguments.gpus else 0
+    gpus = visible_gpus() if arguments.gpus else []
     if arguments.gpus and not gpus:
         parser.error("no GPU is seen here")
-    there = list(gpu_parts(arguments.gpus, gpus, has_test(arguments.gpus, "installed")) if gpus else parts())
+    there = list(gpu_parts(arguments.gpus, len(gpus), has_test(arguments.gpus, "installed")) if gpus else parts())
     wanted = chosen(arguments.names, arguments.quick, there)
     reports = ROOT / "build" / "tests"
     if arguments.list:
@@ -348,16 +350,18 @@ def main(words: list[str]) -> int:
     return _run_all(wanted, reports, arguments, gpus)
 
 
-def _run_all(wanted: list[Part], reports: Path, arguments: argparse.Namespace, gpus: int) -> int:
+def _run_all(wanted: list[Part], reports: Path, arguments: argparse.Namespace, gpus: list[str]) -> int:
     from slipstream.base.core import core
     from slipstream.bench import record
 
-    machine = this_machine(gpus)
+    machine = this_machine(len(gpus))
     # What runs on GPUs may have been built elsewhere.
     commit = core().build_info()["commit"] if gpus else commit_of_the_tree()
     lanes = max(1, arguments.lanes or (1 if gpus else len(os.sched_getaffinity(0))))
+    if gpus:
+        lanes = min(lanes, len(gpus))
     look = not (arguments.quick or arguments.again)
-    before = passed_before(arguments.folder, machine, commit) if look else set()
+    before = passed_before(arguments.folder, machine, commit, len(gpus) // lanes) if look else set()
     for part in wanted:
         if part.name in before:
             print(f"{part.name}: passed at {commit} before")
@@ -371,7 +375,7 @@ def _run_all(wanted: list[Part], reports: Path, arguments: argparse.Namespace, g
 
     began = time.monotonic()
     left = [part for part in wanted if part.name not in before]
-    run_side_by_side(left, lanes, reports, ended)
+    run_side_by_side(left, lanes, reports, ended, gpus)
     print("\n".join(summary(rows)))
     if arguments.quick and not arguments.names:
         (reports / "quick_seconds").write_text(str(round(time.monotonic() - began)), encoding="utf-8")

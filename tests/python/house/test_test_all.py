@@ -80,8 +80,7 @@ def test_parts_hold_every_test_of_cmake_and_pytest(tool: ModuleType) -> None:
     assert sorted(marked["not thorough"]) == sorted(f"tests/python/{room}" for room in there), "each room once"
     assert marked["thorough"] == ["tests/python"]
     python = [part.command for part in on_gpus if "pytest" in part.command]
-    files = [str(path.relative_to(ROOT)) for path in (ROOT / "tests" / "python").glob("*/test_*.py")]
-    assert sorted(name for command in python for name in command[6:]) == sorted(files), "each file once"
+    assert sorted(name for command in python for name in command[6:]) == sorted(marked["not thorough"])
     assert {command[4:6] for command in python} == {("-m", "")}, "marked and unmarked"
 
 
@@ -113,12 +112,15 @@ def test_part_that_passed_at_this_commit_is_not_run_again(tool: ModuleType, tmp_
         {"part": "unit", "commit": "abc", "outcome": "passed"},
         {"part": "installed", "commit": "abc", "outcome": "FAILED"},
         {"part": "mpi_1", "commit": "abd", "outcome": "passed"},
+        {"part": "mpi_2", "commit": "abe", "outcome": "passed", "gpus": 2},
     ]
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "a-box.json").write_text(json.dumps({"rows": rows}))
     assert tool.passed_before(tmp_path, {"name": "a box"}, "abc") == {"unit"}
     assert tool.passed_before(tmp_path, {"name": "a box"}, "abc+") == set(), "changed files"
     assert tool.passed_before(tmp_path, {"name": "another"}, "abc") == set()
+    assert tool.passed_before(tmp_path, {"name": "a box"}, "abe", 2) == {"mpi_2"}
+    assert tool.passed_before(tmp_path, {"name": "a box"}, "abe", 4) == set(), "skips what needs more GPUs"
 
 
 def test_program_that_ends_without_a_report_has_failed(tool: ModuleType, tmp_path: Path) -> None:
@@ -162,6 +164,21 @@ def test_each_lane_has_its_share_of_the_cores(tool: ModuleType, tmp_path: Path) 
         os.sched_setaffinity(0, mine)
     assert seen["spread"] == cores
     assert sorted(seen["one"] + seen["two"]) == (cores if len(cores) > 1 else 2 * cores)
+
+
+def test_each_lane_has_its_share_of_the_gpus(tool: ModuleType, tmp_path: Path) -> None:
+    told = "import os, time; print(os.environ['CUDA_VISIBLE_DEVICES']); time.sleep(0.5)"
+    parts = [tool.Part(name, (sys.executable, "-c", told)) for name in ("one", "two")]
+    last = tool.Part("last", (sys.executable, "-c", told), alone=True)
+    rows: list[dict[str, object]] = []
+    mine = os.sched_getaffinity(0)
+    try:
+        tool.run_side_by_side([*parts, last], 2, tmp_path, rows.append, ("0", "1", "4", "5"))
+    finally:
+        os.sched_setaffinity(0, mine)
+    seen = {name: (tmp_path / f"{name}.log").read_text().strip() for name in ("one", "two", "last")}
+    assert seen["last"] == "0,1,4,5" and {seen["one"], seen["two"]} == {"0,1", "4,5"}
+    assert {row["part"]: row["gpus"] for row in rows} == {"one": 2, "two": 2, "last": 4}
 
 
 def test_shards_on_gpus_hold_all_tests_once(tool: ModuleType) -> None:
