@@ -33,6 +33,7 @@ import test_reports
 from test_reports import Counts
 
 ROOT = Path(__file__).resolve().parents[1]
+PYTHON_TESTS = ROOT / "tests" / "python"
 #: Seconds that the tests of `make test` may take on two idle cores.
 BUDGET = 720
 SLOWEST = 10
@@ -45,18 +46,16 @@ PYTHON_ROOMS = {
     "bench": ("bench", "case", "house"),
 }
 PYTHON_ROOMS["flow"] = tuple(
-    sorted(
-        {path.parent.name for path in (ROOT / "tests" / "python").glob("*/test_*.py")}.difference(
-            *PYTHON_ROOMS.values()
-        )
-    )
+    sorted({path.parent.name for path in PYTHON_TESTS.glob("*/test_*.py")}.difference(*PYTHON_ROOMS.values()))
 )
 #: Ranks of Open MPI that wait let others have the core, also where there are enough for all of them.
 YIELDING = {"OMPI_MCA_mpi_yield_when_idle": "1"}
 #: Shards of all cells at each number of ranks: each takes some minutes.
 SHARDS = {1: 1, 2: 2, 4: 4, 8: 2}
-#: Shards of what each number of ranks is the least to show, on GPUs.
-GPU_SHARDS = {1: 1, 2: 4, 4: 1, 8: 1}
+#: Shards of what each number of ranks is the least to show, and of rooms of Python's tests, on GPUs: each takes a
+#: minute or two there, and is not run again where the next one is interrupted.
+GPU_SHARDS = {1: 4, 2: 8, 4: 4, 8: 4}
+GPU_PYTHON_SHARDS = {"run": 4, "exchange": 2, "bench": 2, "flow": 4}
 #: Ranks under the sanitizers: tests/mpi/rank_table.cpp says why.
 SANITIZED = (1, 2, 4)
 #: Ranks whose exchanges run with random pauses.
@@ -87,17 +86,27 @@ def ctest(preset: str, pattern: str) -> tuple[str, ...]:
     return ("ctest", "--preset", preset, "-R", f"^{pattern}$")
 
 
+def shard_name(name: str, shard: int, shards: int) -> str:
+    return name + (f"_{shard + 1}of{shards}" if shards > 1 else "")
+
+
 def sharded(part: Part, shards: int) -> Iterator[Part]:
     """A part of C++ tests in so many."""
     for shard in range(shards):
         chosen = {"GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(shard)}
-        name = part.name + (f"_{shard + 1}of{shards}" if shards > 1 else "")
-        yield replace(part, name=name, environment=part.environment | chosen)
+        yield replace(part, name=shard_name(part.name, shard, shards), environment=part.environment | chosen)
 
 
-def python_part(name: str, marked: str, quick: bool, rooms: tuple[str, ...] = ()) -> Part:
-    folders = [f"tests/python/{room}" for room in rooms] or ["tests/python"]
-    return Part(name, (sys.executable, "-m", "pytest", "-q", "-m", marked, *folders), quick=quick)
+def python_part(name: str, marked: str, quick: bool, places: Sequence[str] = ()) -> Part:
+    paths = [f"tests/python/{place}" for place in places] or ["tests/python"]
+    return Part(name, (sys.executable, "-m", "pytest", "-q", "-m", marked, *paths), quick=quick)
+
+
+def python_shards(name: str, rooms: tuple[str, ...], shards: int) -> Iterator[Part]:
+    """All tests of some rooms, their files dealt to so many parts."""
+    files = [f"{room}/{path.name}" for room in rooms for path in sorted((PYTHON_TESTS / room).glob("test_*.py"))]
+    for shard in range(shards):
+        yield python_part(shard_name(name, shard, shards), "", False, files[shard::shards])
 
 
 def build_part(preset: str) -> Part:
@@ -142,8 +151,10 @@ def gpu_parts(folder: Path, gpus: int, installed: bool) -> Iterator[Part]:
         return ("ctest", "--test-dir", str(folder), "--output-on-failure", "--no-tests=error", "-R", f"^{pattern}$")
 
     mpi = {n: list(sharded(Part(f"mpi_{n}", built(f"mpi_{n}")), shards)) for n, shards in GPU_SHARDS.items()}
-    python = [python_part(f"python_{name}", "", False, rooms) for name, rooms in PYTHON_ROOMS.items()]
-    yield from [*mpi[2], *python, Part("unit", built("unit"), spread=True), *mpi[1]]
+    yield from mpi[2]
+    for name, rooms in PYTHON_ROOMS.items():
+        yield from python_shards(f"python_{name}", rooms, GPU_PYTHON_SHARDS[name])
+    yield from [Part("unit", built("unit"), spread=True), *mpi[1]]
     yield from (replace(part, alone=True) for part in (*mpi[4], *mpi[8]))
     if gpus > 1:
         yield Part("late_nvshmem", built("late_nvshmem"), alone=True)
