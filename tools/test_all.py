@@ -52,8 +52,8 @@ PYTHON_ROOMS["flow"] = tuple(
 YIELDING = {"OMPI_MCA_mpi_yield_when_idle": "1"}
 #: Shards of all cells at each number of ranks: each takes some minutes.
 SHARDS = {1: 1, 2: 2, 4: 4, 8: 2}
-#: Shards of what each number of ranks is the least to show, and of rooms of Python's tests, on GPUs: each takes a
-#: minute or two there, and is not run again where the next one is interrupted.
+#: Shards of what each number of ranks is the least to show, and of rooms of Python's tests, on GPUs: what has passed is
+#: not run again, and an interrupted run loses the one that it was in.
 GPU_SHARDS = {1: 4, 2: 8, 4: 4, 8: 4}
 GPU_PYTHON_SHARDS = {"run": 4, "exchange": 2, "bench": 2, "flow": 4}
 #: Ranks under the sanitizers: tests/mpi/rank_table.cpp says why.
@@ -144,8 +144,8 @@ def parts() -> Iterator[Part]:
 
 
 def gpu_parts(folder: Path, gpus: int, installed: bool) -> Iterator[Part]:
-    """Those of `make gpu-test` by what was built in a folder: the longest first, those that need all GPUs last. With
-    the test of the installed package, where there is one: a kit has none."""
+    """Those of `make gpu-test` by what was built in a folder, those that need all GPUs last. With the test of the
+    installed package, where there is one: a kit has none."""
 
     def built(pattern: str) -> tuple[str, ...]:
         return ("ctest", "--test-dir", str(folder), "--output-on-failure", "--no-tests=error", "-R", f"^{pattern}$")

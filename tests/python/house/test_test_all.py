@@ -76,12 +76,12 @@ def test_parts_hold_every_test_of_cmake_and_pytest(tool: ModuleType) -> None:
         if "pytest" in part.command:
             mark, *folders = part.command[part.command.index("-q") + 2 :]
             marked[mark] += folders
-    there = {path.parent.name for path in (ROOT / "tests" / "python").glob("*/test_*.py")}
+    files = [path.relative_to(ROOT) for path in (ROOT / "tests" / "python").glob("*/test_*.py")]
+    there = {path.parent.name for path in files}
     assert sorted(marked["not thorough"]) == sorted(f"tests/python/{room}" for room in there), "each room once"
     assert marked["thorough"] == ["tests/python"]
     python = [part.command for part in on_gpus if "pytest" in part.command]
-    files = [str(path.relative_to(ROOT)) for path in (ROOT / "tests" / "python").glob("*/test_*.py")]
-    assert sorted(name for command in python for name in command[6:]) == sorted(files), "each file once"
+    assert sorted(name for command in python for name in command[6:]) == sorted(map(str, files)), "each file once"
     assert {command[4:6] for command in python} == {("-m", "")}, "marked and unmarked"
 
 
