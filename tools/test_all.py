@@ -51,7 +51,7 @@ PYTHON_ROOMS["flow"] = tuple(
 #: Ranks of Open MPI that wait let others have the core, also where there are enough for all of them.
 YIELDING = {"OMPI_MCA_mpi_yield_when_idle": "1"}
 #: Shards of all cells at each number of ranks: each takes some minutes.
-SHARDS = {1: 1, 2: 2, 4: 4, 8: 2}
+SHARDS = {1: 1, 2: 2, 4: 4, 8: 8}
 #: Shards of what each number of ranks is the least to show, and of rooms of Python's tests, on GPUs: what has passed is
 #: not run again, and an interrupted run loses the one that it was in.
 GPU_SHARDS = {1: 4, 2: 8, 4: 4, 8: 4}

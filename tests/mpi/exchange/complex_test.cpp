@@ -1,6 +1,7 @@
 // Complex numbers in exchanges: sums are those of their parts, and there is no smallest one.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <complex>
 #include <optional>
 
@@ -56,7 +57,7 @@ TEST_P(ComplexNumbers, AreAddedAsTheirPartsAre) {
   const Backend backend = std::get<0>(GetParam());
   if (const auto why = unavailable(backend, way); !why.empty()) GTEST_SKIP() << why;
   const Machine machine = machine_here(backend, way);
-  const Extent cells{10, 9, 14};
+  const Extent cells{10, 9, std::max<std::int64_t>(14, machine.devices())};
   GridOptions grid_options;
   grid_options.boxes = dealt_blocks(cells, {2, 1, machine.devices()}, machine.devices());
   grid_options.periodic = {true, false, true};
