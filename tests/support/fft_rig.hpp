@@ -63,6 +63,12 @@ inline Whole by_sums(const Whole& u) {
   return v;
 }
 
+/// Rounding of a transform: some times the unit of the format, by the size of the largest mode.
+inline double tolerance(const Extent& cells, DType type) {
+  const double unit = is_twice(type) ? 0x1p-52 : 0x1p-23;
+  return 8 * unit * std::sqrt(static_cast<double>(volume(cells))) * 8;
+}
+
 /// Of a value of any type that has a transform.
 inline Complex get(DType type, const std::byte* array, std::int64_t at) {
   switch (type) {

@@ -1,6 +1,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <string>
 #include <tuple>
 
 #include <slipstream/communicator.hpp>
@@ -11,6 +12,12 @@ namespace slipstream {
 
 /// A test by the backend and the number of devices of each rank.
 class OnDevices : public testing::TestWithParam<std::tuple<Backend, int>> {
+ public:
+  /// Such as host_by_2.
+  static std::string name(const testing::TestParamInfo<std::tuple<Backend, int>>& info) {
+    return to_string(std::get<0>(info.param)) + "_by_" + std::to_string(std::get<1>(info.param));
+  }
+
  protected:
   void SetUp() override {
     if (const auto why = unavailable(std::get<0>(GetParam()), std::get<1>(GetParam())); !why.empty())

@@ -235,10 +235,7 @@ TEST_P(LifetimeOfSums, AGraphIsNotReplayedAfterTheirEnd) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, LifetimeOfSums,
-                         testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2)),
-                         [](const auto& info) {
-                           return to_string(std::get<0>(info.param)) + "_by_" + std::to_string(std::get<1>(info.param));
-                         });
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2)), OnDevices::name);
 
 }  // namespace
 }  // namespace slipstream

@@ -340,9 +340,7 @@ TEST_P(Convolutions, SayWhereTheOperationIsDone) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, Convolutions,
                          testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2, 3, 4, 6)),
-                         [](const auto& info) {
-                           return to_string(std::get<0>(info.param)) + "_by_" + std::to_string(std::get<1>(info.param));
-                         });
+                         OnDevices::name);
 
 TEST(ConvolutionRefuses, WhatCannotBe) {
   const Communicator comm = Communicator::world();

@@ -265,9 +265,7 @@ TEST_P(RadixLines, OfFurtherLengthsByCufftdx) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, RadixLines,
                          testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2, 3, 4)),
-                         [](const auto& info) {
-                           return to_string(std::get<0>(info.param)) + "_by_" + std::to_string(std::get<1>(info.param));
-                         });
+                         OnDevices::name);
 
 TEST(RadixLinesRefuse, OtherLengths) {
   fft::LineBatch batch;

@@ -251,9 +251,7 @@ TEST_P(PseudoSpectralFlow, IsWatchedEverySoManySteps) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, PseudoSpectralFlow,
                          testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2, 3)),
-                         [](const auto& info) {
-                           return to_string(std::get<0>(info.param)) + "_by_" + std::to_string(std::get<1>(info.param));
-                         });
+                         OnDevices::name);
 
 TEST(PseudoSpectralFlowRefined, FollowsTheTaylorGreenVortexLonger) {
   follow_taylor_green(Communicator::world(), machine_here(Backend::host, 2), 64, 0.1, {1e-5, 1e-4, 5e-3});

@@ -1,0 +1,204 @@
+// Fourier transforms whose results are stored where they must go, packed, or sent in parts: the same values.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <slipstream/fft.hpp>
+
+#include "support/fft_rig.hpp"
+#include "support/on_devices.hpp"
+
+namespace slipstream {
+namespace {
+
+/// Devices a rank, and whether pencils or slabs.
+class FourierTransformsHoweverMoved : public OnDevices {};
+
+/// All bytes of a field on this rank.
+std::vector<std::byte> bytes_of(const Field& field) {
+  std::vector<std::byte> all;
+  for (const std::int64_t id : field.grid().local()) {
+    const auto some = array_of<std::byte>(field, id);
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
+/// Whether the results are stored or packed, they are those of the contract. `same`: they have the same bits. `held`:
+/// all moves are stored where all messages go straight.
+void check_stored(const Communicator& comm, const Machine& m, const Extent& cells, FftOptions store, bool same_bits,
+                  bool held, int rounds) {
+  FftOptions pack = store;
+  store.store = true;
+  pack.store = false;
+  SCOPED_TRACE(to_string(cells) + " of " + to_string(store.type) + " on " + std::to_string(store.process_grid[0]) +
+               " x " + std::to_string(store.process_grid[1]) + (store.transposed ? ", transposed" : ""));
+  Fft stores(comm, m, cells, store), packs(comm, m, cells, pack);
+  ASSERT_EQ(packs.stored_moves().first, 0);
+  const std::vector<MessageInfo> messages = packs.messages();
+  const bool straight = std::all_of(messages.begin(), messages.end(), [](const MessageInfo& message) {
+    return message.route == RouteKind::kernel || message.route == RouteKind::direct;
+  });
+  const bool everywhere = comm.max(straight ? 0 : 1) == 0;
+  ASSERT_TRUE(everywhere || m.device(0).local.backend != Backend::host);
+  if (held && everywhere) {
+    ASSERT_EQ(stores.stored_moves().first, stores.stored_moves().second);
+  }
+  FieldOptions physical = stores.physical_field("u"), spectral = stores.spectral_field("v");
+  physical.components = spectral.components = 3;
+  Field u(stores.physical(), physical), v(stores.spectral(), spectral), same(stores.spectral(), spectral);
+  std::vector<Stream> streams = streams_of(stores.physical());
+  for (int round = 0; round < rounds; ++round) {
+    std::vector<Whole> before;
+    for (int c = 0; c < 3; ++c) {
+      before.push_back(random_values(cells, store.type, static_cast<std::uint64_t>(7 * round + c)));
+      set(u, c, before.back());
+    }
+    stores.forward(u, v, streams);
+    packs.forward(u, same, streams);
+    finish(streams);
+    stores.check();
+    if (same_bits && store.highest[0] < 0) {
+      ASSERT_EQ(bytes_of(v), bytes_of(same)) << "forward, round " << round;
+    }
+    for (int c = 0; c < 3; ++c) {
+      Whole wanted = by_sums(before[static_cast<std::size_t>(c)]);
+      each_cell({{0, 0, 0}, cells}, [&](const Extent& k) {
+        if (!used(k, cells, store.highest)) wanted.at(k) = 0;
+      });
+      for (Field* field : {&v, &same}) {
+        clear_unused(*field, cells, store.highest, stores.spectral_axes());
+        ASSERT_LE(difference(*field, c, wanted, stores.spectral_axes()), tolerance(cells, store.type));
+      }
+    }
+    Field back(stores.physical(), physical), again(stores.physical(), physical);
+    stores.backward(v, back, streams);
+    packs.backward(v, again, streams);
+    finish(streams);
+    stores.check();
+    if (same_bits) {
+      ASSERT_EQ(bytes_of(back), bytes_of(again)) << "backward, round " << round;
+    }
+    for (int c = 0; c < 3 && store.highest[0] < 0; ++c)
+      ASSERT_LE(difference(back, c, before[static_cast<std::size_t>(c)]),
+                tolerance(cells, store.type) / std::sqrt(static_cast<double>(volume(cells))));
+  }
+}
+
+TEST_P(FourierTransformsHoweverMoved, StoreTheirResultsWhereTheyMustGo) {
+  const Machine m = machine();
+  const bool host = std::get<0>(GetParam()) == Backend::host;
+  std::size_t number = 0;
+  for (const auto& grid : process_grids(m.devices()))
+    for (const Extent cells : {Extent{32, 16, 16}, Extent{21, 18, 7}}) {
+      FftOptions store;
+      store.type = types[number % 4];
+      store.process_grid = grid;
+      store.transposed = number % 5 != 0;
+      store.overlap = number % 3 == 1;
+      if (number % 3 == 2) store.highest = {2, 5, 1};
+      ++number;
+      check_stored(comm, m, cells, store, host, host || cells[0] == 32, 2);  // GPUs store lines of a power of two
+      if (HasFatalFailure()) return;
+    }
+}
+
+/// Messages of a part travel while the lines of the next are transformed: the same values, in each way that a move can
+/// go.
+// Of another number of lines cuFFT may have other bits.
+TEST_P(FourierTransformsHoweverMoved, HaveTheSameBitsInParts) {
+  const Machine m = machine();
+  const bool host = std::get<0>(GetParam()) == Backend::host;
+  std::size_t number = 0;
+  for (const auto& grid : process_grids(m.devices()))
+    for (int round = 0; round < (m.devices() <= 4 && comm.size() == 1 ? 2 : 1); ++round) {
+      const int parts = std::array{3, 100, 2}[number % 3];
+      FftOptions whole;
+      whole.type = types[number % 4];
+      whole.process_grid = grid;
+      whole.transposed = number % 5 != 3;
+      whole.store = false;
+      if (number % 3 == 1) whole.highest = {2, 4, 1};
+      if (number % 4 == 1) whole.exchange.routes = {RouteKind::kernel, RouteKind::staged};
+      whole.parts = 1;
+      FftOptions cut = whole;
+      cut.parts = parts;
+      ++number;
+      const Extent cells{number % 7 == 2 ? 9 : 8, 6, 11};
+      SCOPED_TRACE(to_string(whole.type) + " on " + std::to_string(grid[0]) + " x " + std::to_string(grid[1]) + " in " +
+                   std::to_string(parts) + " parts" + (whole.transposed ? ", transposed" : ""));
+      Fft a(comm, m, cells, whole), b(comm, m, cells, cut);
+      const auto of_whole = static_cast<double>(a.messages().size()), of_cut = static_cast<double>(b.messages().size());
+      const bool odd = is_real(whole.type) && cells[0] % 2 != 0;
+      if (m.devices() > 1 && m.devices() <= 4 && whole.transposed && !odd) {
+        EXPECT_GT(comm.max(of_cut - of_whole), 0);
+      }
+      FieldOptions physical = a.physical_field("u"), spectral = a.spectral_field("v");
+      physical.components = spectral.components = 2;
+      Field u(a.physical(), physical), v(a.spectral(), spectral), w(a.spectral(), spectral);
+      Field back(a.physical(), physical), again(a.physical(), physical);
+      std::vector<Stream> streams = streams_of(a.physical());
+      for (int use = 0; use < 2; ++use) {
+        std::vector<Whole> before;
+        for (int c = 0; c < 2; ++c) {
+          before.push_back(random_values(cells, whole.type, static_cast<std::uint64_t>(5 * use + c)));
+          set(u, c, before.back());
+        }
+        a.forward(u, v, streams);
+        b.forward(u, w, streams);
+        finish(streams);
+        b.check();
+        for (Field* field : {&v, &w}) clear_unused(*field, cells, whole.highest, a.spectral_axes());
+        if (host) {
+          ASSERT_EQ(bytes_of(v), bytes_of(w)) << "forward, use " << use;
+        }
+        for (int c = 0; c < 2; ++c) {
+          Whole wanted = by_sums(before[static_cast<std::size_t>(c)]);
+          each_cell({{0, 0, 0}, cells}, [&](const Extent& k) {
+            if (!used(k, cells, whole.highest)) wanted.at(k) = 0;
+          });
+          ASSERT_LE(difference(w, c, wanted, a.spectral_axes()), tolerance(cells, whole.type));
+        }
+        a.backward(v, back, streams);
+        b.backward(w, again, streams);
+        b.backward(w, again, streams);
+        finish(streams);
+        b.check();
+        if (host) {
+          ASSERT_EQ(bytes_of(back), bytes_of(again)) << "backward, use " << use;
+        }
+        for (int c = 0; c < 2 && whole.highest[0] < 0; ++c)
+          ASSERT_LE(difference(again, c, before[static_cast<std::size_t>(c)]),
+                    tolerance(cells, whole.type) / std::sqrt(static_cast<double>(volume(cells))));
+      }
+    }
+}
+
+/// What runs on GPUs alone, unless it is asked for.
+TEST_P(FourierTransformsHoweverMoved, StoreTheirResultsByTheKernelsOfGpus) {
+  const Machine m = machine();
+  std::size_t number = 0;
+  for (const auto& grid : process_grids(m.devices()))
+    for (const DType type : types) {
+      FftOptions store;
+      store.type = type;
+      store.gpu_lines = true;
+      store.process_grid = grid;
+      store.transposed = number % 7 != 3;
+      store.overlap = number % 3 == 1;
+      if (number % 3 == 2) store.highest = {10, 5, 3};
+      if (m.devices() > 4 && number > 3) return;
+      check_stored(comm, m, number % 2 ? Extent{32, 32, 16} : Extent{32, 16, 16}, store, false, true, 1);
+      ++number;
+      if (HasFatalFailure()) return;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, FourierTransformsHoweverMoved,
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2, 3, 4, 5, 8)),
+                         OnDevices::name);
+
+}  // namespace
+}  // namespace slipstream
