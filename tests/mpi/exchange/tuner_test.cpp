@@ -197,7 +197,10 @@ class TunedTranspose : public Tuned {
 
   Machine machine_of_nodes_ = machine_here(Backend::host, 1, 1);
   // Every rank, a node each, has messages with every other.
-  Grid slabs_{{12, 12, 12}, machine_of_nodes_, comm_.rank(), {.partition = {.nodes = {1, 1, comm_.size()}}}};
+  Grid slabs_{{12, 12, 12},
+              machine_of_nodes_,
+              comm_.rank(),
+              {.partition = {.nodes = {1, 1, comm_.size()}}, .measured_gb_per_s = {}, .boxes = {}}};
   Field from_{slabs_, {.name = "from", .type = DType::f64}}, to_{slabs_, {.name = "to", .type = DType::f64}};
   Transpose transpose_{slabs_, slabs_, {.axes = {2, 1, 0}, .kept = {}}};
   std::vector<std::string> said_;

@@ -220,7 +220,7 @@ class Solver final : public Simulation {
   const Grid& grid_;
   const bool alike_;
   const int steps_a_system_;
-  const Halo halo_{{.reach = Reach::faces}};
+  const Halo halo_{{.reach = Reach::faces, .components = {}}};
   std::vector<std::unique_ptr<Field>> fields_;
   std::unique_ptr<Exchange> exchange_;
   std::unique_ptr<BlockSums> sums_;
@@ -252,7 +252,7 @@ class ConjugateGradients : public testing::TestWithParam<std::tuple<Backend, std
     field.type = DType::f64;
     field.ghost = {1, 1, 1};
     field.shared = true;
-    const Halo halo{{.reach = Reach::faces}};
+    const Halo halo{{.reach = Reach::faces, .components = {}}};
     return refusal_of(*grid, {{&halo, field}}, options);
   }
 

@@ -138,7 +138,7 @@ class Spreading final : public Simulation {
 
   const Grid& grid_;
   const bool alike_;
-  const Halo halo_{{.reach = Reach::faces}};
+  const Halo halo_{{.reach = Reach::faces, .components = {}}};
   Field u_;
   Exchange exchange_;
   std::optional<BlockSums> sums_;

@@ -307,7 +307,9 @@ TEST_P(MeasuredTiles, OfBlocksBesideWallsAreTheUsualOnAGpuWhateverIsGiven) {
   Lbm lbm(world, machine_here(GetParam(), 1), o);
   const bool gpu = GetParam() != Backend::host;
   ASSERT_EQ(lbm.teams().notes.size(), gpu ? 1u : 0u);
-  if (gpu) EXPECT_NE(lbm.teams().notes[0].find("take tiles 64 cells wide"), std::string::npos);
+  if (gpu) {
+    EXPECT_NE(lbm.teams().notes[0].find("take tiles 64 cells wide"), std::string::npos);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Lbm, MeasuredTiles, testing::ValuesIn(backends_here()),

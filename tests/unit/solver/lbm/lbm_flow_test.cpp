@@ -239,7 +239,9 @@ TEST_P(EveryMethod, KeepsTheMirrorSymmetryOfAFlowToTheLastBit) {
         for (int a = 0; a < 3; ++a) {
           ASSERT_EQ(at(x, y, z, a), (a == 1 ? -1 : 1) * at(x, o.cells[1] - 1 - y, z, a));
           // Moments add what comes from below before what comes from above.
-          if (!by_moments(GetParam())) ASSERT_EQ(at(x, y, z, a), (a == 2 ? -1 : 1) * at(x, y, o.cells[2] - 1 - z, a));
+          if (!by_moments(GetParam())) {
+            ASSERT_EQ(at(x, y, z, a), (a == 2 ? -1 : 1) * at(x, y, o.cells[2] - 1 - z, a));
+          }
           if (a > 0) sideways = std::max(sideways, std::abs(at(x, y, z, a)));
         }
   EXPECT_GT(sideways, 1e-3);

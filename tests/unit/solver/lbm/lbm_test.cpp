@@ -274,13 +274,20 @@ void expect_crossing(const Options& method, const std::array<std::size_t, 3>& co
 }
 
 TEST(Halo, CarriesThePopulationsThatCrossAFaceAnEdgeAndACorner) {
-  expect_crossing({.lattice = Lattice::d2q9}, {3, 1, 0});
-  expect_crossing({.lattice = Lattice::d3q19}, {5, 1, 0});
-  expect_crossing({.lattice = Lattice::d3q27}, {9, 3, 1});
+  Options o;
+  o.lattice = Lattice::d2q9;
+  expect_crossing(o, {3, 1, 0});
+  o.lattice = Lattice::d3q19;
+  expect_crossing(o, {5, 1, 0});
+  o.lattice = Lattice::d3q27;
+  expect_crossing(o, {9, 3, 1});
 }
 
 TEST(Halo, CarriesTenMomentsOfOneLayerAcrossFacesAndEdges) {
-  expect_crossing({.representation = Representation::moments, .collision = Collision::recursive}, {10, 10, 0});
+  Options o;
+  o.representation = Representation::moments;
+  o.collision = Collision::recursive;
+  expect_crossing(o, {10, 10, 0});
 }
 
 Options stored(Lattice lattice, DType precision) {
