@@ -8,7 +8,8 @@
 //   staged_lanes            the same as staged; between them each sender's lane for that stream, then, as messages
 //   come,
 //                           each receiver's lane for it; in end(), before the caller's wait, that stream for the lane
-//   staged_late             the same; messages come to the last device before it has begun
+//   staged_directions       the same; each receiver's lane unpacks its message, too, and not that stream all of them
+//   staged_late             as staged_lanes; messages come to the last device before it has begun
 //   direct_run              run(): one launch on the caller's stream, and nothing to wait for
 //   peer_run                run() replays, for each device: the sender's lane for the caller's stream, and back
 //
@@ -122,7 +123,8 @@ struct Scenario {
   Lanes lanes = Lanes::one;
   bool split = true;     ///< begin() and end(), else run()
   bool held_up = false;  ///< the lanes are, else they would be first or last by chance
-  bool late = false;     ///< the last device is: messages reach it before it is ready
+  Pack pack = Pack::fused;
+  bool late = false;  ///< the last device is: messages reach it before it is ready
 };
 
 // The host drives staged's lanes: what it asks of one may order another by chance. `staged` does without lanes.
@@ -134,7 +136,8 @@ const std::vector<Scenario> scenarios{
     {"peer_run", RouteKind::peer, 4, Lanes::per_direction, false, true},
     {"staged", RouteKind::staged, 4, Lanes::one, true, true},
     {"staged_lanes", RouteKind::staged, 10, Lanes::per_direction, true, true},
-    {"staged_late", RouteKind::staged, 10, Lanes::per_direction, true, true, true},
+    {"staged_directions", RouteKind::staged, 10, Lanes::per_direction, true, true, Pack::per_direction},
+    {"staged_late", RouteKind::staged, 10, Lanes::per_direction, true, true, Pack::fused, true},
 };
 
 const Scenario& scenario_of(const std::string& name) {
@@ -186,6 +189,7 @@ int run(int omitted, const Scenario& scenario) {
   ExchangeOptions options;
   options.routes = {scenario.route};
   options.knobs.streams = scenario.lanes;
+  options.knobs.pack = scenario.pack;
   std::optional<HeldUp> held_up;
   if (scenario.held_up) held_up.emplace(gate);
   Exchange exchange(comm, grid, {{&halo, &values}}, options);
