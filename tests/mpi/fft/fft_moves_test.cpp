@@ -75,8 +75,8 @@ void check_both(Fft& one, Fft& other, const Extent& cells, const FftOptions& opt
   }
 }
 
-/// Whether the results are stored or packed, they are those of the contract. `same`: they have the same bits. `held`:
-/// all moves are stored where all messages go straight.
+/// Whether the results are stored or packed, they are those of the contract. `same_bits`: as above. `held`: all moves
+/// are stored where all messages go straight.
 void check_stored(const Communicator& comm, const Machine& m, const Extent& cells, FftOptions store, bool same_bits,
                   bool held, int rounds) {
   FftOptions pack = store;

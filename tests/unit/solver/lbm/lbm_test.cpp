@@ -247,6 +247,13 @@ TEST(Lattice, MomentsOfTheWeightsAreIsotropic) {
   check(D3Q27{});
 }
 
+Options stored(Lattice lattice, DType precision) {
+  Options o;
+  o.lattice = lattice;
+  o.precision = precision;
+  return o;
+}
+
 /// Numbers of a cell in one layer of ghosts across a face, an edge and a corner of a block.
 void expect_crossing(const Options& method, const std::array<std::size_t, 3>& counts) {
   SCOPED_TRACE(to_string(method.lattice) + ' ' + to_string(method.representation));
@@ -274,13 +281,9 @@ void expect_crossing(const Options& method, const std::array<std::size_t, 3>& co
 }
 
 TEST(Halo, CarriesThePopulationsThatCrossAFaceAnEdgeAndACorner) {
-  Options o;
-  o.lattice = Lattice::d2q9;
-  expect_crossing(o, {3, 1, 0});
-  o.lattice = Lattice::d3q19;
-  expect_crossing(o, {5, 1, 0});
-  o.lattice = Lattice::d3q27;
-  expect_crossing(o, {9, 3, 1});
+  expect_crossing(stored(Lattice::d2q9, DType::f32), {3, 1, 0});
+  expect_crossing(stored(Lattice::d3q19, DType::f32), {5, 1, 0});
+  expect_crossing(stored(Lattice::d3q27, DType::f32), {9, 3, 1});
 }
 
 TEST(Halo, CarriesTenMomentsOfOneLayerAcrossFacesAndEdges) {
@@ -288,13 +291,6 @@ TEST(Halo, CarriesTenMomentsOfOneLayerAcrossFacesAndEdges) {
   o.representation = Representation::moments;
   o.collision = Collision::recursive;
   expect_crossing(o, {10, 10, 0});
-}
-
-Options stored(Lattice lattice, DType precision) {
-  Options o;
-  o.lattice = lattice;
-  o.precision = precision;
-  return o;
 }
 
 TEST(BytesPerCell, AreThoseOfEachPopulationReadAndWrittenOnce) {
