@@ -30,7 +30,6 @@ from pathlib import Path
 from typing import Any
 
 import test_reports
-from test_reports import Counts
 
 ROOT = Path(__file__).resolve().parents[1]
 PYTHON_TESTS = ROOT / "tests" / "python"
@@ -197,10 +196,12 @@ def run(part: Part, reports: Path, running: set[int] | None = None) -> dict[str,
         _, status, used = os.wait4(process.pid, 0)
         running.discard(process.pid)
     process.returncode = os.waitstatus_to_exitcode(status)
-    counts = test_reports.read(report) if report.exists() else Counts()
-    good = process.returncode == 0 and counts.failed == 0
     text = said.read_text(encoding="utf-8", errors="replace").rstrip()
+    counts = test_reports.read(report) if report.exists() else test_reports.read_log(text)
+    good = process.returncode == 0 and counts.failed == 0
     print(f"\n=== {part.name} ===\n{text}\n", flush=True)
+    if not good and not report.exists():
+        print(f"{part.name}: cut off after {counts.passed} passed, {counts.failed} failed", flush=True)
     return {
         "part": part.name,
         "passed": counts.passed,
@@ -398,10 +399,18 @@ def _run_all(wanted: list[Part], reports: Path, arguments: argparse.Namespace, g
     return 1 if failed else 0
 
 
+def until_interrupted(words: list[str]) -> int:
+    """`main`, until Ctrl-C or SIGTERM ends it and the parts that run. A shell's job in the background would not hear
+    Ctrl-C, and would start parts that do not."""
+    for name in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, signal.default_int_handler)
+    try:
+        return main(words)
+    except KeyboardInterrupt:
+        sys.exit("test_all: interrupted; started again it goes on with the parts that have not passed.")
+
+
 if __name__ == "__main__":
     if not shutil.which("ctest"):
         sys.exit("test_all: no ctest on the path: run `make set-up`.")
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except KeyboardInterrupt:
-        sys.exit("test_all: interrupted; started again it goes on with the parts that have not passed.")
+    sys.exit(until_interrupted(sys.argv[1:]))

@@ -1,6 +1,8 @@
-"""How each test of a program ended and how long it took, from GoogleTest's JSON and pytest's JUnit files."""
+"""How each test of a program ended and how long it took, from GoogleTest's JSON and pytest's JUnit files, or from what
+GoogleTest printed before the program was cut off."""
 
 import json
+import re
 import xml.etree.ElementTree as xml
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +27,14 @@ class Counts:
 def read(path: Path) -> Counts:
     """Of a file that ends with .json (GoogleTest) or .xml (pytest)."""
     return _googletest(path) if path.suffix == ".json" else _pytest(path)
+
+
+def read_log(text: str) -> Counts:
+    """Of what GoogleTest printed: the tests that had ended, by the line that says how and after how long."""
+    counts = Counts()
+    for how, name, milliseconds in re.findall(r"^\[ +(OK|FAILED|SKIPPED) +\] ([^\s,]+).* \((\d+) ms\)$", text, re.M):
+        counts.add(name, int(milliseconds) / 1000, how == "FAILED", how == "SKIPPED")
+    return counts
 
 
 def _googletest(path: Path) -> Counts:

@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -28,6 +30,16 @@ PYTEST = """<testsuites><testsuite>
 <testcase classname="tests.python.test_run" name="test_b" time="0.1"><failure message="no"/></testcase>
 <testcase classname="tests.python.test_run" name="test_c" time="0"><skipped message="no GPU"/></testcase>
 </testsuite></testsuites>"""
+
+PRINTED = """[ RUN      ] Box.Holds
+[       OK ] Box.Holds (250 ms)
+[ RUN      ] Sizes/Box.Grows/3
+box_test.cpp:7: Failure
+[  FAILED  ] Sizes/Box.Grows/3, where GetParam() = 3 (1500 ms)
+[ RUN      ] Box.OnGpu
+[  SKIPPED ] Box.OnGpu (0 ms)
+[ RUN      ] Box.TakesLong
+"""
 
 NINJA = """# ninja log v5
 0\t4000\t1\ttests/CMakeFiles/unit_tests.dir/unit/box_test.cpp.o\tab
@@ -206,6 +218,41 @@ def test_ctrl_c_ends_the_parts_that_run_and_starts_no_other(tool: ModuleType, tm
     with pytest.raises(KeyboardInterrupt):
         tool.run_side_by_side([tool.Part("short", ("true",)), endless, last], 2, tmp_path, interrupt)
     assert time.monotonic() - began < 200 and not (tmp_path / "last.log").exists()
+
+
+def test_a_part_that_is_cut_off_tells_what_had_failed(
+    tool: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    killed = f"import os, signal; print({PRINTED!r}, flush=True); os.kill(os.getpid(), signal.SIGKILL)"
+    row = tool.run(tool.Part("killed", (sys.executable, "-c", killed)), tmp_path)
+    assert (row["passed"], row["failed"], row["skipped"], row["outcome"]) == (1, 1, 1, "FAILED")
+    assert "killed: cut off after 1 passed, 1 failed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_signal_to_a_job_in_the_background_ends_the_parts_that_run(tmp_path: Path, name: str) -> None:
+    # Shells start jobs in the background so that they ignore Ctrl-C.
+    program = f"""
+import signal, sys
+sys.path.insert(0, {str(ROOT / "tools")!r})
+import test_all
+part = test_all.Part("endless", (sys.executable, "-c", "import time; time.sleep(300)"))
+test_all.main = lambda words: test_all.run_side_by_side([part], 1, test_all.Path({str(tmp_path)!r}), print)
+sys.exit(test_all.until_interrupted([]))
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+    )
+    while not (tmp_path / "endless.log").exists():
+        time.sleep(0.01)
+    time.sleep(0.1)
+    process.send_signal(getattr(signal, name))
+    out, said = process.communicate(timeout=60)
+    assert process.returncode == 1 and "interrupted" in said and "endless: cut off after 0 passed, 0 failed" in out
 
 
 def test_slowest_units_of_a_build_are_named_as_their_sources() -> None:
