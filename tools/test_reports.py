@@ -29,10 +29,14 @@ def read(path: Path) -> Counts:
     return _googletest(path) if path.suffix == ".json" else _pytest(path)
 
 
+#: A test that has ended; in colours under a launcher of ranks, whose output is a terminal's.
+_ENDED = re.compile(r"\[ +(OK|FAILED|SKIPPED) +\] (?:\x1b\[m)?([^\s,]+)[^\n]* \((\d+) ms\)")
+
+
 def read_log(text: str) -> Counts:
     """Of what GoogleTest printed: the tests that had ended, by the line that says how and after how long."""
     counts = Counts()
-    for how, name, milliseconds in re.findall(r"^\[ +(OK|FAILED|SKIPPED) +\] ([^\s,]+).* \((\d+) ms\)$", text, re.M):
+    for how, name, milliseconds in _ENDED.findall(text):
         counts.add(name, int(milliseconds) / 1000, how == "FAILED", how == "SKIPPED")
     return counts
 

@@ -31,11 +31,12 @@ PYTEST = """<testsuites><testsuite>
 <testcase classname="tests.python.test_run" name="test_c" time="0"><skipped message="no GPU"/></testcase>
 </testsuite></testsuites>"""
 
+# In colours under a launcher of ranks, whose output is a terminal's.
 PRINTED = """[ RUN      ] Box.Holds
 [       OK ] Box.Holds (250 ms)
 [ RUN      ] Sizes/Box.Grows/3
 box_test.cpp:7: Failure
-[  FAILED  ] Sizes/Box.Grows/3, where GetParam() = 3 (1500 ms)
+\x1b[0;31m[  FAILED  ] \x1b[mSizes/Box.Grows/3, where GetParam() = 3 (1500 ms)
 [ RUN      ] Box.OnGpu
 [  SKIPPED ] Box.OnGpu (0 ms)
 [ RUN      ] Box.TakesLong
