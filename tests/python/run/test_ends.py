@@ -17,7 +17,7 @@ from conftest import ROOT, TETRAHEDRON, Cli
 from slipstream.base import rows, terminal
 from slipstream.base.errors import CaseError
 from slipstream.run import locks
-from test_restart import ENDLESS, family, start, wait_for_steps
+from small_runs import ENDLESS, family, start, wait_for_steps
 
 FLAT = """\
 [case]
