@@ -9,6 +9,8 @@ ifeq ($(shell id -u),0)
 export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
+# Ninja starts more compilers than there are cores, which take turns; so each unit takes the time of a core of its own.
+export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
 
 .PHONY: help demo test test-all set-up build sanitize format gpu-test gpu-sanitize gpu-bench gpu-kit clean
 help:
