@@ -205,14 +205,21 @@ def test_shards_on_gpus_hold_all_tests_once(tool: ModuleType) -> None:
     ]
 
 
+def wait_until_it_runs(log: Path) -> None:
+    """A part, by the log that it has once it was started."""
+    deadline = time.monotonic() + 30
+    while not log.exists():
+        assert time.monotonic() < deadline, f"{log.stem} did not start within 30 s"
+        time.sleep(0.01)
+    time.sleep(0.1)
+
+
 def test_ctrl_c_ends_the_parts_that_run_and_starts_no_other(tool: ModuleType, tmp_path: Path) -> None:
     endless = tool.Part("endless", (sys.executable, "-c", "import time; time.sleep(300)"))
     last = tool.Part("last", ("true",), alone=True)
 
     def interrupt(row: dict[str, object]) -> None:
-        while not (tmp_path / "endless.log").exists():
-            time.sleep(0.01)
-        time.sleep(0.1)
+        wait_until_it_runs(tmp_path / "endless.log")
         raise KeyboardInterrupt
 
     began = time.monotonic()
@@ -234,7 +241,7 @@ def test_a_part_that_is_cut_off_tells_what_had_failed(
 def test_a_signal_to_a_job_in_the_background_ends_the_parts_that_run(tmp_path: Path, name: str) -> None:
     # Shells start jobs in the background so that they ignore Ctrl-C.
     program = f"""
-import signal, sys
+import sys
 sys.path.insert(0, {str(ROOT / "tools")!r})
 import test_all
 part = test_all.Part("endless", (sys.executable, "-c", "import time; time.sleep(300)"))
@@ -248,9 +255,7 @@ sys.exit(test_all.until_interrupted([]))
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
     )
-    while not (tmp_path / "endless.log").exists():
-        time.sleep(0.01)
-    time.sleep(0.1)
+    wait_until_it_runs(tmp_path / "endless.log")
     process.send_signal(getattr(signal, name))
     out, said = process.communicate(timeout=60)
     assert process.returncode == 1 and "interrupted" in said and "endless: cut off after 0 passed, 0 failed" in out
