@@ -15,6 +15,7 @@ FieldOptions field_of(const char* name, DType type) {
   options.name = name;
   options.type = type;
   options.ghost = {1, 1, 1};
+  options.shared = true;
   return options;
 }
 

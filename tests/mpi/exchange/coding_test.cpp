@@ -6,8 +6,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <memory>
-#include <optional>
 
 #include <slipstream/transpose.hpp>
 
