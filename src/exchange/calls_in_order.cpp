@@ -23,7 +23,7 @@ void CallsInOrder::wait() const noexcept {
   for (const OfDevice& one : devices_) {
     try {
       synchronize(one.device);
-    } catch (const Error&) {
+    } catch (...) {
       // A destructor has nobody to tell; the same error was thrown where the stream was used.
     }
   }

@@ -78,7 +78,6 @@ void Exchange::Impl::prepare_routes() {
     if (const auto found = states.find(m.route); found != states.end())
       if (const std::string remark = found->second->remark(m.source, m.target); !remark.empty())
         m.reason += "; " + remark;
-  set_watchdog();
 }
 
 void Exchange::Impl::set_watchdog() {
@@ -132,7 +131,7 @@ bool Exchange::Impl::over() const {
   return std::all_of(sides.begin(), sides.end(), [](const auto& side) {
     try {
       return side->stream.idle() && side->ran.done();
-    } catch (const Error&) {
+    } catch (...) {
       return true;
     }
   });
