@@ -6,8 +6,8 @@
 
 namespace slipstream {
 
-/// Environment variables and signal handlers of the process, put back at its end as they were: MPI_Init leaves
-/// variables behind that make an mpiexec started from here fail, and handlers that are not the host program's.
+/// Environment variables and signal handlers of the process, put back at its end as they were. MPI_Init leaves
+/// variables behind that make an mpiexec started from here fail, and installs handlers of its own.
 class HostState {
  public:
   HostState();

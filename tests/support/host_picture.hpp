@@ -1,5 +1,5 @@
 #pragma once
-// What a library must leave as it finds it: the environment, the signal handlers and the processors of the process.
+// A picture of the environment, the signal handlers and the processors of the process, which a library must not change.
 #include <sched.h>
 #include <unistd.h>
 
@@ -38,7 +38,7 @@ struct HostPicture {
   bool operator==(const HostPicture&) const = default;
 };
 
-/// What differs, in words; empty where nothing does.
+/// The differences in words; empty where there are none.
 inline std::string difference(const HostPicture& before, const HostPicture& after) {
   std::string text;
   for (const auto& [name, entry] : after.environment)
@@ -51,7 +51,7 @@ inline std::string difference(const HostPicture& before, const HostPicture& afte
   return text;
 }
 
-/// Of tests on several ranks, taken by their main() around the start of MPI.
+/// Pictures that the main() of tests on several ranks takes around the start of MPI.
 struct StartOfMpi {
   HostPicture before, after;
   static StartOfMpi& taken() {

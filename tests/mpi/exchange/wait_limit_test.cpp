@@ -21,7 +21,7 @@ namespace {
 
 constexpr double forever = std::numeric_limits<double>::infinity();
 
-/// Whatever waits for other ranks, on host devices, by name.
+/// The table of all objects that wait for other ranks, on host devices.
 class WaitLimits : public testing::Test {
  protected:
   struct Entry {
@@ -42,36 +42,36 @@ class WaitLimits : public testing::Test {
   const Halo halo{Halo::Options{}};
   const std::vector<ExchangeItem> items{{&halo, &field}};
   const std::vector<std::int64_t> ids{1, 2, 3};
-  const std::vector<Entry> entries{
-      {"exchange", [this](double s) { Exchange(comm, grid, items, with(s)); }},
-      {"tune",
-       [this](double s) {
-         TuneOptions quick;
-         quick.warm_ups = 0;
-         quick.trials = 1;
-         tune(comm, grid, items, with(s), quick);
-       }},
-      {"gather-scatter",
-       [this](double s) {
-         GatherScatter(comm, machine, {{.ids = ids, .first_block = 3 * comm.rank()}}, {.exchange = with(s)});
-       }},
-      {"all-reduce",
-       [this](double s) {
-         AllReduce(comm, machine, 1, DType::f64, Op::add, {ReduceMethod::automatic, s});
-       }},
-      {"all-reduce by mpi",
-       [this](double s) {
-         AllReduce(comm, machine, 1, DType::f64, Op::add, {ReduceMethod::mpi, s});
-       }},
-      {"sum over blocks",
-       [this](double s) {
-         BlockSums(comm, machine, {{comm.rank()}}, 1, {ReduceMethod::automatic, s});
-       }},
-      {"Fourier transform", [this](double s) {
-         FftOptions options;
-         options.exchange = with(s);
-         Fft(comm, machine, {8, 8, 8}, options);
-       }}};
+  const std::vector<Entry> entries{{"exchange", [this](double s) { Exchange(comm, grid, items, with(s)); }},
+                                   {"tune",
+                                    [this](double s) {
+                                      TuneOptions quick;
+                                      quick.warm_ups = 0;
+                                      quick.trials = 1;
+                                      tune(comm, grid, items, with(s), quick);
+                                    }},
+                                   {"gather-scatter",
+                                    [this](double s) {
+                                      GatherScatter(comm, machine, {{.ids = ids, .first_block = 3 * comm.rank()}},
+                                                    {.exchange = with(s)});
+                                    }},
+                                   {"all-reduce",
+                                    [this](double s) {
+                                      AllReduce(comm, machine, 1, DType::f64, Op::add, {ReduceMethod::automatic, s});
+                                    }},
+                                   {"all-reduce by mpi",
+                                    [this](double s) {
+                                      AllReduce(comm, machine, 1, DType::f64, Op::add, {ReduceMethod::mpi, s});
+                                    }},
+                                   {"sum over blocks",
+                                    [this](double s) {
+                                      BlockSums(comm, machine, {{comm.rank()}}, 1, {ReduceMethod::automatic, s});
+                                    }},
+                                   {"Fourier transform", [this](double s) {
+                                      FftOptions options;
+                                      options.exchange = with(s);
+                                      Fft(comm, machine, {8, 8, 8}, options);
+                                    }}};
 };
 
 TEST_F(WaitLimits, ThatAreNoneAreErrorsOnAllRanks) {
