@@ -59,7 +59,7 @@ struct AllReduce::Impl {
   }
 
   void check_arguments(const Communicator& comm, int values, DType type, Op op, const AllReduceOptions& options) const {
-    require_ranks_of(comm, machine, "an all-reduce");
+    require_discovered(comm, machine, "an all-reduce");
     require(values >= 1 && values <= most_values,
             "an all-reduce of " + std::to_string(values) + " values: it takes 1 to " + std::to_string(most_values));
     require(type == DType::f32 || type == DType::f64 || type == DType::i64,

@@ -151,7 +151,7 @@ struct GatherScatter::Impl {
     hash.add(words);
     require_same(comm, hash.value(), "a gather-scatter of " + words);
     on_all_ranks(comm, [&] {
-      require_ranks_of(comm, machine, "a gather-scatter");
+      require_discovered(comm, machine, "a gather-scatter");
       wait_limit_ns(options.exchange.wait_limit, "a gather-scatter");
     });
     if (options.tune) check_work(comm, *options.tune);
