@@ -77,7 +77,7 @@ class Choice:
 
 
 class Refused(Exception):
-    """No allowed route serves some pair of devices."""
+    """No allowed route serves some pair of devices, or the route that a row is named for moves nothing."""
 
 
 class Meter:
@@ -108,6 +108,8 @@ class Meter:
             "copy_gbs": self.copy_gbs,
             "replayed": exchange.capturable,
         }
+        if setup.named_for and setup.named_for not in figures["travels_by"].split("+"):
+            raise Refused(f"no message travels by {setup.named_for} here: {figures['travels_by']} would be measured")
         floor = self._floor_us(messages, figures)
         repeats = self._repeats(exchange, setup)
         if setup.part == "must":

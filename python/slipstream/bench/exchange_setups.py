@@ -75,6 +75,7 @@ class Setup:
     inputs: Mapping[str, Any] = field(default_factory=dict)  #: what its rows say of it beside
     knobs: Mapping[str, Any] = field(default_factory=dict)
     clocks: tuple[str, ...] = ("events", "host")
+    named_for: str = ""  #: a route that must move something, or the row would be another's
 
     @property
     def largest_block(self) -> Triple:
@@ -166,7 +167,8 @@ def ladder(scale: Scale, grid: Triple, nodes: int, ranks: int, allowed: Sequence
             cells = cube_of(side, devices)
             named = label(nodes, ranks, devices, cells[0], base == "gpu_mpi")
             inputs = {"label": named, "base": base, "rung": rung, "routes": "+".join(routes)}
-            setups.append(Setup("ladder", cells, grid, routes, inputs, clocks=("host",)))
+            named_for = base if base in LIBRARIES else routes[-1]
+            setups.append(Setup("ladder", cells, grid, routes, inputs, clocks=("host",), named_for=named_for))
         yield setups
 
 
@@ -178,7 +180,9 @@ def schemes(scale: Scale, grid: Triple, allowed: Sequence[str]) -> Iterator[list
             continue
         routes = (base, "kernel")
         inputs = {"scheme": name, "base": base, "routes": "+".join(routes), **knobs}
-        yield [Setup("schemes", cubes(side, grid), grid, routes, inputs, knobs, ("host",)) for side in scale.sizes]
+        yield [
+            Setup("schemes", cubes(side, grid), grid, routes, inputs, knobs, ("host",), base) for side in scale.sizes
+        ]
 
 
 def scaling(scale: Scale, grid: Triple, routes: tuple[str, ...], name: str) -> Iterator[Setup]:
