@@ -7,7 +7,7 @@ leaves a device at the rate of its links, whichever is longer; both rates are me
 
 import argparse
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -132,7 +132,7 @@ def _rows(arguments: argparse.Namespace, machine: Any, backend: str, console: Co
                         "routes": arguments.routes or "rules",
                     }
                     for clock, figures in zip(CLOCKS, found, strict=True):
-                        rates = _rates(figures, size, dtype, arguments.components, devices, copy, link, local)
+                        rates = _rates(figures, size, dtype, arguments.components, machine.devices(), copy, link, local)
                         yield {**inputs, "clock": clock, **rates}
 
 
@@ -166,14 +166,15 @@ def _rates(
     size: int,
     dtype: str,
     components: int,
-    devices: int,
+    found: Sequence[record.Row],
     copy: float,
     link: float,
     local: float | None,
 ) -> record.Row:
     along_x = size // 2 + 1 if dtype in ("f32", "f64") else size
-    passes = components * 3 * 2 * along_x * size * size * BYTES[dtype] / devices / (copy * 1e6)
-    sent = figures["sent_bytes"] / devices
+    moved = components * 3 * 2 * along_x * size * size * BYTES[dtype] / len(found)
+    passes = moved / (copy * 1e6)
+    sent = figures["sent_bytes"] / len(found)
     least = max(passes, sent / (link * 1e6)) if sent else passes
     time = figures["forward_us"] / 1e3
     return {
@@ -185,7 +186,7 @@ def _rates(
         "stored_moves": int(figures["stored_moves"]),
         "copy_gbs": record.digits(copy),
         "link_gbs": record.digits(link),
-        "share": record.digits(least / time),
+        **record.share_of(least, time, moved, found),
         "setup_s": record.digits(figures["setup_s"]),
     }
 

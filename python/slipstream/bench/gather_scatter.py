@@ -181,7 +181,7 @@ def _row(
         "time_us": record.digits(figures["time_us"]),
         "gpoints_per_s": record.digits(points * arguments.components / figures["time_us"] / 1e3),
         "copy_gbs": record.digits(rate),
-        "share": record.digits(least_us / figures["time_us"]),
+        **record.share_of(least_us, figures["time_us"], moved / devices, machine.devices()),
         "setup_s": record.digits(figures["setup_s"]),
         "setup_bytes_per_shared_point": record.digits(figures["setup_bytes"] / shared)
         if figures["setup_bytes"] >= 0 and shared

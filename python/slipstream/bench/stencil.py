@@ -113,7 +113,7 @@ def _row(
         "gcells_per_s": record.digits(case.cell_count / seconds / 1e9),
         "gbs": record.digits(bytes_a_step * devices / seconds / 1e9),
         "roof_gbs": record.digits(roof),
-        "share": record.digits(statistics.median(shares)),
+        **record.share_of(statistics.median(shares), 1.0, bytes_a_step, machine.devices()),
         "message_bytes": max(messages, default=0),
     }
 

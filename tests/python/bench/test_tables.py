@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT
+from rich.console import Console
 from slipstream.base.errors import CaseError
 from slipstream.bench import record
 
@@ -46,6 +47,38 @@ def test_result_file_is_named_for_the_machine(tmp_path: Path) -> None:
 )
 def test_gpus_that_ranks_share_count_once(gpus: str, name: str) -> None:
     assert record.name_of_gpus("card", [{"node": 0, "uuid": uuid} for uuid in gpus]) == name
+
+
+def test_stored_shares_are_above_1_in_a_cache_only() -> None:
+    shares = 0
+    for path in sorted((ROOT / "bench" / "results").glob("*/*.json")):
+        for one in json.loads(path.read_text()).get("rows", ()):
+            shares += "share" in one
+            assert not record.impossible(one), f"{path.name}: {one}"
+    assert shares > 1000
+
+
+@pytest.mark.parametrize(
+    ("share", "moved", "device", "found"),
+    [
+        (0.9, 1 << 20, {"backend": "cuda", "name": "NVIDIA H100 80GB HBM3"}, {"share": 0.9}),
+        (1.1, 16 << 20, {"backend": "cuda", "name": "NVIDIA H100 80GB HBM3"}, {"share": 1.1, "in_cache": True}),
+        (1.1, 1 << 30, {"backend": "cuda", "name": "NVIDIA H100 80GB HBM3"}, {"share": 1.1}),
+        (1.1, 1, {"backend": "cuda", "name": "a card of unknown cache"}, {"share": 1.1}),
+    ],
+)
+def test_shares_above_1_say_whether_a_cache_holds_the_bytes(
+    share: float, moved: float, device: record.Row, found: record.Row
+) -> None:
+    assert record.share_of(share, 1.0, moved, [device]) == found
+
+
+def test_rows_below_their_least_time_are_left_out_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [row(64, 10.0) | {"share": share} for share in (0.9, 1.1)] + [row(8, 1.0) | {"share": 2.0, "in_cache": True}]
+    kept = record.possible(rows, frozenset({"mlups"}), Console(width=500))
+    assert kept == [rows[0], rows[2]]
+    said = capsys.readouterr().out
+    assert said.startswith("left out: share 1.1") and "cells_per_device [64, 64, 64]" in said
 
 
 def test_later_rows_replace_like_ones_and_join_others(tmp_path: Path) -> None:

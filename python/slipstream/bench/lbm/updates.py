@@ -18,7 +18,7 @@ from slipstream.base import terminal
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError
 from slipstream.bench import options, record, registry
-from slipstream.bench.record import Row, digits, grid_of
+from slipstream.bench.record import Row, digits, grid_of, share_of
 from slipstream.case.reader import Source, parse
 from slipstream.lbm import running
 from slipstream.lbm.case import LbmCase
@@ -146,7 +146,7 @@ def _row(choice: Choice, machine: Any, cells: int, precision: str) -> Row:
         "mlups": digits(rate),
         "gbs": digits(rate * setup.plan["bytes_per_cell"] / 1e3),
         "roof_gbs": digits(statistics.median(roofs) * devices),
-        "share": digits(statistics.median(shares)),
+        **share_of(statistics.median(shares), 1.0, bytes_a_step / devices, machine.devices()),
         "least_share": digits(min(shares)),
         "most_share": digits(max(shares)),
     }
