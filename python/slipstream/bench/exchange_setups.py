@@ -24,7 +24,7 @@ SCHEMES: Mapping[str, str] = {
 }
 
 PEARSON = "Pearson et al.: Node-aware stencil communication for heterogeneous supercomputers, 2020, fig. 12"
-RISSO = "Risso: Scalable GPU communication framework for stencil based applications, 2017, 6"
+RISSO = "J. V. Tozatti Risso: Scalable GPU communication framework for stencil based applications, 2017, 6"
 STENCIL = (
     "cwpearson/stencil, the library of Pearson et al. 2020, on 4 x H200 by as many ranks: host clock, trimean of 30"
 )

@@ -43,8 +43,8 @@ def digits(value: float) -> float:
 
 
 def share_of(least: float, time: float, moved: float, devices: Sequence[Row]) -> Row:
-    """Columns of a row: `share`, the least time over the measured one, and `in_cache` where a cache explains a share above
-    1. `moved`: bytes that the least time counts, of a device."""
+    """Columns of a row: `share`, the least time over the measured one, and `in_cache` where a cache explains that
+    it is above 1. `moved`: bytes that the least time counts, of a device."""
     share = digits(least / time)
     shared_by = len(devices) if devices[0]["backend"] == "host" else 1
     held = share > 1 and moved * shared_by <= cache_bytes(devices[0])

@@ -1,6 +1,6 @@
 """What the experiments of `slipstream bench lbm_NAME` share: what they may be asked for, and how they are timed.
 
-C. Risso: Optimization of communication in the lattice Boltzmann method on GPUs, 2017, with the framework waLBerla. Its
+J. V. Tozatti Risso: Scalable GPU communication framework for stencil based applications, UFPR, 2017, with waLBerla. Its
 protocol: 200 steps, 10 times within one process, the smallest time counts; D3Q19 with one relaxation time, f64, cubes.
 Where the text of the thesis gives a number, its ratio stands beside ours; most of its results are pictures only.
 """
