@@ -232,3 +232,37 @@ def test_a_table_without_matching_rows_is_an_error(tmp_path: Path) -> None:
     document(tmp_path, "lbm columns=mlups where=storage:f64")
     result = tables(tmp_path)
     assert result.returncode == 1 and "where storage: f64" in result.stderr
+
+
+def test_figures_are_those_of_the_newest_row(tmp_path: Path) -> None:
+    path = write(tmp_path / "bench" / "results", [row(64, 10.04), row(128, 20.0) | {"share": 0.937}])
+    readme = tmp_path / "README.md"
+    figure = f"<!-- figure: lbm/{path.stem} mlups where=cells_per_device:64^3 -->old<!-- end -->"
+    readme.write_text(f"| {figure} | <!-- figure: lbm/{path.stem} share --><!-- end --> |\n")
+    assert tables(tmp_path, "--check").returncode == 1
+    assert tables(tmp_path).returncode == 0
+    assert ">10<" in readme.read_text() and ">94 %<" in readme.read_text()
+    assert tables(tmp_path, "--check").returncode == 0
+
+
+def test_figures_of_no_row_are_an_error(tmp_path: Path) -> None:
+    path = write(tmp_path / "bench" / "results", [row(64, 10.0)])
+    (tmp_path / "README.md").write_text(f"<!-- figure: lbm/{path.stem} mlups where=devices:2 --><!-- end -->\n")
+    result = tables(tmp_path)
+    assert result.returncode == 1 and "no mlups" in result.stderr
+
+
+def test_directions_stand_beside_each_other_and_the_library(tmp_path: Path) -> None:
+    usual = {"devices": 2, "kind": "c2c", "dtype": "c64", "n": [64] * 3, "clock": "host", "decomposition": "slab"}
+    usual |= {"components": 1, "overlap": False, "transposed": True, "stored_moves": None}
+    rows: list[dict[str, object]] = [
+        usual | {"stored_moves": 1, "time_ms": 4.0, "backward_ms": 5.0, "routes": "rules"},
+        usual | {"library": "cufftXt", "time_ms": 8.0, "backward_ms": 10.0},
+        usual | {"stored_moves": 1, "time_ms": 1.0, "backward_ms": 1.0, "routes": "kernel,peer"},
+    ]
+    record.write(tmp_path / "bench" / "results", "fft", MACHINE, "abc", rows, frozenset({"time_ms", "backward_ms"}))
+    readme = tmp_path / "README.md"
+    readme.write_text("<!-- directions: fft -->\n<!-- end -->\n")
+    assert tables(tmp_path).returncode == 0
+    lines = [line for line in readme.read_text().splitlines() if line.startswith("| 2 ")]
+    assert lines == ["| 2 | 64^3 | c64 | stored | 4 | 5 | 1.25 | 8 | 10 | 0.5 | 0.5 |"]
