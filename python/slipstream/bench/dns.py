@@ -19,7 +19,7 @@ from typing import Any
 from rich.console import Console
 
 from slipstream.base.core import as_case_error, core
-from slipstream.bench import options, record
+from slipstream.bench import exchange_setups, options, record
 from slipstream.bench.fft import cut
 from slipstream.bench.timed import timed
 from slipstream.bench.whole_machine import measure, need, number
@@ -45,6 +45,7 @@ FIGURES = frozenset(
         "transforms_ms",
         "pointwise_ms",
         "message_ms",
+        "travels_by",
         "pack_ms",
         "copy_gbs",
         "link_gbs",
@@ -144,6 +145,7 @@ def _row(
         "mode": "resident",
         "routes": arguments.routes or "rules",
         "clock": "host",
+        "travels_by": exchange_setups.travels_by(three["routes"]),
         "ms_per_step": record.digits(ms),
         "mcells_per_s": record.digits(math.prod(cells) / ms / 1e3),
         "transforms_ms": record.digits(of_step),

@@ -1,6 +1,6 @@
 """What `slipstream bench exchange` measures: sizes, ladders of routes, schemes of packing, and what to compare with."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -95,6 +95,12 @@ def device_grid(devices: int) -> Triple:
     for part in reversed(factors):
         counts[counts.index(min(counts))] *= part
     return counts[0], counts[1], counts[2]
+
+
+def travels_by(routes: Iterable[str]) -> str:
+    """Routes of messages, by their names, in the order of `ROUTES`."""
+    used = set(routes)
+    return "+".join(name for name in ROUTES if name in used) or "-"
 
 
 def cubes(side: int, grid: Triple) -> Triple:

@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Console
 
 from slipstream.base.core import as_case_error, core
-from slipstream.bench import options, record
+from slipstream.bench import exchange_setups, options, record
 from slipstream.bench.timed import timed
 from slipstream.bench.whole_machine import measure, need, number
 from slipstream.machine import predict
@@ -34,6 +34,7 @@ FIGURES = frozenset(
         "of_local",
         "sent_bytes",
         "stored_moves",
+        "travels_by",
         "copy_gbs",
         "link_gbs",
         "share",
@@ -162,7 +163,7 @@ def _cufftxt_row(times: dict[str, float], size: int, dtype: str, devices: int, l
 
 
 def _rates(
-    figures: dict[str, float],
+    figures: dict[str, Any],
     size: int,
     dtype: str,
     components: int,
@@ -184,6 +185,7 @@ def _rates(
         "of_local": local and record.digits(time / local / components),
         "sent_bytes": int(sent),
         "stored_moves": int(figures["stored_moves"]),
+        "travels_by": exchange_setups.travels_by(figures["routes"]),
         "copy_gbs": record.digits(copy),
         "link_gbs": record.digits(link),
         **record.share_of(least, time, moved, found),

@@ -48,7 +48,7 @@ DECOMPOSITIONS = ("slabs", "slabs_to_pencils", "pencils", "bricks")
 USUAL = ("slabs", "slabs_to_pencils", "pencils")
 REPEATS = {"host": 5, "cuda": 20}
 #: Columns of a row that are results and not inputs.
-FIGURES = frozenset({"time_us", "gbs", "effective_gbs", "copy_gbs", "link_gbs", "share", "setup_s"})
+FIGURES = frozenset({"time_us", "gbs", "effective_gbs", "copy_gbs", "link_gbs", "share", "setup_s", "travels_by"})
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -154,6 +154,7 @@ def _rows(
                 "clock": clock,
                 "bytes": int(figures["message_bytes"]),
                 **named,
+                "travels_by": exchange_setups.travels_by(figures["routes"]),
                 "effective_gbs": record.digits(effective),
                 **_rates(figures, machine.devices(), *rates),
             }

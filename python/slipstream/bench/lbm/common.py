@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from slipstream.base.core import core
-from slipstream.bench import options
-from slipstream.bench.exchange_setups import ROUTES
+from slipstream.bench import exchange_setups, options
 from slipstream.bench.record import Row
 from slipstream.case.reader import Source, parse
 from slipstream.lbm.case import LbmCase
@@ -123,5 +122,4 @@ def devices_here(backend: str, ranks: int) -> int:
 
 def travels_by(messages: Sequence[Row]) -> str:
     """Routes of the messages between devices."""
-    used = {message["route"] for message in messages if message["source"] != message["target"]}
-    return "+".join(name for name in ROUTES if name in used) or "-"
+    return exchange_setups.travels_by(row["route"] for row in messages if row["source"] != row["target"])
