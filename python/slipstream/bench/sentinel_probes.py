@@ -226,7 +226,7 @@ def _describe(probes: Probes) -> dict[str, Any]:
 
 def main() -> None:
     backend, devices, scale = sys.argv[1:]
-    # What libraries print goes elsewhere; the answers have the standard output to themselves.
+    # Answers have the standard output to themselves: Python prints elsewhere.
     answers, sys.stdout = sys.stdout, sys.stderr
     probes: Probes | None = None
     measure: Measure | None = None

@@ -100,7 +100,7 @@ class Worker:
             self._say_that_it_ended()
 
     def answer(self) -> dict[str, Any]:
-        """Of the command that was sent. Raises ProbeError."""
+        """The answer to the oldest command without one. Raises ProbeError."""
         try:
             answer: dict[str, Any] = json.loads(self.answers.get(timeout=PATIENCE))
         except queue.Empty:
@@ -184,7 +184,7 @@ def measure(workers: Sequence[Worker], name: str, rounds: int) -> list[Row]:
 
 
 def verdict(rows: Sequence[Row]) -> str:
-    """Which rows the change made slower."""
+    """Names the rows that the change made slower."""
     compared = [row for row in rows if "ratio" in row]
     slower = [f"{row['sentinel']} {100 * (row['ratio'] - 1):+.1f} %" for row in compared if row["ratio"] > SLOWER]
     limit = f"{100 * (SLOWER - 1):.0f} %"

@@ -1,5 +1,5 @@
 #pragma once
-// Which routes the messages between devices took, for the rows of `slipstream bench`.
+// Routes that messages between devices took, for the rows of `slipstream bench`.
 #include <string>
 #include <vector>
 
