@@ -36,6 +36,22 @@ void Exchange::Impl::count_combinations() {
   combinations = static_cast<int>(count);
 }
 
+/// Of fields whose arrays the plan addresses.
+void Exchange::Impl::note_generations() {
+  for (const auto& item : items)
+    for (const Field* field :
+         {static_cast<const Field*>(item.produced ? nullptr : item.source), static_cast<const Field*>(&item.to())})
+      if (field) generations.emplace_back(field, field->generation());
+}
+
+void Exchange::Impl::check_generations() const {
+  for (const auto& [field, generation] : generations)
+    require(field->generation() == generation,
+            "field " + field->options().name +
+                " has dropped or remade its arrays since its exchange was made, which would use the memory of the old "
+                "ones: make the exchange anew");
+}
+
 /// Which of a field's arrays is current in a combination.
 int Exchange::Impl::copy_in(int combination, const Field& field) const {
   for (const Field* other : copied) {

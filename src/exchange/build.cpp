@@ -64,6 +64,7 @@ void Exchange::Impl::make() {
   prepare_routes();
   on_all_ranks(comm, what, [&] {
     count_combinations();
+    note_generations();
     make_landing_places();
     make_host_landings();
     publish_fields();
@@ -72,6 +73,7 @@ void Exchange::Impl::make() {
   prove_host_landings();
   // It ends together, too: nobody stores before everybody's signals are zero.
   on_all_ranks(comm, what, [&] {
+    find_words_of_writers();
     make_ends();
     make_programs();
   });
@@ -102,6 +104,7 @@ void Exchange::Impl::make_sides() {
   for (const int index : grid.machine().devices_of_rank(grid.rank())) {
     const Device device = grid.machine().device(index).local;
     sides.push_back(std::make_unique<Side>(index, device, comm.arena(device)));
+    calls.add(device);
   }
 }
 
@@ -110,7 +113,7 @@ Exchange::Impl::~Impl() { unwind(false); }
 /// What was mapped goes before its owners free it, and they free it when all have let go. `failed`: it was never made.
 void Exchange::Impl::unwind(bool failed) noexcept {
   // Its spans of the arena are another's soon: a graph that holds it would store there, and at its neighbours.
-  used->over = true;
+  calls.close();
   await_or_abandon();
   // All of the device: run() and graphs that replay work on the callers' streams.
   for (auto& side : sides) {
@@ -127,6 +130,7 @@ void Exchange::Impl::unwind(bool failed) noexcept {
       side->receivers.clear();
     }
   for (const auto& [kind, state] : states) state->part();
+  if (open || opened || late()) revoke();
   directory.release();
   // Memory that neighbours map outlives their last store.
   if (own && !part(Parting::patience(options.wait_limit, failed || late()))) keep_memory();

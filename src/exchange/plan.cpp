@@ -63,6 +63,9 @@ void add(Hash& hash, const FieldOptions& field) {
     hash.add(static_cast<std::uint64_t>(value));
   hash.add(field.ghost);
   hash.add(field.padding);
+  hash.add(std::uint64_t{field.packed != nullptr});
+  if (field.packed)
+    for (const std::int64_t values : *field.packed) hash.add(static_cast<std::uint64_t>(values));
 }
 
 void add(Hash& hash, const Grid& grid) {
@@ -196,6 +199,7 @@ std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items,
   for (const auto& item : items) {
     hash.add(item.pattern->name());
     hash.add(item.pattern->fingerprint());
+    hash.add(static_cast<std::uint64_t>(item.pattern->op()));
     add(hash, item.source);
     hash.add(std::uint64_t{item.rebinds});
     hash.add(to_string(item.coding));
@@ -205,8 +209,10 @@ std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items,
     add(hash, item.pattern->target(grid));
   }
   const Knobs& k = options.knobs;
-  for (const auto value : {static_cast<std::int64_t>(k.pack), static_cast<std::int64_t>(k.grouping),
-                           static_cast<std::int64_t>(k.mpi), k.in_place, k.sealed, k.chunk, k.ring})
+  // All but `teams`: no message depends on the number of thread blocks.
+  for (const auto value :
+       {static_cast<std::int64_t>(k.pack), static_cast<std::int64_t>(k.streams), static_cast<std::int64_t>(k.grouping),
+        static_cast<std::int64_t>(k.mpi), static_cast<std::int64_t>(k.sync), k.in_place, k.sealed, k.chunk, k.ring})
     hash.add(static_cast<std::uint64_t>(value));
   for (const auto& [pair, kind] : options.chosen)
     for (const int value : {pair.first, pair.second, static_cast<int>(kind)})
