@@ -67,6 +67,7 @@ void add(Hash& hash, const FieldOptions& field) {
 
 void add(Hash& hash, const Grid& grid) {
   hash.add(grid.box());
+  hash.add(static_cast<std::uint64_t>(grid.dimensions()));
   for (const bool periodic : grid.periodic()) hash.add(std::uint64_t{periodic});
   for (const Block& block : grid.blocks()) {
     hash.add(block.box);
