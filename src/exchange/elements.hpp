@@ -23,7 +23,7 @@ bool any_element(const IndexSet& set, const BlockShape& shape, F f) {
   return false;
 }
 
-/// Of two sets of boxes.
+/// Whether two sets of boxes name a component in common.
 inline bool share_components(const IndexSet& a, const IndexSet& b) {
   return std::any_of(a.components.begin(), a.components.end(), [&](int component) {
     return std::find(b.components.begin(), b.components.end(), component) != b.components.end();

@@ -12,8 +12,8 @@ namespace slipstream {
 class TransferChecks {
  public:
   TransferChecks(const Grid& grid, const PlannedItem& item);
-  /// Throws Error, with the pattern, the blocks and the place, where the two ends do not list equally many values in
-  /// the same order, or one of them leaves its block, the ghosts or the components of its field.
+  /// Throws Error where the two ends do not list equally many values in the same order. It also throws where an end
+  /// leaves its block, the ghosts or the components of its field. The error names pattern, blocks and place.
   void check(const Transfer& t) const;
 
  private:
@@ -32,8 +32,8 @@ class TransferChecks {
   End source_, target_;
 };
 
-/// Throws Error where two transfers to blocks of this rank, of one item or of two with the same target field, bring
-/// values to one place, and at least one of them copies: no order is kept between the two.
+/// Throws Error where two transfers bring values to one place of a block of this rank, and one of them copies: no order
+/// is kept between the two. They may belong to one item, or to two with the same target field.
 void check_writers(const Grid& grid, const std::vector<ExchangeItem>& items, const Bundles& bundles);
 
 }  // namespace slipstream

@@ -86,7 +86,7 @@ bool repeats_components(const Writer& w) {
   return std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
 }
 
-/// Of one block of one field.
+/// Checks the transfers to one block of one field.
 void check_block(Writers first, Writers last) {
   if (std::none_of(first, last, [](const Writer& w) { return w.copies(); })) return;
   if (std::any_of(first, last, [](const Writer& w) { return w.set().ids != nullptr; })) {

@@ -126,7 +126,7 @@ IndexSet random_set(const FieldOptions& options, bool listed, std::mt19937& rand
 
 class Writers : public Transfers {
  protected:
-  /// Of copies to block 1 of one field or two.
+  /// The error of items that copy to block 1 of one field, or of two in turn.
   std::string refused(const std::vector<std::vector<Transfer>>& of_items, Op op = Op::copy, int fields = 1) {
     std::vector<Field> targets;
     targets.reserve(static_cast<std::size_t>(fields));
