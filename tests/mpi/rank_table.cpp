@@ -69,6 +69,7 @@ const std::vector<Row>& table() {
       {"Routes/Toys*rules*by_size", "1 2 4 8", "2", all, "everybody sends to everybody: more partners with each count"},
       {"Routes/Toys*rules*", "1 2 4", "2", all, "the same by each tuning, of one partner and of three"},
       {"Routes/Toys*", "2", "2", all, "a tuning by a route between two processes"},
+      {"ListedRefuses.WhatOneRankAlone*", "2 4", "2", from_two, "the rank that lists, its partner and bystanders"},
       {"ListedRefuses*", "1 2 4", "2", all, "told on the ranks of both ends and on bystanders"},
       {"ListedTransfers*", "1 2", "2", all, "slots within a process and between two"},
       {"Backends/IdLists*", "1 2 8", "2", all, "lists within a process, between two, and of many partners"},
