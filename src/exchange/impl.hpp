@@ -151,6 +151,7 @@ struct Exchange::Impl {
   std::vector<Place> places(const Channel& channel, ItemEnd end, Side& side);
   static void place_arrays(Side& side);
   void check_bound();
+  void check_bound(const Side& side, int index) const;
   void bind(std::size_t item, ItemEnd end, const std::vector<void*>& arrays, std::vector<Stream>& streams);
 
   // ends.cpp

@@ -98,7 +98,8 @@ class Tuner {
 
   /// All messages between two devices, of all ranks, with their bytes.
   void list_pairs() {
-    Bundles bundles = bundle(grid_, planned_, grid_.rank());
+    Bundles bundles;
+    on_all_ranks(comm_, [&] { bundles = bundle(grid_, planned_, grid_.rank()); });
     if (bare_.empty()) {
       leave_what_rests(grid_, items_, bundles);
       onto_itself_ = !comm_.all(!moved_onto_itself(grid_, items_, bundles));

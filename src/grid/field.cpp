@@ -127,11 +127,16 @@ void Field::drop_arrays() {
 }
 
 void Field::make_arrays() {
+  std::vector<Stream> streams;  // one a device, for on the host each has a thread of its own
+  const auto stream_of = [&](Device device) -> Stream& {
+    const auto found = std::find_if(streams.begin(), streams.end(), [&](Stream& s) { return s.device() == device; });
+    return found == streams.end() ? streams.emplace_back(device) : *found;
+  };
   for (Storage& storage : storage_) {
     if (!storage.arrays.empty()) continue;
     ++generation_;
     const auto bytes = storage.shape.elements * size_of(options_.type);
-    Stream stream(storage.device);
+    Stream& stream = stream_of(storage.device);
     for (int c = 0; c < options_.copies; ++c) {
       storage.owned.push_back(std::make_shared<Buffer<std::byte>>(storage.device, bytes,
                                                                   options_.shared ? Memory::shared : Memory::device));

@@ -220,6 +220,7 @@ Grid grid_from(const Extent& cells, const Machine& machine, int rank, const nb::
   std::vector<std::tuple<Extent, Extent, int>> boxes;
   Reader reader(dict, "a grid");
   reader.read("periodic", options.periodic);
+  reader.read("dimensions", options.dimensions);
   reader.read("blocks_per_device", options.partition.blocks_per_device);
   reader.read("node_grid", options.partition.nodes);
   reader.read("device_grid", options.partition.devices);
