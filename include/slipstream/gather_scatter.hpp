@@ -65,8 +65,7 @@ struct GatherScatterOptions {
 /// Combines the values of points that several elements share; the contract is at the top.
 ///
 /// Calls of one object are ordered after one another, whatever streams they are given; those that a caller records, as
-/// the streams that replay them. Two objects on different streams may wait for each other's place, as two exchanges do
-/// (Exchange::run): run one at a time on a device, on one stream or ordered by events.
+/// the streams that replay them. Several objects may be in flight on a device, as several exchanges may (Exchange).
 class GatherScatter {
  public:
   /// Collective. `points`: of this rank's devices, in the machine's order; a device may have none. Blocks must have

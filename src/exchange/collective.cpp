@@ -2,6 +2,7 @@
 
 #include <slipstream/error.hpp>
 
+#include "exchange/calls_in_order.hpp"
 #include "exchange/reduction.hpp"
 
 namespace slipstream {
@@ -44,6 +45,7 @@ struct AllReduce::Impl {
   Impl(const Communicator& comm, const Machine& machine, int values, DType type, Op op, AllReduceOptions options)
       : machine(machine), rank(comm.rank()), devices(machine.devices_of_rank(comm.rank())) {
     check_arguments(comm, values, type, op, options);
+    for (const int device : devices) calls.add(machine.device(device).local);
     require_same(comm, values, type, op, options);
     const ReduceTeam team{this->machine, rank, devices, options.wait_limit, {type, op, machine.devices(), values}};
     const bool any = options.method == ReduceMethod::automatic;
@@ -104,12 +106,12 @@ struct AllReduce::Impl {
                   ", not on " + to_string(machine.device(devices[i]).local));
     reduction->check();
     if (machine.devices() == 1) return;
-    for (Stream& stream : streams)
-      if (stream.capturing()) stream.uses(used);
+    calls.begin(streams);
     reduction->run(streams, values);
+    calls.end(streams);
   }
   /// As an exchange's: its memory is the arena's again.
-  ~Impl() { used->over = true; }
+  ~Impl() { calls.close(); }
 
   Machine machine;
   int rank;
@@ -118,7 +120,7 @@ struct AllReduce::Impl {
   std::string reason;  ///< of what was tried
   ReduceMethod method = ReduceMethod::mpi;
   std::unique_ptr<Reduction> reduction;
-  std::shared_ptr<detail::Used> used = std::make_shared<detail::Used>("an all-reduce");  // by graphs of the caller
+  CallsInOrder calls{"an all-reduce"};
 };
 
 AllReduce::AllReduce(const Communicator& comm, const Machine& machine, int values, DType type, Op op,

@@ -175,6 +175,32 @@ TEST_P(Reduce, KeepsNaNInMinimaAndMaxima) {
     }
 }
 
+TEST_P(Reduce, RunsFollowOneAnotherOnStreamsThatTheCallerHasNotOrdered) {
+  const Machine found = machine();
+  AllReduce sums(comm, found, 1, DType::i64, Op::add, {method});
+  Rig<std::int64_t> a(comm, found, 1), b(comm, found, 1);
+  std::vector<Buffer<std::int64_t>> host;
+  for (std::size_t i = 0; i < a.devices.size(); ++i) {
+    host.push_back(a.pinned(i, 1));
+    host[i].data()[0] = 1 + a.devices[i];
+    a.upload(i, host[i]);
+    b.upload(i, host[i]);
+  }
+  for (int round = 0; round < 20; ++round) {
+    sums.run(a.streams, a.values);
+    sums.run(b.streams, b.values);
+  }
+  const auto n = static_cast<std::uint64_t>(found.devices());
+  std::uint64_t want = n * (n + 1) / 2;
+  for (int round = 1; round < 20; ++round) want *= n;
+  for (std::size_t i = 0; i < a.devices.size(); ++i)
+    for (Rig<std::int64_t>* rig : {&a, &b}) {
+      rig->download(i, host[i].data());
+      rig->synchronize();
+      EXPECT_EQ(host[i].data()[0], static_cast<std::int64_t>(want));
+    }
+}
+
 TEST_P(Reduce, KeepsTwoInFlightApart) {
   const Machine found = machine();
   AllReduce sums(comm, found, 4, DType::i64, Op::add, {method}), maxima(comm, found, 4, DType::i64, Op::max, {method});
