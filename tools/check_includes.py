@@ -46,7 +46,7 @@ SIDEWAYS = {("route", "pattern"), ("route", "coding")}
 
 PUBLIC_ROOMS = {
     "device": "error box device buffer arena stream graph launch signal copy_rate build_info trace",
-    "machine": "communicator machine",
+    "machine": "communicator machine process",
     "grid": "stencil grid field state cut",
     "pattern": "transfer pattern transpose",
     "coding": "coding",

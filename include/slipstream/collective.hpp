@@ -22,8 +22,8 @@ ReduceMethod reduce_method_from_string(const std::string& name);
 
 struct AllReduceOptions {
   ReduceMethod method = ReduceMethod::automatic;
-  /// Seconds after which a wait gives up and the next call throws Timeout; of the method nccl at least 60 in the first
-  /// run, in which that library connects the devices.
+  /// Seconds after which a wait gives up and the next call throws Timeout: up to 1e9, or infinity. By nccl at least 60
+  /// in the first run, in which that library connects the devices.
   double wait_limit = 30;
 };
 

@@ -12,13 +12,18 @@ namespace slipstream {
 
 /// A communicator of Slipstream's own, duplicated from the caller's, so that messages never mix.
 /// Cheap to copy. Without MPI started (a serial program), Communicator::world() starts MPI as a single rank.
+///
+/// Threads: the library calls MPI from threads of its callers alone. MPI_THREAD_FUNNELED is enough where these calls
+/// come from the thread that started MPI; others need MPI_THREAD_SERIALIZED, at once MPI_THREAD_MULTIPLE. Throws Error
+/// in a thread that may not call MPI. Collective calls wait for the other ranks without a limit, as MPI's own do.
 class Communicator {
  public:
   /// All ranks of the job. Starts MPI (MPI_THREAD_FUNNELED) unless the host program did; what it started it also ends.
-  /// Duplicates once: every call returns the same communicator. The first call is collective.
+  /// Environment variables and signal handlers are as before. Duplicates once: every call returns the same
+  /// communicator. The first call is collective.
   static Communicator world();
   /// A guest in another program: any communicator, sub-communicators too. Collective, and so is the end of the last
-  /// copy, which frees the duplicate.
+  /// copy, which frees the duplicate; where its thread may not call MPI, the end of MPI does.
   explicit Communicator(MPI_Comm comm);
 
   int rank() const { return rank_; }

@@ -36,8 +36,8 @@ class Unwritten : public Error {
 struct ExchangeOptions {
   /// Routes that may be used; for each pair of devices the first, in the order of RouteKind, that can serve it.
   std::vector<RouteKind> routes = all_routes();
-  /// Seconds after which a wait gives up and the exchange throws Timeout. What a library waits for has at least 60 in
-  /// the first exchange, in which NCCL connects the devices; the time-out's text has the seconds that were waited.
+  /// Seconds after which a wait gives up and the exchange throws Timeout: up to 1e9, or infinity. Waits of a
+  /// library have at least 60 in the first exchange, in which NCCL connects the devices; the text has those waited.
   double wait_limit = 30;
   Knobs knobs;
   Throttle throttle;  ///< of all messages between devices, and of those within one that the host sends

@@ -1,6 +1,7 @@
 // The module slipstream._core: machine, plans, solvers. The package's Python files are its users.
 #include <slipstream/build_info.hpp>
 #include <slipstream/copy_rate.hpp>
+#include <slipstream/process.hpp>
 
 #include "api/python_common.hpp"
 #include "machine/agree.hpp"
@@ -89,9 +90,13 @@ NB_MODULE(_core, m) {
     }
   });
 
-  m.def("rank", [] { return world().rank(); });
-  m.def("size", [] { return world().size(); });
+  // The first call starts MPI, which waits for the other ranks.
+  m.def(
+      "rank", [] { return world().rank(); }, nb::call_guard<nb::gil_scoped_release>());
+  m.def(
+      "size", [] { return world().size(); }, nb::call_guard<nb::gil_scoped_release>());
   m.def("started_by_mpi", &started_by_mpi);
+  m.def("set_process_environment", &set_process_environment, "For programs that have the process to themselves.");
   m.def("mpi_started", &mpi_started);
   m.def("mpi_started_here", &mpi_started_here);
   m.def("job", &job);
@@ -101,7 +106,7 @@ NB_MODULE(_core, m) {
   m.def("all_ranks_end", &all_ranks_end, nb::arg("seconds"), nb::call_guard<nb::gil_scoped_release>());
   m.def("expect_common_end", &expect_common_end);
   m.def(
-      "abort", [](int exit_code) { MPI_Abort(MPI_COMM_WORLD, exit_code); }, nb::arg("exit_code"));
+      "abort", [](int exit_code) { end_job(MPI_COMM_WORLD, exit_code); }, nb::arg("exit_code"));
   m.def(
       "barrier", [] { world().barrier(); }, nb::call_guard<nb::gil_scoped_release>());
   m.def(

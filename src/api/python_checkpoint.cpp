@@ -72,7 +72,7 @@ void bind_checkpoint(nb::module_& m) {
   nb::class_<StopRequest>(m, "StopRequest", "SIGTERM, SIGINT, SIGHUP, SIGUSR1 or the clock asked for an end.")
       .def(
           "__init__", [](StopRequest* self, double limit) { new (self) StopRequest(world(), limit); },
-          nb::arg("wall_clock_limit"))
+          nb::arg("wall_clock_limit"), Release())
       .def("reason", &StopRequest::reason, Release());
   m.def(
       "checkpoint_info", [](const std::string& path) { return info_dict(read_checkpoint_info(path)); },

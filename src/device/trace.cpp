@@ -3,8 +3,10 @@
 #include <chrono>
 #include <cstdio>
 #include <deque>
+#include <iterator>
 #include <limits>
 #include <map>
+#include <new>
 #include <optional>
 #include <vector>
 
@@ -117,8 +119,11 @@ std::int64_t Trace::size() const { return static_cast<std::int64_t>(impl_->spans
 std::int64_t Trace::dropped() const { return impl_->dropped; }
 double Trace::system_epoch_us() const { return impl_->epoch; }
 
-void Trace::add(const std::string& row, const std::string& name, const std::string& category, double start) {
+// Called by destructors, while an error may be under way.
+void Trace::add(const std::string& row, const std::string& name, const std::string& category, double start) try {
   if (!impl_->full()) impl_->spans.push_back({impl_->row(row), name, category, start, now() - start});
+} catch (const std::bad_alloc&) {
+  ++impl_->dropped;
 }
 
 void Trace::state(const std::string& row, const std::string& name, const std::string& category) {
@@ -147,8 +152,13 @@ void Trace::close(std::int64_t span, Stream& stream) {
   if (span < 0) return;
   for (auto entry = impl_->pending.rbegin(); entry != impl_->pending.rend(); ++entry)
     if (entry->second.span == span) {
-      stream.record(entry->second.to);
-      entry->second.closed = true;
+      // Called by destructors. A stream that failed says so where it is used next; its span has no end.
+      try {
+        stream.record(entry->second.to);
+        entry->second.closed = true;
+      } catch (...) {
+        impl_->pending.erase(std::next(entry).base());
+      }
       return;
     }
 }

@@ -10,7 +10,9 @@
 #include "exchange/block_sums_kernels.hpp"
 #include "exchange/calls_in_order.hpp"
 #include "machine/agree.hpp"
+#include "machine/patience.hpp"
 #include "machine/records.hpp"
+#include "machine/same_ranks.hpp"
 
 namespace slipstream {
 namespace {
@@ -97,10 +99,12 @@ std::optional<int> within(const std::vector<std::int64_t>& blocks, std::int64_t 
 }
 
 std::vector<Run> runs_of_all(const Communicator& comm, const Machine& machine,
-                             const std::vector<std::vector<std::int64_t>>& blocks) {
+                             const std::vector<std::vector<std::int64_t>>& blocks, double wait_limit) {
   const std::vector<int> devices = machine.devices_of_rank(comm.rank());
   std::string mine;
   on_all_ranks(comm, "a sum over blocks could not be made", [&] {
+    require_ranks_of(comm, machine, "a sum over blocks");
+    wait_limit_ns(wait_limit, "a sum over blocks");
     require(blocks.size() == devices.size(), "a sum over blocks was given those of " + std::to_string(blocks.size()) +
                                                  " devices for the " + std::to_string(devices.size()) +
                                                  " of this rank");
@@ -119,7 +123,7 @@ std::vector<Run> runs_of_all(const Communicator& comm, const Machine& machine,
 struct BlockSums::Impl {
   Impl(const Communicator& comm, const Machine& machine, const std::vector<std::vector<std::int64_t>>& blocks, int sums,
        const AllReduceOptions& options) {
-    const Tree tree(runs_of_all(comm, machine, blocks));
+    const Tree tree(runs_of_all(comm, machine, blocks, options.wait_limit));
     require(sums >= 1, "a sum over blocks of " + std::to_string(sums) + " sums: at least one");
     branches = static_cast<int>(tree.branches.size());
     require(branches * sums <= AllReduce::most_values,

@@ -10,7 +10,9 @@
 #include "exchange/transfer_checks.hpp"
 #include "machine/agree.hpp"
 #include "machine/gpu_mpi.hpp"
+#include "machine/patience.hpp"
 #include "machine/records.hpp"
+#include "machine/same_ranks.hpp"
 #include "route/parts.hpp"
 
 namespace slipstream {
@@ -55,8 +57,9 @@ void Exchange::Impl::make() {
     check_writers(grid, items, bundles);
     leave_what_rests(grid, items, bundles);
     asks = wants_gpu_mpi();
+    overlaps = moved_onto_itself(grid, items, bundles);
   });
-  overlaps = !comm.all(!moved_onto_itself(grid, items, bundles));
+  overlaps = !comm.all(!overlaps);
   require(!overlaps || options.knobs.pack == Pack::fused,
           "a field is moved onto itself, and all of its values must be taken before any of them is changed, in the "
           "launch of all messages; pack = " +
@@ -66,6 +69,7 @@ void Exchange::Impl::make() {
   on_all_ranks(comm, what, [&] { make_channels(refused); });
   prepare_routes();
   on_all_ranks(comm, what, [&] {
+    set_watchdog();
     count_combinations();
     note_generations();
     make_landing_places();
@@ -90,6 +94,8 @@ void Exchange::Impl::check_items() const {
            std::equal(a.blocks().begin(), a.blocks().end(), b.blocks().begin(), b.blocks().end(),
                       [](const Block& x, const Block& y) { return x.box == y.box && x.device == y.device; });
   };
+  require_ranks_of(comm, grid.machine(), grid.rank(), "an exchange");
+  wait_limit_ns(options.wait_limit, "an exchange");
   require(!options.measure_errors || options.knobs.pack == Pack::fused,
           "errors of codings are measured of values that are packed in the launch of all messages, and pack = " +
               to_string(options.knobs.pack) + " packs them otherwise: choose pack = fused");

@@ -24,8 +24,8 @@ class CallsInOrder {
   void begin(std::vector<Stream>& streams);
   void end(std::vector<Stream>& streams);
 
-  /// Whether the last call has run; what a caller records is not seen.
-  bool over() const;
+  /// Whether the last call has run, or its device has failed; what a caller records is not seen.
+  bool over() const noexcept;
   /// The object ends: its graphs are not replayed any more.
   void close() { used_->over = true; }
   /// Until the devices have done what is queued.

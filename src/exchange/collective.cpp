@@ -4,6 +4,9 @@
 
 #include "exchange/calls_in_order.hpp"
 #include "exchange/reduction.hpp"
+#include "machine/agree.hpp"
+#include "machine/patience.hpp"
+#include "machine/same_ranks.hpp"
 
 namespace slipstream {
 namespace {
@@ -44,7 +47,7 @@ ReduceMethod reduce_method_from_string(const std::string& name) {
 struct AllReduce::Impl {
   Impl(const Communicator& comm, const Machine& machine, int values, DType type, Op op, AllReduceOptions options)
       : machine(machine), rank(comm.rank()), devices(machine.devices_of_rank(comm.rank())) {
-    check_arguments(comm, values, type, op, options);
+    on_all_ranks(comm, [&] { check_arguments(comm, values, type, op, options); });
     for (const int device : devices) calls.add(machine.device(device).local);
     require_same(comm, values, type, op, options);
     const ReduceTeam team{this->machine, rank, devices, options.wait_limit, {type, op, machine.devices(), values}};
@@ -58,16 +61,13 @@ struct AllReduce::Impl {
   }
 
   void check_arguments(const Communicator& comm, int values, DType type, Op op, const AllReduceOptions& options) const {
-    require(machine.discovered() && machine.ranks() == comm.size(),
-            "an all-reduce was asked for on machine '" + machine.name() + "' of " + std::to_string(machine.ranks()) +
-                " ranks by " + std::to_string(comm.size()) +
-                " ranks: give it the machine that Machine::discover found with the same communicator");
+    require_ranks_of(comm, machine, "an all-reduce");
     require(values >= 1 && values <= most_values,
             "an all-reduce of " + std::to_string(values) + " values: it takes 1 to " + std::to_string(most_values));
     require(type == DType::f32 || type == DType::f64 || type == DType::i64,
             "an all-reduce of " + to_string(type) + ": it takes f32, f64 and i64");
     require(op != Op::copy, "an all-reduce needs an operation: add, multiply, min or max");
-    require(options.wait_limit > 0 && options.wait_limit < 1e9, "an all-reduce needs a wait_limit between 0 and 1e9 s");
+    wait_limit_ns(options.wait_limit, "an all-reduce");
   }
 
   static void require_same(const Communicator& comm, int values, DType type, Op op, const AllReduceOptions& options) {

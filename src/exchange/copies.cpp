@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include <slipstream/error.hpp>
 
@@ -31,17 +32,9 @@ std::vector<Holder> holders_in(const std::map<int, std::string>& texts) {
   return holders;
 }
 
-/// The ids that several devices have, each with all its holders in the order of blocks. Leaves nothing of `mine`.
-std::vector<Holder> meet(const Communicator& comm, const Machine& machine, std::vector<std::vector<Holder>>& mine,
-                         double seconds) {
-  std::map<int, std::string> letters;
-  for (std::vector<Holder>& of_device : mine) {
-    for (const Holder& holder : of_device) append_record(letters[home_of(holder.id, comm.size())], holder);
-    of_device = {};
-  }
-  std::vector<Holder> met = holders_in(rendezvous(comm, letters, seconds));
-  letters.clear();
-  std::string problem;
+/// Letters to the ranks that hold an id of several devices: all holders of it. `problem`: of blocks on two devices.
+void list_shared(std::vector<Holder> met, const Machine& machine, std::map<int, std::string>& letters,
+                 std::string& problem) {
   std::sort(met.begin(), met.end());
   each_id(met, [&](std::size_t first, std::size_t last) {
     bool several = false;
@@ -60,8 +53,22 @@ std::vector<Holder> meet(const Communicator& comm, const Machine& machine, std::
     for (const int rank : ranks)
       for (std::size_t n = first; n < last; ++n) append_record(letters[rank], met[n]);
   });
+}
+
+/// The ids that several devices have, each with all its holders in the order of blocks. Leaves nothing of `mine`.
+std::vector<Holder> meet(const Communicator& comm, const Machine& machine, std::vector<std::vector<Holder>>& mine,
+                         double seconds) {
+  std::map<int, std::string> letters;
+  for (std::vector<Holder>& of_device : mine) {
+    for (const Holder& holder : of_device) append_record(letters[home_of(holder.id, comm.size())], holder);
+    of_device = {};
+  }
+  std::map<int, std::string> told = rendezvous(comm, std::move(letters), seconds);
+  letters.clear();
+  std::string problem;
+  attempt(problem, [&] { list_shared(holders_in(std::exchange(told, {})), machine, letters, problem); });
   agree(comm, problem);
-  std::vector<Holder> shared = holders_in(rendezvous(comm, letters, seconds));
+  std::vector<Holder> shared = holders_in(rendezvous(comm, std::move(letters), seconds));
   std::sort(shared.begin(), shared.end());
   return shared;
 }

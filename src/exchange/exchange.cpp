@@ -18,7 +18,7 @@ Side& Exchange::Impl::side_of(int device) {
 }
 
 Pulse Exchange::Impl::pulse(const Side& side) const {
-  return {side.sequence(), side.failure.data(), side.broken(), static_cast<std::uint64_t>(options.wait_limit * 1e9),
+  return {side.sequence(), side.failure.data(), side.broken(), wait_limit_ns(options.wait_limit, "an exchange"),
           side.stamps.data()};
 }
 

@@ -19,6 +19,8 @@
 #include "exchange/tuning.hpp"
 #include "machine/agree.hpp"
 #include "machine/hash.hpp"
+#include "machine/patience.hpp"
+#include "machine/same_ranks.hpp"
 
 namespace slipstream {
 namespace {
@@ -148,6 +150,10 @@ struct GatherScatter::Impl {
     Hash hash;
     hash.add(words);
     require_same(comm, hash.value(), "a gather-scatter of " + words);
+    on_all_ranks(comm, [&] {
+      require_ranks_of(comm, machine, "a gather-scatter");
+      wait_limit_ns(options.exchange.wait_limit, "a gather-scatter");
+    });
     if (options.tune) check_work(comm, *options.tune);
     CopiesOnDevice::require_known(options.type);
     wire = wire_of(options.coding, options.type, "a gather-scatter");
@@ -155,10 +161,6 @@ struct GatherScatter::Impl {
             "a gather-scatter needs one component or more, not " + std::to_string(options.components));
     require(!options.host_packed || (!options.unique && !options.tune),
             "a gather-scatter that is packed on the host has no unique values and nothing to tune: leave these out");
-    require(machine.discovered() && machine.ranks() == comm.size(),
-            "a gather-scatter was asked for on machine '" + machine.name() + "' of " + std::to_string(machine.ranks()) +
-                " ranks by " + std::to_string(comm.size()) +
-                " ranks: give it the machine that Machine::discover found with the same communicator");
   }
 
   static Counts counts_of(const Copies& c) {

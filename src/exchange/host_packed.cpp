@@ -75,7 +75,7 @@ HostPacked::~HostPacked() {
     try {
       here.left.synchronize();
       here.back.synchronize();
-    } catch (const Error&) {
+    } catch (...) {
       // A destructor has nobody to tell; the same error was thrown where the stream was used.
     }
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <utility>
 
 #include <slipstream/error.hpp>
 
@@ -65,17 +66,12 @@ struct Address {
   std::int64_t outgoing = 0, incoming = 0, count = 0;  ///< values that the other sends
 };
 
-/// `devices`: this rank's.
-std::vector<MailboxPattern::Stretch> stretches_of(const Communicator& comm, const Machine& machine,
-                                                  const std::vector<int>& devices,
-                                                  const std::vector<const Mailbox*>& boxes, double seconds) {
-  std::map<int, std::string> texts;
-  for (std::size_t d = 0; d < boxes.size(); ++d)
-    for (const MailboxShare& mail : boxes[d]->mail)
-      append_record(texts[machine.device(mail.device).rank],
-                    Address{devices[d], mail.device, mail.outgoing, mail.incoming, mail.incoming_count});
+/// Stretches that are sent and received, as both devices of a pair list them.
+std::vector<MailboxPattern::Stretch> matched(const Communicator& comm, const Machine& machine,
+                                             const std::vector<int>& devices, const std::vector<const Mailbox*>& boxes,
+                                             const std::map<int, std::string>& received) {
   std::vector<Address> told;
-  for (const auto& [rank, text] : rendezvous(comm, texts, seconds)) read_records(text, told);
+  for (const auto& [rank, text] : received) read_records(text, told);
   std::map<std::pair<std::int64_t, std::int64_t>, Address> known;
   for (const Address& address : told) known[{address.device, address.other}] = address;
   std::vector<MailboxPattern::Stretch> stretches;
@@ -93,6 +89,21 @@ std::vector<MailboxPattern::Stretch> stretches_of(const Communicator& comm, cons
       if (machine.device(mail.device).rank != comm.rank())
         list({mail.device, devices[d], there->second.outgoing, mail.incoming, mail.incoming_count});
     }
+  return stretches;
+}
+
+/// `devices`: this rank's.
+std::vector<MailboxPattern::Stretch> stretches_of(const Communicator& comm, const Machine& machine,
+                                                  const std::vector<int>& devices,
+                                                  const std::vector<const Mailbox*>& boxes, double seconds) {
+  std::map<int, std::string> texts;
+  for (std::size_t d = 0; d < boxes.size(); ++d)
+    for (const MailboxShare& mail : boxes[d]->mail)
+      append_record(texts[machine.device(mail.device).rank],
+                    Address{devices[d], mail.device, mail.outgoing, mail.incoming, mail.incoming_count});
+  const std::map<int, std::string> received = rendezvous(comm, std::move(texts), seconds);
+  std::vector<MailboxPattern::Stretch> stretches;
+  on_all_ranks(comm, [&] { stretches = matched(comm, machine, devices, boxes, received); });
   return stretches;
 }
 

@@ -102,7 +102,6 @@ void Exchange::Impl::prepare_routes() {
     if (const auto found = states.find(m.route); found != states.end())
       if (const std::string remark = found->second->remark(m.source, m.target); !remark.empty())
         m.reason += "; " + remark;
-  set_watchdog();
 }
 
 void Exchange::Impl::set_watchdog() {
@@ -153,11 +152,13 @@ void Exchange::Impl::end_job(const std::string& why) const {
 /// Whether what begin, end and run queued has ended, as it has where a device failed. Replays of a caller's graph are
 /// not seen.
 bool Exchange::Impl::over() const {
-  try {
-    return calls.over() && std::all_of(sides.begin(), sides.end(), [](const auto& s) { return s->stream.idle(); });
-  } catch (const Error&) {
-    return true;
-  }
+  return calls.over() && std::all_of(sides.begin(), sides.end(), [](const auto& side) {
+    try {
+      return side->stream.idle();
+    } catch (...) {
+      return true;
+    }
+  });
 }
 
 /// Whether a wait has given up.

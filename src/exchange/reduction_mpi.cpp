@@ -1,5 +1,6 @@
 // An all-reduce through pinned memory and messages: every rank sends its devices' values to every other, and every
 // device folds them all.
+#include <algorithm>
 #include <cstring>
 
 #include <slipstream/arena.hpp>
@@ -10,6 +11,7 @@
 #include "machine/agree.hpp"
 #include "machine/parting.hpp"
 #include "machine/patience.hpp"
+#include "route/requests.hpp"
 
 namespace slipstream {
 namespace {
@@ -22,41 +24,38 @@ class MpiReduction final : public Reduction {
       const std::size_t all = static_cast<std::size_t>(team.fold.devices) * bytes_;
       const Arena first = comm.arena(team.local(team.devices.front()));
       gathered_ = first.take<std::byte>(all, Memory::pinned);
-      mine_ = first.take<std::byte>(team.devices.size() * bytes_, Memory::pinned);
+      mine_ = first.take<std::byte>(message_bytes(team_.rank), Memory::pinned);
       for (const int device : team_.devices) scratch_.push_back(comm.arena(team_.local(device)).take<std::byte>(all));
-    });
-    try {
       for (int other = 0; other < comm.size(); ++other)
-        if (other != team_.rank) make_requests(other);
-    } catch (...) {
-      free_requests();
-      throw;
-    }
+        if (other != team_.rank) add_letter(other, first);
+    });
   }
 
   ~MpiReduction() override {
-    free_requests();
+    if (!requests_.settle()) {
+      keep_for_ever(std::move(mine_));
+      for (Letter& letter : letters_) keep_for_ever(std::move(letter.place));
+    }
     for (const int device : team_.devices) {
       try {
         synchronize(team_.local(device));
-      } catch (const Error&) {
+      } catch (...) {
         // A destructor has nobody to tell; the same error was thrown where the stream was used.
       }
     }
-    if (broken_.empty()) return;
-    // What was cancelled may have been under way.
-    keep_for_ever(std::move(gathered_));
-    keep_for_ever(std::move(mine_));
   }
 
   void run(std::vector<Stream>& streams, const std::vector<void*>& values) override {
     ++number_;
-    for (std::size_t i = 0; i < streams.size(); ++i) copy(streams[i], mine_.data() + i * bytes_, values[i], bytes_);
+    std::byte* const first = mine_.data() + sizeof number_;
+    for (std::size_t i = 0; i < streams.size(); ++i) copy(streams[i], first + i * bytes_, values[i], bytes_);
     for (Stream& stream : streams) stream.synchronize();
+    std::memcpy(mine_.data(), &number_, sizeof number_);
     // Not copied there by the streams: one of them may still read what the last run gathered.
-    std::memcpy(row(team_.devices.front()), mine_.data(), mine_.bytes());
+    std::memcpy(row(team_.devices.front()), first, team_.devices.size() * bytes_);
     start();
-    finish();
+    if (!asked_until([this] { return progress(); }, team_.wait_limit)) give_up();
+    for (const Letter& letter : letters_) open(letter);
     for (std::size_t i = 0; i < streams.size(); ++i) {
       copy(streams[i], scratch_[i].data(), gathered_.data(), gathered_.bytes());
       launch_fold(streams[i], team_.fold, scratch_[i].data(), values[i]);
@@ -64,87 +63,89 @@ class MpiReduction final : public Reduction {
   }
 
   void check() const override {
-    if (!broken_.empty()) throw Timeout(broken_);
+    if (late_) throw Timeout(broken_);
+    require(broken_.empty(), broken_);
   }
 
  private:
-  struct Request {
-    MPI_Request mpi = MPI_REQUEST_NULL;
+  /// A message of another rank: the number of the run, then the values of its devices.
+  struct Letter {
     int rank = 0;
-    bool receives = false;
-    bool done = true;
+    Span<std::byte> place;
+    bool received = true, sent = true;
   };
 
   std::byte* row(int device) const { return gathered_.data() + device * bytes_; }
-
-  void make_requests(int other) {
-    constexpr int tag = 0;
-    const auto theirs = team_.machine.devices_of_rank(other);
-    const int incoming = static_cast<int>(theirs.size() * bytes_);
-    requests_.push_back({MPI_REQUEST_NULL, other, true, true});
-    check_mpi(MPI_Recv_init(row(theirs.front()), incoming, MPI_BYTE, other, tag, parting_.mpi(), &requests_.back().mpi),
-              "prepare to receive an all-reduce");
-    requests_.push_back({MPI_REQUEST_NULL, other, false, true});
-    check_mpi(MPI_Send_init(mine_.data(), static_cast<int>(mine_.bytes()), MPI_BYTE, other, tag, parting_.mpi(),
-                            &requests_.back().mpi),
-              "prepare to send an all-reduce");
+  std::size_t message_bytes(int rank) const {
+    return sizeof number_ + team_.machine.devices_of_rank(rank).size() * bytes_;
   }
 
-  void free_requests() {
-    int finalized = 0;
-    MPI_Finalized(&finalized);
-    if (finalized) return;
-    for (Request& request : requests_) {
-      if (request.mpi == MPI_REQUEST_NULL) continue;
-      if (!request.done && request.receives) MPI_Cancel(&request.mpi);
-      MPI_Request_free(&request.mpi);
-    }
+  /// Its requests are 2 n, which receives, and 2 n + 1.
+  void add_letter(int other, const Arena& arena) {
+    constexpr int tag = 0;
+    Letter& letter = letters_.emplace_back();
+    letter.rank = other;
+    letter.place = arena.take<std::byte>(message_bytes(other), Memory::pinned);
+    requests_.add_receive(letter.place.data(), letter.place.bytes(), other, tag, parting_.mpi());
+    requests_.add_send(mine_.data(), mine_.bytes(), other, tag, parting_.mpi());
   }
 
   void start() {
-    for (const bool receives : {true, false})
-      for (Request& request : requests_) {
-        if (request.receives != receives) continue;
-        check_mpi(MPI_Start(&request.mpi), "start an all-reduce");
-        request.done = false;
-      }
+    for (std::size_t n = 0; n < letters_.size(); ++n) {
+      requests_.start(static_cast<int>(2 * n));
+      letters_[n].received = false;
+    }
+    for (std::size_t n = 0; n < letters_.size(); ++n) {
+      requests_.start(static_cast<int>(2 * n + 1));
+      letters_[n].sent = false;
+    }
   }
 
   bool progress() {
     bool all = true;
-    for (Request& request : requests_) {
-      if (request.done) continue;
-      int done = 0;
-      check_mpi(MPI_Test(&request.mpi, &done, MPI_STATUS_IGNORE), "finish an all-reduce");
-      request.done = done != 0;
-      all &= request.done;
+    for (std::size_t n = 0; n < letters_.size(); ++n) {
+      Letter& letter = letters_[n];
+      if (!letter.received) letter.received = requests_.done(static_cast<int>(2 * n));
+      if (!letter.sent) letter.sent = requests_.done(static_cast<int>(2 * n + 1));
+      all &= letter.received && letter.sent;
     }
     return all;
   }
 
-  void finish() {
-    if (!asked_until([this] { return progress(); }, team_.wait_limit)) give_up();
+  /// Ranks of which one failed in a run, and went on, would fold values of different runs.
+  void open(const Letter& letter) {
+    std::uint64_t number = 0;
+    std::memcpy(&number, letter.place.data(), sizeof number);
+    const std::vector<int> theirs = team_.machine.devices_of_rank(letter.rank);
+    if (number != number_) {
+      broken_ = "all-reduce " + std::to_string(number_) + ": rank " + std::to_string(letter.rank) +
+                " sent values of its all-reduce " + std::to_string(number) + " to rank " + std::to_string(team_.rank) +
+                ": all ranks must call run equally often, also after an error on one of them";
+      throw Error(broken_);
+    }
+    std::memcpy(row(theirs.front()), letter.place.data() + sizeof number, theirs.size() * bytes_);
   }
 
   [[noreturn]] void give_up() {
-    for (const Request& request : requests_) {
-      if (request.done) continue;
-      broken_ = team_.missed(number_, "rank " + std::to_string(team_.rank),
-                             team_.name(team_.machine.devices_of_rank(request.rank).front()), team_.wait_limit);
-      break;
-    }
+    const auto open =
+        std::find_if(letters_.begin(), letters_.end(), [](const Letter& l) { return !l.received || !l.sent; });
+    const int first = team_.machine.devices_of_rank(open->rank).front();
+    broken_ = team_.missed(number_, "rank " + std::to_string(team_.rank), team_.name(first), team_.wait_limit);
+    late_ = true;
     throw Timeout(broken_);
   }
 
   ReduceTeam team_;
   std::size_t bytes_;         // of one device's values
   Span<std::byte> gathered_;  // by device
-  Span<std::byte> mine_;      // of this rank's devices
+  Span<std::byte> mine_;      // the number of the run, and the values of this rank's devices
   std::vector<Span<std::byte>> scratch_;
+  std::vector<Letter> letters_;
   Parting parting_;
-  std::vector<Request> requests_;
+  Requests requests_;
   std::uint64_t number_ = 0;
   std::string broken_;
+  bool late_ = false;
 };
 
 }  // namespace

@@ -51,7 +51,7 @@ class NcclReduction final : public Reduction {
     for (const int device : team_.devices) {
       try {
         synchronize(team_.local(device));
-      } catch (const Error&) {
+      } catch (...) {
         // A destructor has nobody to tell; the same error was thrown where the stream was used.
       }
     }

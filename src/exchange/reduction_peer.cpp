@@ -8,6 +8,7 @@
 #include "exchange/reduction.hpp"
 #include "machine/agree.hpp"
 #include "machine/parting.hpp"
+#include "machine/patience.hpp"
 #include "machine/records.hpp"
 
 namespace slipstream {
@@ -26,7 +27,7 @@ class PeerReduction final : public Reduction {
     for (const int device : team_.devices) {
       try {
         synchronize(team_.local(device));
-      } catch (const Error&) {
+      } catch (...) {
         // A destructor has nobody to tell; the same error was thrown where the stream was used.
       }
     }
@@ -106,7 +107,7 @@ class PeerReduction final : public Reduction {
   }
 
   void reach_all() {
-    const auto limit_ns = static_cast<std::uint64_t>(team_.wait_limit * 1e9);
+    const auto limit_ns = wait_limit_ns(team_.wait_limit, "an all-reduce");
     for (std::size_t i = 0; i < sides_.size(); ++i) {
       const int me = team_.devices[i];
       Side& side = sides_[i];

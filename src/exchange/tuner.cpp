@@ -21,6 +21,8 @@
 #include "machine/clock.hpp"
 #include "machine/gpu_mpi.hpp"
 #include "machine/hash.hpp"
+#include "machine/patience.hpp"
+#include "machine/same_ranks.hpp"
 
 namespace slipstream {
 namespace {
@@ -69,10 +71,18 @@ class Tuner {
 
   Tuning run() {
     const double start = now_us();
-    require_same(comm_, number(),
-                 described(grid_, planned_) + ", tuned with " + std::to_string(how_.warm_ups) + " warm-ups, " +
-                     std::to_string(how_.trials) + " trials and a drop factor of " + std::to_string(how_.drop_factor) +
-                     beside_);
+    std::uint64_t mine = 0;
+    std::string words;
+    const std::string unplanned = failure_of([&] {
+      require_ranks_of(comm_, grid_.machine(), grid_.rank(), "a tuned exchange");
+      wait_limit_ns(options_.wait_limit, "an exchange");
+      words = described(grid_, planned_) + ", tuned with " + std::to_string(how_.warm_ups) + " warm-ups, " +
+              std::to_string(how_.trials) + " trials and a drop factor of " + std::to_string(how_.drop_factor) +
+              beside_;
+      mine = number();
+    });
+    require_same(comm_, mine, unplanned.empty() ? words : "what cannot be planned: " + unplanned);
+    require(unplanned.empty(), unplanned);
     check_work(comm_, how_);
     result_.options = options_;
     result_.source = "rules";
@@ -99,11 +109,14 @@ class Tuner {
   /// All messages between two devices, of all ranks, with their bytes.
   void list_pairs() {
     Bundles bundles;
-    on_all_ranks(comm_, [&] { bundles = bundle(grid_, planned_, grid_.rank()); });
-    if (bare_.empty()) {
+    bool onto_itself = false;
+    on_all_ranks(comm_, [&] {
+      bundles = bundle(grid_, planned_, grid_.rank());
+      if (!bare_.empty()) return;
       leave_what_rests(grid_, items_, bundles);
-      onto_itself_ = !comm_.all(!moved_onto_itself(grid_, items_, bundles));
-    }
+      onto_itself = moved_onto_itself(grid_, items_, bundles);
+    });
+    onto_itself_ = !comm_.all(!onto_itself);
     std::string mine;
     std::uint64_t hash = 0;
     for (const auto& [key, b] : bundles.by_pair) {
@@ -484,12 +497,14 @@ class Tuner {
       return found.has_value();
     };
     memory.find(comm_, read, [&] {
-      for (const int device : grid_.machine().devices_of_rank(grid_.rank())) {
-        const Device local = grid_.machine().device(device).local;
-        synchronize(local);  // the fields may still be written
-        streams_.emplace_back(local);
-        arenas_.push_back(comm_.arena(local));
-      }
+      on_all_ranks(comm_, [&] {
+        for (const int device : grid_.machine().devices_of_rank(grid_.rank())) {
+          const Device local = grid_.machine().device(device).local;
+          synchronize(local);  // the fields may still be written
+          streams_.emplace_back(local);
+          arenas_.push_back(comm_.arena(local));
+        }
+      });
       return to_lines(decide());
     });
     result_.source = memory.measured() ? "measured" : "cache";

@@ -4,11 +4,16 @@
 
 #include <slipstream/error.hpp>
 
+#include "machine/patience.hpp"
+
 namespace slipstream {
 namespace {
 
 std::chrono::steady_clock::duration duration_of(double seconds) {
-  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
+  using Duration = std::chrono::steady_clock::duration;
+  const std::uint64_t ns = wait_limit_ns(seconds, "a watchdog");
+  if (ns > static_cast<std::uint64_t>(longest_wait * 1e9)) return Duration::max();
+  return std::chrono::duration_cast<Duration>(std::chrono::nanoseconds(ns));
 }
 
 /// Between two looks: seldom enough to cost nothing, often enough to be late by little.

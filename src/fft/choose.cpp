@@ -14,6 +14,8 @@
 #include "machine/agree.hpp"
 #include "machine/clock.hpp"
 #include "machine/hash.hpp"
+#include "machine/patience.hpp"
+#include "machine/same_ranks.hpp"
 
 namespace slipstream::fft {
 namespace {
@@ -164,6 +166,8 @@ void agree_on_transform(const Communicator& comm, const Machine& machine, const 
   const bool given = options.process_grid != std::array{0, 0};
   std::string words;
   const std::string refused = failure_of([&] {
+    require_ranks_of(comm, machine, "a Fourier transform");
+    wait_limit_ns(options.exchange.wait_limit, "a Fourier transform");
     require(!given || !options.tune_process_grid, "the process grid " + shown(options.process_grid) +
                                                       " of a Fourier transform was given, and the fastest was asked "
                                                       "for: do one of the two");

@@ -112,8 +112,12 @@ class CufftLines final : public Lines {
       aligned_ = Buffer<std::byte>(device, static_cast<std::size_t>(side.distance * batch.count) * word());
   }
   ~CufftLines() override {
-    const cuda::DeviceScope scope(device_);
-    Cufft::get().destroy(plan_);
+    try {
+      const cuda::DeviceScope scope(device_);
+      Cufft::get().destroy(plan_);
+    } catch (const Error&) {
+      // After a device failed, its context may not be current again: the plan goes with the process.
+    }
   }
   CufftLines(const CufftLines&) = delete;
   CufftLines& operator=(const CufftLines&) = delete;

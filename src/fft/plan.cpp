@@ -187,7 +187,11 @@ Fft::Impl::Impl(const Communicator& c, const Machine& m, const Extent& cells, Ff
 }
 
 Fft::Impl::~Impl() {
-  for (const Device device : local) synchronize(device);
+  for (const Device device : local) try {
+      synchronize(device);
+    } catch (...) {
+      // A destructor has nobody to tell; the same error was thrown where the stream was used.
+    }
 }
 
 std::size_t Fft::Impl::place_of(int device) const {

@@ -1,6 +1,4 @@
 #include <dlfcn.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <climits>
 #include <cmath>
@@ -8,15 +6,17 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <map>
+#include <mutex>
 #include <numeric>
 #include <optional>
-#include <set>
 #include <thread>
 
 #include <slipstream/communicator.hpp>
 #include <slipstream/error.hpp>
 
 #include "machine/end.hpp"
+#include "machine/host_state.hpp"
 #include "machine/patience.hpp"
 
 namespace slipstream {
@@ -31,10 +31,39 @@ void check_mpi(int code, const std::string& what) {
 
 namespace {
 
+bool mpi_alive() {
+  int started = 0, ended = 0;
+  MPI_Initialized(&started);
+  MPI_Finalized(&ended);
+  return started && !ended;
+}
+
+int thread_level() {
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  return level;
+}
+
+/// Whether MPI takes calls from this thread. At MPI_THREAD_SERIALIZED its callers see to it that they take turns.
+bool thread_may_call() {
+  if (thread_level() >= MPI_THREAD_SERIALIZED) return true;
+  int main = 0;
+  MPI_Is_thread_main(&main);
+  return main != 0;
+}
+
+void require_thread() {
+  require(thread_may_call(),
+          "a thread that did not start MPI was to call it, and MPI was started for one thread (MPI_THREAD_FUNNELED or "
+          "less): call from the thread that started MPI, or start it with MPI_THREAD_SERIALIZED or "
+          "MPI_THREAD_MULTIPLE");
+}
+
 /// Begins what all ranks do together, and waits for its end without keeping a core from the ranks that are waited for,
-/// as MPI itself does.
+/// as MPI itself does. Waits as long as MPI's own collectives: a rank may read meshes for an hour.
 template <class Begin>
 void collect(Begin begin, const char* what) {
+  require_thread();
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(begin(&request), what);
   const auto over = [&] {
@@ -45,28 +74,49 @@ void collect(Begin begin, const char* what) {
   asked_until(over, std::numeric_limits<double>::infinity());
 }
 
-bool mpi_alive() {
-  int started = 0, ended = 0;
-  MPI_Initialized(&started);
-  MPI_Finalized(&ended);
-  return started && !ended;
-}
+/// Duplicates not yet freed, in the order of their making. MPI_Comm_free is collective: ranks must free in one order.
+class Duplicates {
+ public:
+  /// Never destroyed, since communicators may outlive every static object.
+  static Duplicates& all() {
+    static auto& one = *new Duplicates;
+    return one;
+  }
+  std::shared_ptr<MPI_Comm> keep(MPI_Comm comm) {
+    std::unique_lock lock(mutex_);
+    const std::uint64_t number = ++made_;
+    open_.emplace(number, comm);
+    lock.unlock();
+    return {new MPI_Comm(comm), [number](const MPI_Comm* held) {
+              delete held;
+              all().free(number);
+            }};
+  }
+  void free_all() {
+    const std::lock_guard lock(mutex_);
+    for (auto& [number, comm] : open_) MPI_Comm_free(&comm);
+    open_.clear();
+  }
 
-/// Duplicates not yet freed. Never destroyed, since communicators may outlive every static object.
-std::set<MPI_Comm*>& duplicates() {
-  static auto* const all = new std::set<MPI_Comm*>;
-  return *all;
-}
+ private:
+  /// Leaves it to the end of MPI where this thread may not call it. MPI is called without the lock, since other ranks'
+  /// threads may free in another order.
+  void free(std::uint64_t number) {
+    if (!mpi_alive() || !thread_may_call()) return;
+    std::unique_lock lock(mutex_);
+    const auto found = open_.extract(number);
+    lock.unlock();
+    if (found) MPI_Comm_free(&found.mapped());
+  }
 
-void free_duplicate(MPI_Comm* comm) {
-  if (duplicates().erase(comm) && mpi_alive()) MPI_Comm_free(comm);
-  delete comm;
-}
+  std::mutex mutex_;
+  std::uint64_t made_ = 0;
+  std::map<std::uint64_t, MPI_Comm> open_;
+};
 
 void end_mpi() {
   if (!mpi_alive()) return;
-  for (MPI_Comm* comm : duplicates()) MPI_Comm_free(comm);
-  duplicates().clear();
+  Duplicates::all().free_all();
   MPI_Finalize();
 }
 
@@ -89,19 +139,9 @@ void leave(int status, void*) {
     std::fprintf(stderr, "slipstream: rank %d ended with exit code %d, the others went on; all %d ranks end\n", rank,
                  status, size);
     std::fflush(nullptr);
-    MPI_Abort(MPI_COMM_WORLD, status);
+    end_job(MPI_COMM_WORLD, status);
   }
   end_mpi();
-}
-
-std::set<std::string> launcher_variables() {
-  std::set<std::string> names;
-  for (char** entry = environ; *entry; ++entry) {
-    const std::string text = *entry;
-    const bool launcher = text.starts_with("OMPI_") || text.starts_with("ORTE_") || text.starts_with("PMIX_");
-    if (launcher) names.insert(text.substr(0, text.find('=')));
-  }
-  return names;
 }
 
 /// Open MPI's plug-ins look for its symbols among the global ones, where they are not if a Python module brought it.
@@ -111,31 +151,18 @@ void make_symbols_global() {
     dlopen(where.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
 }
 
-/// A rank without a launcher. Open MPI would start a daemon for it, which is slow and needs ssh in the PATH, and would
-/// leave variables behind that make an mpiexec started from here fail.
-int start_alone() {
-  const std::set<std::string> before = launcher_variables();
-  setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
-  int provided = 0;
-  const int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
-  for (const std::string& name : launcher_variables())
-    if (!before.contains(name)) unsetenv(name.c_str());
-  return code;
-}
-
 void start_mpi() {
-  // MPI-IO's pointer shared by all ranks lies in /dev/shm under the name of the file alone: what another user's run
-  // left there makes opening fail, and a full /dev/shm makes it hang. Nothing here uses that pointer.
-  setenv("OMPI_MCA_sharedfp", "^sm", 0);
   int started = 0;
   MPI_Initialized(&started);
   if (started) return;
   make_symbols_global();
-  int provided = MPI_THREAD_SINGLE;
+  const HostState kept;
+  // For a rank without a launcher Open MPI would start a daemon, which is slow and needs ssh in the PATH.
+  if (!started_by_mpi()) setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
   // Where /sys is missing (some containers) hwloc would complain in the middle of our messages.
   setenv("HWLOC_HIDE_ERRORS", "2", 0);
-  check_mpi(started_by_mpi() ? MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) : start_alone(),
-            "start");
+  int provided = MPI_THREAD_SINGLE;
+  check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "start");
   started_here = true;
   on_exit(leave, nullptr);
 }
@@ -189,13 +216,13 @@ Communicator Communicator::world() {
 
 Communicator::Communicator(MPI_Comm comm) {
   require(mpi_alive(), "a communicator was asked for before MPI_Init or after MPI_Finalize: use Communicator::world()");
+  require_thread();
   require(comm != MPI_COMM_NULL, "MPI_COMM_NULL is no communicator: ranks outside a group must not make one");
   int between = 0;
   check_mpi(MPI_Comm_test_inter(comm, &between), "inspect a communicator");
   require(!between, "an intercommunicator cannot be used: merge it first (MPI_Intercomm_merge)");
   collect([&](MPI_Request* request) { return MPI_Comm_idup(comm, &comm_, request); }, "duplicate a communicator");
-  owned_ = std::shared_ptr<MPI_Comm>(new MPI_Comm(comm_), free_duplicate);
-  duplicates().insert(owned_.get());
+  owned_ = Duplicates::all().keep(comm_);
   check_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "set an error handler");
   check_mpi(MPI_Comm_rank(comm_, &rank_), "tell the rank");
   check_mpi(MPI_Comm_size(comm_, &size_), "tell the number of ranks");
@@ -275,9 +302,13 @@ std::vector<std::int64_t> Communicator::all_gather(std::int64_t mine) const {
   return result;
 }
 
-void Communicator::abort(int exit_code) const {
-  MPI_Abort(comm_, exit_code);
-  std::_Exit(exit_code);
+void end_job(MPI_Comm comm, int exit_code) {
+  int main = 0;
+  if (mpi_alive()) MPI_Is_thread_main(&main);
+  if (mpi_alive() && (main || thread_level() == MPI_THREAD_MULTIPLE)) MPI_Abort(comm, exit_code);
+  std::_Exit(exit_code != 0 ? exit_code : 1);
 }
+
+void Communicator::abort(int exit_code) const { end_job(comm_, exit_code); }
 
 }  // namespace slipstream

@@ -1,4 +1,5 @@
 #pragma once
+#include <mpi.h>
 
 namespace slipstream {
 
@@ -12,5 +13,9 @@ bool all_ranks_end(double seconds);
 
 /// From now on a failure of this rank is known to be one of all ranks: at its end it waits for them without a limit.
 void expect_common_end();
+
+/// Ends all ranks of the communicator at once, from any thread. MPI_Abort needs a thread that may call MPI while others
+/// are in it. Other threads end this process without MPI_Finalize: launchers end a job whose rank leaves so.
+[[noreturn]] void end_job(MPI_Comm comm, int exit_code);
 
 }  // namespace slipstream

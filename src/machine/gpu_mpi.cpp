@@ -1,15 +1,11 @@
 #include "machine/gpu_mpi.hpp"
 
-#include <pthread.h>
-
-#include <csetjmp>
-#include <csignal>
-
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <mutex>
 #include <thread>
 
 #include <slipstream/buffer.hpp>
@@ -17,41 +13,11 @@
 #include <slipstream/stream.hpp>
 
 #include "machine/agree.hpp"
+#include "machine/crash_guard.hpp"
 #include "machine/mpi_trials.hpp"
 
 namespace slipstream {
 namespace {
-
-sigjmp_buf way_out;
-pthread_t guarded;
-
-void jump_out(int number) {
-  if (pthread_equal(pthread_self(), guarded)) siglongjmp(way_out, number);
-  std::signal(number, SIG_DFL);  // another thread's fault is no answer: it happens again and ends the program
-}
-
-/// While it lives, an access to an invalid address jumps to way_out.
-class Guard {
- public:
-  Guard() {
-    guarded = pthread_self();
-    struct sigaction action {};
-    action.sa_handler = jump_out;
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGSEGV, &action, &segmentation_);
-    sigaction(SIGBUS, &action, &bus_);
-  }
-  ~Guard() {
-    sigaction(SIGSEGV, &segmentation_, nullptr);
-    sigaction(SIGBUS, &bus_, nullptr);
-  }
-  Guard(const Guard&) = delete;
-  Guard& operator=(const Guard&) = delete;
-
- private:
-  struct sigaction segmentation_ {
-  }, bus_{};
-};
 
 /// One message from device memory here to device memory of `to`, while one from `from` arrives.
 class Trial {
@@ -128,10 +94,17 @@ std::string agreed(const Communicator& comm, const std::string& mine) {
   return {};
 }
 
+/// Keeps a failed trial reachable until the process ends.
+template <class Kept>
+void keep_alive(std::unique_ptr<Kept> object) {
+  static std::mutex mutex;
+  static auto& all = *new std::vector<std::unique_ptr<Kept>>;
+  const std::lock_guard lock(mutex);
+  all.push_back(std::move(object));
+}
+
 std::string attempt(const Communicator& comm, Device device, int step, std::size_t bytes, double limit, Liar liar) {
   const int ranks = comm.size(), rank = comm.rank();
-  // Messages that hang may still be written to: what failed is kept for ever.
-  static auto* const kept = new std::vector<std::unique_ptr<Trial>>;
   std::unique_ptr<Trial> trial;
   const std::string unmade = failure_of([&] {
     trial =
@@ -139,7 +112,8 @@ std::string attempt(const Communicator& comm, Device device, int step, std::size
   });
   if (auto problem = agreed(comm, unmade); !problem.empty()) return problem;
   const std::string problem = agreed(comm, trial->run(limit, liar));
-  if (!problem.empty()) kept->push_back(std::move(trial));
+  // Messages that hang may still be written to.
+  if (!problem.empty()) keep_alive(std::move(trial));
   return problem;
 }
 
@@ -149,7 +123,9 @@ int delete_answer(MPI_Comm, int, void* answer, void*) {
 }
 
 int answer_key(MpiQuestion question, Backend backend) {
+  static std::mutex mutex;
   static auto* const keys = new std::map<std::pair<MpiQuestion, Backend>, int>;
+  const std::lock_guard lock(mutex);
   const auto [key, first] = keys->try_emplace({question, backend}, MPI_KEYVAL_INVALID);
   if (first)
     check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_answer, &key->second, nullptr), "make an attribute");
@@ -178,8 +154,8 @@ std::string try_file(Device device, const std::string& path, Liar liar) {
   stream.synchronize();
   std::string problem;
   {
-    const Guard guard;
-    const volatile int caught = sigsetjmp(way_out, 1);
+    CrashGuard guard;
+    const volatile int caught = sigsetjmp(guard.place(), 1);
     problem = caught ? "the MPI library crashed when it wrote device memory into a file"
                      : write_file(path.c_str(), there.data(), static_cast<int>(bytes), liar);
   }
@@ -208,7 +184,6 @@ std::string try_gpu_mpi(const Communicator& comm, const std::vector<Device>& dev
   const auto most = static_cast<std::size_t>(comm.max(static_cast<double>(devices.size())));
   // A message that is still under way must not meet another trial's receive. Where a trial fails, the communicator is
   // kept: its end is collective, and not every rank may be able to take part.
-  static auto* const kept = new std::vector<Communicator>;
   const Communicator own(comm.mpi());
   for (std::size_t d = 0; d < most; ++d)
     for (const int step : {0, 1})
@@ -216,15 +191,15 @@ std::string try_gpu_mpi(const Communicator& comm, const std::vector<Device>& dev
         if (step == 1 && comm.size() == 1) continue;
         auto problem = attempt(own, devices[d % devices.size()], step, bytes, limit, liar);
         if (problem.empty()) continue;
-        kept->push_back(own);
+        keep_alive(std::make_unique<Communicator>(own));
         return problem;
       }
   return {};
 }
 
 std::string without_crash(const std::function<std::string()>& trial) {
-  const Guard guard;
-  const volatile int caught = sigsetjmp(way_out, 1);
+  CrashGuard guard;
+  const volatile int caught = sigsetjmp(guard.place(), 1);
   return caught ? "the MPI library crashed on device memory" : trial();
 }
 

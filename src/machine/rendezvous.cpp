@@ -1,10 +1,15 @@
 #include "machine/rendezvous.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include <slipstream/error.hpp>
 
+#include "machine/agree.hpp"
 #include "machine/parting.hpp"
 #include "machine/patience.hpp"
 
@@ -16,8 +21,11 @@ constexpr std::size_t largest_piece = std::size_t{1} << 30;
 
 class Meeting {
  public:
-  Meeting(const Communicator& comm, const std::map<int, std::string>& outgoing) : own_(comm, "a rendezvous") {
-    for (const auto& [rank, text] : outgoing)
+  Meeting(const Communicator& comm, std::map<int, std::string> outgoing)
+      : outgoing_(std::move(outgoing)), own_(comm, "a rendezvous") {}
+
+  void start() {
+    for (const auto& [rank, text] : outgoing_)
       for (std::size_t at = 0; at < text.size(); at += largest_piece)
         check_mpi(MPI_Issend(text.data() + at, static_cast<int>(std::min(largest_piece, text.size() - at)), MPI_CHAR,
                              rank, 0, own_.mpi(), &sends_.emplace_back(MPI_REQUEST_NULL)),
@@ -34,7 +42,7 @@ class Meeting {
       int sent = 0;
       check_mpi(MPI_Testall(static_cast<int>(sends_.size()), sends_.data(), &sent, MPI_STATUSES_IGNORE),
                 "complete messages");
-      if (sent) check_mpi(MPI_Ibarrier(own_.mpi(), &barrier_), "tell that all was sent");
+      if (sent) tell();
       return false;
     }
     int over = 0;
@@ -42,9 +50,22 @@ class Meeting {
     return over != 0;
   }
 
+  /// The greatest of what ranks say; nothing where some do not answer in time. Ranks that gave up early must tell, too:
+  /// collectives of a communicator match by their order.
+  std::optional<int> greatest(int here, double seconds) {
+    if (barrier_ == MPI_REQUEST_NULL && !told_) tell();
+    return own_.greatest(here, seconds);
+  }
+  void part_alone() { own_.part_alone(); }
+
   std::map<int, std::string> received;
 
  private:
+  void tell() {
+    told_ = true;
+    check_mpi(MPI_Ibarrier(own_.mpi(), &barrier_), "tell that all was sent");
+  }
+
   void receive(const MPI_Status& status) {
     int bytes = 0;
     MPI_Get_count(&status, MPI_CHAR, &bytes);
@@ -55,20 +76,39 @@ class Meeting {
               "receive a message");
   }
 
+  const std::map<int, std::string> outgoing_;
   Parting own_;  // messages that are not received must meet nobody else's
   std::vector<MPI_Request> sends_;
   MPI_Request barrier_ = MPI_REQUEST_NULL;
+  bool told_ = false;
 };
+
+/// MPI reads the texts of messages that nobody received for as long as it likes, and MPI-4.1, 3.8.4, lets no cancel
+/// reach those that are under way.
+void keep_for_mpi(std::unique_ptr<Meeting> meeting) {
+  static std::mutex mutex;
+  static auto& kept = *new std::vector<std::unique_ptr<Meeting>>;
+  meeting->part_alone();
+  const std::lock_guard lock(mutex);
+  kept.push_back(std::move(meeting));
+}
 
 }  // namespace
 
-std::map<int, std::string> rendezvous(const Communicator& comm, const std::map<int, std::string>& outgoing,
-                                      double seconds) {
-  Meeting meeting(comm, outgoing);
-  if (!asked_until([&] { return meeting.progress(); }, seconds))
-    throw Timeout("rank " + std::to_string(comm.rank()) + " waited longer than " + std::to_string(seconds) +
-                  " s for the other ranks to say what they share with it: have they all come here?");
-  return std::move(meeting.received);
+std::map<int, std::string> rendezvous(const Communicator& comm, std::map<int, std::string> outgoing, double seconds) {
+  auto meeting = std::make_unique<Meeting>(comm, std::move(outgoing));
+  bool in_time = false;
+  const std::string failure = failure_of([&] {
+    meeting->start();
+    in_time = asked_until([&] { return meeting->progress(); }, seconds);
+  });
+  const std::optional<int> missed = meeting->greatest(in_time ? 0 : 1, seconds);
+  if (missed == 0) return std::move(meeting->received);
+  keep_for_mpi(std::move(meeting));
+  require(failure.empty(), failure);
+  throw Timeout((in_time ? "another rank than " : "rank ") + std::to_string(comm.rank()) + " waited longer than " +
+                std::to_string(seconds) +
+                " s for the other ranks to say what they share with it: have they all come here?");
 }
 
 }  // namespace slipstream

@@ -97,14 +97,23 @@ AllToAll::AllToAll(const RouteSetup& setup, bool staged)
     allocate(setup, staged);
   });
   const bool member = std::find(members_.begin(), members_.end(), rank_) != members_.end();
-  check_mpi(MPI_Comm_split(setup.mpi, member ? 0 : MPI_UNDEFINED, rank_, &comm_), "gather the ranks of an exchange");
-  if (!member) return;
-  check_mpi(MPI_Comm_dup(comm_, &farewell_), "gather the ranks of an exchange");
+  // Each of these is collective: a rank on which one fails must not keep the others waiting in the next.
+  on_all_ranks(setup.comm, [&] {
+    check_mpi(MPI_Comm_split(setup.mpi, member ? 0 : MPI_UNDEFINED, rank_, &comm_), "gather the ranks of an exchange");
+  });
+  on_all_ranks(setup.comm, [&] {
+    if (member) check_mpi(MPI_Comm_dup(comm_, &farewell_), "gather the ranks of an exchange");
+  });
   if (!by_puts(calls_)) return;
-  check_mpi(MPI_Win_create(in_.data(), static_cast<MPI_Aint>(in_.bytes()), 1, MPI_INFO_NULL, comm_, &window_),
-            "open the places of messages to other ranks");
-  MPI_Win_set_errhandler(window_, MPI_ERRORS_RETURN);
-  if (calls_ == MpiCalls::put_fence) check_mpi(MPI_Win_fence(0, window_), "begin an epoch of a window");
+  on_all_ranks(setup.comm, [&] {
+    if (!member) return;
+    check_mpi(MPI_Win_create(in_.data(), static_cast<MPI_Aint>(in_.bytes()), 1, MPI_INFO_NULL, comm_, &window_),
+              "open the places of messages to other ranks");
+    MPI_Win_set_errhandler(window_, MPI_ERRORS_RETURN);
+  });
+  on_all_ranks(setup.comm, [&] {
+    if (member && calls_ == MpiCalls::put_fence) check_mpi(MPI_Win_fence(0, window_), "begin an epoch of a window");
+  });
 }
 
 /// All ranks know all messages: both ends of a block lay it out alike, by source and target.

@@ -1,10 +1,9 @@
-// NCCL, loaded when it is there. NVLink multicast stays off: a fault in it can take the host's GPUs out of service.
+// NCCL, loaded when it is there.
 #include <nccl.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <future>
 #include <map>
@@ -50,7 +49,6 @@ class Nccl {
 
  private:
   Nccl() {
-    setenv("NCCL_NVLS_ENABLE", "0", 1);
     Library library(library_files("SLIPSTREAM_NCCL_FILE", "libnccl.so.2", SLIPSTREAM_NCCL_LIBRARY));
     library.find(unique_id, "ncclGetUniqueId");
     library.find(init_rank, "ncclCommInitRank");

@@ -1,10 +1,10 @@
 // NVSHMEM's host library, loaded when it is there and started once in a process. It is never ended: that is collective,
-// and no rank knows when the others are done. NVLink multicast stays off, as in the other libraries.
+// and no rank knows when the others are done.
 #include <nvshmem_host.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
+#include <mutex>
 #include <set>
 #include <string>
 #include <utility>
@@ -54,8 +54,6 @@ class Nvshmem {
 };
 
 Nvshmem::Nvshmem() {
-  setenv("NVSHMEM_DISABLE_NVLS", "1", 1);
-  setenv("NCCL_NVLS_ENABLE", "0", 1);  // it may load that library too
   Library library(library_files("SLIPSTREAM_NVSHMEM_FILE", "libnvshmem_host.so.3", SLIPSTREAM_NVSHMEM_LIBRARY));
   library.find(unique_id, "nvshmemx_get_uniqueid");
   library.find(set_unique_id, "nvshmemx_set_attr_uniqueid_args");
@@ -108,15 +106,49 @@ std::vector<HeapChunk>& chunks() {
   static std::vector<HeapChunk> all;
   return all;
 }
+/// Guards the chunks: exchanges may end in any thread.
+std::mutex& chunks_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+void set_free(std::size_t chunk) {
+  const std::lock_guard lock(chunks_mutex());
+  chunks()[chunk].used = false;
+}
+
+std::byte* base_of(std::size_t chunk) {
+  const std::lock_guard lock(chunks_mutex());
+  return chunks()[chunk].base;
+}
+
+/// All ranks must call the library in one order: of two threads that start exchanges, each might wait on one rank.
+class OneAtATime {
+ public:
+  explicit OneAtATime(const Communicator& comm) : lock_(mutex(), std::try_to_lock) {
+    on_all_ranks(comm, [&] {
+      require(lock_.owns_lock(),
+              "two threads of a process make exchanges by NVSHMEM at once: make them one after the other");
+    });
+  }
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex one;
+    return one;
+  }
+  std::unique_lock<std::mutex> lock_;
+};
 
 /// The smallest chunk that is free on all ranks, or a new one. Collective.
 std::size_t take_chunk(const Communicator& comm, Device device, std::size_t bytes, double seconds) {
   const Nvshmem& library = Nvshmem::get();
   const Deadline deadline(comm, seconds, "an allocation of NVSHMEM, which all ranks make together,");
   const cuda::DeviceScope scope(device);
+  std::unique_lock lock(chunks_mutex());
   std::string mine(chunks().size(), 'n');
   for (std::size_t c = 0; c < chunks().size(); ++c)
     if (!chunks()[c].used && chunks()[c].bytes >= bytes) mine[c] = 'y';
+  lock.unlock();
   std::string free = mine;
   for (const std::string& other : comm.all_gather(mine))
     for (std::size_t c = 0; c < free.size(); ++c)
@@ -132,8 +164,11 @@ std::size_t take_chunk(const Communicator& comm, Device device, std::size_t byte
     if (!comm.all(base != nullptr))
       throw OutOfMemory("NVSHMEM has no " + std::to_string(bytes) +
                         " bytes left in its symmetric heap: set NVSHMEM_SYMMETRIC_SIZE higher");
+    lock.lock();
     chunks().push_back({base, bytes, false});
+    lock.unlock();
   }
+  lock.lock();
   chunks()[best].used = true;
   return best;
 }
@@ -143,14 +178,15 @@ class HeapBlock final : public NvshmemBlock {
   explicit HeapBlock(const RouteSetup& setup)
       : device_(setup.machine.device(setup.machine.devices_of_rank(setup.comm.rank()).front()).local) {
     layout = symmetric_layout(setup.letters);
+    const OneAtATime alone(setup.comm);
     library_.start(setup.comm, device_, setup.patience);
     chunk_ = take_chunk(setup.comm, device_, layout.bytes, setup.patience);
-    base_ = chunks()[chunk_].base;
+    base_ = base_of(chunk_);
     std::string mine;
     const std::string failure = failure_of([&] { mine = map(setup.comm); });
     const std::vector<std::string> texts = setup.comm.all_gather(mine);
     if (const std::string first = first_failure(setup.comm, failure); !first.empty()) {
-      chunks()[chunk_].used = false;
+      set_free(chunk_);
       throw Error(first);
     }
     for (const auto& letter : setup.letters) {
@@ -161,7 +197,7 @@ class HeapBlock final : public NvshmemBlock {
     }
   }
   ~HeapBlock() override {
-    if (!abandoned_) chunks()[chunk_].used = false;
+    if (!abandoned_) set_free(chunk_);
   }
   bool capturable(int source, int target) const override { return !unmapped_.contains({source, target}); }
   /// Kernels wait where they can free the slot themselves, and they have a limit.

@@ -9,8 +9,10 @@
 #include <slipstream/communicator.hpp>
 #include <slipstream/device.hpp>
 #include <slipstream/error.hpp>
+#include <slipstream/process.hpp>
 
 #include "rank_table.hpp"
+#include "support/host_picture.hpp"
 
 namespace {
 
@@ -38,7 +40,11 @@ class FailurePrinter final : public testing::EmptyTestEventListener {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
+  slipstream::set_process_environment();
+  auto& pictures = slipstream::StartOfMpi::taken();
+  pictures.before = slipstream::HostPicture::now();
   const slipstream::Communicator world = slipstream::Communicator::world();
+  pictures.after = slipstream::HostPicture::now();
   if (world.rank() > 0) {
     auto& listeners = testing::UnitTest::GetInstance()->listeners();
     delete listeners.Release(listeners.default_result_printer());

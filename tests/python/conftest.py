@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from slipstream.base import failure
-from slipstream.base.core import core
+from slipstream.base.core import core, own_process
 from slipstream.cli.main import main
 
 # What a shell starts in the background ignores Ctrl-C, and behind nohup SIGHUP, and so would all that is started here.
@@ -72,6 +72,7 @@ Cli = Callable[..., subprocess.CompletedProcess[str]]
 HERE = {"bench", "check", "info", "plan", "plot", "report", "run", "topo", "trace"}
 
 
+own_process()
 _copy_bandwidth = core().copy_bandwidth
 
 

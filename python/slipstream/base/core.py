@@ -15,6 +15,15 @@ _RANK = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")
 _SIZE = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 
 
+_own_process = False
+
+
+def own_process() -> None:
+    """The command line has the process to itself: what libraries read from the environment is set before they start."""
+    global _own_process
+    _own_process = True
+
+
 @cache
 def core() -> ModuleType:
     """`slipstream._core`; under a launcher the first call starts MPI, unless the host program did."""
@@ -24,6 +33,8 @@ def core() -> ModuleType:
         if error.name != "slipstream._core":
             raise
         raise CaseError("the compiled part of slipstream is missing; build it with `make build`") from None
+    if _own_process:
+        module.set_process_environment()
     failure.watch(module)
     launched = launched_size()
     # A host program that runs MPI may use slipstream on some of its ranks only: nothing collective then.

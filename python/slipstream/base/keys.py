@@ -1,12 +1,23 @@
 """Keys of TOML files: the numbers that they may hold, and the tables that hold them."""
 
+import math
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 Count = Annotated[int, Field(ge=1)]
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+def _no_longer_than_waits(seconds: float) -> float:
+    if 0 < seconds <= 1e9 or seconds == math.inf:
+        return seconds
+    raise ValueError("give more than 0 and at most 1e9 s, or inf to wait for ever")
+
+
+#: A limit of waits in seconds; inf: none.
+WaitLimit = Annotated[float, AfterValidator(_no_longer_than_waits)]
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from slipstream.base.keys import Count, Finite, Positive, Table
+from slipstream.base.keys import Count, Finite, Positive, Table, WaitLimit
 
 Extent = tuple[Count, Count, Count]
 ExtentOrZero = tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]
@@ -147,7 +147,7 @@ class ExchangeTable(Table):
     )
     node_grid: ExtentOrZero = Field((0, 0, 0), description="Nodes per axis; zeros: by bisection.")
     device_grid: ExtentOrZero = Field((0, 0, 0), description="Devices of a node per axis; zeros: by bisection.")
-    wait_limit: Positive = Field(60.0, description="Seconds after which a missing message is an error.")
+    wait_limit: WaitLimit = Field(60.0, description="Seconds after which a missing message is an error; inf: never.")
 
 
 #: Keys of [exchange] by what they are about: no solver needs all.

@@ -79,6 +79,7 @@ def main(words: Sequence[str] | None = None) -> int:
     that is no longer sound or a step that was not solved."""
     words = list(sys.argv[1:] if words is None else words)
     arguments = parse(words)
+    core.own_process()
     # Some agents block them in whatever they start: nobody could end a run then, but by force.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, start.SIGNALS)
     with patient_output(arguments.command in ("run", "compare", "bench")):

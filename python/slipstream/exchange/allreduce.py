@@ -14,7 +14,7 @@ class AllReduce:
     grid: whose devices take part. values: how many each has, 1 to 1024. dtype: "f64", "f32" or "i64".
     op: "add", "multiply", "min" or "max". method: "peer" (kernels store into each other's memory), "nccl", "mpi" (the
         host in the loop) or "automatic", the first of these that can serve.
-    wait_limit: seconds after which a wait gives up.
+    wait_limit: seconds after which a wait gives up; inf: never.
 
     The order depends on the number of devices and on nothing else, and so do the bits. NaN stays NaN.
     Its end is collective, by close(), by leaving a `with` or when Python drops it.

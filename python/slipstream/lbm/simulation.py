@@ -132,7 +132,7 @@ class Simulation:
     def _begin(self, case: LbmCase) -> None:
         #: The same flow as a case file says it.
         self.case: LbmCase = case
-        self._setup = engine.prepare(case, discovery.discover(case.machine))
+        self._setup = engine.prepare(case, discovery.discover(case.machine, guest=True))
         self._flow = checkpoint.Flow.of(case, self.machine.devices()[0]["backend"])
         self._lbm = running.compiled(self._setup)
         _warn([*cautions.of_flow(case), *solids.thin_places(self._lbm, case)], above=2)

@@ -33,8 +33,9 @@ def choose_backend(wanted: str) -> str:
     return wanted
 
 
-def discover(wanted: MachineTable) -> Any:
-    """The machine as found, with this rank bound to it."""
+def discover(wanted: MachineTable, *, guest: bool = False) -> Any:
+    """The machine as found, with this rank bound to it. `guest`: in another program, bound only where asked for."""
+    bind = wanted.bind and (not guest or "bind" in wanted.model_fields_set)
     backend = choose_backend(wanted.backend)
     core().set_host_threads(wanted.threads)
     with as_case_error():
@@ -43,7 +44,7 @@ def discover(wanted: MachineTable) -> Any:
             devices_per_rank=wanted.devices_per_rank,
             ranks_per_node=wanted.ranks_per_node,
             cyclic=wanted.cyclic,
-            bind=wanted.bind,
+            bind=bind,
         )
 
 

@@ -75,7 +75,8 @@ void bind_allreduce(nb::module_& m) {
           nb::arg("comm"), nb::arg("grid"), nb::arg("values"), nb::arg("type"), nb::arg("op"), nb::arg("method"),
           nb::arg("wait_limit"), Release())
       .def("run", &ArrayAllReduce::run, nb::arg("arrays"), nb::arg("streams"), Release())
-      .def("check", [](ArrayAllReduce& self) { self.reduce().check(); })
+      .def(
+          "check", [](ArrayAllReduce& self) { self.reduce().check(); }, Release())
       .def("close", &ArrayAllReduce::close, Release())
       .def_prop_ro("method", [](ArrayAllReduce& self) { return to_string(self.reduce().method()); })
       .def_prop_ro("reason", [](ArrayAllReduce& self) { return self.reduce().reason(); })

@@ -271,14 +271,15 @@ nb::dict scheme_dict(const std::string& name) {
 void bind_communicator(nb::module_& m) {
   using Release = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<Communicator>(m, "Communicator", "Ranks that work together, on a communicator of their own.")
-      .def_static("world", [] { return world(); })
+      .def_static(
+          "world", [] { return world(); }, Release())
       .def_static(
           "alone",
           [] {
             world();  // starts MPI
             return Communicator(MPI_COMM_SELF);
           },
-          "Of this rank only.")
+          Release(), "Of this rank only.")
       .def_static(
           "from_handle",
           [](int handle) {
@@ -366,7 +367,8 @@ void bind_exchange(nb::module_& m) {
       .def("swap", &ArrayExchange::swap, nb::arg("field"))
       .def(
           "progress", [](ArrayExchange& self) { return self.exchange().progress(); }, Release())
-      .def("check", [](ArrayExchange& self) { self.exchange().check(); })
+      .def(
+          "check", [](ArrayExchange& self) { self.exchange().check(); }, Release())
       .def("close", &ArrayExchange::close, Release())
       .def_prop_ro("capturable", [](ArrayExchange& self) { return self.exchange().capturable(); })
       .def_prop_ro("limited_in_graphs", [](ArrayExchange& self) { return self.exchange().limited_in_graphs(); })

@@ -139,7 +139,8 @@ void bind_fft(nb::module_& m) {
           },
           nb::arg("source"), nb::arg("through"), nb::arg("target"), nb::arg("factor"), nb::arg("streams"))
       .def("describe", [](ArrayFft& self) { return self.fft().describe(); })
-      .def("check", [](ArrayFft& self) { self.fft().check(); })
+      .def(
+          "check", [](ArrayFft& self) { self.fft().check(); }, Release())
       .def("close", &ArrayFft::close, Release())
       // Copies: what they are made of is shared, and they outlive a plan that was closed.
       .def("physical", [](ArrayFft& self) { return Grid(self.fft().physical()); })

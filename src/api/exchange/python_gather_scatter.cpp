@@ -164,7 +164,8 @@ void bind_gather_scatter(nb::module_& m) {
            nb::arg("streams"), Release())
       .def("unique_points", &ArrayGatherScatter::unique_points, nb::arg("device"))
       .def("finish", &ArrayGatherScatter::finish, Release())
-      .def("check", [](ArrayGatherScatter& self) { self.inner().check(); })
+      .def(
+          "check", [](ArrayGatherScatter& self) { self.inner().check(); }, Release())
       .def("tuning", [](ArrayGatherScatter& self) { return tuning_dict(self.inner().tuning()); })
       .def("counts", &ArrayGatherScatter::counts, nb::arg("device"))
       .def("close", &ArrayGatherScatter::close, Release());

@@ -1,5 +1,4 @@
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -210,10 +209,6 @@ DeviceScope::~DeviceScope() {
 namespace slipstream::detail {
 
 DeviceBackend* cuda_backend() {
-  // Before the driver starts: streams share hardware queues, and with the default of 8 a kernel that waits could sit in
-  // one queue ahead of the kernel that it waits for.
-  static const bool queues = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0) == 0;
-  static_cast<void>(queues);
   static cuda::CudaBackend* backend = new cuda::CudaBackend;  // never destroyed: buffers may outlive static objects
   return backend;
 }

@@ -10,6 +10,21 @@
 namespace slipstream::cuda {
 namespace {
 
+/// Whether the queried work has ended. Another thread may be capturing in the mode that lets no thread ask.
+template <class Query>
+bool over(const Query& query, Device device, const char* what) {
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+  cudaThreadExchangeStreamCaptureMode(&mode);
+  const cudaError_t status = query();
+  cudaThreadExchangeStreamCaptureMode(&mode);
+  if (status == cudaErrorNotReady) {
+    cudaGetLastError();
+    return false;
+  }
+  check(status, device, what);
+  return true;
+}
+
 class CudaEvent final : public detail::EventImpl {
  public:
   CudaEvent(Device device, bool timing) : EventImpl(device) {
@@ -26,17 +41,7 @@ class CudaEvent final : public detail::EventImpl {
   }
   bool done() const override {
     const DeviceScope scope(device);
-    // Another thread may be capturing in the mode that lets no thread ask.
-    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
-    cudaThreadExchangeStreamCaptureMode(&mode);
-    const cudaError_t status = cudaEventQuery(event_);
-    cudaThreadExchangeStreamCaptureMode(&mode);
-    if (status == cudaErrorNotReady) {
-      cudaGetLastError();
-      return false;
-    }
-    check(status, device, "asking for an event");
-    return true;
+    return over([this] { return cudaEventQuery(event_); }, device, "asking for an event");
   }
   void synchronize() const override {
     const DeviceScope scope(device);
@@ -188,13 +193,8 @@ void CudaStream::synchronize() {
 
 bool CudaStream::idle() const {
   const DeviceScope scope(device);
-  const cudaError_t status = cudaStreamQuery(stream_);
-  if (status == cudaErrorNotReady) {
-    cudaGetLastError();
-    return false;
-  }
-  check(status, device, "asking for a stream, or work that was queued in it,");
-  return true;
+  return over([this] { return cudaStreamQuery(stream_); }, device,
+              "asking for a stream, or work that was queued in it,");
 }
 
 void CudaStream::begin_capture() {

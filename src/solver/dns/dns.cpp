@@ -292,7 +292,11 @@ Dns::Dns(const Communicator& comm, const Machine& machine, Options options)
 
 Dns::~Dns() {
   if (impl_)
-    for (Stream& stream : impl_->streams) stream.synchronize();
+    for (Stream& stream : impl_->streams) try {
+        stream.synchronize();
+      } catch (...) {
+        // A destructor has nobody to tell; the same error was thrown where the stream was used.
+      }
 }
 
 // Of the modes that are kept |k_a| < n_a / 3, so that advection has eigenvalues up to i (2 pi / 3) C / dt: rk4 holds

@@ -1,6 +1,10 @@
 // Texts between ranks that do not expect them.
 #include <gtest/gtest.h>
 
+#include <utility>
+
+#include <slipstream/error.hpp>
+
 #include "machine/rendezvous.hpp"
 
 namespace slipstream {
@@ -20,6 +24,16 @@ TEST(Rendezvous, BringsEachTextToWhomItNames) {
       if (sends(from, comm.rank())) right[from] = text(from, comm.rank());
     EXPECT_EQ(rendezvous(comm, outgoing, 30), right);
   }
+}
+
+/// A rank that gives up at once must not leave the others in what they do next.
+TEST(Rendezvous, ThatOneRankGivesUpIsATimeoutOnAll) {
+  const Communicator comm = Communicator::world();
+  if (comm.size() < 2) GTEST_SKIP() << "one rank has nobody to wait for";
+  std::map<int, std::string> outgoing;
+  for (int to = 0; to < comm.size(); ++to) outgoing[to] = std::string(100000, 'x');
+  EXPECT_THROW(rendezvous(comm, std::move(outgoing), comm.rank() == 0 ? 1e-9 : 0.3), Timeout);
+  comm.barrier();
 }
 
 }  // namespace

@@ -1,0 +1,91 @@
+// Communicators of threads, and of other ranks than a machine's.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <thread>
+
+#include <slipstream/block_sums.hpp>
+#include <slipstream/collective.hpp>
+#include <slipstream/fft.hpp>
+#include <slipstream/gather_scatter.hpp>
+#include <slipstream/tuner.hpp>
+
+#include "support/exchange_rig.hpp"
+
+namespace slipstream {
+namespace {
+
+std::string error_in_a_thread(const std::function<void()>& work) {
+  std::string error;
+  std::thread thread([&] { error = error_of(work); });
+  thread.join();
+  return error;
+}
+
+TEST(CommunicatorThreads, OneThatMayNotCallMpiIsRefused) {
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  if (level >= MPI_THREAD_SERIALIZED) GTEST_SKIP() << "any thread may call this MPI";
+  const Communicator comm = Communicator::world();
+  const std::pair<const char*, std::function<void()>> calls[]{
+      {"a communicator", [] { const Communicator self(MPI_COMM_SELF); }},
+      {"a barrier", [&] { comm.barrier(); }},
+      {"a machine", [&] { Machine::discover(comm, {}); }}};
+  for (const auto& [what, call] : calls)
+    EXPECT_NE(error_in_a_thread(call).find("call from the thread that started MPI"), std::string::npos) << what;
+}
+
+TEST(CommunicatorThreads, OneThatMayNotCallMpiLeavesTheEndToMpi) {
+  auto last = std::make_unique<Communicator>(MPI_COMM_SELF);
+  EXPECT_EQ(error_in_a_thread([&] { last.reset(); }), "");
+}
+
+/// All that takes a communicator, with one of this rank alone.
+TEST(WrongCommunicator, IsNamedByWhateverTakesOne) {
+  const Communicator world = Communicator::world(), self(MPI_COMM_SELF);
+  if (world.size() < 2) GTEST_SKIP() << "needs two ranks";
+  const Machine machine = machine_here(Backend::host, 1);
+  const Grid grid({8 * machine.devices(), 6, 4}, machine, world.rank());
+  Field field(grid, {.name = "u", .ghost = {1, 1, 1}, .shared = true});
+  const Halo halo{Halo::Options{}};
+  const std::vector<ExchangeItem> items{{&halo, &field}};
+  const std::vector<std::int64_t> ids{1, 2, 3};
+  const std::pair<const char*, std::function<void()>> makers[]{
+      {"an exchange", [&] { Exchange(self, grid, items); }},
+      {"a tuned exchange", [&] { tune(self, grid, items, {}, {}); }},
+      {"a gather-scatter", [&] { GatherScatter(self, machine, {{.ids = ids}}); }},
+      {"an all-reduce", [&] { AllReduce(self, machine, 1, DType::f64, Op::add); }},
+      {"a sum over blocks", [&] { BlockSums(self, machine, {{world.rank()}}); }},
+      {"a Fourier transform", [&] {
+         Fft(self, machine, {8, 8, 8});
+       }}};
+  for (const auto& [what, make] : makers) {
+    const std::string error = error_of(make);
+    EXPECT_NE(error.find(std::string(what) + " was asked for on machine"), std::string::npos) << what << ": " << error;
+    EXPECT_NE(error.find("give it the machine that Machine::discover found with the same communicator"),
+              std::string::npos)
+        << error;
+  }
+}
+
+TEST(WrongCommunicator, WithRanksInAnotherOrderIsNamed) {
+  const Communicator world = Communicator::world();
+  if (world.size() < 2) GTEST_SKIP() << "needs two ranks";
+  MPI_Comm turned = MPI_COMM_NULL;
+  MPI_Comm_split(world.mpi(), 0, -world.rank(), &turned);
+  {
+    const Communicator other(turned);
+    const Machine machine = machine_here(Backend::host, 1);
+    const Grid grid({8 * machine.devices(), 6, 4}, machine, world.rank());
+    Field field(grid, {.name = "u", .ghost = {1, 1, 1}, .shared = true});
+    const Halo halo{Halo::Options{}};
+    EXPECT_NE(error_of([&] {
+                Exchange(other, grid, {{&halo, &field}});
+              }).find("was asked for on a grid of rank"),
+              std::string::npos);
+  }
+  MPI_Comm_free(&turned);
+}
+
+}  // namespace
+}  // namespace slipstream
