@@ -157,8 +157,9 @@ struct GatherScatter::Impl {
     wire = wire_of(options.coding, options.type, "a gather-scatter");
     require(options.components >= 1,
             "a gather-scatter needs one component or more, not " + std::to_string(options.components));
-    require(!options.host_packed || (!options.unique && !options.tune),
-            "a gather-scatter that is packed on the host has no unique values and nothing to tune: leave these out");
+    require(!options.host_packed || (!options.unique && !options.tune && !options.exchange.measure_errors),
+            "a gather-scatter that is packed on the host has no unique values, nothing to tune and no errors to "
+            "measure: leave these out");
     require(machine.discovered() && machine.ranks() == comm.size(),
             "a gather-scatter was asked for on machine '" + machine.name() + "' of " + std::to_string(machine.ranks()) +
                 " ranks by " + std::to_string(comm.size()) +

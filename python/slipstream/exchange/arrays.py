@@ -100,9 +100,10 @@ def require_own_order(text: str, name: str) -> None:
 
 
 def _aligned(array: Described, name: str) -> Described:
-    size = array.size // 2 if array.format in ("c64", "c128") else array.size
-    if array.pointer % size:
-        raise ValueError(f"{name}: the array's address is no multiple of the {size} bytes of a number: copy the array")
+    if array.pointer % array.size:
+        raise ValueError(
+            f"{name}: the array's address is no multiple of the {array.size} bytes of a value: copy the array"
+        )
     return array
 
 
