@@ -54,10 +54,12 @@ def describe(array: Any, name: str) -> Described:
         if interface is not None:
             return _from_interface(interface, attribute == "__array_interface__", name)
     try:
-        facts = core().array_facts(array)
+        # A view of a buffer has strides where the buffer states none.
+        held = array if hasattr(array, "__dlpack__") else memoryview(array)
+        if isinstance(held, memoryview):
+            require_own_order(held.format, name)
+        facts = core().array_facts(held)
     except TypeError:
-        with suppress(TypeError):
-            require_own_order(memoryview(array).format or "", name)
         raise TypeError(
             f"{name}: {type(array).__name__} is no array that can be used where it lies: it must offer "
             "__cuda_array_interface__, __array_interface__, DLPack or a buffer"

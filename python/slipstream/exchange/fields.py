@@ -102,13 +102,18 @@ def _check(
 
 
 def _placed(grid: Grid, array: arrays.Described, components: int | None, layout: str) -> dict[str, Any]:
-    """Address and strides, x first."""
-    strides = list(array.strides)
+    """Address and strides, x first; 0 along axes of one place, where a stride says nothing."""
+    strides = [stride if n > 1 else 0 for n, stride in zip(array.shape, array.strides, strict=True)]
     component = 0
     if components is not None:
         component = strides.pop(-1 if layout == "aos" else 0)
     x_first = (*(strides if layout == "soa_z" else strides[::-1]), 0)[:3]
     return {"pointer": array.pointer, "stride": x_first, "component_stride": component}
+
+
+def strides_of(item: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """Of each array of a field, as the compiled module takes them."""
+    return [(*array["stride"], array["component_stride"]) for array in item["arrays"]]
 
 
 def agree(comm: Any, problem: str, items: list[dict[str, Any]]) -> None:

@@ -78,15 +78,16 @@ class Transpose(Running):
         fields.agree(source.comm, problem, items)
         pairs = list(zip(items[::2], items[1::2], strict=True))
         self._kinds = [[item[key] for key in fields.KIND] for item, _ in pairs]
+        self._strides = [[fields.strides_of(item) for item in pair] for pair in pairs]
         self._rebinds = rebinds
         inner = core().ArrayExchange(source.comm, source._grid, target._grid, pairs, how, options)
         super().__init__(source, inner, [_named(arrays), _named(into)])
 
     def bind(self, arrays: Any = None, into: Any = None, stream: Any = None) -> None:
-        """From now on moves `arrays`, or fills `into`: others of the same shapes and number format, whose addresses
-        have the same rest by 16 as those that it was made with; where these were given by name, by name too, all or
-        some. Nothing is planned again. The change is ordered behind what the stream holds. Needs rebinds=True. Not
-        collective."""
+        """From now on moves `arrays`, or fills `into`: others of the same shapes, strides and number format, whose
+        addresses have the same rest by 16 as those that it was made with; where these were given by name, by name too,
+        all or some. Nothing is planned again. The change is ordered behind what the stream holds. Needs rebinds=True.
+        Not collective."""
         if not self._rebinds:
             raise ValueError("this transpose was made for its arrays alone: make it with rebinds=True")
         natives = native_streams(self.grid, stream)
@@ -101,6 +102,11 @@ class Transpose(Running):
                 if item["arrays"] and kind != known:
                     raise ValueError(
                         f"arrays of {kind[1]} x {kind[0]} cannot take the place of {known[1]} x {known[0]}"
+                    )
+                if fields.strides_of(item) != self._strides[number][index]:
+                    raise ValueError(
+                        f"{self._ends[index].name} {name}: the arrays lie in memory in another way than those that the "
+                        "transpose was made with: copy them into arrays with the same strides"
                     )
                 pointers = [array["pointer"] for array in item["arrays"]]
                 self._exchange.bind(number, index == 0, pointers, natives)
