@@ -88,7 +88,8 @@ class GatherScatter {
   /// call: nothing is planned anew. The host is soonest done with arrays that come again. All ranks make the same calls
   /// with the same operations. At the first call of each kind and operation the ranks compare theirs, where they are
   /// not recorded: an Error of all ranks where they differ, or where some rank's arrays or streams are none that it can
-  /// take; Timeout where one does not come. Later ones are not compared.
+  /// take; Timeout where one does not come. Later ones are not compared. Arrays that are written may share no memory
+  /// with others of the call.
   void run(std::vector<Stream>& streams, const std::vector<Array>& arrays, Op op = Op::add);
   /// The same in two parts. start() sends what other devices need, of remote_points(); finish() combines. Between them
   /// the caller may queue work that writes other points, also such as are shared within a device.
@@ -96,7 +97,7 @@ class GatherScatter {
   void finish(std::vector<Stream>& streams);
 
   /// unique = Q^T arrays: each id's copies combined, once. unique[i] holds the unique_ids values of the i-th device,
-  /// with a stride of as many where it is 0; it must not overlap arrays[i], which is read alone.
+  /// with a stride of as many where it is 0. arrays[i] is read alone.
   void gather(std::vector<Stream>& streams, const std::vector<Array>& arrays, const std::vector<Array>& unique,
               Op op = Op::add);
   /// arrays = Q unique: each copy takes its id's value.

@@ -2,6 +2,7 @@
 
 #include <slipstream/error.hpp>
 
+#include "exchange/apart.hpp"
 #include "exchange/calls_in_order.hpp"
 #include "exchange/reduction.hpp"
 #include "machine/agree.hpp"
@@ -57,6 +58,7 @@ struct AllReduce::Impl {
     if (!reduction && (any || options.method == ReduceMethod::nccl)) try_method(ReduceMethod::nccl, comm, team, any);
     if (!reduction) reduction = mpi_reduction(comm, team);
     const bool peer = method == ReduceMethod::peer;
+    bytes_of_array = static_cast<std::int64_t>(values * size_of(type));
     bytes = team.fold.pairs() * static_cast<std::int64_t>(peer ? 2 * sizeof(WordPair) : size_of(type));
   }
 
@@ -104,6 +106,11 @@ struct AllReduce::Impl {
       require(streams[i].device() == machine.device(devices[i]).local,
               "stream " + std::to_string(i) + " of an all-reduce is on " + to_string(streams[i].device()) +
                   ", not on " + to_string(machine.device(devices[i]).local));
+    for (std::size_t a = 0; a < values.size(); ++a)
+      for (std::size_t b = 0; b < a; ++b)
+        require(!share_memory({values[a], bytes_of_array}, {values[b], bytes_of_array}),
+                "arrays " + std::to_string(b) + " and " + std::to_string(a) +
+                    " of an all-reduce share memory: give each device an array of its own");
     reduction->check();
     if (machine.devices() == 1) return;
     calls.begin(streams);
@@ -116,7 +123,7 @@ struct AllReduce::Impl {
   Machine machine;
   int rank;
   std::vector<int> devices;
-  std::int64_t bytes = 0;
+  std::int64_t bytes = 0, bytes_of_array = 0;
   std::string reason;  ///< of what was tried
   ReduceMethod method = ReduceMethod::mpi;
   std::unique_ptr<Reduction> reduction;

@@ -177,7 +177,7 @@ void Exchange::Impl::revoke() noexcept {
   for (const auto& [side, broken] : writers) try {
       fill(side->stream, broken, 0xff, sizeof *broken);
       side->stream.synchronize();
-    } catch (const Error&) {
+    } catch (...) {
       // The device has failed, and with it the memory that others would store to.
     }
 }

@@ -407,6 +407,21 @@ TEST_P(ReduceOn, RefusesWhatItCannotReduce) {
   EXPECT_THROW(reduce.run(none, {}), Error);
 }
 
+TEST_P(ReduceOn, RefusesArraysThatShareMemory) {
+  const Machine found = machine_here(backend, devices_per_rank);
+  const std::vector<int> mine = found.devices_of_rank(comm.rank());
+  if (mine.size() == 1) GTEST_SKIP() << "needs two devices of a rank";
+  AllReduce reduce(comm, found, 4, DType::f64, Op::add);
+  std::vector<Stream> streams;
+  for (const int device : mine) streams.emplace_back(found.device(device).local);
+  std::vector<double> values(4 * mine.size());
+  std::vector<void*> arrays;
+  for (std::size_t n = 0; n < mine.size(); ++n) arrays.push_back(values.data() + 4 * n);
+  arrays[1] = values.data() + 3;
+  EXPECT_EQ(error_of([&] { reduce.run(streams, arrays); }),
+            "arrays 0 and 1 of an all-reduce share memory: give each device an array of its own");
+}
+
 TEST_P(ReduceOn, FailsOnAllRanksWhereTheyDisagree) {
   if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
   const Machine found = machine_here(backend, devices_per_rank);
