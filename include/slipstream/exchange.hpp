@@ -175,8 +175,9 @@ class Exchange {
   /// streams have been synchronized behind the last exchange. Other calls throw what is known by then, too.
   void check();
 
-  /// begin and end on the caller's own streams. Routes that need neither host nor copy engine take one launch a device;
-  /// what else needs no host is recorded at the first run with these arrays, and replayed as one graph a device.
+  /// begin and end on the caller's own streams. Routes that need neither host nor copy engine take one launch a device.
+  /// Other routes that do not need the host are recorded at the first run with these arrays, and replayed as one graph
+  /// a device.
   void run(std::vector<Stream>& streams);
   /// Device time in microseconds from the beginning of the last exchange to the arrival of each message that reaches
   /// this rank, in the order of messages(); below 0 where the message leaves this rank. Waits for the exchange, and

@@ -129,9 +129,10 @@ struct FftProcessGrids {
 /// host and by cuFFT, or by kernels of its own that store their results, and whatever moves between devices moves by
 /// Transposes. The same decomposition gives the same bits.
 ///
-/// One object may be used by one host thread at a time. Construction, use and end are collective. At the first call of
-/// forward, backward and convolve each, and at each convolution by an FftFactor, ranks compare their calls, where they
-/// are not recorded: what one rank refuses is an Error of all; Timeout where one does not come.
+/// One object may be used by one host thread at a time. Construction, use and end are collective. Ranks compare their
+/// calls, unless these are recorded: the first forward, backward and convolve each, and every convolution by an
+/// FftFactor. An argument that one rank refuses is an Error on all ranks; a rank that does not come is a Timeout.
+/// Calls run after one another, whatever streams they come on.
 class Fft {
  public:
   /// Throws Error where an extent is below 1, the process grid does not have as many places as there are devices or is

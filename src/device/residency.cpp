@@ -56,7 +56,7 @@ void Residency::launch(Stream& stream, int wanted, int resident, const std::func
   launch(blocks);
   const auto [found, added] = entries_.try_emplace(id, Entry{{id, blocks, resident}, Event(device_)});
   Entry& entry = found->second;
-  // What the stream still holds may be larger.
+  // An earlier launch of the stream may be larger and still wait.
   const ResidentBlocks::Waiting& before = entry.waiting;
   if (entry.end.done() || blocks * before.resident > before.blocks * resident) entry.waiting = {id, blocks, resident};
   entry.since = ++launches_;

@@ -19,7 +19,7 @@ namespace slipstream {
 /// order that nobody knows, so each of another kernel, of which one holds k, is counted as ceil(m / k) places lost.
 class ResidentBlocks {
  public:
-  /// What one stream has queued.
+  /// The largest launch that one stream has queued.
   struct Waiting {
     std::uint64_t stream = 0;
     int blocks = 0;
@@ -28,8 +28,8 @@ class ResidentBlocks {
 
   explicit ResidentBlocks(int processors) : processors_(processors) {}
 
-  /// Blocks that may start beside those of `others`: all that are wanted where nothing else waits; else at most half of
-  /// the places left, so that more exchanges may follow; 0 where no place is left.
+  /// Blocks that may start beside those of `others`: all that are wanted where nothing else waits, else at most half of
+  /// the places left. Half, so that more exchanges may follow. 0: no place is left.
   int grant(int wanted, int resident, const std::vector<Waiting>& others) const;
 
  private:

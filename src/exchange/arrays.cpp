@@ -36,7 +36,7 @@ void Exchange::Impl::count_combinations() {
   combinations = static_cast<int>(count);
 }
 
-/// Of fields whose arrays the plan addresses.
+/// The plan has addresses of these fields' arrays.
 void Exchange::Impl::note_generations() {
   for (const auto& item : items)
     for (const Field* field :

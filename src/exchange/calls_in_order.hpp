@@ -11,8 +11,8 @@
 
 namespace slipstream {
 
-/// Orders the calls of an object after one another, whatever streams they come on: all of them use its memory. What a
-/// caller records follows what its graph's streams hold, and may not be replayed after the object's end.
+/// Orders the calls of an object after one another, whatever streams they come on: all of them use its memory. A
+/// recorded call follows the work of its graph's streams, and may not be replayed after the object's end.
 class CallsInOrder {
  public:
   /// `what`: as "a gather-scatter".

@@ -245,7 +245,7 @@ struct GatherScatter::Impl {
     bool small = false;  // on all ranks
   };
 
-  /// What a call writes lies apart from all else that it is given.
+  /// Arrays that a call writes may share no memory with its other arrays.
   void require_apart(const Way& chosen, const std::vector<Values>& points, const std::vector<Values>& unique) const {
     struct Part {
       ByteRows at;

@@ -168,7 +168,7 @@ void Exchange::Impl::publish_fields() {
   }
 }
 
-/// Whoever stores into a field of this rank may have to be stopped when the exchange ends.
+/// Ranks that store into a field of this one may have to be stopped when the exchange ends.
 void Exchange::Impl::find_words_of_writers() {
   for (const Channel& channel : channels) {
     if (!channel.need.in_place || channel.pair.same_process || !local(channel.message.target)) continue;

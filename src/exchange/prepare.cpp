@@ -153,12 +153,12 @@ void Exchange::Impl::end_job(const std::string& why) const {
 /// not seen.
 bool Exchange::Impl::over() const {
   return calls.over() && std::all_of(sides.begin(), sides.end(), [](const auto& side) {
-    try {
-      return side->stream.idle();
-    } catch (...) {
-      return true;
-    }
-  });
+           try {
+             return side->stream.idle();
+           } catch (...) {
+             return true;
+           }
+         });
 }
 
 /// Whether a wait has given up.

@@ -1,4 +1,4 @@
-// What a transform and a convolution are given: arrays that lie apart, streams of their devices.
+// Checks of the arrays and streams that transforms and convolutions are given.
 #include <algorithm>
 
 #include "exchange/apart.hpp"

@@ -1,4 +1,4 @@
-// What a factor of modes must be.
+// Checks of FftFactor.
 #include <bit>
 #include <cmath>
 

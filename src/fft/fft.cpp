@@ -24,11 +24,13 @@ using fft::With;
 
 void Fft::Impl::run(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams,
                     const With& with) {
+  in_order.begin(streams);
   if (lanes.size() > 1 && from.size() > 1) {
     overlapped(forward, from, to, streams, with);
   } else {
     one_by_one(forward, from, to, streams, with);
   }
+  in_order.end(streams);
 }
 
 void Fft::Impl::one_by_one(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams,

@@ -12,6 +12,7 @@
 
 #include <slipstream/fft/modes.hpp>
 
+#include "exchange/calls_in_order.hpp"
 #include "exchange/same_calls.hpp"
 #include "fft/decomposition.hpp"
 #include "fft/lines.hpp"
@@ -103,13 +104,14 @@ struct Fft::Impl {
   fft::Decomposition cut;
   std::vector<int> devices;  // of this rank
   std::vector<Device> local;
-  std::unique_ptr<Grid> physical;              // of cells
-  std::array<std::unique_ptr<Grid>, 4> grids;  // of modes, by stage
-  std::vector<Buffer<std::byte>> workspace;    // by device
-  std::vector<fft::Lane> lanes;                // two where components overlap
-  std::vector<Stream> beside;                  // by device: of lines in parts, while others travel
-  std::vector<Event> reached;                  // by device: where streams meet
-  Tuning tuning;                               // of all moves together
+  std::unique_ptr<Grid> physical;                // of cells
+  std::array<std::unique_ptr<Grid>, 4> grids;    // of modes, by stage
+  std::vector<Buffer<std::byte>> workspace;      // by device
+  std::vector<fft::Lane> lanes;                  // two where components overlap
+  std::vector<Stream> beside;                    // by device: of lines in parts, while others travel
+  std::vector<Event> reached;                    // by device: where streams meet
+  CallsInOrder in_order{"a Fourier transform"};  // all calls have the same work arrays
+  Tuning tuning;                                 // of all moves together
   FftProcessGrids grids_tried;
   std::optional<SameCalls> same_calls;  // of several ranks
   std::vector<ExchangeOptions> tuned;  // of the first lane's moves that are packed, in the order in which they are made

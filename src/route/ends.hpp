@@ -22,7 +22,7 @@ struct Wait {
   const Signal* signal = nullptr;
   std::int64_t lag = 0;
   int peer = 0;  ///< the device that sets it
-  /// What waits stores into memory that is not the engine's, and must not where the exchange has broken since.
+  /// The batch stores into a field: it must not where the exchange has broken since.
   bool into_field = false;
 };
 

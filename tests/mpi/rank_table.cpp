@@ -144,6 +144,7 @@ const std::vector<Row>& table() {
       {"Devices/Convolutions*by_3", "1 2", none, to_four, "three devices; sanitized six of one rank"},
       {"Devices/Convolutions*", "1 2", "2", to_four,
        "an operation on modes of one device and of several, within a rank and between two"},
+      {"Devices/TransformsInOrder*", "1 2", "2", all, "streams of a process and of two"},
       {"ConvolutionRefuses*", "1 2", none, "1 2", "what one rank does wrong, told on the other"},
       {"FourierTransformRefuses*", "1 2", "1", all, "refused before ranks speak"},
       {"Routes/Order*", "1 2", "2", all, "streams of a process, and ranks that begin in other orders"},

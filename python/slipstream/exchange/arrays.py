@@ -168,7 +168,7 @@ def require_apart(places: Iterable[Place], why: Callable[[Place, Place], str] = 
 
 
 def _meet(a: Place, b: Place) -> bool:
-    """Of two whose bounds overlap: whether some value of both does."""
+    """Whether two arrays whose bounds overlap have a value in common."""
     if a.array is None or b.array is None:
         return True
     import numpy as np

@@ -112,7 +112,7 @@ def _placed(grid: Grid, array: arrays.Described, components: int | None, layout:
 
 
 def strides_of(item: dict[str, Any]) -> list[tuple[Any, ...]]:
-    """Of each array of a field, as the compiled module takes them."""
+    """Strides of each array of a field, as the compiled module takes them."""
     return [(*array["stride"], array["component_stride"]) for array in item["arrays"]]
 
 

@@ -148,7 +148,7 @@ class GatherScatter:
         call(at, into, natives)
 
     def _addresses(self, values: Any, *unique: Any, written: str = "values") -> list[list[int]]:
-        """Of the values, and of unique ones where there are some, one for each device."""
+        """Addresses of the values, and of the unique values where these are given: one for each device."""
         places: list[arrays.Place] = []
         found = [self._packed(values, self._points, "combined", "values", written, places)]
         found += [self._packed(one, self._unique, "unique", "unique", written, places) for one in unique]

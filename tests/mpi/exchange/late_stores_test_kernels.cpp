@@ -102,7 +102,7 @@ TEST_P(LateStores, AnExchangeRefusesArraysThatWereRemade) {
   comm.barrier();
 }
 
-/// What other processes store to is not another's memory before all have ended the exchange.
+/// An array that other processes store to is freed after all have ended the exchange.
 TEST_P(LateStores, ArraysThatOthersStoreToOutliveTheirField) {
   std::optional<Exchange> exchange;
   exchange.emplace(comm, *grid, std::vector<ExchangeItem>{{&halo, &*field}}, options);

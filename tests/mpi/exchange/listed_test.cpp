@@ -111,7 +111,9 @@ TEST(ListedTransfers, OfNoValuesAreNoAnswer) {
     }
     finish(streams);
     exchange.check();
-    if (receives) EXPECT_EQ(found, (std::vector<double>{1, 2, 3, 4, 5})) << "sealed " << sealed;
+    if (receives) {
+      EXPECT_EQ(found, (std::vector<double>{1, 2, 3, 4, 5})) << "sealed " << sealed;
+    }
     s.comm.barrier();
   }
 }
