@@ -4,6 +4,8 @@
 # matter to, as many at a time as there are GPUs, then the others one by one. A table of what ran comes last.
 #
 # Usage: tools/gpu_bench.sh [NAME...]   --list prints names, GPUs, seconds and commands, and runs nothing
+#        tools/gpu_bench.sh sentinels [PARENT]   twelve rows on one GPU or two; beside those of a parent's tree: a folder, or a
+#        commit, which gets a tree in build/sentinels. PARENT_COMMIT names what the folder is, where it is no checkout of git.
 # BENCH_FOLDER (default: bench/results) is where files go; logs go to build/bench-logs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -103,11 +105,33 @@ allreduce | 4 | 60 | bench allreduce -n 4
 allreduce | 4 | 60 | bench allreduce --devices 4
 placement | 4 | 60 | bench placement -n 4
 placement | 4 | 60 | bench placement --devices 4
+EOF
+  echo "sentinels | ${sentinel_gpus:-2} | 360 | bench sentinels${parent:+ --parent '$parent' --parent-commit '${PARENT_COMMIT:-}'}"
+  cat <<'EOF'
 trace | 2 | 60 | tools/trace_exchange.py --routes direct staged
 EOF
   for label in 'ob1, smcuda' ucx; do
     echo "device_buffers | 2 | 300 | OMPI_MCA_pml=${label%,*} bench pingpong --device-buffers --label '$label' -n 2"
   done
+}
+
+# build_parent FOLDER_OR_COMMIT: builds the parent's tree; sets parent to its folder and PARENT_COMMIT to what it is.
+build_parent() {
+  parent=$1
+  if [ ! -d "$parent" ]; then
+    parent=build/sentinels/$1
+    [ -d "$parent" ] || git worktree add --quiet --detach "$parent" "$1"
+  fi
+  parent=$(realpath "$parent")
+  # In a folder without git's own files git would name this tree's commit.
+  if [ -z "${PARENT_COMMIT:-}" ] && [ -e "$parent/.git" ]; then
+    PARENT_COMMIT=$(git -C "$parent" rev-parse --short=12 HEAD)
+  fi
+  (
+    cd "$parent"
+    export SLIPSTREAM_COMMIT=${PARENT_COMMIT:-unknown}
+    source tools/gpu_build.sh
+  )
 }
 
 if [ "${1:-}" = --list ]; then
@@ -117,6 +141,11 @@ fi
 targets=python_package
 source tools/gpu_build.sh
 gpus=$(nvidia-smi -L | wc -l)
+sentinel_gpus=$((gpus < 2 ? 1 : 2)) parent=""
+if [ "${1:-}" = sentinels ] && [ $# -gt 1 ]; then
+  build_parent "$2"
+  set -- sentinels
+fi
 aware=$("$python" -c 'from slipstream.bench.timed import timed; print(timed().mpi_gpu_aware())')
 folder=${BENCH_FOLDER:-bench/results}
 logs=build/bench-logs

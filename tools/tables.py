@@ -3,7 +3,10 @@
 A document holds `<!-- table: lbm -->` and `<!-- end -->`; what is between them is replaced by the rows of
 bench/results/lbm/*.json, a file a machine. `<!-- table: lbm columns=devices,storage,mlups -->` picks
 columns, of which `mlups?` may be in no row, then `where=clock:host,ranks:4` rows; `optional`, at the end, allows that
-nothing is measured yet. `--check` changes nothing and fails where a table is out of date.
+nothing is measured yet. `<!-- directions: fft -->` has transforms forward and backward, beside cufftXt where it ran.
+
+`<!-- figure: lbm/a-machine mlups where=storage:f32 -->` is one figure, to three digits, of the newest row that fits.
+`--check` changes nothing and fails where a table or a figure is out of date.
 """
 
 import argparse
@@ -20,6 +23,12 @@ MARKED = re.compile(
     r"(<!-- table: (?P<name>[\w/-]+)(?: columns=(?P<columns>[\w,?]+))?(?: where=(?P<where>[\w:,^+-]+))?"
     r"(?P<optional> optional)? -->\n).*?(?P<end><!-- end -->)",
     re.DOTALL,
+)
+
+
+DIRECTIONS = re.compile(r"(<!-- directions: (?P<name>[\w/-]+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL)
+FIGURE = re.compile(
+    r"(<!-- figure: (?P<file>[\w/-]+) (?P<column>\w+)(?: where=(?P<where>[\w:,^+-]+))? -->)[^<]*(?P<end><!-- end -->)"
 )
 
 
@@ -110,21 +119,76 @@ def _numeric(rows: list[dict[str, Any]], name: str) -> bool:
     return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
+def newest(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The last of the rows of the last date."""
+    return max(enumerate(rows), key=lambda entry: (entry[1].get("date", ""), entry[0]))[1]
+
+
+def figure(path: Path, column: str, where: dict[str, str]) -> str:
+    """One figure: three digits; shares in percent."""
+    rows = [row for row in chosen_rows(json.loads(path.read_text(encoding="utf-8"))["rows"], where) if column in row]
+    if not rows:
+        raise NothingMeasuredError(f"no {column} in {path.name} where {', '.join(map(': '.join, where.items()))}")
+    value = newest(rows)[column]
+    return f"{100 * value:.0f} %" if column == "share" else f"{value:.3g}"
+
+
+def directions(folder: Path) -> str:
+    """Markdown of transforms by slabs and by the rules, on the host's clock: forward and backward, one over the other,
+    and each over cufftXt's time in the same file."""
+    parts = []
+    for result in results(folder):
+        found: dict[tuple[Any, ...], dict[str, list[dict[str, Any]]]] = {}
+        for row in chosen_rows(result["rows"], {"clock": "host", "decomposition": "slab", "components": "1"}):
+            if row.get("routes", "rules") != "rules" or row["overlap"] or not row["transposed"]:
+                continue
+            moves = "none" if row["devices"] == 1 else "stored" if row["stored_moves"] else "packed"
+            way = row.get("library", moves)
+            size = (row["devices"], row["kind"], row["dtype"], row["n"][0], show(row["n"]))
+            found.setdefault(size, {}).setdefault(way, []).append(row)
+        lines, used = [], []
+        for (devices, _, dtype, _, n), ways in sorted(found.items()):
+            library = newest(ways["cufftXt"]) if "cufftXt" in ways else None
+            for way in sorted(ways.keys() - {"cufftXt"}):
+                row = newest(ways[way])
+                times = [row["time_ms"], row["backward_ms"]]
+                theirs = [library[key] if library else None for key in ("time_ms", "backward_ms")]
+                over = [mine / other if other else None for mine, other in zip(times, theirs, strict=True)]
+                cells = [devices, n, dtype, way, *times, times[1] / times[0], *theirs, *over]
+                lines.append("| " + " | ".join(f"{c:.3g}" if isinstance(c, float) else show(c) for c in cells) + " |")
+                used += [row, *([library] if library else [])]
+        if lines:
+            heads = ["devices", "n", "dtype", "moves", "forward ms", "backward ms", "backward / forward"]
+            heads += ["cufftXt forward ms", "backward ms", "forward / cufftXt", "backward / cufftXt"]
+            rule = "| ---: | --- | --- | --- |" + " ---: |" * 7
+            caption = f"{result['machine']['name']}, {provenance(result, used)}:"
+            parts.append("\n".join([caption, "", "| " + " | ".join(heads) + " |", rule, *lines]))
+    return "\n\n".join(parts) + "\n"
+
+
+def terms(where: str | None) -> dict[str, str]:
+    return dict(term.split(":", 1) for term in where.split(",")) if where else {}
+
+
 def fill(text: str, folder: Path) -> str:
-    """A document with its tables made anew."""
+    """A document with its tables and figures made anew."""
 
     def replace(match: re.Match[str]) -> str:
         columns = match["columns"].split(",") if match["columns"] else None
-        where = dict(term.split(":", 1) for term in match["where"].split(",")) if match["where"] else {}
         try:
-            made = table(folder / match["name"], columns, where)
+            made = table(folder / match["name"], columns, terms(match["where"]))
         except NothingMeasuredError:
             if not match["optional"]:
                 raise
             made = "Not measured yet.\n"
         return match[1] + made + match["end"]
 
-    return MARKED.sub(replace, text)
+    def replace_figure(match: re.Match[str]) -> str:
+        path = folder / f"{match['file']}.json"
+        return match[1] + figure(path, match["column"], terms(match["where"])) + match["end"]
+
+    text = DIRECTIONS.sub(lambda match: match[1] + directions(folder / match["name"]) + match["end"], text)
+    return FIGURE.sub(replace_figure, MARKED.sub(replace, text))
 
 
 def main() -> int:

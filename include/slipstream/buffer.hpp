@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,15 +19,20 @@ namespace slipstream {
 /// addresses a message library is given: the process keeps it for the next such Buffer, until it runs short of memory.
 enum class Memory : std::uint8_t { device, shared, pinned, pinned_shared, host, message };
 
+/// 128 random bits that tell one allocation from all others, in whatever process they are.
+using MemoryProof = std::array<std::uint64_t, 2>;
+
 /// A name for memory of another process of the same node: which allocation, and how far into it.
 /// Trivially copyable, so that it can travel in a message.
 struct MemoryHandle {
   Backend backend = Backend::host;
   std::int32_t process = 0;
-  std::int32_t file = -1;       ///< host backend: descriptor of the memory file
-  std::uint64_t offset = 0;     ///< bytes from the start of the allocation
-  std::uint64_t bytes = 0;      ///< of the whole allocation
-  std::uint64_t serial = 0;     ///< tells allocations apart that reuse an address or a descriptor
+  std::int32_t file = -1;    ///< host backend: descriptor of the memory file
+  std::uint64_t offset = 0;  ///< bytes from the start of the allocation
+  std::uint64_t bytes = 0;   ///< of the whole allocation
+  MemoryProof proof{};       ///< identifies the allocation
+  /// Byte of the allocation where the proof is stored; -1: a caller's memory, which has no place for it.
+  std::int64_t proof_at = -1;
   unsigned char data[64] = {};  ///< CUDA: the IPC handle
 };
 
@@ -88,7 +94,8 @@ bool mappable(Device device, const void* pointer);
 /// Names memory inside a `shared` allocation of this process for other processes of the node.
 MemoryHandle export_memory(Device device, const void* pointer);
 /// Maps memory named by another process. An allocation is mapped once, whoever asks, and unmapped when the last of
-/// these pointers goes, which must be before its owner frees it. Throws Error where the memory cannot be mapped.
+/// these pointers goes, which must be before its owner frees it. Throws Error where the memory cannot be mapped, or
+/// where the mapped memory does not hold the handle's proof: process numbers are ambiguous between containers.
 std::shared_ptr<void> import_memory(Device device, const MemoryHandle& handle);
 
 }  // namespace slipstream

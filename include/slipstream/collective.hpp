@@ -50,7 +50,7 @@ class AllReduce {
   AllReduce(AllReduce&&) noexcept;
 
   /// Reduces in place: values[i] lies in memory of the i-th device of this rank, streams[i] is a stream there, and the
-  /// result is there for the stream's next work. Runs of one object must be ordered after one another. `peer` and
+  /// result is there for the stream's next work. Runs follow one another, whatever streams they come on. `peer` and
   /// `nccl` may be captured, and the graph replayed between other runs, but not after the object's end, which it may
   /// outlive; `mpi` blocks the host.
   void run(std::vector<Stream>& streams, const std::vector<void*>& values);

@@ -10,8 +10,8 @@
 
 namespace slipstream::dns {
 
-/// rk2: Heun's, as in Ravikumar, Appelhans & Yeung 2018 (SC18); rk4: the classical one. Viscosity is integrated exactly
-/// by both.
+/// rk2: Heun's scheme, as in Ravikumar, Appelhans & Yeung (OpenPOWER ADG workshop, 2018); rk4: the classical one. Both
+/// integrate viscosity exactly.
 enum class Scheme : std::uint8_t { rk2, rk4 };
 Scheme scheme_from_string(const std::string& name);
 

@@ -121,9 +121,14 @@ std::vector<MessageInfo> plan_messages(const Grid& grid, const std::vector<Plann
 /// must outlive it. Fields that have copies share an exchange
 /// of at most 64 combinations of them, so that six that swap between two arrays may.
 ///
-/// Between begin() and end(), several exchanges may be in flight on a device. Of run() only one: its launch waits with
-/// as many thread blocks as the device holds, so that two on different streams may keep each other out, on one rank
-/// this one and on its neighbour that. Run them on one stream, or begin and end them.
+/// Calls of one exchange run after one another, whatever streams they come on.
+///
+/// Several exchanges may be in flight on a device. Ranks may begin and end them in differing orders while a GPU has
+/// room for their thread blocks: for about seven, of which later ones get fewer blocks. A launch that finds no room
+/// follows the launches before it. A run() takes all the room: beside it, all ranks must call exchanges in the same
+/// order. The same holds for the routes nccl and nvshmem, for the collective calls of MPI (Knobs::mpi), and for codings
+/// and poison where a route needs the host. Graphs that the caller replays are not counted: replay those of one device
+/// on one stream.
 class Exchange {
  public:
   Exchange(const Communicator& comm, const Grid& grid, std::vector<ExchangeItem> items, ExchangeOptions options = {});
@@ -170,9 +175,9 @@ class Exchange {
   /// streams have been synchronized behind the last exchange. Other calls throw what is known by then, too.
   void check();
 
-  /// begin and end on the caller's own streams, one exchange of a device at a time (see above). Routes that need
-  /// neither host nor copy engine take one launch a device; what else needs no host is recorded at the first run with
-  /// these arrays, and replayed as one graph a device.
+  /// begin and end on the caller's own streams. Routes that need neither host nor copy engine take one launch a device.
+  /// Other routes that do not need the host are recorded at the first run with these arrays, and replayed as one graph
+  /// a device.
   void run(std::vector<Stream>& streams);
   /// Device time in microseconds from the beginning of the last exchange to the arrival of each message that reaches
   /// this rank, in the order of messages(); below 0 where the message leaves this rank. Waits for the exchange, and

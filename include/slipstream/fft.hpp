@@ -2,6 +2,7 @@
 #include <array>
 #include <complex>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <numbers>
 #include <optional>
@@ -80,16 +81,18 @@ struct FftMemory {
 /// What Fft::convolve() multiplies each mode k by: the product of all that is given. A box of edges L has the wave
 /// numbers 2 pi k_a / L_a, written kappa_a.
 struct FftFactor {
-  std::complex<double> constant = 1;
+  std::complex<double> constant = 1;  ///< finite; real where the values in physical space are
   /// (i kappa_a)^n, a derivative of order n along each axis. Of an odd order the mode n_a / 2 of an even number of
   /// cells n_a has none.
   std::array<int, 3> derivative{0, 0, 0};
   /// (-|kappa|^2)^n: 1 is the Laplacian, -1 its inverse, where the mean becomes zero.
   int laplacian = 0;
   double gaussian = 0;  ///< exp(-|kappa|^2 width^2 / 24), the Gaussian filter of this width (Pope 2000, 13.2)
-  double sharp = -1;    ///< modes with |kappa| above it become zero; negative: none
+  /// Modes with |kappa| above it become zero; infinite: none.
+  double sharp = std::numeric_limits<double>::infinity();
   /// For each local block of Fft::spectral() an array of its extent on the block's device: of numbers of the plan's
-  /// format, or of complex ones. They must stay as they are until the work has run.
+  /// format, or of complex ones. They must stay as they are until the work has run. Where the values in physical space
+  /// are real, complex arrays must be Hermitian, f(-k) = conj(f(k)): nobody checks.
   std::vector<const void*> real = {}, complex = {};
   std::array<double, 3> edges{2 * std::numbers::pi, 2 * std::numbers::pi, 2 * std::numbers::pi};
 };
@@ -126,7 +129,10 @@ struct FftProcessGrids {
 /// host and by cuFFT, or by kernels of its own that store their results, and whatever moves between devices moves by
 /// Transposes. The same decomposition gives the same bits.
 ///
-/// One object may be used by one host thread at a time. Construction, use and end are collective.
+/// One object may be used by one host thread at a time. Construction, use and end are collective. Ranks compare their
+/// calls, unless these are recorded: the first forward, backward and convolve each, and every convolution by an
+/// FftFactor. An argument that one rank refuses is an Error on all ranks; a rank that does not come is a Timeout.
+/// Calls run after one another, whatever streams they come on.
 class Fft {
  public:
   /// Throws Error where an extent is below 1, the process grid does not have as many places as there are devices or is
@@ -161,7 +167,8 @@ class Fft {
   void forward(const std::vector<const void*>& from, const std::vector<void*>& to, std::vector<Stream>& streams);
   void backward(const std::vector<const void*>& from, const std::vector<void*>& to, std::vector<Stream>& streams);
   /// Several components, from[c] and to[c] as above: a batch. Throws Error where arrays overlap that may not: to[c]
-  /// with from[c] beyond a common beginning, or with what a later component is still to be read from.
+  /// with from[c] beyond a common beginning, with what a later component is still to be read from, with the `to` of
+  /// another, or with an array of another device.
   void forward_components(const std::vector<std::vector<const void*>>& from, const std::vector<std::vector<void*>>& to,
                           std::vector<Stream>& streams);
   void backward_components(const std::vector<std::vector<const void*>>& from, const std::vector<std::vector<void*>>& to,
@@ -176,7 +183,7 @@ class Fft {
   /// where `from` or `to` does, as forward() and backward() allow. Modes that are not used (FftOptions::highest) become
   /// zero. The operation and the division by the number of cells take no pass of their own where lines along z are read
   /// by the plan's own kernels, or left by FFTW, or where a spectrum in the order x, y, z is copied: describe() says.
-  /// Throws Error where a factor cannot be.
+  /// Throws Error where a factor cannot be, has other numbers on another rank, or its arrays lie in what is written.
   void convolve(const std::vector<const void*>& from, const std::vector<void*>& through, const std::vector<void*>& to,
                 const FftFactor& factor, std::vector<Stream>& streams);
   void convolve(const Field& from, Field& through, Field& to, const FftFactor& factor, std::vector<Stream>& streams);
@@ -188,6 +195,9 @@ class Fft {
   void convolve_components(const std::vector<std::vector<const void*>>& from,
                            const std::vector<std::vector<void*>>& through, const std::vector<std::vector<void*>>& to,
                            const Operations& operations, std::vector<Stream>& streams);
+  void convolve_components(const std::vector<std::vector<const void*>>& from,
+                           const std::vector<std::vector<void*>>& through, const std::vector<std::vector<void*>>& to,
+                           const FftFactor& factor, std::vector<Stream>& streams);
   /// The operations of a factor.
   Operations operations(const FftFactor& factor) const;
   fft::ModeBlock mode_block(std::int64_t block) const;

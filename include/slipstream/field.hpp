@@ -127,9 +127,15 @@ class Field {
   std::int64_t bytes_on(Device device) const;
   /// Why an array of the caller's cannot hold a block of this rank; empty where it can.
   std::string refusal(std::int64_t block, const void* array) const;
-  /// Frees the arrays of a field that owns them; and makes them again, filled with zeros, where it has none.
+  /// Frees the arrays of a field that owns them; and makes them again, filled with zeros, where it has none. Exchanges
+  /// that were made before refuse the field's new arrays. An array that other processes store to is freed when their
+  /// exchange has ended, too.
   void drop_arrays();
   void make_arrays();
+  /// Counts the calls of drop_arrays() and make_arrays() that changed the arrays.
+  std::uint64_t generation() const { return generation_; }
+  /// Keeps an array alive after drop_arrays() and the field's end; null where the array is the caller's.
+  std::shared_ptr<const void> owner(std::int64_t block, int array) const;
 
   template <class T>
   View<T> view(std::int64_t block, int copy = 0) const {
@@ -154,8 +160,8 @@ class Field {
     std::int64_t block = 0;
     Device device;
     BlockShape shape;
-    std::vector<std::byte*> arrays;        // one per copy
-    std::vector<Buffer<std::byte>> owned;  // none where the arrays are the caller's
+    std::vector<std::byte*> arrays;                         // one per copy
+    std::vector<std::shared_ptr<Buffer<std::byte>>> owned;  // none where the arrays are the caller's
   };
   struct WithoutArrays {};
   Field(const Grid& grid, FieldOptions options, WithoutArrays);
@@ -167,6 +173,7 @@ class Field {
   FieldOptions options_;
   std::vector<Storage> storage_;
   int current_ = 0;
+  std::uint64_t generation_ = 0;
 };
 
 template <>

@@ -65,8 +65,7 @@ struct GatherScatterOptions {
 /// Combines the values of points that several elements share; the contract is at the top.
 ///
 /// Calls of one object are ordered after one another, whatever streams they are given; those that a caller records, as
-/// the streams that replay them. Two objects on different streams may wait for each other's place, as two exchanges do
-/// (Exchange::run): run one at a time on a device, on one stream or ordered by events.
+/// the streams that replay them. Several objects may be in flight on a device, as several exchanges may (Exchange).
 class GatherScatter {
  public:
   /// Collective. `points`: of this rank's devices, in the machine's order; a device may have none. Blocks must have
@@ -89,7 +88,8 @@ class GatherScatter {
   /// call: nothing is planned anew. The host is soonest done with arrays that come again. All ranks make the same calls
   /// with the same operations. At the first call of each kind and operation the ranks compare theirs, where they are
   /// not recorded: an Error of all ranks where they differ, or where some rank's arrays or streams are none that it can
-  /// take; Timeout where one does not come. Later ones are not compared.
+  /// take; Timeout where one does not come. Later ones are not compared. Arrays that are written may share no memory
+  /// with others of the call.
   void run(std::vector<Stream>& streams, const std::vector<Array>& arrays, Op op = Op::add);
   /// The same in two parts. start() sends what other devices need, of remote_points(); finish() combines. Between them
   /// the caller may queue work that writes other points, also such as are shared within a device.
@@ -97,7 +97,7 @@ class GatherScatter {
   void finish(std::vector<Stream>& streams);
 
   /// unique = Q^T arrays: each id's copies combined, once. unique[i] holds the unique_ids values of the i-th device,
-  /// with a stride of as many where it is 0; it must not overlap arrays[i], which is read alone.
+  /// with a stride of as many where it is 0. arrays[i] is read alone.
   void gather(std::vector<Stream>& streams, const std::vector<Array>& arrays, const std::vector<Array>& unique,
               Op op = Op::add);
   /// arrays = Q unique: each copy takes its id's value.

@@ -63,6 +63,7 @@ double assignment_cost(const std::vector<double>& flow, const std::vector<double
 
 struct GridOptions {
   std::array<bool, 3> periodic{false, false, false};
+  int dimensions = 3;  ///< 2: the grid has one cell along z, and halos fill no ghosts along z
   PartitionOptions partition;
   PlacementMethod placement = PlacementMethod::theoretical;
   std::uint64_t placement_seed = 0;       ///< of random, the same on all ranks
@@ -82,7 +83,8 @@ class Grid {
 
   const Extent& extent() const { return extent_; }
   Box box() const { return {{0, 0, 0}, extent_}; }
-  int dimensions() const { return extent_[2] == 1 ? 2 : 3; }
+  /// As given in GridOptions: 2 or 3.
+  int dimensions() const { return dimensions_; }
   const std::array<bool, 3>& periodic() const { return periodic_; }
   const std::vector<Block>& blocks() const { return blocks_; }
   const Block& block(std::int64_t id) const { return blocks_.at(id); }
@@ -111,6 +113,7 @@ class Grid {
   Extent extent_;
   Machine machine_;
   int rank_ = 0;
+  int dimensions_ = 3;
   std::array<bool, 3> periodic_{};
   Partition partition_;
   std::vector<Block> blocks_;

@@ -62,6 +62,16 @@ void launch(Stream& stream, const Box& box, const Kernel& kernel) {
   }
 }
 
+/// Teams of a kernel that a GPU's multiprocessor holds at once; 1 on the host, and where CUDA is not compiled.
+template <class Kernel>
+int resident_teams([[maybe_unused]] Device device, [[maybe_unused]] int threads,
+                   [[maybe_unused]] std::size_t shared_bytes) {
+#if defined(__CUDACC__)
+  if (device.backend != Backend::host) return cuda::resident_teams<Kernel>(device, threads, shared_bytes);
+#endif
+  return 1;
+}
+
 /// Runs `kernel(team)` for `teams` teams of `threads` threads that share `shared_bytes` bytes of fast memory.
 /// Inside, `team.each(f)` calls f(thread) on every thread and ends with a barrier: what lies between two calls is
 /// a phase. State that lives longer than a phase belongs in shared memory. A single team runs on the stream's own

@@ -185,6 +185,8 @@ struct SolidBlocks {
   std::vector<std::string> notes;  ///< of all ranks, each once
 };
 
+/// options.grid, periodic as the options say, and of two dimensions for D2Q9.
+GridOptions grid_options(const Options& options);
 /// By device; computed without allocating.
 std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options);
 

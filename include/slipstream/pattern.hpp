@@ -12,6 +12,9 @@ namespace slipstream {
 
 /// Who needs what: lists the transfers of a field with the given number of components. A pattern whose transfers are
 /// not known from the grid alone finds them once, when it is made, with the other ranks; nothing here talks to them.
+/// An exchange throws Error on all ranks for a transfer that leaves its block and the ghosts, or names a component that
+/// the field does not have. It throws, too, where two transfers copy to one value of a field. Transfers of no values
+/// are left out.
 class Pattern {
  public:
   virtual ~Pattern() = default;
@@ -34,7 +37,7 @@ class Halo final : public Pattern {
   using Components = std::function<std::vector<int>(const Direction& d)>;
   struct Options {
     Reach reach = Reach::all;
-    Extent low{1, 1, 1};   ///< ghost layers filled on the low side of each axis
+    Extent low{1, 1, 1};   ///< ghost layers filled on the low side of each axis; none along z in two dimensions
     Extent high{1, 1, 1};  ///< and on the high side
     Components components;
   };

@@ -36,7 +36,7 @@ struct UpdateCells {
 ///     SLIP_FN T operator()(const Around<T>& u) const
 ///
 /// which gives the new value of a cell. Files that use it are compiled as CUDA in a CUDA build. Cells beyond sides that
-/// are not periodic hold zeros.
+/// are not periodic hold zeros. In a grid of two dimensions dz is 0.
 template <class T, class Update>
 class PointUpdate final : public Simulation {
  public:
@@ -128,7 +128,7 @@ class PointUpdate final : public Simulation {
     field.copies = 2;
     field.shared = comm.size() > 1;
     for (int a = 0; a < 3; ++a) {
-      field.ghost[a] = grid.extent()[a] > 1 ? options.radius : 0;
+      field.ghost[a] = a < grid.dimensions() ? options.radius : 0;
       for (const Block& block : grid.blocks())
         require(block.box.extent(a) >= field.ghost[a],
                 "block " + std::to_string(block.id) + " is thinner than the radius " + std::to_string(options.radius) +

@@ -58,6 +58,8 @@ class Stream {
 
   Device device() const;
   void* native() const;  ///< cudaStream_t, or null on the host backend
+  /// Tells queues apart: two Streams that wrap one queue have the same, and no later queue has it again.
+  std::uint64_t id() const;
 
   void record(const Event& event);
   /// Work queued after this call runs after the event's latest recording.

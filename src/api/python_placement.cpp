@@ -27,6 +27,7 @@ nb::dict place(const Machine& machine, const Extent& cells, const std::array<boo
                const std::string& method, std::uint64_t seed, const std::vector<double>& measured) {
   GridOptions options;
   options.periodic = periodic;
+  options.dimensions = cells[2] == 1 ? 2 : 3;
   options.placement = placement_from_string(method);
   options.placement_seed = seed;
   options.measured_gb_per_s = measured;

@@ -1,5 +1,6 @@
 #pragma once
 // The seam between the value types of device/ and the backends host/ and cuda/.
+#include <cstdint>
 #include <memory>
 
 #include <slipstream/buffer.hpp>
@@ -22,6 +23,7 @@ class StreamImpl {
   explicit StreamImpl(Device device) : device(device) {}
   virtual ~StreamImpl() = default;
   virtual void* native() const = 0;
+  virtual std::uint64_t id() const = 0;
   virtual void record(std::shared_ptr<EventImpl> event) = 0;
   virtual void wait(std::shared_ptr<EventImpl> event) = 0;
   virtual void synchronize() = 0;

@@ -111,6 +111,7 @@ Stream Stream::wrap(Device device, void* native) {
 }
 Device Stream::device() const { return impl_->device; }
 void* Stream::native() const { return impl_->native(); }
+std::uint64_t Stream::id() const { return impl_->id(); }
 void Stream::record(const Event& event) { impl_->record(event.impl()); }
 void Stream::wait(const Event& event) { impl_->wait(event.impl()); }
 void Stream::synchronize() { impl_->synchronize(); }

@@ -36,6 +36,22 @@ void Exchange::Impl::count_combinations() {
   combinations = static_cast<int>(count);
 }
 
+/// The plan has addresses of these fields' arrays.
+void Exchange::Impl::note_generations() {
+  for (const auto& item : items)
+    for (const Field* field :
+         {static_cast<const Field*>(item.produced ? nullptr : item.source), static_cast<const Field*>(&item.to())})
+      if (field) generations.emplace_back(field, field->generation());
+}
+
+void Exchange::Impl::check_generations() const {
+  for (const auto& [field, generation] : generations)
+    require(field->generation() == generation,
+            "field " + field->options().name +
+                " has dropped or remade its arrays since its exchange was made, which would use the memory of the old "
+                "ones: make the exchange anew");
+}
+
 /// Which of a field's arrays is current in a combination.
 int Exchange::Impl::copy_in(int combination, const Field& field) const {
   for (const Field* other : copied) {
@@ -167,29 +183,36 @@ void Exchange::Impl::bind(std::size_t index, ItemEnd end, const std::vector<void
 /// The plan was made for values that are not moved onto each other.
 void Exchange::Impl::check_bound() {
   if (!bound_anew) return;
+  if (!overlaps)
+    for (const auto& side : sides)
+      for (std::size_t i = 0; i < items.size(); ++i) check_bound(*side, static_cast<int>(i));
   bound_anew = false;
-  if (overlaps) return;
-  for (const auto& side : sides)
-    for (const auto& [source, at] : side->array_numbers) {
-      const ExchangeItem& item = items[static_cast<std::size_t>(source.item)];
-      if (source.end != ItemEnd::source || !item.rebinds || !item.target || item.produced) continue;
-      for (const auto& [target, there] : side->array_numbers) {
-        if (target.item != source.item || target.end != ItemEnd::target) continue;
-        if (item.target->grid().block(target.block).device != side->index) continue;
-        for (int c = 0; c < combinations; ++c) {
-          const std::byte* const from = side->arrays.host[static_cast<std::size_t>(c * side->arrays.count + at)];
-          const std::byte* const to = side->arrays.host[static_cast<std::size_t>(c * side->arrays.count + there)];
-          if (!bytes_of(from, item.source->shape(source.block), item.source->options())
-                   .meet(bytes_of(to, item.target->shape(target.block), item.target->options())))
-            continue;
-          bound_anew = true;
-          throw Error("the source and the target of item " + std::to_string(source.item) + " (" +
-                      item.source->options().name +
-                      ") are bound to the same memory, and the exchange was planned with arrays that were apart: make "
-                      "an exchange of these arrays");
-        }
-      }
+}
+
+void Exchange::Impl::check_bound(const Side& side, int index) const {
+  const ExchangeItem& item = items[static_cast<std::size_t>(index)];
+  if (!item.rebinds || !item.target || item.produced) return;
+  for (int c = 0; c < combinations; ++c) {
+    const auto bytes = [&](const Field& field, std::int64_t block, int number) {
+      const std::byte* const array = side.arrays.host[static_cast<std::size_t>(c * side.arrays.count + number)];
+      return bytes_of(array, field.shape(block), field.options());
+    };
+    std::vector<std::pair<Bytes, std::int64_t>> sources, targets;  // with their blocks
+    for (const auto& [name, number] : side.array_numbers) {
+      if (name.item != index) continue;
+      if (name.end == ItemEnd::source)
+        sources.emplace_back(bytes(*item.source, name.block, number), name.block);
+      else if (item.target->grid().block(name.block).device == side.index)
+        targets.emplace_back(bytes(*item.target, name.block, number), name.block);
     }
+    const Intervals<std::int64_t> written(std::move(targets));
+    for (const auto& [read, block] : sources)
+      written.any_meeting(read, [&, from = block](std::int64_t to) -> bool {
+        throw Error("the source and the target of item " + std::to_string(index) + " (" + item.source->options().name +
+                    ") are bound to the same memory, in blocks " + std::to_string(from) + " and " + std::to_string(to) +
+                    ", and the exchange was planned with arrays that were apart: make an exchange of these arrays");
+      });
+  }
 }
 
 }  // namespace slipstream

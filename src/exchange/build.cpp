@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include <slipstream/error.hpp>
 
 #include "exchange/impl.hpp"
 #include "exchange/same_on_ranks.hpp"
+#include "exchange/transfer_checks.hpp"
 #include "machine/agree.hpp"
 #include "machine/gpu_mpi.hpp"
 #include "machine/patience.hpp"
@@ -52,6 +54,7 @@ void Exchange::Impl::make() {
   on_all_ranks(comm, what, [&] {
     make_sides();
     bundles = bundle(grid, planned, grid.rank());
+    check_writers(grid, items, bundles);
     leave_what_rests(grid, items, bundles);
     asks = wants_gpu_mpi();
     overlaps = moved_onto_itself(grid, items, bundles);
@@ -68,6 +71,7 @@ void Exchange::Impl::make() {
   on_all_ranks(comm, what, [&] {
     set_watchdog();
     count_combinations();
+    note_generations();
     make_landing_places();
     make_host_landings();
     publish_fields();
@@ -76,6 +80,7 @@ void Exchange::Impl::make() {
   prove_host_landings();
   // It ends together, too: nobody stores before everybody's signals are zero.
   on_all_ranks(comm, what, [&] {
+    find_words_of_writers();
     make_ends();
     make_programs();
   });
@@ -108,6 +113,7 @@ void Exchange::Impl::make_sides() {
   for (const int index : grid.machine().devices_of_rank(grid.rank())) {
     const Device device = grid.machine().device(index).local;
     sides.push_back(std::make_unique<Side>(index, device, comm.arena(device)));
+    calls.add(device);
   }
 }
 
@@ -116,7 +122,7 @@ Exchange::Impl::~Impl() { unwind(false); }
 /// What was mapped goes before its owners free it, and they free it when all have let go. `failed`: it was never made.
 void Exchange::Impl::unwind(bool failed) noexcept {
   // Its spans of the arena are another's soon: a graph that holds it would store there, and at its neighbours.
-  used->over = true;
+  calls.close();
   await_or_abandon();
   // All of the device: run() and graphs that replay work on the callers' streams.
   for (auto& side : sides) {
@@ -133,6 +139,7 @@ void Exchange::Impl::unwind(bool failed) noexcept {
       side->receivers.clear();
     }
   for (const auto& [kind, state] : states) state->part();
+  if (open || opened || late()) revoke();
   directory.release();
   // Memory that neighbours map outlives their last store.
   if (own && !part(Parting::patience(options.wait_limit, failed || late()))) keep_memory();
@@ -146,12 +153,23 @@ void Exchange::Impl::agree_on_messages() const {
   };
   std::string mine;
   for (const auto& [key, b] : bundles.by_pair) append_record(mine, Entry{b.source, b.target, transfers_hash(b)});
-  std::map<std::pair<std::int64_t, std::int64_t>, std::uint64_t> known;
-  for (const Entry& entry : records_of<Entry>(comm.all_gather(mine))) {
-    const auto [seen, first] = known.try_emplace({entry.source, entry.target}, entry.hash);
-    require(first || seen->second == entry.hash,
-            "the ranks of devices " + std::to_string(entry.source) + " and " + std::to_string(entry.target) +
+  struct Listed {
+    std::uint64_t hash = 0;
+    bool by_both = false;
+  };
+  std::map<std::pair<std::int64_t, std::int64_t>, Listed> known;
+  const auto differ = [](std::int64_t source, std::int64_t target) {
+    throw Error("the ranks of devices " + std::to_string(source) + " and " + std::to_string(target) +
                 " list different transfers between them: patterns must be the same on all ranks");
+  };
+  for (const Entry& entry : records_of<Entry>(comm.all_gather(mine))) {
+    const auto [seen, first] = known.try_emplace({entry.source, entry.target}, Listed{entry.hash});
+    if (!first && seen->second.hash != entry.hash) differ(entry.source, entry.target);
+    seen->second.by_both = !first;
+  }
+  for (const auto& [devices, listed] : known) {
+    const auto rank = [&](std::int64_t device) { return grid.machine().device(static_cast<int>(device)).rank; };
+    if (!listed.by_both && rank(devices.first) != rank(devices.second)) differ(devices.first, devices.second);
   }
 }
 
@@ -195,11 +213,11 @@ void Exchange::Impl::prove_answers() {
   const auto proves = [](const Channel& c) {
     return c.choice.route == RouteKind::direct || (c.choice.route == RouteKind::kernel && c.message.through_slots());
   };
+  std::set<std::pair<int, int>> proving;  // the devices of messages that do
+  for (const Channel& channel : channels)
+    if (proves(channel)) proving.emplace(channel.message.source, channel.message.target);
   for (Channel& channel : channels)
-    for (const Channel& back : channels)
-      if (back.message.source == channel.message.target && back.message.target == channel.message.source &&
-          proves(back) && proves(channel))
-        channel.message.answered = true;
+    channel.message.answered = proves(channel) && proving.contains({channel.message.target, channel.message.source});
 }
 
 /// Whether a message of this rank would be given to MPI in device memory.
@@ -256,10 +274,10 @@ void Exchange::Impl::make_channels(const std::string& gpu_mpi_refusal) {
     return std::tuple(a.pair.same_node, a.pair.same_device, b.choice.route) <
            std::tuple(b.pair.same_node, b.pair.same_device, a.choice.route);
   });
-  for (const MessageInfo& m : messages)
-    for (std::size_t c = 0; c < channels.size(); ++c)
-      if (channels[c].message.source == m.source && channels[c].message.target == m.target)
-        channel_of_message.push_back(c);
+  std::map<std::pair<int, int>, std::size_t> places;
+  for (std::size_t c = 0; c < channels.size(); ++c)
+    places[{channels[c].message.source, channels[c].message.target}] = c;
+  for (const MessageInfo& m : messages) channel_of_message.push_back(places.at({m.source, m.target}));
 }
 
 }  // namespace slipstream

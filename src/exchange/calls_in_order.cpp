@@ -1,5 +1,7 @@
 #include "exchange/calls_in_order.hpp"
 
+#include <algorithm>
+
 #include <slipstream/error.hpp>
 
 namespace slipstream {
@@ -8,15 +10,28 @@ void CallsInOrder::begin(std::vector<Stream>& streams) {
   for (std::size_t d = 0; d < devices_.size(); ++d) {
     if (streams[d].capturing()) {
       streams[d].uses(used_);
-    } else {
+    } else if (devices_[d].stream != streams[d].id()) {
       streams[d].wait(devices_[d].last);
     }
   }
 }
 
 void CallsInOrder::end(std::vector<Stream>& streams) {
-  for (std::size_t d = 0; d < devices_.size(); ++d)
-    if (!streams[d].capturing()) streams[d].record(devices_[d].last);
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    if (streams[d].capturing()) continue;
+    streams[d].record(devices_[d].last);
+    devices_[d].stream = streams[d].id();
+  }
+}
+
+bool CallsInOrder::over() const noexcept {
+  return std::all_of(devices_.begin(), devices_.end(), [](const OfDevice& one) {
+    try {
+      return one.last.done();
+    } catch (...) {
+      return true;
+    }
+  });
 }
 
 void CallsInOrder::wait() const noexcept {

@@ -2,6 +2,8 @@
 
 #include <slipstream/error.hpp>
 
+#include "exchange/apart.hpp"
+#include "exchange/calls_in_order.hpp"
 #include "exchange/reduction.hpp"
 #include "machine/agree.hpp"
 #include "machine/patience.hpp"
@@ -47,6 +49,7 @@ struct AllReduce::Impl {
   Impl(const Communicator& comm, const Machine& machine, int values, DType type, Op op, AllReduceOptions options)
       : machine(machine), rank(comm.rank()), devices(machine.devices_of_rank(comm.rank())) {
     on_all_ranks(comm, [&] { check_arguments(comm, values, type, op, options); });
+    for (const int device : devices) calls.add(machine.device(device).local);
     require_same(comm, values, type, op, options);
     const ReduceTeam team{this->machine, rank, devices, options.wait_limit, {type, op, machine.devices(), values}};
     const bool any = options.method == ReduceMethod::automatic;
@@ -55,6 +58,7 @@ struct AllReduce::Impl {
     if (!reduction && (any || options.method == ReduceMethod::nccl)) try_method(ReduceMethod::nccl, comm, team, any);
     if (!reduction) reduction = mpi_reduction(comm, team);
     const bool peer = method == ReduceMethod::peer;
+    bytes_of_array = static_cast<std::int64_t>(values * size_of(type));
     bytes = team.fold.pairs() * static_cast<std::int64_t>(peer ? 2 * sizeof(WordPair) : size_of(type));
   }
 
@@ -102,23 +106,28 @@ struct AllReduce::Impl {
       require(streams[i].device() == machine.device(devices[i]).local,
               "stream " + std::to_string(i) + " of an all-reduce is on " + to_string(streams[i].device()) +
                   ", not on " + to_string(machine.device(devices[i]).local));
+    for (std::size_t a = 0; a < values.size(); ++a)
+      for (std::size_t b = 0; b < a; ++b)
+        require(!share_memory({values[a], bytes_of_array}, {values[b], bytes_of_array}),
+                "arrays " + std::to_string(b) + " and " + std::to_string(a) +
+                    " of an all-reduce share memory: give each device an array of its own");
     reduction->check();
     if (machine.devices() == 1) return;
-    for (Stream& stream : streams)
-      if (stream.capturing()) stream.uses(used);
+    calls.begin(streams);
     reduction->run(streams, values);
+    calls.end(streams);
   }
   /// As an exchange's: its memory is the arena's again.
-  ~Impl() { used->over = true; }
+  ~Impl() { calls.close(); }
 
   Machine machine;
   int rank;
   std::vector<int> devices;
-  std::int64_t bytes = 0;
+  std::int64_t bytes = 0, bytes_of_array = 0;
   std::string reason;  ///< of what was tried
   ReduceMethod method = ReduceMethod::mpi;
   std::unique_ptr<Reduction> reduction;
-  std::shared_ptr<detail::Used> used = std::make_shared<detail::Used>("an all-reduce");  // by graphs of the caller
+  CallsInOrder calls{"an all-reduce"};
 };
 
 AllReduce::AllReduce(const Communicator& comm, const Machine& machine, int values, DType type, Op op,

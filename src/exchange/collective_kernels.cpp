@@ -5,6 +5,7 @@
 
 #include <slipstream/launch.hpp>
 
+#include "device/residency.hpp"
 #include "route/combine.hpp"
 
 namespace slipstream {
@@ -169,8 +170,14 @@ Fold::Fold(DType type, Op op, int devices, int values) : type(type), op(op), dev
   chunk = static_cast<std::int32_t>(std::clamp<std::int64_t>(words / devices, 1, values));
 }
 
+int resident_reduce(Device device, const Fold& fold) {
+  return std::max(1, resident_teams<PeerKernel>(device, threads_for(fold), shared_for(fold)));
+}
+
 void launch_reduce(Stream& stream, const PeerReduce& reduce, void* values) {
-  launch_teams(stream, 1, threads_for(reduce.fold), shared_for(reduce.fold), PeerKernel{reduce, values});
+  Residency::of(stream.device()).launch(stream, 1, reduce.resident, [&](int) {
+    launch_teams(stream, 1, threads_for(reduce.fold), shared_for(reduce.fold), PeerKernel{reduce, values});
+  });
 }
 
 void launch_fold(Stream& stream, const Fold& fold, const void* gathered, void* values) {

@@ -50,10 +50,13 @@ struct PeerReduce {
   WordPair* const* remote = nullptr;  ///< [device]: row `me` of its landing place, parity 0
   MissedWords* missed = nullptr;
   std::uint64_t limit_ns = 0;
+  int resident = 1;  ///< resident_reduce()
 };
 
 /// Sends, waits and folds in place, in one launch of one team.
 void launch_reduce(Stream& stream, const PeerReduce& reduce, void* values);
+/// Such launches that a multiprocessor holds at once.
+int resident_reduce(Device device, const Fold& fold);
 /// Folds `gathered` = [device][value], memory that the stream's device reads, into `values`.
 void launch_fold(Stream& stream, const Fold& fold, const void* gathered, void* values);
 

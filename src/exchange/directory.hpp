@@ -13,11 +13,11 @@ namespace slipstream {
 
 class Directory {
  public:
-  enum class What : std::int32_t { full, free, ready, landed, slot, field, host };
+  enum class What : std::int32_t { full, free, ready, landed, slot, field, host, broken };
   /// Counters set by `peer` on `device`, `item` is the chunk: full and landed at a receiver, free and ready at a
   /// sender; slot: the ring on `device` for
   /// messages of `peer`; host: the same in pinned host memory; field: array `array` of block `block` of item `item` on
-  /// `device` (peer = -1).
+  /// `device` (peer = -1); broken: the word by which `device` sees that it may store no more (peer = -1).
   struct Key {
     What what = What::full;
     std::int32_t device = 0;

@@ -37,12 +37,10 @@ void Exchange::Impl::start(std::vector<Stream>& streams) {
   check_waits();
   check_values();
   require(!open && !opened, "an exchange was begun again before its end");
+  check_generations();
   check_bound();
-  for (Stream& stream : streams) {
-    if (!stream.capturing()) continue;
-    require(capturable, why_not_captured());
-    stream.uses(used);
-  }
+  for (const Stream& stream : streams) require(capturable || !stream.capturing(), why_not_captured());
+  calls.begin(streams);
   agree_now_and_then(streams);
   ++sequence;
   combination = current_combination();
@@ -156,6 +154,7 @@ void Exchange::Impl::begin(std::vector<Stream>& streams) {
   require_unproduced("begin");
   start(streams);
   open = true;
+  if (host_driven) driven.open();
   send_all(streams, true);
   if (options.poison)
     for (std::size_t i = 0; i < sides.size(); ++i) streams[i].wait(sides[i]->poisoned);
@@ -183,6 +182,7 @@ void Exchange::Impl::end(std::vector<Stream>& streams) {
   check_waits();
   if (host_driven) drive_host_routes();
   open = false;
+  driven.close();
   std::vector<Stream*> own;
   for (auto& side : sides) own.push_back(&side->stream);
   deliver(own, [&] {
@@ -194,6 +194,7 @@ void Exchange::Impl::end(std::vector<Stream>& streams) {
     }
   });
   mark_encoded(own, true);
+  calls.end(streams);
   agree_at_end();
 }
 
@@ -211,6 +212,7 @@ void Exchange::Impl::run(std::vector<Stream>& streams) {
     }
     mark_encoded(callers, false);
     mark_encoded(callers, true);
+    calls.end(streams);
     return agree_at_end();
   }
   if (replayed(streams)) {
@@ -221,10 +223,7 @@ void Exchange::Impl::run(std::vector<Stream>& streams) {
   } else {
     queue(callers);
   }
-  // For await_or_abandon().
-  if (!states.empty())
-    for (std::size_t i = 0; i < sides.size(); ++i)
-      if (!streams[i].capturing()) streams[i].record(sides[i]->ran);
+  calls.end(streams);
   agree_at_end();
 }
 
@@ -339,7 +338,12 @@ std::string Exchange::Impl::who_waits() const {
 
 void Exchange::Impl::drive_host_routes() {
   for (const auto& [kind, state] : states) state->ending(sequence);
-  if (asked_until([this] { return progress(); }, options.wait_limit)) return;
+  const auto done = [this] {
+    if (progress()) return true;
+    driven.drive_others();
+    return false;
+  };
+  if (asked_until(done, options.wait_limit)) return;
   complaint = too_late(sequence, who_waits(), "", options.wait_limit);
   throw Timeout(complaint);
 }
@@ -353,6 +357,10 @@ void Exchange::Impl::check_waits() {
     const Failure* failure = side->failure.data();
     if (!failure || !load_acquire(&failure->set)) continue;
     const int peer = static_cast<int>(failure->peer);
+    if (peer < 0)
+      throw Timeout(name(failure->sequence) + ": " + end_of(side->index, grid.rank()) +
+                    " moved nothing, for a neighbour has ended its exchange after an error; that rank's message says "
+                    "why");
     throw Timeout(too_late(failure->sequence, end_of(side->index, grid.rank()) + " waited",
                            end_of(peer, grid.machine().device(peer).rank), options.wait_limit));
   }

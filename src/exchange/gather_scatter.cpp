@@ -8,6 +8,7 @@
 #include <slipstream/buffer.hpp>
 #include <slipstream/error.hpp>
 
+#include "exchange/apart.hpp"
 #include "exchange/calls_in_order.hpp"
 #include "exchange/copies.hpp"
 #include "exchange/gather_scatter_kernels.hpp"
@@ -75,7 +76,10 @@ struct GatherScatter::Impl {
     gather.small = scatter.small =
         small([](const Copies& c) { return c.unique ? c.unique->own.items.size() : std::size_t{0}; });
     if (!host) connect();
-    if (comm.size() > 1) same_calls.emplace(comm, options.exchange.wait_limit);
+    if (comm.size() > 1) {
+      const std::vector<std::string> kinds{"run", "gather", "scatter"};
+      same_calls.emplace(comm, "a gather-scatter", kinds, options.exchange.wait_limit);
+    }
     // On the devices they are needed, here no more.
     for (Copies& c : copies) {
       unique_points.push_back(c.unique ? std::move(c.unique->points) : std::vector<std::uint32_t>{});
@@ -159,8 +163,9 @@ struct GatherScatter::Impl {
     wire = wire_of(options.coding, options.type, "a gather-scatter");
     require(options.components >= 1,
             "a gather-scatter needs one component or more, not " + std::to_string(options.components));
-    require(!options.host_packed || (!options.unique && !options.tune),
-            "a gather-scatter that is packed on the host has no unique values and nothing to tune: leave these out");
+    require(!options.host_packed || (!options.unique && !options.tune && !options.exchange.measure_errors),
+            "a gather-scatter that is packed on the host has no unique values, nothing to tune and no errors to "
+            "measure: leave these out");
   }
 
   static Counts counts_of(const Copies& c) {
@@ -191,10 +196,6 @@ struct GatherScatter::Impl {
     require(!is_complex(options.type) || op == Op::add || op == Op::multiply,
             "a gather-scatter of complex numbers (" + to_string(options.type) +
                 ") has no smallest or largest: choose add or multiply");
-  }
-
-  static bool captured(const std::vector<Stream>& streams) {
-    return std::any_of(streams.begin(), streams.end(), [](const Stream& stream) { return stream.capturing(); });
   }
 
   void check_streams(const std::vector<Stream>& streams) const {
@@ -244,6 +245,35 @@ struct GatherScatter::Impl {
     bool small = false;  // on all ranks
   };
 
+  /// Arrays that a call writes may share no memory with its other arrays.
+  void require_apart(const Way& chosen, const std::vector<Values>& points, const std::vector<Values>& unique) const {
+    struct Part {
+      ByteRows at;
+      std::size_t device;
+      const char* what;
+      bool written;
+    };
+    if (points.size() + unique.size() < 2) return;
+    std::vector<Part> parts;
+    const auto size = static_cast<std::int64_t>(size_of(options.type));
+    for (std::size_t d = 0; d < points.size(); ++d)
+      parts.push_back({{points[d].data, copies[d].points * size, options.components, points[d].stride * size},
+                       d,
+                       "",
+                       &chosen != &gather});
+    for (std::size_t d = 0; d < unique.size(); ++d)
+      parts.push_back({{unique[d].data, counts[d].unique_ids * size, options.components, unique[d].stride * size},
+                       d,
+                       " of unique values",
+                       &chosen == &gather});
+    for (std::size_t a = 0; a < parts.size(); ++a)
+      for (std::size_t b = 0; b < a; ++b)
+        require(!(parts[a].written || parts[b].written) || !share_memory(parts[a].at, parts[b].at),
+                "array " + std::to_string(parts[b].device) + parts[b].what + " of a gather-scatter and array " +
+                    std::to_string(parts[a].device) + parts[a].what +
+                    " share memory that is written: give arrays that lie apart");
+  }
+
   void take(Way& chosen, const std::vector<Stream>& streams, const std::vector<Array>& arrays, Op op,
             const std::vector<Array>* unique = nullptr) {
     require(!open, "a gather-scatter was started again before its end");
@@ -258,6 +288,7 @@ struct GatherScatter::Impl {
       check_streams(streams);
       if (unique)
         values = taken(streams, *unique, " of unique values", [&](std::size_t d) { return counts[d].unique_ids; });
+      require_apart(chosen, points, values);
     });
     if (same_calls && current_exchange()) {
       same_calls->count();
@@ -269,10 +300,8 @@ struct GatherScatter::Impl {
     operation = op;
   }
 
-  SameCalls::Kind kind_of(const Way& chosen) const {
-    using Kind = SameCalls::Kind;
-    return &chosen == &both ? Kind::run : &chosen == &gather ? Kind::gather : Kind::scatter;
-  }
+  /// Its place among the names that same_calls has.
+  int kind_of(const Way& chosen) const { return &chosen == &both ? 0 : &chosen == &gather ? 1 : 2; }
 
   /// Of the devices; null where none shares an id with another, and where the host does what it would.
   Exchange* current_exchange() const { return host ? nullptr : way->mail->exchange(); }

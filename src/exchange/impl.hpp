@@ -10,9 +10,11 @@
 
 #include <slipstream/exchange.hpp>
 
+#include "exchange/calls_in_order.hpp"
 #include "exchange/coding_errors_kernels.hpp"
 #include "exchange/combine.hpp"
 #include "exchange/directory.hpp"
+#include "exchange/open_exchanges.hpp"
 #include "exchange/overlaps.hpp"
 #include "exchange/plan.hpp"
 #include "exchange/poison_kernels.hpp"
@@ -61,8 +63,7 @@ struct Side {
         before(device),
         after(device),
         encoded(device),
-        poisoned(device),
-        ran(device) {}
+        poisoned(device) {}
 
   int index;  // in the machine's numbering
   Device device;
@@ -71,7 +72,6 @@ struct Side {
   Event before, after;
   Event encoded;         // behind all that encodes values, where ranks say at end() whether one was too large
   Event poisoned;        // behind the poisoning of what arrives, where that is asked for
-  Event ran;             // behind what the last run() queued on the caller's stream; never recorded in a capture
   Span<Signal> signals;  // the exchange's number and whether a wait gave up, then one per line
   Span<std::byte> slots, host_slots, mapped_host_slots;
   Span<Failure> failure;
@@ -126,6 +126,7 @@ struct Exchange::Impl {
   void await_or_abandon() noexcept;
   void unwind(bool failed) noexcept;
   bool late() noexcept;
+  void revoke() noexcept;
   void keep_memory();
 
   // landings.cpp
@@ -134,6 +135,9 @@ struct Exchange::Impl {
   void make_host_landings();
   void prove_host_landings();
   void publish_fields();
+  void find_words_of_writers();
+  void note_generations();
+  void check_generations() const;
   Landing landing_of(const Channel& channel, Device user);
   int place_in_rank(int device) const;
 
@@ -147,6 +151,7 @@ struct Exchange::Impl {
   std::vector<Place> places(const Channel& channel, ItemEnd end, Side& side);
   static void place_arrays(Side& side);
   void check_bound();
+  void check_bound(const Side& side, int index) const;
   void bind(std::size_t item, ItemEnd end, const std::vector<void*>& arrays, std::vector<Stream>& streams);
 
   // ends.cpp
@@ -234,10 +239,14 @@ struct Exchange::Impl {
   std::vector<MessageInfo> messages;
   std::vector<std::size_t> channel_of_message;
   Directory directory;
-  std::deque<ReceiveSite> receive_sites;                    // receivers' `arrived` point to their legs
-  std::map<RouteKind, std::shared_ptr<RouteState>> states;  // of routes that any rank uses
-  std::unique_ptr<Watchdog> watchdog;                       // where one of them waits for ever
-  bool waits_in_deliver = false;                            // one of them does so when messages are delivered
+  /// By which devices of other ranks see that they may store no more into fields of this one, and the side that tells.
+  std::vector<std::pair<Side*, Signal*>> writers;
+  std::vector<std::shared_ptr<const void>> stored_by_others;        // arrays of fields
+  std::vector<std::pair<const Field*, std::uint64_t>> generations;  // of the arrays that the plan has
+  std::deque<ReceiveSite> receive_sites;                            // receivers' `arrived` point to their legs
+  std::map<RouteKind, std::shared_ptr<RouteState>> states;          // of routes that any rank uses
+  std::unique_ptr<Watchdog> watchdog;                               // where one of them waits for ever
+  bool waits_in_deliver = false;                                    // one of them does so when messages are delivered
   std::vector<std::unique_ptr<Side>> sides;
   std::vector<const Field*> copied;  // fields with several copies, once each
   int combinations = 1;              // of their copies
@@ -253,7 +262,8 @@ struct Exchange::Impl {
   bool overlaps = false;    // values are moved onto others that are moved, too
   std::string complaint;    // of the Timeout after which the host gave up
   std::uint64_t sequence = 0;
-  std::shared_ptr<detail::Used> used = std::make_shared<detail::Used>("an exchange");  // by graphs of the caller
+  CallsInOrder calls{"an exchange"};
+  OpenExchange driven{[this] { progress(); }};
   bool coded = false;                  // values of some item may be too large for its coding
   bool told_at_end = false;            // and all ranks tell each other at end(): some rank's host drives a route, or
                                        // windows are looked at

@@ -53,6 +53,7 @@ void Exchange::Impl::make_landing_places() {
       key.item = chunk;
       counters.push_back({key, signals++});
     };
+    bool writes = false;  // into fields of other ranks
     for (const Channel& channel : channels) {
       const Message& m = channel.message;
       const SlotNeed& need = channel.need;
@@ -63,6 +64,7 @@ void Exchange::Impl::make_landing_places() {
       }
       if (need.in_place && m.target == side->index) counter(What::landed, m.target, m.source, 0);
       if (need.in_place && m.source == side->index) counter(What::ready, m.source, m.target, 0);
+      writes |= need.in_place && m.source == side->index && !channel.pair.same_process;
       if (need.slot_bytes && m.target == side->index) {
         rings.push_back({&channel, slot_bytes});
         slot_bytes += device_bytes(channel);
@@ -87,6 +89,7 @@ void Exchange::Impl::make_landing_places() {
     // Lines that an earlier exchange left in the same memory must not pass for this one's.
     if (slot_bytes) fill(side->stream, side->slots.data(), 0, side->slots.bytes());
     side->stream.synchronize();
+    if (writes) directory.publish({What::broken, side->index, -1}, side->device, side->broken(), true);
     for (const auto& [key, index] : counters)
       directory.publish(key, side->device, side->signals.data() + index * signal_line, !local(key.peer));
     for (const auto& [channel, offset] : rings)
@@ -159,8 +162,19 @@ void Exchange::Impl::publish_fields() {
         if (twin != done.end() && !mapped) continue;
         directory.publish(key, side_of(channel.message.target).device, field.array(key.block, array), mapped);
         done.push_back(key);
+        if (mapped) stored_by_others.push_back(field.owner(key.block, array));
       }
     }
+  }
+}
+
+/// Ranks that store into a field of this one may have to be stopped when the exchange ends.
+void Exchange::Impl::find_words_of_writers() {
+  for (const Channel& channel : channels) {
+    if (!channel.need.in_place || channel.pair.same_process || !local(channel.message.target)) continue;
+    Side& side = side_of(channel.message.target);
+    writers.emplace_back(&side,
+                         static_cast<Signal*>(directory.find({What::broken, channel.message.source, -1}, side.device)));
   }
 }
 

@@ -1,6 +1,11 @@
 #include "exchange/overlaps.hpp"
 
 #include <algorithm>
+#include <map>
+#include <utility>
+
+#include "exchange/elements.hpp"
+
 namespace slipstream {
 namespace {
 
@@ -18,28 +23,6 @@ std::vector<Touched> touched(const Grid& grid, const ExchangeItem& item, const L
                      at_source ? &leg.transfer->source : &leg.transfer->target,
                      bytes_of(array, field.shape(block), field.options())});
   return all;
-}
-
-bool share_components(const IndexSet& a, const IndexSet& b) {
-  return std::any_of(a.components.begin(), a.components.end(), [&](int component) {
-    return std::find(b.components.begin(), b.components.end(), component) != b.components.end();
-  });
-}
-
-/// Calls f(element of the array) until it returns true; whether it did.
-template <class F>
-bool any_element(const Touched& t, F f) {
-  if (t.set->ids)
-    return std::any_of(t.set->ids->begin(), t.set->ids->end(), [&](std::int64_t id) { return f(t.shape.origin + id); });
-  const Box& box = t.set->box;
-  for (const int c : t.set->components)
-    for (std::int64_t z = box.lo[2]; z < box.hi[2]; ++z)
-      for (std::int64_t y = box.lo[1]; y < box.hi[1]; ++y)
-        for (std::int64_t x = box.lo[0]; x < box.hi[0]; ++x)
-          if (f(t.shape.origin + c * t.shape.component_stride + x * t.shape.stride[0] + y * t.shape.stride[1] +
-                z * t.shape.stride[2]))
-            return true;
-  return false;
 }
 
 /// Whether the target's values are the source's own, in their own places.
@@ -77,17 +60,26 @@ bool Touched::alike(const Touched& other) const {
          std::equal(shape.stride, shape.stride + 3, other.shape.stride);
 }
 
+void Reads::InArray::add(const Touched& t) {
+  if (sets.empty()) around = t.set->box;
+  for (int a = 0; a < 3; ++a) {
+    around.lo[a] = std::min(around.lo[a], t.set->box.lo[a]);
+    around.hi[a] = std::max(around.hi[a], t.set->box.hi[a]);
+  }
+  sets.push_back(t);
+  alike = alike && t.alike(sets.front());
+}
+
 Reads::Reads(const Grid& grid, const std::vector<ExchangeItem>& items, const Bundles& bundles)
     : grid_(grid), items_(items) {
+  std::map<const std::byte*, std::pair<Bytes, InArray>> found;
   for (const auto& [devices, b] : bundles.by_pair)
     for (const Leg& leg : b.legs) {
       if (leg.produced) continue;
       for (const Touched& t : touched(grid, items[static_cast<std::size_t>(leg.item)], leg, ItemEnd::source)) {
-        InArray& reads = arrays_[t.array];
-        reads.bytes = reads.sets.empty() ? t.bytes
-                                         : Bytes{std::min(reads.bytes.first, t.bytes.first),
-                                                 std::max(reads.bytes.behind, t.bytes.behind)};
-        reads.sets.push_back(t);
+        auto& [bytes, reads] = found.try_emplace(t.array, t.bytes, InArray{}).first->second;
+        bytes = {std::min(bytes.first, t.bytes.first), std::max(bytes.behind, t.bytes.behind)};
+        reads.add(t);
       }
     }
   const bool listed = std::any_of(bundles.by_pair.begin(), bundles.by_pair.end(), [](const auto& entry) {
@@ -95,33 +87,38 @@ Reads::Reads(const Grid& grid, const std::vector<ExchangeItem>& items, const Bun
       return leg.transfer->source.ids != nullptr || leg.transfer->target.ids != nullptr;
     });
   });
-  if (!listed) return;
-  for (auto& [array, reads] : arrays_) {
-    reads.elements.resize(static_cast<std::size_t>(reads.sets.front().shape.elements));
-    for (const Touched& t : reads.sets)
-      any_element(t, [&](std::int64_t element) {
+  std::vector<std::pair<Bytes, InArray>> all;
+  for (auto& [array, entry] : found) {
+    InArray& reads = entry.second;
+    for (const Touched& t : reads.sets) {
+      if (!listed || !reads.alike) break;
+      reads.elements.resize(std::max(reads.elements.size(), static_cast<std::size_t>(t.shape.elements)));
+      any_element(*t.set, t.shape, [&](std::int64_t element) {
         reads.elements.at(static_cast<std::size_t>(element)) = true;
         return false;
       });
+    }
+    all.push_back(std::move(entry));
   }
+  arrays_ = Intervals<InArray>(std::move(all));
+}
+
+bool Reads::InArray::holds_some_of(const Touched& t) const {
+  if (!alike || !sets.front().alike(t)) return true;
+  if (!elements.empty())
+    return any_element(*t.set, t.shape, [&](std::int64_t element) {
+      const auto at = static_cast<std::size_t>(element);
+      return at < elements.size() && elements[at];
+    });
+  if (intersection(around, t.set->box).empty()) return false;
+  return std::any_of(sets.begin(), sets.end(), [&](const Touched& read) {
+    return share_components(*read.set, *t.set) && !intersection(read.set->box, t.set->box).empty();
+  });
 }
 
 bool Reads::touched_by(const Leg& leg) const {
   for (const Touched& t : touched(grid_, items_[static_cast<std::size_t>(leg.item)], leg, ItemEnd::target))
-    for (const auto& [array, reads] : arrays_) {
-      if (!reads.bytes.meet(t.bytes)) continue;
-      const std::vector<Touched>& sets = reads.sets;
-      if (!std::all_of(sets.begin(), sets.end(), [&](const Touched& read) { return read.alike(t); })) return true;
-      if (!reads.elements.empty()) {
-        if (any_element(t, [&](std::int64_t e) { return bool{reads.elements.at(static_cast<std::size_t>(e))}; }))
-          return true;
-        continue;
-      }
-      if (std::any_of(sets.begin(), sets.end(), [&](const Touched& read) {
-            return share_components(*read.set, *t.set) && !intersection(read.set->box, t.set->box).empty();
-          }))
-        return true;
-    }
+    if (arrays_.any_meeting(t.bytes, [&](const InArray& reads) { return reads.holds_some_of(t); })) return true;
   return false;
 }
 

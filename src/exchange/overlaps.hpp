@@ -1,20 +1,16 @@
 #pragma once
 // Cells that an exchange both reads and writes: of fields that are moved onto themselves.
-#include <map>
 #include <vector>
 
 #include <slipstream/exchange.hpp>
 
+#include "exchange/intervals.hpp"
 #include "exchange/plan.hpp"
 
 namespace slipstream {
 
 /// From the first value of a block, ghosts among them, to behind the last one: an array may end before its shape's
 /// elements do, which count the room that aligned rows leave in front.
-struct Bytes {
-  const std::byte *first = nullptr, *behind = nullptr;
-  bool meet(const Bytes& other) const { return first < other.behind && other.first < behind; }
-};
 Bytes bytes_of(const std::byte* array, const BlockShape& shape, const FieldOptions& field);
 
 /// The values at one end of a transfer, in one array.
@@ -40,12 +36,15 @@ class Reads {
  private:
   struct InArray {
     std::vector<Touched> sets;
-    Bytes bytes;                 // of all sets
+    bool alike = true;           // all of them
+    Box around;                  // the least box that holds those of all sets
     std::vector<bool> elements;  // that are read, where some are listed
+    void add(const Touched& t);
+    bool holds_some_of(const Touched& t) const;
   };
   const Grid& grid_;
   const std::vector<ExchangeItem>& items_;
-  std::map<const std::byte*, InArray> arrays_;
+  Intervals<InArray> arrays_;
 };
 
 /// Leaves out what already lies where it would go: nothing has to be moved.

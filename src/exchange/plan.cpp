@@ -5,14 +5,17 @@
 
 #include <slipstream/error.hpp>
 
+#include "exchange/transfer_checks.hpp"
 #include "machine/hash.hpp"
 #include "route/lower.hpp"
 #include "route/route.hpp"
 
 namespace slipstream {
-namespace {
+std::string named(const FieldOptions& field) {
+  return field.name.empty() ? "a field without a name" : "field " + field.name;
+}
 
-std::string named(const FieldOptions& field) { return field.name.empty() ? "a field without a name" : field.name; }
+namespace {
 
 /// Throws Error where an item cannot be moved as its pattern wants.
 void check(const PlannedItem& item) {
@@ -20,38 +23,18 @@ void check(const PlannedItem& item) {
   const std::string what = "the pattern '" + item.pattern->name() + "' ";
   require(from.type == to.type, what + "moves values of " + named(from) + " (" + to_string(from.type) + ") to " +
                                     named(to) + " (" + to_string(to.type) + "): give both the same number format");
-  wire_of(item.coding, from.type, "field " + named(from));
+  wire_of(item.coding, from.type, named(from));
   require(!item.produced || item.coding.kind == Coding::Kind::raw,
           what + "is to have its values of " + named(from) +
               " stored by the caller's kernels, which do not know the coding " + to_string(item.coding) +
               ": choose the coding raw, or let the exchange pack");
   const Op op = item.pattern->op();
   if (op == Op::copy) return;
-  require(from.type != DType::f16, what + "combines values, and field " + named(from) +
+  require(from.type != DType::f16, what + "combines values, and " + named(from) +
                                        " holds f16, which is moved and not computed with: take a field of f32");
   require(!is_complex(from.type) || op == Op::add || op == Op::multiply,
-          what + "takes the smallest or largest of complex numbers (field " + named(from) + ", " +
-              to_string(from.type) + "), which have no order: choose add or multiply");
-}
-
-/// Throws Error where the two ends of a transfer do not list equally many values in the same order. Large plans have
-/// very many: words are for those that are wrong.
-void check(const Transfer& t, const std::string& pattern, bool produced) {
-  const auto refuse = [&](const std::string& what) {
-    throw Error("the pattern '" + pattern + "' moves values from block " + std::to_string(t.source_block) +
-                " to block " + std::to_string(t.target_block) + ", and " + what);
-  };
-  if (t.source.size() != t.target.size())
-    refuse("lists " + std::to_string(t.source.size()) + " at the source and " + std::to_string(t.target.size()) +
-           " at the target");
-  if (t.source.ids || t.target.ids) {
-    if (produced) refuse("lists elements: windows for the caller's kernels are boxes of cells; let the exchange pack");
-    return;
-  }
-  for (int a = 0; a < 3; ++a)
-    if (t.source.box.extent(a) != t.target.box.extent(t.axes[static_cast<std::size_t>(a)]))
-      refuse("its boxes of " + to_string(t.source.box.extents()) + " and " + to_string(t.target.box.extents()) +
-             " cells have other shapes");
+          what + "takes the smallest or largest of complex numbers (" + named(from) + ", " + to_string(from.type) +
+              "), which have no order: choose add or multiply");
 }
 
 void add(Hash& hash, const FieldOptions& field) {
@@ -63,10 +46,14 @@ void add(Hash& hash, const FieldOptions& field) {
     hash.add(static_cast<std::uint64_t>(value));
   hash.add(field.ghost);
   hash.add(field.padding);
+  hash.add(std::uint64_t{field.packed != nullptr});
+  if (field.packed)
+    for (const std::int64_t values : *field.packed) hash.add(static_cast<std::uint64_t>(values));
 }
 
 void add(Hash& hash, const Grid& grid) {
   hash.add(grid.box());
+  hash.add(static_cast<std::uint64_t>(grid.dimensions()));
   for (const bool periodic : grid.periodic()) hash.add(std::uint64_t{periodic});
   for (const Block& block : grid.blocks()) {
     hash.add(block.box);
@@ -92,11 +79,15 @@ Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank
     const FieldOptions &field = items[i].source, &to_field = items[i].to();
     const Grid& to = items[i].pattern->target(grid);
     check(items[i]);
-    const Wire wire = wire_of(items[i].coding, field.type, "field " + named(field));
+    const Wire wire = wire_of(items[i].coding, field.type, named(field));
     result.transfers[i] = items[i].pattern->transfers(grid, field.components, field.ghost, rank);
+    const TransferChecks checks(grid, items[i]);
     for (const Transfer& t : result.transfers[i]) {
-      check(t, items[i].pattern->name(), items[i].produced);
-      const std::pair key{grid.block(t.source_block).device, to.block(t.target_block).device};
+      checks.check(t);
+      const Block &source = grid.block(t.source_block), &target = to.block(t.target_block);
+      // A message of no values would be taken for an answer, which proves that a slot may be used again.
+      if (t.source.size() == 0 || (source.rank != rank && target.rank != rank)) continue;
+      const std::pair key{source.device, target.device};
       Bundle& b = result.by_pair[key];
       b.source = key.first;
       b.target = key.second;
@@ -196,6 +187,7 @@ std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items,
   for (const auto& item : items) {
     hash.add(item.pattern->name());
     hash.add(item.pattern->fingerprint());
+    hash.add(static_cast<std::uint64_t>(item.pattern->op()));
     add(hash, item.source);
     hash.add(std::uint64_t{item.rebinds});
     hash.add(to_string(item.coding));
@@ -205,8 +197,10 @@ std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items,
     add(hash, item.pattern->target(grid));
   }
   const Knobs& k = options.knobs;
-  for (const auto value : {static_cast<std::int64_t>(k.pack), static_cast<std::int64_t>(k.grouping),
-                           static_cast<std::int64_t>(k.mpi), k.in_place, k.sealed, k.chunk, k.ring})
+  // All but `teams`: no message depends on the number of thread blocks.
+  for (const auto value :
+       {static_cast<std::int64_t>(k.pack), static_cast<std::int64_t>(k.streams), static_cast<std::int64_t>(k.grouping),
+        static_cast<std::int64_t>(k.mpi), static_cast<std::int64_t>(k.sync), k.in_place, k.sealed, k.chunk, k.ring})
     hash.add(static_cast<std::uint64_t>(value));
   for (const auto& [pair, kind] : options.chosen)
     for (const int value : {pair.first, pair.second, static_cast<int>(kind)})

@@ -18,6 +18,9 @@ struct Bundle {
   std::size_t bytes = 0;
 };
 
+/// As errors name a field: "field u".
+std::string named(const FieldOptions& field);
+
 /// What of items a plan depends on.
 std::vector<PlannedItem> planned(const std::vector<ExchangeItem>& items);
 

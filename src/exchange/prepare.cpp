@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <set>
+#include <tuple>
 
 #include <slipstream/error.hpp>
 
@@ -15,9 +16,30 @@
 namespace slipstream {
 namespace {
 
+/// A message as one of its ends has planned it.
 struct Entry {
-  std::int64_t source = 0, target = 0, route = 0, bytes = 0;
+  std::int64_t source = 0, target = 0, route = 0;
+  /// In all, in each slot and in host memory; slots; chunks; whether some values are stored in place.
+  std::int64_t bytes = 0, slot_bytes = 0, host_bytes = 0, depth = 0, chunks = 0, in_place = 0;
+
+  bool same_layout(const Entry& other) const {
+    return std::tie(bytes, slot_bytes, host_bytes, depth, chunks, in_place) ==
+           std::tie(other.bytes, other.slot_bytes, other.host_bytes, other.depth, other.chunks, other.in_place);
+  }
 };
+
+Entry entry_of(const Channel& channel) {
+  const SlotNeed& need = channel.need;
+  return {channel.message.source,
+          channel.message.target,
+          static_cast<std::int64_t>(channel.choice.route),
+          static_cast<std::int64_t>(channel.message.bytes),
+          static_cast<std::int64_t>(need.slot_bytes),
+          static_cast<std::int64_t>(need.host_bytes),
+          need.depth,
+          need.chunks,
+          need.in_place};
+}
 
 /// Seconds in which a library starts, however impatient exchanges are: NCCL and NVSHMEM take 1 to 5 on some GPUs.
 constexpr double least_patience = 15;
@@ -33,13 +55,10 @@ int Exchange::Impl::first_free_tag() const {
   return most * most;
 }
 
-/// Both ends of a message must have chosen the same route: a library may be missing on one of them.
+/// Both ends of a message must have chosen the same route and the same layout: a library may be missing on one of them.
 void Exchange::Impl::prepare_routes() {
   std::string mine;
-  for (const Channel& channel : channels)
-    append_record(mine,
-                  Entry{channel.message.source, channel.message.target, static_cast<std::int64_t>(channel.choice.route),
-                        static_cast<std::int64_t>(channel.message.bytes)});
+  for (const Channel& channel : channels) append_record(mine, entry_of(channel));
   std::map<std::pair<int, int>, Entry> known;
   for (const Entry& entry : records_of<Entry>(comm.all_gather(mine))) {
     const auto [seen, first] =
@@ -49,6 +68,11 @@ void Exchange::Impl::prepare_routes() {
                 " choose different routes between them (" + to_string(static_cast<RouteKind>(entry.route)) + ", " +
                 to_string(static_cast<RouteKind>(seen->second.route)) +
                 "): make the same libraries visible to all ranks, or name the routes to use");
+    require(first || seen->second.same_layout(entry),
+            "the ranks of devices " + std::to_string(entry.source) + " and " + std::to_string(entry.target) +
+                " lay out the message between them differently (" + std::to_string(seen->second.bytes) + " and " +
+                std::to_string(entry.bytes) +
+                " B): give all ranks the same exchange options, and the same build of the library");
   }
   for (const RouteKind kind : all_routes()) {
     RouteSetup setup{comm,          grid.machine(),   {},
@@ -128,13 +152,13 @@ void Exchange::Impl::end_job(const std::string& why) const {
 /// Whether what begin, end and run queued has ended, as it has where a device failed. Replays of a caller's graph are
 /// not seen.
 bool Exchange::Impl::over() const {
-  return std::all_of(sides.begin(), sides.end(), [](const auto& side) {
-    try {
-      return side->stream.idle() && side->ran.done();
-    } catch (...) {
-      return true;
-    }
-  });
+  return calls.over() && std::all_of(sides.begin(), sides.end(), [](const auto& side) {
+           try {
+             return side->stream.idle();
+           } catch (...) {
+             return true;
+           }
+         });
 }
 
 /// Whether a wait has given up.
@@ -147,8 +171,20 @@ bool Exchange::Impl::late() noexcept {
   return false;
 }
 
+/// Others that are late may still be about to store into fields of this rank, which its user goes on with: they see
+/// first that they must not. They hold that word until all ranks have parted.
+void Exchange::Impl::revoke() noexcept {
+  for (const auto& [side, broken] : writers) try {
+      fill(side->stream, broken, 0xff, sizeof *broken);
+      side->stream.synchronize();
+    } catch (...) {
+      // The device has failed, and with it the memory that others would store to.
+    }
+}
+
 /// Landing places of ranks that did not part: others may still store to them. Nobody frees them any more.
 void Exchange::Impl::keep_memory() {
+  keep_for_ever(std::move(stored_by_others));
   for (auto& side : sides) {
     keep_for_ever(std::move(side->signals));
     keep_for_ever(std::move(side->slots));

@@ -115,8 +115,10 @@ class PeerReduction final : public Reduction {
       for (int target = 0; target < team_.machine.devices(); ++target)
         remote.push_back(reach(target, team_.local(me)) + std::int64_t{me} * team_.fold.values);
       side.remote = upload(team_.local(me), remote);
-      side.reduce = {team_.fold,         me,      side.state.data(), side.landing.data(), side.remote.data(),
-                     side.missed.data(), limit_ns};
+      side.reduce = {team_.fold,         me,
+                     side.state.data(),  side.landing.data(),
+                     side.remote.data(), side.missed.data(),
+                     limit_ns,           resident_reduce(team_.local(me), team_.fold)};
     }
   }
 

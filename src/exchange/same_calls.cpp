@@ -1,55 +1,75 @@
 #include "exchange/same_calls.hpp"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <optional>
-#include <string>
+#include <utility>
 
 #include <slipstream/error.hpp>
 
 namespace slipstream {
 namespace {
 
-constexpr std::array kinds{"run", "gather", "scatter"};
 constexpr std::array operations{"copy", "add", "min", "max", "multiply"};
 
-/// A call as one number: its kind and operation, and which of all it is.
-constexpr int ways = kinds.size() * operations.size(), calls = 1 << 24;
-int way_of(SameCalls::Kind kind, Op op) {
-  return static_cast<int>(kind) * static_cast<int>(operations.size()) + static_cast<int>(op);
-}
+/// A call is one number: its kind and operation, and which of all it is.
+constexpr int calls = 1 << 24;
 /// What a rank says that has a problem: more than any call, the first rank most.
 constexpr int most = std::numeric_limits<int>::max();
-std::string described(int call) {
+constexpr std::uint64_t detail_range = 1 << 30;
+
+}  // namespace
+
+SameCalls::SameCalls(const Communicator& comm, std::string what, std::vector<std::string> kinds, double seconds)
+    : rank_(comm.rank()),
+      what_(std::move(what)),
+      kinds_(std::move(kinds)),
+      seconds_(seconds),
+      own_(comm, ("the calls of " + what_).c_str()) {}
+
+int SameCalls::way_of(int kind, Op op) const {
+  return kind * static_cast<int>(operations.size()) + static_cast<int>(op);
+}
+
+std::string SameCalls::described(int call) const {
+  const int ways = static_cast<int>(kinds_.size() * operations.size());
   const auto way = static_cast<std::size_t>(call % ways);
   const auto op = static_cast<Op>(way % operations.size());
-  return std::string(kinds[way / operations.size()]) +
+  return kinds_[way / operations.size()] +
          (op == Op::copy ? "" : " (" + std::string(operations[way % operations.size()]) + ")") + " as call " +
          std::to_string(call / ways);
 }
 
-}  // namespace
-
-SameCalls::SameCalls(const Communicator& comm, double seconds)
-    : rank_(comm.rank()), seconds_(seconds), own_(comm, "the calls of a gather-scatter") {}
-
-void SameCalls::compare(Kind kind, Op op, const std::string& problem) {
+void SameCalls::compare(int kind, Op op, const std::string& problem, bool each, std::uint64_t details) {
+  const int ways = static_cast<int>(kinds_.size() * operations.size());
   const int way = way_of(kind, op), call = made_ % calls * ways + way;
-  if (compared_.contains(way)) return;
-  const std::optional<int> greatest = own_.greatest(problem.empty() ? call : most - rank_, seconds_);
-  const std::optional<int> least = greatest ? own_.greatest(-call, seconds_) : std::nullopt;
-  if (!least)
-    throw Timeout("rank " + std::to_string(rank_) + " waited longer than " + std::to_string(seconds_) +
-                  " s for the other ranks to make " + described(call) +
-                  " of a gather-scatter; a rank that has stopped, or that makes its calls in another order, keeps "
-                  "others waiting");
+  if (!each && compared_.contains(way)) return;
+  const auto agreed = [&](int mine) {
+    const std::optional<int> greatest = own_.greatest(problem.empty() ? mine : most - rank_, seconds_);
+    const std::optional<int> least = greatest ? own_.greatest(-mine, seconds_) : std::nullopt;
+    if (!least)
+      throw Timeout("rank " + std::to_string(rank_) + " waited longer than " + std::to_string(seconds_) +
+                    " s for the other ranks to make " + described(call) + " of " + what_ +
+                    "; a rank that has stopped, or that makes its calls in another order, keeps others waiting");
+    return std::pair{-*least, *greatest};
+  };
+  const auto [first, last] = agreed(call);
   require(problem.empty(), problem);
-  require(*greatest < calls * ways, "rank " + std::to_string(most - *greatest) + " could not make " + described(call) +
-                                        " of a gather-scatter: its own error says why");
-  require(-*least == *greatest, "the ranks call a gather-scatter differently: some " + described(-*least) +
-                                    ", others " + described(*greatest) +
-                                    "; all must make the same calls with the same operations");
+  require(last < calls * ways, "rank " + std::to_string(most - last) + " could not make " + described(call) + " of " +
+                                   what_ + ": its own error says why");
+  require(first == last, "the ranks call " + what_ + " differently: some " + described(first) + ", others " +
+                             described(last) + "; all must make the same calls with the same operations");
+  if (each) {
+    const auto [one, other] = agreed(static_cast<int>(details % detail_range));
+    require(one == other, "the ranks make " + described(call) + " of " + what_ +
+                              " with different numbers: give the same on all ranks");
+  }
   compared_.insert(way);
+}
+
+bool captured(const std::vector<Stream>& streams) {
+  return std::any_of(streams.begin(), streams.end(), [](const Stream& stream) { return stream.capturing(); });
 }
 
 }  // namespace slipstream

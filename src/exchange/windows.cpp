@@ -85,6 +85,7 @@ void Exchange::Impl::post(std::vector<Stream>& streams) {
   check_streams(streams);
   opened = false;
   open = true;
+  if (host_driven) driven.open();
   send_all(streams, false);
 }
 

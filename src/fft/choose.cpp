@@ -172,6 +172,7 @@ void agree_on_transform(const Communicator& comm, const Machine& machine, const 
                                                       " of a Fourier transform was given, and the fastest was asked "
                                                       "for: do one of the two");
     const Decomposition checked(machine, cells, options);
+    wire_of(options.coding, checked.complex_type(), "a Fourier transform");
     words = to_string(cells) + " cells of " + to_string(options.type) + " on " + std::to_string(checked.devices) +
             " devices";
     if (given) words += ", process grid " + shown(options.process_grid);

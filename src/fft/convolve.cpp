@@ -18,22 +18,6 @@ using fft::Step;
 
 namespace {
 
-void check_factor(const FftFactor& factor, std::size_t blocks) {
-  for (std::size_t a = 0; a < 3; ++a) {
-    require(factor.derivative[a] >= 0, "a derivative of order " + std::to_string(factor.derivative[a]) +
-                                           " was asked for along axis " + std::to_string(a) + ": it is 0 or more");
-    require(std::isfinite(factor.edges[a]) && factor.edges[a] > 0, "the edge of a box along axis " + std::to_string(a) +
-                                                                       " is " + std::to_string(factor.edges[a]) +
-                                                                       ": it must be above 0");
-  }
-  require(std::isfinite(factor.gaussian) && factor.gaussian >= 0,
-          "a Gaussian filter of the width " + std::to_string(factor.gaussian) + " was asked for: it is 0 or more");
-  for (const auto& [arrays, name] : {std::pair{&factor.real, "real"}, {&factor.complex, "complex"}})
-    require(arrays->empty() || arrays->size() == blocks,
-            std::string("a factor of modes has ") + std::to_string(arrays->size()) + ' ' + name +
-                " arrays, and the spectrum " + std::to_string(blocks) + " blocks on this rank: give one for each");
-}
-
 /// "2 moves, of which 1 is stored ..."
 std::string described(const std::vector<Step>& steps) {
   std::string text;
@@ -83,10 +67,6 @@ fft::ModeBlock Fft::Impl::mode_block(std::int64_t id) const {
 
 void Fft::Impl::convolve(const Sources& from, const Targets& through, const Targets& to, const Operations& with,
                          std::vector<Stream>& streams) {
-  require(from.size() == through.size() && from.size() == to.size(),
-          "a convolution was given " + std::to_string(from.size()) + " components to read, " +
-              std::to_string(through.size()) + " to work in and " + std::to_string(to.size()) +
-              " to fill: give all the same");
   const Applied where = applied(with);
   const bool leaves = where == Applied::storing || where == Applied::copying;
   run(true, from, through, streams, {leaves ? &with : nullptr, nullptr});
@@ -114,7 +94,7 @@ Operations Fft::Impl::by_device(const Fft::Operations& by_block) const {
 
 Fft::Operations Fft::operations(const FftFactor& factor) const {
   const std::vector<std::int64_t>& local = spectral().local();
-  check_factor(factor, local.size());
+  fft::check_factor(factor, impl_->cut.real, local.size());
   Operations found;
   for (std::size_t n = 0; n < local.size(); ++n)
     found.push_back(fft::make_factor(factor, mode_block(local[n]), impl_->cut.twice,

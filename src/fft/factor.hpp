@@ -16,7 +16,7 @@ struct Factor {
   std::int32_t last[3];  ///< the mode n / 2 along each axis whose derivative is of an odd order: it has none
   std::int32_t laplacian;
   T decay;  ///< exp(-decay |k|^2)
-  T most;   ///< |k|^2, negative: any
+  T most;   ///< |k|^2
 
   SLIP_FN static T power(T base, int exponent) {
     T product = T(1);
@@ -26,8 +26,7 @@ struct Factor {
   SLIP_FN Pair<T> operator()(const Mode& mode, const Pair<T>& value) const {
     const T x = unit[0] * T(mode.x), y = unit[1] * T(mode.y), z = unit[2] * T(mode.z);
     const T square = x * x + y * y + z * z;
-    if (mode.x == last[0] || mode.y == last[1] || mode.z == last[2] || (most >= T(0) && square > most))
-      return {T(0), T(0)};
+    if (mode.x == last[0] || mode.y == last[1] || mode.z == last[2] || square > most) return {T(0), T(0)};
     T number = power(x, order[0]) * power(y, order[1]) * power(z, order[2]);
     if (laplacian > 0) number *= power(-square, laplacian);
     if (laplacian < 0) number = square > T(0) ? number / power(-square, -laplacian) : T(0);

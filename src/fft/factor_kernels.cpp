@@ -24,7 +24,7 @@ std::shared_ptr<const Pointwise> factor_of(const FftFactor& f, const ModeBlock& 
   factor.constant = {static_cast<T>(constant.real()), static_cast<T>(constant.imag())};
   factor.laplacian = f.laplacian;
   factor.decay = static_cast<T>(f.gaussian * f.gaussian / 24);
-  factor.most = static_cast<T>(f.sharp < 0 ? -1 : f.sharp * f.sharp);
+  factor.most = static_cast<T>(f.sharp * f.sharp);
   return std::make_shared<PointwiseOf<T, Factor<T>, AllLengths>>(block, factor, times);
 }
 

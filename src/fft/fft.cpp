@@ -7,6 +7,7 @@
 #include "fft/choose.hpp"
 #include "fft/clear_kernels.hpp"
 #include "fft/impl.hpp"
+#include "fft/make_factor.hpp"
 #include "fft/scale_kernels.hpp"
 
 namespace slipstream {
@@ -23,39 +24,13 @@ using fft::With;
 
 void Fft::Impl::run(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams,
                     const With& with) {
-  require(streams.size() == devices.size(), "a Fourier transform was given " + std::to_string(streams.size()) +
-                                                " streams for the " + std::to_string(devices.size()) +
-                                                " devices of this rank: give one for each");
-  require(from.size() == to.size(), "a Fourier transform was given " + std::to_string(from.size()) +
-                                        " components to read and " + std::to_string(to.size()) +
-                                        " to fill: give both the same");
-  require_apart(forward, from, to);
+  in_order.begin(streams);
   if (lanes.size() > 1 && from.size() > 1) {
     overlapped(forward, from, to, streams, with);
   } else {
     one_by_one(forward, from, to, streams, with);
   }
-}
-
-// Each component is read by its first step and written by its last.
-void Fft::Impl::require_apart(bool forward, const Sources& from, const Targets& to) const {
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    const std::int64_t physical_bytes =
-        cut.word() * (cut.real ? 1 : 2) * cut.volume_on(devices[i], Stage::physical, true);
-    const std::int64_t spectral_bytes = 2 * cut.word() * cut.volume_on(devices[i], last_stage());
-    const auto read = static_cast<std::uintptr_t>(forward ? physical_bytes : spectral_bytes);
-    const auto written = static_cast<std::uintptr_t>(forward ? spectral_bytes : physical_bytes);
-    if (!read || !written) continue;
-    for (std::size_t t = 0; t < to.size(); ++t)
-      for (std::size_t f = t; f < from.size(); ++f) {
-        const auto a = reinterpret_cast<std::uintptr_t>(from[f][i]), b = reinterpret_cast<std::uintptr_t>(to[t][i]);
-        if (a >= b + written || b >= a + read || (f == t && a == b)) continue;
-        throw Error("component " + std::to_string(t) + " of a Fourier transform would be written over what component " +
-                    std::to_string(f) +
-                    " is read from: give arrays that do not overlap, or one that begins at the "
-                    "same address and holds the larger of both");
-      }
-  }
+  in_order.end(streams);
 }
 
 void Fft::Impl::one_by_one(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams,
@@ -274,6 +249,9 @@ Fft::Fft(const Communicator& comm, const Machine& machine, const Extent& cells, 
   FftProcessGrids tried = fft::choose_process_grid(comm, machine, cells, options);
   impl_ = std::make_unique<Impl>(comm, machine, cells, std::move(options));
   impl_->grids_tried = std::move(tried);
+  if (comm.size() > 1)
+    impl_->same_calls.emplace(comm, "a Fourier transform", std::vector<std::string>{"forward", "backward", "convolve"},
+                              impl_->options.exchange.wait_limit);
   if (impl_->options.verify) fft::verify(comm, machine, *this, impl_->options);
 }
 Fft::~Fft() = default;
@@ -290,14 +268,25 @@ FieldOptions Fft::spectral_field(const std::string& name) const { return packed(
 
 void Fft::forward_components(const std::vector<std::vector<const void*>>& from,
                              const std::vector<std::vector<void*>>& to, std::vector<Stream>& streams) {
-  const auto sources = impl_->by_component(physical(), from, "physical");
-  impl_->run(true, sources, impl_->by_component(spectral(), to, "spectral"), streams);
+  Impl::Sources sources;
+  Impl::Targets targets;
+  impl_->check_call(Impl::calls_forward, streams, [&] {
+    sources = impl_->by_component(physical(), from, "physical");
+    targets = impl_->by_component(spectral(), to, "spectral");
+    impl_->check_arguments(true, sources, targets, streams);
+  });
+  impl_->run(true, sources, targets, streams);
 }
 
 void Fft::backward_components(const std::vector<std::vector<const void*>>& from,
                               const std::vector<std::vector<void*>>& to, std::vector<Stream>& streams) {
-  const auto sources = impl_->by_component(spectral(), from, "spectral");
-  const auto targets = impl_->by_component(physical(), to, "physical");
+  Impl::Sources sources;
+  Impl::Targets targets;
+  impl_->check_call(Impl::calls_backward, streams, [&] {
+    sources = impl_->by_component(spectral(), from, "spectral");
+    targets = impl_->by_component(physical(), to, "physical");
+    impl_->check_arguments(false, sources, targets, streams);
+  });
   impl_->run(false, sources, targets, streams);
   if (!impl_->options.scaled) return;
   for (const auto& target : targets) impl_->scale(target, streams);
@@ -326,20 +315,47 @@ void Fft::backward(const Field& from, Field& to, std::vector<Stream>& streams) {
 void Fft::convolve_components(const std::vector<std::vector<const void*>>& from,
                               const std::vector<std::vector<void*>>& through, const std::vector<std::vector<void*>>& to,
                               const Operations& operations, std::vector<Stream>& streams) {
-  const auto sources = impl_->by_component(physical(), from, "physical");
-  const auto modes = impl_->by_component(spectral(), through, "spectral");
-  impl_->convolve(sources, modes, impl_->by_component(physical(), to, "physical"), impl_->by_device(operations),
-                  streams);
+  Impl::Sources sources;
+  Impl::Targets modes, targets;
+  fft::Operations with;
+  impl_->check_call(Impl::calls_convolve, streams, [&] {
+    sources = impl_->by_component(physical(), from, "physical");
+    modes = impl_->by_component(spectral(), through, "spectral");
+    targets = impl_->by_component(physical(), to, "physical");
+    impl_->check_convolution(sources, modes, targets, streams);
+    with = impl_->by_device(operations);
+  });
+  impl_->convolve(sources, modes, targets, with, streams);
+}
+
+void Fft::convolve_components(const std::vector<std::vector<const void*>>& from,
+                              const std::vector<std::vector<void*>>& through, const std::vector<std::vector<void*>>& to,
+                              const FftFactor& factor, std::vector<Stream>& streams) {
+  Impl::Sources sources;
+  Impl::Targets modes, targets;
+  fft::Operations with;
+  const auto checks = [&] {
+    sources = impl_->by_component(physical(), from, "physical");
+    modes = impl_->by_component(spectral(), through, "spectral");
+    targets = impl_->by_component(physical(), to, "physical");
+    impl_->check_convolution(sources, modes, targets, streams);
+    with = impl_->by_device(operations(factor));
+    impl_->require_apart(factor, modes, targets);
+  };
+  impl_->check_call(Impl::calls_convolve, streams, checks, fft::number_of(factor));
+  impl_->convolve(sources, modes, targets, with, streams);
 }
 
 void Fft::convolve(const std::vector<const void*>& from, const std::vector<void*>& through,
                    const std::vector<void*>& to, const FftFactor& factor, std::vector<Stream>& streams) {
-  convolve_components({from}, {through}, {to}, operations(factor), streams);
+  convolve_components({from}, {through}, {to}, factor, streams);
 }
 
 void Fft::convolve(const Field& from, Field& through, Field& to, const FftFactor& factor,
                    std::vector<Stream>& streams) {
-  convolve(from, through, to, operations(factor), streams);
+  const auto sources = impl_->arrays_of<const void*>(from, physical(), impl_->options.type);
+  const auto modes = impl_->arrays_of<void*>(through, spectral(), impl_->cut.complex_type());
+  convolve_components(sources, modes, impl_->arrays_of<void*>(to, physical(), impl_->options.type), factor, streams);
 }
 
 void Fft::convolve(const Field& from, Field& through, Field& to, const Operations& operations,

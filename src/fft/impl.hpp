@@ -12,6 +12,8 @@
 
 #include <slipstream/fft/modes.hpp>
 
+#include "exchange/calls_in_order.hpp"
+#include "exchange/same_calls.hpp"
 #include "fft/decomposition.hpp"
 #include "fft/lines.hpp"
 #include "fft/stores.hpp"
@@ -102,14 +104,16 @@ struct Fft::Impl {
   fft::Decomposition cut;
   std::vector<int> devices;  // of this rank
   std::vector<Device> local;
-  std::unique_ptr<Grid> physical;              // of cells
-  std::array<std::unique_ptr<Grid>, 4> grids;  // of modes, by stage
-  std::vector<Buffer<std::byte>> workspace;    // by device
-  std::vector<fft::Lane> lanes;                // two where components overlap
-  std::vector<Stream> beside;                  // by device: of lines in parts, while others travel
-  std::vector<Event> reached;                  // by device: where streams meet
-  Tuning tuning;                               // of all moves together
+  std::unique_ptr<Grid> physical;                // of cells
+  std::array<std::unique_ptr<Grid>, 4> grids;    // of modes, by stage
+  std::vector<Buffer<std::byte>> workspace;      // by device
+  std::vector<fft::Lane> lanes;                  // two where components overlap
+  std::vector<Stream> beside;                    // by device: of lines in parts, while others travel
+  std::vector<Event> reached;                    // by device: where streams meet
+  CallsInOrder in_order{"a Fourier transform"};  // all calls have the same work arrays
+  Tuning tuning;                                 // of all moves together
   FftProcessGrids grids_tried;
+  std::optional<SameCalls> same_calls;  // of several ranks
   std::vector<ExchangeOptions> tuned;  // of the first lane's moves that are packed, in the order in which they are made
 
   Impl(const Communicator& comm, const Machine& machine, const Extent& cells, FftOptions options);
@@ -129,8 +133,20 @@ struct Fft::Impl {
   fft::Applied applied(const fft::Operations& with) const;
   fft::ModeBlock mode_block(std::int64_t block) const;
   fft::Operations by_device(const Fft::Operations& by_block) const;
-  /// Arrays that would be written before they are read.
+  /// The calls that ranks make alike, by their places among the names that same_calls has.
+  enum Call : int { calls_forward, calls_backward, calls_convolve };
+  /// Does what must be right on this rank, `checks`; at the first call of its kind, or each time by `details`, what one
+  /// rank refuses is an error on all.
+  void check_call(Call call, const std::vector<Stream>& streams, const std::function<void()>& checks,
+                  std::optional<std::uint64_t> details = {});
+  void check_arguments(bool forward, const Sources& from, const Targets& to, const std::vector<Stream>& streams) const;
+  void check_convolution(const Sources& from, const Targets& through, const Targets& to,
+                         const std::vector<Stream>& streams) const;
+  /// Arrays that would be written before they are read, or twice.
   void require_apart(bool forward, const Sources& from, const Targets& to) const;
+  /// The arrays of a factor are read while these are written.
+  void require_apart(const FftFactor& factor, const Targets& through, const Targets& to) const;
+  std::int64_t bytes_of(std::size_t device, bool of_cells) const;
   void scale(const std::vector<void*>& arrays, std::vector<Stream>& streams) const;
   /// Arrays by the devices of this rank, null where one has no block.
   template <class Pointer>

@@ -11,4 +11,9 @@ namespace slipstream::fft {
 std::shared_ptr<const Pointwise> make_factor(const FftFactor& factor, const ModeBlock& block, bool twice,
                                              const void* real, const void* complex, double times);
 
+/// Throws Error where no factor is meant: of modes of `real` values, on a rank with so many blocks.
+void check_factor(const FftFactor& factor, bool real, std::size_t blocks);
+/// The same on ranks whose factors have the same numbers.
+std::uint64_t number_of(const FftFactor& factor);
+
 }  // namespace slipstream::fft

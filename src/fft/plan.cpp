@@ -182,16 +182,14 @@ Fft::Impl::Impl(const Communicator& c, const Machine& m, const Extent& cells, Ff
     for (const Device device : local) {
       beside.emplace_back(device);
       reached.emplace_back(device);
+      in_order.add(device);
     }
   });
 }
 
 Fft::Impl::~Impl() {
-  for (const Device device : local) try {
-      synchronize(device);
-    } catch (...) {
-      // A destructor has nobody to tell; the same error was thrown where the stream was used.
-    }
+  in_order.close();
+  in_order.wait();
 }
 
 std::size_t Fft::Impl::place_of(int device) const {

@@ -120,19 +120,27 @@ Field::Field(const Grid& grid, FieldOptions options) : Field(grid, std::move(opt
 void Field::drop_arrays() {
   require(!options_.adopted, "the arrays of field " + options_.name + " are the caller's: it cannot drop them");
   for (Storage& storage : storage_) {
+    if (!storage.arrays.empty()) ++generation_;
     storage.arrays.clear();
     storage.owned.clear();
   }
 }
 
 void Field::make_arrays() {
+  std::vector<Stream> streams;  // one a device, for on the host each has a thread of its own
+  const auto stream_of = [&](Device device) -> Stream& {
+    const auto found = std::find_if(streams.begin(), streams.end(), [&](Stream& s) { return s.device() == device; });
+    return found == streams.end() ? streams.emplace_back(device) : *found;
+  };
   for (Storage& storage : storage_) {
     if (!storage.arrays.empty()) continue;
+    ++generation_;
     const auto bytes = storage.shape.elements * size_of(options_.type);
-    Stream stream(storage.device);
+    Stream& stream = stream_of(storage.device);
     for (int c = 0; c < options_.copies; ++c) {
-      storage.owned.emplace_back(storage.device, bytes, options_.shared ? Memory::shared : Memory::device);
-      storage.arrays.push_back(storage.owned.back().data());
+      storage.owned.push_back(std::make_shared<Buffer<std::byte>>(storage.device, bytes,
+                                                                  options_.shared ? Memory::shared : Memory::device));
+      storage.arrays.push_back(storage.owned.back()->data());
       if (bytes > 0) fill(stream, storage.arrays.back(), 0, bytes);
     }
     stream.synchronize();
@@ -154,6 +162,10 @@ std::byte* Field::array(std::int64_t block, int array) const {
   require(!s.arrays.empty(), "field " + options_.name + " has no arrays yet: make_arrays() makes them");
   return s.arrays.at(array);
 }
+std::shared_ptr<const void> Field::owner(std::int64_t block, int array) const {
+  const Storage& s = storage(block);
+  return s.owned.empty() ? nullptr : s.owned.at(static_cast<std::size_t>(array));
+}
 void Field::require_boxes() const {
   for (const Storage& s : storage_)
     require(!options_.packed || options_.packed->at(s.block) < 0,
@@ -166,7 +178,7 @@ std::int64_t Field::bytes_on(Device device) const {
   std::int64_t bytes = 0;
   for (const auto& storage : storage_)
     if (storage.device == device)
-      for (const auto& array : storage.owned) bytes += static_cast<std::int64_t>(array.bytes());
+      for (const auto& array : storage.owned) bytes += static_cast<std::int64_t>(array->bytes());
   return bytes;
 }
 

@@ -11,7 +11,10 @@
 namespace slipstream {
 
 Grid::Grid(Extent extent, const Machine& machine, int rank, GridOptions options)
-    : extent_(extent), machine_(machine), rank_(rank), periodic_(options.periodic) {
+    : extent_(extent), machine_(machine), rank_(rank), dimensions_(options.dimensions), periodic_(options.periodic) {
+  require(dimensions_ == 3 || (dimensions_ == 2 && extent_[2] == 1),
+          "a grid of " + to_string(extent_) + " cells was given " + std::to_string(dimensions_) +
+              " dimensions: it has 3, or 2 where it has one cell along z");
   if (options.boxes.empty()) {
     cut_and_place(options);
   } else {

@@ -1,8 +1,10 @@
 // Machine::discover: each rank looks at its own host and devices; what it finds travels to all as lines of text.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -24,6 +26,12 @@ using detail::PhysicalDevice;
 /// Stated for a card that does not tell its rate: 10 Gbit/s.
 constexpr double unknown_network_gb_per_s = 1.25;
 constexpr char field_end = '\t';
+
+/// Names the process numbers that this process sees: a neighbour maps its memory by them.
+std::int64_t pid_namespace() {
+  struct stat status {};
+  return stat("/proc/self/ns/pid", &status) == 0 ? static_cast<std::int64_t>(status.st_ino) : 0;
+}
 
 std::string host_name() {
   char name[256] = {};
@@ -134,7 +142,8 @@ class Discovery {
               "ranks 0 and " + std::to_string(rank) + " ask for different machines: give all ranks the same options");
   }
 
-  /// Groups ranks by shared memory, and hosts into the nodes that ranks_per_node asks for.
+  /// Groups ranks by shared memory, and hosts into the nodes that ranks_per_node asks for. Ranks of one host whose
+  /// process numbers differ (containers) are nodes of their own: none can map another's memory.
   void find_hosts() {
     MPI_Comm host = MPI_COMM_NULL;
     int leader = comm_.rank();
@@ -145,16 +154,19 @@ class Discovery {
     const auto leaders = comm_.all_gather(static_cast<std::int64_t>(leader));
     host_of_.assign(leaders.begin(), leaders.end());
     host_ranks_ = ranks_on(leader);
+    const std::vector<std::int64_t> spaces = comm_.all_gather(pid_namespace());
+    std::map<std::pair<int, std::int64_t>, std::vector<int>> together;
+    for (int rank = 0; rank < comm_.size(); ++rank) together[{host_of_[rank], spaces[rank]}].push_back(rank);
     on_all_ranks(comm_, [&] {
-      require(options_.ranks_per_node <= static_cast<int>(host_ranks_.size()),
+      const std::size_t most = together.at({leader, spaces[comm_.rank()]}).size();
+      require(options_.ranks_per_node <= static_cast<int>(most),
               "ranks_per_node is " + std::to_string(options_.ranks_per_node) + ", but host " + host_name() + " runs " +
-                  std::to_string(host_ranks_.size()) + " of the ranks: ask for at most so many");
+                  std::to_string(most) + " of the ranks: ask for at most so many");
     });
 
     node_of_.resize(comm_.size());
     int nodes = 0;
-    for (const int first : std::set<int>(host_of_.begin(), host_of_.end())) {
-      const std::vector<int> ranks = ranks_on(first);
+    for (const auto& [space, ranks] : together) {
       const auto split = detail::split_host(static_cast<int>(ranks.size()), options_.ranks_per_node, options_.cyclic);
       for (std::size_t i = 0; i < ranks.size(); ++i) node_of_[ranks[i]] = nodes + split[i];
       nodes += *std::max_element(split.begin(), split.end()) + 1;

@@ -43,12 +43,11 @@ std::vector<Extent> images(const Box& region, const Grid& grid) {
 }
 
 void check(const Grid& grid, const Extent& ghost, const Halo::Options& options) {
-  for (int a = 0; a < 3; ++a) {
+  for (int a = 0; a < grid.dimensions(); ++a) {
     const std::int64_t width = std::max(options.low[a], options.high[a]);
-    require(width <= ghost[a] || (a == 2 && grid.dimensions() == 2),
-            "a halo of width " + std::to_string(width) + " does not fit into the field's " + std::to_string(ghost[a]) +
-                " ghost layers on axis " + std::string(1, "xyz"[a]));
-    if (grid.periodic()[a] && (a < 2 || grid.dimensions() == 3))
+    require(width <= ghost[a], "a halo of width " + std::to_string(width) + " does not fit into the field's " +
+                                   std::to_string(ghost[a]) + " ghost layers on axis " + std::string(1, "xyz"[a]));
+    if (grid.periodic()[a])
       require(width <= grid.extent()[a], "a periodic halo of width " + std::to_string(width) +
                                              " is wider than the grid's " + std::to_string(grid.extent()[a]) +
                                              " cells on axis " + std::string(1, "xyz"[a]));

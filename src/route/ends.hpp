@@ -22,6 +22,8 @@ struct Wait {
   const Signal* signal = nullptr;
   std::int64_t lag = 0;
   int peer = 0;  ///< the device that sets it
+  /// The batch stores into a field: it must not where the exchange has broken since.
+  bool into_field = false;
 };
 
 /// Values that start on their way together once every wait holds; when all are there, the counters are set to the
@@ -47,11 +49,11 @@ struct Landing {
   std::byte* host = nullptr;  ///< SlotNeed::host_bytes of pinned memory that both ends reach; zero at first
 };
 
-/// What a wait that gave up leaves behind, in pinned memory.
+/// Record of a wait that gave up, in pinned memory.
 struct Failure {
   std::uint64_t set = 0;  ///< 1 once the rest is written
   std::uint64_t sequence = 0;
-  std::int64_t peer = -1;
+  std::int64_t peer = -1;      ///< the device that was waited for; -1: a neighbour has ended its exchange
   std::uint64_t overflow = 0;  ///< 1 + the item of which a value was too large for its coding
 };
 
@@ -59,8 +61,8 @@ struct Failure {
 struct Pulse {
   Signal* sequence = nullptr;  ///< number of the exchange, in device memory
   Failure* failure = nullptr;
-  /// In device memory, beside the number: 1 once a wait gave up. From then on nothing is moved and nothing posted.
-  /// Behind it: 1 once a value has overflowed.
+  /// In device memory, beside the number: not 0 once a wait gave up, or a neighbour that did has ended its exchange.
+  /// From then on nothing is moved and nothing posted. Behind it: 1 once a value has overflowed.
   Signal* broken = nullptr;
   std::uint64_t limit_ns = 0;          ///< of a wait
   std::uint64_t* stamps = nullptr;     ///< device clock in ns: of the beginning, then of each batch's end

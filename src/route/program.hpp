@@ -28,9 +28,10 @@ class Program {
   Program(Device device, const std::vector<Scheduled>& batches, const Arrays* arrays, int teams, int users = 1);
   bool empty() const { return tile_count_ == 0; }
   std::int64_t bytes() const;
-  /// Runs everything, but nothing where the exchange is broken. A wait that gives up breaks it: its batch, and all that
-  /// the team would have done after it, moves nothing and posts nothing; batches whose waits held are completed.
-  /// `advance`: this launch starts a new exchange, and counts it when done.
+  /// Runs everything, on as many teams as the device has room for (Residency), but nothing where the exchange is
+  /// broken. A wait that gives up breaks it: its batch, and all that the team would have done after it, moves nothing
+  /// and posts nothing; batches whose waits held are completed. `advance`: this launch starts a new exchange, and
+  /// counts it when done.
   void run(Stream& stream, const Pulse& pulse, bool advance) const;
 
  private:
@@ -40,6 +41,7 @@ class Program {
   mutable Buffer<std::uint32_t> counters_;  // tiles drawn, then tiles done of each batch
   std::uint32_t tile_count_ = 0;
   int teams_ = 1;
+  int resident_ = 1;  // teams that a multiprocessor holds at once
   std::int64_t bytes_moved_ = 0;
   const Arrays* arrays_ = nullptr;
   bool combines_ = false, transposes_ = false, recodes_ = false;
@@ -55,6 +57,8 @@ struct ProgramParts {
   int teams = 1;
   std::int64_t cost = 0;  ///< bytes that a team moves
 };
+/// Teams of a program that encodes or decodes that a multiprocessor holds at once.
+int resident_coded(Device device, bool combines);
 /// Of a program that encodes or decodes.
 void start_coded(Stream& stream, const ProgramParts& parts, bool combines, const Pulse& pulse, bool advance);
 

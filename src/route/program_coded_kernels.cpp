@@ -4,6 +4,10 @@
 
 namespace slipstream {
 
+int resident_coded(Device device, bool combines) {
+  return combines ? resident_of_form<true, true, true>(device) : resident_of_form<false, true, true>(device);
+}
+
 void start_coded(Stream& stream, const ProgramParts& parts, bool combines, const Pulse& pulse, bool advance) {
   combines ? start_program<true, true, true>(stream, parts, pulse, advance)
            : start_program<false, true, true>(stream, parts, pulse, advance);

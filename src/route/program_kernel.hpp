@@ -1,5 +1,6 @@
 #pragma once
 // The kernel that runs a program, for the files that compile its forms.
+#include <algorithm>
 #include <cstdint>
 
 #include <slipstream/launch.hpp>
@@ -80,10 +81,13 @@ struct RunProgram {
   /// False where the wait gave up.
   SLIP_FN bool await(const Wait& wait, std::uint64_t now) const {
     const std::uint64_t target = now > static_cast<std::uint64_t>(wait.lag) ? now - wait.lag : 0;
-    if (load_acquire(wait.signal) >= target) return true;
     const Watch watch{pulse, now, wait.peer};
-    if (wait_for(wait.signal, target, watch.broken() ? 0 : pulse.limit_ns)) return true;
-    watch.give_up();
+    if (load_acquire(wait.signal) < target && !wait_for(wait.signal, target, watch.broken() ? 0 : pulse.limit_ns)) {
+      watch.give_up();
+      return false;
+    }
+    if (!wait.into_field || !watch.broken()) return true;
+    watch.tell_of_end();
     return false;
   }
 
@@ -145,6 +149,7 @@ struct RunProgram {
       const bool broken = *self.pulse.broken != 0;
       shared->now = load_acquire(self.pulse.sequence) + self.advance;
       shared->broken = broken ? 1 : 0;
+      if (broken) Watch{self.pulse, shared->now, -1}.tell_of_end();
       if (Team::sequential) shared->next = self.template draw<Team>(shared->now);
       if (self.advance && (Team::sequential ? shared->next : number) == 0) self.pulse.stamps[0] = clock_ns();
     });
@@ -194,6 +199,14 @@ struct RunProgram {
     }
   }
 };
+
+/// Teams of the kernel of a program's form that a multiprocessor holds at once.
+template <bool combines, bool transposes, bool recodes>
+int resident_of_form(Device device) {
+  using Kernel = RunProgram<combines, transposes, recodes>;
+  return std::clamp(resident_teams<Kernel>(device, Kernel::threads, sizeof(typename Kernel::Shared)), 1,
+                    Kernel::resident);
+}
 
 /// Starts the kernel of a program's form on its teams.
 template <bool combines, bool transposes, bool recodes>

@@ -3,6 +3,7 @@
 
 #include <slipstream/launch.hpp>
 
+#include "device/residency.hpp"
 #include "device/upload.hpp"
 #include "route/program.hpp"
 #include "route/program_kernel.hpp"
@@ -41,8 +42,10 @@ Program::Program(Device device, const std::vector<Scheduled>& batches, const Arr
     teams_ = teams > 0 ? teams : host_threads();
   } else {
     // More would find their first tiles only when others end, which may wait for what those send.
-    const int resident = combines_ ? RunProgram<true, true, false>::resident : RunProgram<false, true, false>::resident;
-    const int most = std::max(1, info(device).processors * resident / users);
+    resident_ = recodes_    ? resident_coded(device, combines_)
+                : combines_ ? resident_of_form<true, true, false>(device)
+                            : resident_of_form<false, true, false>(device);
+    const int most = std::max(1, info(device).processors * resident_ / users);
     teams_ = teams > 0 ? std::min(teams, most) : most;
   }
   const Table table = cut(batches, arrays, teams_);
@@ -66,16 +69,18 @@ void Program::run(Stream& stream, const Pulse& given, bool advance) const {
   if (empty()) return;
   Pulse pulse = given;
   pulse.arrays = arrays_ ? arrays_->on_device() : nullptr;
-  const ProgramParts parts{tiles_.data(),    smalls_.data(), waits_.data(), posts_.data(),
-                           counters_.data(), tile_count_,    teams_,        bytes_moved_ / teams_};
-  if (recodes_) return start_coded(stream, parts, combines_, pulse, advance);
-  if (transposes_) {
-    combines_ ? start_program<true, true, false>(stream, parts, pulse, advance)
-              : start_program<false, true, false>(stream, parts, pulse, advance);
-  } else {
-    combines_ ? start_program<true, false, false>(stream, parts, pulse, advance)
-              : start_program<false, false, false>(stream, parts, pulse, advance);
-  }
+  Residency::of(stream.device()).launch(stream, teams_, resident_, [&](int teams) {
+    const ProgramParts parts{tiles_.data(),    smalls_.data(), waits_.data(), posts_.data(),
+                             counters_.data(), tile_count_,    teams,         bytes_moved_ / teams};
+    if (recodes_) return start_coded(stream, parts, combines_, pulse, advance);
+    if (transposes_) {
+      combines_ ? start_program<true, true, false>(stream, parts, pulse, advance)
+                : start_program<false, true, false>(stream, parts, pulse, advance);
+    } else {
+      combines_ ? start_program<true, false, false>(stream, parts, pulse, advance)
+                : start_program<false, false, false>(stream, parts, pulse, advance);
+    }
+  });
 }
 
 void post(Stream& stream, Signal* signal, const Pulse& pulse) {

@@ -151,7 +151,7 @@ StoreSender::StoreSender(const Message& message, const SendSite& site) : lowerin
   std::vector<Leg> legs;
   for (const std::size_t l : plan.in_place) legs.push_back(site.legs[l]);
   batch.movers = lowering_.box_to_box(legs, chosen(plan.in_place, site.sources), chosen(plan.in_place, site.targets));
-  batch.before.push_back({site.landing.ready, 0, message.target});
+  batch.before.push_back({site.landing.ready, 0, message.target, true});
   batch.after.push_back(site.landing.landed);
   batches.push_back(std::move(batch));
   windows = lowering_.windows();

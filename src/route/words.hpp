@@ -31,6 +31,13 @@ struct Watch {
     store_release(&pulse.failure->set, 1);
     store_release(pulse.broken, 1);
   }
+  /// Leaves word that a neighbour has ended its exchange, unless a wait of this one gave up.
+  SLIP_FN void tell_of_end() const {
+    if (!broken() || load_acquire(&pulse.failure->set) != 0) return;
+    pulse.failure->sequence = now;
+    pulse.failure->peer = -1;
+    store_release(&pulse.failure->set, 1);
+  }
   /// Leaves word of a value that was too large.
   SLIP_FN void tell_of_overflow(std::int32_t item) const {
     Signal* const told = pulse.broken + 1;

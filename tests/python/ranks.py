@@ -14,11 +14,11 @@ OPTIONAL = ("gpu_mpi", "nccl", "nvshmem")
 
 
 def run_on(ranks: int, path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """A Python program on so many ranks; it may import what lies here and the tests of exchanges."""
+    """A Python program on so many ranks; it may import what lies here and the tests of exchanges and transforms."""
     command = ["mpiexec", "-n", str(ranks), "--oversubscribe", "--bind-to", "none", sys.executable, str(path)]
     environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     tests = Path(__file__).parent
-    places = [ROOT / "python", tests, tests / "exchange"]
+    places = [ROOT / "python", tests, tests / "exchange", tests / "fft"]
     search = os.pathsep.join([*map(str, places), os.environ.get("PYTHONPATH", "")])
     return subprocess.run(
         [*command, *arguments],

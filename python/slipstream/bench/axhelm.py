@@ -105,7 +105,7 @@ def _rows(
                         "time_us": record.digits(time),
                         "gpoints_per_s": record.digits(points / time / 1e3),
                         "copy_gbs": record.digits(rate),
-                        "share": record.digits(least_us / time),
+                        **record.share_of(least_us, time, points * bytes_of[factors] / devices, machine.devices()),
                     }
                 )
 

@@ -32,7 +32,9 @@ PAGEABLE = ("pageable_to_device", "device_to_pageable")
 PEER = ("device_to_peer", "peer_both_ways")
 KERNEL = ("stores_to_host", "loads_from_host")
 
-RAVIKUMAR = "Ravikumar, Appelhans, Yeung: Fine grained asynchronism for pseudo-spectral codes, 2018"
+RAVIKUMAR = (
+    "Ravikumar, Appelhans, Yeung: Fine grained asynchronism for pseudo-spectral codes, OpenPOWER ADG workshop, 2018"
+)
 WAHLGREN = "Wahlgren: Using GPU-aware message passing to accelerate high-fidelity fluid simulations, 2022, 5.2.1"
 
 

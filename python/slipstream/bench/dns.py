@@ -1,7 +1,9 @@
 """`slipstream bench dns`: milliseconds of one step of a pseudo-spectral flow in a periodic box.
 
-The least time is that of its bytes at the rate of a copy: a right-hand side has 9 transforms of three passes over a
-component, read and written, and 30 reads and writes of one between them.
+The least time is that of the bytes that must move at the rate of a copy, or of what leaves a device at the rate of its
+links, whichever is longer. The 2/3 rule keeps a share k of the modes along each axis, so that the three passes of one
+of the 9 transforms of a right-hand side read and write k^3, k^2, k^2, k, k and 1 components. The curl reads and writes
+6 k^3, the cross product 9, and the stages of a step 51 k^3 by rk4 and 21 k^3 by rk2.
 
 Of a step, its transforms by themselves take `transforms_ms`, with their moves, packed or stored; what is left is
 point-wise. At the rate of its links what leaves a device would take `message_ms`. The moves that the engine packs, by
@@ -10,14 +12,14 @@ themselves, take that long for what they send and `pack_ms` more: 0 where the tr
 
 import argparse
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
 from rich.console import Console
 
 from slipstream.base.core import as_case_error, core
-from slipstream.bench import options, record
+from slipstream.bench import exchange_setups, options, record
 from slipstream.bench.fft import cut
 from slipstream.bench.timed import timed
 from slipstream.bench.whole_machine import measure, need, number
@@ -28,7 +30,12 @@ SIZES = {"host": (32,), "cuda": (256, 512)}
 BYTES = {"f32": 4, "f64": 8}
 #: Right-hand sides of a step.
 STAGES = {"rk2": 2, "rk4": 4}
-TRANSFORMS, MOVES = 9, 30
+TRANSFORMS = 9
+#: Components that are read or written of a right-hand side: modes of the curl, and cells of the cross product.
+CURL, CROSS = 6, 9
+#: Components of modes that the stages of a step read or write: right-hand side, velocity, sum and next velocity. The
+#: first stage reads no sum, and the last writes one result.
+UPDATES = {"rk2": 12 + 9, "rk4": 12 + 15 + 15 + 9}
 REPEATS = {"host": 3, "cuda": 10}
 STEPS = {"host": 1, "cuda": 10}
 FIGURES = frozenset(
@@ -38,6 +45,7 @@ FIGURES = frozenset(
         "transforms_ms",
         "pointwise_ms",
         "message_ms",
+        "travels_by",
         "pack_ms",
         "copy_gbs",
         "link_gbs",
@@ -75,6 +83,17 @@ def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator
                         yield _row(arguments, machine, backend, (copy, link), n, dtype, scheme, decomposition, store)
 
 
+def moved_bytes(cells: Sequence[int], dtype: str, scheme: str) -> float:
+    """Bytes that a step must read and write, of all devices."""
+    highest = [(n - 1) // 3 for n in cells]
+    # Along x the modes of real values are half as many, and complex.
+    x, y, z = (2 * (highest[0] + 1) / cells[0], *((2 * h + 1) / n for h, n in zip(highest[1:], cells[1:], strict=True)))
+    modes = x * y * z
+    transform = modes + 2 * x * y + 2 * x + 1
+    of_stage = TRANSFORMS * transform + CURL * modes + CROSS
+    return (STAGES[scheme] * of_stage + UPDATES[scheme] * modes) * math.prod(cells) * BYTES[dtype]
+
+
 def _row(
     arguments: argparse.Namespace,
     machine: Any,
@@ -109,8 +128,9 @@ def _row(
     moves = STAGES[scheme] * (three["forward_moves_us"] + 2 * three["backward_moves_us"]) / 1e3
     packed = STAGES[scheme] * (three["forward_packed_bytes"] + 2 * three["backward_packed_bytes"]) / devices
     pack = max(moves - packed / (link * 1e6), 0.0) if packed else 0.0
-    component = math.prod(cells) * BYTES[dtype] / devices
-    least = STAGES[scheme] * (TRANSFORMS * 3 * 2 + MOVES) * component / (copy * 1e6)
+    message = sent / (link * 1e6) if sent else 0.0
+    moved = moved_bytes(cells, dtype, scheme) / devices
+    least = max(moved / (copy * 1e6), message)
     return {
         "ranks": machine.ranks,
         "devices": devices,
@@ -125,15 +145,16 @@ def _row(
         "mode": "resident",
         "routes": arguments.routes or "rules",
         "clock": "host",
+        "travels_by": exchange_setups.travels_by(three["routes"]),
         "ms_per_step": record.digits(ms),
         "mcells_per_s": record.digits(math.prod(cells) / ms / 1e3),
         "transforms_ms": record.digits(of_step),
         "pointwise_ms": record.digits(ms - of_step),
         "pack_ms": record.digits(pack),
-        "message_ms": record.digits(sent / (link * 1e6)) if sent else 0.0,
+        "message_ms": record.digits(message),
         "copy_gbs": record.digits(copy),
         "link_gbs": record.digits(link),
-        "share": record.digits(least / ms),
+        **record.share_of(least, ms, moved, machine.devices()),
         "device_bytes": held,
     }
 

@@ -77,7 +77,7 @@ class Choice:
 
 
 class Refused(Exception):
-    """No allowed route serves some pair of devices."""
+    """No allowed route serves some pair of devices, or the route that a row is named for moves nothing."""
 
 
 class Meter:
@@ -108,6 +108,8 @@ class Meter:
             "copy_gbs": self.copy_gbs,
             "replayed": exchange.capturable,
         }
+        if setup.named_for and setup.named_for not in figures["travels_by"].split("+"):
+            raise Refused(f"no message travels by {setup.named_for} here: {figures['travels_by']} would be measured")
         floor = self._floor_us(messages, figures)
         repeats = self._repeats(exchange, setup)
         if setup.part == "must":
@@ -121,7 +123,8 @@ class Meter:
                 self._inputs(setup, clock) | {"layout": exchange.layout, "time_us": record.digits(us)} | figures
             )
             found[-1]["gbs"] = record.digits(figures["link_mb"] / us * 1e3)
-            found[-1]["share"] = record.digits(floor / us)
+            moved = sum(message["bytes"] for message in messages)
+            found[-1] |= record.share_of(floor, us, moved, self.devices)
             found[-1] |= self._goals(setup, clock)
         return found
 
@@ -351,7 +354,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     everything = rows
     for part in parts:
         # Part by part, so that what comes later cannot take along what was measured.
-        measured = [*session.rows(part)]
+        measured = record.possible([*session.rows(part)], FIGURES, console)
         everything = keep(exchange_tables.findings(measured, keep(measured)))
     exchange_tables.show(console, described["name"], rows, everything)
     if path:

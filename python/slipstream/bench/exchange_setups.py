@@ -1,6 +1,6 @@
 """What `slipstream bench exchange` measures: sizes, ladders of routes, schemes of packing, and what to compare with."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +24,7 @@ SCHEMES: Mapping[str, str] = {
 }
 
 PEARSON = "Pearson et al.: Node-aware stencil communication for heterogeneous supercomputers, 2020, fig. 12"
-RISSO = "Risso: Scalable GPU communication framework for stencil based applications, 2017, 6"
+RISSO = "J. V. Tozatti Risso: Scalable GPU communication framework for stencil based applications, 2017, 6"
 STENCIL = (
     "cwpearson/stencil, the library of Pearson et al. 2020, on 4 x H200 by as many ranks: host clock, trimean of 30"
 )
@@ -75,6 +75,7 @@ class Setup:
     inputs: Mapping[str, Any] = field(default_factory=dict)  #: what its rows say of it beside
     knobs: Mapping[str, Any] = field(default_factory=dict)
     clocks: tuple[str, ...] = ("events", "host")
+    named_for: str = ""  #: a route that must move something, or the row would be another's
 
     @property
     def largest_block(self) -> Triple:
@@ -94,6 +95,12 @@ def device_grid(devices: int) -> Triple:
     for part in reversed(factors):
         counts[counts.index(min(counts))] *= part
     return counts[0], counts[1], counts[2]
+
+
+def travels_by(routes: Iterable[str]) -> str:
+    """Routes of messages, by their names, in the order of `ROUTES`."""
+    used = set(routes)
+    return "+".join(name for name in ROUTES if name in used) or "-"
 
 
 def cubes(side: int, grid: Triple) -> Triple:
@@ -166,7 +173,8 @@ def ladder(scale: Scale, grid: Triple, nodes: int, ranks: int, allowed: Sequence
             cells = cube_of(side, devices)
             named = label(nodes, ranks, devices, cells[0], base == "gpu_mpi")
             inputs = {"label": named, "base": base, "rung": rung, "routes": "+".join(routes)}
-            setups.append(Setup("ladder", cells, grid, routes, inputs, clocks=("host",)))
+            named_for = base if base in LIBRARIES else routes[-1]
+            setups.append(Setup("ladder", cells, grid, routes, inputs, clocks=("host",), named_for=named_for))
         yield setups
 
 
@@ -178,7 +186,9 @@ def schemes(scale: Scale, grid: Triple, allowed: Sequence[str]) -> Iterator[list
             continue
         routes = (base, "kernel")
         inputs = {"scheme": name, "base": base, "routes": "+".join(routes), **knobs}
-        yield [Setup("schemes", cubes(side, grid), grid, routes, inputs, knobs, ("host",)) for side in scale.sizes]
+        yield [
+            Setup("schemes", cubes(side, grid), grid, routes, inputs, knobs, ("host",), base) for side in scale.sizes
+        ]
 
 
 def scaling(scale: Scale, grid: Triple, routes: tuple[str, ...], name: str) -> Iterator[Setup]:

@@ -7,14 +7,14 @@ leaves a device at the rate of its links, whichever is longer; both rates are me
 
 import argparse
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
 from rich.console import Console
 
 from slipstream.base.core import as_case_error, core
-from slipstream.bench import options, record
+from slipstream.bench import exchange_setups, options, record
 from slipstream.bench.timed import timed
 from slipstream.bench.whole_machine import measure, need, number
 from slipstream.machine import predict
@@ -34,6 +34,7 @@ FIGURES = frozenset(
         "of_local",
         "sent_bytes",
         "stored_moves",
+        "travels_by",
         "copy_gbs",
         "link_gbs",
         "share",
@@ -132,7 +133,7 @@ def _rows(arguments: argparse.Namespace, machine: Any, backend: str, console: Co
                         "routes": arguments.routes or "rules",
                     }
                     for clock, figures in zip(CLOCKS, found, strict=True):
-                        rates = _rates(figures, size, dtype, arguments.components, devices, copy, link, local)
+                        rates = _rates(figures, size, dtype, arguments.components, machine.devices(), copy, link, local)
                         yield {**inputs, "clock": clock, **rates}
 
 
@@ -162,18 +163,19 @@ def _cufftxt_row(times: dict[str, float], size: int, dtype: str, devices: int, l
 
 
 def _rates(
-    figures: dict[str, float],
+    figures: dict[str, Any],
     size: int,
     dtype: str,
     components: int,
-    devices: int,
+    found: Sequence[record.Row],
     copy: float,
     link: float,
     local: float | None,
 ) -> record.Row:
     along_x = size // 2 + 1 if dtype in ("f32", "f64") else size
-    passes = components * 3 * 2 * along_x * size * size * BYTES[dtype] / devices / (copy * 1e6)
-    sent = figures["sent_bytes"] / devices
+    moved = components * 3 * 2 * along_x * size * size * BYTES[dtype] / len(found)
+    passes = moved / (copy * 1e6)
+    sent = figures["sent_bytes"] / len(found)
     least = max(passes, sent / (link * 1e6)) if sent else passes
     time = figures["forward_us"] / 1e3
     return {
@@ -183,9 +185,10 @@ def _rates(
         "of_local": local and record.digits(time / local / components),
         "sent_bytes": int(sent),
         "stored_moves": int(figures["stored_moves"]),
+        "travels_by": exchange_setups.travels_by(figures["routes"]),
         "copy_gbs": record.digits(copy),
         "link_gbs": record.digits(link),
-        "share": record.digits(least / time),
+        **record.share_of(least, time, moved, found),
         "setup_s": record.digits(figures["setup_s"]),
     }
 

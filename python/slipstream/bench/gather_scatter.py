@@ -24,7 +24,7 @@ from rich.console import Console
 
 from slipstream.base.core import as_case_error
 from slipstream.base.errors import CaseError
-from slipstream.bench import exchange_tables, options, record
+from slipstream.bench import exchange_setups, exchange_tables, options, record
 from slipstream.bench.timed import timed
 from slipstream.bench.whole_machine import measure, need, number
 from slipstream.machine import predict
@@ -51,7 +51,7 @@ PUBLISHED = {1: (1 / 6.73, None), 3: (1 / 2.88, 4.06), 7: (1.34, 3.59), 11: (1.2
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset(
     {"time_us", "setup_s", "points", "shared_points", "sent_values", "gpoints_per_s", "copy_gbs", "share"}
-    | {"setup_bytes_per_shared_point", "times_host_packed", "published_least", "published_most"}
+    | {"setup_bytes_per_shared_point", "times_host_packed", "published_least", "published_most", "travels_by"}
 )
 
 
@@ -159,7 +159,7 @@ def _row(
     clock: str,
     calls: int,
     rate: float,
-    figures: dict[str, float],
+    figures: dict[str, Any],
 ) -> record.Row:
     devices = len(machine.devices())
     points, shared = figures["points"], figures["shared_points"]
@@ -178,10 +178,11 @@ def _row(
         "points": int(points),
         "shared_points": int(shared),
         "sent_values": int(figures["sent_values"]),
+        "travels_by": exchange_setups.travels_by(figures["routes"]),
         "time_us": record.digits(figures["time_us"]),
         "gpoints_per_s": record.digits(points * arguments.components / figures["time_us"] / 1e3),
         "copy_gbs": record.digits(rate),
-        "share": record.digits(least_us / figures["time_us"]),
+        **record.share_of(least_us, figures["time_us"], moved / devices, machine.devices()),
         "setup_s": record.digits(figures["setup_s"]),
         "setup_bytes_per_shared_point": record.digits(figures["setup_bytes"] / shared)
         if figures["setup_bytes"] >= 0 and shared

@@ -26,6 +26,10 @@ Draw = Callable[[Path, str], None]
 
 #: Columns that `write` adds to a row: what was measured on which card and when.
 PROVENANCE = frozenset({"card", "commit", "date"})
+#: Columns of `share_of`, which are results of every benchmark.
+SHARE = frozenset({"share", "in_cache"})
+#: Bytes of the last cache, by words in a GPU's name.
+GPU_CACHES = {"A100": 40 << 20, "H100": 50 << 20, "H200": 50 << 20}
 
 
 def chosen(choice: type[Choice], arguments: Any) -> Choice:
@@ -36,6 +40,37 @@ def chosen(choice: type[Choice], arguments: Any) -> Choice:
 def digits(value: float) -> float:
     """Five of them: no measurement here has more."""
     return float(f"{value:.5g}")
+
+
+def share_of(least: float, time: float, moved: float, devices: Sequence[Row]) -> Row:
+    """Columns of a row: `share`, the least time over the measured one, and `in_cache` where a cache explains that
+    it is above 1. `moved`: bytes that the least time counts, of a device."""
+    share = digits(least / time)
+    shared_by = len(devices) if devices[0]["backend"] == "host" else 1
+    held = share > 1 and moved * shared_by <= cache_bytes(devices[0])
+    return {"share": share, **({"in_cache": True} if held else {})}
+
+
+def cache_bytes(device: Row) -> int:
+    """The last cache of a GPU, or of the processor whose devices are emulated; 0: not known."""
+    if device["backend"] != "host":
+        return next((size for name, size in GPU_CACHES.items() if name in device["name"]), 0)
+    sizes = [path.read_text().strip() for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")]
+    return max((int(size[:-1]) << 10 for size in sizes if size.endswith("K")), default=0)
+
+
+def impossible(row: Row) -> bool:
+    """Whether a row claims less than the least time, of bytes that no cache holds."""
+    return (row.get("share") or 0) > 1 and not row.get("in_cache", False)
+
+
+def possible(rows: Sequence[Row], figures: frozenset[str], console: Console) -> list[Row]:
+    """Rows without those that are `impossible`, each of which is printed with the reason."""
+    for row in filter(impossible, rows):
+        inputs = ", ".join(f"{key} {value}" for key, value in row.items() if key not in figures | SHARE)
+        why = "no cache holds its bytes, so the rate of a copy was measured too low"
+        console.print(f"left out: share {row['share']:g}, but {why}: {inputs}", soft_wrap=True, highlight=False)
+    return [row for row in rows if not impossible(row)]
 
 
 def grid_of(per_device: int, counts: Sequence[int]) -> list[int]:
@@ -89,9 +124,10 @@ def keep(
     suffix: str = "",
 ) -> Path | None:
     """Adds rows to the benchmark's file and draws its picture, whose name may have a suffix; says where they are. On
-    rank 0, and unless nothing is to be written."""
+    rank 0, and unless nothing is to be written. Rows that claim less than their least time are left out."""
     if folder is None or core().rank() != 0:
         return None
+    rows = possible(rows, figures, console)
     path = write(folder, benchmark, machine, core().build_info()["commit"], rows, figures)
     written = [path]
     if draw:
@@ -171,5 +207,5 @@ def slug(name: str) -> str:
 
 
 def _inputs(row: Row, figures: frozenset[str]) -> str:
-    hidden = figures | PROVENANCE
+    hidden = figures | PROVENANCE | SHARE
     return json.dumps({key: value for key, value in row.items() if key not in hidden}, sort_keys=True)

@@ -47,6 +47,7 @@ BENCHMARKS: Mapping[str, str] = {
     "wave": "a wave on two ranks whose messages are doubles or floats (Zheng 2023)",
     "allreduce": "a few doubles and their sum over all devices",
     "placement": "what placing blocks by the rates of the links gains",
+    "sentinels": "twelve rows of all solvers and patterns, in minutes, beside those of a parent's tree",
 }
 #: Those that `bench lbm --experiment NAME` names, too.
 EXPERIMENTS = tuple(name.removeprefix("lbm_") for name in BENCHMARKS if name.startswith("lbm_"))

@@ -16,7 +16,7 @@ from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError
-from slipstream.bench import options, record
+from slipstream.bench import exchange_setups, options, record
 from slipstream.case.reader import Source, parse
 from slipstream.machine import discovery, predict
 from slipstream.run import engine
@@ -33,7 +33,7 @@ METHODS = {
 PAIRS = 5
 #: Seconds of steps in all.
 DURATION = 1.5
-FIGURES = frozenset({"time_us", "gcells_per_s", "gbs", "roof_gbs", "share", "message_bytes"})
+FIGURES = frozenset({"time_us", "gcells_per_s", "gbs", "roof_gbs", "share", "message_bytes", "travels_by"})
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -98,7 +98,7 @@ def _row(
     roof, seconds = (statistics.median(column) for column in zip(*pairs, strict=True))
     bytes_a_step = case.cell_count * setup.plan["bytes_per_cell"] / devices
     shares = [bytes_a_step / s / (1e9 * r) for r, s in pairs]
-    messages = [message["bytes"] for message in setup.plan["messages"] if message["source"] != message["target"]]
+    messages = [message for message in setup.plan["messages"] if message["source"] != message["target"]]
     return {
         "ranks": machine.ranks,
         "devices": devices,
@@ -113,8 +113,9 @@ def _row(
         "gcells_per_s": record.digits(case.cell_count / seconds / 1e9),
         "gbs": record.digits(bytes_a_step * devices / seconds / 1e9),
         "roof_gbs": record.digits(roof),
-        "share": record.digits(statistics.median(shares)),
-        "message_bytes": max(messages, default=0),
+        **record.share_of(statistics.median(shares), 1.0, bytes_a_step, machine.devices()),
+        "message_bytes": max((message["bytes"] for message in messages), default=0),
+        "travels_by": exchange_setups.travels_by(message["route"] for message in messages),
     }
 
 

@@ -12,7 +12,7 @@ that ranks share.
 """
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from operator import itemgetter
 from typing import Any
@@ -48,7 +48,7 @@ DECOMPOSITIONS = ("slabs", "slabs_to_pencils", "pencils", "bricks")
 USUAL = ("slabs", "slabs_to_pencils", "pencils")
 REPEATS = {"host": 5, "cuda": 20}
 #: Columns of a row that are results and not inputs.
-FIGURES = frozenset({"time_us", "gbs", "effective_gbs", "copy_gbs", "link_gbs", "share", "setup_s"})
+FIGURES = frozenset({"time_us", "gbs", "effective_gbs", "copy_gbs", "link_gbs", "share", "setup_s", "travels_by"})
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -154,8 +154,9 @@ def _rows(
                 "clock": clock,
                 "bytes": int(figures["message_bytes"]),
                 **named,
+                "travels_by": exchange_setups.travels_by(figures["routes"]),
                 "effective_gbs": record.digits(effective),
-                **_rates(figures, devices, *rates),
+                **_rates(figures, machine.devices(), *rates),
             }
 
 
@@ -184,7 +185,8 @@ def device_grids(decomposition: str, turn: str, devices: int) -> tuple[Triple, T
     return source, (target[0], target[1], target[2])
 
 
-def _rates(figures: dict[str, float], devices: int, copy: float, link: float) -> record.Row:
+def _rates(figures: dict[str, float], found: Sequence[record.Row], copy: float, link: float) -> record.Row:
+    devices = len(found)
     sent, moved = figures["sent_bytes"] / devices, (figures["bytes"] - figures["sent_bytes"]) / devices
     within = 2 * moved / (copy * 1e3)
     least = max(within, sent / (link * 1e3)) if sent else within
@@ -193,7 +195,7 @@ def _rates(figures: dict[str, float], devices: int, copy: float, link: float) ->
         "gbs": record.digits((sent or 2 * moved) / figures["time_us"] / 1e3),
         "copy_gbs": record.digits(copy),
         "link_gbs": record.digits(link),
-        "share": record.digits(least / figures["time_us"]),
+        **record.share_of(least, figures["time_us"], 2 * figures["bytes"] / devices, found),
         "setup_s": record.digits(figures["setup_s"]),
     }
 

@@ -38,9 +38,19 @@ class AllReduce:
         """Reduces in place. values: an array, or a list with one for each device of this rank, of any shape, rows
         packed. stream: the caller's, or a list with one for each device; the result is there for its next work, NumPy
         arrays hold it when run returns. Runs follow one another."""
-        given = arrays.one_each(values, self._devices)
-        pointers = [arrays.packed(array, self.values, self.dtype, self.grid.backend, "reduced") for array in given]
-        self._reduce.run(pointers, native_streams(self.grid, stream))
+        with arrays.told_to_others(lambda: self._reduce.run([], [])):
+            pointers, natives = self._pointers(values), native_streams(self.grid, stream)
+        self._reduce.run(pointers, natives)
+
+    def _pointers(self, values: Any) -> list[int]:
+        places = []
+        for device, array in enumerate(arrays.one_each(values, self._devices)):
+            found = arrays.packed(array, self.values, self.dtype, self.grid.backend, "reduced")
+            name = f"the array of device {device}"
+            arrays.require_writable(found, name, "an all-reduce writes its result there")
+            places.append(arrays.place_of(found, name, True))
+        arrays.require_apart(places)
+        return [place.first for place in places]
 
     def check(self) -> None:
         """Raises TimeoutError where an earlier run gave up waiting for another rank. On GPUs call it when the stream

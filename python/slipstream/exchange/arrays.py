@@ -1,6 +1,10 @@
 """Arrays of other libraries as addresses: NumPy, CuPy, PyTorch, JAX, Numba, by the protocols that they speak."""
 
 import math
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +25,7 @@ _FORMATS = {
 _BY_SIZE = {1: "u8", 2: "f16", 4: "i32", 8: "i64"}
 #: DLPack's type codes as NumPy's kinds.
 _KINDS = {0: "i", 1: "u", 2: "f", 4: "V", 5: "c", 6: "b"}
+_OTHER_ORDER = ">" if sys.byteorder == "little" else "<"
 
 
 @dataclass(frozen=True)
@@ -30,61 +35,174 @@ class Described:
     pointer: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
+    size: int  #: bytes of a value
     format: str
     exact: bool  #: whether the values are numbers of this format, and not others of its size
     on_host: bool
+    read_only: bool
+
+    def ends(self) -> tuple[int, int]:
+        """The address of the first byte and the one behind the last."""
+        steps = [(n - 1) * stride * self.size for n, stride in zip(self.shape, self.strides, strict=True)]
+        return self.pointer + sum(s for s in steps if s < 0), self.pointer + sum(s for s in steps if s > 0) + self.size
 
 
-def describe(array: Any) -> Described:
-    """Takes no reference: the array must outlive what is done with the address."""
+def describe(array: Any, name: str) -> Described:
+    """Takes no reference: the array must outlive what is done with the address. `name` stands in errors."""
     for attribute in ("__cuda_array_interface__", "__array_interface__"):
         interface = getattr(array, attribute, None)
         if interface is not None:
-            return _from_interface(interface, on_host=attribute == "__array_interface__")
+            return _from_interface(interface, attribute == "__array_interface__", name)
     try:
-        facts = core().array_facts(array)
+        # A view of a buffer has strides where the buffer states none.
+        held = array if hasattr(array, "__dlpack__") else memoryview(array)
+        if isinstance(held, memoryview):
+            require_own_order(held.format, name)
+        facts = core().array_facts(held)
     except TypeError:
         raise TypeError(
-            f"{type(array).__name__} is no array that can be written where it lies: it must offer "
-            "__cuda_array_interface__, __array_interface__ or DLPack, and not be read-only"
+            f"{name}: {type(array).__name__} is no array that can be used where it lies: it must offer "
+            "__cuda_array_interface__, __array_interface__, DLPack or a buffer"
         ) from None
-    kind = _KINDS.get(facts["kind"], "V")
-    return Described(
-        facts["pointer"],
-        tuple(facts["shape"]),
-        tuple(facts["strides"]),
-        *_format(kind, facts["bits"] // 8),
-        facts["host"],
-    )
+    kind, size = _KINDS.get(facts["kind"], "V"), facts["bits"] // 8
+    shape, strides = tuple(facts["shape"]), tuple(facts["strides"])
+    how = (*_format(kind, size, name), facts["host"], facts["read_only"])
+    return _aligned(Described(facts["pointer"], shape, strides, size, *how), name)
 
 
-def _from_interface(interface: dict[str, Any], on_host: bool) -> Described:
+def _from_interface(interface: dict[str, Any], on_host: bool, name: str) -> Described:
+    parts = re.fullmatch(r"([<>|=])([a-zA-Z])(\d+)", interface["typestr"])
+    if not parts:
+        raise TypeError(f"{name}: values of the type '{interface['typestr']}' cannot be exchanged: use numbers")
+    kind, size = parts[2], int(parts[3])
+    found, exact = _format(kind, size, name)
+    require_own_order(interface["typestr"], name)
+    if not isinstance(interface.get("data"), tuple):
+        raise TypeError(f"{name}: the array's interface states no address ('data'): give one that does")
     pointer, read_only = interface["data"]
-    if read_only:
-        raise ValueError("the array is read-only, but an exchange writes its ghost cells: pass a writable array")
-    kind, size = interface["typestr"][1], int(interface["typestr"][2:])
-    shape = tuple(interface["shape"])
-    strides = interface.get("strides")
+    shape, strides = tuple(interface["shape"]), interface.get("strides")
     if strides is None:
-        packed = [1]
-        for extent in shape[:0:-1]:
-            packed.insert(0, packed[0] * extent)
-        return Described(pointer, shape, tuple(packed[: len(shape)]), *_format(kind, size), on_host)
+        strides = tuple(math.prod(shape[axis + 1 :]) * size for axis in range(len(shape)))
     if any(stride % size for stride in strides):
-        raise ValueError(f"strides of {strides} bytes are no multiples of the {size} bytes of a value: copy the array")
-    return Described(pointer, shape, tuple(s // size for s in strides), *_format(kind, size), on_host)
+        raise ValueError(
+            f"{name}: strides of {strides} bytes are no multiples of the {size} bytes of a value: copy the array"
+        )
+    in_values = tuple(stride // size for stride in strides)
+    how = (size, found, exact, on_host, bool(read_only))
+    return _aligned(Described(pointer or 0, shape, in_values, *how), name)
 
 
-def _format(kind: str, size: int) -> tuple[str, bool]:
+def require_own_order(text: str, name: str) -> None:
+    """text: of a number format, which may begin with a byte order."""
+    if text.startswith((_OTHER_ORDER, "!")):
+        raise ValueError(
+            f"{name}: the array's numbers ('{text}') have the other byte order than this machine's: give "
+            'array.astype(dtype.newbyteorder("="))'
+        )
+
+
+def _aligned(array: Described, name: str) -> Described:
+    if array.pointer % array.size:
+        raise ValueError(
+            f"{name}: the array's address is no multiple of the {array.size} bytes of a value: copy the array"
+        )
+    return array
+
+
+def _format(kind: str, size: int, name: str) -> tuple[str, bool]:
     """The format that stands for the numbers, and whether they are of it."""
     exact = _FORMATS.get((kind, size))
     found = exact or (_BY_SIZE.get(size) if kind in "biufc" else None)
     if found is None:
         raise TypeError(
-            f"values of kind '{kind}' and {size} bytes cannot be exchanged: use numbers of 1, 2, 4 or 8 bytes, "
+            f"{name}: values of kind '{kind}' and {size} bytes cannot be exchanged: use numbers of 1, 2, 4 or 8 bytes, "
             "or complex128"
         )
     return found, exact is not None
+
+
+def require_writable(array: Described, name: str, why: str) -> None:
+    if array.read_only:
+        raise ValueError(f"{name}: the array is read-only, but {why}: pass a writable array")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Memory that a call reads or writes. `array`: of which it is the whole, where values may lie in gaps of others."""
+
+    name: str
+    first: int
+    behind: int
+    written: bool
+    read_only: bool = False
+    array: Described | None = None
+    side: str = ""  #: of a transform, with the component and the block
+    component: int = 0
+    block: int = 0
+
+
+def place_of(array: Described, name: str, written: bool) -> Place:
+    first, behind = array.ends() if math.prod(array.shape) else (array.pointer, array.pointer)
+    return Place(name, first, behind, written, array.read_only, array=array)
+
+
+def apart_or_why(a: Place, b: Place) -> str:
+    """Why two places that share memory may not; empty where they may."""
+    if not (a.written or b.written):
+        return ""
+    return f"{a.name} and {b.name} share memory that is written: give arrays that lie apart"
+
+
+def require_apart(places: Iterable[Place], why: Callable[[Place, Place], str] = apart_or_why) -> None:
+    """Raises ValueError where two places share memory, and `why` says that they may not. They come to it in the order
+    in which they are given."""
+    given = [place for place in places if place.first < place.behind]
+    before: list[int] = []  # that reach as far as the next one
+    for number in sorted(range(len(given)), key=lambda n: given[n].first):
+        before = [n for n in before if given[n].behind > given[number].first]
+        for other in before:
+            a, b = given[min(number, other)], given[max(number, other)]
+            if (said := why(a, b)) and _meet(a, b):
+                raise ValueError(said)
+        before.append(number)
+
+
+def _meet(a: Place, b: Place) -> bool:
+    """Whether two arrays whose bounds overlap have a value in common."""
+    if a.array is None or b.array is None:
+        return True
+    import numpy as np
+
+    try:
+        return bool(np.shares_memory(np.asarray(_Bytes(a.array)), np.asarray(_Bytes(b.array)), max_work=100_000))
+    except np.exceptions.TooHardError:
+        return True
+
+
+class _Bytes:
+    """Addresses of an array, wherever it lies, for NumPy, which reads none of them."""
+
+    def __init__(self, array: Described) -> None:
+        strides = tuple(stride * array.size for stride in array.strides)
+        self.__array_interface__ = {
+            "data": (array.pointer, True),
+            "shape": array.shape,
+            "strides": strides,
+            "typestr": f"|V{array.size}",
+            "version": 3,
+        }
+
+
+@contextmanager
+def told_to_others(refuse: Callable[[], object]) -> Iterator[None]:
+    """Where this rank refuses its arguments, `refuse` makes the call without any, so that ranks that compare theirs
+    with it learn of it."""
+    try:
+        yield
+    except (TypeError, ValueError):
+        with suppress(RuntimeError, TimeoutError):
+            refuse()
+        raise
 
 
 def stream_pointer(stream: Any) -> int:
@@ -109,10 +227,10 @@ def one_each(given: Any, devices: int) -> list[Any]:
     return found
 
 
-def packed(array: Any, values: int, dtype: str, backend: str, done: str, components: int = 1) -> int:
-    """The address of an array of so many values, side by side, where the backend's kernels reach them. `done`: what
-    becomes of them, in the error. Several components are the first axis of an array of more axes than one."""
-    found = describe(array)
+def packed(array: Any, values: int, dtype: str, backend: str, done: str, components: int = 1) -> Described:
+    """An array of so many values, side by side, where the backend's kernels reach them. `done`: what becomes of them,
+    in the error. Several components are the first axis of an array of more axes than one."""
+    found = describe(array, f"an array of values that are {done}")
     size = math.prod(found.shape)
     if size != values or found.format != dtype or not found.exact:
         kind = found.format if found.exact else "another format"
@@ -127,7 +245,7 @@ def packed(array: Any, values: int, dtype: str, backend: str, done: str, compone
         raise ValueError(f"an array lies in {here} memory, but the grid's backend is {backend}")
     expected = 1
     for extent, stride in zip(reversed(found.shape), reversed(found.strides), strict=True):
-        if extent > 1 and stride != expected:
+        if extent > 1 and stride != expected and size:
             raise ValueError(f"an array has the strides {found.strides}: its values must lie side by side")
         expected *= extent
-    return found.pointer
+    return found

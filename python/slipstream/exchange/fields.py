@@ -22,9 +22,18 @@ def described(items: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], st
 
 
 def item(
-    grid: Grid, name: str, value: Any, widths: dict[str, Triple], layout: str, how: dict[str, str | None]
+    grid: Grid,
+    name: str,
+    value: Any,
+    widths: dict[str, Triple],
+    layout: str,
+    how: dict[str, str | None],
+    *,
+    written: str = "",
+    places: list[arrays.Place] | None = None,
 ) -> dict[str, Any]:
-    """One field as the compiled module takes it."""
+    """One field as the compiled module takes it. written: what writes it, where something does. places: to which those
+    of its arrays are added."""
     copies = value if isinstance(value, tuple) else (value,)
     lists = [copy if isinstance(copy, list) else [copy] for copy in copies]
     for given in lists:
@@ -33,7 +42,11 @@ def item(
     found = []
     for block in range(len(grid.local)):
         for given in lists:
-            array = arrays.describe(given[block])
+            array = arrays.describe(given[block], f"field '{name}'")
+            if written:
+                arrays.require_writable(array, f"field '{name}'", written)
+            if places is not None:
+                places.append(arrays.place_of(array, _place_name(name, block, len(grid.local)), bool(written)))
             if how.get("combine") and not array.exact:
                 raise ValueError(
                     f"field '{name}' is to be combined by '{how['combine']}', but its values are not of f32, f64, i32, "
@@ -54,6 +67,10 @@ def item(
         **{key: chosen for key, chosen in how.items() if chosen is not None},
         "arrays": [_placed(grid, array, components, layout) for array, components in found],
     }
+
+
+def _place_name(name: str, block: int, blocks: int) -> str:
+    return f"field '{name}'" + (f", block {block} of this rank," if blocks > 1 else "")
 
 
 def _check(
@@ -77,17 +94,26 @@ def _check(
             f"field '{name}': the array lies in {here} memory, but the grid's backend is {grid.backend}; "
             f"allocate it in {there} memory, or make the grid with another backend"
         )
+    if components == 0:
+        raise ValueError(f"field '{name}': the array has no components: leave the axis out, or give one or more")
+    if any(stride == 0 for n, stride in zip(array.shape, array.strides, strict=True) if n > 1):
+        raise ValueError(f"field '{name}': the array has one value for all places along an axis: copy it")
     return components
 
 
 def _placed(grid: Grid, array: arrays.Described, components: int | None, layout: str) -> dict[str, Any]:
-    """Address and strides, x first."""
-    strides = list(array.strides)
+    """Address and strides, x first; 0 along axes of one place, where a stride says nothing."""
+    strides = [stride if n > 1 else 0 for n, stride in zip(array.shape, array.strides, strict=True)]
     component = 0
     if components is not None:
         component = strides.pop(-1 if layout == "aos" else 0)
     x_first = (*(strides if layout == "soa_z" else strides[::-1]), 0)[:3]
     return {"pointer": array.pointer, "stride": x_first, "component_stride": component}
+
+
+def strides_of(item: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """Strides of each array of a field, as the compiled module takes them."""
+    return [(*array["stride"], array["component_stride"]) for array in item["arrays"]]
 
 
 def agree(comm: Any, problem: str, items: list[dict[str, Any]]) -> None:

@@ -1,7 +1,7 @@
 """Sums over points that several elements share; NumPy, CuPy, PyTorch or other arrays."""
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -72,12 +72,16 @@ class GatherScatter:
         that order. op: "add", "multiply", "min" or "max", the same on all ranks. stream: the caller's, or a list; the
         result is there for its next work, NumPy arrays hold it when run returns. Other arrays may come with each
         call."""
-        self._inner.run(self._addresses(values), op, self._natives(stream))
+        with arrays.told_to_others(lambda: self._inner.run([], op, [])):
+            (at,), natives = self._addresses(values), self._natives(stream)
+        self._inner.run(at, op, natives)
 
     def start(self, values: Any, op: str = "add", stream: Any = None) -> None:
         """The first part of run(): sends what other devices need. Until finish() the caller may work on points that
         nobody shares."""
-        self._inner.start(self._addresses(values), op, self._natives(stream))
+        with arrays.told_to_others(lambda: self._inner.start([], op, [])):
+            (at,), natives = self._addresses(values), self._natives(stream)
+        self._inner.start(at, op, natives)
 
     def finish(self) -> None:
         """The second part, of whichever was started: combines, or gives copies what came."""
@@ -88,20 +92,20 @@ class GatherScatter:
         or a list with one for each device of this rank: components, then a value for each id that the device owns
         (counts()["unique_ids"]), in the order of unique_points(). An id belongs to the device of the first block that
         has it. The bits are those that run() gives copies."""
-        self._inner.gather(self._addresses(values), self._unique_addresses(unique), op, self._natives(stream))
+        self._gather(self._inner.gather, values, unique, op, stream)
 
     def scatter(self, unique: Any, values: Any, stream: Any = None) -> None:
         """values = Q unique: each copy takes its id's value, bit for bit; points of id 0 stay as they are. After
         gather() it completes what run() does at once."""
-        self._inner.scatter(self._unique_addresses(unique), self._addresses(values), self._natives(stream))
+        self._scatter(self._inner.scatter, unique, values, stream)
 
     def start_gather(self, values: Any, unique: Any, op: str = "add", stream: Any = None) -> None:
         """The first part of gather(). Until finish() the caller may neither write values nor use unique."""
-        self._inner.start_gather(self._addresses(values), self._unique_addresses(unique), op, self._natives(stream))
+        self._gather(self._inner.start_gather, values, unique, op, stream)
 
     def start_scatter(self, unique: Any, values: Any, stream: Any = None) -> None:
         """The first part of scatter(). Until finish() the caller may neither write unique nor use values."""
-        self._inner.start_scatter(self._unique_addresses(unique), self._addresses(values), self._natives(stream))
+        self._scatter(self._inner.start_scatter, unique, values, stream)
 
     def unique_points(self, device: int = 0) -> Any:
         """Of each unique value of this rank's `device`, the first point that has its id, counted as its ids are when
@@ -133,18 +137,37 @@ class GatherScatter:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _addresses(self, values: Any) -> list[int]:
-        return self._packed(values, self._points, "combined")
+    def _gather(self, call: Callable[..., None], values: Any, unique: Any, op: str, stream: Any) -> None:
+        with arrays.told_to_others(lambda: call([], [], op, [])):
+            (at, into), natives = self._addresses(values, unique, written="unique"), self._natives(stream)
+        call(at, into, op, natives)
 
-    def _unique_addresses(self, unique: Any) -> list[int]:
-        return self._packed(unique, self._unique, "unique")
+    def _scatter(self, call: Callable[..., None], unique: Any, values: Any, stream: Any) -> None:
+        with arrays.told_to_others(lambda: call([], [], [])):
+            (into, at), natives = self._addresses(values, unique), self._natives(stream)
+        call(at, into, natives)
 
-    def _packed(self, values: Any, counts: list[int], what: str) -> list[int]:
-        given = arrays.one_each(values, self._devices)
-        return [
-            arrays.packed(array, count * self.components, self.dtype, self.grid.backend, what, self.components)
-            for array, count in zip(given, counts, strict=True)
-        ]
+    def _addresses(self, values: Any, *unique: Any, written: str = "values") -> list[list[int]]:
+        """Addresses of the values, and of the unique values where these are given: one for each device."""
+        places: list[arrays.Place] = []
+        found = [self._packed(values, self._points, "combined", "values", written, places)]
+        found += [self._packed(one, self._unique, "unique", "unique", written, places) for one in unique]
+        arrays.require_apart(places)
+        return found
+
+    def _packed(
+        self, values: Any, counts: list[int], what: str, name: str, written: str, places: list[arrays.Place]
+    ) -> list[int]:
+        addresses = []
+        for device, array in enumerate(arrays.one_each(values, self._devices)):
+            count = counts[device] * self.components
+            found = arrays.packed(array, count, self.dtype, self.grid.backend, what, self.components)
+            shown = f"'{name}'" + (f" of device {device}" if self._devices > 1 else "")
+            if name == written:
+                arrays.require_writable(found, shown, "a gather-scatter writes it")
+            places.append(arrays.place_of(found, shown, name == written))
+            addresses.append(found.pointer)
+        return addresses
 
     def _natives(self, stream: Any) -> Any:
         return native_streams(self.grid, stream)
@@ -162,6 +185,7 @@ def _flat(ids: Any) -> Any:
     found = np.asarray(ids)
     if found.dtype.kind not in "iu":
         raise ValueError(f"ids are whole numbers, not of {found.dtype}")
+    arrays.require_own_order(found.dtype.str, "ids")
     most = np.iinfo(np.int64).max
     if found.dtype.kind == "u" and found.size and found.max() > most:
         raise ValueError(f"a point has the id {found.max()}, and ids are at most {most}: number points from 1")

@@ -34,7 +34,8 @@ def refuse_together(comm: Any, problem: str) -> None:
 class Grid:
     """A box of cells, cut into blocks on the devices of all ranks. Collective.
 
-    cells: (nx, ny, nz), or (nx, ny) in two dimensions. comm: from world() or mpi4py. periodic: per axis.
+    cells: (nx, ny, nz), or (nx, ny) in two dimensions, without ghosts along z. comm: from world() or mpi4py.
+    periodic: per axis.
     backend: "host", "cuda", or "auto": cuda where there is a GPU. devices_per_rank: 0 shares the node's GPUs out.
     ranks_per_node: k lets each k ranks act as a node, to try on one host what several would do.
     boxes: own blocks as (lo, hi, device) with global cells lo <= cell < hi and devices counted over all ranks.
@@ -83,7 +84,7 @@ class Grid:
             options["boxes"] = own
         elif placement == "measured":
             options["measured_gb_per_s"] = core().measure_rates(self.machine, comm=self.comm)
-        options |= {"periodic": self.periodic, "placement": placement}
+        options |= {"periodic": self.periodic, "placement": placement, "dimensions": self.axes}
         self._take(core().Grid(self.cells, self.machine, self.comm, options))
 
     @classmethod
@@ -134,9 +135,9 @@ class Grid:
         return (*space, components) if layout == "aos" else (components, *space)
 
     def triple(self, width: int | Sequence[int]) -> Triple:
-        """One number per axis; a single number is for all axes that have more than one cell or were asked for."""
+        """One number per axis, from one for each of the grid's two or three axes, or from a single one for all."""
         if isinstance(width, int):
-            return (width, width, width if self.cells[2] > 1 else 0)
+            return (width, width, width if self.axes == 3 else 0)
         if len(width) != self.axes:
             raise ValueError(f"give one number, or {self.axes} (x first), not {len(width)}")
         return (*width, 0)[:3]

@@ -5,10 +5,11 @@ Axes are named x, y, z with x contiguous, so an array of a block has the shape [
 and the shape [x, y, z] or [component, x, y, z]. Grids of two extents have no z.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from slipstream.base.core import core
+from slipstream.exchange import arrays
 from slipstream.exchange import fields as described_fields
 from slipstream.exchange.grid import Grid, Triple
 from slipstream.exchange.running import Running
@@ -44,8 +45,8 @@ class Exchange(Running):
         "alltoallv" (blocks), "ialltoallv" (does not), "put_fence" or "put_lock" (one-sided).
     poison: True finds who reads what has not arrived: before every exchange, all bits of what it brings are set in
         the ghosts and the messages (NaN; integers: -1), and ghosts get values in end() alone. Slow; the same bits.
-    More options: wait_limit (seconds, or inf), tuner_cache (folder); throttle ("12.5 GB/s, 2 us": as slow as such a network;
-        messages between devices travel by staged or gpu_mpi then); and what the tuner would choose: pack ("fused",
+    More options: wait_limit (seconds, or inf), tuner_cache (folder); throttle ("12.5 GB/s, 2 us": as slow as that
+        network; messages between devices travel by staged or gpu_mpi then); and what the tuner would choose: pack ("fused",
         "per_direction", "memcpy3d" or, of `staged`, "zero_copy": how staged and gpu_mpi pack), streams ("one" or
         "per_direction"), sync (wait after every packing); as numbers of bytes sealed (messages of `direct` up to which
         travel in lines that carry the exchange's number), in_place (rows from which are stored into ghosts), chunk
@@ -75,14 +76,20 @@ class Exchange(Running):
         **options: Any,
     ) -> None:
         options["routes"] = [routes] if isinstance(routes, str) else list(routes)
+        places: list[arrays.Place] = []
         layers = {"ghost": ghost, "padding": padding, "low": low, "high": high}
 
         def item(name: str, value: Any) -> dict[str, Any]:
             how = {key: _of(of, name, key) for key, of in (("reach", reach), ("combine", combine), ("coding", coding))}
-            chosen = _of(layout, name, "layout")
-            return described_fields.item(grid, name, value, _widths(grid, name, layers), chosen, how)
+            chosen, widths = _of(layout, name, "layout"), _widths(grid, name, layers)
+            written = "ghosts are combined into its cells" if how["combine"] else "an exchange writes its ghost cells"
+            return described_fields.item(grid, name, value, widths, chosen, how, written=written, places=places)
 
-        items, problem = described_fields.described(item(*one) for one in fields.items())
+        def described() -> Iterator[dict[str, Any]]:
+            yield from (item(*one) for one in fields.items())
+            arrays.require_apart(places)
+
+        items, problem = described_fields.described(described())
         described_fields.agree(grid.comm, problem, items)
         super().__init__(grid, core().ArrayExchange(grid.comm, grid._grid, items, options), list(fields.values()))
 

@@ -4,7 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from slipstream.base.core import core
+from slipstream.exchange import arrays as described_arrays
 from slipstream.exchange import fields
+from slipstream.exchange.arrays import Place
 from slipstream.exchange.grid import Grid, native_streams
 from slipstream.exchange.running import Running
 
@@ -66,40 +68,71 @@ class Transpose(Running):
             if self._names != list(given[1]):
                 names = [", ".join(filter(None, each)) or "none by name" for each in given]
                 raise ValueError(f"arrays has the fields {names[0]}, into {names[1]}: give the same, in the same order")
+            places: list[Place] = []
             for name in self._names:
                 for end, of in zip(self._ends, given, strict=True):
-                    yield end.item(name, of[name])
+                    yield end.item(name, of[name], places)
+            described_arrays.require_apart(places, _why)
 
         items, problem = fields.described(described())
         fields.agree(source.comm, problem, items)
         pairs = list(zip(items[::2], items[1::2], strict=True))
         self._kinds = [[item[key] for key in fields.KIND] for item, _ in pairs]
+        self._strides = [[fields.strides_of(item) for item in pair] for pair in pairs]
         self._rebinds = rebinds
         inner = core().ArrayExchange(source.comm, source._grid, target._grid, pairs, how, options)
         super().__init__(source, inner, [_named(arrays), _named(into)])
 
     def bind(self, arrays: Any = None, into: Any = None, stream: Any = None) -> None:
-        """From now on moves `arrays`, or fills `into`: others of the same shapes and number format, whose addresses
-        have the same rest by 16 as those that it was made with; where these were given by name, by name too, all or
-        some. Nothing is planned again. The change is ordered behind what the stream holds. Needs rebinds=True. Not
-        collective."""
+        """From now on moves `arrays`, or fills `into`: others of the same shapes, strides and number format, whose
+        addresses have the same rest by 16 as those that it was made with; where these were given by name, by name too,
+        all or some. Nothing is planned again. The change is ordered behind what the stream holds. Needs rebinds=True.
+        Not collective."""
         if not self._rebinds:
             raise ValueError("this transpose was made for its arrays alone: make it with rebinds=True")
         natives = native_streams(self.grid, stream)
+        self._require_apart(arrays, into)
         for index, given in enumerate((arrays, into)):
             for name, one in ({} if given is None else _named(given)).items():
                 if name not in self._names:
                     raise ValueError(f"the transpose has no field named '{name}': it has {', '.join(self._names)}")
                 number = self._names.index(name)
-                item, known = self._ends[index].item(name, one), self._kinds[number]
+                item, known = self._ends[index].item(name, one, []), self._kinds[number]
                 kind = [item[key] for key in fields.KIND]
                 if item["arrays"] and kind != known:
                     raise ValueError(
                         f"arrays of {kind[1]} x {kind[0]} cannot take the place of {known[1]} x {known[0]}"
                     )
+                if fields.strides_of(item) != self._strides[number][index]:
+                    raise ValueError(
+                        f"{self._ends[index].name} {name}: the arrays lie in memory in another way than those that the "
+                        "transpose was made with: copy them into arrays with the same strides"
+                    )
                 pointers = [array["pointer"] for array in item["arrays"]]
                 self._exchange.bind(number, index == 0, pointers, natives)
                 self._arrays[index][name] = one
+
+    def _require_apart(self, arrays: Any, into: Any) -> None:
+        """With these in their places."""
+        places: list[Place] = []
+        for end, held, given in zip(self._ends, self._arrays, (arrays, into), strict=True):
+            for name, one in (held | ({} if given is None else _named(given))).items():
+                if name in self._names:
+                    end.item(name, one, places)
+        described_arrays.require_apart(places, _why)
+
+
+def _why(a: Place, b: Place) -> str:
+    """A source and a target may share memory that both may write."""
+    if a.written == b.written:
+        return described_arrays.apart_or_why(a, b)
+    source, target = (b, a) if a.written else (a, b)
+    if not source.read_only:
+        return ""
+    return (
+        f"{source.name} is read-only, but {target.name}, which a transpose writes, shares its memory: give a writable "
+        "array, or two that lie apart"
+    )
 
 
 def _named(given: Any) -> dict[str, Any]:
@@ -132,6 +165,7 @@ class _End:
         self.grid, self.name, self.layout = grid, name, layout
         self.widths = {"ghost": ghost, "padding": (0, 0, 0)}
 
-    def item(self, name: str, given: Any) -> dict[str, Any]:
+    def item(self, name: str, given: Any, places: list[Place]) -> dict[str, Any]:
         shown = f"{self.name} {name}" if name else self.name
-        return fields.item(self.grid, shown, given, self.widths, self.layout, {})
+        written = "a transpose writes it" if self.name == "target" else ""
+        return fields.item(self.grid, shown, given, self.widths, self.layout, {}, written=written, places=places)

@@ -1,12 +1,16 @@
 """Three-dimensional Fourier transforms over all devices; NumPy, CuPy, PyTorch or other arrays."""
 
 import math
+import operator
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 from slipstream.base.core import core
+from slipstream.exchange import arrays as given_arrays
 from slipstream.exchange import fields
-from slipstream.exchange.grid import Grid, native_streams
+from slipstream.exchange.arrays import Place
+from slipstream.exchange.grid import Grid, Triple, native_streams
 
 #: Number formats of values in physical space by NumPy's names, and of their spectra.
 TYPES = {"float32": "f32", "float64": "f64", "complex64": "c64", "complex128": "c128"}
@@ -23,8 +27,9 @@ class Plan:
         v(k) = sum_j u(j) exp(-2 pi i (k_x j_x / n_x + k_y j_y / n_y + k_z j_z / n_z)),
 
     not normalised; backward() has the other sign and divides by the number of cells, so that one undoes the other, as
-    numpy.fft.fftn and ifftn do. Neither changes what it reads, unless it works in place (in_place()). All ranks
-    construct, run and close together.
+    numpy.fft.fftn and ifftn do. Neither changes what it reads, unless it works in place (in_place()): inputs may be
+    read-only. All ranks construct, run and close together. At the first call of forward(), backward() and convolve()
+    each, and at each convolve(), ranks compare their calls: what one of them refuses is an error on all.
 
     grid: a Grid whose cells and devices are meant; how it is cut does not matter.
     dtype: of u. "float32", "float64": v has the modes 0 .. n_x / 2 along x alone, as numpy.fft.rfftn of [z, y, x].
@@ -151,33 +156,41 @@ class Plan:
         forward() would fill, memory to work in: what it holds afterwards is of no use. v, u and w of a component may
         begin at the same address (in_place()). With kappa_a = 2 pi k_a / edges[a] the factor of mode k is
 
-        constant: this number.
+        constant: this number; real where u is.
         derivative: (i kappa_a)^n of orders n along x, y, z. Of an odd order the mode n_a / 2 of an even number of cells
             has none.
         laplacian: (-|kappa|^2)^n: 1 is the Laplacian, -1 its inverse, where the mean becomes zero.
         gaussian: exp(-|kappa|^2 width^2 / 24), the Gaussian filter of this width.
-        sharp: 0 where |kappa| is larger.
+        sharp: 0 where |kappa| is larger; None: nowhere.
         multiply: an array of the shape of v, or a list of one for each local block, real or complex, of the precision
-            of v. On GPUs it must stay as it is until the work has run.
+            of v, which lies apart from v and w. On GPUs it must stay as it is until the work has run. Where u is real
+            and it is complex, it must be Hermitian, f(-k) = conj(f(k)), for w to be the product: nobody checks.
+
+        Raises ValueError or RuntimeError for numbers that make no factor: NaN, cut-offs and widths below 0, a complex
+        constant where u is real, or others than on another rank.
 
         The factor and the division by the number of cells take no pass over v where a transform does them: `describe()`
         says. Modes that are not used (`highest`) become zero.
         """
-        factor: dict[str, Any] = {
-            "constant": complex(constant),
-            "derivative": tuple(derivative),
-            "laplacian": laplacian,
-            "gaussian": float(gaussian),
-            "sharp": -1.0 if sharp is None else float(sharp),
-            "edges": tuple(map(float, edges)),
-        }
-        if multiply is not None:
-            kind, pointers = self._factor_given(multiply)
-            factor[kind] = pointers
-        sides = self._sides_given("uvw", (u, v, w))
-        self._plan.convolve(*sides, factor, native_streams(self.physical, stream))
+        with given_arrays.told_to_others(lambda: self._plan.convolve([], [], [], {}, [])):
+            factor: dict[str, Any] = {
+                "constant": complex(constant),
+                "derivative": tuple(map(operator.index, derivative)),
+                "laplacian": operator.index(laplacian),
+                "gaussian": float(gaussian),
+                "sharp": math.inf if sharp is None else float(sharp),
+                "edges": tuple(map(float, edges)),
+            }
+            sides, places = self._sides_given("uvw", (u, v, w))
+            if multiply is not None:
+                kind, given = self._factor_given(multiply)
+                places += given
+                factor[kind] = [place.first for place in given]
+            given_arrays.require_apart(places, _why)
+            natives = native_streams(self.physical, stream)
+        self._plan.convolve(*sides, factor, natives)
 
-    def _factor_given(self, multiply: Any) -> tuple[str, list[int]]:
+    def _factor_given(self, multiply: Any) -> tuple[str, list[Place]]:
         item = fields.item(self.spectral, "multiply", multiply, _PACKED, "soa", {})
         spectrum = SPECTRA[self._type]
         kinds = {spectrum: "complex", {"c64": "f32", "c128": "f64"}[spectrum]: "real"}
@@ -185,7 +198,7 @@ class Plan:
             raise ValueError(f"multiply holds {item['type']}, but this plan takes {' or '.join(sorted(kinds))}")
         if item["arrays"] and item["components"] != 1:
             raise ValueError(f"multiply has {item['components']} components: give one for all")
-        found = _pointers(self.spectral, "multiply", multiply, item["type"])
+        found = _places(self.spectral, "multiply", multiply, item["type"], False)
         return kinds.get(item["type"], "real"), found[0] if found else []
 
     def describe(self) -> str:
@@ -251,13 +264,19 @@ class Plan:
                 "the third argument is a stream, not an array: give several fields as tuples, "
                 "forward((u, v, w), (u_k, v_k, w_k))"
             )
-        sides = self._sides_given("uv" if forward else "vu", (given, into))
-        self._plan.run(forward, *sides, native_streams(self.physical, stream))
+        with given_arrays.told_to_others(lambda: self._plan.run(forward, [], [], [])):
+            sides, places = self._sides_given("uv" if forward else "vu", (given, into))
+            given_arrays.require_apart(places, _why)
+            natives = native_streams(self.physical, stream)
+        self._plan.run(forward, *sides, natives)
 
-    def _sides_given(self, names: str, arrays: Sequence[Any]) -> list[list[list[int]]]:
-        """Of each array, by the letter of its side, addresses by component and block."""
+    def _sides_given(self, names: str, arrays: Sequence[Any]) -> tuple[list[list[list[int]]], list[Place]]:
+        """Addresses of each side by component and block, and all places."""
         sides = dict(zip("uvw", (*self._sides(), self._sides()[0]), strict=True))
-        found = [_pointers(sides[n][0], n, a, sides[n][1]) for n, a in zip(names, arrays, strict=True)]
+        found = [
+            _places(sides[name][0], name, array, sides[name][1], number > 0)
+            for number, (name, array) in enumerate(zip(names, arrays, strict=True))
+        ]
         # A rank without blocks has no array to tell the number of components from.
         counts = [len(side) for side in found if side]
         if len(set(counts)) > 1:
@@ -268,7 +287,41 @@ class Plan:
         count = counts[0] if counts else self._components or 1
         if self._components not in (None, count):
             raise ValueError(f"the plan is for {self._components} components, and the arrays have {count}")
-        return [side or [[] for _ in range(count)] for side in found]
+        addresses = [
+            [[place.first for place in component] for component in side] or [[] for _ in range(count)] for side in found
+        ]
+        return addresses, [place for side in found for component in side for place in component]
+
+
+def _why(a: Place, b: Place) -> str:
+    """Why two arrays of a transform or a convolution may not share memory."""
+    if not (a.written or b.written):
+        return ""
+    read, written = (b, a) if (a.written, a.side) > (b.written, b.side) else (a, b)
+    if _in_turn(read, written):
+        if not read.read_only:
+            return ""
+        return (
+            f"{read.name} is read-only, but {written.name}, which is written, shares its memory: give a writable "
+            "array, or two that lie apart"
+        )
+    return (
+        f"{a.name} and {b.name} share memory that is written: give arrays that lie apart, or u and v of a component "
+        "that begin at the same address (in_place)"
+    )
+
+
+def _in_turn(read: Place, written: Place) -> bool:
+    """Whether one is read before the other is written: each component is read by the first step and written by the
+    last, and of a convolution all of u before any of w. A component may work in place."""
+    sides = {read.side, written.side}
+    if "multiply" in sides or len(sides) == 1:
+        return False
+    if sides == {"u", "w"}:
+        return True
+    return read.block == written.block and (
+        written.component > read.component or (written.component == read.component and read.first == written.first)
+    )
 
 
 def memory(
@@ -332,22 +385,35 @@ def _type_of(dtype: Any) -> str:
     return TYPES[name]
 
 
-def _pointers(grid: Grid, name: str, given: Any, type_: str) -> list[list[int]]:
-    """By component: the address of each block's values; nothing on a rank without blocks."""
-    if isinstance(given, tuple):
-        return [pointers for field in given for pointers in _pointers(grid, name, field, type_)]
-    item = fields.item(grid, name, given, _PACKED, "soa", {})
-    if not item["arrays"]:
-        return []
-    found: list[list[int]] = [[] for _ in range(item["components"])]
-    for block, array in enumerate(item["arrays"]):
-        if item["type"] != type_:
-            raise ValueError(f"{name} holds {item['type']}, but this plan takes {type_} there")
-        extent = grid.extent(block)
-        packed = (1, extent[0], extent[0] * extent[1])
-        if any(s != p for s, p, n in zip(array["stride"], packed, extent, strict=True) if n > 1):
-            raise ValueError(f"{name}: rows and planes of the array must lie without gaps: copy it")
-        step = (array["component_stride"] or math.prod(extent)) * BYTES[type_]
-        for component, pointers in enumerate(found):
-            pointers.append(array["pointer"] + component * step)
+def _places(grid: Grid, side: str, given: Any, type_: str, written: bool) -> list[list[Place]]:
+    """By component: where each block's values lie; nothing on a rank without blocks."""
+    why = "a Fourier transform writes it" if written else ""
+    found: list[list[Place]] = []
+    several = isinstance(given, tuple)
+    for field in given if several else (given,):
+        if isinstance(field, tuple):
+            raise TypeError(f"{side}: give one array, or a list of one for each block, for each field of the tuple")
+        wholes: list[Place] = []
+        item = fields.item(grid, side, field, _PACKED, "soa", {}, written=why, places=wholes)
+        if item["arrays"] and item["type"] != type_:
+            raise ValueError(f"{side} holds {item['type']}, but this plan takes {type_} there")
+        for number in range(item["components"] if item["arrays"] else 0):
+            several = several or item["components"] > 1
+            name = f"component {len(found)} of {side}" if several else side
+            places = []
+            for block, (whole, array) in enumerate(zip(wholes, item["arrays"], strict=True)):
+                shown = name + (f", block {block} of this rank," if len(grid.local) > 1 else "")
+                first, behind = _bounds(grid.extent(block), array, number, type_, side)
+                of = {"side": side, "component": len(found), "block": grid.local[block]["device"]}
+                places.append(replace(whole, name=shown, first=first, behind=behind, array=None, **of))
+            found.append(places)
     return found
+
+
+def _bounds(extent: Triple, array: dict[str, Any], component: int, type_: str, side: str) -> tuple[int, int]:
+    """Addresses of the first byte of a component and of the one behind its last."""
+    packed = (1, extent[0], extent[0] * extent[1])
+    if any(s != p for s, p, n in zip(array["stride"], packed, extent, strict=True) if n > 1):
+        raise ValueError(f"{side}: rows and planes of the array must lie without gaps: copy it")
+    first = array["pointer"] + component * array["component_stride"] * BYTES[type_]
+    return first, first + math.prod(extent) * BYTES[type_]

@@ -4,6 +4,7 @@
 #include <slipstream/fft.hpp>
 
 #include "api/bench/python_bench.hpp"
+#include "api/bench/routes_taken.hpp"
 #include "api/bench/timed_loops.hpp"
 #include "fft/cufft.hpp"
 #include "fft/lines.hpp"
@@ -49,6 +50,7 @@ class Bench {
     const auto [stored, moves] = fft_.stored_moves();
     found["stored_moves"] = stored;
     found["moves"] = moves;
+    found["routes"] = routes_taken(fft_.messages());
     return found;
   }
 
@@ -137,7 +139,8 @@ void bind_bench_fft(nb::module_& m) {
   m.def("fft", &bench_fft, nb::arg("machine"), nb::arg("cells"), nb::arg("options"), nb::arg("components"),
         nb::arg("clocks"), nb::arg("repeats"), nb::arg("moves") = false,
         "Microseconds of one forward and one backward transform of all components by each clock (events, host), "
-        "slowest rank; with the bytes of a forward one that leave their device. With `moves` those of the moves that "
+        "slowest rank; with the bytes of a forward one that leave their device, and the routes between devices. With "
+        "`moves` those of the moves that "
         "the engine packs by themselves, and what these send, too. Collective.");
   m.def("fft_local", &local_us, nb::arg("machine"), nb::arg("cells"), nb::arg("type"), nb::arg("repeats"),
         "Microseconds of one plan of FFTW (one thread) or cuFFT for all cells on each rank's first device, the "

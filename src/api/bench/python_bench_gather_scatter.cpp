@@ -3,6 +3,7 @@
 
 #include "api/bench/host_memory.hpp"
 #include "api/bench/python_bench.hpp"
+#include "api/bench/routes_taken.hpp"
 #include "api/bench/timed_loops.hpp"
 
 namespace slipstream::python {
@@ -98,6 +99,7 @@ class Bench {
     found["points"] = world().sum_in_rank_order(static_cast<double>(points_));
     found["shared_points"] = world().sum_in_rank_order(surface);
     found["sent_values"] = world().sum_in_rank_order(sent);
+    found["routes"] = routes_taken(exchange ? exchange->messages() : std::vector<MessageInfo>{});
     return found;
   }
 

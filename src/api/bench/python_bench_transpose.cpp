@@ -8,6 +8,7 @@
 #include <slipstream/transpose.hpp>
 
 #include "api/bench/python_bench.hpp"
+#include "api/bench/routes_taken.hpp"
 #include "api/bench/timed_loops.hpp"
 
 namespace slipstream::python {
@@ -49,6 +50,7 @@ class Bench {
     found["bytes"] = world().sum_in_rank_order(stay_ + leave_);
     found["sent_bytes"] = world().sum_in_rank_order(leave_);
     found["message_bytes"] = world().max(largest_);
+    found["routes"] = routes_taken(exchange_->messages());
     return found;
   }
 
@@ -107,8 +109,8 @@ void bind_bench_transpose(nb::module_& m) {
   m.def("transpose", &bench_transpose, nb::arg("machine"), nb::arg("cells"), nb::arg("source"), nb::arg("target"),
         nb::arg("axes"), nb::arg("type"), nb::arg("exchange"), nb::arg("clocks"), nb::arg("repeats"),
         "Microseconds of one transpose by each clock (events, host): median of `repeats`, slowest rank; with the bytes "
-        "of all values, of those that leave their device and of the largest message. source, target: devices along "
-        "each axis. Collective.");
+        "of all values, of those that leave their device and of the largest message, and the routes between devices. "
+        "source, target: devices along each axis. Collective.");
 }
 
 }  // namespace slipstream::python

@@ -1,6 +1,7 @@
 // Reductions of a few values that Python programs own. The Python side (slipstream/exchange/allreduce.py) describes the
 // arrays.
 #include <optional>
+#include <tuple>
 
 #include <slipstream/buffer.hpp>
 #include <slipstream/collective.hpp>
@@ -8,6 +9,8 @@
 #include "api/exchange/caller_streams.hpp"
 #include "api/python_common.hpp"
 #include "api/reading.hpp"
+#include "exchange/same_calls.hpp"
+#include "machine/agree.hpp"
 
 namespace slipstream::python {
 namespace {
@@ -18,22 +21,31 @@ class ArrayAllReduce {
   ArrayAllReduce(const Communicator& comm, const Grid& grid, int values, DType type, Op op, AllReduceOptions options)
       : streams_(grid.machine(), grid.rank()), bytes_(values * size_of(type)) {
     reduce_.emplace(comm, grid.machine(), values, type, op, options);
+    if (comm.size() > 1)
+      same_calls_.emplace(comm, "an all-reduce", std::vector<std::string>{"run"}, options.wait_limit);
   }
 
   void run(const std::vector<std::uintptr_t>& pointers, const std::vector<std::uintptr_t>& natives) {
-    const auto& devices = streams_.devices();
     std::vector<void*> values;
-    for (std::size_t i = 0; i < pointers.size(); ++i) {
-      values.push_back(reinterpret_cast<void*>(pointers[i]));
-      if (i >= devices.size()) continue;
-      const std::string problem = memory_problem(devices[i], values.back(), bytes_);
-      require(problem.empty(), "array " + std::to_string(i) + " of an all-reduce: " + problem);
+    std::vector<Stream>* streams = nullptr;
+    const std::string problem = failure_of([&] {
+      reduce();
+      streams = &streams_.of(natives);
+      values = arrays_at(pointers);
+    });
+    if (same_calls_) {
+      same_calls_->count();
+      if (!streams || !captured(*streams)) same_calls_->compare(0, Op::copy, problem);
     }
-    reduce().run(streams_.of(natives), values);
+    require(problem.empty(), problem);
+    reduce().run(*streams, values);
     if (streams_.finish()) reduce().check();
   }
 
-  void close() { reduce_.reset(); }
+  void close() {
+    reduce_.reset();
+    same_calls_.reset();
+  }
 
   AllReduce& reduce() {
     require(reduce_.has_value(), "the all-reduce was closed: construct another");
@@ -41,8 +53,23 @@ class ArrayAllReduce {
   }
 
  private:
+  std::vector<void*> arrays_at(const std::vector<std::uintptr_t>& pointers) const {
+    const auto& devices = streams_.devices();
+    require(pointers.size() == devices.size(), "an all-reduce was given " + std::to_string(pointers.size()) +
+                                                   " arrays for the " + std::to_string(devices.size()) +
+                                                   " devices of this rank: give one for each");
+    std::vector<void*> values;
+    for (std::size_t i = 0; i < pointers.size(); ++i) {
+      values.push_back(reinterpret_cast<void*>(pointers[i]));
+      const std::string why = memory_problem(devices[i], values.back(), bytes_);
+      require(why.empty(), "array " + std::to_string(i) + " of an all-reduce: " + why);
+    }
+    return values;
+  }
+
   CallerStreams streams_;
   std::size_t bytes_ = 0;
+  std::optional<SameCalls> same_calls_;  // of several ranks
   std::optional<AllReduce> reduce_;
 };
 
@@ -69,11 +96,14 @@ void bind_allreduce(nb::module_& m) {
           "__init__",
           [](ArrayAllReduce* self, const Communicator& comm, const Grid& grid, int values, const std::string& type,
              const std::string& op, const std::string& method, double wait_limit) {
-            new (self) ArrayAllReduce(comm, grid, values, dtype_from_string(type), op_from(op),
-                                      {reduce_method_from_string(method), wait_limit});
+            const auto [format, fold, how] = on_every_rank(comm, [&] {
+              return std::tuple{dtype_from_string(type), op_from(op), reduce_method_from_string(method)};
+            });
+            const nb::gil_scoped_release release;
+            new (self) ArrayAllReduce(comm, grid, values, format, fold, {how, wait_limit});
           },
           nb::arg("comm"), nb::arg("grid"), nb::arg("values"), nb::arg("type"), nb::arg("op"), nb::arg("method"),
-          nb::arg("wait_limit"), Release())
+          nb::arg("wait_limit"))
       .def("run", &ArrayAllReduce::run, nb::arg("arrays"), nb::arg("streams"), Release())
       .def(
           "check", [](ArrayAllReduce& self) { self.reduce().check(); }, Release())

@@ -220,6 +220,7 @@ Grid grid_from(const Extent& cells, const Machine& machine, int rank, const nb::
   std::vector<std::tuple<Extent, Extent, int>> boxes;
   Reader reader(dict, "a grid");
   reader.read("periodic", options.periodic);
+  reader.read("dimensions", options.dimensions);
   reader.read("blocks_per_device", options.partition.blocks_per_device);
   reader.read("node_grid", options.partition.nodes);
   reader.read("device_grid", options.partition.devices);
@@ -239,8 +240,12 @@ Grid grid_from(const Extent& cells, const Machine& machine, int rank, const nb::
 }
 
 /// Address, shape, strides and place of any array that speaks DLPack or the buffer protocol.
-nb::dict array_facts(const nb::ndarray<>& array) {
+nb::dict array_facts(const nb::object& given) {
+  nb::ndarray<nb::ro> array;
+  if (!nb::try_cast(given, array) || !array.is_valid()) throw nb::type_error("no array");
+  nb::ndarray<> written;
   nb::dict facts;
+  facts["read_only"] = !nb::try_cast(given, written);
   nb::list shape, strides;
   for (std::size_t axis = 0; axis < array.ndim(); ++axis) {
     shape.append(array.shape(axis));

@@ -63,8 +63,8 @@ class ArrayFft {
   }
   void convolve(const Addresses& from, const Addresses& through, const Addresses& to, const FftFactor& factor,
                 const std::vector<std::uintptr_t>& natives) {
-    fft().convolve_components(pointers<const void*>(from), pointers<void*>(through), pointers<void*>(to),
-                              fft().operations(factor), streams_.of(natives));
+    fft().convolve_components(pointers<const void*>(from), pointers<void*>(through), pointers<void*>(to), factor,
+                              streams_.of(natives));
     if (streams_.finish()) fft().check();
   }
 
@@ -133,9 +133,12 @@ void bind_fft(nb::module_& m) {
           "convolve",
           [](ArrayFft& self, const Addresses& from, const Addresses& through, const Addresses& to,
              const nb::dict& factor, const std::vector<std::uintptr_t>& natives) {
-            const FftFactor chosen = fft_factor(factor);
-            nb::gil_scoped_release release;
-            self.convolve(from, through, to, chosen, natives);
+            FftFactor chosen;
+            const std::string problem = failure_of([&] { chosen = fft_factor(factor); });
+            const nb::gil_scoped_release release;
+            if (problem.empty()) return self.convolve(from, through, to, chosen, natives);
+            failure_of([&] { self.convolve({}, {}, {}, {}, natives); });  // other ranks learn of it
+            throw Error(problem);
           },
           nb::arg("source"), nb::arg("through"), nb::arg("target"), nb::arg("factor"), nb::arg("streams"))
       .def("describe", [](ArrayFft& self) { return self.fft().describe(); })

@@ -122,16 +122,10 @@ lbm::Options options_from(const nb::dict& dict) {
 
 namespace {
 
-GridOptions grid_options(const lbm::Options& o) {
-  GridOptions grid = o.grid;
-  grid.periodic = o.periodic;
-  return grid;
-}
-
 nb::dict plan(const Machine& machine, const nb::dict& dict, const Bodies* bodies) {
   const lbm::Options o = options_from(dict);
   lbm::check(o);
-  const Grid grid(o.cells, machine, 0, grid_options(o));
+  const Grid grid(o.cells, machine, 0, lbm::grid_options(o));
   const auto needed = bodies ? lbm::memory_needed(grid, o, surfaces_of(*bodies)) : lbm::memory_needed(grid, o);
   return plan_dict(grid, needed, lbm::messages_needed(grid, o), lbm::layout_of(grid, o), lbm::bytes_per_cell(o));
 }
@@ -140,7 +134,7 @@ nb::tuple largest_grid(const Machine& machine, const nb::dict& dict) {
   lbm::Options o = options_from(dict);
   return triple(largest_extent(machine, o.cells, [&](const Extent& cells) {
     o.cells = cells;
-    const Grid grid(cells, machine, 0, grid_options(o));
+    const Grid grid(cells, machine, 0, lbm::grid_options(o));
     return fullness(machine, lbm::memory_needed(grid, o));
   }));
 }

@@ -44,6 +44,14 @@ Functions& functions() {
 
 }  // namespace
 
+int resident_blocks(Device device, const void* function, int threads, std::size_t shared_bytes) {
+  const DeviceScope scope(device);
+  int blocks = 0;
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, threads, shared_bytes), device,
+        "asking how many blocks of a kernel a multiprocessor holds");
+  return blocks;
+}
+
 int register_function(const void* function) {
   Functions& all = functions();
   const std::lock_guard lock(all.mutex);

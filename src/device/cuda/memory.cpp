@@ -1,13 +1,14 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <string_view>
-#include <tuple>
+#include <string>
+#include <vector>
 
 #include "device/cuda/common.hpp"
 #include "device/host/memory.hpp"
@@ -76,12 +77,18 @@ class Nvml {
   bool usable_ = false;
 };
 
-using Key = std::tuple<int, std::int32_t, std::uint64_t, std::string>;  // device, process, serial, IPC handle
+/// An allocation that other processes are told of.
+struct Region {
+  CUdeviceptr base = 0;
+  std::uint64_t serial = 0;  // the driver's
+  MemoryProof proof{};
+  std::int64_t proof_at = -1;
+};
 
 std::mutex mutex;
-std::map<std::uint64_t, CUdeviceptr> exported;  // base by serial
-std::map<Key, std::weak_ptr<void>> imported;
-std::map<std::pair<int, std::uint64_t>, std::weak_ptr<void>> imported_host;  // by process and serial
+std::vector<Region> regions;                                          // of this process
+std::map<std::pair<int, MemoryProof>, std::weak_ptr<void>> imported;  // by device and proof
+std::map<MemoryProof, std::weak_ptr<void>> imported_host;
 
 /// The driver's own number of the allocation, never given twice in a process; 0 where the memory is gone.
 std::uint64_t serial_of(CUdeviceptr pointer) {
@@ -90,19 +97,31 @@ std::uint64_t serial_of(CUdeviceptr pointer) {
   return status == CUDA_SUCCESS ? serial : 0;
 }
 
+/// Copies the bytes of a proof between host and device memory, beside what the caller's streams hold.
+void copy_proof(Device device, void* to, const void* from) {
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), device, "making a stream");
+  cudaError_t status = cudaMemcpyAsync(to, from, sizeof(MemoryProof), cudaMemcpyDefault, stream);
+  if (status == cudaSuccess) status = cudaStreamSynchronize(stream);
+  static_cast<void>(cudaStreamDestroy(stream));
+  check(status, device, "copying the proof of shared memory");
+}
+
+/// The region of this process that a handle names; none where it is another's.
+std::vector<Region>::const_iterator own_region(const MemoryProof& proof) {
+  return std::find_if(regions.begin(), regions.end(), [&](const Region& r) { return r.proof == proof; });
+}
+
 /// A handle that came home: the driver refuses to open a process's own.
-std::shared_ptr<void> own_memory(Device device, const MemoryHandle& handle) {
-  const auto found = exported.find(handle.serial);
-  require(found != exported.end() && serial_of(found->second) == handle.serial,
+std::shared_ptr<void> own_memory(Device device, const Region& region) {
+  require(serial_of(region.base) == region.serial,
           "memory of this process that was named for " + to_string(device) +
               " has been freed: export it again where its Buffer is made anew");
-  return {reinterpret_cast<void*>(found->second), [](void*) {}};
+  return {reinterpret_cast<void*>(region.base), [](void*) {}};
 }
 
 std::shared_ptr<void> open_memory(Device device, const MemoryHandle& handle) {
-  const Key key{device.index, handle.process, handle.serial,
-                std::string(reinterpret_cast<const char*>(handle.data), sizeof handle.data)};
-  std::weak_ptr<void>& known = imported[key];
+  std::weak_ptr<void>& known = imported[{device.index, handle.proof}];
   if (auto base = known.lock()) return base;
   cudaIpcMemHandle_t native;
   std::memcpy(&native, handle.data, sizeof native);
@@ -121,8 +140,31 @@ std::shared_ptr<void> open_memory(Device device, const MemoryHandle& handle) {
     } catch (const Error&) {
     }
   });
+  if (handle.proof_at >= 0) {
+    MemoryProof found{};
+    copy_proof(device, &found, static_cast<const char*>(base) + handle.proof_at);
+    host::require_proof(handle, found);
+  }
   known = owned;
   return owned;
+}
+
+/// A caller's memory gets its proof when it is first exported; the mutex is held.
+Region region_of(CUdeviceptr base) {
+  const std::uint64_t serial = serial_of(base);
+  const auto known = std::find_if(regions.begin(), regions.end(), [&](const Region& r) { return r.base == base; });
+  if (known != regions.end() && known->serial == serial) return *known;
+  std::erase_if(regions, [&](const Region& r) { return r.base == base; });
+  return regions.emplace_back(Region{base, serial, host::make_proof(), -1});
+}
+
+/// Stores a new proof behind the values of shared memory.
+void prove(Device device, void* pointer, std::size_t bytes) {
+  Region region{reinterpret_cast<CUdeviceptr>(pointer), serial_of(reinterpret_cast<CUdeviceptr>(pointer)),
+                host::make_proof(), static_cast<std::int64_t>(bytes - sizeof(MemoryProof))};
+  copy_proof(device, static_cast<char*>(pointer) + region.proof_at, &region.proof);
+  const std::lock_guard lock(mutex);
+  regions.push_back(region);
 }
 
 void pin(Device device, void* pointer, std::size_t bytes) {
@@ -154,7 +196,7 @@ void* allocate_pinned_shared(Device device, std::size_t bytes) {
 /// A neighbour's memory file; this process pins it for its own devices.
 std::shared_ptr<void> open_host_memory(Device device, MemoryHandle whole) {
   whole.offset = 0;
-  std::weak_ptr<void>& known = imported_host[{whole.process, whole.serial}];
+  std::weak_ptr<void>& known = imported_host[whole.proof];
   if (auto base = known.lock()) return base;
   const std::shared_ptr<void> mapped = host::import_memory(whole);
   pin(device, mapped.get(), whole.bytes);
@@ -191,14 +233,21 @@ void* allocate(Device device, Memory memory, std::size_t bytes) {
     check(status, device, "allocating pinned memory");
     return pointer;
   }
-  const std::size_t wanted =
-      memory == Memory::shared && bytes < SIZE_MAX - ipc_granularity ? rounded(bytes, ipc_granularity) : bytes;
+  const bool shared = memory == Memory::shared && bytes < SIZE_MAX - 2 * ipc_granularity;
+  const std::size_t wanted = shared ? rounded(bytes + sizeof(MemoryProof), ipc_granularity) : bytes;
   const cudaError_t status = cudaMalloc(&pointer, wanted);
   if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();
     out_of_memory(device, "GPU", wanted, memory_free_in_context(device));
   }
   check(status, device, "allocating GPU memory");
+  if (!shared) return pointer;
+  try {
+    prove(device, pointer, wanted);
+  } catch (const Error&) {
+    cudaFree(pointer);
+    throw;
+  }
   return pointer;
 }
 
@@ -214,7 +263,7 @@ void deallocate(Device device, Memory memory, void* pointer) noexcept {
   }
   if (memory == Memory::shared) {
     const std::lock_guard lock(mutex);
-    std::erase_if(exported, [&](const auto& entry) { return entry.second == reinterpret_cast<CUdeviceptr>(pointer); });
+    std::erase_if(regions, [&](const Region& r) { return r.base == reinterpret_cast<CUdeviceptr>(pointer); });
   }
   // A failure here is one that earlier work left behind, or the process is ending: nobody could act on it.
   try {
@@ -277,10 +326,11 @@ MemoryHandle export_memory(Device device, const void* pointer) {
   handle.process = getpid();
   handle.offset = address - base;
   handle.bytes = bytes;
-  handle.serial = serial_of(base);
   std::memcpy(handle.data, &native, sizeof native);
   const std::lock_guard lock(mutex);
-  exported[handle.serial] = base;
+  const Region region = region_of(base);
+  handle.proof = region.proof;
+  handle.proof_at = region.proof_at;
   return handle;
 }
 
@@ -296,7 +346,8 @@ std::shared_ptr<void> import_memory(Device device, const MemoryHandle& handle) {
     return {base, static_cast<char*>(base.get()) + handle.offset};
   }
   const DeviceScope scope(device);
-  const auto base = handle.process == getpid() ? own_memory(device, handle) : open_memory(device, handle);
+  const auto own = own_region(handle.proof);
+  const auto base = own != regions.end() ? own_memory(device, *own) : open_memory(device, handle);
   return {base, static_cast<char*>(base.get()) + handle.offset};
 }
 

@@ -125,10 +125,12 @@ class CudaStream final : public detail::StreamImpl {
     int most = 0;
     check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxPitch, device.index), device, "reading the largest pitch");
     most_pitch_ = static_cast<std::size_t>(most);
+    check(cudaStreamGetId(stream_, &id_), device, "asking for the number of a stream");
   }
   ~CudaStream() override;
 
   void* native() const override { return stream_; }
+  std::uint64_t id() const override { return id_; }
   void record(std::shared_ptr<detail::EventImpl> event) override;
   void wait(std::shared_ptr<detail::EventImpl> event) override;
   void synchronize() override;
@@ -148,6 +150,7 @@ class CudaStream final : public detail::StreamImpl {
   bool copy_planes(const Region& region);
 
   cudaStream_t stream_;
+  unsigned long long id_ = 0;
   bool owned_;
   std::size_t most_pitch_ = 0;
 };

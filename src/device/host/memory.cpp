@@ -12,6 +12,7 @@
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <random>
 
 namespace slipstream::host {
 namespace {
@@ -19,13 +20,12 @@ namespace {
 struct Allocation {
   std::size_t bytes = 0;
   int file = -1;
-  std::uint64_t serial = 0;
+  MemoryProof proof{};
 };
 
 std::mutex mutex;
-std::map<const char*, Allocation> allocations;                          // by first byte
-std::map<std::pair<int, std::uint64_t>, std::weak_ptr<void>> imported;  // by process and serial
-std::uint64_t next_serial = 1;
+std::map<const char*, Allocation> allocations;        // by first byte
+std::map<MemoryProof, std::weak_ptr<void>> imported;  // by the allocation's proof
 
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 
@@ -54,6 +54,9 @@ int make_file(std::size_t bytes) {
   return file;
 }
 
+/// Behind what the user asked for.
+std::int64_t proof_at(std::size_t bytes) { return static_cast<std::int64_t>(bytes - sizeof(MemoryProof)); }
+
 /// The shared allocation that an address lies in, or the end; the mutex is held.
 std::map<const char*, Allocation>::const_iterator shared_holding(const void* pointer) {
   auto found = allocations.upper_bound(static_cast<const char*>(pointer));
@@ -69,25 +72,30 @@ std::size_t memory_available() { return meminfo("MemAvailable:"); }
 std::size_t memory_total() { return meminfo("MemTotal:"); }
 
 void* allocate(int device, Memory memory, std::size_t bytes) {
-  const std::size_t rounded = (bytes + huge_page - 1) / huge_page * huge_page;
+  const bool shared = memory == Memory::shared || memory == Memory::pinned_shared;
+  const std::size_t proved = bytes + (shared ? sizeof(MemoryProof) : 0);
+  const std::size_t rounded = (proved + huge_page - 1) / huge_page * huge_page;
   const auto fail = [&]() -> void* {
     throw OutOfMemory("host:" + std::to_string(device) + " has no room for an array of " + std::to_string(bytes) +
                       " bytes (" + std::to_string(memory_available()) + " bytes are available)");
   };
   if (bytes > (std::size_t{64} << 20) && bytes > memory_available()) return fail();
-  const bool shared = memory == Memory::shared || memory == Memory::pinned_shared;
   const bool mapped = shared || (memory != Memory::host && bytes >= huge_page);
   if (!mapped) {
     void* pointer = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
     return pointer ? pointer : fail();
   }
-  Allocation allocation{rounded, -1, 0};
+  Allocation allocation{rounded, -1, {}};
   if (shared && (allocation.file = make_file(rounded)) < 0) return fail();
   void* pointer = map(rounded, allocation.file);
   if (!pointer) return fail();
-  if (allocation.file < 0) madvise(pointer, rounded, MADV_HUGEPAGE);
+  if (shared) {
+    allocation.proof = make_proof();
+    std::memcpy(static_cast<char*>(pointer) + proof_at(rounded), &allocation.proof, sizeof allocation.proof);
+  } else {
+    madvise(pointer, rounded, MADV_HUGEPAGE);
+  }
   std::lock_guard lock(mutex);
-  allocation.serial = next_serial++;
   allocations[static_cast<const char*>(pointer)] = allocation;
   return pointer;
 }
@@ -119,24 +127,47 @@ MemoryHandle export_memory(const void* pointer) {
   handle.file = found->second.file;
   handle.offset = static_cast<const char*>(pointer) - found->first;
   handle.bytes = found->second.bytes;
-  handle.serial = found->second.serial;
+  handle.proof = found->second.proof;
+  handle.proof_at = proof_at(handle.bytes);
   return handle;
+}
+
+MemoryProof make_proof() {
+  std::random_device random;
+  MemoryProof proof{};
+  for (std::uint64_t& word : proof) word = (std::uint64_t{random()} << 32) | random();
+  return proof;
+}
+
+void require_proof(const MemoryHandle& handle, const MemoryProof& found) {
+  require(
+      found == handle.proof,
+      "memory was named by process " + std::to_string(handle.process) +
+          " of another rank, and this process finds other memory under that name: the ranks have process numbers "
+          "of their own (containers); start them in one PID namespace, or turn the routes direct and colocated off");
 }
 
 std::shared_ptr<void> import_memory(const MemoryHandle& handle) {
   std::lock_guard lock(mutex);
   std::erase_if(imported, [](const auto& entry) { return entry.second.expired(); });
-  std::weak_ptr<void>& known = imported[{handle.process, handle.serial}];
+  std::weak_ptr<void>& known = imported[handle.proof];
   std::shared_ptr<void> base = known.lock();
   if (!base) {
     const std::string path = "/proc/" + std::to_string(handle.process) + "/fd/" + std::to_string(handle.file);
     const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
     require(file >= 0, "memory of process " + std::to_string(handle.process) + " cannot be mapped (" + path + ": " +
                            std::strerror(errno) + "); turn the routes direct and colocated off");
-    void* mapped = map(handle.bytes, file);
+    // Another file than the one that was named may be too short to look for the proof.
+    struct stat status {};
+    const bool whole = fstat(file, &status) == 0 && status.st_size == static_cast<off_t>(handle.bytes);
+    void* mapped = whole ? map(handle.bytes, file) : nullptr;
     close(file);
+    if (!whole) require_proof(handle, {});
     require(mapped != nullptr, "memory of process " + std::to_string(handle.process) + " cannot be mapped");
     base = std::shared_ptr<void>(mapped, [bytes = handle.bytes](void* p) { munmap(p, bytes); });
+    MemoryProof found{};
+    std::memcpy(&found, static_cast<const char*>(mapped) + handle.proof_at, sizeof found);
+    require_proof(handle, found);
     known = base;
   }
   return {base, static_cast<char*>(base.get()) + handle.offset};

@@ -7,6 +7,9 @@ void* allocate(int device, Memory memory, std::size_t bytes);
 void deallocate(Memory memory, void* pointer) noexcept;
 bool mappable(const void* pointer);
 MemoryHandle export_memory(const void* pointer);
+MemoryProof make_proof();
+/// Throws Error where memory that was mapped by `handle` holds another proof.
+void require_proof(const MemoryHandle& handle, const MemoryProof& found);
 std::shared_ptr<void> import_memory(const MemoryHandle& handle);
 /// Bytes that the host could still give out.
 std::size_t memory_available();

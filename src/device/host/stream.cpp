@@ -124,6 +124,11 @@ std::mutex registry_mutex;
 std::set<HostStream*> registry;
 }  // namespace
 
+std::uint64_t HostStream::next_id() {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
 HostStream::HostStream(Device device) : StreamImpl(device), worker_([this] { serve(); }) {
   std::lock_guard lock(registry_mutex);
   registry.insert(this);

@@ -61,6 +61,7 @@ class HostStream final : public detail::StreamImpl {
   explicit HostStream(Device device);
   ~HostStream() override;
   void* native() const override { return nullptr; }
+  std::uint64_t id() const override { return id_; }
   void record(std::shared_ptr<detail::EventImpl> event) override;
   void wait(std::shared_ptr<detail::EventImpl> event) override;
   void synchronize() override;
@@ -83,7 +84,9 @@ class HostStream final : public detail::StreamImpl {
 
  private:
   friend class Capture;
+  static std::uint64_t next_id();
   void serve();
+  const std::uint64_t id_ = next_id();
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Task> queue_;

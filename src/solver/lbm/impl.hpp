@@ -79,6 +79,7 @@ struct Outlet {
   /// Nothing where no side is convective.
   static std::unique_ptr<Outlet> make(const Grid& flow, const Options& options) {
     GridOptions blocks;
+    blocks.dimensions = flow.dimensions();
     blocks.covered = false;
     for (Block block : flow.blocks()) {
       block.box = beside_outlet(flow, options, block.box);

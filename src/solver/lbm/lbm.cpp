@@ -20,22 +20,13 @@ const Kernels& kernels(const Options& options) {
   return by_populations[static_cast<int>(options.lattice)][format]();
 }
 
-namespace {
-
-GridOptions with_periodic(GridOptions grid, const std::array<bool, 3>& periodic) {
-  grid.periodic = periodic;
-  return grid;
-}
-
-}  // namespace
-
 Lbm::Impl::Impl(const Communicator& comm, const Machine& machine, Options wanted, Surfaces bodies)
     : comm(comm),
       options((lbm::check(wanted), std::move(wanted))),
       surfaces(std::move(bodies)),
       cut_links(surfaces.cuts != nullptr),
       grid(options.cells, machine, comm.rank(),
-           balanced(comm, machine, options.cells, with_periodic(options.grid, options.periodic), surfaces)),
+           balanced(comm, machine, options.cells, grid_options(options), surfaces)),
       model(model_of(options)),
       kernel(kernels(options)),
       flags(grid, flag_field(grid, options)),

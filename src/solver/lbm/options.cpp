@@ -218,6 +218,13 @@ Model model_of(const Options& o) {
   return {o.collision, o.viscosity, 1 / (plus + 0.5), 1 / (minus + 0.5), o.smagorinsky, o.force};
 }
 
+GridOptions grid_options(const Options& o) {
+  GridOptions grid = o.grid;
+  grid.periodic = o.periodic;
+  grid.dimensions = o.lattice == Lattice::d2q9 ? 2 : 3;
+  return grid;
+}
+
 Layout layout_of(const Grid& grid, const Options& o) {
   if (o.representation == Representation::moments) return Layout::soa;
   return o.layout ? *o.layout : suited_layout(grid);

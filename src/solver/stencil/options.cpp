@@ -126,6 +126,7 @@ Grid plan_grid(const Machine& machine, const Options& options, int rank) {
     grid.boxes = slabs(machine, options);
   }
   grid.periodic = options.periodic;
+  grid.dimensions = options.cells[2] == 1 ? 2 : 3;
   return Grid(options.cells, machine, rank, std::move(grid));
 }
 

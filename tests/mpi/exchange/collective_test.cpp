@@ -175,6 +175,32 @@ TEST_P(Reduce, KeepsNaNInMinimaAndMaxima) {
     }
 }
 
+TEST_P(Reduce, RunsFollowOneAnotherOnStreamsThatTheCallerHasNotOrdered) {
+  const Machine found = machine();
+  AllReduce sums(comm, found, 1, DType::i64, Op::add, {method});
+  Rig<std::int64_t> a(comm, found, 1), b(comm, found, 1);
+  std::vector<Buffer<std::int64_t>> host;
+  for (std::size_t i = 0; i < a.devices.size(); ++i) {
+    host.push_back(a.pinned(i, 1));
+    host[i].data()[0] = 1 + a.devices[i];
+    a.upload(i, host[i]);
+    b.upload(i, host[i]);
+  }
+  for (int round = 0; round < 20; ++round) {
+    sums.run(a.streams, a.values);
+    sums.run(b.streams, b.values);
+  }
+  const auto n = static_cast<std::uint64_t>(found.devices());
+  std::uint64_t want = n * (n + 1) / 2;
+  for (int round = 1; round < 20; ++round) want *= n;
+  for (std::size_t i = 0; i < a.devices.size(); ++i)
+    for (Rig<std::int64_t>* rig : {&a, &b}) {
+      rig->download(i, host[i].data());
+      rig->synchronize();
+      EXPECT_EQ(host[i].data()[0], static_cast<std::int64_t>(want));
+    }
+}
+
 TEST_P(Reduce, KeepsTwoInFlightApart) {
   const Machine found = machine();
   AllReduce sums(comm, found, 4, DType::i64, Op::add, {method}), maxima(comm, found, 4, DType::i64, Op::max, {method});
@@ -379,6 +405,21 @@ TEST_P(ReduceOn, RefusesWhatItCannotReduce) {
   AllReduce reduce(comm, found, 1, DType::f64, Op::add);
   std::vector<Stream> none;
   EXPECT_THROW(reduce.run(none, {}), Error);
+}
+
+TEST_P(ReduceOn, RefusesArraysThatShareMemory) {
+  const Machine found = machine_here(backend, devices_per_rank);
+  const std::vector<int> mine = found.devices_of_rank(comm.rank());
+  if (mine.size() == 1) GTEST_SKIP() << "needs two devices of a rank";
+  AllReduce reduce(comm, found, 4, DType::f64, Op::add);
+  std::vector<Stream> streams;
+  for (const int device : mine) streams.emplace_back(found.device(device).local);
+  std::vector<double> values(4 * mine.size());
+  std::vector<void*> arrays;
+  for (std::size_t n = 0; n < mine.size(); ++n) arrays.push_back(values.data() + 4 * n);
+  arrays[1] = values.data() + 3;
+  EXPECT_EQ(error_of([&] { reduce.run(streams, arrays); }),
+            "arrays 0 and 1 of an all-reduce share memory: give each device an array of its own");
 }
 
 TEST_P(ReduceOn, FailsOnAllRanksWhereTheyDisagree) {

@@ -129,6 +129,34 @@ TEST_F(GatherScatterRefuses, ComponentsThatWouldLieInOneAnother) {
             std::string::npos);
 }
 
+TEST_F(GatherScatterRefuses, ArraysThatShareWhatIsWritten) {
+  const Machine two = machine_here(Backend::host, 2);
+  const std::int64_t first = 2 * comm.rank(), one_id = 4 * comm.rank() + 1;
+  const std::vector<std::int64_t> ids{one_id, one_id, one_id + 1}, others{one_id + 2, one_id + 2, one_id + 3};
+  GatherScatterOptions options;
+  options.components = 2;
+  options.unique = true;
+  GatherScatter gs(comm, two, {{ids, first, block_points}, {others, first + 1, block_points}}, options);
+  std::vector<Stream> streams;
+  for (const int device : two.devices_of_rank(comm.rank())) streams.emplace_back(two.device(device).local);
+  std::vector<double> room(32);
+  double* const at = room.data();
+  const std::vector<GatherScatter::Array> apart{{at, 0}, {at + 6, 0}}, one{{at, 0}, {at, 0}},
+      within{{at, 8}, {at + 4, 8}};
+  const std::vector<GatherScatter::Array> unique{{at + 16, 0}, {at + 24, 0}};
+  const auto said = [&](const auto& call) {
+    const std::string words = error_of(call);
+    for (Stream& stream : streams) stream.synchronize();
+    return words;
+  };
+  const std::string words = "share memory that is written: give arrays that lie apart";
+  EXPECT_EQ(said([&] { gs.run(streams, one); }), "array 0 of a gather-scatter and array 1 " + words);
+  EXPECT_EQ(said([&] { gs.run(streams, within); }), "") << "rows of one lie between those of the other";
+  EXPECT_EQ(said([&] { gs.gather(streams, one, unique); }), "") << "both are read";
+  EXPECT_NE(said([&] { gs.gather(streams, apart, {{at + 2, 8}, {at + 24, 0}}); }).find(words), std::string::npos);
+  EXPECT_NE(said([&] { gs.scatter(streams, {{at + 11, 8}, {at + 24, 0}}, apart); }).find(words), std::string::npos);
+}
+
 /// An address that was looked at once is looked at again where more of it is read.
 TEST_F(GatherScatterRefuses, AStrideThatLeadsOutOfAnArray) {
   const Backend backend = backends_here().back();

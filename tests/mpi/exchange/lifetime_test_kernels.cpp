@@ -11,22 +11,10 @@
 #include "route/route.hpp"
 #include "support/exchange_rig.hpp"
 #include "support/on_devices.hpp"
+#include "support/pause.hpp"
 
 namespace slipstream {
 namespace {
-
-/// Keeps a stream busy for a while.
-struct Delay {
-  std::uint64_t nanoseconds;
-  template <class Team>
-  SLIP_FN void operator()(const Team& team) const {
-    const std::uint64_t wanted = nanoseconds;
-    team.each([wanted](int) {
-      const std::uint64_t start = clock_ns();
-      for (int round = 0; clock_ns() - start < wanted; ++round) backoff(round);
-    });
-  }
-};
 
 class Lifetime : public testing::TestWithParam<std::tuple<Backend, std::size_t>> {
  protected:
@@ -74,7 +62,7 @@ class Lifetime : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
 
 TEST_P(Lifetime, AnExchangeEndsAfterWhatItsRunQueuedOnTheCallersStreams) {
   if (const auto why = make(); !why.empty()) GTEST_SKIP() << why;
-  for (Stream& stream : streams) launch_teams(stream, 1, 1, 0, Delay{50'000'000});
+  pause(streams, 50'000'000);
   exchange->run(streams);
   exchange.reset();
   for (const Stream& stream : streams) EXPECT_TRUE(stream.idle()) << to_string(stream.device());
@@ -201,14 +189,14 @@ class LifetimeOfSums : public OnDevices {
 };
 
 TEST_P(LifetimeOfSums, AGatherScatterEndsAfterWhatItQueued) {
-  for (Stream& stream : streams) launch_teams(stream, 1, 1, 0, Delay{50'000'000});
+  pause(streams, 50'000'000);
   gather_scatter->run(streams, arrays);
   gather_scatter.reset();
   for (const Stream& stream : streams) EXPECT_TRUE(stream.idle()) << to_string(stream.device());
 }
 
 TEST_P(LifetimeOfSums, ASumOverBlocksEndsAfterWhatItQueued) {
-  for (Stream& stream : streams) launch_teams(stream, 1, 1, 0, Delay{50'000'000});
+  pause(streams, 50'000'000);
   block_sums->run(streams, parts, sums);
   block_sums.reset();
   for (const Stream& stream : streams) EXPECT_TRUE(stream.idle()) << to_string(stream.device());

@@ -93,6 +93,23 @@ TEST_P(MemoryTest, AllocationIsMappedOnce) {
   world.barrier();
 }
 
+/// As process numbers and descriptors name, in containers that count their own.
+TEST_P(MemoryTest, OtherMemoryUnderTheSameNameIsRefused) {
+  const Buffer<int> mine(device, 1000, Memory::shared), other(device, 1000, Memory::shared);
+  const Buffer<int> pinned(device, 1000, Memory::pinned_shared);
+  MemoryHandle wrong = export_memory(device, mine.data());
+  wrong.proof = export_memory(device, other.data()).proof;
+  wrong.proof[0] ^= 1;
+  MemoryHandle another = export_memory(device, pinned.data());
+  another.proof[1] ^= 1;
+  MemoryHandle no_memory = export_memory(device, pinned.data());
+  no_memory.proof[0] ^= 1;
+  no_memory.file = 0;
+  for (const MemoryHandle& handle : {wrong, another, no_memory})
+    EXPECT_THROW(import_memory(device, from_previous(world, handle)), Error);
+  world.barrier();
+}
+
 TEST_P(MemoryTest, SignalsOrderDataBetweenProcesses) {
   constexpr int cells = 2000, rounds = 20;
   Stream sender(device), receiver(device);

@@ -307,19 +307,18 @@ TEST(End, KeepsTheMemoryThatRanksWhoDoNotComeMayStoreTo) {
   p.comm.barrier();
 }
 
-/// Lists more values than there is room for, from each block to the next.
-class Bloated final : public Pattern {
+/// Moves each block to the next.
+class Onwards final : public Pattern {
  public:
-  std::string name() const override { return "bloated"; }
+  std::string name() const override { return "onwards"; }
   std::vector<Transfer> transfers(const Grid& grid, int, const Extent&, int rank) const override {
-    constexpr std::int64_t side = std::int64_t{1} << 28;
-    const IndexSet all{{{0, 0, 0}, {side, side, 1}}, {0}, nullptr};
     const auto blocks = static_cast<std::int64_t>(grid.blocks().size());
-    const auto mine = [&](std::int64_t block) { return grid.machine().device(grid.block(block).device).rank == rank; };
     std::vector<Transfer> found;
     for (std::int64_t block = 0; block < blocks; ++block) {
       const std::int64_t next = (block + 1) % blocks;
-      if (mine(block) || mine(next)) found.push_back({block, next, all, all});
+      if (grid.block(block).rank != rank && grid.block(next).rank != rank) continue;
+      const IndexSet all{{{0, 0, 0}, grid.block(block).box.extents()}, {0}, nullptr};
+      found.push_back({block, next, all, all});
     }
     return found;
   }
@@ -330,11 +329,20 @@ std::string without_room(std::vector<RouteKind> routes, int devices, int ranks_p
   Pieces p(devices, ranks_per_node);
   ExchangeOptions options;
   options.routes = std::move(routes);
-  const Bloated bloated;
-  const Grid grid(p.grid.extent(), p.machine, p.comm.rank(), GridOptions{});  // no device is its own neighbour
-  Field v(grid, Pieces::named("v"));
+  const Onwards onwards;
+  constexpr std::int64_t side = std::int64_t{1} << 28;
+  const Extent cells{side, side, p.machine.devices()};
+  GridOptions planes;
+  planes.boxes = dealt_blocks(cells, {1, 1, p.machine.devices()}, p.machine.devices());
+  const Grid grid(cells, p.machine, p.comm.rank(), planes);
+  FieldOptions values = Pieces::named("v");
+  values.ghost = {0, 0, 0};
+  std::vector<OwnArray> nowhere;  // nothing is read before memory for the messages is asked for
+  for (std::size_t n = 0; n < grid.local().size(); ++n)
+    nowhere.push_back({reinterpret_cast<void*>((n + 1) << 59), {0, 0, 0}, 0});
+  Field v = Field::adopt(p.comm, grid, values, nowhere);
   try {
-    Exchange exchange(p.comm, grid, {{&bloated, &v}}, options);
+    Exchange exchange(p.comm, grid, {{&onwards, &v}}, options);
   } catch (const OutOfMemory& error) {
     return error.what();
   }

@@ -50,10 +50,11 @@ TEST(TransposeRefuses, FieldsOfDifferentTypesOrOnOtherGrids) {
   doubles.name = "doubles";
   doubles.type = DType::f64;
   Field from(s.source, floats), wrong(s.target, doubles), elsewhere(s.source, floats);
-  EXPECT_NE(error_of([&] {
-              Exchange(s.comm, s.source, {{&transpose, &from, &wrong}});
-            }).find("the pattern 'transpose' moves values of floats (f32) to doubles (f64): give both the same"),
-            std::string::npos);
+  EXPECT_NE(
+      error_of([&] {
+        Exchange(s.comm, s.source, {{&transpose, &from, &wrong}});
+      }).find("the pattern 'transpose' moves values of field floats (f32) to field doubles (f64): give both the same"),
+      std::string::npos);
   EXPECT_NE(error_of([&] {
               Exchange(s.comm, s.source, {{&transpose, &from, &elsewhere}});
             }).find("field floats does not lie on the blocks that the pattern 'transpose' brings values to"),

@@ -2,6 +2,8 @@
 // on the host, backward.
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include <slipstream/fft/operations.hpp>
 
 #include "mpi/rank_table.hpp"
@@ -356,6 +358,85 @@ TEST(ConvolutionRefuses, WhatCannotBe) {
   EXPECT_NE(said({.real = {nullptr, nullptr}}).find("has 2 real arrays, and the spectrum 1 blocks"), std::string::npos);
   EXPECT_NE(error_of([&] { fft.convolve(u, v, u, Fft::Operations{}, streams); }).find("was given 0 operations"),
             std::string::npos);
+}
+
+TEST(ConvolutionRefuses, NumbersThatMakeNoFactor) {
+  const Communicator comm = Communicator::world();
+  const Machine m = machine_here(Backend::host, 1);
+  const double nan = std::numeric_limits<double>::quiet_NaN(), infinite = std::numeric_limits<double>::infinity();
+  for (const DType type : {DType::f64, DType::c128}) {
+    FftOptions options;
+    options.type = type;
+    Fft fft(comm, m, {4, 8, 8}, options);
+    Field u(fft.physical(), fft.physical_field("u")), v(fft.spectral(), fft.spectral_field("v"));
+    std::vector<Stream> streams = streams_of(fft.physical());
+    const std::string sharp = "a sharp filter was asked for that cuts at the wave number ";
+    const std::vector<std::pair<FftFactor, std::string>> cases{
+        {{.constant = {1, 2}}, type == DType::f64 ? "of real values is 1.000000 + 2.000000 i: it must be real" : ""},
+        {{.constant = nan}, "the constant factor of a convolution is nan"},
+        {{.constant = {0, infinite}}, "it must be finite"},
+        {{.gaussian = nan}, "a Gaussian filter of the width nan"},
+        {{.gaussian = infinite}, "a Gaussian filter of the width inf"},
+        {{.sharp = -1}, sharp + "-1"},
+        {{.sharp = nan}, sharp + "nan"},
+        {{.sharp = infinite}, ""},
+        {{.edges = {1, nan, 1}}, "the edge of a box along axis 1 is nan"},
+    };
+    for (const auto& [factor, words] : cases) {
+      const std::string said = error_of([&] { fft.convolve(u, v, u, factor, streams); });
+      EXPECT_TRUE(words.empty() ? said.empty() : said.find(words) != std::string::npos) << said << ", not " << words;
+    }
+    finish(streams);
+  }
+}
+
+TEST(ConvolutionRefuses, ArraysThatAreReadAndWritten) {
+  const Communicator comm = Communicator::world();
+  const Machine m = machine_here(Backend::host, 1);
+  Fft fft(comm, m, {4, 8, 8});
+  Field u(fft.physical(), fft.physical_field("u")), v(fft.spectral(), fft.spectral_field("v")),
+      w(fft.physical(), fft.physical_field("w"));
+  std::vector<Stream> streams = streams_of(fft.physical());
+  const std::int64_t mine = fft.physical().local().at(0), other = fft.spectral().local().at(0);
+  const auto said = [&](const void* real, const void* complex) {
+    FftFactor factor;
+    if (real) factor.real = {real};
+    if (complex) factor.complex = {complex};
+    return error_of([&] { fft.convolve(u, v, w, factor, streams); });
+  };
+  const std::string words = "lies in memory that the convolution writes";
+  EXPECT_NE(said(v.data(other), nullptr).find(words), std::string::npos);
+  EXPECT_NE(said(nullptr, w.data(mine)).find(words), std::string::npos);
+  EXPECT_EQ(said(nullptr, u.data(mine)), "");  // is read alone
+  finish(streams);
+  const std::vector<const void*> from{u.data(mine)};
+  const std::vector<void*> through{v.data(other)}, to{w.data(mine)};
+  EXPECT_NE(error_of([&] {
+              fft.convolve_components({from, from}, {through, through}, {to, to}, FftFactor{}, streams);
+            }).find("would be written into the same memory"),
+            std::string::npos);
+}
+
+/// Each time, for a factor may be another at each call.
+TEST(ConvolutionRefuses, OnAllRanksTheFactorOfOne) {
+  const Communicator comm = Communicator::world();
+  if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+  const bool odd = comm.rank() == comm.size() - 1;
+  const Machine m = machine_here(Backend::host, 1);
+  FftOptions options;
+  options.exchange.wait_limit = 5;
+  Fft fft(comm, m, {4, 8, 8}, options);
+  Field u(fft.physical(), fft.physical_field("u")), v(fft.spectral(), fft.spectral_field("v"));
+  std::vector<Stream> streams = streams_of(fft.physical());
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (int round = 0; round < 2; ++round) {
+    const std::string said = error_of([&] { fft.convolve(u, v, u, FftFactor{.sharp = odd ? nan : 2}, streams); });
+    EXPECT_NE(said.find(odd ? "at the wave number nan" : "could not make convolve as call"), std::string::npos) << said;
+    const std::string other = error_of([&] { fft.convolve(u, v, u, FftFactor{.sharp = odd ? 3.0 : 2.0}, streams); });
+    EXPECT_NE(other.find("with different numbers: give the same on all ranks"), std::string::npos) << other;
+    EXPECT_EQ(error_of([&] { fft.convolve(u, v, u, FftFactor{.sharp = 2}, streams); }), "");
+  }
+  finish(streams);
 }
 
 }  // namespace

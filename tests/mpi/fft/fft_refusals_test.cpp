@@ -126,6 +126,56 @@ TEST(FourierTransformRefuses, ArraysThatOverlap) {
   EXPECT_NE(run(0, values, values, 2 * values).find("component 0" + over + "1"), std::string::npos);
   EXPECT_EQ(run(0, values, 0, values), "");
   EXPECT_EQ(run(0, values, 2 * values, 0), "");  // what was read may be written
+  EXPECT_NE(run(0, values, 2 * values, 2 * values)
+                .find("component 0 and component 1 of a Fourier transform would be written into the same memory"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] { fft.forward_components({}, {}, streams); }).find("one or more"), std::string::npos);
+}
+
+TEST(FourierTransformRefuses, ArraysOfTwoDevicesThatOverlap) {
+  const Communicator comm = Communicator::world();
+  const Machine m = machine_here(Backend::host, 2);
+  Fft fft(comm, m, {4, 16, 16});  // as many values on both sides
+  const std::int64_t values = volume(fft.physical().block(fft.physical().local().at(0)).box.extents());
+  std::vector<Complex> memory(static_cast<std::size_t>(4 * values));
+  std::vector<Stream> streams = streams_of(fft.physical());
+  const auto run = [&](std::int64_t from, std::int64_t to) {
+    return error_of([&] {
+      Complex* const at = memory.data();
+      fft.forward({at, at + from * values}, {at + 2 * values, at + to * values}, streams);
+      finish(streams);
+    });
+  };
+  EXPECT_NE(run(1, 2).find("component 0 on device 0 of this rank and component 0 on device 1 of this rank of a Fourier "
+                           "transform would be written into the same memory"),
+            std::string::npos);
+  EXPECT_NE(run(2, 3).find("component 0 on device 0 of this rank of a Fourier transform would be written over what "
+                           "component 0 on device 1"),
+            std::string::npos);
+  EXPECT_EQ(run(1, 3), "");
+}
+
+/// At the first call of its kind; later ones are the rank's own.
+TEST(FourierTransformRefuses, OnAllRanksWhatOneCallsItWith) {
+  const Communicator comm = Communicator::world();
+  if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+  const Machine m = machine_here(Backend::host, 1);
+  const bool odd = comm.rank() == comm.size() - 1;
+  FftOptions options;
+  options.exchange.wait_limit = 5;
+  Fft fft(comm, m, {4, 8, 8}, options);
+  Field u(fft.physical(), fft.physical_field("u")), v(fft.spectral(), fft.spectral_field("v"));
+  std::vector<Stream> streams = streams_of(fft.physical());
+  const std::int64_t mine = fft.physical().local().at(0), other = fft.spectral().local().at(0);
+  void* const given = odd ? nullptr : u.data(mine);
+  const std::string told = "rank " + std::to_string(comm.size() - 1) + " could not make ";
+  const std::string why = " as call 1 of a Fourier transform: its own error says why";
+  const std::string own = "a Fourier transform was given an array without an address";
+  EXPECT_EQ(error_of([&] { fft.forward({given}, {v.data(other)}, streams); }), odd ? own : told + "forward" + why);
+  EXPECT_EQ(error_of([&] { fft.forward(u, v, streams); }), "");
+  std::string said = error_of([&] { fft.backward({v.data(other)}, {given}, streams); });
+  EXPECT_NE(said.find(odd ? own : told + "backward"), std::string::npos) << said;
+  finish(streams);
 }
 
 TEST(FourierTransformRefuses, FieldsThatDoNotFit) {

@@ -60,8 +60,8 @@ const std::vector<Shape>& shapes() {
       {"flat_and_uneven",
        {17, 11, 1},
        {3, 4, 1},
-       {true, false, false},
-       {{DType::f32, 2, Layout::soa, {2, 1, 0}, {1, 3, 0}}, {DType::u8, 1, Layout::soa, {1, 1, 0}, {1, 1, 0}}}},
+       {true, false, true},
+       {{DType::f32, 2, Layout::soa, {2, 1, 1}, {1, 3, 1}}, {DType::u8, 1, Layout::soa, {1, 1, 0}, {1, 1, 1}}}},
       // Above 8 MB a device, which go in another order; see large_messages.
       {"rows_along_x_of_large_messages", {12, 700, 600}, {2, 2, 1}, {true, true, true}, {three_wide(Layout::soa)}},
       {"rows_along_z_of_large_messages", {12, 700, 600}, {2, 2, 1}, {true, true, true}, {three_wide(Layout::soa_z)}},

@@ -20,6 +20,10 @@ struct Skewed {
   }
 };
 
+struct BelowAndAbove {
+  SLIP_FN double operator()(const Around<double>& u) const { return u(0, 0, -1) + 2 * u(0, 0, 1) + 4 * u(1, 0, 0); }
+};
+
 constexpr Extent extent{17, 11, 10};
 constexpr std::array<bool, 3> periodic{true, false, true};
 constexpr int steps = 7;
@@ -94,6 +98,19 @@ TEST_P(OwnUpdate, GivesWhatALoopOverOneArrayGives) {
     EXPECT_EQ(found<double>(overlap), by_one_loop<double>());
     EXPECT_EQ(found<float>(overlap), by_one_loop<float>());
   }
+}
+
+TEST_P(OwnUpdate, ReadsTheCellItselfBeyondAPeriodicAxisOfOneCell) {
+  if (const auto why = unavailable(backend, devices); !why.empty()) GTEST_SKIP() << why;
+  GridOptions all_periodic;
+  all_periodic.periodic = {true, true, true};
+  const Grid grid({24, 4, 1}, machine_here(backend, devices), comm.rank(), all_periodic);
+  PointUpdate<double, BelowAndAbove> run(comm, grid, {});
+  run.fill([](const Extent& p) { return start(p); });
+  run.advance(1);
+  run.each([&](const Extent& p, double value) {
+    EXPECT_EQ(value, start(p) + 2 * start(p) + 4 * start({(p[0] + 1) % 24, p[1], p[2]}));
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, OwnUpdate,

@@ -10,11 +10,13 @@ from conftest import Cli
 from rich.console import Console
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError
-from slipstream.bench import options, registry
+from slipstream.bench import exchange_setups, options, registry
 from slipstream.bench.lbm import blocks, common, communication, frame, splits, validation
 from slipstream.bench.lbm.splits import Choice, Setup
 
 Row = dict[str, Any]
+#: Between devices, by scheme.
+ROUTE = {"GPUPackInfo": "staged", "asynchronous GPUPackInfo": "staged", "GPUBufferedScheme": "gpu_mpi"}
 
 
 @pytest.fixture
@@ -25,10 +27,10 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(common, "REPEATS", 2)
     monkeypatch.setattr(blocks, "EXCHANGES", 3)
 
-    def run(name: str, cells: list[int], *words: str, devices: int = 2) -> list[Row]:
+    def run(name: str, cells: list[int], *words: str, devices: int = 2, quiet: bool = True) -> list[Row]:
         sizes = ["--cells", *map(str, cells), "--devices", str(devices), *words]
         arguments = registry.parse([name, "--backend", "host", *sizes, "--folder", str(tmp_path)])
-        arguments.action(arguments, Console(quiet=True))
+        arguments.action(arguments, Console(quiet=quiet))
         (path,) = tmp_path.glob("lbm_*/*.json")
         return json.loads(path.read_text())["rows"]
 
@@ -44,7 +46,25 @@ def test_communication_measures_each_scheme_and_the_tuned_one_over_one_block(mea
     for row in rows:
         part = 100 * row["mlups"] / (row["devices"] * row["one_block_mlups"])
         assert row["percent"] == pytest.approx(part, rel=1e-3)
-        assert row["travels_by"] == "staged" if row["scheme"].endswith("PackInfo") else row["travels_by"]
+        assert row["travels_by"] == ROUTE.get(row["scheme"], row["travels_by"])
+
+
+@pytest.mark.parametrize("name", ["lbm_communication", "lbm_validation"])
+def test_schemes_whose_route_cannot_run_are_left_out_with_the_reason(
+    measured: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    # NCCL joins GPUs, and the host backend has none.
+    known = core().scheme
+    usual = {scheme: known(scheme) for scheme in exchange_setups.SCHEMES.values()}
+    usual["gpu_buffered"] = usual["gpu_buffered"] | {"routes": ["nccl"]}
+    monkeypatch.setattr(core(), "scheme", usual.get)
+    monkeypatch.setattr(validation, "MOMENTS", (200, 400))
+    monkeypatch.setattr(validation, "STEADY", 800)
+    rows = measured(name, [16], quiet=False)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "GPUBufferedScheme: left out: " in said and "nccl: it joins GPUs" in said
+    ran = {row["scheme"]: row["travels_by"] for row in rows}
+    assert "GPUBufferedScheme" not in ran and ran["asynchronous GPUPackInfo"] == "staged"
 
 
 def test_rows_name_a_rim_where_the_step_was_overlapped_only(measured: Any) -> None:

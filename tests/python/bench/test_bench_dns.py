@@ -52,6 +52,16 @@ def test_boxes_grow_with_the_devices(tmp_path: Path, cli: Cli, monkeypatch: pyte
         assert row["mcells_per_s"] * row["ms_per_step"] * 1e3 == pytest.approx(row["devices"] * 8**3, rel=1e-3)
 
 
+def test_least_time_counts_kept_modes_alone() -> None:
+    # A box of 6^3 cells keeps two complex modes along x and three modes along y and z: 2/3, 1/2 and 1/2 of the values.
+    x, y, z = 4 / 6, 3 / 6, 3 / 6
+    passes = (x * y * z + x * y) + (x * y + x) + (x + 1)
+    of_stage = 9 * passes + 6 * x * y * z + 9
+    words = {"rk2": 2 * of_stage + 21 * x * y * z, "rk4": 4 * of_stage + 51 * x * y * z}
+    for scheme, count in words.items():
+        assert dns.moved_bytes((6, 6, 6), "f64", scheme) == pytest.approx(8 * 6**3 * count)
+
+
 def test_sizes_are_checked(cli: Cli) -> None:
     result = cli("bench", "dns", "--backend", "host", "--no-write", "--sizes", "2")
     assert result.returncode == 2 and "--sizes are 4 or more" in result.stderr

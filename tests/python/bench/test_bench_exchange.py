@@ -38,12 +38,21 @@ def test_one_rank_measures_every_part(here: Cli, tmp_path: Path) -> None:
     assert {(row["devices"], row["scaling"]) for row in timed if row["part"] == "scaling"} == {
         (devices, scaling) for devices in (1, 2, 4) for scaling in ("weak", "strong")
     }
-    for rung in ("alone", "+ colocated", "+ peer", "+ kernel", "+ direct"):
+    for rung in ("alone", "+ peer", "+ kernel", "+ direct"):
         assert ("staged", rung) in configurations(rows)
     schemes = {row["scheme"]: (row["base"], row["pack"], row["sync"]) for row in timed if row["part"] == "schemes"}
     assert schemes["GPUPackInfo"] == ("staged", "memcpy3d", True)
     assert schemes["asynchronous GPUPackInfo"] == ("staged", "per_direction", False)
     assert len(list((tmp_path / "out" / "exchange").glob("*.png"))) == 3
+
+
+def test_rungs_whose_own_route_moves_nothing_are_left_out_with_the_reason(here: Cli, tmp_path: Path) -> None:
+    result = here(*QUICK_WORDS, "--devices", "2", "--part", "ladder")
+    assert result.returncode == 0, result.stderr
+    # Colocated is between processes, and there is one.
+    said = " ".join(result.stdout.split())
+    assert "refused: staged + colocated: no message travels by colocated here" in said
+    assert ("staged", "+ colocated") not in configurations(rows_of(tmp_path))
 
 
 def test_bytes_over_links_are_those_of_the_halo(here: Cli, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from conftest import ROOT, Cli
 from rich.console import Console
 from slipstream.base.errors import CaseError
-from slipstream.bench import record, registry
+from slipstream.bench import record, registry, stencil
 from slipstream.bench.lbm import updates
 from slipstream.bench.registry import BENCHMARKS
 from slipstream.cli import main
@@ -204,3 +204,26 @@ def test_names_of_cases_stand_before_and_behind_options() -> None:
 def test_options_of_one_value_are_given_once() -> None:
     with pytest.raises(CaseError, match="bench lbm_weak takes one --precision"):
         registry.parse(["lbm_weak", "--precision", "f32", "--precision", "f32"])
+
+
+#: Small runs of two devices, by benchmark; all travel by `staged` alone.
+STAGED = {
+    "transpose": ["--sizes", "8", "--turns", "zyx"],
+    "gather_scatter": ["--elements", "6", "--orders", "2", "--ways"],
+    "fft": ["--sizes", "8"],
+    "dns": ["--sizes", "8"],
+    "stencil": ["--cells", "8", "--methods", "heat7"],
+}
+
+
+@pytest.mark.parametrize("name", STAGED)
+def test_rows_name_the_routes_that_messages_took(
+    here: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(stencil, "DURATION", 0.01)
+    words = ("bench", name, "--backend", "host", "--devices", "2", *STAGED[name], "--folder", str(tmp_path))
+    assert here(*words, "--routes", "staged,kernel").returncode == 0
+    (path,) = (tmp_path / name).glob("*.json")
+    assert {row["travels_by"] for row in json.loads(path.read_text())["rows"]} == {"staged"}
+    assert here(*words).returncode == 0
+    assert {row["travels_by"] for row in json.loads(path.read_text())["rows"]} == {"staged", "direct"}

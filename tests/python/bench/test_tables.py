@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT
+from rich.console import Console
 from slipstream.base.errors import CaseError
 from slipstream.bench import record
 
@@ -46,6 +47,38 @@ def test_result_file_is_named_for_the_machine(tmp_path: Path) -> None:
 )
 def test_gpus_that_ranks_share_count_once(gpus: str, name: str) -> None:
     assert record.name_of_gpus("card", [{"node": 0, "uuid": uuid} for uuid in gpus]) == name
+
+
+def test_stored_shares_are_above_1_in_a_cache_only() -> None:
+    shares = 0
+    for path in sorted((ROOT / "bench" / "results").glob("*/*.json")):
+        for one in json.loads(path.read_text()).get("rows", ()):
+            shares += "share" in one
+            assert not record.impossible(one), f"{path.name}: {one}"
+    assert shares > 1000
+
+
+@pytest.mark.parametrize(
+    ("share", "moved", "device", "found"),
+    [
+        (0.9, 1 << 20, {"backend": "cuda", "name": "NVIDIA H100 80GB HBM3"}, {"share": 0.9}),
+        (1.1, 16 << 20, {"backend": "cuda", "name": "NVIDIA H100 80GB HBM3"}, {"share": 1.1, "in_cache": True}),
+        (1.1, 1 << 30, {"backend": "cuda", "name": "NVIDIA H100 80GB HBM3"}, {"share": 1.1}),
+        (1.1, 1, {"backend": "cuda", "name": "a card of unknown cache"}, {"share": 1.1}),
+    ],
+)
+def test_shares_above_1_say_whether_a_cache_holds_the_bytes(
+    share: float, moved: float, device: record.Row, found: record.Row
+) -> None:
+    assert record.share_of(share, 1.0, moved, [device]) == found
+
+
+def test_rows_below_their_least_time_are_left_out_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [row(64, 10.0) | {"share": share} for share in (0.9, 1.1)] + [row(8, 1.0) | {"share": 2.0, "in_cache": True}]
+    kept = record.possible(rows, frozenset({"mlups"}), Console(width=500))
+    assert kept == [rows[0], rows[2]]
+    said = capsys.readouterr().out
+    assert said.startswith("left out: share 1.1") and "cells_per_device [64, 64, 64]" in said
 
 
 def test_later_rows_replace_like_ones_and_join_others(tmp_path: Path) -> None:
@@ -199,3 +232,37 @@ def test_a_table_without_matching_rows_is_an_error(tmp_path: Path) -> None:
     document(tmp_path, "lbm columns=mlups where=storage:f64")
     result = tables(tmp_path)
     assert result.returncode == 1 and "where storage: f64" in result.stderr
+
+
+def test_figures_are_those_of_the_newest_row(tmp_path: Path) -> None:
+    path = write(tmp_path / "bench" / "results", [row(64, 10.04), row(128, 20.0) | {"share": 0.937}])
+    readme = tmp_path / "README.md"
+    figure = f"<!-- figure: lbm/{path.stem} mlups where=cells_per_device:64^3 -->old<!-- end -->"
+    readme.write_text(f"| {figure} | <!-- figure: lbm/{path.stem} share --><!-- end --> |\n")
+    assert tables(tmp_path, "--check").returncode == 1
+    assert tables(tmp_path).returncode == 0
+    assert ">10<" in readme.read_text() and ">94 %<" in readme.read_text()
+    assert tables(tmp_path, "--check").returncode == 0
+
+
+def test_figures_of_no_row_are_an_error(tmp_path: Path) -> None:
+    path = write(tmp_path / "bench" / "results", [row(64, 10.0)])
+    (tmp_path / "README.md").write_text(f"<!-- figure: lbm/{path.stem} mlups where=devices:2 --><!-- end -->\n")
+    result = tables(tmp_path)
+    assert result.returncode == 1 and "no mlups" in result.stderr
+
+
+def test_directions_stand_beside_each_other_and_the_library(tmp_path: Path) -> None:
+    usual = {"devices": 2, "kind": "c2c", "dtype": "c64", "n": [64] * 3, "clock": "host", "decomposition": "slab"}
+    usual |= {"components": 1, "overlap": False, "transposed": True, "stored_moves": None}
+    rows: list[dict[str, object]] = [
+        usual | {"stored_moves": 1, "time_ms": 4.0, "backward_ms": 5.0, "routes": "rules"},
+        usual | {"library": "cufftXt", "time_ms": 8.0, "backward_ms": 10.0},
+        usual | {"stored_moves": 1, "time_ms": 1.0, "backward_ms": 1.0, "routes": "kernel,peer"},
+    ]
+    record.write(tmp_path / "bench" / "results", "fft", MACHINE, "abc", rows, frozenset({"time_ms", "backward_ms"}))
+    readme = tmp_path / "README.md"
+    readme.write_text("<!-- directions: fft -->\n<!-- end -->\n")
+    assert tables(tmp_path).returncode == 0
+    lines = [line for line in readme.read_text().splitlines() if line.startswith("| 2 ")]
+    assert lines == ["| 2 | 64^3 | c64 | stored | 4 | 5 | 1.25 | 8 | 10 | 0.5 | 0.5 |"]

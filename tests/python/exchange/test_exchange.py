@@ -21,6 +21,28 @@ def test_ghosts_take_the_values_of_neighbours() -> None:
         np.testing.assert_array_equal(array, wrapped(grid, 2, block))
 
 
+@pytest.mark.parametrize("axis", range(3))
+@pytest.mark.parametrize("periodic", [True, False])
+def test_ghosts_of_an_axis_of_one_cell_are_its_own_where_it_is_periodic(axis: int, periodic: bool) -> None:
+    cells = tuple(1 if a == axis else 4 for a in range(3))
+    grid = ss.Grid(cells, periodic=[a != axis or periodic for a in range(3)], backend="host", devices_per_rank=2)
+    arrays = numbered(grid, 1)
+    ss.Exchange(grid, {"u": arrays}).run()
+    for block, array in enumerate(arrays):
+        want = wrapped(grid, 1, block)
+        if not periodic:
+            np.moveaxis(want, 2 - axis, 0)[[0, -1]] = -1
+        np.testing.assert_array_equal(array, want)
+
+
+def test_grids_of_two_extents_have_no_ghosts_along_z() -> None:
+    grid = grid_of((4, 3))
+    array = np.full(grid.array_shape(1), -1)
+    array[1:-1, 1:-1] = np.arange(12).reshape(3, 4)
+    ss.Exchange(grid, {"u": array}).run()
+    np.testing.assert_array_equal(array, np.pad(np.arange(12).reshape(3, 4), 1, "wrap"))
+
+
 def check_large_messages(
     layout: str,
     device_grid: tuple[int, int, int],

@@ -117,25 +117,29 @@ def whole_grid(s: dict, shift: int) -> np.ndarray:
     return ((np.arange(count) * 7 + shift) % UNTOUCHED).astype(s["dtype"]).reshape(-1, nz, ny, nx)
 
 
-def expected(s: dict, whole: np.ndarray, block: dict) -> np.ndarray:
-    """The array of a block after the exchange: the grid indexed modulo its extents, where the halo reaches."""
-    flat = s["cells"][2] == 1
-    cells, away, reached = [], [], []
+def reached(s: dict, block: dict) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
+    """Of each place of a block's array: its cell of the grid, indices [z], [y], [x] modulo the extents; whether the
+    halo reaches it; and whether it is a ghost."""
+    cells, away, within = [], [], []
     for axis in (2, 1, 0):
         ghost, n = s["ghost"][axis], s["cells"][axis]
         lo, hi = block["lo"][axis], block["hi"][axis]
         here = np.arange(lo - ghost, hi + ghost)
         outside = (here < lo) | (here >= hi)
         filled = (here >= lo - s["low"][axis]) & (here < hi + s["high"][axis])
-        if axis == 2 and flat:
-            filled &= ~outside
         if not s["periodic"][axis]:
             filled &= (here >= 0) & (here < n)
         cells.append(here % n)
         away.append(outside.astype(int))
-        reached.append(filled)
+        within.append(filled)
     distance = away[0][:, None, None] + away[1][:, None] + away[2]
-    touched = reached[0][:, None, None] & reached[1][:, None] & reached[2] & (distance <= REACH[s["reach"]])
+    touched = within[0][:, None, None] & within[1][:, None] & within[2] & (distance <= REACH[s["reach"]])
+    return cells, touched, distance > 0
+
+
+def expected(s: dict, whole: np.ndarray, block: dict) -> np.ndarray:
+    """The array of a block after the exchange: the grid's values where the halo reaches."""
+    cells, touched, _ = reached(s, block)
     values = whole[np.ix_(range(whole.shape[0]), *cells)]
     return np.where(touched, values, np.asarray(UNTOUCHED, whole.dtype))
 

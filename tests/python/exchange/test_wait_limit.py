@@ -11,7 +11,6 @@ from arrays import grid_of, numbered
 from slipstream.base.errors import CaseError
 from slipstream.case.reader import load
 
-
 MADE: dict[str, Callable[[float], Any]] = {
     "exchange": lambda limit: ss.Exchange(grid_of(), {"u": numbered(grid_of(), 1)}, wait_limit=limit),
     "gather-scatter": lambda limit: ss.GatherScatter(grid_of(), np.array([1, 2, 2]), wait_limit=limit),

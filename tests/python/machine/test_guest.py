@@ -1,4 +1,4 @@
-"""A host program finds its environment, signal handlers and processors as they were, and its threads may work at once."""
+"""A host program finds its environment, signal handlers and processors unchanged, and its threads may work at once."""
 
 import os
 import subprocess

@@ -102,7 +102,7 @@ TEST(Arena, OtherProcessesMayMapItsSpans) {
   const Arena arena(host);
   const auto first = arena.take<std::byte>(1000), second = arena.take<std::byte>(1000);
   const MemoryHandle one = export_memory(host, first.data()), other = export_memory(host, second.data());
-  EXPECT_EQ(one.serial, other.serial);
+  EXPECT_EQ(one.proof, other.proof);
   EXPECT_EQ(other.offset - one.offset, static_cast<std::size_t>(second.data() - first.data()));
   EXPECT_TRUE(mappable(host, arena.take<std::byte>(1000, Memory::pinned_shared).data()));
 }

@@ -133,6 +133,22 @@ TEST(Grid, GivesBlocksToTheDevicesOfTheirNode) {
   EXPECT_LE(grid.placement_cost(), grid.trivial_cost());
 }
 
+TEST(Grid, HasTwoDimensionsWhereItIsToldSoAndHasOneCellAlongZ) {
+  GridOptions options;
+  EXPECT_EQ(Grid({8, 8, 1}, described(1, 2), 0, options).dimensions(), 3);
+  options.dimensions = 2;
+  EXPECT_EQ(Grid({8, 8, 1}, described(1, 2), 0, options).dimensions(), 2);
+  EXPECT_EQ(error_of([&] {
+              Grid({8, 8, 2}, described(1, 2), 0, options);
+            }),
+            "a grid of 8 x 8 x 2 cells was given 2 dimensions: it has 3, or 2 where it has one cell along z");
+  options.dimensions = 1;
+  EXPECT_NE(error_of([&] {
+              Grid({8, 1, 1}, described(1, 2), 0, options);
+            }).find("given 1 dimensions"),
+            std::string::npos);
+}
+
 TEST(Grid, TakesTheUsersBoxesAndChecksThem) {
   const Machine machine = described(1, 2);
   GridOptions options;

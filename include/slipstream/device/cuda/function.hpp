@@ -18,6 +18,9 @@ dim3 block_shape(const Box& box, int threads);
 void launch_function(Stream& stream, const void* function, dim3 grid, dim3 block, std::size_t shared_bytes,
                      void** arguments, bool early = false);
 
+/// Blocks of a kernel that a multiprocessor of the device holds at once, as the driver says.
+int resident_blocks(Device device, const void* function, int threads, std::size_t shared_bytes);
+
 /// Notes a kernel to be loaded on each device when a stream is next made there: a kernel that is loaded at its first
 /// launch may make the driver wait for the whole device, and so for a kernel that waits for that very launch.
 int register_function(const void* function);

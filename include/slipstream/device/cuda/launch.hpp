@@ -163,4 +163,10 @@ void launch_teams(Stream& stream, std::int64_t teams, int threads, std::size_t s
                   arguments);
 }
 
+template <class Kernel>
+int resident_teams(Device device, int threads, std::size_t shared_bytes) {
+  static_cast<void>(&TeamsFunction<Kernel>::registered);
+  return resident_blocks(device, TeamsFunction<Kernel>::address(), threads, shared_bytes);
+}
+
 }  // namespace slipstream::cuda

@@ -1,6 +1,6 @@
 """What the experiments of `slipstream bench lbm_NAME` share: what they may be asked for, and how they are timed.
 
-C. Risso: Optimization of communication in the lattice Boltzmann method on GPUs, 2017, with the framework waLBerla. Its
+J. V. Tozatti Risso: Scalable GPU communication framework for stencil based applications, UFPR, 2017, with waLBerla. Its
 protocol: 200 steps, 10 times within one process, the smallest time counts; D3Q19 with one relaxation time, f64, cubes.
 Where the text of the thesis gives a number, its ratio stands beside ours; most of its results are pictures only.
 """
@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from slipstream.base.core import core
-from slipstream.bench import options
-from slipstream.bench.exchange_setups import ROUTES
+from slipstream.bench import exchange_setups, options
 from slipstream.bench.record import Row
 from slipstream.case.reader import Source, parse
 from slipstream.lbm.case import LbmCase
@@ -123,5 +122,4 @@ def devices_here(backend: str, ranks: int) -> int:
 
 def travels_by(messages: Sequence[Row]) -> str:
     """Routes of the messages between devices."""
-    used = {message["route"] for message in messages if message["source"] != message["target"]}
-    return "+".join(name for name in ROUTES if name in used) or "-"
+    return exchange_setups.travels_by(row["route"] for row in messages if row["source"] != row["target"])

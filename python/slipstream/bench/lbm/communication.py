@@ -5,7 +5,7 @@ its exchange. Its time loop overlaps (4.3), but not with the scheme that was the
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from slipstream.base.core import core
 from slipstream.base.errors import CaseError
 from slipstream.bench import options, record
 from slipstream.bench.exchange_setups import SCHEMES
+from slipstream.bench.exchange_tables import reasons
 from slipstream.bench.lbm import blocks, common
 from slipstream.bench.lbm.common import any_case, devices_here, smallest_time, smallest_time_here, travels_by
 from slipstream.bench.lbm.splits import ACROSS_ROWS, PAPER_ONE, Choice, Setup, case_of
@@ -32,8 +33,6 @@ FIGURES = frozenset(
     | {"overlapped", "rim", "paper_mlups", "paper_percent"}
 )
 TUNED = "tuned"
-#: Routes that a scheme may take: messages of the first two lie in host memory, those of the third on the device.
-HOST, DEVICE = ("staged", "kernel"), ("gpu_mpi", "staged", "kernel")
 #: Cubes of cells of a block where none are named.
 CELLS = {"host": [8, 16, 32], "cuda": [8, 16, 32, 64, 128, 256, 320]}
 #: Of the thesis, 6.2.1, 1 x 2 x 2: million updates a second with cubes of 256, and percent of four times one GPU with
@@ -56,10 +55,17 @@ def schemes(overlap: str) -> list[Scheme]:
     found = []
     for name, scheme in SCHEMES.items():
         knobs = core().scheme(scheme)
-        # Where MPI takes no device memory, its messages go through the host, too.
-        routes = {"routes": list(DEVICE if knobs["routes"] == ["gpu_mpi"] else HOST)}
+        # No second route between devices: a scheme that cannot run must not be measured as another.
+        routes = {"routes": [*knobs["routes"], "kernel"]}
         found.append(Scheme(name, knobs | routes, "off" if name == "GPUPackInfo" else overlap))
     return [*found, Scheme(TUNED, {"tune": "measure", "tune_rim": True}, overlap)]
+
+
+def refusal(error: RuntimeError) -> str:
+    """Why no route of a scheme serves some pair of devices. Raises other errors again."""
+    if "no allowed route" not in str(error):
+        raise error
+    return reasons(str(error))
 
 
 def one_block(choice: Choice, cells: int) -> float:
@@ -75,8 +81,24 @@ def one_block(choice: Choice, cells: int) -> float:
     return float(module.broadcast(repr(rate), 0))
 
 
+def measure_all(choice: Choice, found: Sequence[Setup], ones: Mapping[int, float], console: Console) -> list[Row]:
+    """A row for each set-up and scheme; prints which schemes cannot run, and why. Collective."""
+    rows, refused = [], dict[str, str]()
+    for setup in found:
+        for scheme in schemes(choice.overlap):
+            if scheme.name in refused:
+                continue
+            try:
+                rows.append(measure(choice, setup, scheme, ones[setup.cells]))
+            except RuntimeError as error:
+                refused[scheme.name] = refusal(error)
+    for name, why in refused.items():
+        console.print(f"{name}: left out: {why}", soft_wrap=True)
+    return rows
+
+
 def measure(choice: Choice, setup: Setup, scheme: Scheme, one: float) -> Row:
-    """One row. Collective."""
+    """One row. Raises RuntimeError where no route of the scheme serves a pair of devices. Collective."""
     ranks = core().size()
     machine = discovery.discover(any_case(choice, setup.blocks // ranks).machine)
     case = case_of(replace(choice, overlap=scheme.overlap), setup, machine.nodes)
@@ -160,7 +182,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     if any(setup.cells < 4 for setup in found):
         raise CaseError("bench lbm_communication: --cells needs 4 or more")
     ones = {n: one_block(choice, n) for n in dict.fromkeys(setup.cells for setup in found)}
-    rows = [measure(choice, setup, s, ones[setup.cells]) for setup in found for s in schemes(choice.overlap)]
+    rows = measure_all(choice, found, ones, console)
     machine = discovery.discover(any_case(choice, max(setup.blocks for setup in found) // module.size()).machine)
     console.print(_table(choice, machine.name, rows))
     described = record.describe_machine(machine)

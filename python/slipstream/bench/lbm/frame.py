@@ -1,8 +1,8 @@
 """`slipstream bench lbm_frame`: the width of the rim that waits for halos, in 14 scenarios.
 
-S. Zheng: Vectorization and communication based optimizations for waLBerla, 2023, 2.1: table 2.2, whose innerOuterSplit
-is our `exchange.rim`. Its speed-ups are over the step without overlap, on 8 to 128 nodes. Here every axis is cut, on a
-device if need be, so that the width along each of them matters.
+Shuxin Zheng: Vectorization and communication based optimizations for waLBerla, 2023, 2.1: table 2.2, whose
+innerOuterSplit is our `exchange.rim`. Its speed-ups are over the step without overlap, on 8 to 128 nodes. Here every
+axis is cut, on a device if need be, so that the width along each of them matters.
 """
 
 import argparse

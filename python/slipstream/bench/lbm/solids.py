@@ -1,8 +1,8 @@
 """Solid cells in a box on one device, as `slipstream bench lbm_flagfield` and `lbm_simd` have them.
 
-Y. Zheng: Optimization of the GPU code of waLBerla, 2023, chapter 1: the flow round a car, whose inside a step skips by
-its flags (1.2), and flags that are compared four at a time by the instruction __vsetne4 (1.3). The protocol of the
-other experiments, the smallest of 10 times 200 steps; fewer times where they take more than a second in all.
+Shuxin Zheng: Vectorization and communication based optimizations for waLBerla, 2023, chapter 1: the flow round a car,
+whose inside a step skips by its flags (1.2), and flags that are compared four at a time by __vsetne4 (1.3). The
+protocol of the other experiments, the smallest of 10 times 200 steps; fewer times where they take more than a second.
 """
 
 from dataclasses import dataclass

@@ -16,7 +16,7 @@ from slipstream.base.core import core
 from slipstream.base.errors import CaseError
 from slipstream.bench import options, record
 from slipstream.bench.lbm import common
-from slipstream.bench.lbm.common import any_case, devices_here, smallest_time
+from slipstream.bench.lbm.common import any_case, devices_here, smallest_time, travels_by
 from slipstream.bench.record import Row
 from slipstream.case.reader import Source, parse
 from slipstream.lbm import running
@@ -26,7 +26,7 @@ from slipstream.pictures import charts
 from slipstream.run import engine
 
 #: Columns of a row that are results and not inputs.
-FIGURES = frozenset({"time_ms", "mlups", "populations_mb", "percent", "paper_percent"})
+FIGURES = frozenset({"time_ms", "mlups", "populations_mb", "percent", "paper_percent", "travels_by"})
 #: How many devices along x, y and z, by decomposition and number of blocks (5.3.3).
 SPLITS = {
     "xz": {1: (1, 1, 1), 2: (2, 1, 1), 4: (2, 1, 2)},
@@ -136,7 +136,8 @@ def measure(experiment: Experiment, choice: Choice, setup: Setup) -> Row:
         )
     case = case_of(choice, setup, machine.nodes, experiment.cavity, experiment.whole)
     prepared = engine.prepare(case, machine)
-    seconds = smallest_time(running.compiled(prepared))
+    lbm = running.compiled(prepared)
+    seconds = smallest_time(lbm)
     cells = grid(setup, experiment.whole)
     return {
         "ranks": ranks,
@@ -154,6 +155,7 @@ def measure(experiment: Experiment, choice: Choice, setup: Setup) -> Row:
         "steps": common.STEPS,
         "repeats": common.REPEATS,
         "clock": "host",
+        "travels_by": travels_by(lbm.report()),
         "time_ms": record.digits(1e3 * seconds),
         "mlups": record.digits(case.cell_count * common.STEPS / seconds / 1e6),
         "populations_mb": record.digits(_bytes_of_populations(prepared.plan) / 1e6),

@@ -18,7 +18,8 @@ from slipstream.base import terminal
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError
 from slipstream.bench import options, record, registry
-from slipstream.bench.record import Row, digits, grid_of
+from slipstream.bench.lbm.common import travels_by
+from slipstream.bench.record import Row, digits, grid_of, share_of
 from slipstream.case.reader import Source, parse
 from slipstream.lbm import running
 from slipstream.lbm.case import LbmCase
@@ -39,7 +40,7 @@ UNASKED_SECONDS = 75.0
 DURATION = 2.0
 PAIRS = 7
 #: Columns of a row that are results and not inputs.
-FIGURES = frozenset({"mlups", "gbs", "roof_gbs", "share", "least_share", "most_share"})
+FIGURES = frozenset({"mlups", "gbs", "roof_gbs", "share", "least_share", "most_share", "travels_by"})
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,8 @@ def _row(choice: Choice, machine: Any, cells: int, precision: str) -> Row:
     setup, counts = _setup(choice, machine, cells, precision)
     if problem := engine.memory_problem(setup):
         raise CaseError(problem)
-    roofs, seconds = zip(*_pairs(running.compiled(setup), machine.devices()), strict=True)
+    lbm = running.compiled(setup)
+    roofs, seconds = zip(*_pairs(lbm, machine.devices()), strict=True)
     rate = setup.case.cell_count / statistics.median(seconds) / 1e6
     bytes_a_step = setup.case.cell_count * setup.plan["bytes_per_cell"]
     shares = [bytes_a_step / s / (1e9 * roof * devices) for roof, s in zip(roofs, seconds, strict=True)]
@@ -143,10 +145,11 @@ def _row(choice: Choice, machine: Any, cells: int, precision: str) -> Row:
         "overlap": choice.overlap,
         "periodic": True,
         "clock": "host",
+        "travels_by": travels_by(lbm.report()),
         "mlups": digits(rate),
         "gbs": digits(rate * setup.plan["bytes_per_cell"] / 1e3),
         "roof_gbs": digits(statistics.median(roofs) * devices),
-        "share": digits(statistics.median(shares)),
+        **share_of(statistics.median(shares), 1.0, bytes_a_step / devices, machine.devices()),
         "least_share": digits(min(shares)),
         "most_share": digits(max(shares)),
     }

@@ -21,8 +21,8 @@ from slipstream.base.errors import CaseError
 from slipstream.bench import options, record
 from slipstream.bench.exchange_setups import device_grid
 from slipstream.bench.lbm import common
-from slipstream.bench.lbm.common import any_case, devices_here
-from slipstream.bench.lbm.communication import schemes
+from slipstream.bench.lbm.common import any_case, devices_here, travels_by
+from slipstream.bench.lbm.communication import refusal, schemes
 from slipstream.bench.record import Row
 from slipstream.case.reader import Source, parse
 from slipstream.flow import profiles
@@ -32,7 +32,7 @@ from slipstream.machine import discovery
 Triple = tuple[int, int, int]
 
 #: Columns of a row that are results and not inputs.
-FIGURES = frozenset({"error_percent", "residual", "same_bits", "sha256"})
+FIGURES = frozenset({"error_percent", "residual", "same_bits", "sha256", "travels_by"})
 #: Of the thesis: cells along a side, blocks along it, velocity of the lid, relaxation rate.
 SIDE, BLOCKS, LID, OMEGA = 128, 4, 0.1, 1.4
 #: Steps of a cavity of SIDE cells; others take as many as diffusion across them does. The last is taken as steady.
@@ -89,6 +89,7 @@ class Moment:
     digest: str
     lines: np.ndarray  #: velocity along both centrelines, in the lid speed
     residual: float
+    travels_by: str  #: routes between devices
 
 
 def scaled(steps: int, cells: int) -> int:
@@ -161,7 +162,8 @@ def setups(choice: Choice, backend: str, console: Console) -> Iterator[Setup]:
 
 
 def flow(choice: Choice, cells: int, setup: Setup, variant: Variant, moments: Sequence[int]) -> list[Moment]:
-    """Runs to each of the moments. Collective on the set-up's ranks; what rank 0 returns counts."""
+    """Runs to each of the moments. Raises RuntimeError where no route of the variant's scheme serves a pair of devices.
+    Collective on the set-up's ranks; what rank 0 returns counts."""
     case = case_of(choice, cells, setup, variant)
     options = case.options()
     if variant.scheme:
@@ -174,9 +176,11 @@ def flow(choice: Choice, cells: int, setup: Setup, variant: Variant, moments: Se
         lbm.advance(apart)
         change = lbm.residual() * case.scales.steps_per_time / apart / case.scales.lid_speed
         values, lines = getattr(lbm, case.lbm.representation)(), profiles.profiles(lbm, case)
+        by = travels_by(lbm.report())
         if lines is not None:
             both = np.concatenate([line.velocity for line in lines])
-            found.append(Moment(moment, hashlib.sha256(np.ascontiguousarray(values)).hexdigest(), both, change))
+            digest = hashlib.sha256(np.ascontiguousarray(values)).hexdigest()
+            found.append(Moment(moment, digest, both, change, by))
     return found
 
 
@@ -203,6 +207,7 @@ def rows_of(
                 "steps": moment.step,
                 "error_percent": record.digits(100.0 * float(np.abs(moment.lines - steady.lines).max())),
                 "residual": record.digits(moment.residual),
+                "travels_by": moment.travels_by,
                 "same_bits": moment.digest == right.digest,
                 "sha256": moment.digest[:16],
             }
@@ -234,7 +239,12 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         # 64 blocks in 7 pieces each are many launches for one device, and others measure every width.
         for variant in variants(cells, several, several or per_rank * module.size() == 1):
             if setup.comm is None or module.rank() == 0:
-                ran[variant] = flow(choice, cells, setup, variant, [*moments, *further])
+                try:
+                    ran[variant] = flow(choice, cells, setup, variant, [*moments, *further])
+                except RuntimeError as error:
+                    why = refusal(error)
+                    console.print(f"{setup.name}, {variant.scheme}: left out: {why}", soft_wrap=True)
+                    continue
                 first = first or ran[variant]
             further = []
         if module.rank() == 0:

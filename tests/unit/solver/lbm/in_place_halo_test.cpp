@@ -54,6 +54,7 @@ class InPlaceHaloOf : public testing::TestWithParam<std::tuple<Shape, Layout, Fo
     GridOptions cut;
     cut.partition.blocks_per_device = s.blocks;
     cut.periodic = s.periodic;
+    cut.dimensions = s.lattice == Lattice::d2q9 ? 2 : 3;
     grid.emplace(s.cells, Machine("test", {device}, {{LinkKind::same, 100, true}}), 0, cut);
     field = population_field(*grid, options, false);
   }

@@ -265,7 +265,7 @@ void expect_crossing(const Options& method, const std::array<std::size_t, 3>& co
   const bool flat = method.lattice == Lattice::d2q9;
   Options o = method;
   o.cells = {16, 16, flat ? 1 : 16};
-  GridOptions options;
+  GridOptions options = grid_options(o);
   options.partition.blocks_per_device = {2, 2, flat ? 1 : 2};
   const Grid grid(o.cells, Machine("test", {device}, {{LinkKind::same, 100, true}}), 0, options);
   const Halo halo = population_halo(grid, o);

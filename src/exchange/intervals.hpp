@@ -1,0 +1,43 @@
+#pragma once
+// Ranges of addresses, sorted so that those that meet another range are found without a look at all.
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace slipstream {
+
+/// Addresses first <= address < behind.
+struct Bytes {
+  const std::byte *first = nullptr, *behind = nullptr;
+  bool meet(const Bytes& other) const { return first < other.behind && other.first < behind; }
+};
+
+/// Values by ranges, which may meet one another. A query takes O(log n) and the ranges that begin in reach of it.
+template <class T>
+class Intervals {
+ public:
+  Intervals() = default;
+  explicit Intervals(std::vector<std::pair<Bytes, T>> entries) : entries_(std::move(entries)) {
+    std::sort(entries_.begin(), entries_.end(),
+              [](const auto& a, const auto& b) { return a.first.first < b.first.first; });
+    for (const auto& [bytes, value] : entries_)
+      farthest_.push_back(farthest_.empty() ? bytes.behind : std::max(farthest_.back(), bytes.behind));
+  }
+
+  /// Calls f(value) for ranges that meet this one until it returns true; whether it did.
+  template <class F>
+  bool any_meeting(const Bytes& bytes, F f) const {
+    const auto behind = std::lower_bound(entries_.begin(), entries_.end(), bytes.behind,
+                                         [](const auto& entry, const std::byte* at) { return entry.first.first < at; });
+    for (auto n = static_cast<std::size_t>(behind - entries_.begin()); n > 0 && farthest_[n - 1] > bytes.first; --n)
+      if (entries_[n - 1].first.meet(bytes) && f(entries_[n - 1].second)) return true;
+    return false;
+  }
+
+ private:
+  std::vector<std::pair<Bytes, T>> entries_;  // by first address
+  std::vector<const std::byte*> farthest_;    // the end that is farthest of this range and those before it
+};
+
+}  // namespace slipstream

@@ -1,0 +1,39 @@
+#pragma once
+// Checks of the transfers that patterns list, which may be the user's own.
+#include <vector>
+
+#include <slipstream/exchange.hpp>
+
+#include "exchange/plan.hpp"
+
+namespace slipstream {
+
+/// Checks the transfers of one item against the blocks and fields of its two ends. Grid and item must outlive it.
+class TransferChecks {
+ public:
+  TransferChecks(const Grid& grid, const PlannedItem& item);
+  /// Throws Error where the two ends do not list equally many values in the same order. It also throws where an end
+  /// leaves its block, the ghosts or the components of its field. The error names pattern, blocks and place.
+  void check(const Transfer& t) const;
+
+ private:
+  struct End {
+    const char* name;
+    const Grid& grid;
+    const FieldOptions& field;
+  };
+  [[noreturn]] void refuse(const Transfer& t, const std::string& what) const;
+  void check_block(const Transfer& t, const End& end, std::int64_t block) const;
+  void check_shapes(const Transfer& t) const;
+  void check_values(const Transfer& t, const End& end, std::int64_t block, const IndexSet& set) const;
+  void check_cells(const Transfer& t, const End& end, std::int64_t block, const IndexSet& set) const;
+  void check_elements(const Transfer& t, const End& end, std::int64_t block, const IndexSet& set) const;
+  const PlannedItem& item_;
+  End source_, target_;
+};
+
+/// Throws Error where two transfers bring values to one place of a block of this rank, and one of them copies: no order
+/// is kept between the two. They may belong to one item, or to two with the same target field.
+void check_writers(const Grid& grid, const std::vector<ExchangeItem>& items, const Bundles& bundles);
+
+}  // namespace slipstream

@@ -1,0 +1,117 @@
+// Checks of the arrays and streams that transforms and convolutions are given.
+#include <algorithm>
+
+#include "exchange/apart.hpp"
+#include "fft/impl.hpp"
+#include "machine/agree.hpp"
+
+namespace slipstream {
+
+using fft::Stage;
+
+void Fft::Impl::check_call(Call call, const std::vector<Stream>& streams, const std::function<void()>& checks,
+                           std::optional<std::uint64_t> details) {
+  const std::string problem = failure_of(checks);
+  if (same_calls) {
+    same_calls->count();
+    if (!captured(streams)) same_calls->compare(call, Op::copy, problem, details.has_value(), details.value_or(0));
+  }
+  require(problem.empty(), problem);
+}
+
+void Fft::Impl::check_arguments(bool forward, const Sources& from, const Targets& to,
+                                const std::vector<Stream>& streams) const {
+  require(streams.size() == devices.size(), "a Fourier transform was given " + std::to_string(streams.size()) +
+                                                " streams for the " + std::to_string(devices.size()) +
+                                                " devices of this rank: give one for each");
+  for (std::size_t i = 0; i < devices.size(); ++i)
+    require(streams[i].device() == local[i], "stream " + std::to_string(i) + " of a Fourier transform is on " +
+                                                 to_string(streams[i].device()) + ", not on " + to_string(local[i]));
+  require(from.size() == to.size() && !from.empty(),
+          "a Fourier transform was given " + std::to_string(from.size()) + " components to read and " +
+              std::to_string(to.size()) + " to fill: give both the same" + (from.empty() ? ", one or more" : ""));
+  require_apart(forward, from, to);
+}
+
+void Fft::Impl::check_convolution(const Sources& from, const Targets& through, const Targets& to,
+                                  const std::vector<Stream>& streams) const {
+  require(from.size() == through.size() && from.size() == to.size(),
+          "a convolution was given " + std::to_string(from.size()) + " components to read, " +
+              std::to_string(through.size()) + " to work in and " + std::to_string(to.size()) +
+              " to fill: give all the same");
+  check_arguments(true, from, through, streams);
+  Sources modes;
+  for (const auto& component : through) modes.emplace_back(component.begin(), component.end());
+  check_arguments(false, modes, to, streams);
+}
+
+std::int64_t Fft::Impl::bytes_of(std::size_t device, bool of_cells) const {
+  return of_cells ? cut.word() * (cut.real ? 1 : 2) * cut.volume_on(devices[device], Stage::physical, true)
+                  : 2 * cut.word() * cut.volume_on(devices[device], last_stage());
+}
+
+namespace {
+
+/// An array of a component on a device of this rank.
+struct Part {
+  const std::byte *first, *behind;
+  std::size_t component, device;
+};
+
+/// By address, without those that are empty.
+template <class Arrays, class BytesOf>
+std::vector<Part> placed(const Arrays& arrays, const BytesOf& bytes_of) {
+  std::vector<Part> parts;
+  for (std::size_t c = 0; c < arrays.size(); ++c)
+    for (std::size_t i = 0; i < arrays[c].size(); ++i)
+      if (const auto* first = static_cast<const std::byte*>(arrays[c][i]); first && bytes_of(i))
+        parts.push_back({first, first + bytes_of(i), c, i});
+  std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.first < b.first; });
+  return parts;
+}
+
+/// "component 0", on one of several devices with its place.
+std::string name_of(const Part& part, std::size_t devices) {
+  return "component " + std::to_string(part.component) +
+         (devices > 1 ? " on device " + std::to_string(part.device) + " of this rank" : "");
+}
+
+}  // namespace
+
+// Each component is read by its first step and written by its last. Devices do not wait for each other's.
+void Fft::Impl::require_apart(bool forward, const Sources& from, const Targets& to) const {
+  const auto written = placed(to, [&](std::size_t i) { return bytes_of(i, !forward); });
+  const auto read = placed(from, [&](std::size_t i) { return bytes_of(i, forward); });
+  for (std::size_t n = 1; n < written.size(); ++n)
+    require(written[n - 1].behind <= written[n].first,
+            name_of(written[n - 1], devices.size()) + " and " + name_of(written[n], devices.size()) +
+                " of a Fourier transform would be written into the same memory: give each an array of its own");
+  for (const Part& f : read) {
+    auto t =
+        std::partition_point(written.begin(), written.end(), [&](const Part& part) { return part.behind <= f.first; });
+    for (; t != written.end() && t->first < f.behind; ++t)
+      require(
+          t->device == f.device && (t->component > f.component || (t->component == f.component && t->first == f.first)),
+          name_of(*t, devices.size()) + " of a Fourier transform would be written over what " +
+              name_of(f, devices.size()) +
+              " is read from: give arrays that do not overlap, or one that begins at the same address and holds "
+              "the larger of both");
+  }
+}
+
+void Fft::Impl::require_apart(const FftFactor& factor, const Targets& through, const Targets& to) const {
+  const Grid& modes = grid(last_stage());
+  for (const auto& [arrays, parts] : {std::pair{&factor.real, 1}, {&factor.complex, 2}})
+    for (std::size_t n = 0; n < arrays->size(); ++n) {
+      const std::int64_t values = modes.block(modes.local()[n]).box.volume();
+      const ByteRows given{(*arrays)[n], parts * cut.word() * values};
+      for (const bool of_cells : {false, true})
+        for (const auto& component : of_cells ? to : through)
+          for (std::size_t i = 0; i < component.size(); ++i)
+            require(!component[i] || !share_memory(given, {component[i], bytes_of(i, of_cells)}),
+                    "a factor of modes, block " + std::to_string(n) +
+                        " of this rank, lies in memory that the convolution writes: give an array that lies apart");
+    }
+}
+
+}  // namespace slipstream

@@ -1,0 +1,122 @@
+// Transfers that a pattern of the user lists: what is wrong is one error on all ranks, and what is empty is left out.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include <slipstream/tuner.hpp>
+
+#include <slipstream/device/host/launch.hpp>
+
+#include "support/error_text.hpp"
+#include "support/exchange_rig.hpp"
+#include "support/listed_pattern.hpp"
+
+namespace slipstream {
+namespace {
+
+/// Two devices a rank with a block of 8 x 8 x 4 cells each; the first and the last are those of a transfer.
+struct Slabs {
+  Slabs() {
+    FieldOptions options;
+    options.name = "u";
+    options.type = DType::f64;
+    options.ghost = {1, 1, 1};
+    options.shared = true;
+    u.emplace(grid, options);
+  }
+  GridOptions slabs() const {
+    GridOptions options;
+    options.boxes = dealt_blocks({8, 8, 4 * machine.devices()}, {1, 1, machine.devices()}, machine.devices());
+    return options;
+  }
+  Communicator comm = Communicator::world();
+  Machine machine = machine_here(Backend::host, 2);
+  std::int64_t last = machine.devices() - 1;
+  Grid grid{{8, 8, 4 * machine.devices()}, machine, comm.rank(), slabs()};
+  std::optional<Field> u;
+  const IndexSet plane = cells_of({{0, 0, 0}, {8, 8, 1}});
+};
+
+class ListedRefuses : public testing::Test, protected Slabs {
+ protected:
+  void expect_refused(const std::vector<Transfer>& transfers, const std::vector<std::string>& words) {
+    const Listed pattern(transfers);
+    for (const bool tuned : {false, true}) {
+      const std::string said = error_of([&] {
+        if (tuned)
+          tune(comm, grid, {{&pattern, &*u}}, {}, {});
+        else
+          Exchange(comm, grid, {{&pattern, &*u}});
+      });
+      EXPECT_TRUE(comm.all(!said.empty())) << "tuned: " << tuned;
+      expect_words(said, words);
+    }
+  }
+};
+
+TEST_F(ListedRefuses, WhatLeavesItsBlock) {
+  const std::string pattern = "the pattern 'listed' moves values from block 0 to block ";
+  const IndexSet beyond = cells_of({{0, 0, 1000000}, {8, 8, 1000001}});
+  expect_refused({{0, last, plane, beyond}}, {pattern, "its target, from cell (0, 0, 1000000)", "leaves the cells"});
+  expect_refused({{0, last, beyond, plane}}, {pattern, "its source, from cell (0, 0, 1000000)", "leaves the cells"});
+  expect_refused({{0, last, plane, cells_of(plane.box, {77})}}, {pattern, "names component 77", "which has 1"});
+  expect_refused({{0, last, elements_of({0}), elements_of({1 << 30})}},
+                 {pattern, "its target lists element 1073741824"});
+  expect_refused({{0, 99, plane, plane}}, {"to block 99, and the target's grid has blocks 0 to "});
+}
+
+TEST_F(ListedRefuses, TwoThatCopyToOneValue) {
+  const Listed pattern({{0, last, plane, plane}, {1, last, plane, plane}});
+  const std::string said = error_of([&] { Exchange(comm, grid, {{&pattern, &*u}}); });
+  EXPECT_TRUE(comm.all(!said.empty()));
+  expect_words(said, {"moves a value from block 0 to cell (0, 0, 0) of block " + std::to_string(last) + " of field u",
+                      "another one from block 1", "nothing says which arrives last"});
+}
+
+TEST_F(ListedRefuses, WhatOneRankAloneLists) {
+  if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+  const Listed pattern(comm.rank() == 0 ? std::vector<Transfer>{{0, last, plane, plane}} : std::vector<Transfer>{});
+  const std::string said = error_of([&] { Exchange(comm, grid, {{&pattern, &*u}}); });
+  EXPECT_TRUE(comm.all(!said.empty()));
+  expect_words(said, {"list different transfers between them"});
+}
+
+/// Slots would be used again before they are read, if a message of no bytes counted as an answer.
+TEST(ListedTransfers, OfNoValuesAreNoAnswer) {
+  Slabs s;
+  const IndexSet nothing = cells_of({{0, 0, 0}, {8, 8, 0}});
+  const Listed pattern({{0, s.last, s.plane, s.plane}, {s.last, 0, nothing, nothing}});
+  for (const std::int64_t sealed : {-1, 0}) {
+    ExchangeOptions options;
+    options.routes = {RouteKind::kernel, RouteKind::direct};
+    options.knobs.sealed = sealed;
+    options.knobs.in_place = 0;
+    Exchange exchange(s.comm, s.grid, {{&pattern, &*s.u}}, options);
+    for (const MessageInfo& message : exchange.messages()) EXPECT_EQ(message.source, 0);
+    std::vector<Stream> streams = streams_of(s.grid);
+    const bool sends = s.grid.block(0).rank == s.comm.rank(), receives = s.grid.block(s.last).rank == s.comm.rank();
+    std::vector<double> found;
+    const auto first_cell = [&](std::int64_t block) { return s.u->view<double>(block).origin; };
+    for (int round = 1; round <= 5; ++round) {
+      if (sends) detail::submit(streams.front().impl(), [at = first_cell(0), round] { *at = round; });
+      const auto late = [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); };
+      if (receives) detail::submit(streams.back().impl(), late);
+      exchange.run(streams);
+      if (!receives) continue;
+      detail::submit(streams.back().impl(), [=, &found, at = first_cell(s.last)] {
+        late();
+        found.push_back(*at);
+      });
+    }
+    finish(streams);
+    exchange.check();
+    if (receives) {
+      EXPECT_EQ(found, (std::vector<double>{1, 2, 3, 4, 5})) << "sealed " << sealed;
+    }
+    s.comm.barrier();
+  }
+}
+
+}  // namespace
+}  // namespace slipstream

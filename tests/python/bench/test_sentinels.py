@@ -1,0 +1,141 @@
+"""`slipstream bench sentinels`: its twelve rows, and a tree beside its parent's."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT, Cli
+from slipstream.bench import sentinels
+
+WORDS = ("bench", "sentinels", "--backend", "host", "--rounds", "1")
+#: By the start of their names.
+ROWS = ("exchange 8^3", "exchange 16^3", "transpose", "FFT 16^3 c64 forward", "FFT 16^3 c64 backward", "gather-scatter",
+        "CG", "lattice Boltzmann 16^3 f32", "lattice Boltzmann 16^3 f64", "lattice Boltzmann 16^3 f16", "waves",
+        "DNS")  # fmt: skip
+
+
+class Fake:
+    """A worker that answers from a list, one time a round."""
+
+    def __init__(self, *times: float, asked: list[Any] | None = None) -> None:
+        self.times: Iterator[float] = iter(times)
+        self.asked = [] if asked is None else asked
+
+    def send(self, command: str) -> None:
+        self.asked.append((self, command))
+
+    def answer(self) -> dict[str, float]:
+        return {"row": next(self.times)} if self.asked[-1][1] == "measure" else {}
+
+
+def test_twelve_rows_are_measured(cli: Cli, tmp_path: Path) -> None:
+    result = cli(*WORDS, "--folder", str(tmp_path))
+    assert result.returncode == 0, result.stderr
+    (path,) = (tmp_path / "sentinels").glob("*.json")
+    rows = json.loads(path.read_text())["rows"]
+    # A host that others use may take the few iterations of one solution longer than the many of the other.
+    expected = [name for name in ROWS if name != "CG" or "cg: left out" not in result.stdout]
+    assert [next(name for name in ROWS if row["sentinel"].startswith(name)) for row in rows] == expected
+    assert all(row["ranks"] == 1 and row["devices"] == 2 and row["rounds"] == 1 and row["time_us"] > 0 for row in rows)
+    assert not any("ratio" in row for row in rows)
+
+
+def test_both_trees_measure_in_turn_and_the_ratio_is_the_median_of_rounds() -> None:
+    asked: list[Any] = []
+    parent, change = Fake(100, 200, 100, asked=asked), Fake(101, 150, 99, asked=asked)
+    (row,) = sentinels.measure([parent, change], "dns", 3)
+    assert [worker for worker, command in asked if command == "measure"] == [
+        parent, change, change, parent, parent, change
+    ]  # fmt: skip
+    assert (row["parent_us"], row["time_us"], row["ratio"]) == (100, 101, 0.99)
+    assert (row["least_ratio"], row["most_ratio"], row["rounds"]) == (0.75, 1.01, 3)
+
+
+def test_rows_in_doubt_get_as_many_rounds_again() -> None:
+    (row,) = sentinels.measure([Fake(100, 100, 100, 100), Fake(103, 103, 100, 100)], "dns", 2)
+    assert row["rounds"] == 4 and row["ratio"] == 1.015
+    (row,) = sentinels.measure([Fake(100, 100), Fake(100, 101)], "dns", 2)
+    assert row["rounds"] == 2
+
+
+def test_rows_slower_than_the_limit_are_named() -> None:
+    rows = [{"sentinel": name, "ratio": ratio} for name, ratio in (("a", 1.019), ("b", 1.034), ("c", 0.9))]
+    assert sentinels.verdict(rows) == "slower by more than 2 %: b +3.4 %"
+    assert sentinels.verdict(rows[::2]) == "no row is slower by more than 2 %"
+
+
+def test_a_process_of_the_parent_finds_the_parents_files(tmp_path: Path) -> None:
+    own, parent = tmp_path / "own", tmp_path / "own" / ".parent"
+    for folder in ("python/slipstream", "lib", "wheels"):
+        (own / folder).mkdir(parents=True)
+    (own / "lib" / "libslipstream.so").touch()
+    (parent / "lib").mkdir(parents=True)
+    given = {
+        "PYTHONPATH": os.pathsep.join(str(own / name) for name in ("python", "wheels")),
+        "LD_LIBRARY_PATH": f"{own / 'lib'}{os.pathsep}/usr/lib",
+        "PMIX_RANK": "0",
+        "HOME": "/root",
+    }
+    found = sentinels.environment(parent, own, given)
+    assert found["PYTHONPATH"] == os.pathsep.join([str(parent / "python"), str(own / "wheels")])
+    assert found["LD_LIBRARY_PATH"] == f"{parent / 'lib'}{os.pathsep}/usr/lib"
+    assert "PMIX_RANK" not in found and found["HOME"] == "/root"
+    assert sentinels.environment(own, own, given)["LD_LIBRARY_PATH"] == given["LD_LIBRARY_PATH"]
+
+
+def test_what_a_tree_lacks_leaves_a_row_out_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch, here: Cli, tmp_path: Path
+) -> None:
+    send = sentinels.Worker.send
+
+    def lacking(worker: sentinels.Worker, command: str) -> None:
+        send(worker, "open nothing" if command == "open transpose" else command)
+
+    monkeypatch.setattr(sentinels.Worker, "send", lacking)
+    result = here(*WORDS, "--probes", "transpose", "exchange_small", "--folder", str(tmp_path))
+    assert result.returncode == 0, result.stderr
+    assert "transpose: left out: AttributeError" in result.stdout
+    (path,) = (tmp_path / "sentinels").glob("*.json")
+    assert [row["sentinel"] for row in json.loads(path.read_text())["rows"]] == ["exchange 8^3 f32"]
+
+
+def test_a_process_that_ends_leaves_a_row_out_and_another_takes_its_place(
+    monkeypatch: pytest.MonkeyPatch, here: Cli, tmp_path: Path
+) -> None:
+    send = sentinels.Worker.send
+
+    def ending(worker: sentinels.Worker, command: str) -> None:
+        if command == "open transpose":
+            worker.process.kill()
+        send(worker, command)
+
+    monkeypatch.setattr(sentinels.Worker, "send", ending)
+    result = here(*WORDS, "--probes", "transpose", "exchange_small", "--folder", str(tmp_path))
+    assert result.returncode == 0, result.stderr
+    assert "transpose: left out: the process of" in result.stdout
+    (path,) = (tmp_path / "sentinels").glob("*.json")
+    assert [row["sentinel"] for row in json.loads(path.read_text())["rows"]] == ["exchange 8^3 f32"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--rounds", "0"], "--rounds is 1 or more"),
+        (["--parent", "nowhere"], "holds no python/slipstream/_core: build that tree"),
+        (["--probes", "nothing"], "invalid choice"),
+        (["-n", "2"], "one process drives all devices"),
+    ],
+)
+def test_bad_input_is_said(cli: Cli, words: list[str], said: str) -> None:
+    result = cli("bench", "sentinels", "--backend", "host", "--no-write", *words)
+    assert result.returncode == 2 and said in " ".join(result.stderr.split()) and "Traceback" not in result.stderr
+
+
+def test_a_tree_is_not_measured_beside_itself(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "parent").mkdir()
+    (tmp_path / "parent" / "python").symlink_to(ROOT / "python")
+    result = cli(*WORDS, "--no-write", "--parent", str(tmp_path / "parent"))
+    assert result.returncode == 2 and "which is this tree's: is it built there?" in " ".join(result.stderr.split())

@@ -1,0 +1,144 @@
+"""Draws the options of exchanges, transposes, gather-scatters and transforms at random, and compares with NumPy.
+
+Usage: python drawing.py FIRST LAST, on any number of ranks: draws of the seeds FIRST to LAST - 1. Each prints its seed
+and its options before it is checked, so that the last line tells what failed or crashed.
+"""
+
+import random
+import re
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import slipstream as ss
+
+Options = dict[str, Any]
+#: A condition, and what an error says that may come where it holds, or must.
+Refusal = tuple[bool, str]
+UNTOUCHED = 251  #: exact in all number formats
+
+KNOBS: dict[str, list[Any]] = {
+    "pack": ["fused", "fused", "per_direction", "memcpy3d", "zero_copy"],
+    "streams": ["one", "per_direction"],
+    "grouping": ["devices", "nodes"],
+    "mpi": ["sends", "sends", "alltoallv", "ialltoallv", "put_fence", "put_lock"],
+    "sync": [False, True],
+    "teams": [0, 1, 3],
+    "sealed": [-1, 0, 512],
+    "in_place": [-1, 0, 8],
+    "chunk": [0, 64, 4096],
+    "ring": [1 << 28, 256, 4096],
+    "poison": [False, True],
+    "measure_errors": [False, False, True],
+}
+ROUTES: list[Any] = [
+    (),
+    "staged",
+    ["kernel", "staged"],
+    ["kernel", "direct"],
+    ["kernel", "peer", "colocated"],
+    ["gpu_mpi"],
+    "-direct",
+]
+EXACT = ["float32", "float64", "int32", "int64", "uint8", "complex64", "complex128"]
+MOVED = [*EXACT, "float16", "uint16", "uint32", "uint64", "int16"]
+CODINGS = ["cast", "cast to f16", "cast to bf16", "cast to f32"]
+
+
+def knobs(r: random.Random) -> Options:
+    """Some of them; others stay as they are by default."""
+    return {name: r.choice(values) for name, values in KNOBS.items() if r.random() < 0.3}
+
+
+def coding(r: random.Random, *dtypes: str) -> str:
+    """Mostly one that all these formats have."""
+    some = r.choice(CODINGS)
+    fits = not any(holds for dtype in dtypes for holds, _ in coding_refusals(some, dtype))
+    return some if r.random() < (0.6 if fits else 0.03) else "raw"
+
+
+def coding_refusals(coding: str, dtype: str) -> list[Refusal]:
+    wide = dtype in ("float64", "complex128")
+    return [
+        (coding != "raw" and not wide and dtype != "float32", "cast rounds f64 and c128 to f32"),
+        (coding in ("cast to f16", "cast to bf16") and wide, "f64 and c128 are cast to f32"),
+        (coding == "cast to f32" and dtype == "float32", "f32 is cast to f16 or bf16"),
+    ]
+
+
+def knob_refusals(options: Options, routes: Any, coded: bool) -> list[Refusal]:
+    """Those that may come: what routes serve, a draw does not know."""
+    pack, mpi = options.get("pack", "fused"), options.get("mpi", "sends")
+    names = [routes] if isinstance(routes, str) else list(routes)
+    by_mpi = not names or "gpu_mpi" in names or "-direct" in names
+    return [
+        (pack == "zero_copy" and by_mpi, "zero_copy"),
+        (mpi != "sends" and options.get("grouping") == "nodes", "grouping"),
+        (mpi.startswith("put") and by_mpi, "mpi = put"),
+        (pack == "memcpy3d" and coded, "choose the coding raw, or another pack"),
+        (pack != "fused" and bool(options.get("measure_errors")), "choose pack = fused"),
+    ]
+
+
+def refused_or_right(must: Sequence[Refusal], may: Sequence[Refusal], check: Callable[[], None]) -> None:
+    """Right values, or an error that must or may come."""
+    due = [words for holds, words in must if holds]
+    known = due + [words for holds, words in may if holds]
+    try:
+        check()
+    except (ValueError, RuntimeError, TypeError) as error:
+        if not any(re.search(words, str(error)) for words in known):
+            raise
+        say(f"  refused: {error}")
+        return
+    assert not due, f"not refused: {due}"
+
+
+def say(text: str) -> None:
+    if ss.world().rank == 0:
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+
+
+def room(shape: Sequence[int], dtype: str, offset: int) -> np.ndarray:
+    """An array that begins so many values behind the start of its memory."""
+    size = int(np.prod(shape))
+    return np.full(size + offset + 1, UNTOUCHED).astype(dtype)[offset : offset + size].reshape(shape)
+
+
+def small_numbers(shape: Sequence[int], dtype: str, seed: Sequence[int], op: str = "add") -> np.ndarray:
+    """Whole numbers whose sums and products are exact in every format, also where they are coded."""
+    random_ = np.random.default_rng(list(seed))
+    if op == "multiply":
+        found = np.where(random_.random(shape) < 0.1, 2, random_.choice([1, -1], shape))
+    else:
+        found = random_.integers(-3, 4, shape)
+    if "uint" in dtype:
+        found = abs(found)
+    if "complex" in dtype and op == "add":
+        found = found + 1j * random_.integers(-3, 4, shape)
+    return found.astype(dtype)
+
+
+FOLDS = {"add": np.add, "min": np.minimum, "max": np.maximum, "multiply": np.multiply}
+
+
+def main(first: int, last: int) -> None:
+    import drawn_exchanges
+    import drawn_gather_scatters
+    import drawn_plans
+    import drawn_transposes
+
+    kinds = (drawn_exchanges, drawn_transposes, drawn_gather_scatters, drawn_plans)
+    for seed in range(first, last):
+        r = random.Random(seed)
+        kind = kinds[seed % len(kinds)]
+        options = kind.draw(r, ss.world().size)
+        say(f"draw {seed} of {kind.__name__}: {options}")
+        kind.check(options)
+    sys.stdout.write(f"rank {ss.world().rank}: all are right or refused\n")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))
