@@ -152,13 +152,11 @@ void Exchange::Impl::end_job(const std::string& why) const {
 /// Whether what begin, end and run queued has ended, as it has where a device failed. Replays of a caller's graph are
 /// not seen.
 bool Exchange::Impl::over() const {
-  return calls.over() && std::all_of(sides.begin(), sides.end(), [](const auto& side) {
-           try {
-             return side->stream.idle();
-           } catch (...) {
-             return true;
-           }
-         });
+  try {
+    return calls.over() && std::all_of(sides.begin(), sides.end(), [](const auto& s) { return s->stream.idle(); });
+  } catch (...) {
+    return true;
+  }
 }
 
 /// Whether a wait has given up.
