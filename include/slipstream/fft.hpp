@@ -129,9 +129,9 @@ struct FftProcessGrids {
 /// host and by cuFFT, or by kernels of its own that store their results, and whatever moves between devices moves by
 /// Transposes. The same decomposition gives the same bits.
 ///
-/// One object may be used by one host thread at a time. Construction, use and end are collective. At the first call of
-/// forward, backward and convolve each, and at each convolution by an FftFactor, ranks compare their calls, where they
-/// are not recorded: what one rank refuses is an Error of all; Timeout where one does not come.
+/// One object may be used by one host thread at a time. Construction, use and end are collective. Ranks compare the first
+/// call of forward, backward and convolve each, and every convolution by an FftFactor, unless it is recorded. A rank that
+/// refuses its arguments makes the call an Error on all. Timeout where a rank does not come.
 class Fft {
  public:
   /// Throws Error where an extent is below 1, the process grid does not have as many places as there are devices or is

@@ -243,7 +243,7 @@ struct GatherScatter::Impl {
     bool small = false;  // on all ranks
   };
 
-  /// What a call writes lies apart from all else that it is given.
+  /// An array that a call writes shares no memory with another of its arrays.
   void require_apart(const Way& chosen, const std::vector<Values>& points, const std::vector<Values>& unique) const {
     struct Part {
       ByteRows at;

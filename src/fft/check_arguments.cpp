@@ -1,4 +1,4 @@
-// What a transform and a convolution are given: arrays that lie apart, streams of their devices.
+// Checks the arguments of transforms and convolutions: arrays that lie apart, streams of their devices.
 #include <algorithm>
 
 #include "exchange/apart.hpp"

@@ -1,4 +1,4 @@
-// What a factor of modes must be.
+// Checks the factors of convolutions.
 #include <bit>
 #include <cmath>
 

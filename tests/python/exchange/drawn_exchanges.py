@@ -113,7 +113,7 @@ def _run(halo: ss.Exchange, call: str) -> None:
 
 
 def _arrays(grid: ss.Grid, f: Options) -> list[list[tuple[np.ndarray, np.ndarray]]]:
-    """Of each copy and block the array with its padding, and the part without."""
+    """By copy and block: the array with its padding, and the part without."""
     copies: list[list[tuple[np.ndarray, np.ndarray]]] = []
     for _ in range(f["copies"]):
         copies.append([])

@@ -45,7 +45,7 @@ def draw(r: random.Random, ranks: int) -> Options:
 
 
 def _factor(r: random.Random, cells: tuple[int, ...]) -> Options:
-    """What is multiplied by; `multiply` names the kind of its array."""
+    """Keyword arguments of convolve(); `multiply` names the kind of its array."""
     possible = {
         "constant": r.choice([2.5, -1, 0.5 - 2j, 1j]),
         "derivative": tuple(r.choice([0, 0, 1, 2]) for _ in cells),
@@ -146,7 +146,7 @@ def _number(s: Options, factor: Options) -> tuple[np.ndarray, Any]:
         number = np.where(square > factor["sharp"] ** 2, 0, number)
     given = None
     if "multiply" in factor:
-        # Of real values it must be Hermitian, as the transform of real values is.
+        # The transform of a real kernel is Hermitian, as the factor of real values must be.
         kernel = np.random.default_rng(s["seed"] + 2).normal(size=s["cells"][::-1])
         given = _transform(s)(kernel) / math.sqrt(kernel.size)
         if factor["multiply"] == "real":
