@@ -245,7 +245,7 @@ struct GatherScatter::Impl {
     bool small = false;  // on all ranks
   };
 
-  /// Arrays that a call writes may share no memory with its other arrays.
+  /// An array that a call writes shares no memory with another of its arrays.
   void require_apart(const Way& chosen, const std::vector<Values>& points, const std::vector<Values>& unique) const {
     struct Part {
       ByteRows at;

@@ -1,5 +1,5 @@
 #pragma once
-// What ranks ask each other about the calls of one object.
+// Ranks compare the calls of one object.
 #include <set>
 #include <string>
 #include <vector>

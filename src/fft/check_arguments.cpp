@@ -1,4 +1,4 @@
-// Checks of the arrays and streams that transforms and convolutions are given.
+// Checks the arguments of transforms and convolutions: arrays that lie apart, streams of their devices.
 #include <algorithm>
 
 #include "exchange/apart.hpp"

@@ -1,4 +1,4 @@
-// Checks of FftFactor.
+// Checks the factors of convolutions.
 #include <bit>
 #include <cmath>
 

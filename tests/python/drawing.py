@@ -1,7 +1,7 @@
 """Draws the options of exchanges, transposes, gather-scatters and transforms at random, and compares with NumPy.
 
-Usage: python drawing.py FIRST LAST, on any number of ranks: draws of the seeds FIRST to LAST - 1. Each prints its seed
-and its options before it is checked, so that the last line tells what failed or crashed.
+Usage: python drawing.py FIRST LAST FOLDER, on any number of ranks: draws of the seeds FIRST to LAST - 1. Each prints
+its seed and options before it is checked, so that the last line tells what failed or crashed. FOLDER: of tuner caches.
 """
 
 import random
@@ -18,6 +18,8 @@ Options = dict[str, Any]
 Refusal = tuple[bool, str]
 UNTOUCHED = 251  #: exact in all number formats
 
+#: Nodes that one host acts as, by its ranks.
+NODES = {1: [0], 2: [0, 0, 1]}
 KNOBS: dict[str, list[Any]] = {
     "pack": ["fused", "fused", "per_direction", "memcpy3d", "zero_copy"],
     "streams": ["one", "per_direction"],
@@ -47,8 +49,14 @@ CODINGS = ["cast", "cast to f16", "cast to bf16", "cast to f32"]
 
 
 def knobs(r: random.Random) -> Options:
-    """Some of them; others stay as they are by default."""
-    return {name: r.choice(values) for name, values in KNOBS.items() if r.random() < 0.3}
+    """Some of them; others stay as they are by default. Some few are measured."""
+    found = {name: r.choice(values) for name, values in KNOBS.items() if r.random() < 0.3}
+    return found | ({"tune": "measure"} if r.random() < 0.04 else {})
+
+
+def keywords(options: Options) -> Options:
+    """Knobs as keyword arguments."""
+    return options | ({"tuner_cache": sys.argv[3]} if "tune" in options else {})
 
 
 def coding(r: random.Random, *dtypes: str) -> str:
@@ -73,9 +81,11 @@ def knob_refusals(options: Options, routes: Any, coded: bool) -> list[Refusal]:
     names = [routes] if isinstance(routes, str) else list(routes)
     by_mpi = not names or "gpu_mpi" in names or "-direct" in names
     return [
-        (pack == "zero_copy" and by_mpi, "zero_copy"),
+        (pack == "zero_copy" and by_mpi, "zero_copy|no route between the devices could be measured"),
         (mpi != "sends" and options.get("grouping") == "nodes", "grouping"),
         (mpi.startswith("put") and by_mpi, "mpi = put"),
+        (mpi != "sends" and by_mpi, "takes one buffer a rank"),
+        (bool(names) and not {"staged", "gpu_mpi", "-direct"} & set(names), "no allowed route joins"),
         (pack == "memcpy3d" and coded, "choose the coding raw, or another pack"),
         (pack != "fused" and bool(options.get("measure_errors")), "choose pack = fused"),
     ]

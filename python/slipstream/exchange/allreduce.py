@@ -3,7 +3,7 @@
 from typing import Any, Self
 
 from slipstream.base.core import core
-from slipstream.exchange import arrays
+from slipstream.exchange import apart, arrays
 from slipstream.exchange.grid import Grid, native_streams
 
 
@@ -48,8 +48,8 @@ class AllReduce:
             found = arrays.packed(array, self.values, self.dtype, self.grid.backend, "reduced")
             name = f"the array of device {device}"
             arrays.require_writable(found, name, "an all-reduce writes its result there")
-            places.append(arrays.place_of(found, name, True))
-        arrays.require_apart(places)
+            places.append(apart.place_of(found, name, True))
+        apart.require_apart(places)
         return [place.first for place in places]
 
     def check(self) -> None:

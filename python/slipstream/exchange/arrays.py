@@ -3,7 +3,7 @@
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -124,73 +124,6 @@ def _format(kind: str, size: int, name: str) -> tuple[str, bool]:
 def require_writable(array: Described, name: str, why: str) -> None:
     if array.read_only:
         raise ValueError(f"{name}: the array is read-only, but {why}: pass a writable array")
-
-
-@dataclass(frozen=True)
-class Place:
-    """Memory that a call reads or writes. `array`: of which it is the whole, where values may lie in gaps of others."""
-
-    name: str
-    first: int
-    behind: int
-    written: bool
-    read_only: bool = False
-    array: Described | None = None
-    side: str = ""  #: of a transform, with the component and the block
-    component: int = 0
-    block: int = 0
-
-
-def place_of(array: Described, name: str, written: bool) -> Place:
-    first, behind = array.ends() if math.prod(array.shape) else (array.pointer, array.pointer)
-    return Place(name, first, behind, written, array.read_only, array=array)
-
-
-def apart_or_why(a: Place, b: Place) -> str:
-    """Why two places that share memory may not; empty where they may."""
-    if not (a.written or b.written):
-        return ""
-    return f"{a.name} and {b.name} share memory that is written: give arrays that lie apart"
-
-
-def require_apart(places: Iterable[Place], why: Callable[[Place, Place], str] = apart_or_why) -> None:
-    """Raises ValueError where two places share memory, and `why` says that they may not. They come to it in the order
-    in which they are given."""
-    given = [place for place in places if place.first < place.behind]
-    before: list[int] = []  # that reach as far as the next one
-    for number in sorted(range(len(given)), key=lambda n: given[n].first):
-        before = [n for n in before if given[n].behind > given[number].first]
-        for other in before:
-            a, b = given[min(number, other)], given[max(number, other)]
-            if (said := why(a, b)) and _meet(a, b):
-                raise ValueError(said)
-        before.append(number)
-
-
-def _meet(a: Place, b: Place) -> bool:
-    """Whether two arrays whose bounds overlap have a value in common."""
-    if a.array is None or b.array is None:
-        return True
-    import numpy as np
-
-    try:
-        return bool(np.shares_memory(np.asarray(_Bytes(a.array)), np.asarray(_Bytes(b.array)), max_work=100_000))
-    except np.exceptions.TooHardError:
-        return True
-
-
-class _Bytes:
-    """Addresses of an array, wherever it lies, for NumPy, which reads none of them."""
-
-    def __init__(self, array: Described) -> None:
-        strides = tuple(stride * array.size for stride in array.strides)
-        self.__array_interface__ = {
-            "data": (array.pointer, True),
-            "shape": array.shape,
-            "strides": strides,
-            "typestr": f"|V{array.size}",
-            "version": 3,
-        }
 
 
 @contextmanager

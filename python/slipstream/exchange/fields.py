@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from slipstream.exchange import arrays
+from slipstream.exchange import apart, arrays
 from slipstream.exchange.grid import Grid, Triple, refuse_together
 
 #: What arrays tell of a field.
@@ -30,7 +30,7 @@ def item(
     how: dict[str, str | None],
     *,
     written: str = "",
-    places: list[arrays.Place] | None = None,
+    places: list[apart.Place] | None = None,
 ) -> dict[str, Any]:
     """One field as the compiled module takes it. written: what writes it, where something does. places: to which those
     of its arrays are added."""
@@ -46,7 +46,7 @@ def item(
             if written:
                 arrays.require_writable(array, f"field '{name}'", written)
             if places is not None:
-                places.append(arrays.place_of(array, _place_name(name, block, len(grid.local)), bool(written)))
+                places.append(apart.place_of(array, _place_name(name, block, len(grid.local)), bool(written)))
             if how.get("combine") and not array.exact:
                 raise ValueError(
                     f"field '{name}' is to be combined by '{how['combine']}', but its values are not of f32, f64, i32, "

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from slipstream.base.core import core
-from slipstream.exchange import arrays, fields
+from slipstream.exchange import apart, arrays, fields
 from slipstream.exchange.grid import Grid, native_streams
 
 
@@ -148,15 +148,15 @@ class GatherScatter:
         call(at, into, natives)
 
     def _addresses(self, values: Any, *unique: Any, written: str = "values") -> list[list[int]]:
-        """Addresses of the values, and of the unique values where these are given: one for each device."""
-        places: list[arrays.Place] = []
+        """Addresses of the values, and of unique ones where there are some, one for each device."""
+        places: list[apart.Place] = []
         found = [self._packed(values, self._points, "combined", "values", written, places)]
         found += [self._packed(one, self._unique, "unique", "unique", written, places) for one in unique]
-        arrays.require_apart(places)
+        apart.require_apart(places)
         return found
 
     def _packed(
-        self, values: Any, counts: list[int], what: str, name: str, written: str, places: list[arrays.Place]
+        self, values: Any, counts: list[int], what: str, name: str, written: str, places: list[apart.Place]
     ) -> list[int]:
         addresses = []
         for device, array in enumerate(arrays.one_each(values, self._devices)):
@@ -165,7 +165,7 @@ class GatherScatter:
             shown = f"'{name}'" + (f" of device {device}" if self._devices > 1 else "")
             if name == written:
                 arrays.require_writable(found, shown, "a gather-scatter writes it")
-            places.append(arrays.place_of(found, shown, name == written))
+            places.append(apart.place_of(found, shown, name == written))
             addresses.append(found.pointer)
         return addresses
 

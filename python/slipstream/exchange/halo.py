@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from slipstream.base.core import core
-from slipstream.exchange import arrays
+from slipstream.exchange import apart
 from slipstream.exchange import fields as described_fields
 from slipstream.exchange.grid import Grid, Triple
 from slipstream.exchange.running import Running
@@ -76,7 +76,7 @@ class Exchange(Running):
         **options: Any,
     ) -> None:
         options["routes"] = [routes] if isinstance(routes, str) else list(routes)
-        places: list[arrays.Place] = []
+        places: list[apart.Place] = []
         layers = {"ghost": ghost, "padding": padding, "low": low, "high": high}
 
         def item(name: str, value: Any) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class Exchange(Running):
 
         def described() -> Iterator[dict[str, Any]]:
             yield from (item(*one) for one in fields.items())
-            arrays.require_apart(places)
+            apart.require_apart(places)
 
         items, problem = described_fields.described(described())
         described_fields.agree(grid.comm, problem, items)

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from slipstream.base.core import core
-from slipstream.exchange import arrays as described_arrays
-from slipstream.exchange import fields
-from slipstream.exchange.arrays import Place
+from slipstream.exchange import apart, fields
+from slipstream.exchange.apart import Place
 from slipstream.exchange.grid import Grid, native_streams
 from slipstream.exchange.running import Running
 
@@ -72,7 +71,7 @@ class Transpose(Running):
             for name in self._names:
                 for end, of in zip(self._ends, given, strict=True):
                     yield end.item(name, of[name], places)
-            described_arrays.require_apart(places, _why)
+            apart.require_apart(places, _why)
 
         items, problem = fields.described(described())
         fields.agree(source.comm, problem, items)
@@ -119,13 +118,13 @@ class Transpose(Running):
             for name, one in (held | ({} if given is None else _named(given))).items():
                 if name in self._names:
                     end.item(name, one, places)
-        described_arrays.require_apart(places, _why)
+        apart.require_apart(places, _why)
 
 
 def _why(a: Place, b: Place) -> str:
     """A source and a target may share memory that both may write."""
     if a.written == b.written:
-        return described_arrays.apart_or_why(a, b)
+        return apart.apart_or_why(a, b)
     source, target = (b, a) if a.written else (a, b)
     if not source.read_only:
         return ""

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any, Self
 
 from slipstream.base.core import core
-from slipstream.exchange import arrays as given_arrays
-from slipstream.exchange import fields
-from slipstream.exchange.arrays import Place
+from slipstream.exchange import apart, fields
+from slipstream.exchange.apart import Place
+from slipstream.exchange.arrays import told_to_others
 from slipstream.exchange.grid import Grid, Triple, native_streams
 
 #: Number formats of values in physical space by NumPy's names, and of their spectra.
@@ -172,7 +172,7 @@ class Plan:
         The factor and the division by the number of cells take no pass over v where a transform does them: `describe()`
         says. Modes that are not used (`highest`) become zero.
         """
-        with given_arrays.told_to_others(lambda: self._plan.convolve([], [], [], {}, [])):
+        with told_to_others(lambda: self._plan.convolve([], [], [], {}, [])):
             factor: dict[str, Any] = {
                 "constant": complex(constant),
                 "derivative": tuple(map(operator.index, derivative)),
@@ -186,7 +186,7 @@ class Plan:
                 kind, given = self._factor_given(multiply)
                 places += given
                 factor[kind] = [place.first for place in given]
-            given_arrays.require_apart(places, _why)
+            apart.require_apart(places, _why)
             natives = native_streams(self.physical, stream)
         self._plan.convolve(*sides, factor, natives)
 
@@ -264,9 +264,9 @@ class Plan:
                 "the third argument is a stream, not an array: give several fields as tuples, "
                 "forward((u, v, w), (u_k, v_k, w_k))"
             )
-        with given_arrays.told_to_others(lambda: self._plan.run(forward, [], [], [])):
+        with told_to_others(lambda: self._plan.run(forward, [], [], [])):
             sides, places = self._sides_given("uv" if forward else "vu", (given, into))
-            given_arrays.require_apart(places, _why)
+            apart.require_apart(places, _why)
             natives = native_streams(self.physical, stream)
         self._plan.run(forward, *sides, natives)
 

@@ -13,6 +13,7 @@ from drawing import (
     Options,
     coding,
     coding_refusals,
+    keywords,
     knob_refusals,
     knobs,
     refused_or_right,
@@ -84,7 +85,7 @@ def _check(s: Options) -> None:
         key: {name: f[key] for name, f in s["fields"].items()}
         for key in ("ghost", "low", "high", "padding", "reach", "layout", "combine", "coding")
     }
-    how = by_name | s["knobs"] | {"routes": s["routes"], "trace": s["trace"], "throttle": s["throttle"]}
+    how = by_name | keywords(s["knobs"]) | {"routes": s["routes"], "trace": s["trace"], "throttle": s["throttle"]}
     with ss.Exchange(grid, given, **how) as halo:
         for round_number in range(3):
             wanted = {name: _wanted(grid, s, f, fields[name], round_number) for name, f in s["fields"].items()}
@@ -113,7 +114,7 @@ def _run(halo: ss.Exchange, call: str) -> None:
 
 
 def _arrays(grid: ss.Grid, f: Options) -> list[list[tuple[np.ndarray, np.ndarray]]]:
-    """Of each copy and block the array with its padding, and the part without."""
+    """By copy and block: the array with its padding, and the part without."""
     copies: list[list[tuple[np.ndarray, np.ndarray]]] = []
     for _ in range(f["copies"]):
         copies.append([])

@@ -6,10 +6,12 @@ import numpy as np
 import slipstream as ss
 from drawing import (
     FOLDS,
+    NODES,
     ROUTES,
     Options,
     coding,
     coding_refusals,
+    keywords,
     knob_refusals,
     knobs,
     refused_or_right,
@@ -27,6 +29,7 @@ def draw(r: random.Random, ranks: int) -> Options:
     points = [r.choice([0, 1, r.randint(2, 60)]) for _ in range(devices * ranks)]
     return {
         "devices": devices,
+        "ranks_per_node": r.choice(NODES[ranks]),
         "points": points,
         "seed": r.randint(0, 10**6),
         "ids": r.choice([2, 7, 40, 200]),
@@ -48,8 +51,9 @@ def draw(r: random.Random, ranks: int) -> Options:
 
 
 def check(s: Options) -> None:
+    lone = bool(s["unique"] or s["knobs"].get("measure_errors") or "tune" in s["knobs"])
     must = [
-        (s["host_packed"] and (s["unique"] or s["knobs"].get("measure_errors", False)), "packed on the host has no"),
+        (s["host_packed"] and lone, "packed on the host has no"),
         *coding_refusals(s["coding"], FORMATS[s["dtype"]]),
     ]
     may = knob_refusals(s["knobs"], s["routes"], s["coding"] != "raw")
@@ -57,7 +61,7 @@ def check(s: Options) -> None:
 
 
 def _check(s: Options) -> None:
-    grid = ss.Grid((8, 8, 8), backend="host", devices_per_rank=s["devices"])
+    grid = ss.Grid((8, 8, 8), backend="host", devices_per_rank=s["devices"], ranks_per_node=s["ranks_per_node"])
     random_ = np.random.default_rng(s["seed"])
     every = [random_.integers(0, s["ids"], n) * s["spread"] for n in s["points"]]
     mine = [grid.comm.rank * s["devices"] + d for d in range(s["devices"])]
@@ -65,7 +69,8 @@ def _check(s: Options) -> None:
     first = None
     if s["order"]:
         first = [sum(blocks[other] for other in s["order"][: s["order"].index(device)]) for device in mine]
-    how = {key: s[key] for key in ("dtype", "components", "unique", "host_packed", "coding", "routes")} | s["knobs"]
+    how = {key: s[key] for key in ("dtype", "components", "unique", "host_packed", "coding", "routes")}
+    how |= keywords(s["knobs"])
     with ss.GatherScatter(grid, [every[device] for device in mine], s["block"], first_block=first, **how) as gs:
         for number, op in enumerate(s["ops"]):
             if op in ("min", "max") and "c" in s["dtype"]:

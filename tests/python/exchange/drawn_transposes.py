@@ -6,10 +6,12 @@ import numpy as np
 import slipstream as ss
 from drawing import (
     MOVED,
+    NODES,
     ROUTES,
     Options,
     coding,
     coding_refusals,
+    keywords,
     knob_refusals,
     knobs,
     refused_or_right,
@@ -35,6 +37,7 @@ def draw(r: random.Random, ranks: int) -> Options:
         "there": tuple(there),
         "axes": axes,
         "devices": devices,
+        "ranks_per_node": r.choice(NODES[ranks]),
         "cuts": tuple(_grid(r, n, devices * ranks) for n in (cells, there)),
         "ghost": r.choice([0, 0, 1, 2]),
         "layouts": (r.choice(["soa", "aos", "soa_z"]), r.choice(["soa", "aos", "soa_z"])),
@@ -56,7 +59,7 @@ def _grid(r: random.Random, cells: tuple[int, ...], devices: int) -> Options:
     """How a grid is cut, some way that leaves every block a cell; by the rules where there is none."""
     blocks = r.choice([(1, 1, 1), (1, 1, 1), (2, 1, 1), (1, 2, 1), (1, 1, 2)])
     cuts = [cut for cut in _cuts(devices) if _fits(cells, cut, blocks)]
-    return {"node_grid": (1, 1, 1), "device_grid": r.choice(cuts), "blocks_per_device": blocks} if cuts else {}
+    return {"device_grid": r.choice(cuts), "blocks_per_device": blocks} if cuts else {}
 
 
 def _kept(r: random.Random, cells: tuple[int, ...]) -> dict[int, list[tuple[int, int]]]:
@@ -75,6 +78,7 @@ def check(s: Options) -> None:
     may = [
         *knob_refusals(s["knobs"], s["routes"], s["coding"] != "raw"),
         (pack != "fused" and s["onto_itself"], "choose pack = fused"),
+        (s["ranks_per_node"] == 1, "device grid .* has"),
         (too_many, "device|block|cut|cells"),
         (s["rebinds"] and s["onto_itself"], "shares memory with"),
         (s["onto_itself"] and s["read_only"], "is read-only, but"),
@@ -84,16 +88,15 @@ def check(s: Options) -> None:
 
 def _check(s: Options) -> None:
     source, target = (
-        ss.Grid(cells, backend="host", devices_per_rank=s["devices"], **cut)
+        ss.Grid(cells, backend="host", devices_per_rank=s["devices"], ranks_per_node=s["ranks_per_node"], **cut)
         for cells, cut in zip((s["cells"], s["there"]), s["cuts"], strict=True)
     )
     made = _made(s, source, target, s["onto_itself"])
     how = {"axes": s["axes"], "ghost": s["ghost"], "layout": s["layouts"], "kept": s["kept"], "coding": s["coding"]}
-    how |= s["knobs"] | {"rebinds": s["rebinds"], "routes": s["routes"], "trace": s["trace"]}
+    how |= keywords(s["knobs"]) | {"rebinds": s["rebinds"], "routes": s["routes"], "trace": s["trace"]}
     _fill(s, source, made[0], 1)
     before = {name: [array.copy() for array in arrays] for name, arrays in made[1].items()}
-    given = [_given(end) for end in made]
-    with ss.Transpose(source, target, *given, **how) as transpose:
+    with ss.Transpose(source, target, *map(_given, made), **how) as transpose:
         _run(transpose, s["call"])
         _compare(s, target, made[1], before, 1)
         if s["rebinds"]:

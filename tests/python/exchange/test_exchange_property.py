@@ -118,8 +118,8 @@ def whole_grid(s: dict, shift: int) -> np.ndarray:
 
 
 def reached(s: dict, block: dict) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
-    """Of each place of a block's array: its cell of the grid, indices [z], [y], [x] modulo the extents; whether the
-    halo reaches it; and whether it is a ghost."""
+    """The cells of the grid that the places of a block's array stand for, as indices [z], [y], [x]; which of the places
+    the halo reaches; and which are ghosts."""
     cells, away, within = [], [], []
     for axis in (2, 1, 0):
         ghost, n = s["ghost"][axis], s["cells"][axis]

@@ -234,8 +234,6 @@ def test_each_kind_of_array_is_taken_or_refused(call: str, kind: str) -> None:
         CALLS[call](make())
 
 
-# What shares memory.
-
 SHARED = "share memory that is written"
 
 
@@ -297,8 +295,6 @@ def test_what_is_bound_lies_apart() -> None:
         transpose.run()
     assert (into["u"] == 1).all()
 
-
-# What one rank refuses.
 
 ONE_REFUSES = """
 import numpy as np

@@ -6,7 +6,19 @@ from typing import Any
 
 import numpy as np
 import slipstream as ss
-from drawing import ROUTES, Options, coding, coding_refusals, knob_refusals, knobs, refused_or_right, room, say
+from drawing import (
+    NODES,
+    ROUTES,
+    Options,
+    coding,
+    coding_refusals,
+    keywords,
+    knob_refusals,
+    knobs,
+    refused_or_right,
+    room,
+    say,
+)
 
 EXTENTS = [1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 16]
 #: Relative to the largest value that rounding could leave.
@@ -22,6 +34,7 @@ def draw(r: random.Random, ranks: int) -> Options:
     return {
         "cells": cells,
         "devices": devices,
+        "ranks_per_node": r.choice(NODES[ranks]),
         "dtype": (dtype := r.choice(list(EXACT))),
         "process_grid": r.choice([(0, 0), (0, 0), *grids]),
         "transposed": r.random() < 0.6,
@@ -45,7 +58,7 @@ def draw(r: random.Random, ranks: int) -> Options:
 
 
 def _factor(r: random.Random, cells: tuple[int, ...]) -> Options:
-    """What is multiplied by; `multiply` names the kind of its array."""
+    """Keyword arguments of convolve(); `multiply` names the kind of its array."""
     possible = {
         "constant": r.choice([2.5, -1, 0.5 - 2j, 1j]),
         "derivative": tuple(r.choice([0, 0, 1, 2]) for _ in cells),
@@ -66,6 +79,7 @@ def check(s: Options) -> None:
     sharp = factor.get("sharp", 0.0)
     must = coding_refusals(s["coding"], _spectral(s["dtype"]))
     may = knob_refusals(s["knobs"], s["routes"], s["coding"] != "raw")
+    may.append((math.prod(s["cells"]) < s["devices"] * ss.world().size, "a grid of .* cannot be cut"))
     must_not = [
         (real and complex(factor.get("constant", 1)).imag != 0, "must be real"),
         (not sharp >= 0, "a sharp filter was asked for"),
@@ -74,12 +88,12 @@ def check(s: Options) -> None:
 
 
 def _check(s: Options, refusals: list[tuple[bool, str]]) -> None:
-    grid = ss.Grid(s["cells"], backend="host", devices_per_rank=s["devices"])
+    grid = ss.Grid(s["cells"], backend="host", devices_per_rank=s["devices"], ranks_per_node=s["ranks_per_node"])
     how = {
         key: s[key]
         for key in ("process_grid", "transposed", "highest", "scaled", "overlap", "store", "parts", "coding", "verify")
     }
-    how |= s["knobs"] | {"routes": s["routes"], "components": s["components"] if s["stated"] else None}
+    how |= keywords(s["knobs"]) | {"routes": s["routes"], "components": s["components"] if s["stated"] else None}
     # A rank without a block cannot tell the number of components from its arrays.
     if s["components"] > 1 and math.prod(s["cells"]) < 200:
         how["components"] = s["components"]
@@ -146,7 +160,7 @@ def _number(s: Options, factor: Options) -> tuple[np.ndarray, Any]:
         number = np.where(square > factor["sharp"] ** 2, 0, number)
     given = None
     if "multiply" in factor:
-        # Of real values it must be Hermitian, as the transform of real values is.
+        # The transform of a real kernel is Hermitian, as the factor of real values must be.
         kernel = np.random.default_rng(s["seed"] + 2).normal(size=s["cells"][::-1])
         given = _transform(s)(kernel) / math.sqrt(kernel.size)
         if factor["multiply"] == "real":
