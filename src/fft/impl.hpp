@@ -158,9 +158,9 @@ struct Fft::Impl {
   void add_lines(std::vector<fft::Step>& steps, fft::Stage stage, fft::Array from, fft::Array to, const BatchOf& batch);
   /// Options of the next move of a lane that is packed, measured where that is asked for.
   ExchangeOptions options_of_move(const fft::Lane& lane, const Grid& on, const ExchangeItem& item);
-  /// `clears`: what does not travel must be zero at the target.
+  /// `clears`: what does not travel must be zero at the target. `whole`: in one part.
   void add_move(const fft::Lane& lane, std::vector<fft::Step>& steps, fft::Stage from, fft::Stage to, fft::Array source,
-                bool clears = false);
+                bool clears = false, bool whole = false);
   /// Into how many parts a move that the engine packs is cut, across the planes of a stage.
   int parts_of(fft::Stage stage) const;
   /// Thread blocks of the message of a part, on a GPU.

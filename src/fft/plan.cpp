@@ -250,7 +250,8 @@ ExchangeOptions Fft::Impl::options_of_move(const Lane& lane, const Grid& on, con
   return found.options;
 }
 
-void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from, Stage to, Array source, bool clears) {
+void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from, Stage to, Array source, bool clears,
+                         bool whole) {
   const Array target = source == Array::first ? Array::second : Array::first;
   Move move;
   const auto field = [&](Stage stage, Array place, const char* name) {
@@ -279,7 +280,7 @@ void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from,
     });
     steps.pop_back();
   }
-  const int parts = stores ? 1 : parts_of(std::min(from, to));
+  const int parts = stores || whole ? 1 : parts_of(std::min(from, to));
   if (parts > 1) how.knobs.teams = teams_beside_lines();
   make_parts(move, from, to, item, how, parts);
   on_all_ranks(comm, [&] {
@@ -427,7 +428,11 @@ void Fft::Impl::plan_backward(Lane& lane) {
     const auto& [to, from] = *move;
     if (from != Stage::natural)
       add_lines(backward, from, given, place, [&](const Extent& block) { return lines_before(cut, from, to, block); });
-    add_move(lane, backward, from, to, place, to < from);
+    // Lines that the next move stores are not lines behind the parts of this one.
+    bool next_stores = false;
+    if (const auto next = std::next(move); next != moves.rend())
+      on_all_ranks(comm, [&] { next_stores = may_store(machine, cut, options, next->second, next->first); });
+    add_move(lane, backward, from, to, place, to < from, next_stores);
     given = place = backward.back().to;
   }
   add_lines(backward, Stage::physical, place, Array::to, first);

@@ -7,6 +7,7 @@
 
 #include <slipstream/fft.hpp>
 
+#include "mpi/rank_table.hpp"
 #include "support/fft_rig.hpp"
 #include "support/on_devices.hpp"
 
@@ -169,6 +170,42 @@ TEST_P(FourierTransformsHoweverMoved, StoreTheirResultsByTheKernelsOfGpus) {
       ++number;
       if (HasFatalFailure()) return;
     }
+}
+
+/// Every number of parts with every order of modes, stored and packed; types, modes that are used and overlap in turn.
+TEST_P(FourierTransformsHoweverMoved, GiveTheSameValuesInAllCombinationsOfOptions) {
+  const Machine m = machine();
+  const bool host = std::get<0>(GetParam()) == Backend::host;
+  std::size_t number = static_cast<std::size_t>(m.devices());
+  for (const auto& grid : process_grids(m.devices()))
+    for (const int parts : {1, 2, 3})
+      for (const bool store : {false, true})
+        for (const bool gpu_lines : {false, true})
+          for (const bool transposed : {false, true}) {
+            if (gpu_lines && !store) continue;
+            FftOptions options;
+            options.type = types[number % 4];
+            options.process_grid = grid;
+            options.transposed = transposed;
+            options.overlap = number % 7 == 3;
+            if (number % 3 == 1) options.highest = {3, 2, 4};
+            ++number;
+            FftOptions whole = options;
+            whole.store = false;
+            whole.parts = 1;
+            options.store = store;
+            options.gpu_lines = gpu_lines;
+            options.parts = parts;
+            if (!ranks::is_due(number, m.devices() > 2 ? 4 : 1)) continue;
+            const Extent cells = gpu_lines ? Extent{32, 16, 16} : Extent{8, 6, 11};
+            SCOPED_TRACE(to_string(options.type) + " on " + std::to_string(grid[0]) + " x " + std::to_string(grid[1]) +
+                         " in " + std::to_string(parts) + " parts" + (transposed ? ", transposed" : "") +
+                         (store ? ", stored" : "") + (gpu_lines ? " by the kernels of GPUs" : "") +
+                         (options.overlap ? ", overlapping" : ""));
+            Fft a(comm, m, cells, whole), b(comm, m, cells, options);
+            check_both(a, b, cells, options, options.overlap ? 3 : 1, host && !gpu_lines, 1);
+            if (HasFatalFailure()) return;
+          }
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, FourierTransformsHoweverMoved,
