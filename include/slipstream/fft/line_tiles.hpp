@@ -17,7 +17,8 @@
 //
 // Two passes may go together: lines along x, left turned in an array, and lines along y, stored through windows. Teams
 // take items by number; those of the second pass follow those of the first that they read, `lead` chunks of planes
-// later, so that the link is busy while lines along x are transformed.
+// later, so that the link is busy while lines along x are transformed. Or two passes of which none reads what the other
+// leaves share a launch, for the same reason.
 #include <slipstream/window.hpp>
 
 #include <complex>
@@ -45,6 +46,15 @@ struct LinePass {
   const Window* list = nullptr;
   Windows<std::complex<T>> out;
   std::int32_t line_axis = 0, tile_axis = 0;  ///< of the source
+  /// Thirds are taken from so many equal ranges in turn: where ranges go to different devices, their links are busy
+  /// together.
+  std::int32_t ranges = 1;
+
+  /// The n-th that is taken.
+  SLIP_FN std::int32_t third(std::int32_t n) const {
+    const std::int32_t range = n % ranges, rest = thirds % ranges;
+    return first_third + range * (thirds / ranges) + (range < rest ? range : rest) + n / ranges;
+  }
 };
 
 /// Items of two passes: a chunk of the second has `deep` tiles for each of its thirds, whose lines the first leaves in
@@ -52,6 +62,7 @@ struct LinePass {
 struct TwoPasses {
   std::int32_t chunks = 0;  ///< 0: there is one pass
   std::int32_t deep = 0, lead = 0;
+  bool apart = false;               ///< without chunks: both are one launch, and none waits for the other
   std::uint32_t* ticket = nullptr;  ///< and behind it a counter for each chunk, zero at the start
 };
 
@@ -104,8 +115,12 @@ struct LineTiles {
     constexpr int a = first_half / first_parts, b = length / second_parts;
     return sizeof(Pair<T>) * wide * (a > b ? a : b) + sizeof(Head);
   }
-  /// Of one pass.
-  std::int64_t teams() const { return static_cast<std::int64_t>(pass[0].thirds) * pass[0].tiles * first_parts; }
+  /// Of one pass, or of two that do not wait.
+  std::int64_t teams() const { return teams_of(0) + (two.apart ? teams_of(1) : 0); }
+  SLIP_FN std::int64_t teams_of(int which) const {
+    return static_cast<std::int64_t>(pass[which].thirds) * pass[which].tiles *
+           (which == 0 ? first_parts : second_parts);
+  }
   /// Of both.
   SLIP_FN std::int64_t items(int which) const {  // of a chunk
     return which == 0 ? static_cast<std::int64_t>(two.deep) * wide * pass[0].tiles * first_parts
@@ -119,12 +134,18 @@ struct LineTiles {
     auto* const tile = team.template shared<Pair<T>>();
     auto& head = *reinterpret_cast<Head*>(tile + wide * (a > b ? a : b));
     if (two.chunks == 0) {
-      Item item;
       std::int64_t index = team.index();
-      item.part = static_cast<std::int32_t>(index % first_parts), index /= first_parts;
-      item.tile = static_cast<std::int32_t>(index % pass[0].tiles) + pass[0].first_tile;
-      item.third = static_cast<std::int32_t>(index / pass[0].tiles) + pass[0].first_third;
-      return lines < first_half, first_parts, real_first, !real_first && plain > (team, pass[0], item, tile, head);
+      if constexpr (plain && !real_first) {
+        if (two.apart) {
+          const std::int64_t a = teams_of(0), all = a + teams_of(1), before = index * a / all;
+          if ((index + 1) * a / all == before)
+            return lines<length, second_parts, false, true>(team, pass[1],
+                                                            item_of(pass[1], index - before, second_parts), tile, head);
+          index = before;
+        }
+      }
+      return lines < first_half, first_parts, real_first,
+             !real_first && plain > (team, pass[0], item_of(pass[0], index, first_parts), tile, head);
     }
     if constexpr (plain) both(team, tile, head);
   }
@@ -158,6 +179,14 @@ struct LineTiles {
     }
   }
 
+  SLIP_FN static Item item_of(const LinePass<T>& p, std::int64_t index, int parts) {
+    Item item;
+    item.part = static_cast<std::int32_t>(index % parts), index /= parts;
+    item.tile = static_cast<std::int32_t>(index % p.tiles) + p.first_tile;
+    item.third = p.third(static_cast<std::int32_t>(index / p.tiles));
+    return item;
+  }
+
   /// First those of the first pass for `lead` chunks, last those of the second for as many, in between both in turn.
   SLIP_FN Item item_of(std::int64_t number) const {
     const std::int64_t a = items(0), b = items(1), begin = a * two.lead, both = (a + b) * (two.chunks - two.lead);
@@ -177,7 +206,7 @@ struct LineTiles {
     if (item.second) {
       item.part = rest % second_parts, rest /= second_parts;
       item.tile = item.chunk * two.deep + rest % two.deep;
-      item.third = rest / two.deep + pass[1].first_third;
+      item.third = pass[1].third(rest / two.deep);
     } else {
       item.part = rest % first_parts, rest /= first_parts;
       item.tile = rest % pass[0].tiles;
