@@ -53,8 +53,8 @@ void require_aligned(const void* values) {
 }
 
 template <class T>
-std::int32_t tiles_of(std::int64_t lines) {
-  constexpr int wide = Tiling<T, 16>::wide;
+std::int32_t tiles_of(std::int64_t lines, bool narrow = false) {
+  const int wide = Tiling<T, 16>::wide / (narrow ? 2 : 1);
   return static_cast<std::int32_t>((lines + wide - 1) / wide);
 }
 
@@ -66,10 +66,10 @@ class RadixLines final : public Lines {
       : batch_(batch), roots_(roots_of_one<T>(device, batch.sizes.back())) {}
 
   void run(Stream& stream, const void* from, void* to) override {
-    launch_lines<T, false>(stream, length(), job(from, to));
+    launch_lines<T, false>(stream, length(), job(from, to, is_narrow(length())));
   }
   void run_with(Stream& stream, const void* from, void* to, const Operation& operation) override {
-    operation->ride(stream, length(), job(from, to), {1, static_cast<std::int32_t>(batch_.rows)});
+    operation->ride(stream, length(), job(from, to, false), {1, static_cast<std::int32_t>(batch_.rows)});
   }
   bool applies(const Pointwise& operation) const override {
     return batch_.kind == Kind::backward && operation.rides(batch_.sizes.back());
@@ -77,7 +77,7 @@ class RadixLines final : public Lines {
 
   int length() const { return static_cast<int>(batch_.sizes.back()); }
   bool forward() const { return batch_.kind == Kind::forward; }
-  LinePass<T> pass(const void* from, void* to) const {
+  LinePass<T> pass(const void* from, void* to, bool narrow) const {
     require_aligned<T>(from);
     require_aligned<T>(to);
     const std::int64_t length = batch_.sizes.back(), row = batch_.to.row ? batch_.to.row : batch_.rows;
@@ -87,7 +87,7 @@ class RadixLines final : public Lines {
     pass.step_third = 2 * length * (batch_.from.row ? batch_.from.row : batch_.rows);
     pass.lines = static_cast<std::int32_t>(batch_.rows);
     pass.thirds = static_cast<std::int32_t>(batch_.count / batch_.rows);
-    pass.tiles = tiles_of<T>(batch_.rows);
+    pass.tiles = tiles_of<T>(batch_.rows, narrow);
     if (const std::int64_t most = batch_.highest; most >= 0 && 2 * most + 1 < length) {
       pass.low = static_cast<std::int32_t>(most + 1);
       pass.high = static_cast<std::int32_t>(length - most);
@@ -102,7 +102,9 @@ class RadixLines final : public Lines {
   }
 
  private:
-  LineJob<T> job(const void* from, void* to) const { return {{pass(from, to), {}}, {}, forward(), roots_.data()}; }
+  LineJob<T> job(const void* from, void* to, bool narrow) const {
+    return {{pass(from, to, narrow), {}}, {}, forward(), roots_.data(), narrow};
+  }
 
   LineBatch batch_;
   Buffer<Pair<T>> roots_;
@@ -136,8 +138,10 @@ class RadixStoredLines final : public StoredLines {
     if (!lines || list.empty() || counters_.bytes() || real_ || lines->length() != length_[0] ||
         lines->forward() != forward_)
       return StoredLines::run_beside(stream, from, work, exchange, others, others_from, others_to);
-    LineJob<T> job{
-        {one_axis(from, list, exchange), lines->pass(others_from, others_to)}, {}, forward_, roots_[0].data()};
+    LineJob<T> job{{one_axis(from, list, exchange), lines->pass(others_from, others_to, is_narrow(length_[0]))},
+                   {},
+                   forward_,
+                   roots_[0].data()};
     job.two.apart = true;
     launch_lines<T, false>(stream, length_[0], job);
   }

@@ -66,6 +66,16 @@ struct TwoPasses {
   std::uint32_t* ticket = nullptr;  ///< and behind it a counter for each chunk, zero at the start
 };
 
+/// Whether tiles of half as many lines hold twice as much of each: what stays on the device is then read once. Over a
+/// link they would take longer.
+constexpr bool is_narrow(int length) {
+  const int odd = odd_factor(length);
+  return length > 512 && (odd == 1 || odd == 3 || odd == 5 || odd == 9);
+}
+
+template <class T, int length>
+struct NarrowTiling;
+
 /// Two butterflies of eight a thread (of lines with an odd factor about three, as many threads as of the power of two
 /// below), and 64 registers of 4 bytes or of 8 for it: as many blocks as these allow.
 template <class T, int length>
@@ -82,6 +92,14 @@ struct Tiling {
   /// a row of the block, has `first` values of it in registers: i, i + M / first, ... for thread i.
   template <int values>
   using Passes = Radices<values>;
+  using Narrow = std::conditional_t<is_narrow(length), NarrowTiling<T, length>, Tiling>;
+};
+
+/// As many threads, and as much shared memory.
+template <class T, int length>
+struct NarrowTiling : Tiling<T, length> {
+  static constexpr int wide = Tiling<T, length>::wide / 2;
+  static constexpr int parts(int n) { return n > 2 * Tiling<T, length>::most ? 2 * parts(n / 2) : 1; }
 };
 
 /// How values of lines are read: as they are, or through `read(value, place, line, plane)` of complex lines.
@@ -100,6 +118,7 @@ struct LineTiles {
   static_assert(plain || (!real_first && Tiles::parts(length) == 1), "a part would read all of its line through it");
   static constexpr int threads = Tiles::threads, resident = Tiles::resident, block_rows = Tiles::block_rows;
   static constexpr int wide = Tiles::wide;
+  using Narrow = LineTiles<T, length, false, AsTheyAre, typename Tiles::Narrow>;
   static constexpr int held = 32;  ///< outlets in shared memory
   static constexpr int first_half = real_first ? length / 2 : length;
   static constexpr int first_parts = Tiles::parts(first_half), second_parts = Tiles::parts(length);
@@ -119,7 +138,7 @@ struct LineTiles {
   std::int64_t teams() const { return teams_of(0) + (two.apart ? teams_of(1) : 0); }
   SLIP_FN std::int64_t teams_of(int which) const {
     return static_cast<std::int64_t>(pass[which].thirds) * pass[which].tiles *
-           (which == 0 ? first_parts : second_parts);
+           (which == 0 ? first_parts : Narrow::first_parts);
   }
   /// Of both.
   SLIP_FN std::int64_t items(int which) const {  // of a chunk
@@ -130,24 +149,29 @@ struct LineTiles {
 
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {
-    constexpr int a = first_half / first_parts, b = length / second_parts;
     auto* const tile = team.template shared<Pair<T>>();
-    auto& head = *reinterpret_cast<Head*>(tile + wide * (a > b ? a : b));
+    auto& head = head_behind(tile);
     if (two.chunks == 0) {
       std::int64_t index = team.index();
       if constexpr (plain && !real_first) {
         if (two.apart) {
           const std::int64_t a = teams_of(0), all = a + teams_of(1), before = index * a / all;
           if ((index + 1) * a / all == before)
-            return lines<length, second_parts, false, true>(team, pass[1],
-                                                            item_of(pass[1], index - before, second_parts), tile, head);
+            return Narrow{{}, {}, forward, roots, {}}.of_pass(team, pass[1], index - before);
           index = before;
         }
       }
-      return lines < first_half, first_parts, real_first,
-             !real_first && plain > (team, pass[0], item_of(pass[0], index, first_parts), tile, head);
+      return of_pass(team, pass[0], index);
     }
     if constexpr (plain) both(team, tile, head);
+  }
+
+  /// Team `index` of one pass.
+  template <class Team>
+  SLIP_FN void of_pass(const Team& team, const LinePass<T>& p, std::int64_t index) const {
+    auto* const tile = team.template shared<Pair<T>>();
+    lines<first_half, first_parts, real_first, !real_first && plain>(team, p, item_of(p, index, first_parts), tile,
+                                                                     head_behind(tile));
   }
 
  private:
@@ -159,6 +183,11 @@ struct LineTiles {
     std::int32_t open;
     Outlet outlets[held];
   };
+
+  SLIP_FN static Head& head_behind(Pair<T>* tile) {
+    constexpr int a = first_half / first_parts, b = length / second_parts;
+    return *reinterpret_cast<Head*>(tile + wide * (a > b ? a : b));
+  }
 
   template <class Team>
   SLIP_FN void both(const Team& team, Pair<T>* tile, Head& head) const {
@@ -216,7 +245,10 @@ struct LineTiles {
   }
 
   /// Neither what runs along a line nor what runs across meets itself in a bank.
-  SLIP_FN static int at(int e, int line) { return e * wide + ((line + e) & (wide - 1)); }
+  SLIP_FN static int at(int e, int line) {
+    constexpr int rows = 128 / (wide * static_cast<int>(sizeof(Pair<T>)));  // of all banks
+    return e * wide + ((line + e / rows) & (wide - 1));
+  }
 
   /// `ranges`: the values that are read may be some of them alone; to ask that of each takes a tenth of the time.
   template <int n, int parts, bool real, bool ranges, class Team>

@@ -208,6 +208,51 @@ TEST_P(FourierTransformsHoweverMoved, GiveTheSameValuesInAllCombinationsOfOption
           }
 }
 
+/// Lines of more than 512 values along y, in narrow tiles: alone behind the move, or beside lines along z that store.
+TEST_P(FourierTransformsHoweverMoved, GoBackByLongLinesAlongY) {
+  const Machine m = machine();
+  if (m.devices() != 2) GTEST_SKIP() << "two devices";
+  struct Long {
+    Extent cells;
+    DType type;
+    int parts;
+    Extent highest{-1, -1, -1};
+  };
+  for (const Long& c : {Long{{6, 1024, 1024}, DType::f32, 2}, Long{{6, 768, 768}, DType::f64, 3},
+                        Long{{36, 576, 576}, DType::f32, 2, {11, 191, 191}}, Long{{16, 1024, 16}, DType::c64, 1},
+                        Long{{16, 1280, 16}, DType::c128, 1}, Long{{4, 2048, 16}, DType::f32, 1}}) {
+    SCOPED_TRACE(to_string(c.cells) + " of " + to_string(c.type));
+    FftOptions pack, store;
+    pack.type = c.type;
+    pack.highest = c.highest;
+    store = pack;
+    pack.store = false;
+    store.gpu_lines = true;
+    store.parts = c.parts;
+    Fft packs(comm, m, c.cells, pack), stores(comm, m, c.cells, store);
+    Field u(packs.physical(), packs.physical_field("u")), back(packs.physical(), packs.physical_field("back"));
+    Field v(packs.spectral(), packs.spectral_field("v"));
+    std::vector<Stream> streams = streams_of(packs.physical());
+    set(u, 0, random_values(c.cells, c.type));
+    packs.forward(u, v, streams);
+    finish(streams);
+    clear_unused(v, c.cells, c.highest, packs.spectral_axes());
+    packs.backward(v, u, streams);
+    stores.backward(v, back, streams);
+    finish(streams);
+    stores.check();
+    const double unit = is_twice(c.type) ? 0x1p-52 : 0x1p-23;
+    for (const std::int64_t id : u.grid().local()) {
+      const auto wanted = array_of<std::byte>(u, id), found = array_of<std::byte>(back, id);
+      const auto count = static_cast<std::int64_t>(wanted.size() / size_of(c.type));
+      double off = 0;
+      for (std::int64_t n = 0; n < count; ++n)
+        off = std::max(off, std::abs(get(c.type, wanted.data(), n) - get(c.type, found.data(), n)));
+      ASSERT_LE(off, 64 * unit);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, FourierTransformsHoweverMoved,
                          testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2, 3, 4, 5, 8)),
                          OnDevices::name);
