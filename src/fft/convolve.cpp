@@ -25,9 +25,8 @@ std::string described(const std::vector<Step>& steps) {
     if (!step.move) continue;
     const std::size_t parts = step.move->parts.size();
     if (!text.empty()) text += ", ";
-    text += !step.move->stored.empty() ? "a move stored by the lines before it"
-            : parts > 1                ? "a move packed by the engine in " + std::to_string(parts) + " parts"
-                                       : "a move packed by the engine";
+    text += step.move->is_stored() ? "a move stored by the lines before it" : "a move packed by the engine";
+    if (parts > 1) text += " in " + std::to_string(parts) + " parts";
   }
   return text.empty() ? "no move" : text;
 }
@@ -44,7 +43,7 @@ Applied Fft::Impl::applied(const Operations& with) const {
   };
   const Step& first = lane.backward.front();
   const Step& last = lane.forward.back();
-  if (first.move && first.move->before == Array::from && all(first.move->stored)) return Applied::reading;
+  if (first.move && first.move->before == Array::from && all(first.move->parts[0].stored)) return Applied::reading;
   if (all(lane.through)) return Applied::reading;
   if (last.lines.empty()) return Applied::copying;
   return cut.transposed && all(last.lines) ? Applied::storing : Applied::apart;

@@ -28,6 +28,7 @@ struct CufftdxTiling : Tiling<T, length> {
   static constexpr int resident = 2;
   template <int values>
   using Passes = CufftdxPass<T, values, each>;
+  using Narrow = CufftdxTiling;
 };
 
 template <class T, bool real, int... lengths>

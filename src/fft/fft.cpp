@@ -38,9 +38,11 @@ void Fft::Impl::one_by_one(bool forward, const Sources& from, const Targets& to,
   Lane& lane = lanes[0];
   for (std::size_t c = 0; c < from.size(); ++c)
     for (Step& step : forward ? lane.forward : lane.backward) {
-      if (step.move && step.move->parts.size() > 1) {
+      if (step.move && step.move->parts.size() > 1 && step.move->is_stored()) {
+        stored_in_parts(lane, step, from[c], streams, with);
+      } else if (step.move && step.move->parts.size() > 1) {
         in_parts(lane, step, from[c], to[c], streams);
-      } else if (step.move && step.move->stored.empty()) {
+      } else if (step.move && !step.move->is_stored()) {
         if (step.move->clears) clear(lane, step, streams);
         step.move->whole().run(streams);
       } else if (step.move) {
@@ -134,18 +136,9 @@ void Fft::Impl::begin_move(Lane& lane, Step& step, const std::vector<const void*
   fft::Move& move = *step.move;
   if (move.clears) clear(lane, step, streams);
   Exchange& exchange = move.whole();
-  if (move.stored.empty()) return exchange.begin(streams);
+  if (!move.is_stored()) return exchange.begin(streams);
   exchange.open(streams);
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    if (!move.stored[i]) continue;
-    const auto work = [&](Array place) -> void* { return lane.work[i][static_cast<std::size_t>(place)].data(); };
-    const void* const read = move.before == Array::from ? from[i] : work(move.before);
-    if (with.reads && move.before == Array::from) {
-      move.stored[i]->run_with(streams[i], read, work(step.from), exchange, (*with.reads)[i]);
-    } else {
-      move.stored[i]->run(streams[i], read, work(step.from), exchange);
-    }
-  }
+  store_part(lane, step, &move.parts[0], nullptr, from, streams, with);
   exchange.post(streams);
 }
 
@@ -393,7 +386,7 @@ std::pair<int, int> Fft::stored_moves() const {
   for (const Step& step : impl_->lanes[0].forward)
     if (step.move) {
       ++found.second;
-      if (!step.move->stored.empty()) ++found.first;
+      if (step.move->is_stored()) ++found.first;
     }
   return found;
 }
@@ -401,7 +394,7 @@ std::pair<int, int> Fft::stored_moves() const {
 std::int64_t Fft::run_packed_moves(bool forward, std::vector<Stream>& streams) {
   std::int64_t sent = 0;
   for (Step& step : forward ? impl_->lanes[0].forward : impl_->lanes[0].backward) {
-    if (!step.move || !step.move->stored.empty()) continue;
+    if (!step.move || step.move->is_stored()) continue;
     for (fft::Part& part : step.move->parts) {
       part.exchange->run(streams);
       for (const MessageInfo& message : part.exchange->messages())

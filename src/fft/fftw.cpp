@@ -76,6 +76,12 @@ void StoredLines::run_with(Stream&, const void*, void*, const Exchange&, const O
   throw Error("lines whose transform takes no operation were given one");
 }
 
+void StoredLines::run_beside(Stream& stream, const void* from, void* work, const Exchange& exchange, Lines& others,
+                             const void* others_from, void* others_to) {
+  run(stream, from, work, exchange);
+  others.run(stream, others_from, others_to);
+}
+
 std::string missing(Backend backend) { return backend == Backend::cuda ? cufft_missing() : std::string(); }
 
 std::unique_ptr<Lines> make_lines(Device device, const LineBatch& batch) {

@@ -33,28 +33,32 @@ struct Batch {
   Extent block{};
 };
 
-/// Some planes of a move, with their lines: each device's begin at these bytes of the arrays.
+/// Some planes of a move, or some modes k_x of one that is stored, with their lines: each device's begin at these bytes
+/// of the arrays. `stored` as in Move.
 struct Part {
   std::unique_ptr<Transpose> pattern;
   std::unique_ptr<Exchange> exchange;
+  std::vector<std::unique_ptr<StoredLines>> stored;
   LinesOfDevices lines;
   std::vector<std::array<std::int64_t, 2>> begin;
 };
 
-/// Between two transforms: a transpose between the two work arrays. Where `stored` has entries, for each device of the
-/// rank, null where it has nothing, the transform before the move is a part of it: it reads `before`, works in the
-/// source's array and stores into the target's place. Where there are several parts, their lines are a part of the
-/// move: those before it of a forward transform, those behind it of a backward one, between the arrays `lines`.
+/// Between two transforms: a transpose between the two work arrays. Where `stored` of its parts has entries, for each
+/// device of the rank, null where it has nothing, the transform before the move is a part of it: it reads `before`,
+/// works in the source's array and stores into the target's place. Where there are several parts, their lines are a
+/// part of the move: those before it of a forward transform, those behind it of a backward one, between the arrays
+/// `lines`.
 struct Move {
   std::optional<Stage> clears;  ///< what does not travel must be zero at the target, which is of this stage
   std::unique_ptr<Field> source, target;
   std::vector<Part> parts;  ///< one, or several
-  std::vector<std::unique_ptr<StoredLines>> stored;
   Array before{};
   std::array<Array, 2> lines{};
   bool behind = false;
 
   Exchange& whole() const { return *parts.at(0).exchange; }
+  bool is_stored() const { return !parts.at(0).stored.empty(); }
+  bool awaits_lines() const { return behind && parts.at(0).lines.empty(); }
 };
 
 struct Step {
@@ -174,17 +178,21 @@ struct Fft::Impl {
   void add_lines(std::vector<fft::Step>& steps, fft::Stage stage, fft::Array from, fft::Array to, const BatchOf& batch);
   /// Options of the next move of a lane that is packed, measured where that is asked for.
   ExchangeOptions options_of_move(const fft::Lane& lane, const Grid& on, const ExchangeItem& item);
-  /// `clears`: what does not travel must be zero at the target.
+  /// `clears`: what does not travel must be zero at the target. `whole`: in one part.
   void add_move(const fft::Lane& lane, std::vector<fft::Step>& steps, fft::Stage from, fft::Stage to, fft::Array source,
-                bool clears = false);
+                bool clears = false, bool whole = false);
   /// Into how many parts a move that the engine packs is cut, across the planes of a stage.
   int parts_of(fft::Stage stage) const;
+  /// Into how many the modes k_x of a slab's stored move are, backward, and those of a part.
+  int parts_along_x(fft::Stage from, fft::Stage to) const;
+  Transpose::Range modes_of_part(int part, int parts) const;
   /// Thread blocks of the message of a part, on a GPU.
   int teams_beside_lines() const;
   void make_parts(fft::Move& move, fft::Stage from, fft::Stage to, const ExchangeItem& item, const ExchangeOptions& how,
                   int parts);
-  /// Takes the lines of the last step, cut into planes, into the move.
+  /// Takes the lines of the last step, cut into planes, into the move; or into modes k_x, those of a stored one.
   void take_lines(fft::Move& move, fft::Step& lines);
+  void take_turned(fft::Move& move, const fft::Step& lines);
   void plan_forward(fft::Lane& lane);
   void plan_backward(fft::Lane& lane);
   void share_workspace();
@@ -200,6 +208,11 @@ struct Fft::Impl {
                 std::vector<Stream>& streams);
   void run_part(const fft::Lane& lane, const fft::Move& move, const fft::Part& part,
                 const std::vector<const void*>& from, const std::vector<void*>& to);
+  /// Lines behind the move, of modes that have come, while lines before it are stored.
+  void stored_in_parts(fft::Lane& lane, fft::Step& step, const std::vector<const void*>& from,
+                       std::vector<Stream>& streams, const fft::With& with);
+  void store_part(const fft::Lane& lane, const fft::Step& step, const fft::Part* stores, const fft::Part* follows,
+                  const std::vector<const void*>& from, std::vector<Stream>& streams, const fft::With& with);
   void meet(std::vector<Stream>& first, std::vector<Stream>& then);
   void begin_move(fft::Lane& lane, fft::Step& step, const std::vector<const void*>& from, std::vector<Stream>& streams,
                   const fft::With& with);

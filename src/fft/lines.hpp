@@ -21,7 +21,7 @@ enum class Kind : std::uint8_t { forward, backward, real_to_complex, complex_to_
 /// `count` transforms of one to three axes. Of the b-th, value (i_2, i_1, i_0) lies at
 /// b * distance + ((i_2 * n_1 + i_1) * row + i_0) * stride, in values.
 struct Side {
-  std::int64_t row = 0;  ///< of several axes alone
+  std::int64_t row = 0;  ///< of several axes; of what is turned, see there
   std::int64_t stride = 1;
   std::int64_t distance = 0;
 };
@@ -34,11 +34,12 @@ struct LineBatch {
   Side from, to;
   bool in_place = false;  ///< from and to are the same array
   /// Of one axis: value k of line i of a plane goes to k * rows + i of the plane, side by side with its neighbours'. By
-  /// the kernels of GPUs, for the lines that these hold.
+  /// the kernels of GPUs, for the lines that these hold. from.row lines of a plane lie in the source, to.row values of
+  /// a row in the target; 0: `rows`.
   bool turned = false;
-  /// Of what is turned: the highest |k| whose values are read, and the last line of a plane; -1: all. Others count as
-  /// zero.
-  std::array<std::int64_t, 2> highest{-1, -1};
+  /// Of what is turned: the highest |k| whose values are read, and how many lines of a plane are; -1: all. Others count
+  /// as zero.
+  std::int64_t highest = -1, read = -1;
 };
 
 class Lines {

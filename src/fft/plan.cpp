@@ -54,14 +54,16 @@ bool is_straight(const MessageInfo& message) {
 /// Parts of a move, where nothing else was asked for: so many, of so many planes each, as a square of a transpose has,
 /// and so many bytes of a device.
 constexpr std::int64_t most_parts = 8, planes_of_part = 64, bytes_of_part = 64 << 20;
+/// Modes k_x of which a stored part has whole tiles of lines.
+constexpr std::int64_t tile_of_modes = 16;
 
 /// Counters and tables of one end of a message, at most.
 constexpr std::int64_t bytes_of_end = 2048;
 
 /// The first plane of a part of a device's `planes`; of part `parts` one behind the last. Squares stay whole.
-std::int64_t plane_of(std::int64_t planes, int part, int parts) {
+std::int64_t plane_of(std::int64_t planes, int part, int parts, std::int64_t together = planes_of_part) {
   if (part == parts) return planes;
-  const std::int64_t grain = planes >= parts * planes_of_part ? planes_of_part : 1;
+  const std::int64_t grain = planes >= parts * together ? together : 1;
   return planes * part / parts / grain * grain;
 }
 
@@ -91,8 +93,7 @@ std::vector<MessageInfo> messages_of(const Machine& machine, const Decomposition
 /// Whether a slab goes back to y, x, z, by the kernels of GPUs: complex values with lines along x before the move, so
 /// that the link is busy meanwhile; real ones reading the modes that have come alone.
 bool goes_back_turned(const Machine& machine, const Decomposition& cut, const FftOptions& options) {
-  // Of real values of which all modes are used it would take longer.
-  if (cut.alone() || cut.pencils() || !cut.transposed || cut.real != cut.truncates(Stage::physical)) return false;
+  if (cut.alone() || cut.pencils() || !cut.transposed || (!cut.real && cut.truncates(Stage::physical))) return false;
   if (!fft::stores(options)) return false;
   for (int d = 0; d < machine.devices(); ++d) {
     const Backend backend = machine.device(d).local.backend;
@@ -227,8 +228,9 @@ void Fft::Impl::add_lines(std::vector<Step>& steps, Stage stage, Array from, Arr
       step.lines[i] = fft::make_lines(local[i], step.batches[i].lines);
     }
   });
-  if (!steps.empty() && steps.back().move && steps.back().move->behind) {
-    on_all_ranks(comm, [&] { take_lines(*steps.back().move, step); });
+  if (!steps.empty() && steps.back().move && steps.back().move->awaits_lines()) {
+    Move& move = *steps.back().move;
+    on_all_ranks(comm, [&] { move.is_stored() ? take_turned(move, step) : take_lines(move, step); });
   } else {
     steps.push_back(std::move(step));
   }
@@ -240,7 +242,7 @@ ExchangeOptions Fft::Impl::options_of_move(const Lane& lane, const Grid& on, con
   std::size_t number = 0;
   for (const auto* steps : {&lane.forward, &lane.backward})
     number += static_cast<std::size_t>(std::count_if(
-        steps->begin(), steps->end(), [](const Step& step) { return step.move && step.move->stored.empty(); }));
+        steps->begin(), steps->end(), [](const Step& step) { return step.move && !step.move->is_stored(); }));
   if (number < tuned.size()) return tuned[number];
   const Tuning found = tune(comm, on, {item}, options.exchange, *options.tune);
   tuned.push_back(found.options);
@@ -252,7 +254,8 @@ ExchangeOptions Fft::Impl::options_of_move(const Lane& lane, const Grid& on, con
   return found.options;
 }
 
-void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from, Stage to, Array source, bool clears) {
+void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from, Stage to, Array source, bool clears,
+                         bool whole) {
   const Array target = source == Array::first ? Array::second : Array::first;
   Move move;
   const auto field = [&](Stage stage, Array place, const char* name) {
@@ -269,29 +272,24 @@ void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from,
   bool stores = false;
   on_all_ranks(comm, [&] { stores = may_store(machine, cut, options, from, to); });
   ExchangeOptions how = stores ? options.exchange : options_of_move(lane, grid(from), item);
-  if (stores) {
-    item.produced = true;
-    move.before = steps.back().from;
-    on_all_ranks(comm, [&] {
+  item.produced = stores;
+  const int parts = stores ? parts_along_x(from, to) : whole ? 1 : parts_of(std::min(from, to));
+  if (parts > 1 && !stores) how.knobs.teams = teams_beside_lines();
+  make_parts(move, from, to, item, how, parts);
+  const bool takes_lines = stores || (parts > 1 && from < to);
+  if (stores) move.before = steps.back().from;
+  on_all_ranks(comm, [&] {
+    if (takes_lines && !stores) take_lines(move, steps.back());
+    for (std::size_t n = 0; stores && n < move.parts.size(); ++n)
       for (std::size_t i = 0; i < devices.size(); ++i) {
         const fft::Batch& b = steps.back().batches[i];
-        move.stored.push_back(b.lines.count ? fft::make_stored_lines(local[i], options.gpu_lines, b.lines, b.block)
-                                            : nullptr);
+        auto& stored = move.parts[n].stored.emplace_back();
+        if (!b.lines.count) continue;
+        stored = fft::make_stored_lines(local[i], options.gpu_lines, b.lines, b.block);
+        stored->prepare(*move.parts[n].exchange);
       }
-    });
-    steps.pop_back();
-  }
-  const int parts = stores ? 1 : parts_of(std::min(from, to));
-  if (parts > 1) how.knobs.teams = teams_beside_lines();
-  make_parts(move, from, to, item, how, parts);
-  on_all_ranks(comm, [&] {
-    for (const auto& stored : move.stored)
-      if (stored) stored->prepare(move.whole());
-    if (parts > 1 && from < to) {
-      take_lines(move, steps.back());
-      steps.pop_back();
-    }
   });
+  if (takes_lines) steps.pop_back();
   move.behind = parts > 1 && from > to;
   if (clears && cut.truncates(to)) move.clears = to;
   Step step;
@@ -335,12 +333,17 @@ int Fft::Impl::parts_of(Stage stage) const {
 void Fft::Impl::make_parts(Move& move, Stage from, Stage to, const ExchangeItem& item, const ExchangeOptions& how,
                            int parts) {
   const auto axes = turn(from, to);
-  const std::size_t across =
-      from < to ? 2 : static_cast<std::size_t>(std::find(axes.begin(), axes.end(), 2) - axes.begin());
+  const auto place_of_axis = [&](int axis) {
+    return static_cast<std::size_t>(std::find(axes.begin(), axes.end(), axis) - axes.begin());
+  };
   for (int n = 0; n < parts; ++n) {
     fft::Part& part = move.parts.emplace_back();
     Transpose::Options cells{axes, kept(cut, from, to)};
-    if (parts > 1) cells.kept[across] = planes_of(cut, std::min(from, to), n, parts);
+    if (parts > 1 && item.produced) {
+      cells.kept[place_of_axis(1)] = {modes_of_part(n, parts)};
+    } else if (parts > 1) {
+      cells.kept[from < to ? 2 : place_of_axis(2)] = planes_of(cut, std::min(from, to), n, parts);
+    }
     part.pattern = std::make_unique<Transpose>(grid(from), grid(to), cells);
     ExchangeItem some = item;
     some.pattern = part.pattern.get();
@@ -368,6 +371,55 @@ void Fft::Impl::take_lines(Move& move, Step& lines) {
                          to = batch.kind == fft::Kind::complex_to_real ? 1 : 2;
       part.begin.back() = {first * lines_of_plane * batch.from.distance * from * cut.word(),
                            first * lines_of_plane * batch.to.distance * to * cut.word()};
+    }
+  }
+}
+
+// Real slabs alone: complex ones have lines along x beside their stores. Tiles of lines stay whole.
+int Fft::Impl::parts_along_x(Stage from, Stage to) const {
+  if (from != Stage::spectral || to != Stage::middle || cut.pencils() || !cut.real || cut.lanes > 1) return 1;
+  const auto [first, behind] = modes_of_part(0, 1);
+  std::int64_t parts = options.parts;
+  if (parts == 0) {
+    const bool host = std::any_of(local.begin(), local.end(), [](Device d) { return d.backend == Backend::host; });
+    if (comm.max(host ? 1 : 0) > 0) return 1;
+    std::int64_t lines = 0;
+    for (const Block& block : cut.blocks(to)) lines = std::max(lines, block.box.extent(0) * block.box.extent(2));
+    parts = std::min({most_parts, behind / tile_of_modes, 2 * cut.word() * lines * behind / bytes_of_part});
+  }
+  return static_cast<int>(std::clamp<std::int64_t>(parts, 1, behind - first));
+}
+
+Transpose::Range Fft::Impl::modes_of_part(int part, int parts) const {
+  const std::vector<Transpose::Range> used = cut.kept(Stage::middle)[1];
+  const std::int64_t modes = used.empty() ? cut.modes[0] : used[0].second;
+  return {plane_of(modes, part, parts, tile_of_modes), plane_of(modes, part + 1, parts, tile_of_modes)};
+}
+
+// Those of the last part clear what lies behind the modes that are used.
+void Fft::Impl::take_turned(Move& move, const Step& lines) {
+  move.lines = {lines.from, lines.to};
+  const int parts = static_cast<int>(move.parts.size());
+  for (int n = 0; n < parts; ++n) {
+    fft::Part& part = move.parts[static_cast<std::size_t>(n)];
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      const fft::Batch& all = lines.batches[i];
+      part.lines.emplace_back();
+      part.begin.push_back({0, 0});
+      if (!all.lines.count) continue;
+      auto [first, behind] = modes_of_part(n, parts);
+      fft::LineBatch batch = all.lines;
+      if (n + 1 == parts) {
+        if (behind < batch.rows) batch.read = behind - first;
+        behind = batch.rows;
+      } else {
+        batch.read = -1;
+      }
+      batch.from.row = batch.rows;
+      batch.rows = behind - first;
+      batch.count = batch.rows * all.block[2];
+      part.lines.back() = fft::make_lines(local[i], batch);
+      part.begin.back() = {2 * cut.word() * first * all.block[0], 2 * cut.word() * first};
     }
   }
 }
@@ -429,7 +481,11 @@ void Fft::Impl::plan_backward(Lane& lane) {
     const auto& [to, from] = *move;
     if (from != Stage::natural)
       add_lines(backward, from, given, place, [&](const Extent& block) { return lines_before(cut, from, to, block); });
-    add_move(lane, backward, from, to, place, to < from);
+    // Lines that the next move stores are not lines behind the parts of this one.
+    bool next_stores = false;
+    if (const auto next = std::next(move); next != moves.rend())
+      on_all_ranks(comm, [&] { next_stores = may_store(machine, cut, options, next->second, next->first); });
+    add_move(lane, backward, from, to, place, to < from, next_stores);
     given = place = backward.back().to;
   }
   add_lines(backward, Stage::physical, place, Array::to, first);

@@ -53,8 +53,8 @@ void require_aligned(const void* values) {
 }
 
 template <class T>
-std::int32_t tiles_of(std::int64_t lines) {
-  constexpr int wide = Tiling<T, 16>::wide;
+std::int32_t tiles_of(std::int64_t lines, bool narrow = false) {
+  const int wide = Tiling<T, 16>::wide / (narrow ? 2 : 1);
   return static_cast<std::int32_t>((lines + wide - 1) / wide);
 }
 
@@ -66,39 +66,44 @@ class RadixLines final : public Lines {
       : batch_(batch), roots_(roots_of_one<T>(device, batch.sizes.back())) {}
 
   void run(Stream& stream, const void* from, void* to) override {
-    launch_lines<T, false>(stream, static_cast<int>(batch_.sizes.back()), job(from, to));
+    launch_lines<T, false>(stream, length(), job(from, to, is_narrow(length())));
   }
   void run_with(Stream& stream, const void* from, void* to, const Operation& operation) override {
-    operation->ride(stream, static_cast<int>(batch_.sizes.back()), job(from, to),
-                    {1, static_cast<std::int32_t>(batch_.rows)});
+    operation->ride(stream, length(), job(from, to, false), {1, static_cast<std::int32_t>(batch_.rows)});
   }
   bool applies(const Pointwise& operation) const override {
     return batch_.kind == Kind::backward && operation.rides(batch_.sizes.back());
   }
 
- private:
-  LineJob<T> job(const void* from, void* to) const {
+  int length() const { return static_cast<int>(batch_.sizes.back()); }
+  bool forward() const { return batch_.kind == Kind::forward; }
+  LinePass<T> pass(const void* from, void* to, bool narrow) const {
     require_aligned<T>(from);
     require_aligned<T>(to);
-    const std::int64_t length = batch_.sizes.back(), plane = length * batch_.rows;
+    const std::int64_t length = batch_.sizes.back(), row = batch_.to.row ? batch_.to.row : batch_.rows;
     LinePass<T> pass;
     pass.from = static_cast<const T*>(from);
     pass.step_across = 2 * length;
-    pass.step_third = 2 * plane;
+    pass.step_third = 2 * length * (batch_.from.row ? batch_.from.row : batch_.rows);
     pass.lines = static_cast<std::int32_t>(batch_.rows);
     pass.thirds = static_cast<std::int32_t>(batch_.count / batch_.rows);
-    pass.tiles = tiles_of<T>(batch_.rows);
-    if (const std::int64_t most = batch_.highest[0]; most >= 0 && 2 * most + 1 < length) {
+    pass.tiles = tiles_of<T>(batch_.rows, narrow);
+    if (const std::int64_t most = batch_.highest; most >= 0 && 2 * most + 1 < length) {
       pass.low = static_cast<std::int32_t>(most + 1);
       pass.high = static_cast<std::int32_t>(length - most);
     }
-    if (batch_.highest[1] >= 0) pass.used_lines = static_cast<std::int32_t>(batch_.highest[1] + 1);
+    if (batch_.read >= 0) pass.used_lines = static_cast<std::int32_t>(batch_.read);
     pass.to = static_cast<Pair<T>*>(to);
-    pass.to_along = batch_.rows;
+    pass.to_along = row;
     pass.to_across = 1;
-    pass.to_third = plane;
+    pass.to_third = length * row;
     pass.modes = static_cast<std::int32_t>(length);
-    return {{pass, {}}, {}, batch_.kind == Kind::forward, roots_.data()};
+    return pass;
+  }
+
+ private:
+  LineJob<T> job(const void* from, void* to, bool narrow) const {
+    return {{pass(from, to, narrow), {}}, {}, forward(), roots_.data(), narrow};
   }
 
   LineBatch batch_;
@@ -126,6 +131,20 @@ class RadixStoredLines final : public StoredLines {
   void run(Stream& stream, const void* from, void* work, const Exchange& exchange) override {
     queue(stream, from, work, exchange, nullptr);
   }
+  void run_beside(Stream& stream, const void* from, void* work, const Exchange& exchange, Lines& others,
+                  const void* others_from, void* others_to) override {
+    const auto* const lines = dynamic_cast<const RadixLines<T>*>(&others);
+    const std::vector<Window>& list = exchange.window_list(0, device_);
+    if (!lines || list.empty() || counters_.bytes() || real_ || lines->length() != length_[0] ||
+        lines->forward() != forward_)
+      return StoredLines::run_beside(stream, from, work, exchange, others, others_from, others_to);
+    LineJob<T> job{{one_axis(from, list, exchange), lines->pass(others_from, others_to, is_narrow(length_[0]))},
+                   {},
+                   forward_,
+                   roots_[0].data()};
+    job.two.apart = true;
+    launch_lines<T, false>(stream, length_[0], job);
+  }
   void run_with(Stream& stream, const void* from, void* work, const Exchange& exchange,
                 const Operation& operation) override {
     queue(stream, from, work, exchange, operation.get());
@@ -136,19 +155,18 @@ class RadixStoredLines final : public StoredLines {
   void queue(Stream& stream, const void* from, void* work, const Exchange& exchange, const Pointwise* operation) {
     const std::vector<Window>& list = exchange.window_list(0, device_);
     if (list.empty()) return;
-    require_aligned<T>(from);
     const auto [nx, ny, nz] = block_;
-    LinePass<T> x;
-    x.from = static_cast<const T*>(from);
-    const std::int64_t row = real_ ? length_[0] : 2 * nx;
     const auto rows = static_cast<std::int32_t>(ny);
     if (!counters_.bytes()) {
-      // Stores run along the axis on which the target has the smaller steps.
-      const int across = list[0].stride[1] < list[0].stride[2] ? 1 : 2;
-      x = through_windows(x, list, exchange, 0, across, {1, row, row * ny});
-      return operation ? launch_with(stream, x, *operation, across == 1 ? LineNumbers{1, rows} : LineNumbers{rows, 1})
-                       : launch(stream, 0, x);
+      const LinePass<T> x = one_axis(from, list, exchange);
+      return operation
+                 ? launch_with(stream, x, *operation, x.tile_axis == 1 ? LineNumbers{1, rows} : LineNumbers{rows, 1})
+                 : launch(stream, 0, x);
     }
+    require_aligned<T>(from);
+    LinePass<T> x;
+    x.from = static_cast<const T*>(from);
+    const std::int64_t row = row_along_x();
     // Lines along x are left as [z][x][y], so that those along y lie in memory.
     LinePass<T> y;
     y.from = static_cast<const T*>(work);
@@ -176,6 +194,19 @@ class RadixStoredLines final : public StoredLines {
 
   static constexpr int wide = Tiling<T, 16>::wide;
 
+  /// Numbers.
+  std::int64_t row_along_x() const { return real_ ? length_[0] : 2 * block_[0]; }
+
+  /// Stores run along the axis on which the target has the smaller steps.
+  LinePass<T> one_axis(const void* from, const std::vector<Window>& list, const Exchange& exchange) const {
+    require_aligned<T>(from);
+    LinePass<T> x;
+    x.from = static_cast<const T*>(from);
+    const std::int64_t row = row_along_x();
+    const int across = list[0].stride[1] < list[0].stride[2] ? 1 : 2;
+    return through_windows(x, list, exchange, 0, across, {1, row, row * block_[1]});
+  }
+
   /// Cells along an axis of the source that some window takes.
   static std::pair<std::int64_t, std::int64_t> range(const std::vector<Window>& list, int axis) {
     std::pair<std::int64_t, std::int64_t> all{list[0].lo[axis], list[0].hi[axis]};
@@ -197,6 +228,9 @@ class RadixStoredLines final : public StoredLines {
     pass.first_tile = static_cast<std::int32_t>(first / wide);
     pass.tiles = tiles_of<T>(behind) - pass.first_tile;
     pass.windows = static_cast<std::int32_t>(list.size());
+    const bool cut = std::any_of(list.begin(), list.end(),
+                                 [&](const Window& w) { return w.lo[third_axis] != list[0].lo[third_axis]; });
+    if (cut) pass.ranges = static_cast<std::int32_t>(std::min<std::size_t>(list.size(), pass.thirds));
     pass.list = windows_.data();
     pass.out = exchange.windows<std::complex<T>>(0, device_);
     pass.line_axis = line_axis;

@@ -17,6 +17,9 @@ class StoredLines {
   /// Between open() and post(): queues all transforms and the stores of their results, through the windows of item 0.
   /// `work` holds a whole block, whose values are of no use afterwards.
   virtual void run(Stream& stream, const void* from, void* work, const Exchange& exchange) = 0;
+  /// The same, and other lines that read nothing of it: in the same launch, where kernels can.
+  virtual void run_beside(Stream& stream, const void* from, void* work, const Exchange& exchange, Lines& others,
+                          const void* others_from, void* others_to);
   /// Modes along the first axis of the block are read through an operation, where applies() says so.
   virtual void run_with(Stream&, const void*, void*, const Exchange&, const Operation&);
   virtual bool applies(const Pointwise&) const { return false; }

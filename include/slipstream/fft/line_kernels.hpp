@@ -9,6 +9,9 @@ namespace slipstream::fft {
 /// The kernel of a length, `length` values or `real` numbers. Lines that are read through an operation go in one pass.
 template <class T, bool real, int length, class Tiles = Tiling<T, length>, class Read>
 void launch_line_tiles_of(Stream& stream, const LineJob<T>& job, const Read& read) {
+  if constexpr (is_narrow(length) && !real && std::is_same_v<Read, AsTheyAre> &&
+                std::is_same_v<Tiles, Tiling<T, length>>)
+    if (job.narrow) return launch_line_tiles_of<T, real, length, NarrowTiling<T, length>>(stream, job, read);
   using Kernel = LineTiles<T, length, real, Read, Tiles>;
   const Kernel kernel{{job.pass[0], job.pass[1]}, job.two, job.forward, job.roots, read};
   launch_teams(stream, job.two.chunks > 0 ? kernel.teams_of_both() : kernel.teams(), Kernel::threads,

@@ -27,6 +27,7 @@ struct LineJob {
   TwoPasses two;
   bool forward = true;
   const Pair<T>* roots = nullptr;  ///< exp(-2 pi i k / length)
+  bool narrow = false;             ///< one pass, of narrow tiles (is_narrow()), as the second of two apart has them
 };
 
 /// One pass over lines of `length`, or two passes of the same length whose first is `real`; lengths of an odd factor.

@@ -17,7 +17,8 @@
 //
 // Two passes may go together: lines along x, left turned in an array, and lines along y, stored through windows. Teams
 // take items by number; those of the second pass follow those of the first that they read, `lead` chunks of planes
-// later, so that the link is busy while lines along x are transformed.
+// later, so that the link is busy while lines along x are transformed. Or two passes of which none reads what the other
+// leaves share a launch, for the same reason.
 #include <slipstream/window.hpp>
 
 #include <complex>
@@ -45,6 +46,15 @@ struct LinePass {
   const Window* list = nullptr;
   Windows<std::complex<T>> out;
   std::int32_t line_axis = 0, tile_axis = 0;  ///< of the source
+  /// Thirds are taken from so many equal ranges in turn: where ranges go to different devices, their links are busy
+  /// together.
+  std::int32_t ranges = 1;
+
+  /// The n-th that is taken.
+  SLIP_FN std::int32_t third(std::int32_t n) const {
+    const std::int32_t range = n % ranges, rest = thirds % ranges;
+    return first_third + range * (thirds / ranges) + (range < rest ? range : rest) + n / ranges;
+  }
 };
 
 /// Items of two passes: a chunk of the second has `deep` tiles for each of its thirds, whose lines the first leaves in
@@ -52,8 +62,19 @@ struct LinePass {
 struct TwoPasses {
   std::int32_t chunks = 0;  ///< 0: there is one pass
   std::int32_t deep = 0, lead = 0;
+  bool apart = false;               ///< without chunks: both are one launch, and none waits for the other
   std::uint32_t* ticket = nullptr;  ///< and behind it a counter for each chunk, zero at the start
 };
+
+/// Whether tiles of half as many lines hold twice as much of each: what stays on the device is then read once. Over a
+/// link they would take longer.
+constexpr bool is_narrow(int length) {
+  const int odd = odd_factor(length);
+  return length > 512 && (odd == 1 || odd == 3 || odd == 5 || odd == 9);
+}
+
+template <class T, int length>
+struct NarrowTiling;
 
 /// Two butterflies of eight a thread (of lines with an odd factor about three, as many threads as of the power of two
 /// below), and 64 registers of 4 bytes or of 8 for it: as many blocks as these allow.
@@ -71,6 +92,14 @@ struct Tiling {
   /// a row of the block, has `first` values of it in registers: i, i + M / first, ... for thread i.
   template <int values>
   using Passes = Radices<values>;
+  using Narrow = std::conditional_t<is_narrow(length), NarrowTiling<T, length>, Tiling>;
+};
+
+/// As many threads, and as much shared memory.
+template <class T, int length>
+struct NarrowTiling : Tiling<T, length> {
+  static constexpr int wide = Tiling<T, length>::wide / 2;
+  static constexpr int parts(int n) { return n > 2 * Tiling<T, length>::most ? 2 * parts(n / 2) : 1; }
 };
 
 /// How values of lines are read: as they are, or through `read(value, place, line, plane)` of complex lines.
@@ -89,6 +118,7 @@ struct LineTiles {
   static_assert(plain || (!real_first && Tiles::parts(length) == 1), "a part would read all of its line through it");
   static constexpr int threads = Tiles::threads, resident = Tiles::resident, block_rows = Tiles::block_rows;
   static constexpr int wide = Tiles::wide;
+  using Narrow = LineTiles<T, length, false, AsTheyAre, typename Tiles::Narrow>;
   static constexpr int held = 32;  ///< outlets in shared memory
   static constexpr int first_half = real_first ? length / 2 : length;
   static constexpr int first_parts = Tiles::parts(first_half), second_parts = Tiles::parts(length);
@@ -104,8 +134,12 @@ struct LineTiles {
     constexpr int a = first_half / first_parts, b = length / second_parts;
     return sizeof(Pair<T>) * wide * (a > b ? a : b) + sizeof(Head);
   }
-  /// Of one pass.
-  std::int64_t teams() const { return static_cast<std::int64_t>(pass[0].thirds) * pass[0].tiles * first_parts; }
+  /// Of one pass, or of two that do not wait.
+  std::int64_t teams() const { return teams_of(0) + (two.apart ? teams_of(1) : 0); }
+  SLIP_FN std::int64_t teams_of(int which) const {
+    return static_cast<std::int64_t>(pass[which].thirds) * pass[which].tiles *
+           (which == 0 ? first_parts : Narrow::first_parts);
+  }
   /// Of both.
   SLIP_FN std::int64_t items(int which) const {  // of a chunk
     return which == 0 ? static_cast<std::int64_t>(two.deep) * wide * pass[0].tiles * first_parts
@@ -115,18 +149,29 @@ struct LineTiles {
 
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {
-    constexpr int a = first_half / first_parts, b = length / second_parts;
     auto* const tile = team.template shared<Pair<T>>();
-    auto& head = *reinterpret_cast<Head*>(tile + wide * (a > b ? a : b));
+    auto& head = head_behind(tile);
     if (two.chunks == 0) {
-      Item item;
       std::int64_t index = team.index();
-      item.part = static_cast<std::int32_t>(index % first_parts), index /= first_parts;
-      item.tile = static_cast<std::int32_t>(index % pass[0].tiles) + pass[0].first_tile;
-      item.third = static_cast<std::int32_t>(index / pass[0].tiles) + pass[0].first_third;
-      return lines < first_half, first_parts, real_first, !real_first && plain > (team, pass[0], item, tile, head);
+      if constexpr (plain && !real_first) {
+        if (two.apart) {
+          const std::int64_t a = teams_of(0), all = a + teams_of(1), before = index * a / all;
+          if ((index + 1) * a / all == before)
+            return Narrow{{}, {}, forward, roots, {}}.of_pass(team, pass[1], index - before);
+          index = before;
+        }
+      }
+      return of_pass(team, pass[0], index);
     }
     if constexpr (plain) both(team, tile, head);
+  }
+
+  /// Team `index` of one pass.
+  template <class Team>
+  SLIP_FN void of_pass(const Team& team, const LinePass<T>& p, std::int64_t index) const {
+    auto* const tile = team.template shared<Pair<T>>();
+    lines<first_half, first_parts, real_first, !real_first && plain>(team, p, item_of(p, index, first_parts), tile,
+                                                                     head_behind(tile));
   }
 
  private:
@@ -138,6 +183,11 @@ struct LineTiles {
     std::int32_t open;
     Outlet outlets[held];
   };
+
+  SLIP_FN static Head& head_behind(Pair<T>* tile) {
+    constexpr int a = first_half / first_parts, b = length / second_parts;
+    return *reinterpret_cast<Head*>(tile + wide * (a > b ? a : b));
+  }
 
   template <class Team>
   SLIP_FN void both(const Team& team, Pair<T>* tile, Head& head) const {
@@ -156,6 +206,14 @@ struct LineTiles {
         atomic_add(two.ticket + 1 + item.chunk, 1);
       });
     }
+  }
+
+  SLIP_FN static Item item_of(const LinePass<T>& p, std::int64_t index, int parts) {
+    Item item;
+    item.part = static_cast<std::int32_t>(index % parts), index /= parts;
+    item.tile = static_cast<std::int32_t>(index % p.tiles) + p.first_tile;
+    item.third = p.third(static_cast<std::int32_t>(index / p.tiles));
+    return item;
   }
 
   /// First those of the first pass for `lead` chunks, last those of the second for as many, in between both in turn.
@@ -177,7 +235,7 @@ struct LineTiles {
     if (item.second) {
       item.part = rest % second_parts, rest /= second_parts;
       item.tile = item.chunk * two.deep + rest % two.deep;
-      item.third = rest / two.deep + pass[1].first_third;
+      item.third = pass[1].third(rest / two.deep);
     } else {
       item.part = rest % first_parts, rest /= first_parts;
       item.tile = rest % pass[0].tiles;
@@ -187,7 +245,10 @@ struct LineTiles {
   }
 
   /// Neither what runs along a line nor what runs across meets itself in a bank.
-  SLIP_FN static int at(int e, int line) { return e * wide + ((line + e) & (wide - 1)); }
+  SLIP_FN static int at(int e, int line) {
+    constexpr int rows = 128 / (wide * static_cast<int>(sizeof(Pair<T>)));  // of all banks
+    return e * wide + ((line + e / rows) & (wide - 1));
+  }
 
   /// `ranges`: the values that are read may be some of them alone; to ask that of each takes a tenth of the time.
   template <int n, int parts, bool real, bool ranges, class Team>

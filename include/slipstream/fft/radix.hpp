@@ -73,7 +73,7 @@ SLIP_FN void butterfly5(Pair<T> (&x)[5]) {
 }
 template <int radix, class T>
 SLIP_FN void butterfly(Pair<T> (&x)[radix]) {
-  static_assert(radix == 4 || radix == 5 || radix == 6 || radix == 8 || radix == 10);
+  static_assert(radix == 4 || radix == 5 || radix == 6 || radix == 8 || radix == 10 || radix == 16);
   if constexpr (radix == 4) {
     butterfly4(x[0], x[1], x[2], x[3]);
   } else if constexpr (radix == 5) {
@@ -96,6 +96,21 @@ SLIP_FN void butterfly(Pair<T> (&x)[radix]) {
       x[6 * b % 10] = even[b] + odd[b];
       x[(6 * b + 5) % 10] = even[b] - odd[b];
     }
+  } else if constexpr (radix == 16) {
+    constexpr T cosine = static_cast<T>(0.92387953251128675613), sine = static_cast<T>(0.38268343236508977173);
+    constexpr T half = static_cast<T>(0.70710678118654752440);
+    const Pair<T> w{cosine, -sine}, w2{half, -half}, w3{sine, -cosine}, w6{-half, -half}, w9{-cosine, sine};
+    for (int j = 0; j < 4; ++j) butterfly4(x[j], x[j + 4], x[j + 8], x[j + 12]);
+    x[5] = x[5] * w, x[6] = x[6] * w2, x[7] = x[7] * w3;
+    x[9] = x[9] * w2, x[10] = x[10].turned(), x[11] = x[11] * w6;
+    x[13] = x[13] * w3, x[14] = x[14] * w6, x[15] = x[15] * w9;
+    for (int q = 0; q < 4; ++q) butterfly4(x[4 * q], x[4 * q + 1], x[4 * q + 2], x[4 * q + 3]);
+    for (int q = 1; q < 4; ++q)
+      for (int r = 0; r < q; ++r) {  // mode q + 4 r is at 4 q + r
+        const Pair<T> other = x[4 * q + r];
+        x[4 * q + r] = x[4 * r + q];
+        x[4 * r + q] = other;
+      }
   } else {
     butterfly4(x[0], x[2], x[4], x[6]);
     butterfly4(x[1], x[3], x[5], x[7]);
@@ -112,8 +127,8 @@ SLIP_FN void butterfly(Pair<T> (&x)[radix]) {
   }
 }
 /// x_q = w^q x_q with w = roots[step], where powers of w are products: what a warp would fetch of them lies far apart.
-/// One more is fetched of six, w^3, and of ten, w^5: w^5 and w^9 as products would have five and nine times the error
-/// of w.
+/// One more is fetched of six, w^3, of ten, w^5, and of sixteen, w^4: w^5, w^9 and w^15 as products would have five to
+/// fifteen times the error of w.
 template <int radix, class T>
 SLIP_FN void turn(Pair<T> (&x)[radix], const Pair<T>* roots, int step) {
   const Pair<T> w = roots[step];
@@ -121,7 +136,12 @@ SLIP_FN void turn(Pair<T> (&x)[radix], const Pair<T>* roots, int step) {
   x[1] = x[1] * w;
   x[2] = x[2] * w2;
   x[3] = x[3] * w3;
-  if constexpr (radix > 4) {
+  if constexpr (radix == 16) {
+    const Pair<T> w4 = roots[4 * step], w8 = w4 * w4, w12 = w8 * w4;
+    x[4] = x[4] * w4, x[5] = x[5] * (w4 * w), x[6] = x[6] * (w4 * w2), x[7] = x[7] * (w4 * w3);
+    x[8] = x[8] * w8, x[9] = x[9] * (w8 * w), x[10] = x[10] * (w8 * w2), x[11] = x[11] * (w8 * w3);
+    x[12] = x[12] * w12, x[13] = x[13] * (w12 * w), x[14] = x[14] * (w12 * w2), x[15] = x[15] * (w12 * w3);
+  } else if constexpr (radix > 4) {
     const Pair<T> w4 = radix == 6 ? w3 * w : w2 * w2;
     x[4] = x[4] * w4;
     if constexpr (radix == 6) x[5] = x[5] * (w3 * w2);
@@ -141,10 +161,12 @@ struct RadixList {
   int count, first, second, last;  // of two the second is the last
 };
 /// Of a length of 16 to 512: a five, or a six in place of a three, then eights, then fours; of 144 and 288 two sixes,
-/// of 250 and 500 tens and fives.
+/// of 250 and 500 tens and fives. Longer ones, up to 1024, have a sixteen.
 constexpr RadixList radices_of(int length) {
   const int odd = odd_factor(length);
   if (odd == 125) return {3, 10, length / 50, 5};
+  if (odd == 9 && length > 512) return {3, 6, 6, 16};
+  if (length > 512) return {3, length / 128, 16, 8};
   if (odd == 9) return {3, 6, 6, length / 36};
   const int lead = odd == 1 ? 1 : odd == 3 ? 6 : 5;
   int bits = 0;  // of fours and eights

@@ -7,6 +7,7 @@
 
 #include <slipstream/fft.hpp>
 
+#include "mpi/rank_table.hpp"
 #include "support/fft_rig.hpp"
 #include "support/on_devices.hpp"
 
@@ -169,6 +170,87 @@ TEST_P(FourierTransformsHoweverMoved, StoreTheirResultsByTheKernelsOfGpus) {
       ++number;
       if (HasFatalFailure()) return;
     }
+}
+
+/// Every number of parts with every order of modes, stored and packed; types, modes that are used and overlap in turn.
+TEST_P(FourierTransformsHoweverMoved, GiveTheSameValuesInAllCombinationsOfOptions) {
+  const Machine m = machine();
+  const bool host = std::get<0>(GetParam()) == Backend::host;
+  std::size_t number = static_cast<std::size_t>(m.devices());
+  for (const auto& grid : process_grids(m.devices()))
+    for (const int parts : {1, 2, 3})
+      for (const bool store : {false, true})
+        for (const bool gpu_lines : {false, true})
+          for (const bool transposed : {false, true}) {
+            if (gpu_lines && !store) continue;
+            FftOptions options;
+            options.type = types[number % 4];
+            options.process_grid = grid;
+            options.transposed = transposed;
+            options.overlap = number % 7 == 3;
+            if (number % 3 == 1) options.highest = {3, 2, 4};
+            ++number;
+            FftOptions whole = options;
+            whole.store = false;
+            whole.parts = 1;
+            options.store = store;
+            options.gpu_lines = gpu_lines;
+            options.parts = parts;
+            if (!ranks::is_due(number, m.devices() > 2 ? 4 : 1)) continue;
+            const Extent cells = gpu_lines ? Extent{32, 16, 16} : Extent{8, 6, 11};
+            SCOPED_TRACE(to_string(options.type) + " on " + std::to_string(grid[0]) + " x " + std::to_string(grid[1]) +
+                         " in " + std::to_string(parts) + " parts" + (transposed ? ", transposed" : "") +
+                         (store ? ", stored" : "") + (gpu_lines ? " by the kernels of GPUs" : "") +
+                         (options.overlap ? ", overlapping" : ""));
+            Fft a(comm, m, cells, whole), b(comm, m, cells, options);
+            check_both(a, b, cells, options, options.overlap ? 3 : 1, host && !gpu_lines, 1);
+            if (HasFatalFailure()) return;
+          }
+}
+
+/// Lines of more than 512 values along y, in narrow tiles: alone behind the move, or beside lines along z that store.
+TEST_P(FourierTransformsHoweverMoved, GoBackByLongLinesAlongY) {
+  const Machine m = machine();
+  if (m.devices() != 2) GTEST_SKIP() << "two devices";
+  struct Long {
+    Extent cells;
+    DType type;
+    int parts;
+    Extent highest{-1, -1, -1};
+  };
+  for (const Long& c : {Long{{6, 1024, 1024}, DType::f32, 2}, Long{{6, 768, 768}, DType::f64, 3},
+                        Long{{36, 576, 576}, DType::f32, 2, {11, 191, 191}}, Long{{16, 1024, 16}, DType::c64, 1},
+                        Long{{16, 1280, 16}, DType::c128, 1}, Long{{4, 2048, 16}, DType::f32, 1}}) {
+    SCOPED_TRACE(to_string(c.cells) + " of " + to_string(c.type));
+    FftOptions pack, store;
+    pack.type = c.type;
+    pack.highest = c.highest;
+    store = pack;
+    pack.store = false;
+    store.gpu_lines = true;
+    store.parts = c.parts;
+    Fft packs(comm, m, c.cells, pack), stores(comm, m, c.cells, store);
+    Field u(packs.physical(), packs.physical_field("u")), back(packs.physical(), packs.physical_field("back"));
+    Field v(packs.spectral(), packs.spectral_field("v"));
+    std::vector<Stream> streams = streams_of(packs.physical());
+    set(u, 0, random_values(c.cells, c.type));
+    packs.forward(u, v, streams);
+    finish(streams);
+    clear_unused(v, c.cells, c.highest, packs.spectral_axes());
+    packs.backward(v, u, streams);
+    stores.backward(v, back, streams);
+    finish(streams);
+    stores.check();
+    const double unit = is_twice(c.type) ? 0x1p-52 : 0x1p-23;
+    for (const std::int64_t id : u.grid().local()) {
+      const auto wanted = array_of<std::byte>(u, id), found = array_of<std::byte>(back, id);
+      const auto count = static_cast<std::int64_t>(wanted.size() / size_of(c.type));
+      double off = 0;
+      for (std::int64_t n = 0; n < count; ++n)
+        off = std::max(off, std::abs(get(c.type, wanted.data(), n) - get(c.type, found.data(), n)));
+      ASSERT_LE(off, 64 * unit);
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, FourierTransformsHoweverMoved,
