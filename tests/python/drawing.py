@@ -80,8 +80,8 @@ def knob_refusals(options: Options, routes: Any, coded: bool) -> list[Refusal]:
     pack, mpi = options.get("pack", "fused"), options.get("mpi", "sends")
     names = [routes] if isinstance(routes, str) else list(routes)
     by_mpi = not names or "gpu_mpi" in names or "-direct" in names
-    return [
-        (pack == "zero_copy" and by_mpi, "zero_copy|no route between the devices could be measured"),
+    rows = [
+        (pack == "zero_copy" and by_mpi, "zero_copy"),
         (mpi != "sends" and options.get("grouping") == "nodes", "grouping"),
         (mpi.startswith("put") and by_mpi, "mpi = put"),
         (mpi != "sends" and by_mpi, "takes one buffer a rank"),
@@ -89,6 +89,9 @@ def knob_refusals(options: Options, routes: Any, coded: bool) -> list[Refusal]:
         (pack == "memcpy3d" and coded, "choose the coding raw, or another pack"),
         (pack != "fused" and bool(options.get("measure_errors")), "choose pack = fused"),
     ]
+    # Measured, each of these is left out.
+    none_left = "tune" in options and any(holds for holds, _ in rows)
+    return [*rows, (none_left, "no route between the devices could be measured")]
 
 
 def refused_or_right(must: Sequence[Refusal], may: Sequence[Refusal], check: Callable[[], None]) -> None:

@@ -79,7 +79,7 @@ def check(s: Options) -> None:
     sharp = factor.get("sharp", 0.0)
     must = coding_refusals(s["coding"], _spectral(s["dtype"]))
     may = knob_refusals(s["knobs"], s["routes"], s["coding"] != "raw")
-    may.append((math.prod(s["cells"]) < s["devices"] * ss.world().size, "a grid of .* cannot be cut"))
+    may.append((math.prod(s["cells"]) < 4 * s["devices"] * ss.world().size, "a grid of .* cannot be cut"))
     must_not = [
         (real and complex(factor.get("constant", 1)).imag != 0, "must be real"),
         (not sharp >= 0, "a sharp filter was asked for"),
