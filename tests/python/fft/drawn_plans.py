@@ -72,9 +72,6 @@ def _factor(r: random.Random, cells: tuple[int, ...]) -> Options:
 
 
 def check(s: Options) -> None:
-    # Until transforms in parts give back the natural order: it ends the process, where the engine packs.
-    if s["parts"] > 1 and not s["transposed"]:
-        return say("  left out: transposed=False in parts")
     factor, real = s["factor"], "float" in s["dtype"]
     sharp = factor.get("sharp", 0.0)
     must = coding_refusals(s["coding"], _spectral(s["dtype"]))
