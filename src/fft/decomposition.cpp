@@ -140,7 +140,7 @@ std::array<std::int64_t, 2> Decomposition::work_bytes(int device) const {
     bytes[at] = std::max(bytes[at], 2 * word() * volume_on(device, stage));
   }
   // Slabs of real values go back from one to the other as they are in physical space.
-  if (real && !alone() && !pencils()) bytes[1] = std::max(bytes[1], bytes[0] / modes[0] * row_along_x());
+  if (real && !alone() && !pencils()) bytes[1] = std::max(bytes[1], bytes[0]);
   return bytes;
 }
 
@@ -194,15 +194,9 @@ LineBatch Decomposition::first_two(const Extent& block) const {
   return batch;
 }
 
-std::int64_t Decomposition::row_along_x() const {
-  const std::int64_t line = 128 / (2 * word());
-  return real ? (modes[0] + line - 1) / line * line : modes[0];
-}
-
 LineBatch Decomposition::turned(const Extent& block) const {
   LineBatch batch = last(block, false);
   batch.turned = true;
-  batch.to.row = row_along_x();
   batch.highest = highest[1];
   // Complex values are no modes along x any more.
   if (real && highest[0] >= 0) batch.read = std::min(highest[0] + 1, block[1]);
@@ -215,7 +209,7 @@ LineBatch Decomposition::back_along_x(const Extent& block) const {
   batch.sizes = {cells[0]};
   batch.rows = block[1];
   batch.count = block[1] * block[2];
-  batch.from = {0, 1, row_along_x()};
+  batch.from = {0, 1, modes[0]};
   batch.to = {0, 1, cells[0]};
   return batch;
 }

@@ -61,8 +61,6 @@ struct Decomposition {
   /// values along x.
   LineBatch first_two(const Extent& block) const;
   LineBatch turned(const Extent& block) const;
-  /// Values of a row that `turned` leaves: rows of modes begin where a cache line of a GPU does.
-  std::int64_t row_along_x() const;
   LineBatch back_along_x(const Extent& block) const;
   LineBatch last(const Extent& block, bool forward) const;  ///< not in place
   LineBatch alone_along_z(bool forward) const;

@@ -43,11 +43,11 @@ struct Part {
   std::vector<std::array<std::int64_t, 2>> begin;
 };
 
-/// Between two transforms: a transpose between the two work arrays. Where `stored` of its parts has entries, for each
-/// device of the rank, null where it has nothing, the transform before the move is a part of it: it reads `before`,
-/// works in the source's array and stores into the target's place. Where there are several parts, their lines are a
-/// part of the move: those before it of a forward transform, those behind it of a backward one, between the arrays
-/// `lines`.
+/// Between two transforms: a transpose between the two work arrays. Where `stored` of its parts has entries, the
+/// transform before the move is a part of it: it reads `before`, works in the source's array and stores into the
+/// target's place. There is one entry for each device of the rank, null where it has nothing. Where there are several
+/// parts, their lines are a part of the move: those before it of a forward transform, those behind it of a backward
+/// one, between the arrays `lines`.
 struct Move {
   std::optional<Stage> clears;  ///< what does not travel must be zero at the target, which is of this stage
   std::unique_ptr<Field> source, target;

@@ -34,11 +34,10 @@ struct LineBatch {
   Side from, to;
   bool in_place = false;  ///< from and to are the same array
   /// Of one axis: value k of line i of a plane goes to k * rows + i of the plane, side by side with its neighbours'. By
-  /// the kernels of GPUs, for the lines that these hold. from.row lines of a plane lie in the source, to.row values of
-  /// a row in the target; 0: `rows`.
+  /// the kernels of GPUs, for the lines that these hold. A plane has from.row lines; 0: `rows`.
   bool turned = false;
-  /// Of what is turned: the highest |k| whose values are read, and how many lines of a plane are; -1: all. Others count
-  /// as zero.
+  /// Turned lines alone: the highest |k| whose values are read, and how many lines of a plane are; -1: all. Others
+  /// count as zero.
   std::int64_t highest = -1, read = -1;
 };
 

@@ -54,16 +54,14 @@ bool is_straight(const MessageInfo& message) {
 /// Parts of a move, where nothing else was asked for: so many, of so many planes each, as a square of a transpose has,
 /// and so many bytes of a device.
 constexpr std::int64_t most_parts = 8, planes_of_part = 64, bytes_of_part = 64 << 20;
-/// Modes k_x of which a stored part has whole tiles of lines.
-constexpr std::int64_t tile_of_modes = 16;
 
 /// Counters and tables of one end of a message, at most.
 constexpr std::int64_t bytes_of_end = 2048;
 
 /// The first plane of a part of a device's `planes`; of part `parts` one behind the last. Squares stay whole.
-std::int64_t plane_of(std::int64_t planes, int part, int parts, std::int64_t together = planes_of_part) {
+std::int64_t plane_of(std::int64_t planes, int part, int parts) {
   if (part == parts) return planes;
-  const std::int64_t grain = planes >= parts * together ? together : 1;
+  const std::int64_t grain = planes >= parts * planes_of_part ? planes_of_part : 1;
   return planes * part / parts / grain * grain;
 }
 
@@ -371,55 +369,6 @@ void Fft::Impl::take_lines(Move& move, Step& lines) {
                          to = batch.kind == fft::Kind::complex_to_real ? 1 : 2;
       part.begin.back() = {first * lines_of_plane * batch.from.distance * from * cut.word(),
                            first * lines_of_plane * batch.to.distance * to * cut.word()};
-    }
-  }
-}
-
-// Real slabs alone: complex ones have lines along x beside their stores. Tiles of lines stay whole.
-int Fft::Impl::parts_along_x(Stage from, Stage to) const {
-  if (from != Stage::spectral || to != Stage::middle || cut.pencils() || !cut.real || cut.lanes > 1) return 1;
-  const auto [first, behind] = modes_of_part(0, 1);
-  std::int64_t parts = options.parts;
-  if (parts == 0) {
-    const bool host = std::any_of(local.begin(), local.end(), [](Device d) { return d.backend == Backend::host; });
-    if (comm.max(host ? 1 : 0) > 0) return 1;
-    std::int64_t lines = 0;
-    for (const Block& block : cut.blocks(to)) lines = std::max(lines, block.box.extent(0) * block.box.extent(2));
-    parts = std::min({most_parts, behind / tile_of_modes, 2 * cut.word() * lines * behind / bytes_of_part});
-  }
-  return static_cast<int>(std::clamp<std::int64_t>(parts, 1, behind - first));
-}
-
-Transpose::Range Fft::Impl::modes_of_part(int part, int parts) const {
-  const std::vector<Transpose::Range> used = cut.kept(Stage::middle)[1];
-  const std::int64_t modes = used.empty() ? cut.modes[0] : used[0].second;
-  return {plane_of(modes, part, parts, tile_of_modes), plane_of(modes, part + 1, parts, tile_of_modes)};
-}
-
-// Those of the last part clear what lies behind the modes that are used.
-void Fft::Impl::take_turned(Move& move, const Step& lines) {
-  move.lines = {lines.from, lines.to};
-  const int parts = static_cast<int>(move.parts.size());
-  for (int n = 0; n < parts; ++n) {
-    fft::Part& part = move.parts[static_cast<std::size_t>(n)];
-    for (std::size_t i = 0; i < devices.size(); ++i) {
-      const fft::Batch& all = lines.batches[i];
-      part.lines.emplace_back();
-      part.begin.push_back({0, 0});
-      if (!all.lines.count) continue;
-      auto [first, behind] = modes_of_part(n, parts);
-      fft::LineBatch batch = all.lines;
-      if (n + 1 == parts) {
-        if (behind < batch.rows) batch.read = behind - first;
-        behind = batch.rows;
-      } else {
-        batch.read = -1;
-      }
-      batch.from.row = batch.rows;
-      batch.rows = behind - first;
-      batch.count = batch.rows * all.block[2];
-      part.lines.back() = fft::make_lines(local[i], batch);
-      part.begin.back() = {2 * cut.word() * first * all.block[0], 2 * cut.word() * first};
     }
   }
 }

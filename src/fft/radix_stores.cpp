@@ -80,11 +80,11 @@ class RadixLines final : public Lines {
   LinePass<T> pass(const void* from, void* to, bool narrow) const {
     require_aligned<T>(from);
     require_aligned<T>(to);
-    const std::int64_t length = batch_.sizes.back(), row = batch_.to.row ? batch_.to.row : batch_.rows;
+    const std::int64_t length = batch_.sizes.back(), row = batch_.from.row ? batch_.from.row : batch_.rows;
     LinePass<T> pass;
     pass.from = static_cast<const T*>(from);
     pass.step_across = 2 * length;
-    pass.step_third = 2 * length * (batch_.from.row ? batch_.from.row : batch_.rows);
+    pass.step_third = 2 * length * row;
     pass.lines = static_cast<std::int32_t>(batch_.rows);
     pass.thirds = static_cast<std::int32_t>(batch_.count / batch_.rows);
     pass.tiles = tiles_of<T>(batch_.rows, narrow);

@@ -1,5 +1,7 @@
 // Moves that lines store in parts, backward: one part's values travel while the lines behind the move of another's are
 // transformed.
+#include <algorithm>
+
 #include "fft/impl.hpp"
 
 namespace slipstream {
@@ -7,11 +9,70 @@ namespace slipstream {
 using fft::Array;
 using fft::Lane;
 using fft::Part;
+using fft::Stage;
 using fft::Step;
 using fft::With;
 
+namespace {
+
 /// Parts by which the lines behind follow those that store.
 constexpr std::size_t lag = 1;
+
+/// Where no number is asked for: so many parts at most, of so many bytes of a device; and modes k_x of a tile of lines.
+constexpr std::int64_t most_parts = 8, bytes_of_part = 128 << 20, tile_of_modes = 16;
+
+}  // namespace
+
+// Real slabs alone: complex ones have lines along x beside their stores. Tiles of lines stay whole.
+int Fft::Impl::parts_along_x(Stage from, Stage to) const {
+  if (from != Stage::spectral || to != Stage::middle || cut.pencils() || !cut.real || cut.lanes > 1) return 1;
+  const auto [first, behind] = modes_of_part(0, 1);
+  std::int64_t parts = options.parts;
+  if (parts == 0) {
+    const bool host = std::any_of(local.begin(), local.end(), [](Device d) { return d.backend == Backend::host; });
+    if (comm.max(host ? 1 : 0) > 0) return 1;
+    std::int64_t lines = 0;
+    for (const Block& block : cut.blocks(to)) lines = std::max(lines, block.box.extent(0) * block.box.extent(2));
+    parts = std::min({most_parts, behind / tile_of_modes, 2 * cut.word() * lines * behind / bytes_of_part});
+  }
+  return static_cast<int>(std::clamp<std::int64_t>(parts, 1, behind - first));
+}
+
+Transpose::Range Fft::Impl::modes_of_part(int part, int parts) const {
+  const std::vector<Transpose::Range> used = cut.kept(Stage::middle)[1];
+  const std::int64_t modes = used.empty() ? cut.modes[0] : used[0].second;
+  const std::int64_t grain = modes >= parts * tile_of_modes ? tile_of_modes : 1;
+  const auto first = [&](int n) { return n == parts ? modes : modes * n / parts / grain * grain; };
+  return {first(part), first(part + 1)};
+}
+
+// Those of the last part clear what lies behind the modes that are used.
+void Fft::Impl::take_turned(fft::Move& move, const Step& lines) {
+  move.lines = {lines.from, lines.to};
+  const int parts = static_cast<int>(move.parts.size());
+  for (int n = 0; n < parts; ++n) {
+    Part& part = move.parts[static_cast<std::size_t>(n)];
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      const fft::Batch& all = lines.batches[i];
+      part.lines.emplace_back();
+      part.begin.push_back({0, 0});
+      if (!all.lines.count) continue;
+      auto [first, behind] = modes_of_part(n, parts);
+      fft::LineBatch batch = all.lines;
+      if (n + 1 == parts) {
+        if (behind < batch.rows) batch.read = behind - first;
+        behind = batch.rows;
+      } else {
+        batch.read = -1;
+      }
+      batch.from.row = batch.rows;
+      batch.rows = behind - first;
+      batch.count = batch.rows * all.block[2];
+      part.lines.back() = fft::make_lines(local[i], batch);
+      part.begin.back() = {2 * cut.word() * first * all.block[0], 2 * cut.word() * first};
+    }
+  }
+}
 
 // All places are free at once: those of later parts are opened while the first is stored.
 void Fft::Impl::stored_in_parts(Lane& lane, Step& step, const std::vector<const void*>& from,

@@ -134,7 +134,7 @@ struct LineTiles {
     constexpr int a = first_half / first_parts, b = length / second_parts;
     return sizeof(Pair<T>) * wide * (a > b ? a : b) + sizeof(Head);
   }
-  /// Of one pass, or of two that do not wait.
+  /// For one pass, or for two that do not wait.
   std::int64_t teams() const { return teams_of(0) + (two.apart ? teams_of(1) : 0); }
   SLIP_FN std::int64_t teams_of(int which) const {
     return static_cast<std::int64_t>(pass[which].thirds) * pass[which].tiles *
