@@ -21,6 +21,20 @@ double random_value(std::uint64_t cell) {
   return 0x1p-52 * static_cast<double>((x ^ (x >> 31)) >> 11) - 1;
 }
 
+/// Neumaier's compensated sum: its error does not grow with the number of terms.
+class Sum {
+ public:
+  void add(double x) {
+    const double next = sum_ + x;
+    lost_ += std::abs(sum_) >= std::abs(x) ? (sum_ - next) + x : (x - next) + sum_;
+    sum_ = next;
+  }
+  double value() const { return sum_ + lost_; }
+
+ private:
+  double sum_ = 0, lost_ = 0;
+};
+
 /// Numbers of T of a side on this rank, block by block; of complex values two.
 template <class T>
 struct Side {
@@ -89,16 +103,18 @@ class Check {
     if (scale != 1)
       for (auto& block : u_.blocks)
         for (T& value : block) value = static_cast<T>(value * scale);
-    double cells = 0, modes = 0, off = 0;
+    Sum squares_of_cells, squares_of_modes;
+    double off = 0;
     each_value([&](std::size_t b, std::size_t n, std::uint64_t number) {
       const double value = u_.blocks[b][n];
-      cells += value * value;
+      squares_of_cells.add(value * value);
       if (everything()) off += square(value - random_value(number));
     });
     for_modes([&](std::size_t b, std::size_t n, double weight) {
-      modes += weight * (square(there[b][2 * n]) + square(there[b][2 * n + 1]));
+      squares_of_modes.add(weight * (square(there[b][2 * n]) + square(there[b][2 * n + 1])));
     });
-    cells = comm_.sum_in_rank_order(cells), modes = comm_.sum_in_rank_order(modes) / all;
+    const double cells = comm_.sum_in_rank_order(squares_of_cells.value()),
+                 modes = comm_.sum_in_rank_order(squares_of_modes.value()) / all;
     off = std::sqrt(comm_.sum_in_rank_order(off) / cells);
     transform(true);
     double again = 0;

@@ -27,7 +27,9 @@ std::mutex mutex;
 std::map<const char*, Allocation> allocations;        // by first byte
 std::map<MemoryProof, std::weak_ptr<void>> imported;  // by the allocation's proof
 
-constexpr std::size_t huge_page = std::size_t{2} << 20;
+constexpr std::size_t page = 4096, huge_page = std::size_t{2} << 20;
+
+std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
 std::size_t meminfo(const char* key) {
   std::ifstream file("/proc/meminfo");
@@ -73,8 +75,7 @@ std::size_t memory_total() { return meminfo("MemTotal:"); }
 
 void* allocate(int device, Memory memory, std::size_t bytes) {
   const bool shared = memory == Memory::shared || memory == Memory::pinned_shared;
-  const std::size_t proved = bytes + (shared ? sizeof(MemoryProof) : 0);
-  const std::size_t rounded = (proved + huge_page - 1) / huge_page * huge_page;
+  const std::size_t rounded = shared ? round_up(bytes + sizeof(MemoryProof), page) : round_up(bytes, huge_page);
   const auto fail = [&]() -> void* {
     throw OutOfMemory("host:" + std::to_string(device) + " has no room for an array of " + std::to_string(bytes) +
                       " bytes (" + std::to_string(memory_available()) + " bytes are available)");
@@ -82,7 +83,7 @@ void* allocate(int device, Memory memory, std::size_t bytes) {
   if (bytes > (std::size_t{64} << 20) && bytes > memory_available()) return fail();
   const bool mapped = shared || (memory != Memory::host && bytes >= huge_page);
   if (!mapped) {
-    void* pointer = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    void* pointer = std::aligned_alloc(page, round_up(bytes, page));
     return pointer ? pointer : fail();
   }
   Allocation allocation{rounded, -1, {}};

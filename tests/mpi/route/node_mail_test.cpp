@@ -273,7 +273,7 @@ TEST_F(NodeMail, IsGivenUpByAllRanksWhereOneCannotShareMemory) {
   {
     // What an exchange needs in any case has room, on each rank; memory for messages of a node has not, on rank 0.
     std::optional<SmallFiles> limit;
-    if (world.comm.rank() == 0) limit.emplace(std::size_t{2} << 20);
+    if (world.comm.rank() == 0) limit.emplace((std::size_t{2} << 20) + 4096);
     exchange.emplace(world.comm, world.grid, std::vector<ExchangeItem>{{&world.halo, &field}}, world.options);
   }
   for (const MessageInfo& m : exchange->messages())

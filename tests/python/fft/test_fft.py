@@ -229,6 +229,12 @@ def test_values_travel_as_narrower_numbers_and_plans_are_verified() -> None:
     assert found[0] < 1e-11 < 1e-8 < found[1] < 1e-4
 
 
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_right_transforms_of_many_values_pass_their_verification(dtype: str) -> None:
+    grid = ss.Grid((128, 128, 128), backend="host", devices_per_rank=2)
+    ss.fft.Plan(grid, dtype, verify=True).close()
+
+
 def test_modes_are_wave_numbers_of_each_block() -> None:
     grid = ss.Grid(CELLS, backend="host", devices_per_rank=2)
     for dtype, transposed in (("float64", True), ("complex128", False)):
