@@ -46,11 +46,11 @@ class Exchange(Running):
     poison: True finds who reads what has not arrived: before every exchange, all bits of what it brings are set in
         the ghosts and the messages (NaN; integers: -1), and ghosts get values in end() alone. Slow; the same bits.
     More options: wait_limit (seconds, or inf), tuner_cache (folder); throttle ("12.5 GB/s, 2 us": as slow as that
-        network; messages between devices travel by staged or gpu_mpi then); and what the tuner would choose: pack ("fused",
-        "per_direction", "memcpy3d" or, of `staged`, "zero_copy": how staged and gpu_mpi pack), streams ("one" or
-        "per_direction"), sync (wait after every packing); as numbers of bytes sealed (messages of `direct` up to which
-        travel in lines that carry the exchange's number), in_place (rows from which are stored into ghosts), chunk
-        (signalled at once), ring (landing slots of one message); teams (thread blocks of a launch).
+        network; messages between devices travel by staged or gpu_mpi then). The tuner would choose these: pack
+        ("fused", "per_direction", "memcpy3d" or, of `staged`, "zero_copy": how staged and gpu_mpi pack), streams
+        ("one" or "per_direction"), sync (wait after every packing); as numbers of bytes sealed (messages of `direct`
+        up to which travel in lines that carry the exchange's number), in_place (rows from which are stored into
+        ghosts), chunk (signalled at once), ring (landing slots of one message); teams (thread blocks of a launch).
 
     On GPUs, begin and end order themselves after and before the work of the stream given (None: the default stream);
     NumPy arrays are ready when end returns. begin(), work on the interior, end() overlaps the two.

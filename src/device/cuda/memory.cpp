@@ -238,7 +238,7 @@ void* allocate(Device device, Memory memory, std::size_t bytes) {
   const cudaError_t status = cudaMalloc(&pointer, wanted);
   if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();
-    out_of_memory(device, "GPU", wanted, memory_free_in_context(device));
+    out_of_memory(device, "GPU", bytes, memory_free_in_context(device));
   }
   check(status, device, "allocating GPU memory");
   if (!shared) return pointer;

@@ -17,7 +17,6 @@ from drawing import (
     knobs,
     refused_or_right,
     room,
-    say,
 )
 
 EXTENTS = [1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 16]
