@@ -11,6 +11,7 @@
 //   staged_directions       the same; each receiver's lane unpacks its message, too, and not that stream all of them
 //   staged_late             as staged_lanes; messages come to the last device before it has begun
 //   direct_run              run(): one launch on the caller's stream, and nothing to wait for
+//   direct_order            the same, once more on other streams: each of these for the end of the call before
 //   peer_run                run() replays, for each device: the sender's lane for the caller's stream, and back
 //
 // ThreadSanitizer sees a missing order only where nothing else orders the two sides by chance. The host does where it
@@ -124,7 +125,8 @@ struct Scenario {
   bool split = true;     ///< begin() and end(), else run()
   bool held_up = false;  ///< the lanes are, else they would be first or last by chance
   Pack pack = Pack::fused;
-  bool late = false;  ///< the last device is: messages reach it before it is ready
+  bool late = false;   ///< the last device is: messages reach it before it is ready
+  bool again = false;  ///< run() comes a second time, on streams that the caller has not ordered
 };
 
 // The host drives staged's lanes: what it asks of one may order another by chance. `staged` does without lanes.
@@ -132,6 +134,7 @@ const std::vector<Scenario> scenarios{
     {"kernel", RouteKind::kernel, 2},
     {"direct", RouteKind::direct, 4},
     {"direct_run", RouteKind::direct, 0, Lanes::one, false},
+    {"direct_order", RouteKind::direct, 2, Lanes::one, false, false, Pack::fused, false, true},
     {"peer", RouteKind::peer, 8, Lanes::per_direction, true, true},
     {"peer_run", RouteKind::peer, 4, Lanes::per_direction, false, true},
     {"staged", RouteKind::staged, 4, Lanes::one, true, true},
@@ -183,8 +186,9 @@ int run(int omitted, const Scenario& scenario) {
   Field seen(grid, field_options);
   const Halo halo(Halo::Options{});
 
-  std::vector<Stream> streams;
-  for (const int d : machine.devices_of_rank(comm.rank())) streams.emplace_back(machine.device(d).local);
+  std::vector<Stream> streams, others;
+  for (const int d : machine.devices_of_rank(comm.rank()))
+    for (auto* of : {&streams, &others}) of->emplace_back(machine.device(d).local);
   Gate gate;
   ExchangeOptions options;
   options.routes = {scenario.route};
@@ -199,8 +203,11 @@ int run(int omitted, const Scenario& scenario) {
   for (int round = 1; round <= exchanges; ++round) {
     gate.round = round;
     step(streams, values, seen, gate, scenario.late);
+    if (scenario.again) exchange.run(streams);
     if (round == tried) host::omit_wait(omitted);
-    if (scenario.split) {
+    if (scenario.again) {
+      exchange.run(others);
+    } else if (scenario.split) {
       exchange.begin(streams);
       // Where end() drives the route, the steps must be over before: it touches the queues of both streams.
       if (exchange.needs_host()) {
@@ -212,6 +219,12 @@ int run(int omitted, const Scenario& scenario) {
       exchange.run(streams);
     }
     if (round == tried) waits = host::waits_counted();
+    // The next step changes what the last call reads.
+    for (std::size_t i = 0; scenario.again && i < streams.size(); ++i) {
+      const Event end(streams[i].device());
+      others[i].record(end);
+      streams[i].wait(end);
+    }
   }
   gate.round = exchanges + 1;
   step(streams, values, seen, gate, scenario.late);
