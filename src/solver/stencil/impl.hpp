@@ -62,6 +62,8 @@ struct Stencil::Impl {
   void set(Field& field, const Values& values);
   /// spacing^2 Lap u in a box, by the weights and the sides of a step.
   std::vector<double> differences(const Values& u, const Box& box) const;
+  /// sigma time_step / 2 of a cell.
+  double damping_at(const Extent& cell) const;
   /// u one time step before a start with this u and du/dt.
   std::vector<double> before_start(const Values& u, const Values& rate, const Box& box) const;
   void set_done();

@@ -51,17 +51,31 @@ std::vector<double> Stencil::Impl::differences(const Values& u, const Box& box) 
   return sum;
 }
 
-/// u - dt du/dt + dt^2 / 2 c^2 Lap u: a shorter series makes the scheme one of first order.
+double Stencil::Impl::damping_at(const Extent& cell) const {
+  double squares = 0;
+  for (int a = 0; a < 3; ++a) {
+    if (options.periodic[a] || options.cells[a] == 1) continue;
+    const double depth = layer_depth(static_cast<int>(cell[a]), static_cast<int>(options.cells[a]), numbers.layers);
+    squares += depth * depth;
+  }
+  return numbers.damping * squares;
+}
+
+/// u - dt du/dt + dt^2 / 2 (c^2 Lap u - sigma du/dt): a shorter series makes the scheme one of first order.
 std::vector<double> Stencil::Impl::before_start(const Values& u, const Values& rate, const Box& box) const {
   std::vector<double> before = asked(u, box);
   const std::vector<double> rates = rate ? asked(rate, box) : std::vector<double>(before.size(), 0.0),
                             speeds = options.speeds ? asked(options.speeds, box)
                                                     : std::vector<double>(before.size(), options.speed),
                             laplacian = differences(u, box);
-  for (std::size_t n = 0; n < before.size(); ++n) {
-    const double courant = speeds[n] * options.time_step / options.spacing;
-    before[n] += 0.5 * courant * courant * laplacian[n] - options.time_step * rates[n];
-  }
+  std::size_t n = 0;
+  for (std::int64_t k = box.lo[2]; k < box.hi[2]; ++k)
+    for (std::int64_t j = box.lo[1]; j < box.hi[1]; ++j)
+      for (std::int64_t i = box.lo[0]; i < box.hi[0]; ++i, ++n) {
+        const double courant = speeds[n] * options.time_step / options.spacing;
+        before[n] +=
+            0.5 * courant * courant * laplacian[n] - (1 + damping_at({i, j, k})) * options.time_step * rates[n];
+      }
   return before;
 }
 

@@ -14,10 +14,7 @@ struct WaveBesideSides {
   bool free;
 
   SLIP_FN double depth(int axis, int at) const {
-    if (!block.open[axis]) return 0;
-    const int there = block.low[axis] + at, beyond = block.cells[axis] - 1 - there;
-    const int from_side = there < beyond ? there : beyond;
-    return from_side < layers ? static_cast<double>(layers - from_side) / layers : 0;
+    return block.open[axis] ? layer_depth(block.low[axis] + at, block.cells[axis], layers) : 0;
   }
   SLIP_FN T neighbour(const T* here, int axis, int at, int d) const {
     const std::int64_t stride = block.strides.along(axis);

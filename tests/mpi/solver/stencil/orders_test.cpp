@@ -132,5 +132,25 @@ TEST(StencilOrders, AWaveThatStartsWithARateIsOfSecondOrderInTime) {
   EXPECT_NEAR(std::log2(error_of_a_start(0.004) / error_of_a_start(0.002)), 2, 0.05);
 }
 
+TEST(StencilOrders, AWaveThatStartsInAnAbsorbingLayerIsOfSecondOrderInTime) {
+  const auto waves = [](double time_step) {
+    Options options;
+    options.cells = {32, 1, 1};
+    options.equation = Equation::wave;
+    options.order = 8;
+    options.precision = DType::f64;
+    options.spacing = 1.0 / 33;
+    options.time_step = time_step;
+    options.absorbing = 16;
+    const Values u = of([](auto i, auto, auto) { return std::sin(2 * pi * static_cast<double>(i + 1) / 33); });
+    Stencil run(Communicator::world(), machine_here(Backend::host, 1), options);
+    run.start_moving(u, u);
+    run.advance(std::llround(0.1 / time_step));
+    return whole(run);
+  };
+  const std::vector<double> coarse = waves(0.002), middle = waves(0.001), fine = waves(0.0005);
+  EXPECT_NEAR(std::log2(largest_off(coarse, middle) / largest_off(middle, fine)), 2, 0.1);
+}
+
 }  // namespace
 }  // namespace slipstream::stencil
