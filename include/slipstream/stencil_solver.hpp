@@ -17,9 +17,10 @@ namespace slipstream::stencil {
 /// `heat`: du/dt = kappa Lap u. `wave`: d2u/dt2 + sigma du/dt = c^2 Lap u, leapfrog; sigma is 0 but in
 /// the absorbing layer.
 enum class Equation : std::uint8_t { heat, wave };
-/// What lies beyond sides that are not periodic. `fixed`: zeros, at the centres of the cells beyond; `insulated`: the
-/// outermost cell's own value, so that nothing flows out (heat alone).
-enum class Sides : std::uint8_t { fixed, insulated };
+/// Conditions at sides that are not periodic. `fixed`: u = 0 at the centres of the first cells beyond; `insulated`
+/// (heat) and `free` (waves): du/dn = 0 at the faces of the outermost cells. Waves are mirrored there, odd at fixed
+/// sides and even at free ones. They keep their order where the speed has no gradient normal to the side.
+enum class Sides : std::uint8_t { fixed, insulated, free };
 
 /// Of the heat equation in time. `backward_euler` (order 1) and `crank_nicolson` (order 2) solve a linear system a step
 /// by conjugate gradients, and are stable for all time steps.
@@ -125,8 +126,10 @@ class Stencil final : public Simulation {
   void finish_step() override;
   Recording recording() const override;
 
-  /// Sets u, and of the wave equation u one time step before. Collective.
+  /// Sets u, and of the wave equation u one time step before; left out, a wave starts from rest. Collective.
   void start_from(const Values& u, const Values& before = {});
+  /// Sets u and du/dt of the wave equation; u one time step before follows by the differences of a step. Collective.
+  void start_moving(const Values& u, const Values& rate);
   /// Runs steps and waits for them. Throws krylov::NotSolved where conjugate gradients do not converge, unless
   /// options.krylov says to go on.
   void advance(std::int64_t steps);

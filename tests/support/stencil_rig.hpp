@@ -53,14 +53,18 @@ inline Options heat(Extent cells, std::array<bool, 3> periodic) {
 /// Of a whole grid in one array, a cell of it or one beyond its sides.
 inline double value_at(const Options& options, const std::vector<double>& u, Extent p) {
   const Extent& n = options.cells;
+  double sign = 1;
   for (int a = 0; a < 3; ++a) {
     if (n[a] == 1) p[a] = 0;
     if (options.periodic[a]) p[a] = (p[a] + n[a]) % n[a];
     if (p[a] >= 0 && p[a] < n[a]) continue;
-    if (options.sides == Sides::fixed) return 0;
-    p[a] = p[a] < 0 ? 0 : n[a] - 1;
+    // Odd about the centre of the first cell beyond, or even about the face before it.
+    const bool fixed = options.sides == Sides::fixed;
+    if (fixed && (p[a] == -1 || p[a] == n[a])) return 0;
+    if (fixed) sign = -sign;
+    p[a] = (p[a] < 0 ? -1 : 2 * n[a] - 1) - p[a] + (!fixed ? 0 : p[a] < 0 ? -1 : 1);
   }
-  return u[static_cast<std::size_t>((p[2] * n[1] + p[1]) * n[0] + p[0])];
+  return sign * u[static_cast<std::size_t>((p[2] * n[1] + p[1]) * n[0] + p[0])];
 }
 /// The Laplacian of 27 points times the square of the spacing: weights by the squared distance of a neighbour.
 constexpr double cube_weights[] = {-128. / 30, 14. / 30, 3. / 30, 1. / 30};

@@ -81,6 +81,8 @@ def _belongs(case: StencilCase) -> Iterator[Problem]:
             yield ("sources",), 'belong to equation = "wave"'
         if case.initial and case.initial.rate != 0:
             yield ("initial", "rate"), 'belongs to equation = "wave"'
+        if table.sides == "free":
+            yield ("stencil", "sides"), '"free" belongs to equation = "wave"; for heat say "insulated"'
         return
     for key in ("points", "diffusivity", "time"):
         if _changed(table, key):
@@ -88,7 +90,7 @@ def _belongs(case: StencilCase) -> Iterator[Problem]:
     if table.sides == "insulated":
         yield (
             ("stencil", "sides"),
-            '"insulated" belongs to equation = "heat"; waves have fixed or absorbing sides',
+            '"insulated" belongs to equation = "heat"; for waves say "free"',
         )
 
 

@@ -1,7 +1,7 @@
 """Finite differences at work on a case: `slipstream.case.solver.Run`."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,25 +27,6 @@ Array = np.ndarray
 SLAB = 1 << 20
 
 
-def _differences(case: StencilCase, given: float | str, cells: Sequence[Array]) -> Array:
-    """spacing^2 times the Laplacian of what an expression gives at cells, of second order, by the case's sides."""
-    total = np.zeros([len(n) for n in reversed(cells)])
-    here = case.values(given, cells)
-    for axis, count in enumerate(case.grid.cells):
-        if count == 1:
-            continue
-        for shift in (-1, 1):
-            moved = list(cells)
-            moved[axis] = cells[axis] + shift
-            inside = (moved[axis] >= 0) & (moved[axis] < count)
-            moved[axis] = moved[axis] % count
-            shape = [1, 1, 1]
-            shape[2 - axis] = -1
-            there = case.values(given, moved)
-            total += (there if case.grid.periodic[axis] else np.where(inside.reshape(shape), there, 0.0)) - here
-    return total
-
-
 class StencilRun(PlainRun):
     """A heat or wave equation under way. Collective."""
 
@@ -68,21 +49,14 @@ class StencilRun(PlainRun):
         start = case.initial
         assert start is not None
 
-        def cells(low: Sequence[int], high: Sequence[int]) -> list[Array]:
-            return [np.arange(a, b) for a, b in zip(low, high, strict=True)]
-
-        def now(low: Sequence[int], high: Sequence[int]) -> Array:
-            return case.values(start.value, cells(low, high))
-
-        def before(low: Sequence[int], high: Sequence[int]) -> Array:
-            """One time step earlier, u - dt du/dt + dt^2/2 c^2 Lap u: else the scheme would be of first order."""
-            here, dt = cells(low, high), case.time_step
-            courant = (dt / case.spacing * case.values(case.stencil.speed, here)) ** 2
-            differences = _differences(case, start.value, here)
-            return case.values(start.value, here) - dt * case.values(start.rate, here) + 0.5 * courant * differences
+        def values_of(given: float | str) -> Callable[[Sequence[int], Sequence[int]], Array]:
+            return lambda low, high: case.values(given, [np.arange(a, b) for a, b in zip(low, high, strict=True)])
 
         with as_case_error("initial: "):
-            self.engine.start_from(now, before if case.stencil.equation == "wave" else None)
+            if case.stencil.equation == "wave":
+                self.engine.start_moving(values_of(start.value), values_of(start.rate))
+            else:
+                self.engine.start_from(values_of(start.value))
 
     def notes(self) -> list[str]:
         return tuning_lines(self.engine.tuning()) + self._notes

@@ -30,10 +30,10 @@ class StencilTable(Table):
     )
     diffusivity: Positive = Field(1.0, description="heat: in spacing^2 a unit of time.")
     speed: Positive | str = Field(1.0, description=f"wave: in lengths a unit of time. {_NAMES}.")
-    sides: Literal["fixed", "insulated"] = Field(
+    sides: Literal["fixed", "insulated", "free"] = Field(
         "fixed",
-        description="Sides that are not periodic: zeros at the centres of the cells beyond, or (heat) nothing flows "
-        "out.",
+        description="Sides that are not periodic: u = 0 at the centres of the first cells beyond, or du/dn = 0 at the "
+        "faces of the outermost cells (heat: insulated, wave: free).",
     )
     absorbing: Annotated[int, Field(ge=0)] = Field(
         0,

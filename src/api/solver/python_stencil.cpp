@@ -55,8 +55,9 @@ stencil::Options stencil_options(const nb::dict& dict) {
   reader.finish();
   o.equation = one_of<stencil::Equation>(
       equation, {{"heat", stencil::Equation::heat}, {"wave", stencil::Equation::wave}}, "equation");
-  o.sides = one_of<stencil::Sides>(sides, {{"fixed", stencil::Sides::fixed}, {"insulated", stencil::Sides::insulated}},
-                                   "kind of sides");
+  using stencil::Sides;
+  o.sides = one_of<Sides>(sides, {{"fixed", Sides::fixed}, {"insulated", Sides::insulated}, {"free", Sides::free}},
+                          "kind of sides");
   o.scheme = stencil::scheme_from_string(scheme);
   o.krylov.must_converge = !go_on;
   o.precision = dtype_from_string(precision);
@@ -151,6 +152,14 @@ void bind_stencil(nb::module_& m) {
             self.start_from(now, then);
           },
           nb::arg("u"), nb::arg("before") = nb::none())
+      .def(
+          "start_moving",
+          [](Stencil& self, const nb::object& u, const nb::object& rate) {
+            const stencil::Values now = values_of(u), moving = values_of(rate);
+            nb::gil_scoped_release release;
+            self.start_moving(now, moving);
+          },
+          nb::arg("u"), nb::arg("rate"))
       .def("advance", &Stencil::advance, nb::arg("steps"), Release())
       .def_prop_ro("step", [](Stencil& self) { return self.state().step; })
       .def_prop_ro("time", [](Stencil& self) { return self.state().time; })

@@ -84,8 +84,9 @@ void heat(Stream& stream, int points, const Numbers& numbers, const BlockArrays&
   T* const next = static_cast<T*>(block.next);
   const T rate = static_cast<T>(numbers.rate);
   if (sides)
-    return launch(stream, box,
-                  HeatBesideSides<T>{block, star_weights, cube_weights, rate, points == 27, numbers.insulated});
+    return launch(
+        stream, box,
+        HeatBesideSides<T>{block, star_weights, cube_weights, rate, points == 27, numbers.sides == Sides::insulated});
   if (points == 27) {
     const HeatCube<T> cells{u, next, block.strides, cube_weights, rate};
     if (stream.device().backend == Backend::host) return launch_on_host(stream, box, cells);

@@ -60,6 +60,12 @@ struct Stencil::Impl {
   void compute(Stream& stream, std::size_t device, Part part, std::size_t ago);
   void at_points(Stream& stream, std::size_t device);
   void set(Field& field, const Values& values);
+  /// spacing^2 Lap u in a box, by the weights and the sides of a step.
+  std::vector<double> differences(const Values& u, const Box& box) const;
+  /// sigma time_step / 2 of a cell.
+  double damping_at(const Extent& cell) const;
+  /// u one time step before a start with this u and du/dt.
+  std::vector<double> before_start(const Values& u, const Values& rate, const Box& box) const;
   void set_done();
   void drain();
   /// Rows of a device's table that were heard in the steps from first to last, not included.

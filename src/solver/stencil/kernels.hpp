@@ -26,13 +26,13 @@ struct Numbers {
   StarWeights<double> star{};
   CubeWeights<double> cube{};
   double rate = 0;  ///< diffusivity time_step / spacing^2
-  bool insulated = false;
+  Sides sides = Sides::fixed;
   int layers = 0;      ///< of the absorbing layer
   double damping = 0;  ///< sigma time_step / 2 at the side
 };
 
-/// The heat equation's kernels and the wave equation's, for the cells of a box; `sides`: which lie beside insulated
-/// sides, in the absorbing layer, or, on the host, beside sides that turn. Heat: next = u + rate spacing^2 Lap u.
+/// The kernels of both equations for the cells of a box. Those with `sides` lie in the absorbing layer or reach beyond
+/// a side; on the host also those beside sides that turn. Heat: next = u + rate spacing^2 Lap u.
 template <class T>
 void heat(Stream& stream, int points, const Numbers& numbers, const BlockArrays& block, const Box& box, bool sides);
 template <class T>

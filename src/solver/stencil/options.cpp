@@ -93,7 +93,8 @@ void check(const Options& o) {
   require(o.absorbing >= 0, "an absorbing layer has no fewer than 0 layers");
   require(o.equation == Equation::wave || (o.absorbing == 0 && o.sources.empty()),
           "sources and the absorbing layer belong to the wave equation");
-  require(o.equation == Equation::heat || o.sides == Sides::fixed, "insulated sides belong to the heat equation");
+  require(o.equation == Equation::heat || o.sides != Sides::insulated, "insulated sides belong to the heat equation");
+  require(o.equation == Equation::wave || o.sides != Sides::free, "free sides belong to the wave equation");
   for (const Source& source : o.sources)
     require(inside(source.cell, o.cells), "the source " + source.name + " lies in cell " + cell_text(source.cell) +
                                               ", outside of the grid of " + cell_text(o.cells) + " cells");
@@ -193,7 +194,7 @@ Numbers numbers_of(const Options& o) {
   numbers.star.of[0] *= 3;
   std::copy(std::begin(isotropic), std::end(isotropic), numbers.cube.of);
   numbers.rate = o.diffusivity * o.time_step / (o.spacing * o.spacing);
-  numbers.insulated = o.sides == Sides::insulated;
+  numbers.sides = o.sides;
   numbers.layers = o.absorbing;
   // The amplitude falls by exp(-integral of sigma / (2 c)) on the way in and again on the way out: with sigma =
   // sigma_0 (d / W)^2 it is exp(-sigma_0 W / (3 c)) in all, here 1e-3.

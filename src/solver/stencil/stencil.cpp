@@ -134,11 +134,14 @@ Pieces Stencil::Impl::pieces_of(const Block& block, const Box& box) const {
   if (box.empty()) return {};
   // On a GPU columns turn by themselves.
   const bool on_host = devices.front().backend == Backend::host;
+  // A fixed side lies in the first cell beyond, whose ghosts are zeros: one layer less reaches over it.
+  const std::int64_t mirroring = radius(options) - (options.sides == Sides::fixed ? 1 : 0),
+                     beside_sides = std::max<std::int64_t>(numbers.layers, mirroring);
   Margins margins;
   for (int a = 0; a < 3; ++a) {
     if (options.cells[a] == 1) continue;
     const std::int64_t turning = turns.cells[a] > 0 && on_host ? radius(options) : 0;
-    const std::int64_t layers = options.periodic[a] ? turning : numbers.insulated ? 1 : numbers.layers;
+    const std::int64_t layers = options.periodic[a] ? turning : beside_sides;
     const std::int64_t low = layers - block.box.lo[a], high = grid.extent()[a] - layers - block.box.lo[a];
     margins.low[a] = std::clamp<std::int64_t>(low - box.lo[a], 0, box.extent(a));
     margins.high[a] = std::clamp<std::int64_t>(box.hi[a] - high, 0, box.extent(a) - margins.low[a]);
@@ -407,13 +410,6 @@ void Stencil::finish_step() {
 Recording Stencil::recording() const {
   const Impl& s = *impl_;
   return {s.period(), static_cast<int>(s.count % s.period()), s.serial};
-}
-
-void Stencil::start_from(const Values& u, const Values& before) {
-  Impl& s = *impl_;
-  s.set(s.now(), u);
-  if (s.options.equation == Equation::wave) s.set(s.other(), before ? before : u);
-  ++s.state.restarts;
 }
 
 void Stencil::advance(std::int64_t steps) {

@@ -4,28 +4,32 @@
 namespace slipstream::stencil {
 namespace {
 
-/// In the absorbing layer, or at a side beyond which is the other end.
+/// In the absorbing layer, or where a step reaches beyond a side, to mirrored values or to the other end.
 template <class T, int radius>
 struct WaveBesideSides {
   BlockArrays block;
   StarWeights<T> weights;
   int layers;
   double damping;
+  bool free;
 
   SLIP_FN double depth(int axis, int at) const {
-    if (!block.open[axis]) return 0;
-    const int there = block.low[axis] + at, beyond = block.cells[axis] - 1 - there;
-    const int from_side = there < beyond ? there : beyond;
-    return from_side < layers ? static_cast<double>(layers - from_side) / layers : 0;
+    return block.open[axis] ? layer_depth(block.low[axis] + at, block.cells[axis], layers) : 0;
+  }
+  SLIP_FN T neighbour(const T* here, int axis, int at, int d) const {
+    const std::int64_t stride = block.strides.along(axis);
+    if (!block.open[axis]) return here[(block.turns.at(axis, at + d) - at) * stride];
+    const int own = block.low[axis] + at;
+    const Mirrored there = mirrored(own + d, block.cells[axis], free);
+    return static_cast<T>(there.sign) * here[(there.cell - own) * stride];
   }
   SLIP_FN void operator()(int i, int j, int k) const {
     const std::int64_t at = block.strides.at(i, j, k);
     const T* here = static_cast<const T*>(block.u) + at;
     T* const next = static_cast<T*>(block.next) + at;
     const int cell[3] = {i, j, k};
-    const T laplacian = star<radius>(weights, *here, [&](int axis, int d) {
-      return here[(block.turns.at(axis, cell[axis] + d) - cell[axis]) * block.strides.along(axis)];
-    });
+    const T laplacian =
+        star<radius>(weights, *here, [&](int axis, int d) { return neighbour(here, axis, cell[axis], d); });
     const double x = depth(0, i), y = depth(1, j), z = depth(2, k);
     const T s = static_cast<T>(damping * (x * x + y * y + z * z));
     // Outside of the layer the same bits as elsewhere.
@@ -38,7 +42,10 @@ template <class T, int radius>
 void wave_of(Stream& stream, const Numbers& numbers, const BlockArrays& block, const Box& box, bool sides) {
   StarWeights<T> weights{};
   for (int n = 0; n <= most_radius; ++n) weights.of[n] = static_cast<T>(numbers.star.of[n]);
-  if (sides) return launch(stream, box, WaveBesideSides<T, radius>{block, weights, numbers.layers, numbers.damping});
+  if (sides)
+    return launch(
+        stream, box,
+        WaveBesideSides<T, radius>{block, weights, numbers.layers, numbers.damping, numbers.sides == Sides::free});
   using Point = Propagate<T>;
   launch_columns(stream, box,
                  StarColumns<T, radius, Point>{static_cast<const T*>(block.u),

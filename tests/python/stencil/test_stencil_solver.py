@@ -214,6 +214,42 @@ def test_insulated_sides_keep_the_heat(cli: Cli, tmp_path: Path) -> None:
     assert findings(tmp_path, "warm")["findings"]["u.mean"] == pytest.approx(0.5, rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("sides", "value"),
+    [
+        ("fixed", "sin(2*pi*(x + Lx/31/2)/(Lx + Lx/31))"),
+        ("free", "cos(2*pi*x/Lx)"),
+    ],
+)
+def test_a_wave_from_rest_between_sides_is_as_exact_as_its_order(
+    cli: Cli, tmp_path: Path, sides: str, value: str
+) -> None:
+    cells = 31 if sides == "fixed" else 32
+    text = f"""
+[case]
+name = "standing"
+[grid]
+cells = [{cells}, 1, 1]
+[stencil]
+equation = "wave"
+order = 8
+precision = "f64"
+sides = "{sides}"
+spacing = 0.03125
+time_step = 2.5e-4
+[initial]
+value = "{value}"
+[exact]
+value = "{value} * cos(2*pi*t)"
+[run]
+time = 0.3
+[output]
+fields = false
+"""
+    assert cli("run", case(tmp_path, text)).returncode == 0
+    assert findings(tmp_path, "standing")["findings"]["exact.distance"] < 1e-6
+
+
 def test_a_run_that_becomes_steady_ends(cli: Cli, tmp_path: Path) -> None:
     result = cli("run", case(tmp_path, HEAT), "run.steps=100000", "run.residual=1e-5", "run.check_every=50")
     assert result.returncode == 0 and "steady at step" in result.stdout
@@ -289,6 +325,7 @@ def test_two_ranks_measure_steps_an_exchange_together(
         (["stencil.tolerance=1e-8"], 'stencil.tolerance: belongs to time = "backward_euler" and "crank_nicolson"'),
         (["stencil.order=4"], 'stencil.order: belongs to equation = "wave"'),
         (["stencil.equation=wave"], 'stencil.sides: "insulated" belongs to equation = "heat"'),
+        (["stencil.sides=free"], 'stencil.sides: "free" belongs to equation = "wave"'),
         (
             ["stencil.steps_per_exchange=9", "machine.devices_per_rank=3", "machine.backend=host"],
             "less than the 9 that 9 steps of radius 1 reach",
