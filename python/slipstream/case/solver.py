@@ -78,6 +78,14 @@ class Run(Protocol):
         """Makes a file of fields, in place of one that is there."""
         ...
 
+    def carried(self) -> dict[str, Any]:
+        """Numbers that a checkpoint keeps beside the fields, for a run that goes on from it."""
+        ...
+
+    def carry(self, carried: Mapping[str, Any]) -> None:
+        """Goes on with those of a checkpoint, once its fields are set; those of earlier versions have none."""
+        ...
+
     def monitors(self, goes_on: bool) -> Sequence[Monitor]:
         """Tables of this run; where it goes on, with the rows of before."""
         ...

@@ -89,6 +89,14 @@ class DnsRun(PlainRun):
     def fields(self, path: Path) -> Fields:
         return FieldSeries(self.engine, self._case, path, ["velocity"])
 
+    def carried(self) -> dict[str, Any]:
+        """What the forcing holds and puts in, and the largest error of the budget."""
+        return dict(self.engine.carried())
+
+    def carry(self, carried: Mapping[str, Any]) -> None:
+        with as_case_error("--restart: "):
+            self.engine.carry(dict(carried))
+
     def _statistics(self) -> dict[str, Any]:
         """Of this step, found once."""
         if self._taken != self.engine.step:

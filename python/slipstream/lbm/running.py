@@ -1,6 +1,6 @@
 """Lattice Boltzmann at work on a case: `slipstream.case.solver.Run`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +97,12 @@ class LbmRun:
 
     def fields(self, path: Path) -> Fields:
         return Fields(self.engine, self._case, path)
+
+    def carried(self) -> dict[str, Any]:
+        return {}
+
+    def carry(self, carried: Mapping[str, Any]) -> None:
+        pass
 
     def monitors(self, goes_on: bool) -> Sequence[Monitor]:
         found, case = [], self._case

@@ -102,6 +102,7 @@ def _whole(
         console.print(line, soft_wrap=True)
     if resumed:
         resumed.fill(work.engine)
+        work.carry(resumed.carried)
         console.print(f"restarted at step {resumed.step} from {resumed.path}", soft_wrap=True)
         if resumed.lost:
             console.print(f"converted from the checkpoint; lost: {resumed.lost}", soft_wrap=True)
@@ -122,7 +123,7 @@ def _whole(
     def look_at_all_steps() -> None:
         look([monitor for monitor in monitors if monitor.every_step])
 
-    keeper.watch(work.engine, conserved, resumed, look_at_all_steps)
+    keeper.watch(work.engine, conserved, resumed, look_at_all_steps, work.carried)
     if not resumed:
         look([monitor for monitor in monitors if monitor.at_start])
 

@@ -78,6 +78,25 @@ nb::dict statistics_dict(Dns& self) {
   return found;
 }
 
+nb::dict carried_dict(const Dns& self) {
+  const dns::Carried carried = self.carried();
+  nb::dict found;
+  if (carried.held) found["held"] = *carried.held;
+  found["put_in"] = carried.put_in;
+  found["largest_error"] = carried.largest_error;
+  return found;
+}
+
+void carry(Dns& self, const nb::dict& dict) {
+  dns::Carried carried;
+  Reader reader(dict, "what a pseudo-spectral flow carries from step to step");
+  reader.read("held", carried.held);
+  reader.read("put_in", carried.put_in);
+  reader.read("largest_error", carried.largest_error);
+  reader.finish();
+  self.carry(carried);
+}
+
 const Field& field_of(Dns& self, const std::string& name) {
   if (name == "velocity") return self.velocity();
   return self.state()[name];
@@ -160,6 +179,8 @@ void bind_dns(nb::module_& m) {
           nb::arg("path"), nb::keep_alive<0, 1>(), Release())
       .def("check_time_step", &Dns::check_time_step, Release())
       .def("check_forcing", &Dns::check_forcing, Release())
+      .def("carried", &carried_dict, "Numbers that a step takes from the steps before it, beside the modes.")
+      .def("carry", &carry, nb::arg("carried"), "Sets them, behind restore().")
       .def("advance", &Dns::step, nb::arg("steps"), Release())
       .def_prop_ro("step", [](Dns& self) { return self.state().step; })
       .def("guard", &Dns::guard, nb::arg("every"))
