@@ -74,8 +74,8 @@ class Run(Protocol):
         """What to change where the state did not stay sound."""
         ...
 
-    def fields(self, path: Path) -> Fields:
-        """Makes a file of fields, in place of one that is there."""
+    def fields(self, path: Path, goes_on: bool) -> Fields:
+        """Makes a file of fields, in place of one that is there; or goes on with that, behind its frames up to now."""
         ...
 
     def carried(self) -> dict[str, Any]:

@@ -86,11 +86,11 @@ class DnsRun(PlainRun):
     def advice(self) -> str:
         return f"time step {self._case.time_step:g}, viscosity {self._case.dns.viscosity:g}; take a smaller time step"
 
-    def fields(self, path: Path) -> Fields:
-        return FieldSeries(self.engine, self._case, path, ["velocity"])
+    def fields(self, path: Path, goes_on: bool) -> Fields:
+        return FieldSeries(self.engine, self._case, path, ["velocity"], goes_on)
 
     def carried(self) -> dict[str, Any]:
-        """What the forcing holds and puts in, and the largest error of the budget."""
+        """The energy that the forcing holds, what it puts in, and the largest error of the budget."""
         return dict(self.engine.carried())
 
     def carry(self, carried: Mapping[str, Any]) -> None:

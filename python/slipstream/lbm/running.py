@@ -95,8 +95,8 @@ class LbmRun:
             f"cells, a smaller {speed}, the collision TRT, MRT or cumulant, or lbm.smagorinsky"
         )
 
-    def fields(self, path: Path) -> Fields:
-        return Fields(self.engine, self._case, path)
+    def fields(self, path: Path, goes_on: bool) -> Fields:
+        return Fields(self.engine, self._case, path, goes_on)
 
     def carried(self) -> dict[str, Any]:
         return {}

@@ -30,7 +30,7 @@ OF_THE_LAST = ("last_iterations", "residual", "true_residual")
 
 
 class Effort:
-    """What the linear solutions of a run have taken, with those before a restart."""
+    """The effort of all linear solutions of a run, those before a restart among them."""
 
     def __init__(self, engine: Any) -> None:
         self._engine, self._before = engine, dict[str, Any]()

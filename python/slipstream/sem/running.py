@@ -53,8 +53,8 @@ class SemRun(PlainRun):
     def advice(self) -> str:
         return "look at sources and values of sides that grow without bound"
 
-    def fields(self, path: Path) -> Fields:
-        return FieldSeries(self.engine, self._case, path, ["u"])
+    def fields(self, path: Path, goes_on: bool) -> Fields:
+        return FieldSeries(self.engine, self._case, path, ["u"], goes_on)
 
     def carried(self) -> dict[str, Any]:
         return self._effort.carried()

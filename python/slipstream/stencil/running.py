@@ -118,8 +118,8 @@ class StencilRun(PlainRun):
         limit = self._case.stable_time_step
         return f"time step {self._case.time_step:.4g} of at most {limit:.4g}; take a smaller stencil.time_step"
 
-    def fields(self, path: Path) -> Fields:
-        return FieldSeries(self.engine, self._case, path, ["u"])
+    def fields(self, path: Path, goes_on: bool) -> Fields:
+        return FieldSeries(self.engine, self._case, path, ["u"], goes_on)
 
     def figures(self, outcome: Outcome) -> dict[str, Any]:
         case = self._case

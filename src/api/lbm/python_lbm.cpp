@@ -221,8 +221,8 @@ void set_guard(Lbm& self, std::int64_t every, const std::array<double, 2>& densi
 class Series {
  public:
   Series(Lbm& lbm, const std::string& path, const std::array<double, 3>& spacing, const std::array<double, 3>& origin,
-         bool overwrite)
-      : lbm_(lbm), series_(lbm.communicator(), lbm.grid(), path, options(spacing, origin, overwrite)) {}
+         bool overwrite, std::optional<double> up_to)
+      : lbm_(lbm), series_(lbm.communicator(), lbm.grid(), path, options(spacing, origin, overwrite, up_to)) {}
 
   using Unit = std::pair<double, std::string>;  ///< factor and name
 
@@ -242,6 +242,7 @@ class Series {
     }
     series_.write(time, items);
   }
+  double last_time() const { return series_.last_time(); }
   void close() { series_.close(); }
 
  private:
@@ -260,11 +261,12 @@ class Series {
     for (std::int64_t i = 0; i < box.volume(); ++i) flag[i] = flag[i] != 0 ? hidden : 0;
   }
   static VtkhdfSeries::Options options(const std::array<double, 3>& spacing, const std::array<double, 3>& origin,
-                                       bool overwrite) {
+                                       bool overwrite, std::optional<double> up_to) {
     VtkhdfSeries::Options o;
     o.spacing = spacing;
     o.origin = origin;
     o.overwrite = overwrite;
+    o.up_to = up_to;
     return o;
   }
   Lbm& lbm_;
@@ -341,11 +343,13 @@ void bind_lbm(nb::module_& m) {
       });
 
   nb::class_<Series>(m, "Series", "A VTKHDF time series of velocity, density, pressure and flags.")
-      .def(nb::init<Lbm&, const std::string&, const std::array<double, 3>&, const std::array<double, 3>&, bool>(),
+      .def(nb::init<Lbm&, const std::string&, const std::array<double, 3>&, const std::array<double, 3>&, bool,
+                    std::optional<double>>(),
            nb::arg("lbm"), nb::arg("path"), nb::arg("spacing"), nb::arg("origin"), nb::arg("overwrite"),
-           nb::keep_alive<1, 2>())
+           nb::arg("up_to") = nb::none(), nb::keep_alive<1, 2>())
       .def("write", &Series::write, nb::arg("time"), nb::arg("velocity"), nb::arg("density"), nb::arg("pressure"),
            Release())
+      .def_prop_ro("last_time", &Series::last_time)
       .def("close", &Series::close, Release());
 }
 

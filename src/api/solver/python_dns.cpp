@@ -169,14 +169,15 @@ void bind_dns(nb::module_& m) {
           "[z, y, x, component] on rank 0, None on others.")
       .def(
           "series",
-          [](Dns& self, const std::string& path) {
+          [](Dns& self, const std::string& path, std::optional<double> up_to) {
             const Extent& n = self.options().cells;
             std::array<double, 3> spacing;
             for (std::size_t a = 0; a < 3; ++a) spacing[a] = 2 * std::numbers::pi / static_cast<double>(n[a]);
-            return new FieldSeries(self.communicator(), self.velocity().grid(), path, spacing,
-                                   [&self](const std::string& name) -> const Field& { return field_of(self, name); });
+            return new FieldSeries(
+                self.communicator(), self.velocity().grid(), path, spacing,
+                [&self](const std::string& name) -> const Field& { return field_of(self, name); }, up_to);
           },
-          nb::arg("path"), nb::keep_alive<0, 1>(), Release())
+          nb::arg("path"), nb::arg("up_to") = nb::none(), nb::keep_alive<0, 1>(), Release())
       .def("check_time_step", &Dns::check_time_step, Release())
       .def("check_forcing", &Dns::check_forcing, Release())
       .def("carried", &carried_dict, "Numbers that a step takes from the steps before it, beside the modes.")

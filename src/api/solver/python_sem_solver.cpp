@@ -146,12 +146,14 @@ nb::dict statistics_dict(Sem& self, const nb::object& exact) {
 /// u over time as Lagrange hexahedra.
 class ElementSeries {
  public:
-  ElementSeries(Sem& sem, const std::string& path) : sem_(sem), series_(world(), path, mesh_of(sem)) {}
+  ElementSeries(Sem& sem, const std::string& path, std::optional<double> up_to)
+      : sem_(sem), series_(world(), path, mesh_of(sem), up_to) {}
   void write(double time, const std::vector<std::pair<std::string, std::string>>& items) {
     std::vector<HexahedraSeries::Item> all;
     for (const auto& [name, unit] : items) all.push_back({name, &sem_.state()[name], unit});
     series_.write(time, all);
   }
+  double last_time() const { return series_.last_time(); }
   void close() { series_.close(); }
 
  private:
@@ -182,6 +184,7 @@ void bind_sem_solver(nb::module_& m) {
   m.def("largest_sem_grid", &largest_sem_grid, nb::arg("machine"), nb::arg("options"));
   nb::class_<ElementSeries>(m, "ElementSeries", "A VTKHDF time series of elements of high order.")
       .def("write", &ElementSeries::write, nb::arg("time"), nb::arg("items"), Release())
+      .def_prop_ro("last_time", &ElementSeries::last_time)
       .def("close", &ElementSeries::close, Release());
   nb::class_<Sem, Simulation>(
       m, "Sem", "Poisson's, Helmholtz's or the diffusion equation on spectral elements. Calls are collective.")
@@ -211,8 +214,11 @@ void bind_sem_solver(nb::module_& m) {
           },
           nb::arg("field"), nb::arg("lo"), nb::arg("hi"), "[1, element, point, 1] on rank 0.")
       .def(
-          "series", [](Sem& self, const std::string& path) { return new ElementSeries(self, path); }, nb::arg("path"),
-          nb::keep_alive<0, 1>(), Release())
+          "series",
+          [](Sem& self, const std::string& path, std::optional<double> up_to) {
+            return new ElementSeries(self, path, up_to);
+          },
+          nb::arg("path"), nb::arg("up_to") = nb::none(), nb::keep_alive<0, 1>(), Release())
       .def("guard", &Sem::guard, nb::arg("every"))
       .def("inspect", &Sem::inspect, Release())
       .def("phases", [](Sem& self) { return phases(self.time_loop()); })

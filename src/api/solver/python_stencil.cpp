@@ -188,12 +188,13 @@ void bind_stencil(nb::module_& m) {
            })
       .def(
           "series",
-          [](Stencil& self, const std::string& path) {
+          [](Stencil& self, const std::string& path, std::optional<double> up_to) {
             const double h = self.options().spacing;
-            return new FieldSeries(self.communicator(), self.grid(), path, {h, h, h},
-                                   [&self](const std::string& name) -> const Field& { return self.field(name); });
+            return new FieldSeries(
+                self.communicator(), self.grid(), path, {h, h, h},
+                [&self](const std::string& name) -> const Field& { return self.field(name); }, up_to);
           },
-          nb::arg("path"), nb::keep_alive<0, 1>(), Release());
+          nb::arg("path"), nb::arg("up_to") = nb::none(), nb::keep_alive<0, 1>(), Release());
 }
 
 }  // namespace slipstream::python
