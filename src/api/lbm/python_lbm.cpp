@@ -123,6 +123,7 @@ lbm::Options options_from(const nb::dict& dict) {
 namespace {
 
 nb::dict plan(const Machine& machine, const nb::dict& dict, const Bodies* bodies) {
+  const DecimalPoint point;
   const lbm::Options o = options_from(dict);
   lbm::check(o);
   const Grid grid(o.cells, machine, 0, lbm::grid_options(o));
@@ -131,6 +132,7 @@ nb::dict plan(const Machine& machine, const nb::dict& dict, const Bodies* bodies
 }
 
 nb::tuple largest_grid(const Machine& machine, const nb::dict& dict) {
+  const DecimalPoint point;
   lbm::Options o = options_from(dict);
   return triple(largest_extent(machine, o.cells, [&](const Extent& cells) {
     o.cells = cells;
@@ -203,7 +205,7 @@ void start_from(Lbm& self, const nb::object& flow) {
 nb::tuple energy(Lbm& self) {
   lbm::Energy sums;
   {
-    nb::gil_scoped_release release;
+    Released release;
     sums = self.energy();
   }
   return nb::make_tuple(sums.kinetic, sums.dissipation);
@@ -279,7 +281,7 @@ void bind_lbm(nb::module_& m) {
   m.def("plan", &plan, nb::arg("machine"), nb::arg("options"), nb::arg("bodies") = nb::none());
   m.def("largest_grid", &largest_grid, nb::arg("machine"), nb::arg("options"));
 
-  using Release = nb::call_guard<nb::gil_scoped_release>;
+  using Release = nb::call_guard<Released>;
   nb::class_<Trace>(m, "Trace", "Records what a run's host threads, streams and messages do.")
       .def(nb::init<std::int64_t>(), nb::arg("most") = 20000)
       .def("__len__", &Trace::size)
@@ -294,7 +296,7 @@ void bind_lbm(nb::module_& m) {
              const Communicator* comm) {
             lbm::Options o = options_from(options);
             if (trace) o.exchange.trace = trace;
-            nb::gil_scoped_release release;
+            Released release;
             new (self)
                 Lbm(comm ? *comm : world(), machine, std::move(o), bodies ? surfaces_of(*bodies) : lbm::Surfaces{});
           },
@@ -336,7 +338,7 @@ void bind_lbm(nb::module_& m) {
       .def("report", [](Lbm& self) {
         std::vector<ReportRow> rows;
         {
-          nb::gil_scoped_release release;
+          Released release;
           rows = self.exchange().report();
         }
         return report_list(rows);

@@ -56,7 +56,7 @@ dns::Options dns_options(const nb::dict& dict) {
 nb::dict statistics_dict(Dns& self) {
   dns::Statistics s;
   {
-    nb::gil_scoped_release release;
+    Released release;
     s = self.statistics();
   }
   nb::dict found;
@@ -103,12 +103,14 @@ const Field& field_of(Dns& self, const std::string& name) {
 }
 
 nb::dict plan_dns(const Machine& machine, const nb::dict& dict) {
+  const DecimalPoint point;
   const dns::Options o = dns_options(dict);
   return plan_dict(dns::plan_grid(machine, o), dns::memory_needed(machine, o), dns::messages_needed(machine, o),
                    Layout::soa, dns::bytes_per_cell(o));
 }
 
 nb::tuple largest_dns_grid(const Machine& machine, const nb::dict& dict) {
+  const DecimalPoint point;
   dns::Options o = dns_options(dict);
   return triple(largest_extent(machine, o.cells, [&](const Extent& cells) {
     o.cells = cells;
@@ -119,7 +121,7 @@ nb::tuple largest_dns_grid(const Machine& machine, const nb::dict& dict) {
 }  // namespace
 
 void bind_dns(nb::module_& m) {
-  using Release = nb::call_guard<nb::gil_scoped_release>;
+  using Release = nb::call_guard<Released>;
   nb::class_<Dns, Simulation>(
       m, "Dns", "Incompressible flow in a periodic box of edges 2 pi, by Fourier modes. Calls are collective.")
       .def(
@@ -127,7 +129,7 @@ void bind_dns(nb::module_& m) {
           [](Dns* self, const Machine& machine, const nb::dict& options, Trace* trace) {
             dns::Options chosen = dns_options(options);
             if (trace) chosen.exchange.trace = trace;
-            nb::gil_scoped_release release;
+            Released release;
             new (self) Dns(world(), machine, std::move(chosen));
           },
           nb::arg("machine"), nb::arg("options"), nb::arg("trace") = nb::none(), nb::keep_alive<1, 4>())
@@ -139,7 +141,7 @@ void bind_dns(nb::module_& m) {
           [](Dns& self, const std::vector<Velocity>& velocity) {
             std::vector<const double*> blocks;
             for (const Velocity& block : velocity) blocks.push_back(block.data());
-            nb::gil_scoped_release release;
+            Released release;
             self.begin(blocks);
           },
           nb::arg("velocity"), "[z, y, x, component] of each box of boxes().")
@@ -191,7 +193,7 @@ void bind_dns(nb::module_& m) {
           [](Dns& self) {
             std::vector<ReportRow> rows;
             {
-              nb::gil_scoped_release release;
+              Released release;
               rows = self.fft().report();
             }
             return report_list(rows);

@@ -105,6 +105,7 @@ sem::Options sem_options(const nb::dict& dict) {
 }
 
 nb::dict plan_sem(const Machine& machine, const nb::dict& dict) {
+  const DecimalPoint point;
   const sem::Options o = sem_options(dict);
   sem::check(o);
   return plan_dict(sem::plan_grid(machine, o), sem::memory_needed(machine, o), {}, Layout::soa,
@@ -112,13 +113,15 @@ nb::dict plan_sem(const Machine& machine, const nb::dict& dict) {
 }
 
 void check_sem_elements(const nb::dict& dict) {
+  const DecimalPoint point;
   const sem::Options o = sem_options(dict);
-  nb::gil_scoped_release release;
+  Released release;
   sem::check(o);
   sem::check_elements(o);
 }
 
 nb::tuple largest_sem_grid(const Machine& machine, const nb::dict& dict) {
+  const DecimalPoint point;
   sem::Options o = sem_options(dict);
   return triple(largest_extent(machine, {o.elements[0], o.elements[1], o.elements[2]}, [&](const Extent& elements) {
     o.elements = {elements[0], elements[1], elements[2]};
@@ -130,7 +133,7 @@ nb::dict statistics_dict(Sem& self, const nb::object& exact) {
   const sem::Function function = function_of(exact);
   sem::Statistics s;
   {
-    nb::gil_scoped_release release;
+    Released release;
     s = self.statistics(function);
   }
   nb::dict found;
@@ -177,7 +180,7 @@ class ElementSeries {
 }  // namespace
 
 void bind_sem_solver(nb::module_& m) {
-  using Release = nb::call_guard<nb::gil_scoped_release>;
+  using Release = nb::call_guard<Released>;
   nb::exception<krylov::NotSolved>(m, "NotSolved", PyExc_RuntimeError);
   m.def("plan_sem", &plan_sem, nb::arg("machine"), nb::arg("options"));
   m.def("check_sem_elements", &check_sem_elements, nb::arg("options"));
@@ -193,7 +196,7 @@ void bind_sem_solver(nb::module_& m) {
           [](Sem* self, const Machine& machine, const nb::dict& options, Trace* trace) {
             sem::Options chosen = sem_options(options);
             if (trace) chosen.exchange.trace = trace;
-            nb::gil_scoped_release release;
+            Released release;
             new (self) Sem(world(), machine, std::move(chosen));
           },
           nb::arg("machine"), nb::arg("options"), nb::arg("trace") = nb::none(), nb::keep_alive<1, 4>())
@@ -228,7 +231,7 @@ void bind_sem_solver(nb::module_& m) {
           [](Sem& self) {
             std::vector<ReportRow> rows;
             {
-              nb::gil_scoped_release release;
+              Released release;
               rows = self.space().gather_scatter().report();
             }
             return report_list(rows);

@@ -81,7 +81,7 @@ nb::object gathered(const Communicator& comm, const std::function<const Field&()
   std::vector<std::byte> values;
   const Field* field = nullptr;
   {
-    nb::gil_scoped_release release;
+    Released release;
     field = &source();
     values = gather(comm, *field, box);
   }
@@ -168,7 +168,7 @@ void FieldSeries::write(double time, const std::vector<Item>& items) {
 }
 
 void bind_series(nb::module_& m) {
-  using Release = nb::call_guard<nb::gil_scoped_release>;
+  using Release = nb::call_guard<Released>;
   nb::class_<FieldSeries>(m, "FieldSeries", "A VTKHDF time series of fields as they stand.")
       .def("write", &FieldSeries::write, nb::arg("time"), nb::arg("items"), Release())
       .def_prop_ro("last_time", &FieldSeries::last_time)
