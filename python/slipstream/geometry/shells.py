@@ -26,7 +26,7 @@ def labels(vertices: int, triangles: Array) -> Array:
 
 
 def volumes(vertices: Array, triangles: Array, shells: Array, count: int) -> Array:
-    """What each shell encloses, below zero where it faces inwards."""
+    """The volume of each shell, below zero where it faces inwards."""
     a, b, c = (vertices[triangles[:, n]] for n in range(3))
     return np.bincount(shells, np.einsum("ij,ij->i", a, np.cross(b, c)) / 6, count)
 
