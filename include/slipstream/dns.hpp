@@ -73,6 +73,14 @@ struct Statistics {
   std::vector<double> spectrum;  ///< E(k) of shells k - 1/2 <= |k| < k + 1/2; their sum is the energy
 };
 
+/// Numbers that a step takes from the steps before it, beside the modes. A run goes on with its bits where both are
+/// set.
+struct Carried {
+  std::optional<double> held = {};  ///< energy of the shells that Forcing::Kind::energy holds; none: that of the modes
+  double put_in = 0;                ///< energy that this forcing put in, in the last step
+  double largest_error = 0;         ///< Statistics::budget_error
+};
+
 /// Incompressible flow in a periodic box of edges 2 pi, by Fourier modes (Rogallo 1981).
 ///
 /// With u(x) = sum over k of u_k exp(i k.x), the modes obey
@@ -118,8 +126,11 @@ class Dns final : public Simulation {
   Statistics statistics();
   /// u, on the devices: three components. Not to be changed; holds until the next step.
   const Field& velocity();
-  /// Modes (z, x, y in the order of Fft::spectral), time and steps. Setting modes and time restarts from them.
+  /// Modes (z, x, y in the order of Fft::spectral), time and steps. Setting modes and time restarts from them; what
+  /// carry() sets then, is set behind them.
   State& state() override;
+  Carried carried() const;        ///< not collective
+  void carry(const Carried& of);  ///< not collective, but the same on all ranks
   const std::vector<Device>& devices() const override;
   const Tasks& tasks() const override;
   void finish_step() override;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ class VtkhdfSeries {
     std::array<double, 3> origin{0, 0, 0};   ///< low corner of cell (0, 0, 0)
     std::array<double, 3> spacing{1, 1, 1};  ///< edges of a cell
     bool overwrite = false;                  ///< replace an existing file
+    std::optional<double> up_to = {};        ///< go on with an existing file, behind its steps up to this time
     bool collect = false;  ///< rank 0 writes for all, as it does wherever only a serial HDF5 is installed
     std::int64_t piece_bytes = std::int64_t{64} << 20;  ///< largest piece a rank copies out and writes at once
   };
@@ -39,7 +41,8 @@ class VtkhdfSeries {
     std::function<void(const Box&, void*)> derive{};
   };
 
-  /// Makes the file, with no steps in it yet. Throws where the path cannot be written, or exists without `overwrite`.
+  /// Makes the file, with no steps in it yet, or goes on with one. Throws where the path cannot be written, exists
+  /// without `overwrite` and `up_to`, or cannot be gone on with: then it is as it was.
   VtkhdfSeries(const Communicator& comm, const Grid& grid, std::string path, Options options);
   VtkhdfSeries(VtkhdfSeries&&) noexcept;
   VtkhdfSeries& operator=(VtkhdfSeries&&) noexcept;
@@ -54,7 +57,8 @@ class VtkhdfSeries {
   void close();
 
   const std::string& path() const;
-  std::int64_t steps() const;  ///< written so far
+  std::int64_t steps() const;  ///< in the file so far
+  double last_time() const;    ///< of the last of them; minus infinity where there is none
 
  private:
   struct State;

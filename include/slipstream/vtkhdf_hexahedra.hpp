@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,13 +38,15 @@ class HexahedraSeries {
     std::string unit{};
   };
 
-  /// Makes the file with the mesh and no steps, in place of one that is there.
-  HexahedraSeries(const Communicator& comm, std::string path, Mesh mesh);
+  /// Makes the file with the mesh and no steps, in place of one that is there. With `up_to` it goes on with that one
+  /// behind its steps up to this time. Throws where it cannot: then the file is as it was.
+  HexahedraSeries(const Communicator& comm, std::string path, Mesh mesh, std::optional<double> up_to = {});
   HexahedraSeries(HexahedraSeries&&) noexcept;
   ~HexahedraSeries();
 
   /// Appends one time step; times must grow, and every step has the same fields.
   void write(double time, const std::vector<Item>& items);
+  double last_time() const;  ///< of the last step; minus infinity where there is none
   /// Ends the series: a later write() is an error.
   void close();
 

@@ -92,9 +92,9 @@ NB_MODULE(_core, m) {
 
   // The first call starts MPI, which waits for the other ranks.
   m.def(
-      "rank", [] { return world().rank(); }, nb::call_guard<nb::gil_scoped_release>());
+      "rank", [] { return world().rank(); }, nb::call_guard<Released>());
   m.def(
-      "size", [] { return world().size(); }, nb::call_guard<nb::gil_scoped_release>());
+      "size", [] { return world().size(); }, nb::call_guard<Released>());
   m.def("started_by_mpi", &started_by_mpi);
   m.def("set_process_environment", &set_process_environment, "For programs that have the process to themselves.");
   m.def("mpi_started", &mpi_started);
@@ -102,13 +102,13 @@ NB_MODULE(_core, m) {
   m.def("job", &job);
   m.def(
       "agree", [](const std::string& failure) { return first_failure(world(), failure); }, nb::arg("failure"),
-      nb::call_guard<nb::gil_scoped_release>());
-  m.def("all_ranks_end", &all_ranks_end, nb::arg("seconds"), nb::call_guard<nb::gil_scoped_release>());
+      nb::call_guard<Released>());
+  m.def("all_ranks_end", &all_ranks_end, nb::arg("seconds"), nb::call_guard<Released>());
   m.def("expect_common_end", &expect_common_end);
   m.def(
       "abort", [](int exit_code) { end_job(MPI_COMM_WORLD, exit_code); }, nb::arg("exit_code"));
   m.def(
-      "barrier", [] { world().barrier(); }, nb::call_guard<nb::gil_scoped_release>());
+      "barrier", [] { world().barrier(); }, nb::call_guard<Released>());
   m.def(
       "broadcast", [](const std::string& text, int root) { return world().broadcast(text, root); }, nb::arg("text"),
       nb::arg("root") = 0);
@@ -123,8 +123,7 @@ NB_MODULE(_core, m) {
       [](const std::string& backend, std::size_t bytes, double seconds, int index) {
         return copy_rate({backend_from_string(backend), index}, bytes, seconds);
       },
-      nb::arg("backend"), nb::arg("bytes"), nb::arg("seconds") = 0.5, nb::arg("index") = 0,
-      nb::call_guard<nb::gil_scoped_release>());
+      nb::arg("backend"), nb::arg("bytes"), nb::arg("seconds") = 0.5, nb::arg("index") = 0, nb::call_guard<Released>());
   bind_machine(m);
   bind_checkpoint(m);
   bind_lbm(m);

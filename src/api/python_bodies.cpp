@@ -46,6 +46,7 @@ nb::object rows_of(const std::vector<std::array<T, 3>>& rows) {
 
 Mesh transformed_by(const Mesh& mesh, const std::string& units, double scale, const Point& rotate,
                     const Point& translate) {
+  const DecimalPoint point;
   return transformed(mesh, {units, scale, rotate, translate});
 }
 
@@ -81,6 +82,7 @@ nb::tuple bounds_of(const Mesh& mesh) {
 
 nb::tuple fitted(const Point& lo, const Point& hi, double spacing, const Point& margin_low, const Point& margin_high,
                  const Extent& block, const std::array<bool, 3>& keep_low, const std::string& unit) {
+  const DecimalPoint point;
   Bounds body;
   body.include(lo);
   body.include(hi);
@@ -174,6 +176,7 @@ std::vector<std::int64_t> link_bytes(const Mesh& mesh, double spacing,
 /// Of each body its name, its mesh and the axes along which the mesh itself goes on.
 Bodies bodies_of(const std::vector<std::tuple<std::string, Mesh, std::array<bool, 3>>>& named, double spacing,
                  const Extent& cells, const std::array<bool, 3>& periodic) {
+  const DecimalPoint point;
   std::vector<Body> bodies;
   for (const auto& [name, mesh, continued] : named) bodies.push_back({name, mesh, continued});
   return Bodies(std::move(bodies), domain_of(spacing, cells, periodic));
@@ -200,7 +203,7 @@ namespace {
 nb::list loads(lbm::Lbm& lbm, const Point& about) {
   std::vector<lbm::Load> all;
   {
-    nb::gil_scoped_release release;
+    Released release;
     all = lbm.loads(about);
   }
   nb::list list;
@@ -217,7 +220,7 @@ nb::list loads(lbm::Lbm& lbm, const Point& about) {
 }  // namespace
 
 void bind_bodies(nb::module_& m) {
-  using Release = nb::call_guard<nb::gil_scoped_release>;
+  using Release = nb::call_guard<Released>;
   nb::class_<Mesh>(m, "Mesh", "A surface of triangles that share vertices.")
       .def("__len__", [](const Mesh& self) { return self.triangles.size(); })
       .def_static("read", &read_mesh, nb::arg("path"), Release())

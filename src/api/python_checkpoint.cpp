@@ -56,7 +56,7 @@ class Ring {
 }  // namespace
 
 void bind_checkpoint(nb::module_& m) {
-  using Release = nb::call_guard<nb::gil_scoped_release>;
+  using Release = nb::call_guard<Released>;
   nb::class_<Simulation>(m, "Simulation", "A State and a step.");
   nb::exception<Diverged>(m, "Diverged", PyExc_RuntimeError);
   nb::class_<Ring>(m, "Checkpoints", "The last checkpoints of a run. All but poll, results and last are collective.")

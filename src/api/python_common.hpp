@@ -11,9 +11,17 @@
 #include <slipstream/fft.hpp>
 #include <slipstream/lbm.hpp>
 
+#include "device/decimal_point.hpp"
+
 namespace slipstream::python {
 
 namespace nb = nanobind;
+
+/// Python's other threads go on meanwhile, and numbers in messages and files have a decimal point.
+struct Released {
+  nb::gil_scoped_release interpreter;
+  DecimalPoint point;
+};
 
 /// All ranks of the job; MPI starts at the first call.
 const Communicator& world();

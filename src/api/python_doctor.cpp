@@ -114,7 +114,7 @@ nb::object map_neighbour(const std::string& backend_name, const std::vector<int>
   std::string problem;
   bool alone = false;
   {
-    nb::gil_scoped_release release;
+    Released release;
     require(!indices.empty(), "a rank without devices cannot map memory of another");
     const Communicator node = node_of(world());
     alone = node.size() == 1;
@@ -150,7 +150,7 @@ void bind_doctor(nb::module_& m) {
   m.def("device_facts", &device_facts, nb::arg("backend"));
   m.def("driver_versions", [](const std::string& name) { return driver_versions(backend_from_string(name)); });
   m.def("map_neighbour", &map_neighbour, nb::arg("backend"), nb::arg("indices"));
-  m.def("gpu_mpi_problem", &gpu_mpi_problem, nb::arg("machine"), nb::call_guard<nb::gil_scoped_release>());
+  m.def("gpu_mpi_problem", &gpu_mpi_problem, nb::arg("machine"), nb::call_guard<Released>());
   m.def("missing_libraries", &missing_libraries);
 }
 

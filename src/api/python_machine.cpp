@@ -124,7 +124,7 @@ void bind_machine(nb::module_& m) {
                                      {backend_from_string(backend), devices_per_rank, ranks_per_node, cyclic, bind});
           },
           nb::arg("backend"), nb::arg("devices_per_rank") = 0, nb::arg("ranks_per_node") = 0, nb::arg("cyclic") = false,
-          nb::arg("bind") = true, nb::arg("comm").none() = nb::none(), nb::call_guard<nb::gil_scoped_release>())
+          nb::arg("bind") = true, nb::arg("comm").none() = nb::none(), nb::call_guard<Released>())
       .def_static("describe", &describe, nb::arg("name"), nb::arg("devices"), nb::arg("links"), nb::arg("which"))
       .def_prop_ro("name", &Machine::name)
       .def_prop_ro("nodes", &Machine::nodes)

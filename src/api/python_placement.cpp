@@ -61,7 +61,7 @@ void bind_placement(nb::module_& m) {
         return measure_rates(comm ? *comm : world(), machine, options);
       },
       nb::arg("machine"), nb::arg("bytes") = std::size_t{4} << 20, nb::arg("most_bytes") = 0, nb::arg("seconds") = 10.0,
-      nb::arg("comm").none() = nb::none(), nb::call_guard<nb::gil_scoped_release>(),
+      nb::arg("comm").none() = nb::none(), nb::call_guard<Released>(),
       "Collective, over the ranks that the machine was discovered with. GB/s from each device to each other, while the "
       "other way is as busy, as one list: "
       "rates[source * devices + target].");

@@ -26,7 +26,7 @@ template <class Read>
 auto on_every_rank(const Communicator& comm, const Read& read) {
   std::optional<decltype(read())> made;
   const std::string refused = failure_of([&] { made.emplace(read()); });
-  const nb::gil_scoped_release release;
+  const Released release;
   agree(comm, refused);
   return std::move(*made);
 }

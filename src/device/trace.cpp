@@ -10,6 +10,8 @@
 #include <optional>
 #include <vector>
 
+#include "device/decimal_point.hpp"
+
 namespace slipstream {
 namespace {
 
@@ -47,6 +49,7 @@ std::string quoted(const std::string& text) {
 }
 
 std::string number(double value) {
+  const DecimalPoint point;
   char text[40];
   std::snprintf(text, sizeof text, "%.3f", value);
   return text;

@@ -7,6 +7,7 @@
 
 #include <slipstream/error.hpp>
 
+#include "device/decimal_point.hpp"
 #include "geometry/mesh_vectors.hpp"
 
 namespace slipstream {
@@ -41,12 +42,14 @@ Point turned(Point p, int axis, double sine, double cosine) {
 }  // namespace
 
 std::string to_text(double value) {
+  const DecimalPoint point;
   char text[32];
   std::snprintf(text, sizeof text, "%.6g", value);
   return text;
 }
 
 std::string to_text(const Point& p) {
+  const DecimalPoint point;
   char text[96];
   std::snprintf(text, sizeof text, "(%.6g, %.6g, %.6g)", p[0], p[1], p[2]);
   return text;

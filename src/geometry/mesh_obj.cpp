@@ -2,6 +2,7 @@
 
 #include <slipstream/error.hpp>
 
+#include "device/decimal_point.hpp"
 #include "geometry/mesh_files.hpp"
 #include "geometry/mesh_text.hpp"
 #include "geometry/mesh_vectors.hpp"
@@ -133,6 +134,7 @@ class ObjParser {
 Mesh parse_obj(std::string_view text, const std::string& path) { return ObjParser(text, path).parse(); }
 
 std::string obj_text(const Mesh& mesh) {
+  const DecimalPoint point;
   std::string text;
   char line[128];
   for (const Point& p : mesh.vertices) {

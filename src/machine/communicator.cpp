@@ -15,6 +15,7 @@
 #include <slipstream/communicator.hpp>
 #include <slipstream/error.hpp>
 
+#include "device/decimal_point.hpp"
 #include "machine/end.hpp"
 #include "machine/host_state.hpp"
 #include "machine/patience.hpp"
@@ -124,6 +125,7 @@ bool started_here = false, common_end = false;
 
 /// Seconds that a rank with a failure waits for the others at its end.
 double end_wait() {
+  const DecimalPoint point;
   const char* const text = std::getenv("SLIPSTREAM_END_WAIT");
   const double seconds = text ? std::atof(text) : 0;
   return seconds > 0 ? seconds : 30;

@@ -12,6 +12,7 @@
 #include <slipstream/machine.hpp>
 #include <slipstream/stream.hpp>
 
+#include "device/decimal_point.hpp"
 #include "machine/affinity.hpp"
 #include "machine/agree.hpp"
 #include "machine/links.hpp"
@@ -88,6 +89,7 @@ std::string to_text(const Record& record) {
 }
 
 Record record_from(const std::string& text, int rank, Backend backend) {
+  const DecimalPoint point;
   Record record;
   std::istringstream lines(text);
   std::string line;
@@ -314,6 +316,7 @@ class Discovery {
 
   /// Each rank tells the links from its devices to later ones, which hold both ways.
   void join_devices() {
+    const DecimalPoint point;
     const std::size_t n = devices.size();
     std::string rows;
     on_all_ranks(comm_, [&] {

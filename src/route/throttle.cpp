@@ -5,10 +5,13 @@
 
 #include <slipstream/error.hpp>
 
+#include "device/decimal_point.hpp"
+
 namespace slipstream {
 namespace {
 
 std::string number(double value) {
+  const DecimalPoint point;
   std::ostringstream text;
   text.precision(17);
   text << value;

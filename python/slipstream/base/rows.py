@@ -39,14 +39,24 @@ def read(path: Path) -> tuple[list[str], list[list[str]]]:
     return lines[0], [row for row in lines[1:] if len(row) == len(lines[0])]
 
 
+def made_by_an_end(last: int, up_to: int, every: int) -> bool:
+    """Whether the last row of a run that goes on from the step `up_to` is one that it would not have without a stop."""
+    return last == up_to and up_to > 0 and up_to % every != 0
+
+
 class Rows:
     """A row a step, the step in the first column; they are appended as they come."""
 
     def __init__(
-        self, path: Path, up_to: int, renew: Callable[[Mapping[str, str]], Mapping[str, Any]] | None = None
+        self,
+        path: Path,
+        up_to: int,
+        renew: Callable[[Mapping[str, str]], Mapping[str, Any]] | None = None,
+        every: int = 1,
     ) -> None:
-        """Goes on with the rows of the file up to a step; -1: with none. `renew` may change their columns. Raises
-        CaseError where they cannot be written anew, and leaves them as they are."""
+        """Goes on with the rows of the file up to a step; -1: with none. `renew` may change their columns. A row of the
+        step `up_to` that is no multiple of `every` goes when another is added: only the end of a run made it. Raises
+        CaseError where rows cannot be written anew, and leaves them as they are."""
         self._path, self._last = path, -1
         header, rows = read(path)
         kept = [dict(zip(header, row, strict=True)) for row in rows if int(row[0]) <= up_to]
@@ -59,6 +69,7 @@ class Rows:
                 raise CaseError(f"{path}: cannot be written: {error.strerror or error}; make room") from None
         else:
             path.unlink(missing_ok=True)
+        self._last_goes = made_by_an_end(self._last, up_to, every)
 
     @property
     def last(self) -> int:
@@ -73,6 +84,10 @@ class Rows:
         lines = [list(row.values()) for row in new]
         if self._last < 0:
             replace(self._path, list(new[0]), lines)
+        elif self._last_goes:
+            header, before = read(self._path)
+            replace(self._path, header, [*before[:-1], *lines])
+            self._last_goes = False
         else:
             size = self._path.stat().st_size
             try:

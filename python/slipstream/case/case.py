@@ -52,6 +52,8 @@ class Case(Table):
 
     #: Keys that name files to be read, "*" for any name.
     file_keys: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    #: Those of them that may name a folder.
+    folder_keys: ClassVar[tuple[tuple[str, ...], ...]] = ()
 
     case: CaseTable = CaseTable()
     grid: GridTable

@@ -231,11 +231,11 @@ def _find_files(data: dict[str, Any], folder: Path, source: Source) -> None:
     """Makes the files that a case names relative to the working directory. A relative path is looked for in the folder
     of the case file, then in the working directory; one of an override the other way round."""
     try:
-        keys = solver_of(data).case_type.file_keys
+        case_type = solver_of(data).case_type
     except CaseError:
         return  # whoever parses it says so
     faults = []
-    for path, table in (found for key in keys for found in _named_files(data, key)):
+    for path, table in (found for key in case_type.file_keys for found in _named_files(data, key)):
         what = path[-1]
         name = table[what]
         if Path(name).is_absolute():
@@ -243,7 +243,8 @@ def _find_files(data: dict[str, Any], folder: Path, source: Source) -> None:
         places = [folder / name, Path(name)]
         if source.override(path):
             places.reverse()
-        if found := next((place for place in places if place.is_file()), None):
+        is_there = Path.exists if path in case_type.folder_keys else Path.is_file
+        if found := next(filter(is_there, places), None):
             table[what] = str(found)
         else:
             looked = " and ".join(dict.fromkeys(str(place.absolute()) for place in places))

@@ -74,8 +74,16 @@ class Run(Protocol):
         """What to change where the state did not stay sound."""
         ...
 
-    def fields(self, path: Path) -> Fields:
-        """Makes a file of fields, in place of one that is there."""
+    def fields(self, path: Path, goes_on: bool) -> Fields:
+        """Makes a file of fields, in place of one that is there; or goes on with that, behind its frames up to now."""
+        ...
+
+    def carried(self) -> dict[str, Any]:
+        """Numbers that a checkpoint keeps beside the fields, for a run that goes on from it."""
+        ...
+
+    def carry(self, carried: Mapping[str, Any]) -> None:
+        """Goes on with those of a checkpoint, once its fields are set; those of earlier versions have none."""
         ...
 
     def monitors(self, goes_on: bool) -> Sequence[Monitor]:

@@ -17,6 +17,7 @@ class DnsCase(Case):
 
     solver: ClassVar[str] = "dns"
     file_keys: ClassVar[tuple[tuple[str, ...], ...]] = (("initial", "spectrum"), ("initial", "file"))
+    folder_keys: ClassVar[tuple[tuple[str, ...], ...]] = (("initial", "file"),)
 
     dns: DnsTable
     initial: BeginTable = BeginTable()

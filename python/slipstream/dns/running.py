@@ -86,8 +86,16 @@ class DnsRun(PlainRun):
     def advice(self) -> str:
         return f"time step {self._case.time_step:g}, viscosity {self._case.dns.viscosity:g}; take a smaller time step"
 
-    def fields(self, path: Path) -> Fields:
-        return FieldSeries(self.engine, self._case, path, ["velocity"])
+    def fields(self, path: Path, goes_on: bool) -> Fields:
+        return FieldSeries(self.engine, self._case, path, ["velocity"], goes_on)
+
+    def carried(self) -> dict[str, Any]:
+        """The energy that the forcing holds, what it puts in, and the largest error of the budget."""
+        return dict(self.engine.carried())
+
+    def carry(self, carried: Mapping[str, Any]) -> None:
+        with as_case_error("--restart: "):
+            self.engine.carry(dict(carried))
 
     def _statistics(self) -> dict[str, Any]:
         """Of this step, found once."""

@@ -65,8 +65,8 @@ class BeginTable(Table):
     file: str | None = Field(
         None,
         description="file: velocity [z][y][x][component] of all cells, as .npy of f32 or f64, or the last of a "
-        "fields.vtkhdf, or 'velocity' in another file of HDF5; looked for beside the case file, then in the working "
-        "directory. What diverges, or has modes above the 2/3 rule, is left out.",
+        "folder of results or its fields.vtkhdf, or 'velocity' in another file of HDF5; looked for beside the case "
+        "file, then in the working directory. What diverges, or has modes above the 2/3 rule, is left out.",
     )
     seed: Annotated[int, Field(ge=0)] = Field(1, description="random: the same flow on any number of devices.")
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from slipstream.base.errors import CaseError
+from slipstream.results.results import FIELDS, field_files
 
 Cell = Sequence[int]
 
@@ -35,6 +36,7 @@ def read(path: str | Path, cells: Cell, boxes: Sequence[tuple[Cell, Cell]]) -> l
 @contextmanager
 def _velocity(path: str | Path, cells: Cell) -> Iterator[Any]:
     """The array, unread, once it is known to be one."""
+    path = _latest(Path(path))
     try:
         if Path(path).suffix == ".npy":
             values = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -50,6 +52,18 @@ def _velocity(path: str | Path, cells: Cell) -> Iterator[Any]:
     except (OSError, ValueError, EOFError, KeyError) as error:
         said = f"initial.file: {path} cannot be read as a velocity, .npy or HDF5 with 'velocity': {error}"
         raise CaseError(said) from None
+
+
+def _latest(path: Path) -> Path:
+    """The file that was written last in a folder of results, or beside its fields.vtkhdf: restarts of earlier versions
+    made files of their own."""
+    folder = path if path.is_dir() else path.parent
+    if not path.is_dir() and path.name != FIELDS:
+        return path
+    files = field_files(folder)
+    if path.is_dir() and not files:
+        raise CaseError(f"initial.file: {path} holds no fields ({FIELDS}); run its case with output.fields = true")
+    return files[-1] if files else path
 
 
 class _Last:

@@ -69,7 +69,9 @@ class History:
         self.last: dict[str, dict[str, Any]] = {}
         self._step = -1
         self._unit = {"force": " (N)", "moment": " (N m)"} if case.si else {}
-        self._rows = Rows(path, engine.step if goes_on else -1, self._by_areas) if core().rank() == 0 else None
+        self._rows: Rows | None = None
+        if core().rank() == 0:
+            self._rows = Rows(path, engine.step if goes_on else -1, self._by_areas, case.check_every)
 
     def take(self) -> None:
         """Adds a row for this step, if there is none. Collective."""

@@ -3,6 +3,7 @@
 import hashlib
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from slipstream.base.core import as_case_error, core
 from slipstream.base.errors import CaseError
 from slipstream.case.body import Body
 from slipstream.case.flow_case import FlowCase
-from slipstream.geometry import beads
+from slipstream.geometry import beads, shells
 
 Corner = tuple[int, ...]
 #: Sides of the prism that stands for a cylinder: it misses the circle by 1.2e-6 of the radius.
@@ -146,6 +147,9 @@ def make(case: FlowCase) -> Any:
             named.append((name, mesh, _continued(body)))
     with as_case_error("bodies: "):
         made = core().make_bodies(named, case.cell_edge, case.grid.cells, _periodic(case))
+    for name, mesh, goes_on in named:
+        if case.bodies[name].mesh is not None:
+            shells.check(name, mesh, partial(_cells_inside, case, goes_on))
     check_room(case, made.solid_cells, "bodies")
     for (name, mesh, _), centres in zip(named, made.centres((0, 0, 0), case.grid.cells), strict=True):
         if centres == 0:
@@ -157,6 +161,12 @@ def make(case: FlowCase) -> Any:
                 f"{extents} cells{edge} large; take smaller cells, or a thicker body, or move it"
             )
     return made
+
+
+def _cells_inside(case: FlowCase, goes_on: tuple[bool, bool, bool], mesh: Any) -> int:
+    """Cells that a mesh encloses."""
+    made = core().make_bodies([("shell", mesh, goes_on)], case.cell_edge, case.grid.cells, _periodic(case))
+    return int(made.solid_cells((0, 0, 0), case.grid.cells))
 
 
 def thin_places(engine: Any, case: FlowCase) -> list[str]:

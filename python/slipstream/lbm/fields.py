@@ -5,6 +5,7 @@ from typing import Any
 
 from slipstream.base.core import core
 from slipstream.lbm.case import LbmCase
+from slipstream.run.series import is_there
 
 
 class Fields:
@@ -12,11 +13,17 @@ class Fields:
     that at rest, pressure above that at rest over density x lid speed^2; or all of them in SI. Solid cells are hidden
     from VTK (vtkGhostType). Between two writes the file is closed and whole."""
 
-    def __init__(self, lbm: Any, case: LbmCase, path: Path) -> None:
-        """Makes the file, in place of one that is there. Collective."""
+    def __init__(self, lbm: Any, case: LbmCase, path: Path, goes_on: bool = False) -> None:
+        """Makes the file, in place of one that is there, or goes on with that. Collective."""
         self._lbm, self._case = lbm, case
-        self._written = -1
-        self._series = core().Series(lbm, str(path), (case.spacing,) * 3, (0.0, 0.0, 0.0), True)
+        now = self._time()
+        edges, corner = (case.spacing,) * 3, (0.0, 0.0, 0.0)
+        self._series = core().Series(lbm, str(path), edges, corner, True, now if goes_on else None)
+        self._written = lbm.step if is_there(now, self._series.last_time) else -1
+
+    def _time(self) -> float:
+        step, converter = self._lbm.step, self._case.converter
+        return float(step * converter.time if converter else step / self._case.scales.steps_per_time)
 
     def write(self) -> None:
         """Adds this step, if it is not there. Collective."""
@@ -25,10 +32,9 @@ class Fields:
             return
         if converter:
             units = (converter.velocity, "m/s"), (converter.density, "kg/m^3"), (converter.pressure, "Pa")
-            self._series.write(step * converter.time, *units)
         else:
             units = (1.0 / scales.lid_speed, ""), (1.0, ""), (scales.lid_speed**-2, "")
-            self._series.write(step / scales.steps_per_time, *units)
+        self._series.write(self._time(), *units)
         self._written = step
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
 """Lattice Boltzmann at work on a case: `slipstream.case.solver.Run`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -95,8 +95,14 @@ class LbmRun:
             f"cells, a smaller {speed}, the collision TRT, MRT or cumulant, or lbm.smagorinsky"
         )
 
-    def fields(self, path: Path) -> Fields:
-        return Fields(self.engine, self._case, path)
+    def fields(self, path: Path, goes_on: bool) -> Fields:
+        return Fields(self.engine, self._case, path, goes_on)
+
+    def carried(self) -> dict[str, Any]:
+        return {}
+
+    def carry(self, carried: Mapping[str, Any]) -> None:
+        pass
 
     def monitors(self, goes_on: bool) -> Sequence[Monitor]:
         found, case = [], self._case

@@ -12,7 +12,9 @@ from slipstream.case.reader import remembered
 
 CASE = "case.resolved.toml"
 FIELDS = "fields.vtkhdf"
-#: Fields that a run wrote after it was restarted at a step.
+#: Behind the name of a file of fields with which a restart could not go on.
+DAMAGED = ".damaged"
+#: Fields that a run of an earlier version wrote after it was restarted at a step.
 FIELDS_FROM = "fields_from_{}.vtkhdf"
 #: Where `plot` and `render` put what they draw.
 PICTURES = "pictures"

@@ -2,8 +2,8 @@
 
 import json
 import tomllib
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,7 @@ class Restart:
     mass: float  #: before the first step of all
     lost: str = ""  #: what the checkpoint held and this run does not
     time: float = 0.0  #: as its solver has it
+    carried: dict[str, Any] = field(default_factory=dict)  #: `Run.carried`
 
     def fill(self, engine: Any) -> None:
         """Sets the fields, time and step of a solver. Collective."""
@@ -150,9 +151,9 @@ def _read(case: Case, flow: Flow, wanted: str) -> dict[str, Any]:
     return {"path": info["path"], "step": info["step"], "time": info["time"], "lost": lost, **notes}
 
 
-def _notes(marks: Marks, mass: float, flow: Flow) -> str:
+def _notes(marks: Marks, mass: float, flow: Flow, carried: Mapping[str, Any]) -> str:
     """What a checkpoint keeps beside the case and the fields."""
-    return json.dumps({"marks": asdict(marks), "mass": mass, "meshes": flow.meshes})
+    return json.dumps({"marks": asdict(marks), "mass": mass, "meshes": flow.meshes, "carried": dict(carried)})
 
 
 def _is_of(path: Path, flow: Flow, output: Path | None) -> bool:
@@ -216,7 +217,7 @@ def save(engine: Any, case: Case, flow: Flow, folder: Path | None, goes_on: bool
         locks.take(folder, key)
         check_folder(folder, key, flow, step=None if goes_on else engine.step)
         ring = core().Checkpoints(engine, str(folder), 1 + len(files_in(folder)), flow.text)
-        ring.begin(_notes(Marks(engine.step), engine.mass(), flow))
+        ring.begin(_notes(Marks(engine.step), engine.mass(), flow, {}))
         ring.finish()
     finally:
         locks.release()
@@ -236,9 +237,11 @@ def find(case: Case, flow: Flow, wanted: str) -> Restart:
             problem = str(error)
     agree_on_error(problem)
     found = json.loads(core().broadcast(text, 0))
-    known = {field.name for field in fields(Marks)}  # another version may have written more
+    known = {part.name for part in fields(Marks)}  # another version may have written more
     marks = Marks(**{key: value for key, value in found["marks"].items() if key in known})
-    return Restart(found["path"], found["step"], marks, found["mass"], found["lost"], found["time"])
+    return Restart(
+        found["path"], found["step"], marks, found["mass"], found["lost"], found["time"], found.get("carried", {})
+    )
 
 
 class Keeper:
@@ -257,6 +260,7 @@ class Keeper:
         self._stop = core().StopRequest(case.checkpoint.wall_clock_limit or 0.0)
         self._engine: Any = None
         self._before: Callable[[], None] | None = None
+        self._carried: Callable[[], Mapping[str, Any]] = dict
         self._ring: Any = None
         self._mass = 0.0
         self._began_from = ""
@@ -268,11 +272,16 @@ class Keeper:
         self.marks: Marks | None = None
 
     def watch(
-        self, engine: Any, mass: float, resumed: Restart | None, before: Callable[[], None] | None = None
+        self,
+        engine: Any,
+        mass: float,
+        resumed: Restart | None,
+        before: Callable[[], None] | None = None,
+        carried: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
         """From now on checkpoints are of this solver. `mass`: before the first step of all. `before` is called before
-        each checkpoint."""
-        self._engine, self._mass, self._before = engine, mass, before
+        each checkpoint, and `carried` (`Run.carried`) for each."""
+        self._engine, self._mass, self._before, self._carried = engine, mass, before, carried
         if resumed:
             self._began_from, self.marks, self._begun = resumed.path, resumed.marks, resumed.step
         # A folder that cannot be used is better known now than when the time has run out.
@@ -311,7 +320,8 @@ class Keeper:
         self._engine.inspect()
         if self._before:
             self._before()
-        self._checkpoints().begin(_notes(self._now or Marks(step), self._mass, self._flow))
+        notes = _notes(self._now or Marks(step), self._mass, self._flow, self._carried())
+        self._checkpoints().begin(notes)
         self._begun = step
 
     def end(self, step: int) -> None:

@@ -7,18 +7,19 @@ from slipstream.base.errors import CaseError
 from slipstream.case.case import Case
 from slipstream.case.solver import solver_of
 from slipstream.results import record
-from slipstream.results.results import CASE, FIELDS, FIELDS_FROM
+from slipstream.results.results import CASE, DAMAGED, FIELDS, FIELDS_FROM
 from slipstream.run import checkpoint, locks
 
 FILES = (CASE, record.FILE, "report.html", FIELDS, "exchange.json", "exchange.png")
 
 
 def left_by_others(case: Case) -> list[Path]:
-    """What an earlier run of this case left: results, fields of its restarts, checkpoints."""
+    """What an earlier run of this case left: results, fields, checkpoints."""
     solver = solver_of(case)
     names = (*FILES, *solver.files, *solver.pictures)
     there = [case.folder / name for name in names if (case.folder / name).exists()]
-    return [*there, *sorted(case.folder.glob(FIELDS_FROM.format("*"))), *checkpoint.files_in(case.checkpoint_folder)]
+    fields = [path for name in (FIELDS_FROM.format("*"), f"*{DAMAGED}") for path in sorted(case.folder.glob(name))]
+    return [*there, *fields, *checkpoint.files_in(case.checkpoint_folder)]
 
 
 def output_problem(case: Case, replace: bool) -> str:

@@ -33,6 +33,12 @@ class PlainRun:
     def guarded(self) -> str:
         return ""
 
+    def carried(self) -> dict[str, Any]:
+        return {}
+
+    def carry(self, carried: Mapping[str, Any]) -> None:
+        pass
+
     def monitors(self, goes_on: bool) -> Sequence[Monitor]:
         return []
 
@@ -47,7 +53,11 @@ class History:
         self._rows: Rows | None = None
         if core().rank() == 0:
             every = ("step", "time", *columns)
-            self._rows = Rows(path, self._written, lambda row: {name: row.get(name, "nan") for name in every})
+
+            def renewed(row: Mapping[str, str]) -> Mapping[str, str]:
+                return {name: row.get(name, "nan") for name in every}
+
+            self._rows = Rows(path, self._written, renewed, case.check_every)
 
     def add(self, found: Mapping[str, Any]) -> None:
         step = self._engine.step

@@ -14,12 +14,12 @@ from slipstream.base import rows, terminal
 from slipstream.base.core import agree_on_error, core
 from slipstream.base.errors import RunError
 from slipstream.case.case import Case
-from slipstream.case.solver import Monitor, Run, solver_of
+from slipstream.case.solver import Fields, Monitor, Run, solver_of
 from slipstream.exchange.report import Report
 from slipstream.machine import discovery, predict, topology
 from slipstream.results import record
 from slipstream.results.record import Record
-from slipstream.results.results import CASE, FIELDS, FIELDS_FROM
+from slipstream.results.results import CASE, DAMAGED, FIELDS, field_files
 from slipstream.run import checkpoint, engine, locks, report
 from slipstream.run.folder import left_by_others, output_problem
 from slipstream.run.live import LiveLine
@@ -102,6 +102,7 @@ def _whole(
         console.print(line, soft_wrap=True)
     if resumed:
         resumed.fill(work.engine)
+        work.carry(resumed.carried)
         console.print(f"restarted at step {resumed.step} from {resumed.path}", soft_wrap=True)
         if resumed.lost:
             console.print(f"converted from the checkpoint; lost: {resumed.lost}", soft_wrap=True)
@@ -122,7 +123,7 @@ def _whole(
     def look_at_all_steps() -> None:
         look([monitor for monitor in monitors if monitor.every_step])
 
-    keeper.watch(work.engine, conserved, resumed, look_at_all_steps)
+    keeper.watch(work.engine, conserved, resumed, look_at_all_steps, work.carried)
     if not resumed:
         look([monitor for monitor in monitors if monitor.at_start])
 
@@ -259,13 +260,11 @@ def _steps(
     look: Callable[[], None] | None,
     troubles: Troubles,
 ) -> Outcome:
-    """All steps, with fields written on the way and at the end; those after a restart into a file of their own."""
+    """All steps, with fields written on the way and at the end; a restart goes on with the file that is there."""
     if not case.output.fields:
         with LiveLine(console) as line:
             return march(work, case, case.last_step, bytes_per_cell, line.show, None, keeper, look)
-    name = FIELDS if keeper.marks is None else FIELDS_FROM.format(work.engine.step)
-    path = case.folder / name
-    fields = work.fields(path)
+    path, fields = _open_fields(work, case, keeper.marks is not None, troubles)
 
     def write() -> None:
         with troubles.with_data(path, f"the frame of step {work.engine.step}", work.engine.step):
@@ -279,6 +278,23 @@ def _steps(
     finally:
         fields.close()
     return outcome
+
+
+def _open_fields(work: Run, case: Case, goes_on: bool, troubles: Troubles) -> tuple[Path, Fields]:
+    """The file of fields. One that cannot be gone on with is kept under another name. Collective."""
+    there = core().broadcast("".join(map(str, field_files(case.folder)[-1:])) if core().rank() == 0 else "", 0)
+    path = Path(there) if goes_on and there else case.folder / FIELDS
+    try:
+        return path, work.fields(path, goes_on)
+    except RuntimeError as error:
+        if not (goes_on and there):
+            raise
+        kept = path.with_name(path.name + DAMAGED)
+        if core().rank() == 0:
+            troubles.say(work.engine.step, f"{error}; it is now {kept.name}, and later frames go into another file")
+            path.replace(kept)
+    core().barrier()
+    return _open_fields(work, case, goes_on, troubles)
 
 
 def _verdict(outcome: Outcome, case: Case) -> str:

@@ -1,5 +1,6 @@
 """Fields of a run over time, as they stand, in one file that ParaView opens."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -7,14 +8,21 @@ from typing import Any
 from slipstream.case.case import Case
 
 
-class FieldSeries:
-    """`slipstream.case.solver.Fields` of a compiled solver that has a series(path). Makes the file, in place of one
-    that is there; between two writes it is closed and whole."""
+def is_there(time: float, last: float) -> bool:
+    """Whether the last frame of a file is of this time."""
+    return math.isclose(time, last, rel_tol=1e-9)
 
-    def __init__(self, engine: Any, case: Case, path: Path, names: Sequence[str]) -> None:
-        self._engine, self._case, self._written = engine, case, -1
+
+class FieldSeries:
+    """`slipstream.case.solver.Fields` of a compiled solver that has a series(path, up_to). Makes the file, in place of
+    one that is there, or goes on with that; between two writes it is closed and whole."""
+
+    def __init__(self, engine: Any, case: Case, path: Path, names: Sequence[str], goes_on: bool) -> None:
+        self._engine, self._case = engine, case
         self._items = [(name, "") for name in names]
-        self._series = engine.series(str(path))
+        now = case.time_of(engine.step)
+        self._series = engine.series(str(path), now if goes_on else None)
+        self._written = engine.step if is_there(now, self._series.last_time) else -1
 
     def write(self) -> None:
         """Adds this step, if it is not there. Collective."""

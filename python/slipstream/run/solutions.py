@@ -24,6 +24,30 @@ def monitors(engine: Any, case: Case, goes_on: bool) -> Sequence[Monitor]:
     return [Monitor(path, take)]
 
 
+#: Of Effort: sums over all solutions, and what is of the last one.
+SUMS = ("solutions", "iterations", "unconverged", "rounded")
+OF_THE_LAST = ("last_iterations", "residual", "true_residual")
+
+
+class Effort:
+    """The effort of all linear solutions of a run, those before a restart among them."""
+
+    def __init__(self, engine: Any) -> None:
+        self._engine, self._before = engine, dict[str, Any]()
+
+    def carry(self, before: Mapping[str, Any]) -> None:
+        self._before = dict(before)
+
+    def __call__(self) -> dict[str, Any]:
+        now, before = dict(self._engine.effort()), self._before
+        last = {name: before.get(name, now[name]) for name in OF_THE_LAST} if not now["solutions"] else {}
+        return now | {name: now[name] + before.get(name, 0) for name in SUMS} | last
+
+    def carried(self) -> dict[str, Any]:
+        now = self()
+        return {name: now[name] for name in (*SUMS, *OF_THE_LAST)}
+
+
 def unsolved(effort: Mapping[str, Any], tolerance: float) -> str:
     """A warning, or nothing."""
     found, of_all = [], f"of {effort['solutions']} linear solutions"

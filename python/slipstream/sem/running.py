@@ -1,7 +1,7 @@
 """Spectral elements at work on a case: `slipstream.case.solver.Run`."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ class SemRun(PlainRun):
         self._case = case
         with as_case_error():
             self.engine = core().Sem(setup.machine, setup.options, trace)
+        self._effort = solutions.Effort(self.engine)
         if case.guard.every:
             self.engine.guard(case.guard.every)
         elements, devices = math.prod(case.grid.cells), len(setup.machine.devices())
@@ -47,13 +48,19 @@ class SemRun(PlainRun):
         return found
 
     def drift(self, before: float) -> tuple[str, str]:
-        return "", solutions.unsolved(self.engine.effort(), self._case.sem.tolerance)
+        return "", solutions.unsolved(self._effort(), self._case.sem.tolerance)
 
     def advice(self) -> str:
         return "look at sources and values of sides that grow without bound"
 
-    def fields(self, path: Path) -> Fields:
-        return FieldSeries(self.engine, self._case, path, ["u"])
+    def fields(self, path: Path, goes_on: bool) -> Fields:
+        return FieldSeries(self.engine, self._case, path, ["u"], goes_on)
+
+    def carried(self) -> dict[str, Any]:
+        return self._effort.carried()
+
+    def carry(self, carried: Mapping[str, Any]) -> None:
+        self._effort.carry(carried)
 
     def monitors(self, goes_on: bool) -> Sequence[Monitor]:
         return solutions.monitors(self.engine, self._case, goes_on)
@@ -63,7 +70,7 @@ class SemRun(PlainRun):
         return {"equation": table.equation, "order": table.order, "precision": "f64", "factors": self._case.factors}
 
     def results(self, figures: dict[str, Any], console: Console, troubles: Troubles) -> None:
-        case, effort = self._case, self.engine.effort()
+        case, effort = self._case, self._effort()
         with as_case_error("exact.value: "):
             found = self.engine.statistics(case.function(case.exact.value) if case.exact else None)
         figures["findings"], figures["expected"] = {}, []

@@ -1,7 +1,7 @@
 """Finite differences at work on a case: `slipstream.case.solver.Run`."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,8 @@ class StencilRun(PlainRun):
             options["steps_per_exchange"], self._notes = together.fastest(setup.machine, options)
         with as_case_error():
             self.engine = core().Stencil(setup.machine, options, trace)
+        self._effort = solutions.Effort(self.engine)
+        self._receivers: Mapping[str, Sequence[int]] = {}  # cells before a restart
         if case.initial:
             self._fill(case)
         if case.guard.every:
@@ -69,21 +71,29 @@ class StencilRun(PlainRun):
     def drift(self, before: float) -> tuple[str, str]:
         if not self._case.implicit:
             return "", ""
-        return "", solutions.unsolved(self.engine.effort(), self._case.tolerance)
+        return "", solutions.unsolved(self._effort(), self._case.tolerance)
+
+    def carried(self) -> dict[str, Any]:
+        effort = self._effort.carried() if self._case.implicit else {}
+        return {"effort": effort, "receivers": seismograms.places(self._case)}
+
+    def carry(self, carried: Mapping[str, Any]) -> None:
+        self._effort.carry(carried.get("effort", {}))
+        self._receivers = carried.get("receivers", {})
 
     def monitors(self, goes_on: bool) -> Sequence[Monitor]:
         case, engine = self._case, self.engine
         return [
             *(solutions.monitors(engine, case, goes_on) if case.implicit else []),
-            *([seismograms.monitor(engine, case, goes_on)] if case.receivers else []),
+            *([seismograms.monitor(engine, case, goes_on, self._receivers)] if case.receivers else []),
         ]
 
     def advice(self) -> str:
         limit = self._case.stable_time_step
         return f"time step {self._case.time_step:.4g} of at most {limit:.4g}; take a smaller stencil.time_step"
 
-    def fields(self, path: Path) -> Fields:
-        return FieldSeries(self.engine, self._case, path, ["u"])
+    def fields(self, path: Path, goes_on: bool) -> Fields:
+        return FieldSeries(self.engine, self._case, path, ["u"], goes_on)
 
     def figures(self, outcome: Outcome) -> dict[str, Any]:
         case = self._case
@@ -102,13 +112,13 @@ class StencilRun(PlainRun):
             figures["findings"], figures["expected"] = {}, []
             return
         if case.implicit:
-            found |= solutions.findings(self.engine.effort())
+            found |= solutions.findings(self._effort())
         found |= seismograms.largest(case)
         figures["findings"], figures["expected"] = found, expected.against(case, found)
         for name, value in found.items():
             console.print(f"{name}: {value:.6g}")
         if case.implicit:
-            console.print(solutions.line(self.engine.effort()))
+            console.print(solutions.line(self._effort()))
         write_findings(case, figures, troubles)
         if case.output.pictures:
             seismograms.draw(case, troubles, figures["steps"])

@@ -1,6 +1,6 @@
 """What receivers heard: seismograms.csv, with a row of every step, and its picture."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,14 +14,22 @@ from slipstream.stencil.case import StencilCase
 NAME = "seismograms.csv"
 
 
-def monitor(engine: Any, case: StencilCase, goes_on: bool) -> Monitor:
-    """Where the run goes on, with the rows of before: "nan" for receivers that they do not have."""
+def places(case: StencilCase) -> dict[str, list[int]]:
+    """The cell of each receiver."""
+    return {name: list(case.cell_of(one.at)) for name, one in case.receivers.items()}
+
+
+def monitor(engine: Any, case: StencilCase, goes_on: bool, before: Mapping[str, Sequence[int]]) -> Monitor:
+    """Where the run goes on, with the rows of before: "nan" for receivers that they do not have, or that the run had in
+    other cells (`before`, by name) then."""
     path = case.folder / NAME
     columns = ("step", "time", *case.receivers)
     first = engine.step if goes_on else -1
 
+    moved = {name for name, cell in places(case).items() if list(before.get(name, cell)) != cell}
+
     def renewed(row: Mapping[str, str]) -> Mapping[str, str]:
-        return {name: row.get(name, "nan") for name in columns}
+        return {name: "nan" if name in moved else row.get(name, "nan") for name in columns}
 
     table = Rows(path, first, renewed) if core().rank() == 0 else None
 

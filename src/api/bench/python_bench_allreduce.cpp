@@ -77,10 +77,10 @@ std::string refusal(const Machine& machine, const std::string& method) {
 }  // namespace
 
 void bind_bench_allreduce(nb::module_& m) {
-  m.def("allreduce_refusal", &refusal, nb::arg("machine"), nb::arg("method"), nb::call_guard<nb::gil_scoped_release>(),
+  m.def("allreduce_refusal", &refusal, nb::arg("machine"), nb::arg("method"), nb::call_guard<Released>(),
         "Why a method cannot serve; empty where it can. Collective.");
   m.def("allreduce", &bench_allreduce, nb::arg("machine"), nb::arg("values"), nb::arg("method"), nb::arg("clock"),
-        nb::arg("repeats") = 100, nb::call_guard<nb::gil_scoped_release>(),
+        nb::arg("repeats") = 100, nb::call_guard<Released>(),
         "Microseconds of one all-reduce of each number of doubles: median of `repeats`, slowest rank. Collective.");
 }
 

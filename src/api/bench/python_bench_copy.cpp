@@ -92,7 +92,7 @@ class CopyBench {
     require(copying.size() == 1 && bytes <= most_, "beside work goes one copy");
     double alone[2], both;
     {
-      nb::gil_scoped_release release;
+      Released release;
       alone[0] = many_back_to_back(copying);
       const Way working{&second_, work_of(work, alone[0])};
       alone[1] = many_back_to_back({working});
@@ -223,7 +223,7 @@ class CopyBench {
   }
 
   nb::dict timed(const std::vector<Way>& ways, std::size_t bytes) {
-    nb::gil_scoped_release release;
+    Released release;
     const double single = median_seconds(budget_, 3, 200, [&] {
       for (const Way& way : ways) way.queue(*way.stream);
       for (const Way& way : ways) way.stream->synchronize();

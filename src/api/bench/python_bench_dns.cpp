@@ -15,8 +15,7 @@ double step_us(dns::Dns& self, int steps, int repeats) {
 }  // namespace
 
 void bind_bench_dns(nb::module_& m) {
-  m.def("dns_step_us", &step_us, nb::arg("dns"), nb::arg("steps"), nb::arg("repeats"),
-        nb::call_guard<nb::gil_scoped_release>());
+  m.def("dns_step_us", &step_us, nb::arg("dns"), nb::arg("steps"), nb::arg("repeats"), nb::call_guard<Released>());
 }
 
 }  // namespace slipstream::python

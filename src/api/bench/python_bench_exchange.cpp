@@ -142,7 +142,7 @@ class BenchExchange {
 }  // namespace
 
 void bind_bench_exchange(nb::module_& m) {
-  using Release = nb::call_guard<nb::gil_scoped_release>;
+  using Release = nb::call_guard<Released>;
   nb::class_<BenchExchange>(m, "Exchange", "A halo exchange to be timed. All methods are collective.")
       .def(
           "__init__",
@@ -151,7 +151,7 @@ void bind_bench_exchange(nb::module_& m) {
              const std::string& layout, const std::string& coding, const nb::dict& options) {
             ExchangeOptions chosen = exchange_options(options);
             const Coding how = coding_from_string(coding);
-            nb::gil_scoped_release release;
+            Released release;
             new (self) BenchExchange(machine, cells, quantities, dtype, radius, periodic, device_grid, alignment,
                                      layout, how, std::move(chosen));
           },

@@ -8,7 +8,7 @@ namespace {
 nb::tuple flag_toy(const std::string& backend, bool inside, bool four, std::int64_t words, std::int64_t rounds) {
   lbm::FlagToyTime time;
   {
-    nb::gil_scoped_release release;
+    Released release;
     time = lbm::run_flag_toy({backend_from_string(backend), 0}, {inside, four, words, rounds});
   }
   return nb::make_tuple(time.milliseconds, time.checksum);

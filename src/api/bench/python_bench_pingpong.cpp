@@ -282,10 +282,9 @@ void bind_bench_pingpong(nb::module_& m) {
       .def(nb::init<const Machine&, int, int, const std::string&, const std::string&>(), nb::arg("machine"),
            nb::arg("a"), nb::arg("b"), nb::arg("route"), nb::arg("throttle") = "none", nb::keep_alive<1, 2>())
       .def_prop_ro("refused", &RoutePingPongs::refused)
-      .def("time", &RoutePingPongs::time, nb::arg("bytes"), nb::arg("budget"),
-           nb::call_guard<nb::gil_scoped_release>());
+      .def("time", &RoutePingPongs::time, nb::arg("bytes"), nb::arg("budget"), nb::call_guard<Released>());
   m.def("mpi_pingpong", &mpi_pingpong, nb::arg("machine"), nb::arg("a"), nb::arg("b"), nb::arg("bytes"),
-        nb::arg("memory"), nb::arg("budget"), nb::call_guard<nb::gil_scoped_release>());
+        nb::arg("memory"), nb::arg("budget"), nb::call_guard<Released>());
   m.def("mpi_gpu_aware", &mpi_gpu_aware);
 }
 

@@ -90,7 +90,7 @@ nb::list collectives() {
 
 void bind_allreduce(nb::module_& m) {
   m.def("collectives", &collectives);
-  using Release = nb::call_guard<nb::gil_scoped_release>;
+  using Release = nb::call_guard<Released>;
   nb::class_<ArrayAllReduce>(m, "ArrayAllReduce", "Reduces values that the caller owns over all devices of a grid.")
       .def(
           "__init__",
@@ -99,7 +99,7 @@ void bind_allreduce(nb::module_& m) {
             const auto [format, fold, how] = on_every_rank(comm, [&] {
               return std::tuple{dtype_from_string(type), op_from(op), reduce_method_from_string(method)};
             });
-            const nb::gil_scoped_release release;
+            const Released release;
             new (self) ArrayAllReduce(comm, grid, values, format, fold, {how, wait_limit});
           },
           nb::arg("comm"), nb::arg("grid"), nb::arg("values"), nb::arg("type"), nb::arg("op"), nb::arg("method"),

@@ -273,7 +273,7 @@ nb::dict scheme_dict(const std::string& name) {
 }
 
 void bind_communicator(nb::module_& m) {
-  using Release = nb::call_guard<nb::gil_scoped_release>;
+  using Release = nb::call_guard<Released>;
   nb::class_<Communicator>(m, "Communicator", "Ranks that work together, on a communicator of their own.")
       .def_static(
           "world", [] { return world(); }, Release())
@@ -288,7 +288,7 @@ void bind_communicator(nb::module_& m) {
           "from_handle",
           [](int handle) {
             require(mpi_started(), "a communicator was given, but MPI does not run: start it, or use world()");
-            nb::gil_scoped_release release;
+            Released release;
             return Communicator(MPI_Comm_f2c(handle));
           },
           nb::arg("handle"), "From the integer that MPI_Comm_c2f gives (mpi4py: comm.py2f()). Collective.")
@@ -322,7 +322,7 @@ void bind_grid(nb::module_& m) {
 }  // namespace
 
 void bind_exchange(nb::module_& m) {
-  using Release = nb::call_guard<nb::gil_scoped_release>;
+  using Release = nb::call_guard<Released>;
   bind_communicator(m);
   bind_grid(m);
   m.def("array_facts", &array_facts, nb::arg("array"));
@@ -333,7 +333,7 @@ void bind_exchange(nb::module_& m) {
       nb::arg("throttle"), nb::arg("bytes"), "Of messages of one pair of devices, of so many bytes in all.");
   m.def(
       "refusal_of_mpi", [](const std::string& calls) { return refusal_of(world(), mpi_calls_from_string(calls)); },
-      nb::arg("calls"), nb::call_guard<nb::gil_scoped_release>(),
+      nb::arg("calls"), nb::call_guard<Released>(),
       "Why this MPI cannot carry messages by these calls; empty where it can. Collective.");
   nb::class_<ArrayExchange>(m, "ArrayExchange", "Exchanges of arrays that the caller owns.")
       .def(
@@ -345,7 +345,7 @@ void bind_exchange(nb::module_& m) {
               for (const nb::dict& field : fields) wanted.push_back(wanted_from(field));
               return asked_from(std::move(wanted), options);
             });
-            nb::gil_scoped_release release;
+            Released release;
             new (self) ArrayExchange(comm, grid, nullptr, std::move(asked));
           },
           nb::arg("comm"), nb::arg("grid"), nb::arg("fields"), nb::arg("options"), nb::keep_alive<1, 3>())
@@ -358,7 +358,7 @@ void bind_exchange(nb::module_& m) {
               for (const auto& [from, into] : fields) wanted.push_back(transposed_from(from, into, how));
               return asked_from(std::move(wanted), options);
             });
-            nb::gil_scoped_release release;
+            Released release;
             new (self) ArrayExchange(comm, grid, &target, std::move(asked));
           },
           nb::arg("comm"), nb::arg("grid"), nb::arg("target"), nb::arg("fields"), nb::arg("how"), nb::arg("options"),
@@ -383,7 +383,7 @@ void bind_exchange(nb::module_& m) {
            [](ArrayExchange& self) {
              std::vector<ReportRow> rows;
              {
-               nb::gil_scoped_release release;
+               Released release;
                rows = self.exchange().report();
              }
              return report_list(rows);
@@ -392,7 +392,7 @@ void bind_exchange(nb::module_& m) {
            [](ArrayExchange& self) {
              std::vector<ArenaRow> rows;
              {
-               nb::gil_scoped_release release;
+               Released release;
                rows = self.arenas();
              }
              return arena_list(rows);

@@ -114,7 +114,7 @@ nb::dict process_grids(const FftProcessGrids& found) {
 }  // namespace
 
 void bind_fft(nb::module_& m) {
-  using Release = nb::call_guard<nb::gil_scoped_release>;
+  using Release = nb::call_guard<Released>;
   m.def("fft_memory", &memory_list, nb::arg("machine"), nb::arg("cells"), nb::arg("options"),
         "Bytes that each device of the machine needs.");
   nb::class_<ArrayFft>(m, "ArrayFft", "Fourier transforms of arrays that the caller owns.")
@@ -123,7 +123,7 @@ void bind_fft(nb::module_& m) {
           [](ArrayFft* self, const Communicator& comm, const Machine& machine, const Extent& cells,
              const nb::dict& options) {
             FftOptions chosen = on_every_rank(comm, [&] { return fft_options(options); });
-            nb::gil_scoped_release release;
+            Released release;
             new (self) ArrayFft(comm, machine, cells, std::move(chosen));
           },
           nb::arg("comm"), nb::arg("machine"), nb::arg("cells"), nb::arg("options"))
@@ -135,7 +135,7 @@ void bind_fft(nb::module_& m) {
              const nb::dict& factor, const std::vector<std::uintptr_t>& natives) {
             FftFactor chosen;
             const std::string problem = failure_of([&] { chosen = fft_factor(factor); });
-            const nb::gil_scoped_release release;
+            const Released release;
             if (problem.empty()) return self.convolve(from, through, to, chosen, natives);
             failure_of([&] { self.convolve({}, {}, {}, {}, natives); });  // other ranks learn of it
             throw Error(problem);
@@ -162,7 +162,7 @@ void bind_fft(nb::module_& m) {
       .def("report", [](ArrayFft& self) {
         std::vector<ReportRow> rows;
         {
-          nb::gil_scoped_release release;
+          Released release;
           rows = self.fft().report();
         }
         return report_list(rows);

@@ -130,7 +130,7 @@ class ArrayGatherScatter {
 }  // namespace
 
 void bind_gather_scatter(nb::module_& m) {
-  using Release = nb::call_guard<nb::gil_scoped_release>;
+  using Release = nb::call_guard<Released>;
   nb::class_<ArrayGatherScatter>(m, "ArrayGatherScatter", "Combines shared points of arrays that the caller owns.")
       .def(
           "__init__",
@@ -147,7 +147,7 @@ void bind_gather_scatter(nb::module_& m) {
               asked.host_packed = host_packed;
               return asked;
             });
-            const nb::gil_scoped_release release;
+            const Released release;
             new (self) ArrayGatherScatter(comm, grid, ids, first_blocks, block, options);
           },
           nb::arg("comm"), nb::arg("grid"), nb::arg("ids"), nb::arg("first_blocks"), nb::arg("block"), nb::arg("type"),

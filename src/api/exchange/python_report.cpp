@@ -79,6 +79,7 @@ nb::dict tuning_dict(const Tuning& tuning) {
 }
 
 void write_trace(const Communicator& comm, Trace& trace, const std::string& folder) {
+  const DecimalPoint point;
   // All ranks count from rank 0's beginning, by the system's clocks, which nodes keep alike to some microseconds.
   char epoch[40];
   std::snprintf(epoch, sizeof epoch, "%.3f", trace.system_epoch_us());

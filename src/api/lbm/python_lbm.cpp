@@ -123,6 +123,7 @@ lbm::Options options_from(const nb::dict& dict) {
 namespace {
 
 nb::dict plan(const Machine& machine, const nb::dict& dict, const Bodies* bodies) {
+  const DecimalPoint point;
   const lbm::Options o = options_from(dict);
   lbm::check(o);
   const Grid grid(o.cells, machine, 0, lbm::grid_options(o));
@@ -131,6 +132,7 @@ nb::dict plan(const Machine& machine, const nb::dict& dict, const Bodies* bodies
 }
 
 nb::tuple largest_grid(const Machine& machine, const nb::dict& dict) {
+  const DecimalPoint point;
   lbm::Options o = options_from(dict);
   return triple(largest_extent(machine, o.cells, [&](const Extent& cells) {
     o.cells = cells;
@@ -203,7 +205,7 @@ void start_from(Lbm& self, const nb::object& flow) {
 nb::tuple energy(Lbm& self) {
   lbm::Energy sums;
   {
-    nb::gil_scoped_release release;
+    Released release;
     sums = self.energy();
   }
   return nb::make_tuple(sums.kinetic, sums.dissipation);
@@ -221,8 +223,8 @@ void set_guard(Lbm& self, std::int64_t every, const std::array<double, 2>& densi
 class Series {
  public:
   Series(Lbm& lbm, const std::string& path, const std::array<double, 3>& spacing, const std::array<double, 3>& origin,
-         bool overwrite)
-      : lbm_(lbm), series_(lbm.communicator(), lbm.grid(), path, options(spacing, origin, overwrite)) {}
+         bool overwrite, std::optional<double> up_to)
+      : lbm_(lbm), series_(lbm.communicator(), lbm.grid(), path, options(spacing, origin, overwrite, up_to)) {}
 
   using Unit = std::pair<double, std::string>;  ///< factor and name
 
@@ -242,6 +244,7 @@ class Series {
     }
     series_.write(time, items);
   }
+  double last_time() const { return series_.last_time(); }
   void close() { series_.close(); }
 
  private:
@@ -260,11 +263,12 @@ class Series {
     for (std::int64_t i = 0; i < box.volume(); ++i) flag[i] = flag[i] != 0 ? hidden : 0;
   }
   static VtkhdfSeries::Options options(const std::array<double, 3>& spacing, const std::array<double, 3>& origin,
-                                       bool overwrite) {
+                                       bool overwrite, std::optional<double> up_to) {
     VtkhdfSeries::Options o;
     o.spacing = spacing;
     o.origin = origin;
     o.overwrite = overwrite;
+    o.up_to = up_to;
     return o;
   }
   Lbm& lbm_;
@@ -277,7 +281,7 @@ void bind_lbm(nb::module_& m) {
   m.def("plan", &plan, nb::arg("machine"), nb::arg("options"), nb::arg("bodies") = nb::none());
   m.def("largest_grid", &largest_grid, nb::arg("machine"), nb::arg("options"));
 
-  using Release = nb::call_guard<nb::gil_scoped_release>;
+  using Release = nb::call_guard<Released>;
   nb::class_<Trace>(m, "Trace", "Records what a run's host threads, streams and messages do.")
       .def(nb::init<std::int64_t>(), nb::arg("most") = 20000)
       .def("__len__", &Trace::size)
@@ -292,7 +296,7 @@ void bind_lbm(nb::module_& m) {
              const Communicator* comm) {
             lbm::Options o = options_from(options);
             if (trace) o.exchange.trace = trace;
-            nb::gil_scoped_release release;
+            Released release;
             new (self)
                 Lbm(comm ? *comm : world(), machine, std::move(o), bodies ? surfaces_of(*bodies) : lbm::Surfaces{});
           },
@@ -334,18 +338,20 @@ void bind_lbm(nb::module_& m) {
       .def("report", [](Lbm& self) {
         std::vector<ReportRow> rows;
         {
-          nb::gil_scoped_release release;
+          Released release;
           rows = self.exchange().report();
         }
         return report_list(rows);
       });
 
   nb::class_<Series>(m, "Series", "A VTKHDF time series of velocity, density, pressure and flags.")
-      .def(nb::init<Lbm&, const std::string&, const std::array<double, 3>&, const std::array<double, 3>&, bool>(),
+      .def(nb::init<Lbm&, const std::string&, const std::array<double, 3>&, const std::array<double, 3>&, bool,
+                    std::optional<double>>(),
            nb::arg("lbm"), nb::arg("path"), nb::arg("spacing"), nb::arg("origin"), nb::arg("overwrite"),
-           nb::keep_alive<1, 2>())
+           nb::arg("up_to") = nb::none(), nb::keep_alive<1, 2>())
       .def("write", &Series::write, nb::arg("time"), nb::arg("velocity"), nb::arg("density"), nb::arg("pressure"),
            Release())
+      .def_prop_ro("last_time", &Series::last_time)
       .def("close", &Series::close, Release());
 }
 

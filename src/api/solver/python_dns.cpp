@@ -56,7 +56,7 @@ dns::Options dns_options(const nb::dict& dict) {
 nb::dict statistics_dict(Dns& self) {
   dns::Statistics s;
   {
-    nb::gil_scoped_release release;
+    Released release;
     s = self.statistics();
   }
   nb::dict found;
@@ -78,18 +78,39 @@ nb::dict statistics_dict(Dns& self) {
   return found;
 }
 
+nb::dict carried_dict(const Dns& self) {
+  const dns::Carried carried = self.carried();
+  nb::dict found;
+  if (carried.held) found["held"] = *carried.held;
+  found["put_in"] = carried.put_in;
+  found["largest_error"] = carried.largest_error;
+  return found;
+}
+
+void carry(Dns& self, const nb::dict& dict) {
+  dns::Carried carried;
+  Reader reader(dict, "what a pseudo-spectral flow carries from step to step");
+  reader.read("held", carried.held);
+  reader.read("put_in", carried.put_in);
+  reader.read("largest_error", carried.largest_error);
+  reader.finish();
+  self.carry(carried);
+}
+
 const Field& field_of(Dns& self, const std::string& name) {
   if (name == "velocity") return self.velocity();
   return self.state()[name];
 }
 
 nb::dict plan_dns(const Machine& machine, const nb::dict& dict) {
+  const DecimalPoint point;
   const dns::Options o = dns_options(dict);
   return plan_dict(dns::plan_grid(machine, o), dns::memory_needed(machine, o), dns::messages_needed(machine, o),
                    Layout::soa, dns::bytes_per_cell(o));
 }
 
 nb::tuple largest_dns_grid(const Machine& machine, const nb::dict& dict) {
+  const DecimalPoint point;
   dns::Options o = dns_options(dict);
   return triple(largest_extent(machine, o.cells, [&](const Extent& cells) {
     o.cells = cells;
@@ -100,7 +121,7 @@ nb::tuple largest_dns_grid(const Machine& machine, const nb::dict& dict) {
 }  // namespace
 
 void bind_dns(nb::module_& m) {
-  using Release = nb::call_guard<nb::gil_scoped_release>;
+  using Release = nb::call_guard<Released>;
   nb::class_<Dns, Simulation>(
       m, "Dns", "Incompressible flow in a periodic box of edges 2 pi, by Fourier modes. Calls are collective.")
       .def(
@@ -108,7 +129,7 @@ void bind_dns(nb::module_& m) {
           [](Dns* self, const Machine& machine, const nb::dict& options, Trace* trace) {
             dns::Options chosen = dns_options(options);
             if (trace) chosen.exchange.trace = trace;
-            nb::gil_scoped_release release;
+            Released release;
             new (self) Dns(world(), machine, std::move(chosen));
           },
           nb::arg("machine"), nb::arg("options"), nb::arg("trace") = nb::none(), nb::keep_alive<1, 4>())
@@ -120,7 +141,7 @@ void bind_dns(nb::module_& m) {
           [](Dns& self, const std::vector<Velocity>& velocity) {
             std::vector<const double*> blocks;
             for (const Velocity& block : velocity) blocks.push_back(block.data());
-            nb::gil_scoped_release release;
+            Released release;
             self.begin(blocks);
           },
           nb::arg("velocity"), "[z, y, x, component] of each box of boxes().")
@@ -150,16 +171,19 @@ void bind_dns(nb::module_& m) {
           "[z, y, x, component] on rank 0, None on others.")
       .def(
           "series",
-          [](Dns& self, const std::string& path) {
+          [](Dns& self, const std::string& path, std::optional<double> up_to) {
             const Extent& n = self.options().cells;
             std::array<double, 3> spacing;
             for (std::size_t a = 0; a < 3; ++a) spacing[a] = 2 * std::numbers::pi / static_cast<double>(n[a]);
-            return new FieldSeries(self.communicator(), self.velocity().grid(), path, spacing,
-                                   [&self](const std::string& name) -> const Field& { return field_of(self, name); });
+            return new FieldSeries(
+                self.communicator(), self.velocity().grid(), path, spacing,
+                [&self](const std::string& name) -> const Field& { return field_of(self, name); }, up_to);
           },
-          nb::arg("path"), nb::keep_alive<0, 1>(), Release())
+          nb::arg("path"), nb::arg("up_to") = nb::none(), nb::keep_alive<0, 1>(), Release())
       .def("check_time_step", &Dns::check_time_step, Release())
       .def("check_forcing", &Dns::check_forcing, Release())
+      .def("carried", &carried_dict, "Numbers that a step takes from the steps before it, beside the modes.")
+      .def("carry", &carry, nb::arg("carried"), "Sets them, behind restore().")
       .def("advance", &Dns::step, nb::arg("steps"), Release())
       .def_prop_ro("step", [](Dns& self) { return self.state().step; })
       .def("guard", &Dns::guard, nb::arg("every"))
@@ -169,7 +193,7 @@ void bind_dns(nb::module_& m) {
           [](Dns& self) {
             std::vector<ReportRow> rows;
             {
-              nb::gil_scoped_release release;
+              Released release;
               rows = self.fft().report();
             }
             return report_list(rows);

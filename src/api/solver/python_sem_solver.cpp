@@ -105,6 +105,7 @@ sem::Options sem_options(const nb::dict& dict) {
 }
 
 nb::dict plan_sem(const Machine& machine, const nb::dict& dict) {
+  const DecimalPoint point;
   const sem::Options o = sem_options(dict);
   sem::check(o);
   return plan_dict(sem::plan_grid(machine, o), sem::memory_needed(machine, o), {}, Layout::soa,
@@ -112,13 +113,15 @@ nb::dict plan_sem(const Machine& machine, const nb::dict& dict) {
 }
 
 void check_sem_elements(const nb::dict& dict) {
+  const DecimalPoint point;
   const sem::Options o = sem_options(dict);
-  nb::gil_scoped_release release;
+  Released release;
   sem::check(o);
   sem::check_elements(o);
 }
 
 nb::tuple largest_sem_grid(const Machine& machine, const nb::dict& dict) {
+  const DecimalPoint point;
   sem::Options o = sem_options(dict);
   return triple(largest_extent(machine, {o.elements[0], o.elements[1], o.elements[2]}, [&](const Extent& elements) {
     o.elements = {elements[0], elements[1], elements[2]};
@@ -130,7 +133,7 @@ nb::dict statistics_dict(Sem& self, const nb::object& exact) {
   const sem::Function function = function_of(exact);
   sem::Statistics s;
   {
-    nb::gil_scoped_release release;
+    Released release;
     s = self.statistics(function);
   }
   nb::dict found;
@@ -146,12 +149,14 @@ nb::dict statistics_dict(Sem& self, const nb::object& exact) {
 /// u over time as Lagrange hexahedra.
 class ElementSeries {
  public:
-  ElementSeries(Sem& sem, const std::string& path) : sem_(sem), series_(world(), path, mesh_of(sem)) {}
+  ElementSeries(Sem& sem, const std::string& path, std::optional<double> up_to)
+      : sem_(sem), series_(world(), path, mesh_of(sem), up_to) {}
   void write(double time, const std::vector<std::pair<std::string, std::string>>& items) {
     std::vector<HexahedraSeries::Item> all;
     for (const auto& [name, unit] : items) all.push_back({name, &sem_.state()[name], unit});
     series_.write(time, all);
   }
+  double last_time() const { return series_.last_time(); }
   void close() { series_.close(); }
 
  private:
@@ -175,13 +180,14 @@ class ElementSeries {
 }  // namespace
 
 void bind_sem_solver(nb::module_& m) {
-  using Release = nb::call_guard<nb::gil_scoped_release>;
+  using Release = nb::call_guard<Released>;
   nb::exception<krylov::NotSolved>(m, "NotSolved", PyExc_RuntimeError);
   m.def("plan_sem", &plan_sem, nb::arg("machine"), nb::arg("options"));
   m.def("check_sem_elements", &check_sem_elements, nb::arg("options"));
   m.def("largest_sem_grid", &largest_sem_grid, nb::arg("machine"), nb::arg("options"));
   nb::class_<ElementSeries>(m, "ElementSeries", "A VTKHDF time series of elements of high order.")
       .def("write", &ElementSeries::write, nb::arg("time"), nb::arg("items"), Release())
+      .def_prop_ro("last_time", &ElementSeries::last_time)
       .def("close", &ElementSeries::close, Release());
   nb::class_<Sem, Simulation>(
       m, "Sem", "Poisson's, Helmholtz's or the diffusion equation on spectral elements. Calls are collective.")
@@ -190,7 +196,7 @@ void bind_sem_solver(nb::module_& m) {
           [](Sem* self, const Machine& machine, const nb::dict& options, Trace* trace) {
             sem::Options chosen = sem_options(options);
             if (trace) chosen.exchange.trace = trace;
-            nb::gil_scoped_release release;
+            Released release;
             new (self) Sem(world(), machine, std::move(chosen));
           },
           nb::arg("machine"), nb::arg("options"), nb::arg("trace") = nb::none(), nb::keep_alive<1, 4>())
@@ -211,8 +217,11 @@ void bind_sem_solver(nb::module_& m) {
           },
           nb::arg("field"), nb::arg("lo"), nb::arg("hi"), "[1, element, point, 1] on rank 0.")
       .def(
-          "series", [](Sem& self, const std::string& path) { return new ElementSeries(self, path); }, nb::arg("path"),
-          nb::keep_alive<0, 1>(), Release())
+          "series",
+          [](Sem& self, const std::string& path, std::optional<double> up_to) {
+            return new ElementSeries(self, path, up_to);
+          },
+          nb::arg("path"), nb::arg("up_to") = nb::none(), nb::keep_alive<0, 1>(), Release())
       .def("guard", &Sem::guard, nb::arg("every"))
       .def("inspect", &Sem::inspect, Release())
       .def("phases", [](Sem& self) { return phases(self.time_loop()); })
@@ -222,7 +231,7 @@ void bind_sem_solver(nb::module_& m) {
           [](Sem& self) {
             std::vector<ReportRow> rows;
             {
-              nb::gil_scoped_release release;
+              Released release;
               rows = self.space().gather_scatter().report();
             }
             return report_list(rows);

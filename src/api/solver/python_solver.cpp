@@ -81,7 +81,7 @@ nb::object gathered(const Communicator& comm, const std::function<const Field&()
   std::vector<std::byte> values;
   const Field* field = nullptr;
   {
-    nb::gil_scoped_release release;
+    Released release;
     field = &source();
     values = gather(comm, *field, box);
   }
@@ -151,11 +151,13 @@ nb::dict plan_dict(const Grid& grid, const std::vector<ArrayBytes>& needed, cons
 }
 
 FieldSeries::FieldSeries(const Communicator& comm, const Grid& grid, const std::string& path,
-                         const std::array<double, 3>& spacing, std::function<const Field&(const std::string&)> field)
+                         const std::array<double, 3>& spacing, std::function<const Field&(const std::string&)> field,
+                         std::optional<double> up_to)
     : field_(std::move(field)), series_([&] {
         VtkhdfSeries::Options options;
         options.spacing = spacing;
         options.overwrite = true;
+        options.up_to = up_to;
         return VtkhdfSeries(comm, grid, path, options);
       }()) {}
 
@@ -166,9 +168,10 @@ void FieldSeries::write(double time, const std::vector<Item>& items) {
 }
 
 void bind_series(nb::module_& m) {
-  using Release = nb::call_guard<nb::gil_scoped_release>;
+  using Release = nb::call_guard<Released>;
   nb::class_<FieldSeries>(m, "FieldSeries", "A VTKHDF time series of fields as they stand.")
       .def("write", &FieldSeries::write, nb::arg("time"), nb::arg("items"), Release())
+      .def_prop_ro("last_time", &FieldSeries::last_time)
       .def("close", &FieldSeries::close, Release());
 }
 

@@ -77,8 +77,9 @@ class FieldSeries {
  public:
   using Item = std::pair<std::string, std::string>;  ///< name, unit
   FieldSeries(const Communicator& comm, const Grid& grid, const std::string& path, const std::array<double, 3>& spacing,
-              std::function<const Field&(const std::string&)> field);
+              std::function<const Field&(const std::string&)> field, std::optional<double> up_to);
   void write(double time, const std::vector<Item>& items);
+  double last_time() const { return series_.last_time(); }
   void close() { series_.close(); }
 
  private:

@@ -85,6 +85,7 @@ stencil::Options stencil_options(const nb::dict& dict) {
 }
 
 nb::dict plan(const Machine& machine, const nb::dict& dict) {
+  const DecimalPoint point;
   const stencil::Options o = stencil_options(dict);
   stencil::check(o);
   const Grid grid = stencil::plan_grid(machine, o);
@@ -94,6 +95,7 @@ nb::dict plan(const Machine& machine, const nb::dict& dict) {
 }
 
 nb::tuple largest_grid(const Machine& machine, const nb::dict& dict) {
+  const DecimalPoint point;
   stencil::Options o = stencil_options(dict);
   return triple(largest_extent(machine, o.cells, [&](const Extent& cells) {
     o.cells = cells;
@@ -105,7 +107,7 @@ nb::dict tune_steps(const Machine& machine, const nb::dict& dict) {
   const stencil::Options o = stencil_options(dict);
   stencil::StepsTuning t;
   {
-    nb::gil_scoped_release release;
+    Released release;
     t = stencil::tune_steps(world(), machine, o, o.tune.value_or(TuneOptions{}));
   }
   nb::dict found = source_of(t);
@@ -132,14 +134,14 @@ void bind_stencil(nb::module_& m) {
 
   m.def("tune_steps", &tune_steps, nb::arg("machine"), nb::arg("options"));
 
-  using Release = nb::call_guard<nb::gil_scoped_release>;
+  using Release = nb::call_guard<Released>;
   nb::class_<Stencil, Simulation>(m, "Stencil", "Finite differences in time and space.")
       .def(
           "__init__",
           [](Stencil* self, const Machine& machine, const nb::dict& options, Trace* trace, const Communicator* comm) {
             stencil::Options o = stencil_options(options);
             if (trace) o.exchange.trace = trace;
-            nb::gil_scoped_release release;
+            Released release;
             new (self) Stencil(comm ? *comm : world(), machine, std::move(o));
           },
           nb::arg("machine"), nb::arg("options"), nb::arg("trace") = nb::none(), nb::arg("comm").none() = nb::none(),
@@ -148,7 +150,7 @@ void bind_stencil(nb::module_& m) {
           "start_from",
           [](Stencil& self, const nb::object& u, const nb::object& before) {
             const stencil::Values now = values_of(u), then = values_of(before);
-            nb::gil_scoped_release release;
+            Released release;
             self.start_from(now, then);
           },
           nb::arg("u"), nb::arg("before") = nb::none())
@@ -190,19 +192,20 @@ void bind_stencil(nb::module_& m) {
            [](Stencil& self) {
              std::vector<ReportRow> rows;
              {
-               nb::gil_scoped_release release;
+               Released release;
                rows = self.exchange().report();
              }
              return report_list(rows);
            })
       .def(
           "series",
-          [](Stencil& self, const std::string& path) {
+          [](Stencil& self, const std::string& path, std::optional<double> up_to) {
             const double h = self.options().spacing;
-            return new FieldSeries(self.communicator(), self.grid(), path, {h, h, h},
-                                   [&self](const std::string& name) -> const Field& { return self.field(name); });
+            return new FieldSeries(
+                self.communicator(), self.grid(), path, {h, h, h},
+                [&self](const std::string& name) -> const Field& { return self.field(name); }, up_to);
           },
-          nb::arg("path"), nb::keep_alive<0, 1>(), Release());
+          nb::arg("path"), nb::arg("up_to") = nb::none(), nb::keep_alive<0, 1>(), Release());
 }
 
 }  // namespace slipstream::python

@@ -125,42 +125,6 @@ std::string read_text_attribute(const Hdf5Handle& object, const char* name) {
   return text;
 }
 
-Hdf5Sizes sizes_of(const Hdf5Handle& dataset, const std::string& name) {
-  const Hdf5Handle space(H5Dget_space(dataset.get()), H5Sclose, "reading the size of " + name);
-  const int rank = H5Sget_simple_extent_ndims(space.get());
-  require(rank >= 0, "reading the size of " + name);
-  Hdf5Sizes sizes(rank);
-  hdf5_check(H5Sget_simple_extent_dims(space.get(), sizes.data(), nullptr), "reading the size of " + name);
-  return sizes;
-}
-
-DType type_of(const Hdf5Handle& dataset, const std::string& name) {
-  const Hdf5Handle type(H5Dget_type(dataset.get()), H5Tclose, "reading the type of " + name);
-  for (const DType known :
-       {DType::u8, DType::i32, DType::i64, DType::f16, DType::f32, DType::f64, DType::c64, DType::c128})
-    if (H5Tequal(type.get(), hdf5_type(known)) > 0) return known;
-  throw Error("its values are of no type that fields have here");
-}
-
-std::vector<std::string> names_in(const Hdf5Handle& file, const char* group_name) {
-  const Hdf5Handle group(H5Gopen2(file.get(), group_name, H5P_DEFAULT), H5Gclose, "opening the group of fields");
-  H5G_info_t info;
-  hdf5_check(H5Gget_info(group.get(), &info), "listing the fields");
-  std::vector<std::string> names;
-  for (hsize_t n = 0; n < info.nlinks; ++n) {
-    const auto call = [&](char* to, std::size_t bytes) {
-      return H5Lget_name_by_idx(group.get(), ".", H5_INDEX_NAME, H5_ITER_INC, n, to, bytes, H5P_DEFAULT);
-    };
-    const ssize_t length = call(nullptr, 0);
-    require(length > 0, "listing the fields: " + hdf5_reason());
-    std::string name(length + 1, '\0');
-    call(name.data(), name.size());
-    name.pop_back();
-    names.push_back(name);
-  }
-  return names;
-}
-
 void check_piece(const CheckpointArray& array, const CheckpointPiece& piece, const Box& grid) {
   require(!piece.box.empty() && intersection(piece.box, grid) == piece.box && piece.first >= 0 &&
               piece.first <= array.values - values_of(array, piece),

@@ -27,6 +27,11 @@ void finish(Hdf5Handle& file, const std::string& path);
 
 Hdf5Handle create_group(const Hdf5Handle& file, const std::string& name);
 Hdf5Handle open_dataset(const Hdf5Handle& file, const std::string& name);
+/// `name` is for messages.
+Hdf5Sizes sizes_of(const Hdf5Handle& dataset, const std::string& name);
+DType type_of(const Hdf5Handle& dataset, const std::string& name);
+/// Names of what a group holds, in their order.
+std::vector<std::string> names_in(const Hdf5Handle& file, const char* group_name);
 void write_attribute(const Hdf5Handle& object, const char* name, hid_t type, const Hdf5Sizes& sizes,
                      const void* values);
 /// Of fixed length and ASCII: VTK reads no other kind.

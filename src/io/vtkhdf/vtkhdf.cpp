@@ -3,10 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <iomanip>
 #include <limits>
 #include <slipstream/error.hpp>
 #include <sstream>
@@ -132,6 +134,31 @@ std::vector<ValueSource> sources_of(const std::vector<VtkhdfArray>& arrays,
   return sources;
 }
 
+/// The findings of rank 0, for the others.
+std::string state_text(std::int64_t steps, double last_time, const std::vector<VtkhdfArray>& arrays) {
+  std::ostringstream text;
+  text << steps << ' ' << std::bit_cast<std::int64_t>(last_time) << ' ' << arrays.size();
+  for (const VtkhdfArray& array : arrays)
+    text << ' ' << static_cast<int>(array.type) << ' ' << array.components << ' ' << array.row << ' '
+         << std::quoted(array.name);
+  return text.str();
+}
+
+void read_state(const std::string& text, std::int64_t& steps, double& last_time, std::vector<VtkhdfArray>& arrays) {
+  std::istringstream in(text);
+  std::int64_t bits = 0;
+  std::size_t count = 0;
+  in >> steps >> bits >> count;
+  last_time = std::bit_cast<double>(bits);
+  arrays.assign(count, {});
+  for (VtkhdfArray& array : arrays) {
+    int type = 0;
+    in >> type >> array.components >> array.row >> std::quoted(array.name);
+    array.type = static_cast<DType>(type);
+    array.fresh = false;
+  }
+}
+
 }  // namespace
 
 VtkhdfSeries::VtkhdfSeries(const Communicator& comm, const Grid& grid, std::string path, Options options)
@@ -144,9 +171,21 @@ VtkhdfSeries::VtkhdfSeries(const Communicator& comm, const Grid& grid, std::stri
     check_ranks(comm, grid);
   });
   on_rank_zero(comm, [&] {
-    check_path(s.path, options.overwrite);
-    create_vtkhdf(s.path, s.extent, options.origin, options.spacing, options.overwrite);
+    check_path(s.path, options.overwrite || options.up_to);
+    if (options.up_to && fs::exists(s.path)) {
+      try {
+        const VtkhdfSteps kept = go_on_with_vtkhdf(s.path, s.extent, *options.up_to, s.arrays);
+        s.steps = kept.count;
+        s.last_time = kept.last_time;
+      } catch (const Error& error) {
+        throw Error("cannot go on with '" + s.path + "': " + error.what() + "; write to another path");
+      }
+    } else {
+      create_vtkhdf(s.path, s.extent, options.origin, options.spacing, options.overwrite);
+    }
   });
+  read_state(comm.broadcast(comm.rank() == 0 ? state_text(s.steps, s.last_time, s.arrays) : "", 0), s.steps,
+             s.last_time, s.arrays);
   // Seen by all now, it will also open on all later: a collective open that fails on some ranks only may hang.
   on_all_ranks(comm, [&] {
     require(s.options.collect || ::access(s.path.c_str(), R_OK | W_OK) == 0,
@@ -184,5 +223,6 @@ void VtkhdfSeries::write(double time, const std::vector<Item>& items) {
 void VtkhdfSeries::close() { state_->closed = true; }
 const std::string& VtkhdfSeries::path() const { return state_->path; }
 std::int64_t VtkhdfSeries::steps() const { return state_->steps; }
+double VtkhdfSeries::last_time() const { return state_->last_time; }
 
 }  // namespace slipstream

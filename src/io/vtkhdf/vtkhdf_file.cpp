@@ -4,6 +4,7 @@
 #include <slipstream/error.hpp>
 
 #include "io/hdf5/hdf5_file.hpp"
+#include "io/vtkhdf/vtkhdf_steps.hpp"
 
 namespace slipstream {
 namespace {
@@ -43,13 +44,6 @@ std::int64_t disk_bytes_of_row(const Extent& extent, const VtkhdfArray& array) {
   for (std::size_t axis = 0; axis < sizes.size(); ++axis) chunks *= (sizes[axis] + chunk[axis] - 1) / chunk[axis];
   constexpr hsize_t index_entry = 512;
   return static_cast<std::int64_t>(chunks * (bytes_of(chunk, array.type) + index_entry));
-}
-
-/// Replaces the number of steps that readers see.
-void write_step_count(const Hdf5Handle& group, std::int64_t steps) {
-  if (H5Aexists(group.get(), "NSteps") <= 0) return write_attribute(group, "NSteps", H5T_NATIVE_INT64, {1}, &steps);
-  const Hdf5Handle count(H5Aopen(group.get(), "NSteps", H5P_DEFAULT), H5Aclose, "opening the attribute NSteps");
-  hdf5_check(H5Awrite(count.get(), H5T_NATIVE_INT64, &steps), "writing the attribute NSteps");
 }
 
 void write_geometry(const Hdf5Handle& file, const Extent& extent, const std::array<double, 3>& origin,
@@ -134,6 +128,19 @@ void show_array(const Hdf5Handle& file, const std::string& name, bool with_time)
              "linking the dataset " + name);
 }
 
+/// The arrays as a step shows them.
+std::vector<VtkhdfArray> arrays_of_step(const Hdf5Handle& file, std::int64_t step) {
+  std::vector<VtkhdfArray> arrays;
+  for (const std::string& name : names_in(file, "/Series")) {
+    const Hdf5Handle values = open_dataset(file, values_path(name));
+    const Sizes sizes = sizes_of(values, name);
+    const int components = sizes.size() > 4 ? static_cast<int>(sizes[4]) : 1;
+    const std::int64_t row = number_of_step(file, offsets_path(name), step);
+    arrays.push_back({name, type_of(values, name), components, "", row, false});
+  }
+  return arrays;
+}
+
 }  // namespace
 
 void create_vtkhdf(const std::string& path, const Extent& extent, const std::array<double, 3>& origin,
@@ -144,10 +151,29 @@ void create_vtkhdf(const std::string& path, const Extent& extent, const std::arr
   write_geometry(file, extent, origin, spacing);
   create_group(file, "/Series");
   create_group(file, "/VTKHDF/CellData");
-  write_step_count(create_group(file, "/VTKHDF/Steps"), 0);
+  create_group(file, "/VTKHDF/Steps");
+  write_step_count(file, 0);
   create_group(file, "/VTKHDF/Steps/CellDataOffsets");
   create_growing(file, "/VTKHDF/Steps/Values", H5T_NATIVE_DOUBLE, {1}, {steps_per_chunk});
   finish(file, path);
+}
+
+VtkhdfSteps go_on_with_vtkhdf(const std::string& path, const Extent& extent, double up_to,
+                              std::vector<VtkhdfArray>& arrays) {
+  Hdf5Handle file = open_alone(path);
+  const Hdf5Handle root(H5Gopen2(file.get(), "/VTKHDF", H5P_DEFAULT), H5Gclose, "opening the group VTKHDF");
+  const Hdf5Handle whole(H5Aopen(root.get(), "WholeExtent", H5P_DEFAULT), H5Aclose,
+                         "opening the attribute WholeExtent");
+  std::array<std::int64_t, 6> cells{};
+  hdf5_check(H5Aread(whole.get(), H5T_NATIVE_INT64, cells.data()), "reading the attribute WholeExtent");
+  require(cells == std::array<std::int64_t, 6>{0, extent[0], 0, extent[1], 0, extent[2]}, "its grid is another one");
+  const VtkhdfSteps kept = keep_steps(file, up_to);
+  arrays.clear();
+  if (kept.count > 0) arrays = arrays_of_step(file, kept.count - 1);
+  for (const VtkhdfArray& array : arrays)
+    if (kept.count == 1) show_array(file, array.name, false);
+  finish(file, path);
+  return kept;
 }
 
 void reserve_rows(const std::string& path, const Extent& extent, const std::vector<VtkhdfArray>& arrays) {
@@ -181,7 +207,7 @@ void commit_step(const std::string& path, std::int64_t step, double time, const 
     if (step < 2) show_array(file, array.name, step > 0);
   // The count goes last, behind all that it promises.
   hdf5_check(H5Fflush(file.get(), H5F_SCOPE_GLOBAL), "writing '" + path + "'");
-  write_step_count({H5Gopen2(file.get(), "/VTKHDF/Steps", H5P_DEFAULT), H5Gclose, "opening the group Steps"}, step + 1);
+  write_step_count(file, step + 1);
   finish(file, path);
 }
 

@@ -8,6 +8,7 @@
 #include <slipstream/field.hpp>
 
 #include "io/hdf5/hdf5_handle.hpp"
+#include "io/vtkhdf/vtkhdf_steps.hpp"
 
 namespace slipstream {
 
@@ -28,6 +29,11 @@ struct VtkhdfArray {
 /// Makes a file with no steps (replacing an existing one with `overwrite`).
 void create_vtkhdf(const std::string& path, const Extent& extent, const std::array<double, 3>& origin,
                    const std::array<double, 3>& spacing, bool overwrite);
+
+/// Takes a file for one that goes on behind its steps up to a time, with the arrays as the last of them shows them.
+/// Throws Error where it is damaged or of another grid, and leaves it as it is.
+VtkhdfSteps go_on_with_vtkhdf(const std::string& path, const Extent& extent, double up_to,
+                              std::vector<VtkhdfArray>& arrays);
 
 /// Makes room for the fresh rows, on the disk too: throws with the file as it was where the disk is too full.
 void reserve_rows(const std::string& path, const Extent& extent, const std::vector<VtkhdfArray>& arrays);

@@ -1,14 +1,17 @@
 #include <slipstream/vtkhdf_hexahedra.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 
 #include <slipstream/error.hpp>
 #include <slipstream/gather.hpp>
 
 #include "io/hdf5/hdf5_file.hpp"
+#include "io/vtkhdf/vtkhdf_steps.hpp"
 #include "machine/agree.hpp"
 
 namespace slipstream {
@@ -52,13 +55,6 @@ void write_rows(const Hdf5Handle& file, const std::string& name, hid_t type, std
   const Hdf5Handle memory(H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose,
                           "sizing a piece of " + name);
   hdf5_check(H5Dwrite(dataset.get(), type, memory.get(), space.get(), H5P_DEFAULT, values), "writing " + name);
-}
-
-void write_step_count(const Hdf5Handle& file, std::int64_t steps) {
-  const Hdf5Handle group(H5Gopen2(file.get(), "/VTKHDF/Steps", H5P_DEFAULT), H5Gclose, "opening the group Steps");
-  if (H5Aexists(group.get(), "NSteps") <= 0) return write_attribute(group, "NSteps", H5T_NATIVE_INT64, {1}, &steps);
-  const Hdf5Handle count(H5Aopen(group.get(), "NSteps", H5P_DEFAULT), H5Aclose, "opening the attribute NSteps");
-  hdf5_check(H5Awrite(count.get(), H5T_NATIVE_INT64, &steps), "writing the attribute NSteps");
 }
 
 /// (E x E x E) values: from an element's nodes to equidistant ones, axis by axis; `stride` numbers lie between values.
@@ -167,6 +163,17 @@ struct HexahedraSeries::State {
     finish(file, path);
   }
 
+  void go_on(double up_to) {
+    Hdf5Handle file = open_alone(path);
+    require(number_of_step(file, "/VTKHDF/NumberOfCells", 0) == mesh.elements &&
+                number_of_step(file, "/VTKHDF/NumberOfPoints", 0) == points(),
+            "its elements are other ones");
+    const VtkhdfSteps kept = keep_steps(file, up_to);
+    steps = kept.count;
+    last_time = kept.last_time;
+    finish(file, path);
+  }
+
   void write_mesh(const Hdf5Handle& file, std::int64_t first, std::int64_t last) const {
     const std::vector<std::int64_t> nodes = vtk_hexahedron_nodes(mesh.order);
     const std::size_t n = edge();
@@ -203,7 +210,7 @@ struct HexahedraSeries::State {
               "the field '" + item.name + "' of '" + path + "' is not of f64 on the nodes of the elements");
       now.push_back(item.name);
     }
-    require(steps == 0 || now == names, "a step of '" + path + "' has other fields than the first");
+    require(names.empty() || now == names, "a step of '" + path + "' has other fields than the first");
   }
 
   /// Values of a field behind those of earlier steps; collective.
@@ -249,10 +256,23 @@ struct HexahedraSeries::State {
   }
 };
 
-HexahedraSeries::HexahedraSeries(const Communicator& comm, std::string path, Mesh mesh)
+HexahedraSeries::HexahedraSeries(const Communicator& comm, std::string path, Mesh mesh, std::optional<double> up_to)
     : state_(new State{comm, std::move(path), std::move(mesh), {}}) {
   const QuietHdf5 quiet;
-  on_rank_zero(comm, [&] { state_->create(); });
+  State& s = *state_;
+  on_rank_zero(comm, [&] {
+    if (!up_to || !std::filesystem::exists(s.path)) return s.create();
+    try {
+      s.go_on(*up_to);
+    } catch (const Error& error) {
+      throw Error("cannot go on with '" + s.path + "': " + error.what() + "; write to another path");
+    }
+  });
+  std::int64_t found[2] = {s.steps, std::bit_cast<std::int64_t>(s.last_time)};
+  std::string bytes = comm.broadcast({reinterpret_cast<const char*>(found), sizeof found}, 0);
+  std::memcpy(found, bytes.data(), sizeof found);
+  s.steps = found[0];
+  s.last_time = std::bit_cast<double>(found[1]);
 }
 HexahedraSeries::HexahedraSeries(HexahedraSeries&&) noexcept = default;
 HexahedraSeries::~HexahedraSeries() = default;
@@ -282,6 +302,7 @@ void HexahedraSeries::write(double time, const std::vector<Item>& items) {
   ++s.steps;
 }
 
+double HexahedraSeries::last_time() const { return state_->last_time; }
 void HexahedraSeries::close() { state_->closed = true; }
 
 }  // namespace slipstream

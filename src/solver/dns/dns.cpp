@@ -146,8 +146,8 @@ void Dns::Impl::list_tasks() {
 void Dns::Impl::list_forcing_before() {
   if (options.forcing.kind == Forcing::Kind::energy) {
     tasks.push_back(host_task("forcing", [this] {
-      if (held && held_since == state.restarts) return;
-      held = low_energy();
+      if (carried.held && held_since == state.restarts) return;
+      carried.held = low_energy();
       held_since = state.restarts;
     }));
   } else if (options.forcing.acts()) {
@@ -159,9 +159,9 @@ void Dns::Impl::list_forcing_behind() {
   if (options.forcing.kind != Forcing::Kind::energy) return;
   tasks.push_back(host_task("forcing", [this] {
     const double left = low_energy();
-    put_in = *held - left;
-    scale = std::sqrt(*held / left);
-    budget.work += put_in;
+    carried.put_in = *carried.held - left;
+    scale = std::sqrt(*carried.held / left);
+    budget.work += carried.put_in;
   }));
   tasks.push_back(kernel_task("lowest shells", [this](Stream& stream, std::size_t device, Part) {
     each_mode_block(device, [&]<class T>(const ModeBlock& b, T) {
@@ -172,7 +172,7 @@ void Dns::Impl::list_forcing_behind() {
 
 void Dns::Impl::account(const Field& now, double share, bool first) {
   const auto [energy, squares, low] = sums(now);
-  if (first) budget = {energy, 0, 0, budget.largest_error};
+  if (first) budget = {energy, 0, 0};
   budget.lost += share * 2 * options.viscosity * squares;
   budget.work += share * 2 * numbers.forcing * low;
 }
@@ -180,7 +180,7 @@ void Dns::Impl::account(const Field& now, double share, bool first) {
 void Dns::Impl::close_budget() {
   const double missing = sums(modes)[0] - budget.before + budget.lost - budget.work;
   const double error = std::abs(missing) / (budget.lost > 0 ? budget.lost : budget.before);
-  if (!(error <= budget.largest_error)) budget.largest_error = error;  // keeps a NaN
+  if (!(error <= carried.largest_error)) carried.largest_error = error;  // keeps a NaN
 }
 
 const Field& Dns::Impl::velocity() {
@@ -355,7 +355,7 @@ Statistics Dns::statistics() {
   s.energy = sums[0];
   s.dissipation = 2 * d.options.viscosity * sums[1];
   s.enstrophy = sums[1];
-  s.power = d.options.forcing.kind == Forcing::Kind::energy ? d.put_in / d.options.time_step
+  s.power = d.options.forcing.kind == Forcing::Kind::energy ? d.carried.put_in / d.options.time_step
             : sums[2] > 0                                   ? d.options.forcing.power
                                                             : 0;
   s.velocity = std::sqrt(2 * s.energy / 3);
@@ -371,13 +371,18 @@ Statistics Dns::statistics() {
   const auto [skewness, flatness] = d.shape_of_gradients();
   s.skewness = skewness;
   s.flatness = flatness;
-  s.budget_error = d.options.budget ? d.budget.largest_error : std::numeric_limits<double>::quiet_NaN();
+  s.budget_error = d.options.budget ? d.carried.largest_error : std::numeric_limits<double>::quiet_NaN();
   s.spectrum = d.spectrum();
   return s;
 }
 
 const Field& Dns::velocity() { return impl_->velocity(); }
 State& Dns::state() { return impl_->state; }
+Carried Dns::carried() const { return impl_->carried; }
+void Dns::carry(const Carried& of) {
+  impl_->carried = of;
+  impl_->held_since = impl_->state.restarts;
+}
 const Options& Dns::options() const { return impl_->options; }
 Fft& Dns::fft() { return impl_->fft; }
 

@@ -105,9 +105,7 @@ void Dns::Impl::begin_from_modes() {
   state.time = 0;
   state.step = 0;
   velocity_is_new = false;
-  budget = {};
-  held.reset();
-  put_in = 0;
+  carried = {};
   synchronize();
 }
 

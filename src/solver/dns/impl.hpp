@@ -17,7 +17,6 @@ namespace slipstream::dns {
 struct Budget {
   double before = 0;  ///< energy at its beginning
   double lost = 0, work = 0;
-  double largest_error = 0;  ///< of all steps
 };
 
 /// Throws Error where the options cannot make a run.
@@ -47,9 +46,9 @@ struct Dns::Impl {
   Tasks tasks;  // rhs = transform of u x w, then a stage of the scheme, as often as it has stages
   StageNumbers numbers{};
   Budget budget;
-  std::optional<double> held;    // energy of the forced shells
-  std::int64_t held_since = 0;   // restart
-  double scale = 1, put_in = 0;  // of their modes, and of energy, in the last step
+  Carried carried;
+  std::int64_t held_since = 0;  // restart
+  double scale = 1;             // of the forced modes, in the last step
   std::optional<TimeLoop> loop;
   State state;
   bool velocity_is_new = false;

@@ -48,3 +48,16 @@ def test_rows_that_cannot_be_written_anew_are_named_and_stay(tmp_path: Path, mon
     with pytest.raises(CaseError, match=f"{path}: cannot be written: No space left on device"):
         rows.Rows(path, 1)
     assert [*tmp_path.iterdir()] == [path] and path.read_text().endswith("3,4\n")
+
+
+def test_row_of_an_end_between_two_looks_goes_with_the_next_one(tmp_path: Path) -> None:
+    for last, every, kept in ((25, 10, False), (25, 5, True), (20, 10, True)):
+        path = tmp_path / f"{last}_{every}.csv"
+        first = Rows(path, -1)
+        for step in (10, last):
+            first.add({"step": step, "force": 1.0})
+        again = Rows(path, last, every=every)
+        assert len(rows.read(path)[1]) == 2
+        again.add({"step": 30, "force": 2.0})
+        steps = [int(row[0]) for row in rows.read(path)[1]]
+        assert steps == ([10, last, 30] if kept else [10, 30])

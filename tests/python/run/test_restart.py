@@ -172,16 +172,6 @@ def test_restart_on_other_ranks_blocks_and_layout_gives_the_same_profiles(
     assert (tmp_path / "other" / "profiles.csv").read_bytes() == right
 
 
-def test_fields_after_a_restart_go_into_a_file_of_their_own(tmp_path: Path, small: Path, cli: Cli) -> None:
-    words = ["run", "small.toml", "output.pictures=false", "checkpoint.every=20", "checkpoint.final=false"]
-    assert cli(*words, "run.steps=30").returncode == 0
-    folder = tmp_path / "results" / "small"
-    before = (folder / "fields.vtkhdf").read_bytes()
-    assert cli(*words, "--restart", "last").returncode == 0
-    assert (folder / "fields.vtkhdf").read_bytes() == before
-    assert (folder / "fields_from_20.vtkhdf").is_file()
-
-
 def fill_the_disk(run: subprocess.Popen[str]) -> None:
     """From now on files of this process may have so many bytes: a full disk, as far as a program can tell."""
     resource.prlimit(run.pid, resource.RLIMIT_FSIZE, (300_000, 300_000))

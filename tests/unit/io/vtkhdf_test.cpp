@@ -232,6 +232,40 @@ TEST_F(Vtkhdf, LeavesAnExistingFileAloneUnlessToldToReplaceIt) {
   EXPECT_EQ(read_attribute(path, "/VTKHDF/Steps", "NSteps"), std::vector<double>{0});
 }
 
+TEST_F(Vtkhdf, GoesOnBehindTheStepsUpToATime) {
+  const Grid g = grid({8, 6, 4});
+  Field q(g, {.name = "q", .type = DType::f64}), flags(g, {.name = "flags", .type = DType::u8});
+  for (const int kept : {0, 1, 2, 3}) {
+    SCOPED_TRACE(kept);
+    VtkhdfSeries before(comm, g, path, {.overwrite = true});
+    before.write(1, {{"q", &q}, {"flags", &flags}});
+    for (const double time : {2.0, 3.0}) before.write(time, {{"q", &q}});
+    VtkhdfSeries series(comm, g, path, {.up_to = kept + 0.5});
+    EXPECT_EQ(series.steps(), kept);
+    EXPECT_EQ(read_attribute(path, "/VTKHDF/Steps", "NSteps"), std::vector<double>{static_cast<double>(kept)});
+    if (kept == 0) {
+      EXPECT_EQ(series.last_time(), -std::numeric_limits<double>::infinity());
+      series.write(9, {{"q", &q}, {"flags", &flags}});
+    } else {
+      EXPECT_EQ(series.last_time(), kept);
+      EXPECT_NE(error_of([&] { series.write(kept, {{"q", &q}}); }).find("grow"), std::string::npos);
+      EXPECT_NE(error_of([&] { series.write(9, {{"q", &flags}}); }).find("in the first step"), std::string::npos);
+      series.write(9, {{"q", &q}});
+    }
+    EXPECT_EQ(read_attribute(path, "/VTKHDF/Steps", "NSteps"), std::vector<double>{kept + 1.0});
+  }
+}
+
+TEST_F(Vtkhdf, LeavesAFileAsItIsThatItCannotGoOnWith) {
+  const Grid g = grid({8, 6, 4}), other = grid({8, 6, 5});
+  { VtkhdfSeries series(comm, other, path, {}); }
+  EXPECT_NE(error_of([&] { VtkhdfSeries(comm, g, path, {.up_to = 1}); }).find("grid"), std::string::npos);
+  EXPECT_EQ(read_attribute(path, "/VTKHDF/Steps", "NSteps"), std::vector<double>{0});
+  std::ofstream(path, std::ios::trunc) << "precious";
+  EXPECT_NE(error_of([&] { VtkhdfSeries(comm, g, path, {.up_to = 1}); }).find("cannot go on"), std::string::npos);
+  EXPECT_EQ(fs::file_size(path), 8u);
+}
+
 TEST_F(Vtkhdf, RefusesStepsThatMakeNoSenseAndWritesNothing) {
   const Grid g = grid({8, 6, 4}), other = grid({8, 6, 5});
   Field q(g, {.name = "f", .type = DType::f32}), flags(g, {.name = "f", .type = DType::u8}),
