@@ -110,6 +110,34 @@ def test_run_without_an_end_is_refused() -> None:
         Simulation(CELLS, 20, 0.05, backend="host").run(quiet=True)
 
 
+SIDES = {"x-": {"kind": "velocity", "velocity": (1, 0, 0)}, "x+": {"kind": "pressure"}}
+BALL = {"shape": "sphere", "centre": (6.0, 5.0, 4.0), "radius": 2.0}
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"boundaries": SIDES},
+        {"bodies": {"ball": BALL}},
+        {"initial": {"velocity": ("sin(2*pi*y/Ly)", 0, 0)}},
+        {"periodic": (True, False, True)},
+        {"force": (1e-6, 0, 0)},
+        {"pressure_drop": (1e-4, 0, 0), "periodic": (True, False, True)},
+        {"walls": {}},
+        {"walls": {"z-": (0, 1, 0)}},
+    ],
+    ids=lambda own: " and ".join(own),
+)
+def test_flow_with_something_of_its_own_has_no_lid(own: dict[str, object]) -> None:
+    flow = Simulation(CELLS, 20, 0.05, backend="host", **own)
+    assert "y+" not in flow.case.walls
+
+
+def test_wall_given_as_a_table_is_refused_with_the_form_that_it_has() -> None:
+    with pytest.raises(slip.CaseError, match=r"walls: y- takes its velocity alone, as \(1, 0, 0\), not {'velocity'"):
+        Simulation(CELLS, 20, 0.05, walls={"y-": {"velocity": [0, 0, 0]}}, backend="host")
+
+
 METRES = {"system": "SI", "cell": 0.005, "density": 998.0, "lattice_speed": 0.05}
 
 
@@ -120,6 +148,7 @@ def pillar(edge: float, units: dict[str, object] | None, lid_speed: float) -> Si
         lid_speed,
         length=6 * edge,
         units=units,
+        walls={"y+": (1, 0, 0)},
         bodies={"pillar": {"shape": "cylinder", "centre": (8 * edge, 5 * edge, 0), "radius": 2 * edge}},
         precision="f64",
         backend="host",
