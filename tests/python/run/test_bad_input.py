@@ -67,6 +67,11 @@ def test_wrong_type_is_refused_with_its_line(refused: Refused) -> None:
     assert "bad.toml:15: run.steps: should be a valid integer" in message
 
 
+@pytest.mark.parametrize("name", ["", ".", "..", "...", "a/b", "a b", "\\u001b"])
+def test_name_that_is_a_path_or_no_name_is_refused(refused: Refused, name: str) -> None:
+    assert "case.name: should " in refused("run", "small.toml", f'case.name="{name}"', "--overwrite")
+
+
 def test_fraction_of_a_cell_is_refused(refused: Refused) -> None:
     assert "grid.cells[1]: should be a valid integer" in refused("run", "small.toml", "grid.cells=[16,16.5,16]")
 
