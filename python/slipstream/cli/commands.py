@@ -99,6 +99,7 @@ def plan(arguments: argparse.Namespace, console: Console) -> None:
 
     with core.on_all_ranks():
         case = _load(arguments)
+        solver_of(case).check_at_length(case)
     description = machine_file.load(arguments.machine) if arguments.machine else None
     machine = discovery.describe(description) if description else discovery.discover(case.machine)
     setup = engine.prepare(case, machine, check_memory=False)
