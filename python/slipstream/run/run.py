@@ -3,7 +3,7 @@
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,14 @@ from rich.console import Console
 
 from slipstream.base import rows, terminal
 from slipstream.base.core import agree_on_error, core
-from slipstream.base.errors import RunError
+from slipstream.base.errors import CaseError, RunError
 from slipstream.case.case import Case
 from slipstream.case.solver import Monitor, Run, solver_of
 from slipstream.exchange.report import Report
 from slipstream.machine import discovery, predict, topology
 from slipstream.results import record
 from slipstream.results.record import Record
-from slipstream.results.results import CASE, FIELDS, FIELDS_FROM
+from slipstream.results.results import CASE, FIELDS, FIELDS_FROM, frames
 from slipstream.run import checkpoint, engine, locks, report
 from slipstream.run.folder import left_by_others, output_problem
 from slipstream.run.live import LiveLine
@@ -105,6 +105,8 @@ def _whole(
         console.print(f"restarted at step {resumed.step} from {resumed.path}", soft_wrap=True)
         if resumed.lost:
             console.print(f"converted from the checkpoint; lost: {resumed.lost}", soft_wrap=True)
+        if remedy := _remedy_of_end(case, resumed.step, resumed.marks):
+            console.print(f"already at its end: no step is left to make; {remedy} lets it go on", soft_wrap=True)
     held.take(case.folder, "output.folder")
     held.take(case.checkpoint_folder, "checkpoint.folder")
     troubles = Troubles(console)
@@ -180,7 +182,7 @@ def _figures(case: Case, work: Run, outcome: Outcome, setup: engine.Setup, build
         "steps": outcome.steps,
         "time": case.time_of(outcome.steps),
         "seconds": outcome.seconds,
-        "mlups": case.cell_count * outcome.steps_done / max(outcome.seconds, 1e-9) / 1e6,
+        "mlups": _rate(outcome, case) if outcome.steps_done else None,
         "residual": outcome.residual,
         "steady": outcome.steady,
         **work.figures(outcome),
@@ -260,7 +262,7 @@ def _steps(
     troubles: Troubles,
 ) -> Outcome:
     """All steps, with fields written on the way and at the end; those after a restart into a file of their own."""
-    if not case.output.fields:
+    if not case.output.fields or (_remedy_of_end(case, work.engine.step, keeper.marks) and _has_frame(case, work)):
         with LiveLine(console) as line:
             return march(work, case, case.last_step, bytes_per_cell, line.show, None, keeper, look)
     name = FIELDS if keeper.marks is None else FIELDS_FROM.format(work.engine.step)
@@ -276,16 +278,46 @@ def _steps(
             outcome = march(work, case, case.last_step, bytes_per_cell, line.show, write, keeper, look)
         if not outcome.stopped:
             write()
+    except GivenUp:
+        write()  # it shows where
+        raise
     finally:
         fields.close()
     return outcome
 
 
+def _remedy_of_end(case: Case, step: int, marks: checkpoint.Marks | None) -> str:
+    """The keys that let a restarted run make a step; empty where it makes one as it is."""
+    if marks and marks.are_steady(case.run.residual):
+        return "a smaller run.residual"
+    if marks and step >= case.last_step:
+        given = [f"run.{key}" for key in ("steps", "time", "time_units") if getattr(case.run, key, None)]
+        return f"a larger {' and '.join(given)}"
+    return ""
+
+
+def _has_frame(case: Case, work: Run) -> bool:
+    """Whether the files of fields hold this step already. Collective."""
+    found = ""
+    if core().rank() == 0:
+        with suppress(CaseError):
+            now, near = case.time_of(work.engine.step), 0.5 * case.time_step
+            found = "yes" if any(abs(frame.time - now) < near for frame in frames(case.folder)) else ""
+    return bool(core().broadcast(found, 0))
+
+
+def _rate(outcome: Outcome, case: Case) -> float:
+    """Million cells a second."""
+    return case.cell_count * outcome.steps_done / max(outcome.seconds, 1e-9) / 1e6
+
+
 def _verdict(outcome: Outcome, case: Case) -> str:
-    rate = case.cell_count * outcome.steps_done / max(outcome.seconds, 1e-9) / 1e6
+    if not outcome.steps_done:
+        return f"already at its end, step {outcome.steps}: no step was made"
     how = f"steady at step {outcome.steps}" if outcome.steady else f"stopped at step {outcome.steps}"
     residual = "" if outcome.residual is None else f", residual {outcome.residual:.2e}"
-    return f"{how}{residual}, {terminal.duration(outcome.seconds)}, {rate:.1f} {solver_of(case).unit_of_rate} in all"
+    rate = f"{_rate(outcome, case):.1f} {solver_of(case).unit_of_rate} in all"
+    return f"{how}{residual}, {terminal.duration(outcome.seconds)}, {rate}"
 
 
 def _end_record(kept: Record, verdict: str, case: Case, troubles: Troubles, step: int, sound: bool = True) -> None:
