@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from slipstream.base.errors import CaseError
+from slipstream.base.files import write_text
 from slipstream.case.case import Case
 from slipstream.case.solver import solver_of
 from slipstream.results import record
@@ -58,7 +59,7 @@ def write(folder: Path, output: Path | None = None, draw: bool = True) -> Path:
     path = output or shown.folder / FILE
     text = page(shown, record.read(shown.folder), draw)
     try:
-        path.write_text(text, encoding="utf-8")
+        write_text(path, text)
     except OSError as error:
         raise CaseError(f"report: {path} cannot be written: {error}") from None
     return path

@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
-from slipstream.base import rows, terminal
+from slipstream.base import files, terminal
 from slipstream.base.core import agree_on_error, core
 from slipstream.base.errors import CaseError, RunError
 from slipstream.case.case import Case
@@ -162,7 +162,7 @@ def _whole(
     look()
     work.results(figures, console, troubles)
     _finish(kept, verdict, case, troubles, outcome.steps)
-    _say_what_is_there(case, console)
+    _say_what_is_there(case, console, troubles)
     for path in written + ([Path(keeper.last)] if keeper.last else []):
         console.print(f"  {os.path.relpath(path)}", soft_wrap=True)
     _require_all_written(troubles)
@@ -219,7 +219,7 @@ def _replace_results(case: Case, texts: dict[Path, str], anew: bool) -> str:
     made: dict[Path, Path] = {}
     for path, text in texts.items():
         try:
-            made[path] = rows.beside(path, text)
+            made[path] = files.beside(path, text)
         except OSError as error:
             for new in made.values():
                 new.unlink(missing_ok=True)
@@ -333,14 +333,14 @@ def _finish(kept: Record, verdict: str, case: Case, troubles: Troubles, step: in
     kept.add(troubles.events)
     _end_record(kept, verdict, case, troubles, step, sound)
     if core().rank() == 0 and case.output.report:
-        with troubles.with_picture("report of this run", step):
+        with troubles.with_picture("report.html", step):
             from slipstream.pictures import html_report
 
             html_report.write(case.folder, draw=case.output.pictures)
 
 
-def _say_what_is_there(case: Case, console: Console) -> None:
+def _say_what_is_there(case: Case, console: Console, troubles: Troubles) -> None:
     console.print("\nwritten:")
     for path in left_by_others(case):
-        if path.parent == case.folder:
+        if path.parent == case.folder and not troubles.concern(path):
             console.print(f"  {os.path.relpath(path)}", soft_wrap=True)
