@@ -20,6 +20,11 @@ def problem(case: Case) -> list[tuple[str, str]]:
         ("grid", case.size),
         *solver_of(case).facts(case),
         ("ends", _ending(case)),
+        *(
+            ("expected", f"not compared, because of changed keys: {', '.join(keys)}")
+            for keys in [case.lapsed_by]
+            if keys
+        ),
     ]
 
 

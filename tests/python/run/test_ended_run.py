@@ -1,4 +1,4 @@
-"""What a restart of a run says that has no step left to make, and what it leaves."""
+"""A restart of a run that has no step left to make says so, and leaves no second frame."""
 
 from pathlib import Path
 
