@@ -1,5 +1,6 @@
 """Your own point-wise update of a grid of cells, with the cut, the halo exchange and the overlap done for you."""
 
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Self
@@ -29,6 +30,9 @@ class Shifted:
         self._reach = reach
 
     def __getitem__(self, shift: tuple[int, ...]) -> Any:
+        shift = shift if isinstance(shift, tuple) else (shift,)
+        if not all(isinstance(d, int | np.integer) for d in shift):
+            raise IndexError(f"a shift is made of whole numbers, not {shift}")
         if len(shift) != len(self._cells):
             raise IndexError(f"a grid of {len(self._cells)} axes takes so many shifts, not {len(shift)}")
         if any(abs(d) > self._ghost for d in shift):
@@ -89,8 +93,8 @@ class Stencil:
         reach: str = "all",
         **options: Any,
     ) -> None:
-        if radius < 1:
-            raise ValueError(f"radius: a stencil reaches one cell at least, not {radius}")
+        radius = _count("radius: a stencil reaches one cell at least", radius, 1)
+        dtype = _number_format(dtype, outside)
         if taken := _OWN & options.keys():
             raise ValueError(f"{min(taken)}: no option of a Stencil, whose radius and reach say what travels")
         if reach not in _AXES:
@@ -140,13 +144,18 @@ class Stencil:
                 with self._on(block):
                     at = self._shifted(name, block, self._whole(block))
                     given = value(*(at._along(axis) for axis in range(self.grid.axes))) if callable(value) else value
-                    self.interior(name, block)[...] = given
+                    try:
+                        self.interior(name, block)[...] = given
+                    except (TypeError, ValueError) as error:
+                        raise ValueError(f"fill: the values of {name} are no numbers for its cells: {error}") from None
         return self
 
     def interior(self, name: str, block: int = 0) -> Any:
         """The cells of a local block, without ghosts, [z, y, x]: a view of the current values. Raises ValueError for a
         name that no field has."""
         self._known(name)
+        if not 0 <= block < len(self.grid.local):
+            raise IndexError(f"this rank has {len(self.grid.local)} blocks, counted from 0, and no block {block}")
         inner = slice(self.radius, -self.radius)
         return self._copies[name][0][block][(inner,) * self.grid.axes]
 
@@ -174,6 +183,7 @@ class Stencil:
     def run(self, steps: int = 1) -> Self:
         """Makes steps, on GPUs behind the work of CuPy's current streams, and waits for them. Raises what the exchanges
         found, as check() of an Exchange does. Collective."""
+        steps = _count("steps", steps, 0)
         streams = self._streams()
         for _ in range(steps):
             self._exchange.begin(streams)
@@ -217,6 +227,29 @@ class Stencil:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _count(what: str, value: Any, least: int) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = least - 1
+    if number < least:
+        raise ValueError(f"{what}: give a whole number from {least} on, not {value!r}")
+    return number
+
+
+def _number_format(dtype: Any, outside: Any) -> np.dtype[Any]:
+    """NumPy's, in which `outside` is a number, too. Raises ValueError."""
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        raise ValueError(f'dtype: {dtype!r} is no number format; give one of NumPy\'s, as "float64"') from None
+    try:
+        np.full((), outside, found)
+    except (TypeError, ValueError):
+        raise ValueError(f"outside: give a number, not {outside!r}") from None
+    return found
 
 
 def _names(fields: Any) -> tuple[str, ...]:

@@ -87,33 +87,33 @@ class Simulation:
         checkpoint: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        if cells is not None and len(cells) == 2:
-            cells = (*cells, 1)
+        extents = _plain(cells)
+        if isinstance(extents, list) and len(extents) == 2:
+            extents = [*extents, 1]
         tables: dict[str, dict[str, Any]] = {"lbm": {}, "machine": {}, "exchange": {}}
-        tables["lbm"]["lattice"] = "D2Q9" if cells is not None and cells[2] == 1 else "D3Q19"
+        tables["lbm"]["lattice"] = "D2Q9" if isinstance(extents, list) and extents[2:] == [1] else "D3Q19"
         for key, value in options.items():
             if (table := _table_of(key)) is None:
                 raise CaseError(_unknown(key))
             tables[table][key] = value
         own = (walls, boundaries, bodies, initial, domain, periodic, force, pressure_drop)
         if all(given is None for given in own):
-            in_si = bool(units and units.get("speeds"))
+            in_si = isinstance(units, Mapping) and bool(units.get("speeds"))
             walls = {"y+": (lid_speed if in_si and lid_speed else 1.0, 0.0, 0.0)}
         physics = {"reynolds": reynolds, "viscosity": viscosity, "lid_speed": lid_speed, "length": length}
-        physics["force"] = None if force is None else list(map(float, force))
-        physics["pressure_drop"] = None if pressure_drop is None else list(map(float, pressure_drop))
+        physics |= {"force": force, "pressure_drop": pressure_drop}
         given = {"initial": initial, "units": units, "domain": domain, "guard": guard, "checkpoint": checkpoint}
+        if isinstance(walls, Mapping):
+            walls = {side: {"velocity": _velocity(side, velocity)} for side, velocity in walls.items()}
+        given |= {"walls": walls, "boundaries": boundaries, "bodies": bodies}
         data = {
-            "grid": {"periodic": list(periodic or (False,) * 3)} | ({} if cells is None else {"cells": list(cells)}),
+            "grid": {key: value for key, value in (("periodic", periodic), ("cells", extents)) if value is not None},
             "physics": {key: value for key, value in physics.items() if value is not None},
-            "walls": {side: {"velocity": _velocity(side, given)} for side, given in (walls or {}).items()},
-            "boundaries": {side: dict(keys) for side, keys in (boundaries or {}).items()},
-            "bodies": {name: dict(keys) for name, keys in (bodies or {}).items()},
             "run": {"steps": _NEVER},
-            **{name: dict(keys) for name, keys in given.items() if keys},
+            **{name: keys for name, keys in given.items() if keys is not None and keys != {}},
             **tables,
         }
-        self._begin(parse(data, Source("Simulation")))
+        self._begin(parse(_plain(data), Source("Simulation")))
 
     @classmethod
     def from_case(cls, case: str | Path | LbmCase, overrides: Sequence[str] = (), variant: str | None = None) -> Self:
@@ -360,6 +360,15 @@ def _warn(texts: Sequence[str], above: int = 1) -> None:
     """On rank 0, at the line so many calls above its caller."""
     for text in texts if core().rank() == 0 else []:
         warnings.warn(text, stacklevel=2 + above)
+
+
+def _plain(value: Any) -> Any:
+    """Without tuples, NumPy's numbers and mappings of other kinds, as a case file would hold it."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    return [_plain(entry) for entry in value] if isinstance(value, list | tuple) else value
 
 
 def _velocity(side: str, given: Any) -> list[float]:

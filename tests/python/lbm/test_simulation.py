@@ -138,6 +138,27 @@ def test_wall_given_as_a_table_is_refused_with_the_form_that_it_has() -> None:
         Simulation(CELLS, 20, 0.05, walls={"y-": {"velocity": [0, 0, 0]}}, backend="host")
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"cells": 5}, r"grid.cells: should be a valid array \(it is 5\)"),
+        ({"walls": [1]}, r"walls: should be an object \(it is \[1\]\)"),
+        ({"force": 1}, r"physics.force: should be a valid array"),
+        ({"force": ("a", 0, 0)}, r"physics.force\[0\]: should be a valid number \(it is \"a\"\)"),
+        ({"periodic": True}, r"grid.periodic: should be a valid array \(it is true\)"),
+        ({"boundaries": {"x-": "slip"}}, r"boundaries.x-: should be an object"),
+        ({"bodies": [1]}, r"bodies: should be an object"),
+        ({"initial": (1, 0, 0)}, r"initial: should be an object"),
+        ({"units": "SI"}, r"units: should be an object"),
+        ({"guard": 5}, r"guard: should be an object"),
+    ],
+    ids=str,
+)
+def test_argument_of_the_wrong_form_is_told_in_words(given: dict[str, object], said: str) -> None:
+    with pytest.raises(slip.CaseError, match=said):
+        Simulation(**({"cells": CELLS, "reynolds": 20, "lid_speed": 0.05, "backend": "host"} | given))
+
+
 METRES = {"system": "SI", "cell": 0.005, "density": 998.0, "lattice_speed": 0.05}
 
 

@@ -135,6 +135,48 @@ def test_fields_that_are_no_list_of_names_are_refused(fields: object) -> None:
         ss.Stencil(ss.Grid((6, 6, 4), backend="host"), heat, fields)
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"radius": 1.5}, "radius: .* give a whole number from 1 on, not 1.5"),
+        ({"radius": "1"}, "radius: .* give a whole number from 1 on, not '1'"),
+        ({"dtype": "f99"}, "dtype: 'f99' is no number format"),
+        ({"outside": "x"}, "outside: give a number, not 'x'"),
+        ({"reach": "edges"}, "reach: give 'faces', 'faces_and_edges', 'all', not 'edges'"),
+        ({"dtype": object}, "cannot be exchanged: use numbers"),
+    ],
+    ids=str,
+)
+def test_argument_of_a_stencil_that_cannot_be_is_said(given: dict[str, object], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        ss.Stencil(ss.Grid((6, 6, 4), backend="host"), heat, **given)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "said"),
+    [
+        (lambda flow: flow.run(1.5), ValueError, "steps: give a whole number from 0 on, not 1.5"),
+        (lambda flow: flow.run(-1), ValueError, "steps: give a whole number from 0 on, not -1"),
+        (lambda flow: flow.fill(u="x"), ValueError, "fill: the values of u are no numbers for its cells"),
+        (lambda flow: flow.fill(u=np.zeros(5)), ValueError, "fill: the values of u are no numbers for its cells"),
+        (lambda flow: flow.interior("u", 3), IndexError, "this rank has 1 blocks, counted from 0, and no block 3"),
+    ],
+)
+def test_call_of_a_stencil_that_cannot_be_is_said(call: Any, kind: type[Exception], said: str) -> None:
+    with ss.Stencil(ss.Grid((6, 6, 4), backend="host"), heat) as flow, pytest.raises(kind, match=said):
+        call(flow)
+
+
+@pytest.mark.parametrize(
+    ("shift", "said"),
+    [(0, "3 axes takes so many shifts, not 1"), ((0, 0, 0.5), "whole numbers, not"), ("x", "whole numbers, not")],
+)
+def test_shift_that_is_none_is_said(shift: Any, said: str) -> None:
+    grid = ss.Grid((6, 6, 4), backend="host")
+    with ss.Stencil(grid, lambda u: u[shift]) as flow, pytest.raises(IndexError, match=said):
+        flow.run()
+
+
 def test_on_gpus_exchanges_are_of_the_current_streams_and_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     grid = ss.Grid((12, 6, 4), backend="host", devices_per_rank=2)
     said: list[str] = []
@@ -182,7 +224,7 @@ def test_bad_input_is_said() -> None:
     grid = ss.Grid((12, 4, 4), backend="host", devices_per_rank=2)
     with pytest.raises(ValueError, match="radius: 5 is more than the 4 cells of the thinnest block"):
         ss.Stencil(grid, heat, radius=5)
-    with pytest.raises(ValueError, match="reaches one cell at least"):
+    with pytest.raises(ValueError, match="radius: a stencil reaches one cell at least"):
         ss.Stencil(grid, heat, radius=0)
     with ss.Stencil(grid, lambda u: u[2, 0, 0]) as stencil, pytest.raises(IndexError, match="beyond the radius 1"):
         stencil.run()
