@@ -7,7 +7,7 @@ from pathlib import Path
 
 @contextmanager
 def replaced(path: Path) -> Iterator[Path]:
-    """Gives the file to write, which then replaces the one at `path`. What fails leaves that as it was. A device or a
+    """Gives the file to write, which then replaces the one at `path`. A failure leaves that as it was. A device or a
     pipe is written itself."""
     if path.exists() and not path.is_file():
         yield path
