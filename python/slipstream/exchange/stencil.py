@@ -109,7 +109,7 @@ class Stencil:
         if smallest < radius:
             raise ValueError(
                 f"radius: {radius} is more than the {smallest} cells of the thinnest block; take fewer devices, more "
-                "cells or a smaller radius"
+                "cells or a smaller radius, or leave z out of the grid where it has one cell"
             )
 
         def arrays() -> list[Any]:
