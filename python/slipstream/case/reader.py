@@ -135,6 +135,15 @@ def _explain(error: Any, case_type: type[Case], *table: str) -> str:
     return said
 
 
+def _too_large(value: Any, at: toml_text.Path = ()) -> Iterator[tuple[toml_text.Path, int]]:
+    """Whole numbers that the compiled module cannot hold."""
+    if isinstance(value, dict | list):
+        for key, entry in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _too_large(entry, (*at, key))
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        yield at, value
+
+
 def parse(data: dict[str, Any], source: Source) -> Case:
     """A checked case from a dictionary of tables. Raises CaseError that names every fault and its place."""
     try:
@@ -144,6 +153,8 @@ def parse(data: dict[str, Any], source: Source) -> Case:
     for table, hint in misspelt(data):
         raise CaseError(source.fault((table,), f"{table}: unknown key; {hint}"))
     case_type = solver.case_type
+    if faults := [source.fault(path, f"{show(path)}: {value} is beyond 64 bits") for path, value in _too_large(data)]:
+        raise CaseError("\n  ".join(faults))
     try:
         data = solver.complete(data)
     except ValidationError as error:
