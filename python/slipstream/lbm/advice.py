@@ -45,7 +45,7 @@ def _in_use(case: LbmCase, keys: dict[str, Any]) -> bool:
 
 
 def in_words(case: LbmCase) -> str:
-    """What may hold a flow that did not stay sound."""
+    """The remedies of a flow that did not stay sound."""
     found = [" and ".join(f"lbm.{key} = {json.dumps(value)}" for key, value in keys.items()) for keys in remedies(case)]
     cells = math.ceil(case.scales.reynolds / GRID_REYNOLDS_HIGH)
     found.append(f"{cells} cells along the length" if cells > case.scales.length else "more cells along the length")
