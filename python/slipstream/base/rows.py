@@ -8,17 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from slipstream.base.errors import CaseError
-
-
-def beside(path: Path, text: str) -> Path:
-    """Writes a text into a file beside the one that it shall replace, or leaves none there."""
-    new = path.with_name(path.name + ".new")
-    try:
-        new.write_text(text, encoding="utf-8")
-    except OSError:
-        new.unlink(missing_ok=True)
-        raise
-    return new
+from slipstream.base.files import write_text
 
 
 def replace(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -27,7 +17,7 @@ def replace(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) ->
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
     writer.writerows(rows)
-    beside(path, text.getvalue()).replace(path)
+    write_text(path, text.getvalue())
 
 
 def read(path: Path) -> tuple[list[str], list[list[str]]]:

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from slipstream.base.core import launched_size
+from slipstream.base.visible import visible
 
 #: Tells rank 0 behind mpiexec's pipe how wide the terminal at the other end is.
 TERMINAL_WIDTH = "SLIPSTREAM_TERMINAL_WIDTH"
@@ -18,29 +19,37 @@ ROWS = 16
 PIPE_WIDTH = 120
 
 
+class _Console(Console):
+    """Shows the control characters of the texts that it prints."""
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        return super().render_str(visible(text), **how)
+
+
 def console(rank: int) -> Console:
     """A console that prints on rank 0 only, and knows the terminal even through mpiexec's pipe. Text is printed as it
-    stands: brackets in the words of a case or in a path are no markup; what has a style is a rich Text."""
+    stands: brackets in the words of a case or in a path are no markup, control characters have no effect; what has a
+    style is a rich Text."""
     as_it_stands = {"markup": False, "emoji": False, "highlight": False}
     width = os.environ.get(TERMINAL_WIDTH, "")
     if width.isdigit() and rank == 0:
-        return Console(force_terminal=True, width=int(width), **as_it_stands)
+        return _Console(force_terminal=True, width=int(width), **as_it_stands)
     # Open MPI gives its ranks a terminal of its own, whatever the launcher's output is: do not believe it.
-    plain = Console(quiet=rank != 0, force_terminal=None if launched_size() is None else False, **as_it_stands)
+    plain = _Console(quiet=rank != 0, force_terminal=None if launched_size() is None else False, **as_it_stands)
     if not plain.is_terminal and "COLUMNS" not in os.environ:
         plain.width = PIPE_WIDTH
     return plain
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) -> Group:
-    """A titled table whose first `left` columns are words and the rest numbers."""
+    """A titled table whose first `left` columns are words and the rest numbers. Cells with a style are rich Texts."""
     result = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=any(columns))
     for index, column in enumerate(columns):
         result.add_column(column, justify="left" if index < left else "right", header_style="dim")
     for row in rows:
-        result.add_row(*("-" if cell is None else str(cell) for cell in row))
+        result.add_row(*("-" if cell is None else cell if isinstance(cell, Text) else str(cell) for cell in row))
     # A heading of its own, because rich folds a title to the width of its table.
-    return Group(Text("\n" + title, style="bold"), result)
+    return Group(Text("\n" + visible(title), style="bold"), result)
 
 
 def count(number: int, noun: str) -> str:

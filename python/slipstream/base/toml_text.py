@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from slipstream.base.errors import CaseError
+from slipstream.base.visible import visible
 
 Path = tuple[str | int, ...]
 
@@ -145,7 +146,12 @@ def apply_override(data: dict[str, Any], path: tuple[str, ...], value: Any) -> N
 
 
 def _format_key(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else '"' + key.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _quoted(key)
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    return f'"{visible(escaped)}"'
 
 
 def _format_value(value: Any) -> str:
@@ -154,8 +160,7 @@ def _format_value(value: Any) -> str:
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
-        return f'"{escaped}"'
+        return _quoted(value)
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_format_value(entry) for entry in value) + "]"
     if isinstance(value, Mapping):

@@ -5,11 +5,12 @@ A solver's own case has more: its class is the solver's, found by the table of t
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from slipstream.base import toml_text
 from slipstream.base.keys import Table
@@ -30,6 +31,10 @@ from slipstream.machine.discovery import MachineTable
 
 #: The folder of checkpoints in that of a run's results.
 CHECKPOINTS = "checkpoints"
+
+
+#: Keys of [output] by which it is measured.
+_MEASURED = frozenset({"output.energy", "output.mean_from", "output.reference"})
 
 
 @dataclass(frozen=True)
@@ -65,10 +70,31 @@ class Case(Table):
     checkpoint: CheckpointTable = CheckpointTable()
     guard: GuardTable = GuardTable()
 
+    #: Changed keys for which ranges of [expected] were dropped.
+    _lapsed_by: tuple[str, ...] = PrivateAttr(())
+
+    @property
+    def lapsed_by(self) -> tuple[str, ...]:
+        return self._lapsed_by
+
+    def expecting_no_more(self, names: Iterable[str], keys: Iterable[str]) -> Self:
+        """The same case without some of its expected ranges, because these keys were changed."""
+        dropped = frozenset(names)
+        kept = {name: limits for name, limits in self.expected.items() if name not in dropped}
+        made = self.model_copy(update={"expected": kept})
+        made._lapsed_by = tuple(keys)
+        return made
+
     @classmethod
     def is_free(cls, key: str) -> bool:
         """Whether a key, as `grid.cells`, may differ between a run and one that goes on from its checkpoint."""
         return key.split(".")[0] in cls.free_tables
+
+    @classmethod
+    def moves_findings(cls, key: str) -> bool:
+        """Whether what a run finds depends on a key."""
+        table = key.split(".")[0]
+        return not cls.is_free(key) or (table in ("run", "exact") and key != "run.check_every") or key in _MEASURED
 
     @classmethod
     def unread(cls, values: dict[str, Any]) -> frozenset[str]:

@@ -29,6 +29,11 @@ from slipstream.case.tables import BodyName
 from slipstream.case.units import Converter, Scales, whole
 
 
+def _is_area(key: str) -> bool:
+    """By which coefficients are measured."""
+    return key.startswith("bodies.") and key.endswith(".area")
+
+
 class FlowCase(Case):
     """A case file of a flow in a box with walls, open sides and bodies."""
 
@@ -194,7 +199,11 @@ class FlowCase(Case):
 
     @classmethod
     def is_free(cls, key: str) -> bool:
-        return super().is_free(key) or (key.startswith("bodies.") and key.endswith(".area"))
+        return super().is_free(key) or _is_area(key)
+
+    @classmethod
+    def moves_findings(cls, key: str) -> bool:
+        return super().moves_findings(key) or _is_area(key)
 
     @property
     def time_step(self) -> float:

@@ -123,7 +123,8 @@ class Solver(Protocol):
         ...
 
     def check_at_length(self, case: Case) -> None:
-        """Raises CaseError for what takes long to find, and a run finds by itself in its set-up: only `check` asks."""
+        """Raises CaseError for what takes long to find, and a run finds by itself in its set-up: `check` and `plan`
+        ask."""
         ...
 
     def warnings(self, case: Case) -> list[str]:

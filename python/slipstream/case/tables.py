@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from slipstream.base.keys import Count, Finite, Positive, Table, WaitLimit
 
@@ -23,7 +23,8 @@ RIM_FORMS = frozenset({"widths", "word"})
 
 #: A route, alone or with a sign.
 _ROUTES = ("kernel", "direct", "peer", "colocated", "nccl", "nvshmem", "gpu_mpi", "staged")
-_ROUTE, _NAME, _WORD = rf"^[+-]?({'|'.join(_ROUTES)})$", r"^[A-Za-z0-9_.-]+$", r"^[A-Za-z0-9_-]+$"
+_ROUTE, _WORD = rf"^[+-]?({'|'.join(_ROUTES)})$", r"^[A-Za-z0-9_-]+$"
+_NAME = r"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$"
 _SLOW = r"^(none|[0-9.eE+-]+ GB/s(, [0-9.eE+-]+ us)?)$"
 RouteName = Annotated[str, Field(pattern=_ROUTE)]
 #: Lowest and highest value of what a run finds.
@@ -37,7 +38,7 @@ BodyName = Annotated[str, Field(pattern=_WORD)]
 PATTERNS = {
     _ROUTE: f"should be a route, alone or with + or - before it: {', '.join(_ROUTES)}",
     _SLOW: "should be a rate and a latency, as '12.5 GB/s, 2 us', or 'none'",
-    _NAME: "should be of letters, digits, '_', '-' and '.' alone",
+    _NAME: "should be of letters, digits, '_', '-' and '.' alone, and not of dots alone",
     _WORD: "should be a name of letters, digits, '_' and '-' alone",
 }
 
@@ -45,7 +46,7 @@ PATTERNS = {
 class CaseTable(Table):
     """[case]: what this is."""
 
-    name: Annotated[str, Field(min_length=1, pattern=_NAME)] = Field(
+    name: Annotated[str, Field(pattern=_NAME)] = Field(
         "case", description="Short name; the default output folder is results/<name>."
     )
     description: str = Field("", description="One sentence for the banner and the pictures.")
@@ -171,6 +172,13 @@ class OutputTable(Table):
     every: Positive | None = Field(None, description="Time between fields, from the start on. Left out: the last only.")
     pictures: bool = Field(True, description="Pictures of what was found.")
     report: bool = Field(True, description="report.html, the run on one page.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _every_means_fields(cls, given: Any) -> Any:
+        if isinstance(given, dict) and given.get("every") is not None:
+            return {"fields": True} | given
+        return given
 
 
 class CheckpointTable(Table):

@@ -12,7 +12,7 @@ from slipstream import __version__
 from slipstream.base import core, terminal
 from slipstream.base.errors import CaseError
 from slipstream.case.case import Case
-from slipstream.case.reader import check_variants, load, machine_of, schema
+from slipstream.case.reader import check_variants, load, machine_of, schema, with_lapses
 from slipstream.case.solver import solver_of
 
 
@@ -29,7 +29,9 @@ def _overrides(arguments: argparse.Namespace) -> list[str]:
 
 
 def _load(arguments: argparse.Namespace) -> Case:
-    return load(arguments.case, _overrides(arguments), arguments.variant)
+    overrides = _overrides(arguments)
+    case = load(arguments.case, overrides, arguments.variant)
+    return with_lapses(case, arguments.case, overrides, arguments.variant)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
@@ -99,6 +101,7 @@ def plan(arguments: argparse.Namespace, console: Console) -> None:
 
     with core.on_all_ranks():
         case = _load(arguments)
+        solver_of(case).check_at_length(case)
     description = machine_file.load(arguments.machine) if arguments.machine else None
     machine = discovery.describe(description) if description else discovery.discover(case.machine)
     setup = engine.prepare(case, machine, check_memory=False)

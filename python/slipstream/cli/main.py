@@ -12,6 +12,7 @@ from types import ModuleType
 
 from slipstream.base import core, failure
 from slipstream.base.errors import CaseError, RunError
+from slipstream.base.visible import visible
 from slipstream.cli import commands
 from slipstream.cli.parser import USER_ERROR, parse
 from slipstream.cli.pipes import patient_output
@@ -36,7 +37,7 @@ _ALIKE = 5.0
 def _fail(error: CaseError | RunError, code: int) -> None:
     """One message, from one rank: where the others may know nothing of it, they are ended."""
     if core.rank() == 0:
-        print(f"slipstream: error: {error}", file=sys.stderr, flush=True)
+        print(f"slipstream: error: {visible(str(error))}", file=sys.stderr, flush=True)
     module = _module_of_job()
     if module is None:
         return
@@ -47,7 +48,7 @@ def _fail(error: CaseError | RunError, code: int) -> None:
     # In the order of the ranks, so that only the first of several speaks.
     time.sleep(0.2 * min(rank, 50))
     if rank:
-        print(f"slipstream: error on rank {rank}: {error}", file=sys.stderr, flush=True)
+        print(f"slipstream: error on rank {rank}: {visible(str(error))}", file=sys.stderr, flush=True)
     failure.end_all_ranks(module, code)
 
 
@@ -111,7 +112,7 @@ def _crash(error: Exception) -> None:
     """A failure in the run: said by the rank that failed, which takes the others down, because they wait for it."""
     if os.environ.get("SLIPSTREAM_TRACEBACK") or not isinstance(error, RuntimeError | OSError):
         traceback.print_exception(error)
-    print(f"slipstream: error on rank {core.rank()}: {error}", file=sys.stderr, flush=True)
+    print(f"slipstream: error on rank {core.rank()}: {visible(str(error))}", file=sys.stderr, flush=True)
     _end_all_ranks(failure.FAILED)
 
 

@@ -32,6 +32,10 @@ class DnsCase(Case):
     def is_free(cls, key: str) -> bool:
         return super().is_free(key) or key in FREE
 
+    @classmethod
+    def moves_findings(cls, key: str) -> bool:
+        return super().moves_findings(key) or key in ("dns.budget", "dns.time_step")
+
     @property
     def spacing(self) -> float:
         return 2 * math.pi / self.grid.cells[0]

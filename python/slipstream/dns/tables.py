@@ -83,7 +83,7 @@ class DnsRunTable(RunTable):
 class DnsOutputTable(OutputTable):
     """[output]: what stays."""
 
-    fields: bool = Field(False, description="Velocity as fields.vtkhdf, for ParaView.")
+    fields: bool = Field(False, description="Velocity as fields.vtkhdf, for ParaView. Left out: where every is given.")
     pictures: bool = Field(True, description="spectrum.png and dissipation.png.")
     mean_from: Annotated[float, Field(ge=0)] | None = Field(
         None, description="Time from which spectra are averaged in spectrum.csv. Left out: the second half of the run."

@@ -1,7 +1,10 @@
 """A box of cells, cut into blocks on the devices of all ranks."""
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from slipstream.base.core import core
 from slipstream.exchange import arrays
@@ -21,6 +24,8 @@ def communicator(comm: Any = None) -> Any:
         return world()
     if isinstance(comm, core().Communicator):
         return comm
+    if not isinstance(comm, int) and not hasattr(comm, "py2f"):
+        raise TypeError(f"comm: give slipstream.world(), a communicator of mpi4py or its integer, not {comm!r}")
     return core().Communicator.from_handle(comm if isinstance(comm, int) else comm.py2f())
 
 
@@ -62,15 +67,19 @@ class Grid:
         **options: Any,
     ) -> None:
         self.comm = communicator(comm)
-        problem = "" if len(cells) in (2, 3) else f"cells: give two or three extents, not {len(cells)}"
+        extents, problem = _each("cells", cells, operator.index, "whole numbers")
+        if not problem and len(extents) not in (2, 3):
+            problem = f"cells: give two or three extents, not {len(extents)}"
+        closed, fault = _each("periodic", periodic, operator.index, "True or False")
+        problem = problem or fault
         try:
             own = [((*lo, 0)[:3], (*hi, 1)[:3], device) for lo, hi, device in boxes or ()]
         except (TypeError, ValueError):
             problem = problem or "boxes: give each as (lo, hi, device), with lo and hi of one number per axis"
         refuse_together(self.comm, problem)
-        self.axes = len(cells)
-        self.cells: Triple = (*cells, 1)[:3]
-        self.periodic = (*periodic, False)[:3]
+        self.axes = len(extents)
+        self.cells: Triple = (*extents, 1)[:3]
+        self.periodic = tuple(map(bool, (*closed, False)[:3]))
         self.backend = choose_backend(backend)
         self.machine = core().Machine.discover(
             self.backend,
@@ -136,11 +145,20 @@ class Grid:
 
     def triple(self, width: int | Sequence[int]) -> Triple:
         """One number per axis, from one for each of the grid's two or three axes, or from a single one for all."""
-        if isinstance(width, int):
-            return (width, width, width if self.axes == 3 else 0)
-        if len(width) != self.axes:
-            raise ValueError(f"give one number, or {self.axes} (x first), not {len(width)}")
-        return (*width, 0)[:3]
+        if isinstance(width, int | np.integer):
+            return (int(width), int(width), int(width) if self.axes == 3 else 0)
+        widths, problem = _each("widths", width, operator.index, "whole numbers")
+        if problem or len(widths) != self.axes:
+            raise ValueError(f"give one whole number, or {self.axes} (x first), not {width!r}")
+        return (*widths, 0)[:3]
+
+
+def _each(name: str, values: Any, of: Callable[[Any], int], what: str) -> tuple[tuple[int, ...], str]:
+    """Each of the values as a number, or none and what is wrong with them."""
+    try:
+        return tuple(map(of, values)), ""
+    except TypeError:
+        return (), f"{name}: give {what}, one for each axis, not {values!r}"
 
 
 def native_streams(grid: Grid, stream: Any) -> list[int]:

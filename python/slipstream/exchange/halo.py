@@ -9,10 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from slipstream.base.core import core
+from slipstream.base.faults import nearest
 from slipstream.exchange import apart
 from slipstream.exchange import fields as described_fields
 from slipstream.exchange.grid import Grid, Triple
 from slipstream.exchange.running import Running
+
+#: Options that the compiled module does not know.
+_OWN = ("ghost", "low", "high", "padding", "reach", "layout", "combine", "coding")
 
 
 class Exchange(Running):
@@ -86,6 +90,9 @@ class Exchange(Running):
             return described_fields.item(grid, name, value, widths, chosen, how, written=written, places=places)
 
         def described() -> Iterator[dict[str, Any]]:
+            for key in options:
+                if hint := nearest(key, _OWN, 0.7):
+                    raise ValueError(f"an exchange has no option named '{key}'; {hint}")
             yield from (item(*one) for one in fields.items())
             apart.require_apart(places)
 

@@ -11,6 +11,7 @@ from rich.console import Group
 
 from slipstream.base import registry, terminal
 from slipstream.base.errors import CaseError
+from slipstream.base.files import write_text
 
 #: Endings of pictures that matplotlib is asked for.
 PICTURES = (".png", ".pdf", ".svg")
@@ -99,7 +100,7 @@ class Report:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             if path.suffix == ".json":
-                path.write_text(self.json(), encoding="utf-8")
+                write_text(path, self.json())
             else:
                 self.picture(path)
         except OSError as error:

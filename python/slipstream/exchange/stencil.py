@@ -1,16 +1,23 @@
 """Your own point-wise update of a grid of cells, with the cut, the halo exchange and the overlap done for you."""
 
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
 
+from slipstream.base.faults import nearest
 from slipstream.exchange.grid import Grid
 from slipstream.exchange.halo import Exchange
 
 #: First and past-last cell of a block along x, y and z.
 Cells = list[tuple[int, int]]
+
+#: Axes along which a shift may go at once, by what the exchange fills.
+_AXES = {"faces": 1, "faces_and_edges": 2, "all": 3}
+#: Options of an Exchange that follow from the radius and the arrays here.
+_OWN = frozenset({"ghost", "low", "high", "combine", "layout", "padding"})
 
 
 class Shifted:
@@ -18,14 +25,23 @@ class Shifted:
     many places further along x, y and z; u[dx, dy] in two dimensions. `u.x`, `u.y`, `u.z` are the coordinates of the
     computed cells' centres in cells of the whole grid, shaped to be combined with it."""
 
-    def __init__(self, array: Any, cells: Cells, ghost: int, low: Sequence[int], xp: Any) -> None:
+    def __init__(self, array: Any, cells: Cells, ghost: int, low: Sequence[int], xp: Any, reach: str) -> None:
         self._array, self._cells, self._ghost, self._low, self._xp = array, cells, ghost, low, xp
+        self._reach = reach
 
     def __getitem__(self, shift: tuple[int, ...]) -> Any:
+        shift = shift if isinstance(shift, tuple) else (shift,)
+        if not all(isinstance(d, int | np.integer) for d in shift):
+            raise IndexError(f"a shift is made of whole numbers, not {shift}")
         if len(shift) != len(self._cells):
             raise IndexError(f"a grid of {len(self._cells)} axes takes so many shifts, not {len(shift)}")
         if any(abs(d) > self._ghost for d in shift):
             raise IndexError(f"a shift by {shift} reaches beyond the radius {self._ghost} of the stencil")
+        if (along := sum(map(bool, shift))) > _AXES[self._reach]:
+            wider = "faces_and_edges" if along == 2 and len(shift) == 3 else "all"
+            raise IndexError(
+                f"a shift by {shift} goes along {along} axes, and reach is '{self._reach}'; give reach=\"{wider}\""
+            )
         places = [slice(a + self._ghost + d, b + self._ghost + d) for (a, b), d in zip(self._cells, shift, strict=True)]
         return self._array[tuple(reversed(places))]
 
@@ -54,10 +70,11 @@ class Stencil:
     update: takes a Shifted for each field, in their order, and returns the new values of the first field, or a tuple
         with those of the first ones; the others stay. It is called for parts of blocks, and must give each cell the
         same value whichever part it is in: arithmetic on whole arrays does.
-    fields: their names, or a number of them.
+    fields: their names.
     radius: the farthest shift, along any axis.
     outside: what cells beyond sides that are not periodic hold.
-    reach: "faces" where no shift goes along two axes at once, else "all".
+    reach: "faces" where no shift goes along two axes at once, "faces_and_edges" where none goes along three, else
+        "all".
     Keyword arguments beyond these are those of Exchange: routes, tune, trace, wait_limit and so on.
 
     The interior of each block is computed while the halos travel. Arrays are NumPy's on the host backend, CuPy's on
@@ -76,9 +93,14 @@ class Stencil:
         reach: str = "all",
         **options: Any,
     ) -> None:
-        if radius < 1:
-            raise ValueError(f"radius: a stencil reaches one cell at least, not {radius}")
-        self.grid, self.radius, self.names = grid, radius, tuple(fields)
+        radius = _count("radius: a stencil reaches one cell at least", radius, 1)
+        dtype = _number_format(dtype, outside)
+        if taken := _OWN & options.keys():
+            raise ValueError(f"{min(taken)}: no option of a Stencil, whose radius and reach say what travels")
+        if reach not in _AXES:
+            raise ValueError(f"reach: give {', '.join(map(repr, _AXES))}, not {reach!r}")
+        self.grid, self.radius, self.names = grid, radius, _names(fields)
+        self._reach = reach
         self.steps = 0
         self._update = update
         self._xp: Any = import_module("cupy") if grid.backend == "cuda" else np
@@ -87,7 +109,7 @@ class Stencil:
         if smallest < radius:
             raise ValueError(
                 f"radius: {radius} is more than the {smallest} cells of the thinnest block; take fewer devices, more "
-                "cells or a smaller radius"
+                "cells or a smaller radius, or leave z out of the grid where it has one cell"
             )
 
         def arrays() -> list[Any]:
@@ -109,7 +131,7 @@ class Stencil:
 
     def _shifted(self, name: str, block: int, cells: Cells) -> Shifted:
         low = self.grid.local[block]["lo"]
-        return Shifted(self._copies[name][0][block], cells, self.radius, low, self._xp)
+        return Shifted(self._copies[name][0][block], cells, self.radius, low, self._xp, self._reach)
 
     def _whole(self, block: int) -> Cells:
         return [(0, n) for n in _extent(self.grid.local[block], self.grid.axes)]
@@ -117,22 +139,35 @@ class Stencil:
     def fill(self, **values: Any) -> Self:
         """Sets fields, by name, to numbers or to functions of the centres' coordinates x, y (and z), in cells."""
         for name, value in values.items():
+            self._known(name)
             for block in range(len(self.grid.local)):
                 with self._on(block):
                     at = self._shifted(name, block, self._whole(block))
                     given = value(*(at._along(axis) for axis in range(self.grid.axes))) if callable(value) else value
-                    self.interior(name, block)[...] = given
+                    try:
+                        self.interior(name, block)[...] = given
+                    except (TypeError, ValueError) as error:
+                        raise ValueError(f"fill: the values of {name} are no numbers for its cells: {error}") from None
         return self
 
     def interior(self, name: str, block: int = 0) -> Any:
-        """The cells of a local block, without ghosts, [z, y, x]: a view of the current values."""
+        """The cells of a local block, without ghosts, [z, y, x]: a view of the current values. Raises ValueError for a
+        name that no field has."""
+        self._known(name)
+        if not 0 <= block < len(self.grid.local):
+            raise IndexError(f"this rank has {len(self.grid.local)} blocks, counted from 0, and no block {block}")
         inner = slice(self.radius, -self.radius)
         return self._copies[name][0][block][(inner,) * self.grid.axes]
 
     def blocks(self, name: str) -> Iterator[tuple[Mapping[str, Any], Any]]:
         """This rank's blocks, with "lo" and "hi", and their cells [z, y, x]."""
-        for block, entry in enumerate(self.grid.local):
-            yield entry, self.interior(name, block)
+        self._known(name)
+        return ((entry, self.interior(name, block)) for block, entry in enumerate(self.grid.local))
+
+    def _known(self, name: str) -> None:
+        if name not in self.names:
+            hint = nearest(name, self.names) or f"there are {', '.join(self.names)}"
+            raise ValueError(f"no field '{name}'; {hint}")
 
     def _streams(self) -> list[Any] | None:
         """CuPy's current one of each device of this rank, on which the update runs."""
@@ -148,6 +183,7 @@ class Stencil:
     def run(self, steps: int = 1) -> Self:
         """Makes steps, on GPUs behind the work of CuPy's current streams, and waits for them. Raises what the exchanges
         found, as check() of an Exchange does. Collective."""
+        steps = _count("steps", steps, 0)
         streams = self._streams()
         for _ in range(steps):
             self._exchange.begin(streams)
@@ -173,6 +209,8 @@ class Stencil:
         with self._on(block):
             found = self._update(*(self._shifted(name, block, cells) for name in self.names))
             news = found if isinstance(found, tuple) else (found,)
+            if any(new is None for new in news):
+                raise ValueError("the update returned None: it must return the new values")
             if len(news) > len(self.names):
                 raise ValueError(f"the update returned {len(news)} arrays for {len(self.names)} fields")
             place = tuple(slice(a + self.radius, b + self.radius) for a, b in reversed(cells))
@@ -189,6 +227,37 @@ class Stencil:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _count(what: str, value: Any, least: int) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = least - 1
+    if number < least:
+        raise ValueError(f"{what}: give a whole number from {least} on, not {value!r}")
+    return number
+
+
+def _number_format(dtype: Any, outside: Any) -> np.dtype[Any]:
+    """NumPy's, in which `outside` is a number, too. Raises ValueError."""
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        raise ValueError(f'dtype: {dtype!r} is no number format; give one of NumPy\'s, as "float64"') from None
+    try:
+        np.full((), outside, found)
+    except (TypeError, ValueError):
+        raise ValueError(f"outside: give a number, not {outside!r}") from None
+    return found
+
+
+def _names(fields: Any) -> tuple[str, ...]:
+    """The names of fields, each once. Raises ValueError."""
+    given = tuple(fields) if isinstance(fields, list | tuple) else ()
+    if not given or not all(isinstance(name, str) for name in given) or len(set(given)) < len(given):
+        raise ValueError(f'fields: give a list of different names, as ["u", "v"], not {fields!r}')
+    return given
 
 
 def _extent(block: Mapping[str, Any], axes: int) -> list[int]:

@@ -15,7 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from slipstream.base import rows
 from slipstream.base.errors import CaseError
+from slipstream.base.files import write_text
 from slipstream.case.flow_case import FlowCase
 from slipstream.flow import derived
 from slipstream.flow import reference as references
@@ -282,14 +284,12 @@ def write_profiles(path: Path, lines: Sequence[Profile], case: FlowCase) -> None
     header = ["axis", "place", "u", "v", "w"]
     if converter:
         header = ["axis", "place_m", "u_m_per_s", "v_m_per_s", "w_m_per_s"]
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        for line in lines:
-            side = case.grid.cells["xyz".index(line.axis)] * converter.length if converter else 1.0
-            for place, velocity in zip(line.place, line.velocity, strict=True):
-                values = (f"{component * speed:.9g}" for component in velocity)
-                writer.writerow([line.axis, f"{place * side:.9g}", *values])
+    table = []
+    for line in lines:
+        side = case.grid.cells["xyz".index(line.axis)] * converter.length if converter else 1.0
+        for place, velocity in zip(line.place, line.velocity, strict=True):
+            table.append([line.axis, f"{place * side:.9g}", *(f"{component * speed:.9g}" for component in velocity)])
+    rows.replace(path, header, table)
 
 
 def read_profiles(path: Path, case: FlowCase) -> tuple[Profile, Profile]:
@@ -301,17 +301,17 @@ def read_profiles(path: Path, case: FlowCase) -> tuple[Profile, Profile]:
         with path.open(newline="", encoding="utf-8") as file:
             for axis, *numbers in list(csv.reader(file))[1:]:
                 found[axis].append([float(number) for number in numbers])
-        vertical, horizontal = (_profile_of(axis, np.array(rows), speed) for axis, rows in found.items())
+        vertical, horizontal = (_profile_of(axis, np.array(numbers), speed) for axis, numbers in found.items())
     except (OSError, KeyError, ValueError, IndexError) as error:
         raise CaseError(f"{path}: is not a file of profiles, or is damaged: {error}") from None
     return vertical, horizontal
 
 
-def _profile_of(axis: str, rows: Array, speed: float) -> Profile:
+def _profile_of(axis: str, table: Array, speed: float) -> Profile:
     # The profile ends at the side of the box, whatever its unit is.
-    return Profile(axis, rows[:, 0] / rows[-1, 0], rows[:, 1:] / speed)
+    return Profile(axis, table[:, 0] / table[-1, 0], table[:, 1:] / speed)
 
 
 def write_json(path: Path, comparison: Comparison, run: dict[str, Any]) -> None:
     """The comparison and the figures of the run."""
-    path.write_text(json.dumps({"run": run, **comparison.as_dict()}, indent=2) + "\n", encoding="utf-8")
+    write_text(path, json.dumps({"run": run, **comparison.as_dict()}, indent=2) + "\n")

@@ -11,7 +11,7 @@ from slipstream.case.solver import Monitor
 from slipstream.exchange.report import solid_lines, split_lines, team_lines, tuning_lines
 from slipstream.flow import energy, initial, loads, permeability, profiles, steadiness
 from slipstream.geometry import bodies
-from slipstream.lbm import cautions, findings, report
+from slipstream.lbm import advice, cautions, findings, report
 from slipstream.lbm.case import LbmCase
 from slipstream.lbm.fields import Fields
 from slipstream.run.engine import Setup
@@ -87,12 +87,10 @@ class LbmRun:
         return f"density {low:g} to {high:g}"
 
     def advice(self) -> str:
-        case, scales, speed = self._case, self._case.scales, "lid_speed"
-        if case.si:
-            speed = "units.step" if case.units.step else "units.lattice_speed"
+        scales = self._case.scales
         return (
-            f"tau {scales.tau:.5f}, Mach {scales.mach:.3f}, grid Reynolds number {scales.grid_reynolds:.1f}; take more "
-            f"cells, a smaller {speed}, the collision TRT, MRT or cumulant, or lbm.smagorinsky"
+            f"tau {scales.tau:.5f}, Mach {scales.mach:.3f}, grid Reynolds number {scales.grid_reynolds:.1f}; "
+            f"{advice.in_words(self._case)}"
         )
 
     def fields(self, path: Path, goes_on: bool) -> Fields:

@@ -126,6 +126,8 @@ def _magic(case: LbmCase) -> Iterator[Problem]:
 
 def rounded(value: float, up: bool) -> str:
     """Three digits, on the safe side."""
+    if not 1e-300 < value < math.inf:
+        return f"{value:g}"
     scale = 10.0 ** (math.floor(math.log10(value)) - 2)
     rounded = (math.ceil if up else math.floor)(value / scale) * scale
     return f"{rounded:.0f}" if rounded >= 100 else f"{rounded:.3g}"

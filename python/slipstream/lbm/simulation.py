@@ -44,12 +44,13 @@ class Energy(NamedTuple):
 
 
 class Simulation:
-    """A flow in a box of cells; by default a cavity whose lid y+ moves along +x.
+    """A flow in a box of cells; where nothing else drives it, a cavity whose lid y+ moves along +x.
 
     Lengths are in cells, speeds in cells per step, the force on all of the fluid in density 1 x cells per step squared;
     a `pressure_drop` belongs to periodic axes and is a third of the density's; times given to `run` are in length / lid
     speed. Walls are named x-, x+, y-, y+, z-, z+ with velocities in units of the lid speed; sides not named, and not
-    periodic, rest.
+    periodic, rest. The lid moves only where none of `walls`, `boundaries`, `bodies`, `initial`, `domain`, `periodic`,
+    `force` and `pressure_drop` is given.
     `boundaries` and `bodies` are the tables that a case file has under these names: boundaries={"x-": {"kind":
     "velocity", "velocity": ("4*y*(Ly-y)/Ly^2", 0, 0)}}, bodies={"ball": {"shape": "sphere", "centre": (9, 8, 8),
     "radius": 5}}; so are `initial`: {"velocity": ("sin(2*pi*y/Ly)", 0, 0)}, in the lid speed; left out: at rest;
@@ -74,9 +75,9 @@ class Simulation:
         viscosity: float | None = None,
         length: float | str | None = None,
         walls: Mapping[str, Sequence[float]] | None = None,
-        periodic: Sequence[bool] = (False, False, False),
-        force: Sequence[float] = (0.0, 0.0, 0.0),
-        pressure_drop: Sequence[float] = (0.0, 0.0, 0.0),
+        periodic: Sequence[bool] | None = None,
+        force: Sequence[float] | None = None,
+        pressure_drop: Sequence[float] | None = None,
         boundaries: Mapping[str, Mapping[str, Any]] | None = None,
         bodies: Mapping[str, Mapping[str, Any]] | None = None,
         initial: Mapping[str, Any] | None = None,
@@ -86,32 +87,33 @@ class Simulation:
         checkpoint: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        if cells is not None and len(cells) == 2:
-            cells = (*cells, 1)
+        extents = _plain(cells)
+        if isinstance(extents, list) and len(extents) == 2:
+            extents = [*extents, 1]
         tables: dict[str, dict[str, Any]] = {"lbm": {}, "machine": {}, "exchange": {}}
-        tables["lbm"]["lattice"] = "D2Q9" if cells is not None and cells[2] == 1 else "D3Q19"
+        tables["lbm"]["lattice"] = "D2Q9" if isinstance(extents, list) and extents[2:] == [1] else "D3Q19"
         for key, value in options.items():
             if (table := _table_of(key)) is None:
                 raise CaseError(_unknown(key))
             tables[table][key] = value
-        if walls is None:
-            in_si = bool(units and units.get("speeds"))
+        own = (walls, boundaries, bodies, initial, domain, periodic, force, pressure_drop)
+        if all(given is None for given in own):
+            in_si = isinstance(units, Mapping) and bool(units.get("speeds"))
             walls = {"y+": (lid_speed if in_si and lid_speed else 1.0, 0.0, 0.0)}
         physics = {"reynolds": reynolds, "viscosity": viscosity, "lid_speed": lid_speed, "length": length}
-        physics["force"] = list(map(float, force))
-        physics["pressure_drop"] = list(map(float, pressure_drop))
+        physics |= {"force": force, "pressure_drop": pressure_drop}
         given = {"initial": initial, "units": units, "domain": domain, "guard": guard, "checkpoint": checkpoint}
+        if isinstance(walls, Mapping):
+            walls = {side: {"velocity": _velocity(side, velocity)} for side, velocity in walls.items()}
+        given |= {"walls": walls, "boundaries": boundaries, "bodies": bodies}
         data = {
-            "grid": {"periodic": list(periodic)} | ({} if cells is None else {"cells": list(cells)}),
+            "grid": {key: value for key, value in (("periodic", periodic), ("cells", extents)) if value is not None},
             "physics": {key: value for key, value in physics.items() if value is not None},
-            "walls": {side: {"velocity": list(map(float, velocity))} for side, velocity in walls.items()},
-            "boundaries": {side: dict(keys) for side, keys in (boundaries or {}).items()},
-            "bodies": {name: dict(keys) for name, keys in (bodies or {}).items()},
             "run": {"steps": _NEVER},
-            **{name: dict(keys) for name, keys in given.items() if keys},
+            **{name: keys for name, keys in given.items() if keys is not None and keys != {}},
             **tables,
         }
-        self._begin(parse(data, Source("Simulation")))
+        self._begin(parse(_plain(data), Source("Simulation")))
 
     @classmethod
     def from_case(cls, case: str | Path | LbmCase, overrides: Sequence[str] = (), variant: str | None = None) -> Self:
@@ -358,6 +360,23 @@ def _warn(texts: Sequence[str], above: int = 1) -> None:
     """On rank 0, at the line so many calls above its caller."""
     for text in texts if core().rank() == 0 else []:
         warnings.warn(text, stacklevel=2 + above)
+
+
+def _plain(value: Any) -> Any:
+    """Without tuples, NumPy's numbers and mappings of other kinds, as a case file would hold it."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    return [_plain(entry) for entry in value] if isinstance(value, list | tuple) else value
+
+
+def _velocity(side: str, given: Any) -> list[float]:
+    """The velocity of a wall. Raises CaseError where it is no vector."""
+    try:
+        return list(map(float, given))
+    except (TypeError, ValueError):
+        raise CaseError(f"walls: {side} takes its velocity alone, as (1, 0, 0), not {given!r}") from None
 
 
 def _keys_of(table: str) -> list[str]:

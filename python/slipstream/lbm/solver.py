@@ -46,7 +46,9 @@ def check_before_start(case: LbmCase) -> None:
 
 
 def check_at_length(case: LbmCase) -> None:
-    """Nothing takes long."""
+    """Meshes must enclose a body, and bodies must lie in the box."""
+    if case.bodies:
+        bodies.make(case)
 
 
 def inputs(case: LbmCase) -> dict[str, str | int]:

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
 from slipstream.base import terminal
 from slipstream.base.core import core, launched_size
@@ -241,9 +241,8 @@ def _print(console: Console, said: list[Said]) -> None:
     rows = []
     for one in said:
         finding = one.finding
-        colour = _COLOURS[finding.status]
-        words = [escape(text) for text in (finding.check, finding.found, finding.remedy)]
-        cells = [f"[{colour}]{finding.status}[/]", *words]
+        status = Text(finding.status, style=_COLOURS[finding.status])
+        cells: list[Any] = [status, finding.check, finding.found, finding.remedy]
         rows.append(cells + (["all" if len(one.ranks) == len(ranks) else ranks_text(one.ranks)] if several else []))
     console.print(terminal.table("what exchanges need here", columns, rows, left=len(columns)))
 

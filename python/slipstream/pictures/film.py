@@ -8,6 +8,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
+from slipstream.base.files import replaced
+
 Array = np.ndarray
 
 
@@ -53,7 +55,9 @@ def write(path: Path, frames: Iterable[Array], per_second: float) -> tuple[Path,
 def _write_gif(path: Path, frames: Iterable[Array], per_second: float) -> None:
     images = (Image.fromarray(frame).quantize(256, method=Image.Quantize.MEDIANCUT) for frame in frames)
     first = next(images)
-    first.save(path, save_all=True, append_images=images, duration=round(1000 / per_second), loop=0, optimize=False)
+    how = {"duration": round(1000 / per_second), "loop": 0, "optimize": False}
+    with replaced(path) as new:
+        first.save(new, "GIF", save_all=True, append_images=images, **how)
 
 
 def _write_mp4(path: Path, frames: Iterable[Array], per_second: float) -> None:

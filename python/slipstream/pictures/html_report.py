@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from slipstream.base.errors import CaseError
+from slipstream.base.files import write_text
 from slipstream.case.case import Case
 from slipstream.case.solver import solver_of
 from slipstream.results import record
@@ -58,7 +59,7 @@ def write(folder: Path, output: Path | None = None, draw: bool = True) -> Path:
     path = output or shown.folder / FILE
     text = page(shown, record.read(shown.folder), draw)
     try:
-        path.write_text(text, encoding="utf-8")
+        write_text(path, text)
     except OSError as error:
         raise CaseError(f"report: {path} cannot be written: {error}") from None
     return path
@@ -135,7 +136,7 @@ def _tiles(case: Case, figures: dict[str, Any]) -> list[tuple[str, str]]:
     )
     before, after = solver_of(case).tiles(case, figures)
     steps = [("steps", f"{figures['steps']:,}".replace(",", " "))] if figures else []
-    rate = [(solver_of(case).unit_of_rate, f"{figures['mlups']:.4g}")] if figures else []
+    rate = [(solver_of(case).unit_of_rate, f"{figures['mlups']:.4g}")] if figures.get("mlups") else []
     return [*before, ("cells", cells), *steps, *rate, *after]
 
 
@@ -165,9 +166,13 @@ def _number(value: float | None, form: str) -> str | None:
 def _speed(run: Record | None, figures: dict[str, Any]) -> str:
     rows = []
     if figures:
-        rows = [
-            ("updates", f"{figures['mlups']:.5g} million cells a second"),
-            ("steps", f"{figures['steps']} in {figures['seconds']:.4g} s, output and residuals included"),
+        rows = [("steps", f"{figures['steps']}, none of them by the last start")]
+        if figures["mlups"] is not None:
+            rows = [
+                ("updates", f"{figures['mlups']:.5g} million cells a second"),
+                ("steps", f"{figures['steps']} in {figures['seconds']:.4g} s, output and residuals included"),
+            ]
+        rows += [
             ("machine", f"{figures['machine']}: {figures['devices']} devices of {figures['ranks']} ranks"),
         ]
     parts = [table(["", ""], rows, left=2)] if rows else []

@@ -10,6 +10,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
+from slipstream.base.files import replaced
 from slipstream.base.terminal import show_extent
 from slipstream.case.case import Case
 from slipstream.case.solver import solver_of
@@ -42,5 +43,6 @@ def heading(case: Case, inches: float, size: float) -> str:
 
 
 def save(figure: Figure, path: Path) -> None:
-    figure.savefig(path)
+    with replaced(path) as new:
+        figure.savefig(new, format=path.suffix.lstrip(".").lower() or None)
     plt.close(figure)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from slipstream.base.errors import CaseError
-from slipstream.base.rows import beside
+from slipstream.base.files import write_text
 
 FILE = "run.json"
 
@@ -43,7 +43,7 @@ class Record:
         return json.dumps(self.__dict__, indent=1, default=str) + "\n"
 
     def write(self, folder: Path) -> None:
-        beside(folder / FILE, self.text()).replace(folder / FILE)
+        write_text(folder / FILE, self.text())
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ class Results:
             raise CaseError(f"{folder}: holds no results of a run ({CASE} is missing)")
         # What a run of any version has left can be shown, and without its meshes.
         self.case: Case = _case(self.folder / CASE)
-        self.frames = _frames(self.folder)
+        self.frames = frames(self.folder)
 
     def frame(self, time: float | None = None) -> Frame:
         """The frame nearest to a time, the last by default."""
@@ -124,12 +124,12 @@ def field_files(folder: Path) -> list[Path]:
     return sorted((path for path in found if path.exists()), key=lambda path: path.stat().st_mtime_ns)
 
 
-def _frames(folder: Path) -> list[Frame]:
+def frames(folder: Path) -> list[Frame]:
     """All frames in the order of time. Where a run was restarted from an earlier time, what it wrote counts."""
-    frames: list[Frame] = []
+    found: list[Frame] = []
     for path in field_files(folder):
         times = _times(path)
         if times:
-            frames = [frame for frame in frames if frame.time < times[0]]
-        frames += [Frame(path, step, time) for step, time in enumerate(times)]
-    return frames
+            found = [frame for frame in found if frame.time < times[0]]
+        found += [Frame(path, step, time) for step, time in enumerate(times)]
+    return found

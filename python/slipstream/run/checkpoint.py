@@ -42,6 +42,10 @@ class Marks:
     residual: float | None = None
     steady: bool = False
 
+    def are_steady(self, limit: float | None) -> bool:
+        """By a limit of this run: what was steady enough for the run before need not be for this one."""
+        return self.steady and limit is not None and self.residual is not None and self.residual < limit
+
 
 @dataclass(frozen=True)
 class Restart:

@@ -144,9 +144,7 @@ def _march(
             write()
     first_step, stopped = engine.step, ""
     checked, residual = marks.checked, marks.residual
-    # What was steady enough for the run before need not be for this one.
-    limit = case.run.residual
-    steady = marks.steady and limit is not None and residual is not None and residual < limit
+    steady = marks.are_steady(case.run.residual)
     periods = [check_every] + ([keeper.every] if keeper and keeper.every else [])
     start = time.perf_counter()
     while engine.step < last_step and not steady and not stopped:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from slipstream.base.core import core
+from slipstream.base.files import write_text
 from slipstream.base.rows import Rows
 from slipstream.case.case import Case
 from slipstream.case.solver import Monitor
@@ -72,4 +73,4 @@ def write_findings(case: Case, figures: Mapping[str, Any], troubles: Troubles) -
     """findings.json: the run in numbers. Of rank 0."""
     with troubles.with_data(case.folder / "findings.json", "it", figures["steps"]):
         text = json.dumps(figures, indent=1, default=str)
-        (case.folder / "findings.json").write_text(text + "\n", encoding="utf-8")
+        write_text(case.folder / "findings.json", text + "\n")

@@ -3,23 +3,23 @@
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from slipstream.base import rows, terminal
+from slipstream.base import files, terminal
 from slipstream.base.core import agree_on_error, core
-from slipstream.base.errors import RunError
+from slipstream.base.errors import CaseError, RunError
 from slipstream.case.case import Case
 from slipstream.case.solver import Fields, Monitor, Run, solver_of
 from slipstream.exchange.report import Report
 from slipstream.machine import discovery, predict, topology
 from slipstream.results import record
 from slipstream.results.record import Record
-from slipstream.results.results import CASE, DAMAGED, FIELDS, field_files
+from slipstream.results.results import CASE, DAMAGED, FIELDS, field_files, frames
 from slipstream.run import checkpoint, engine, locks, report
 from slipstream.run.folder import left_by_others, output_problem
 from slipstream.run.live import LiveLine
@@ -106,6 +106,8 @@ def _whole(
         console.print(f"restarted at step {resumed.step} from {resumed.path}", soft_wrap=True)
         if resumed.lost:
             console.print(f"converted from the checkpoint; lost: {resumed.lost}", soft_wrap=True)
+        if remedy := _remedy_of_end(case, resumed.step, resumed.marks):
+            console.print(f"already at its end: no step is left to make; {remedy} lets it go on", soft_wrap=True)
     held.take(case.folder, "output.folder")
     held.take(case.checkpoint_folder, "checkpoint.folder")
     troubles = Troubles(console)
@@ -161,7 +163,7 @@ def _whole(
     look()
     work.results(figures, console, troubles)
     _finish(kept, verdict, case, troubles, outcome.steps)
-    _say_what_is_there(case, console)
+    _say_what_is_there(case, console, troubles)
     for path in written + ([Path(keeper.last)] if keeper.last else []):
         console.print(f"  {os.path.relpath(path)}", soft_wrap=True)
     _require_all_written(troubles)
@@ -181,7 +183,7 @@ def _figures(case: Case, work: Run, outcome: Outcome, setup: engine.Setup, build
         "steps": outcome.steps,
         "time": case.time_of(outcome.steps),
         "seconds": outcome.seconds,
-        "mlups": case.cell_count * outcome.steps_done / max(outcome.seconds, 1e-9) / 1e6,
+        "mlups": _rate(outcome, case) if outcome.steps_done else None,
         "residual": outcome.residual,
         "steady": outcome.steady,
         **work.figures(outcome),
@@ -218,7 +220,7 @@ def _replace_results(case: Case, texts: dict[Path, str], anew: bool) -> str:
     made: dict[Path, Path] = {}
     for path, text in texts.items():
         try:
-            made[path] = rows.beside(path, text)
+            made[path] = files.beside(path, text)
         except OSError as error:
             for new in made.values():
                 new.unlink(missing_ok=True)
@@ -261,7 +263,7 @@ def _steps(
     troubles: Troubles,
 ) -> Outcome:
     """All steps, with fields written on the way and at the end; a restart goes on with the file that is there."""
-    if not case.output.fields:
+    if not case.output.fields or (_remedy_of_end(case, work.engine.step, keeper.marks) and _has_frame(case, work)):
         with LiveLine(console) as line:
             return march(work, case, case.last_step, bytes_per_cell, line.show, None, keeper, look)
     path, fields = _open_fields(work, case, keeper.marks is not None, troubles)
@@ -275,6 +277,9 @@ def _steps(
             outcome = march(work, case, case.last_step, bytes_per_cell, line.show, write, keeper, look)
         if not outcome.stopped:
             write()
+    except GivenUp:
+        write()  # it shows where
+        raise
     finally:
         fields.close()
     return outcome
@@ -297,11 +302,38 @@ def _open_fields(work: Run, case: Case, goes_on: bool, troubles: Troubles) -> tu
     return _open_fields(work, case, goes_on, troubles)
 
 
+def _remedy_of_end(case: Case, step: int, marks: checkpoint.Marks | None) -> str:
+    """The keys that let a restarted run make a step; empty where it makes one as it is."""
+    if marks and marks.are_steady(case.run.residual):
+        return "a smaller run.residual"
+    if marks and step >= case.last_step:
+        given = [f"run.{key}" for key in ("steps", "time", "time_units") if getattr(case.run, key, None)]
+        return f"a larger {' and '.join(given)}"
+    return ""
+
+
+def _has_frame(case: Case, work: Run) -> bool:
+    """Whether the files of fields hold this step already. Collective."""
+    found = ""
+    if core().rank() == 0:
+        with suppress(CaseError):
+            now, near = case.time_of(work.engine.step), 0.5 * case.time_step
+            found = "yes" if any(abs(frame.time - now) < near for frame in frames(case.folder)) else ""
+    return bool(core().broadcast(found, 0))
+
+
+def _rate(outcome: Outcome, case: Case) -> float:
+    """Million cells a second."""
+    return case.cell_count * outcome.steps_done / max(outcome.seconds, 1e-9) / 1e6
+
+
 def _verdict(outcome: Outcome, case: Case) -> str:
-    rate = case.cell_count * outcome.steps_done / max(outcome.seconds, 1e-9) / 1e6
+    if not outcome.steps_done:
+        return f"already at its end, step {outcome.steps}: no step was made"
     how = f"steady at step {outcome.steps}" if outcome.steady else f"stopped at step {outcome.steps}"
     residual = "" if outcome.residual is None else f", residual {outcome.residual:.2e}"
-    return f"{how}{residual}, {terminal.duration(outcome.seconds)}, {rate:.1f} {solver_of(case).unit_of_rate} in all"
+    rate = f"{_rate(outcome, case):.1f} {solver_of(case).unit_of_rate} in all"
+    return f"{how}{residual}, {terminal.duration(outcome.seconds)}, {rate}"
 
 
 def _end_record(kept: Record, verdict: str, case: Case, troubles: Troubles, step: int, sound: bool = True) -> None:
@@ -317,14 +349,14 @@ def _finish(kept: Record, verdict: str, case: Case, troubles: Troubles, step: in
     kept.add(troubles.events)
     _end_record(kept, verdict, case, troubles, step, sound)
     if core().rank() == 0 and case.output.report:
-        with troubles.with_picture("report of this run", step):
+        with troubles.with_picture("report.html", step):
             from slipstream.pictures import html_report
 
             html_report.write(case.folder, draw=case.output.pictures)
 
 
-def _say_what_is_there(case: Case, console: Console) -> None:
+def _say_what_is_there(case: Case, console: Console, troubles: Troubles) -> None:
     console.print("\nwritten:")
     for path in left_by_others(case):
-        if path.parent == case.folder:
+        if path.parent == case.folder and not troubles.concern(path):
             console.print(f"  {os.path.relpath(path)}", soft_wrap=True)

@@ -16,6 +16,7 @@ class Troubles:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._failures: dict[Path, int] = {}
+        self._undrawn: set[str] = set()
         #: For the log of the run.
         self.events: list[Event] = []
 
@@ -38,11 +39,17 @@ class Troubles:
 
     @contextmanager
     def with_picture(self, what: str, step: int) -> Iterator[None]:
-        """Inside, something is made that can be made again of the results. Of one rank."""
+        """Inside, something is made that can be made again of the results: `what` is the file's name, or says what
+        becomes of it. Of one rank."""
         try:
             yield
         except Exception as error:  # noqa: BLE001 - a library's mistake is not worth a run
+            self._undrawn.add(Path(what).name)
             self.say(step, f"no {what}: {_text(error)}")
+
+    def concern(self, path: Path) -> bool:
+        """Whether a file was not written, or lacks something."""
+        return path in self._failures or path.name in self._undrawn
 
     @property
     def incomplete(self) -> str:

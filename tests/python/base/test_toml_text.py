@@ -1,7 +1,9 @@
 """TOML text: overrides of a command line, and the line of a key in a file."""
 
+import tomllib
+
 import pytest
-from slipstream.base.toml_text import find_line, parse_override
+from slipstream.base.toml_text import dumps, find_line, parse_override
 
 
 @pytest.mark.parametrize(
@@ -56,3 +58,10 @@ a.b = { c = 1 }
 )
 def test_line_of_a_key_is_found(path: tuple[str | int, ...], line: int | None) -> None:
     assert find_line(TRICKY, path) == line
+
+
+@pytest.mark.parametrize("character", [chr(code) for code in [*range(0xA1), 0x2028, 0xFEFF, 0x1F600]], ids=ascii)
+def test_every_character_is_written_as_toml_that_reads_back(character: str) -> None:
+    text = f"a{character}b"
+    tables = {"t": {"value": text, text: 1, "list": [text], "inline": {text: text}}, text: {"a": 1}}
+    assert tomllib.loads(dumps(tables)) == tables

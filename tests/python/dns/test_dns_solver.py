@@ -466,7 +466,10 @@ def test_forcing_holds_what_it_puts_in(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_taylor_green_begins_as_published(cli: Cli, tmp_path: Path) -> None:
-    result = cli("run", str(ROOT / "cases" / "dns_taylor_green.toml"), "--variant", "short", "grid.cells=[32,32,32]")
+    ranges = 'expected={"energy.dissipation_error"=[0.0,0.003], "energy.budget_error"=[0.0,1e-3]}'
+    result = cli(
+        "run", str(ROOT / "cases" / "dns_taylor_green.toml"), "--variant", "short", "grid.cells=[32,32,32]", ranges
+    )
     assert result.returncode == 0, result.stderr
     expected = findings(tmp_path, "dns_taylor_green_short")["expected"]
     assert len(expected) == 2 and all(entry["met"] for entry in expected), expected

@@ -186,7 +186,7 @@ BAD = {
     "no_array": (lambda a: a.tolist()[0][0][0], {}, "float is no array"),
     "number_of_arrays": (lambda a: [a, a], {}, "2 arrays for the 1 blocks"),
     "width_of_another_field": (lambda a: a, {"ghost": {"v": 1}}, "none for 'u'"),
-    "widths": (lambda a: a, {"ghost": (1, 1)}, "give one number, or 3"),
+    "widths": (lambda a: a, {"ghost": (1, 1)}, "give one whole number, or 3"),
 }
 
 

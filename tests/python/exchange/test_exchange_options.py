@@ -112,3 +112,38 @@ def test_an_option_by_field_name_must_name_all_fields(option: str) -> None:
     grid = grid_of()
     with pytest.raises(ValueError, match=f"{option} was given by field name, but none for 'u'"):
         ss.Exchange(grid, {"u": numbered(grid, 1)}, **{option: {"v": 1}})
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"cells": 5}, "cells: give whole numbers, one for each axis, not 5"),
+        ({"cells": (4.0, 4, 4)}, r"cells: give whole numbers, one for each axis, not \(4.0, 4, 4\)"),
+        ({"cells": ("a", 4, 4)}, r"cells: give whole numbers, one for each axis, not \('a', 4, 4\)"),
+        ({"cells": (4,)}, "cells: give two or three extents, not 1"),
+        ({"periodic": True}, "periodic: give True or False, one for each axis, not True"),
+        ({"comm": "x"}, "comm: give slipstream.world.., a communicator of mpi4py or its integer, not 'x'"),
+    ],
+    ids=str,
+)
+def test_argument_of_a_grid_that_cannot_be_is_said(given: dict[str, object], said: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=said):
+        ss.Grid(**({"cells": (6, 6, 4), "backend": "host"} | given))
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ({"gost": 1}, "an exchange has no option named 'gost'; did you mean 'ghost'"),
+        ({"layuot": "aos"}, "an exchange has no option named 'layuot'; did you mean 'layout'"),
+        ({"rouets": "staged"}, "an exchange has no option named 'rouets'; did you mean 'routes'"),
+        ({"ghost": "1"}, "give one whole number, or 3 .x first., not '1'"),
+        ({"ghost": 1.5}, "give one whole number, or 3 .x first., not 1.5"),
+        ({"low": (1, 1)}, r"give one whole number, or 3 .x first., not \(1, 1\)"),
+    ],
+    ids=str,
+)
+def test_option_of_an_exchange_that_cannot_be_is_said(option: dict[str, object], said: str) -> None:
+    grid = ss.Grid((6, 6, 4), backend="host")
+    with pytest.raises((ValueError, RuntimeError), match=said):
+        ss.Exchange(grid, {"u": np.zeros(grid.array_shape(1))}, **option)

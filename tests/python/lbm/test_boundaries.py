@@ -151,7 +151,7 @@ def test_cells_inside_a_body_are_solid() -> None:
     [
         ({"boundaries": {"x-": {"kind": "velocity"}}}, "boundaries.x-.velocity: belongs to kind"),
         ({"boundaries": {"x-": {"kind": "slip", "density": 1}}}, "boundaries.x-.density: belongs to kind"),
-        ({"boundaries": {"y+": {"kind": "slip"}}}, "boundaries.y+: walls.y+ is given, too"),
+        ({"boundaries": {"y+": {"kind": "slip"}}, "walls": {"y+": (1, 0, 0)}}, "boundaries.y+: walls.y+ is given, too"),
         ({"boundaries": {"z+": {"kind": "slip"}}, "periodic": (False, False, True)}, "the z axis is periodic"),
         ({"boundaries": {"x-": {"kind": "velocity", "velocity": ("y/h", 0, 0)}}}, "'h' is not known"),
         ({"boundaries": {"x-": {"kind": "velocity", "velocity": ("y", 0, 0)}}}, "Mach number"),

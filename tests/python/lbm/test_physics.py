@@ -104,8 +104,9 @@ def test_force_drives_a_parabola_between_resting_walls() -> None:
 
 def test_flow_between_a_moving_and_a_resting_wall_is_linear() -> None:
     flow = Simulation(
-        cells=(8, 17), viscosity=0.1, lid_speed=0.05, periodic=(True, False, False), precision="f64", backend="host"
-    )
+        cells=(8, 17), viscosity=0.1, lid_speed=0.05, walls={"y+": (1, 0, 0)}, periodic=(True, False, False),
+        precision="f64", backend="host",
+    )  # fmt: skip
     flow.run(until=60, steady=1e-12, quiet=True)
     velocity = flow.velocity
     assert velocity is not None

@@ -110,6 +110,55 @@ def test_run_without_an_end_is_refused() -> None:
         Simulation(CELLS, 20, 0.05, backend="host").run(quiet=True)
 
 
+SIDES = {"x-": {"kind": "velocity", "velocity": (1, 0, 0)}, "x+": {"kind": "pressure"}}
+BALL = {"shape": "sphere", "centre": (6.0, 5.0, 4.0), "radius": 2.0}
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"boundaries": SIDES},
+        {"bodies": {"ball": BALL}},
+        {"initial": {"velocity": ("sin(2*pi*y/Ly)", 0, 0)}},
+        {"periodic": (True, False, True)},
+        {"force": (1e-6, 0, 0)},
+        {"pressure_drop": (1e-4, 0, 0), "periodic": (True, False, True)},
+        {"walls": {}},
+        {"walls": {"z-": (0, 1, 0)}},
+    ],
+    ids=lambda own: " and ".join(own),
+)
+def test_flow_with_something_of_its_own_has_no_lid(own: dict[str, object]) -> None:
+    flow = Simulation(CELLS, 20, 0.05, backend="host", **own)
+    assert "y+" not in flow.case.walls
+
+
+def test_wall_given_as_a_table_is_refused_with_the_form_that_it_has() -> None:
+    with pytest.raises(slip.CaseError, match=r"walls: y- takes its velocity alone, as \(1, 0, 0\), not {'velocity'"):
+        Simulation(CELLS, 20, 0.05, walls={"y-": {"velocity": [0, 0, 0]}}, backend="host")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"cells": 5}, r"grid.cells: should be a valid array \(it is 5\)"),
+        ({"walls": [1]}, r"walls: should be an object \(it is \[1\]\)"),
+        ({"force": 1}, r"physics.force: should be a valid array"),
+        ({"force": ("a", 0, 0)}, r"physics.force\[0\]: should be a valid number \(it is \"a\"\)"),
+        ({"periodic": True}, r"grid.periodic: should be a valid array \(it is true\)"),
+        ({"boundaries": {"x-": "slip"}}, r"boundaries.x-: should be an object"),
+        ({"bodies": [1]}, r"bodies: should be an object"),
+        ({"initial": (1, 0, 0)}, r"initial: should be an object"),
+        ({"units": "SI"}, r"units: should be an object"),
+        ({"guard": 5}, r"guard: should be an object"),
+    ],
+    ids=str,
+)
+def test_argument_of_the_wrong_form_is_told_in_words(given: dict[str, object], said: str) -> None:
+    with pytest.raises(slip.CaseError, match=said):
+        Simulation(**({"cells": CELLS, "reynolds": 20, "lid_speed": 0.05, "backend": "host"} | given))
+
+
 METRES = {"system": "SI", "cell": 0.005, "density": 998.0, "lattice_speed": 0.05}
 
 
@@ -120,6 +169,7 @@ def pillar(edge: float, units: dict[str, object] | None, lid_speed: float) -> Si
         lid_speed,
         length=6 * edge,
         units=units,
+        walls={"y+": (1, 0, 0)},
         bodies={"pillar": {"shape": "cylinder", "centre": (8 * edge, 5 * edge, 0), "radius": 2 * edge}},
         precision="f64",
         backend="host",

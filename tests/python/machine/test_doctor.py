@@ -88,6 +88,12 @@ def test_gpu_aware_mpi_is_believed_after_a_proof(says: bool | None, backend: str
     assert problem in finding.found
 
 
+def test_table_holds_no_markup(cli: Cli) -> None:
+    shown = cli("doctor").stdout
+    assert any(line.split()[:2] == ["fine", "MPI"] for line in shown.splitlines())
+    assert "[/]" not in shown and "[green]" not in shown and "\\[" not in shown
+
+
 def test_table_ends_with_how_much_is_to_mend(cli: Cli) -> None:
     result = cli("doctor", "-n", "2")
     assert "from \\ to" in result.stdout

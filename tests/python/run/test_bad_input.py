@@ -67,6 +67,27 @@ def test_wrong_type_is_refused_with_its_line(refused: Refused) -> None:
     assert "bad.toml:15: run.steps: should be a valid integer" in message
 
 
+@pytest.mark.parametrize("name", ["", ".", "..", "...", "a/b", "a b", "\\u001b"])
+def test_name_that_is_a_path_or_no_name_is_refused(refused: Refused, name: str) -> None:
+    assert "case.name: should " in refused("run", "small.toml", f'case.name="{name}"', "--overwrite")
+
+
+@pytest.mark.parametrize(
+    ("override", "key"),
+    [
+        ("run.steps=9223372036854775808", "run.steps"),
+        ("guard.every=99999999999999999999", "guard.every"),
+        ("checkpoint.keep=99999999999999999999", "checkpoint.keep"),
+        ("exchange.placement_seed=99999999999999999999", "exchange.placement_seed"),
+        ("grid.cells=[16,16,99999999999999999999]", "grid.cells[2]"),
+        ("machine.devices_per_rank=-99999999999999999999", "machine.devices_per_rank"),
+    ],
+)
+def test_whole_number_beyond_64_bits_is_refused_by_its_key(refused: Refused, override: str, key: str) -> None:
+    message = refused("run", "small.toml", override)
+    assert f"{key}: " in message and "is beyond 64 bits" in message
+
+
 def test_fraction_of_a_cell_is_refused(refused: Refused) -> None:
     assert "grid.cells[1]: should be a valid integer" in refused("run", "small.toml", "grid.cells=[16,16.5,16]")
 

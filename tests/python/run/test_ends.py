@@ -398,6 +398,9 @@ def test_full_disk_of_results_is_told_by_file_and_the_run_goes_on(tmp_path: Path
     assert "error: the results are incomplete: " in said and verdict(tmp_path).startswith("stopped at step 600")
     assert (tmp_path / "results/flat/profiles.csv").exists()
     assert not list(tmp_path.rglob("*.new"))
+    written = said.partition("\nwritten:\n")[2]
+    assert "profiles.csv" in written
+    assert not any(name in written for name in ("energy.csv\n", "loads.csv\n", "fields.vtkhdf\n"))
     for name in ("energy.csv", "loads.csv"):
         header, table = rows.read(tmp_path / "results/flat" / name)
         text = (tmp_path / "results/flat" / name).read_text()
@@ -453,7 +456,9 @@ def test_picture_or_report_that_fails_costs_no_results(tmp_path: Path, flat: Pat
         check=False,
     )
     assert found.returncode == 0, found.stderr
-    assert "warning: no profiles.png: " in found.stdout and "warning: no report of this run: " in found.stdout
+    assert "warning: no profiles.png: " in found.stdout and "warning: no report.html: " in found.stdout
+    written = found.stdout.partition("\nwritten:\n")[2]
+    assert "streamlines.png" in written and "profiles.png" not in written and "report.html" not in written
     left = {path.name for path in (tmp_path / "results/flat").iterdir()}
     assert left >= {"streamlines.png", "profiles.csv", "comparison.json"}
     assert verdict(tmp_path).startswith("stopped at step 40")

@@ -59,6 +59,124 @@ def test_cuts_change_no_bit_of_a_wave_of_two_fields_in_two_dimensions() -> None:
     assert all((u == found[0][0]).all() and (before == found[0][1]).all() for u, before in found[1:])
 
 
+@pytest.mark.parametrize("periodic", [True, False])
+@pytest.mark.parametrize("cells", [(16, 12, 1), (16, 1, 1), (1, 12, 7), (1, 1, 1), (16, 12), (16, 1)])
+def test_axes_of_one_cell_are_like_others(cells: tuple[int, ...], periodic: bool) -> None:
+    axes = len(cells)
+    low, high = ([sign if axis == other else 0 for other in range(axes)] for sign in (-1, 1) for axis in (axes - 1,))
+
+    def update(u):
+        return u[(0,) * axes] + 0.1 * u[tuple(low)] + 0.2 * u[tuple(high)] + 0.3 * u[(1,) + (0,) * (axes - 1)]
+
+    grid = ss.Grid(cells, periodic=(periodic,) * 3, backend="host")
+    start = np.random.default_rng(1).random(cells[::-1])
+    with ss.Stencil(grid, update, outside=0.5) as stencil:
+        stencil.interior("u")[...] = start
+        stencil.run(3)
+        found = whole(stencil, "u")
+    for _ in range(3):
+        ringed = np.pad(start, 1, mode="wrap") if periodic else np.pad(start, 1, constant_values=0.5)
+        inner = [slice(1, -1)] * axes
+        before, after, along = ((slice(*ends), *inner[1:]) for ends in ((0, -2), (2, None), (1, -1)))
+        start = start + 0.1 * ringed[before] + 0.2 * ringed[after] + 0.3 * ringed[(*along[:-1], slice(2, None))]
+    np.testing.assert_allclose(found, start, rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("reach", "shift", "covered", "wider"),
+    [
+        ("faces", (0, -1, 0), True, ""),
+        ("faces", (1, 1, 0), False, "faces_and_edges"),
+        ("faces", (0, -1, 1), False, "faces_and_edges"),
+        ("faces", (1, -1, 1), False, "all"),
+        ("faces", (1, 1), False, "all"),
+        ("faces_and_edges", (1, 0, -1), True, ""),
+        ("faces_and_edges", (1, 1), True, ""),
+        ("faces_and_edges", (1, 1, 1), False, "all"),
+        ("all", (1, 1, 1), True, ""),
+    ],
+)
+def test_shift_that_the_reach_does_not_cover_is_refused(
+    reach: str, shift: tuple[int, ...], covered: bool, wider: str
+) -> None:
+    grid = ss.Grid((6, 6, 4)[: len(shift)], backend="host", devices_per_rank=2, periodic=(True,) * 3)
+    start = np.random.default_rng(0).standard_normal(grid.cells[len(shift) - 1 :: -1])
+    with ss.Stencil(grid, lambda u: u[shift], reach=reach) as stencil:
+        for block, part in stencil.blocks("u"):
+            places = tuple(slice(a, b) for a, b in zip(block["lo"], block["hi"], strict=True))[: len(shift)]
+            part[...] = start[tuple(reversed(places))]
+        if covered:
+            stencil.run()
+            moved = np.roll(start, [-d for d in shift], axis=[len(shift) - 1 - n for n in range(len(shift))])
+            np.testing.assert_array_equal(whole(stencil, "u"), moved)
+        else:
+            with pytest.raises(IndexError, match=f"reach is '{reach}'; give reach=\"{wider}\"$"):
+                stencil.run()
+
+
+@pytest.mark.parametrize("option", [{"low": 0}, {"high": 0}, {"combine": "add"}, {"layout": "soa_z"}, {"padding": 1}])
+def test_options_that_the_radius_decides_are_refused(option: dict[str, object]) -> None:
+    grid = ss.Grid((6, 6, 4), backend="host")
+    with pytest.raises(ValueError, match=f"{next(iter(option))}: no option of a Stencil"):
+        ss.Stencil(grid, heat, **option)
+
+
+@pytest.mark.parametrize("call", ["fill", "interior", "blocks"])
+def test_field_that_is_not_named_is_refused_with_the_nearest(call: str) -> None:
+    grid = ss.Grid((6, 6, 4), backend="host")
+    with ss.Stencil(grid, heat, ["density", "speed"]) as stencil:
+        with pytest.raises(ValueError, match="no field 'densty'; did you mean 'density'"):
+            stencil.fill(densty=1.0) if call == "fill" else getattr(stencil, call)("densty")
+
+
+@pytest.mark.parametrize("fields", [2, "uv", [], ["u", "u"], ["u", 3], None])
+def test_fields_that_are_no_list_of_names_are_refused(fields: object) -> None:
+    with pytest.raises(ValueError, match=r'fields: give a list of different names, as \["u", "v"\], not'):
+        ss.Stencil(ss.Grid((6, 6, 4), backend="host"), heat, fields)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"radius": 1.5}, "radius: .* give a whole number from 1 on, not 1.5"),
+        ({"radius": "1"}, "radius: .* give a whole number from 1 on, not '1'"),
+        ({"dtype": "f99"}, "dtype: 'f99' is no number format"),
+        ({"outside": "x"}, "outside: give a number, not 'x'"),
+        ({"reach": "edges"}, "reach: give 'faces', 'faces_and_edges', 'all', not 'edges'"),
+        ({"dtype": object}, "cannot be exchanged: use numbers"),
+    ],
+    ids=str,
+)
+def test_argument_of_a_stencil_that_cannot_be_is_said(given: dict[str, object], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        ss.Stencil(ss.Grid((6, 6, 4), backend="host"), heat, **given)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "said"),
+    [
+        (lambda flow: flow.run(1.5), ValueError, "steps: give a whole number from 0 on, not 1.5"),
+        (lambda flow: flow.run(-1), ValueError, "steps: give a whole number from 0 on, not -1"),
+        (lambda flow: flow.fill(u="x"), ValueError, "fill: the values of u are no numbers for its cells"),
+        (lambda flow: flow.fill(u=np.zeros(5)), ValueError, "fill: the values of u are no numbers for its cells"),
+        (lambda flow: flow.interior("u", 3), IndexError, "this rank has 1 blocks, counted from 0, and no block 3"),
+    ],
+)
+def test_call_of_a_stencil_that_cannot_be_is_said(call: Any, kind: type[Exception], said: str) -> None:
+    with ss.Stencil(ss.Grid((6, 6, 4), backend="host"), heat) as flow, pytest.raises(kind, match=said):
+        call(flow)
+
+
+@pytest.mark.parametrize(
+    ("shift", "said"),
+    [(0, "3 axes takes so many shifts, not 1"), ((0, 0, 0.5), "whole numbers, not"), ("x", "whole numbers, not")],
+)
+def test_shift_that_is_none_is_said(shift: Any, said: str) -> None:
+    grid = ss.Grid((6, 6, 4), backend="host")
+    with ss.Stencil(grid, lambda u: u[shift]) as flow, pytest.raises(IndexError, match=said):
+        flow.run()
+
+
 def test_on_gpus_exchanges_are_of_the_current_streams_and_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     grid = ss.Grid((12, 6, 4), backend="host", devices_per_rank=2)
     said: list[str] = []
@@ -106,13 +224,15 @@ def test_bad_input_is_said() -> None:
     grid = ss.Grid((12, 4, 4), backend="host", devices_per_rank=2)
     with pytest.raises(ValueError, match="radius: 5 is more than the 4 cells of the thinnest block"):
         ss.Stencil(grid, heat, radius=5)
-    with pytest.raises(ValueError, match="reaches one cell at least"):
+    with pytest.raises(ValueError, match="radius: a stencil reaches one cell at least"):
         ss.Stencil(grid, heat, radius=0)
     with ss.Stencil(grid, lambda u: u[2, 0, 0]) as stencil, pytest.raises(IndexError, match="beyond the radius 1"):
         stencil.run()
     with ss.Stencil(grid, lambda u: u[0, 0]) as stencil, pytest.raises(IndexError, match="3 axes takes so many"):
         stencil.run()
     with ss.Stencil(grid, lambda u: (u[0, 0, 0],) * 2) as stencil, pytest.raises(ValueError, match="2 arrays for 1"):
+        stencil.run()
+    with ss.Stencil(grid, lambda u: None) as stencil, pytest.raises(ValueError, match="the update returned None"):
         stencil.run()
 
 

@@ -1,0 +1,38 @@
+"""Files that replace others at once: a reader finds the old one or the new one, whole."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[Path]:
+    """Gives the file to write, which then replaces the one at `path`. A failure leaves that as it was. A device or a
+    pipe is written itself."""
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    new = path.with_name(path.name + ".new")
+    try:
+        yield new
+        new.replace(path)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
+
+
+def beside(path: Path, text: str) -> Path:
+    """Writes a text into a file beside the one that it shall replace, or leaves none there."""
+    new = path.with_name(path.name + ".new")
+    try:
+        new.write_text(text, encoding="utf-8")
+    except OSError:
+        new.unlink(missing_ok=True)
+        raise
+    return new
+
+
+def write_text(path: Path, text: str) -> None:
+    """In place of what is there."""
+    with replaced(path) as new:
+        new.write_text(text, encoding="utf-8")

@@ -1,0 +1,11 @@
+"""Control characters written out, so that a terminal does not obey them and TOML may hold them."""
+
+import re
+
+#: Those of Unicode (category Cc) but for tab and line feed.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def visible(text: str) -> str:
+    r"""The text with each control character, but tab and line feed, as \u001b."""
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

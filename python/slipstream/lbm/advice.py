@@ -1,0 +1,52 @@
+"""Remedies for flows that do not stay sound. Each held such flows when it was tried: the tests run them."""
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from slipstream.lbm.case import LbmCase
+from slipstream.lbm.cautions import GRID_REYNOLDS_HIGH, INLET_MAGIC
+from slipstream.lbm.checks import problems
+from slipstream.lbm.scales import top_speed
+from slipstream.lbm.tables import BY_MAGIC
+
+#: By the second magic number alone no faster inlet was seen to hold.
+_INLET_REYNOLDS_HELD = 20.0
+_EDDIES = 0.1
+
+
+def remedies(case: LbmCase) -> list[dict[str, Any]]:
+    """Keys of [lbm] that may hold a flow, those that cost the least first, without what is in use."""
+    return [keys for keys in _candidates(case) if not _in_use(case, keys) and not problems(case.changed(lbm=keys))]
+
+
+def _candidates(case: LbmCase) -> Iterator[dict[str, Any]]:
+    lbm = case.lbm
+    inlet = any(boundary.kind == "velocity" for _, boundary in case.boundaries.given())
+    slow = top_speed(case) * case.scales.grid_reynolds <= _INLET_REYNOLDS_HELD
+    if inlet and slow and lbm.collision in BY_MAGIC and lbm.magic > INLET_MAGIC:
+        yield {"magic": INLET_MAGIC}
+    if lbm.lattice == "D3Q19":
+        yield {"representation": "moments", "collision": "recursive"}
+    if lbm.lattice == "D3Q27":
+        yield {"collision": "cumulant", "smagorinsky": _EDDIES}
+    elif lbm.representation == "moments":
+        yield {"smagorinsky": _EDDIES}
+    elif inlet:
+        yield {"collision": "TRT", "magic": INLET_MAGIC, "smagorinsky": _EDDIES}
+    else:
+        yield {"collision": "MRT", "smagorinsky": _EDDIES}
+
+
+def _in_use(case: LbmCase, keys: dict[str, Any]) -> bool:
+    now = case.lbm.model_dump()
+    return all(now[key] == value or (key == "smagorinsky" and (now[key] or 0) > value) for key, value in keys.items())
+
+
+def in_words(case: LbmCase) -> str:
+    """The remedies of a flow that did not stay sound."""
+    found = [" and ".join(f"lbm.{key} = {json.dumps(value)}" for key, value in keys.items()) for keys in remedies(case)]
+    cells = math.ceil(case.scales.reynolds / GRID_REYNOLDS_HIGH)
+    found.append(f"{cells} cells along the length" if cells > case.scales.length else "more cells along the length")
+    return "flows like this one held with " + ", or with ".join(found)
