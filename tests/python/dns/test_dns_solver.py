@@ -243,7 +243,7 @@ def test_spectra_are_kept_over_time_and_averaged(cli: Cli, tmp_path: Path) -> No
     header, table = rows.read(folder / "spectra.csv")
     shells = np.array(table, dtype=float)
     assert header[:3] == ["step", "time", "E0"] and shells.shape[1] == 2 + len(rows.read(folder / "spectrum.csv")[1])
-    np.testing.assert_array_equal(shells[:, 0], [0, 5, 10, 15, 18, 20, 25, 30])
+    np.testing.assert_array_equal(shells[:, 0], [0, 5, 10, 15, 20, 25, 30])
     np.testing.assert_allclose(shells[:, 1], shells[:, 0] * 0.01)
     energies = np.array(rows.read(folder / "statistics.csv")[1], dtype=float)[:, 2]
     np.testing.assert_allclose(shells[:, 2:].sum(axis=1), energies, rtol=1e-12)
