@@ -159,14 +159,7 @@ def _cells(s: Options, array: np.ndarray, end: int, f: Options, block: dict) -> 
     """[component, z, y, x] of a block without its ghosts: a view."""
     shown = component_first(array, {"components": f["components"], "layout": s["layouts"][end]})
     inside = [slice(s["ghost"], s["ghost"] + hi - lo) for lo, hi in zip(block["lo"], block["hi"], strict=True)]
-    whole = [slice(None)] * 3
-    for axis, n in enumerate(_sizes(s, end)):
-        whole[axis] = inside[axis] if n > 1 or axis < 2 else slice(None)
-    return shown[(slice(None), *whole[::-1])]
-
-
-def _sizes(s: Options, end: int) -> tuple[int, ...]:
-    return s["there"] if end else s["cells"]
+    return shown[(slice(None), *inside[::-1])]
 
 
 def _part(whole: np.ndarray, block: dict) -> np.ndarray:
