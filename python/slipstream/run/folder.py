@@ -14,7 +14,7 @@ FILES = (CASE, record.FILE, "report.html", FIELDS, "exchange.json", "exchange.pn
 
 
 def left_by_others(case: Case) -> list[Path]:
-    """What an earlier run of this case left: results, fields, checkpoints."""
+    """Files that an earlier run of this case left: results, fields, checkpoints."""
     solver = solver_of(case)
     names = (*FILES, *solver.files, *solver.pictures)
     there = [case.folder / name for name in names if (case.folder / name).exists()]
