@@ -1,7 +1,9 @@
-"""Frames become a film: .gif, .mp4 where imageio and its ffmpeg are installed, else a folder of numbered pictures."""
+"""Frames become a film: .gif, .mp4 where imageio-ffmpeg is installed, else a folder of numbered pictures."""
 
 import importlib.util
 from collections.abc import Iterable, Iterator
+from contextlib import closing
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +33,7 @@ def _even(frames: Iterable[Array]) -> Iterator[Array]:
 
 
 def _has_ffmpeg() -> bool:
-    return all(importlib.util.find_spec(name) is not None for name in ("imageio", "imageio_ffmpeg"))
+    return importlib.util.find_spec("imageio_ffmpeg") is not None
 
 
 def write(path: Path, frames: Iterable[Array], per_second: float) -> tuple[Path, str]:
@@ -47,7 +49,7 @@ def write(path: Path, frames: Iterable[Array], per_second: float) -> tuple[Path,
     folder = path.with_suffix("")
     count = _write_pictures(folder, frames)
     return folder, (
-        f"{path}: no film, because imageio-ffmpeg is not installed (pip install imageio imageio-ffmpeg); its {count} "
+        f"{path}: no film, because imageio-ffmpeg is not installed (pip install imageio-ffmpeg); its {count} "
         f"frames are pictures in {folder} instead. A film that ends in .gif needs nothing else"
     )
 
@@ -61,14 +63,16 @@ def _write_gif(path: Path, frames: Iterable[Array], per_second: float) -> None:
 
 
 def _write_mp4(path: Path, frames: Iterable[Array], per_second: float) -> None:
-    import imageio.v2 as imageio
+    from imageio_ffmpeg import write_frames
 
-    writer = imageio.get_writer(path, fps=per_second, codec="libx264", quality=8, macro_block_size=2)
-    try:
-        for frame in _even(frames):
-            writer.append_data(frame)
-    finally:
-        writer.close()
+    even = _even(frames)
+    first = next(even)
+    rows, columns = first.shape[:2]
+    how = {"fps": per_second, "codec": "libx264", "quality": 8, "macro_block_size": 2, "output_params": ["-f", "mp4"]}
+    with replaced(path) as new, closing(write_frames(str(new), (columns, rows), **how)) as writer:
+        writer.send(None)
+        for frame in chain([first], even):
+            writer.send(np.ascontiguousarray(frame))
 
 
 def _write_pictures(folder: Path, frames: Iterable[Array]) -> int:
