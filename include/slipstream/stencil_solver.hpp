@@ -21,6 +21,11 @@ enum class Equation : std::uint8_t { heat, wave };
 /// (heat) and `free` (waves): du/dn = 0 at the faces of the outermost cells. Waves are mirrored there, odd at fixed
 /// sides and even at free ones. They keep their order where the speed has no gradient normal to the side.
 enum class Sides : std::uint8_t { fixed, insulated, free };
+/// The condition of each side of the box: [axis][0] at the low end, [axis][1] at the high end.
+struct SidesOfBox {
+  std::array<std::array<Sides, 2>, 3> of;
+  SidesOfBox(Sides all = Sides::fixed) : of{{{all, all}, {all, all}, {all, all}}} {}  // NOLINT: one for all sides
+};
 
 /// Of the heat equation in time. `backward_euler` (order 1) and `crank_nicolson` (order 2) solve a linear system a step
 /// by conjugate gradients, and are stable for all time steps.
@@ -61,8 +66,8 @@ struct Options {
   /// c of each cell. Asked for boxes that reach beyond the grid: over periodic sides to the other end, over others to
   /// cells whose value does not count, but must be sound.
   Values speeds;
-  Sides sides = Sides::fixed;
-  /// Layers of cells in front of sides that are not periodic in which waves are damped, sigma growing with the square
+  SidesOfBox sides;
+  /// Layers of cells in front of fixed sides in which waves are damped, sigma growing with the square
   /// of the depth so that of a wave that goes in and comes back a thousandth is left (normal to the side). Where the
   /// wave is long, sigma itself turns some of it back: 0.2 % with layers two waves deep, 4.5 % with one.
   int absorbing = 0;

@@ -59,7 +59,7 @@ inline double value_at(const Options& options, const std::vector<double>& u, Ext
     if (options.periodic[a]) p[a] = (p[a] + n[a]) % n[a];
     if (p[a] >= 0 && p[a] < n[a]) continue;
     // Odd about the centre of the first cell beyond, or even about the face before it.
-    const bool fixed = options.sides == Sides::fixed;
+    const bool fixed = options.sides.of[a][p[a] < 0 ? 0 : 1] == Sides::fixed;
     if (fixed && (p[a] == -1 || p[a] == n[a])) return 0;
     if (fixed) sign = -sign;
     p[a] = (p[a] < 0 ? -1 : 2 * n[a] - 1) - p[a] + (!fixed ? 0 : p[a] < 0 ? -1 : 1);

@@ -11,6 +11,7 @@ from pydantic import Field
 from slipstream.base.core import core
 from slipstream.case.case import Case
 from slipstream.case.expression import evaluate
+from slipstream.case.sides import SIDES
 from slipstream.case.tables import BodyName
 from slipstream.stencil.tables import (
     ReceiverTable,
@@ -19,6 +20,7 @@ from slipstream.stencil.tables import (
     StartTable,
     StencilOutputTable,
     StencilRunTable,
+    StencilSidesTable,
     StencilTable,
 )
 
@@ -54,6 +56,7 @@ class StencilCase(Case):
     free_tables: ClassVar[frozenset[str]] = Case.free_tables | {"exact", "receivers"}
 
     stencil: StencilTable
+    boundaries: StencilSidesTable = StencilSidesTable()
     initial: StartTable | None = Field(None, description="The state at the start; left out: zero.")
     sources: dict[BodyName, SourceTable] = Field({}, description="By name.")
     receivers: dict[BodyName, ReceiverTable] = Field({}, description="By name.")
@@ -96,10 +99,20 @@ class StencilCase(Case):
     def time_step(self) -> float:
         return self.stencil.time_step or 0.9 * self.stable_time_step
 
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """Conditions of the sides x- to z+; those of a periodic axis have no meaning."""
+        named = {side: table.kind for side, table in self.boundaries.given()}
+        return tuple(named.get(side, self.stencil.sides) for side in SIDES)
+
+    def bounds(self, axis: int) -> bool:
+        """Whether the axis has sides with conditions."""
+        return not self.grid.periodic[axis] and self.grid.cells[axis] > 1
+
     def _equation(self) -> dict[str, Any]:
-        keys = ("equation", "points", "order", "precision", "spacing", "diffusivity", "sides", "absorbing")
-        given = {key: getattr(self.stencil, key) for key in keys}
-        return {"cells": self.grid.cells, "periodic": self.grid.periodic, **given, "speed": self.largest_speed}
+        keys = ("equation", "points", "order", "precision", "spacing", "diffusivity", "absorbing")
+        given = {key: getattr(self.stencil, key) for key in keys} | {"sides": self.sides, "speed": self.largest_speed}
+        return {"cells": self.grid.cells, "periodic": self.grid.periodic, **given}
 
     def names(self, cells: Sequence[Array], **more: float) -> dict[str, Any]:
         """What expressions know at the centres of the cells with these numbers along x, y and z, [z][y][x]."""

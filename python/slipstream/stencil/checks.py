@@ -16,7 +16,8 @@ _NOT_OF_SLABS = ("blocks_per_device", "block", "node_grid", "device_grid", "plac
 
 
 def problems(case: StencilCase) -> list[Problem]:
-    found = [*_shapes(case), *_run(case), *_together(case), *_belongs(case), *_implicit(case), *_points(case)]
+    found = [*_shapes(case), *_run(case), *_together(case), *_belongs(case), *_sides(case)]
+    found += [*_implicit(case), *_points(case)]
     return found or [*_expressions(case)] or [*_time_step(case)]
 
 
@@ -29,10 +30,7 @@ def _shapes(case: StencilCase) -> Iterator[Problem]:
     yield from counts_problems(case)
     if case.exchange.rim == "auto" or any(case.exchange.rim) or case.exchange.rim_processors:
         yield ("exchange", "rim"), "the rim of a stencil is what a step reaches; leave rim and rim_processors out"
-    layers = case.stencil.absorbing
-    for axis, n, periodic in zip("xyz", case.grid.cells, case.grid.periodic, strict=True):
-        if not periodic and 1 < n < 2 * layers:
-            yield ("stencil", "absorbing"), f"{layers} layers at both sides do not fit into {n} cells along {axis}"
+    for axis, n in zip("xyz", case.grid.cells, strict=True):
         if n > 1 and n < case.radius:
             yield ("grid", "cells"), f"a step reaches {case.radius} cells, and the axis {axis} has {n}"
 
@@ -81,17 +79,34 @@ def _belongs(case: StencilCase) -> Iterator[Problem]:
             yield ("sources",), 'belong to equation = "wave"'
         if case.initial and case.initial.rate != 0:
             yield ("initial", "rate"), 'belongs to equation = "wave"'
-        if table.sides == "free":
-            yield ("stencil", "sides"), '"free" belongs to equation = "wave"; for heat say "insulated"'
         return
     for key in ("points", "diffusivity", "time"):
         if _changed(table, key):
             yield ("stencil", key), 'belongs to equation = "heat"'
-    if table.sides == "insulated":
-        yield (
-            ("stencil", "sides"),
-            '"insulated" belongs to equation = "heat"; for waves say "free"',
-        )
+
+
+def _sides(case: StencilCase) -> Iterator[Problem]:
+    wrong, right = ("free", "insulated") if case.stencil.equation == "heat" else ("insulated", "free")
+    other = "wave" if case.stencil.equation == "heat" else "heat"
+    kinds: list[tuple[Path, str]] = [(("stencil", "sides"), case.stencil.sides)]
+    for side, table in case.boundaries.given():
+        axis = "xyz".index(side[0])
+        kinds.append((("boundaries", side, "kind"), table.kind))
+        if not case.bounds(axis):
+            why = "is periodic" if case.grid.periodic[axis] else "has one cell"
+            yield ("boundaries", side), f"the axis {side[0]} {why} and has no sides; drop one of the two"
+    for path, kind in kinds:
+        if kind == wrong:
+            yield path, f'"{wrong}" belongs to equation = "{other}"; for {case.stencil.equation} say "{right}"'
+    layers = case.stencil.absorbing
+    fixed = [[kind == "fixed" for kind in case.sides[2 * a : 2 * a + 2]] for a in range(3) if case.bounds(a)]
+    if layers and fixed and not any(map(any, fixed)):
+        yield ("stencil", "absorbing"), "layers lie in front of fixed sides, and all sides are free; fix a side"
+    for axis, n in enumerate(case.grid.cells):
+        depth = layers * case.sides[2 * axis : 2 * axis + 2].count("fixed")
+        if case.bounds(axis) and n < depth:
+            at = "a side" if depth == layers else "both sides"
+            yield ("stencil", "absorbing"), f"{layers} layers at {at} do not fit into {n} cells along {'xyz'[axis]}"
 
 
 def _points(case: StencilCase) -> Iterator[Problem]:

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from slipstream.base.keys import Count, Finite, Positive, Table, Vector
+from slipstream.case.sides import SidesTable
 from slipstream.case.tables import OutputTable, RunTable
 
 _NAMES = "A number, or an expression in x, y, z (centres of cells, from the box's low corner) and the sides Lx, Ly, Lz"
@@ -32,12 +33,12 @@ class StencilTable(Table):
     speed: Positive | str = Field(1.0, description=f"wave: in lengths a unit of time. {_NAMES}.")
     sides: Literal["fixed", "insulated", "free"] = Field(
         "fixed",
-        description="Sides that are not periodic: u = 0 at the centres of the first cells beyond, or du/dn = 0 at the "
-        "faces of the outermost cells (heat: insulated, wave: free).",
+        description="Sides that are neither periodic nor in [boundaries]: u = 0 at the centres of the first cells "
+        "beyond, or du/dn = 0 at the faces of the outermost cells (heat: insulated, wave: free).",
     )
     absorbing: Annotated[int, Field(ge=0)] = Field(
         0,
-        description="wave: layers of cells in front of those sides that damp waves; take as many as two waves hold.",
+        description="wave: layers of cells in front of fixed sides that damp waves; take as many as two waves hold.",
     )
     steps_per_exchange: Count | Literal["auto"] = Field(
         1,
@@ -54,6 +55,16 @@ class StencilTable(Table):
         "stop",
         description="implicit: what becomes of a run whose conjugate gradients do not reach the tolerance.",
     )
+
+
+class SideTable(Table):
+    """[boundaries.SIDE]: a side of the box that is not periodic."""
+
+    kind: Literal["fixed", "insulated", "free"] = Field(description="As stencil.sides, for this side alone.")
+
+
+class StencilSidesTable(SidesTable[SideTable]):
+    """[boundaries]: the sides of the box that differ from stencil.sides."""
 
 
 class StartTable(Table):

@@ -27,8 +27,9 @@ stencil::Values values_of(const nb::object& function) {
 stencil::Options stencil_options(const nb::dict& dict) {
   stencil::Options o;
   Reader reader(dict, "the solver");
-  std::string equation = "heat", scheme = "explicit", sides = "fixed", precision = "f32";
+  std::string equation = "heat", scheme = "explicit", precision = "f32";
   bool go_on = false;
+  std::vector<std::string> sides(6, "fixed");
   nb::object speeds = nb::none();
   std::vector<nb::dict> sources, receivers;
   reader.read("cells", o.cells);
@@ -56,8 +57,10 @@ stencil::Options stencil_options(const nb::dict& dict) {
   o.equation = one_of<stencil::Equation>(
       equation, {{"heat", stencil::Equation::heat}, {"wave", stencil::Equation::wave}}, "equation");
   using stencil::Sides;
-  o.sides = one_of<Sides>(sides, {{"fixed", Sides::fixed}, {"insulated", Sides::insulated}, {"free", Sides::free}},
-                          "kind of sides");
+  require(sides.size() == 6, "a box has the six sides x-, x+, y-, y+, z-, z+");
+  for (std::size_t n = 0; n < 6; ++n)
+    o.sides.of[n / 2][n % 2] = one_of<Sides>(
+        sides[n], {{"fixed", Sides::fixed}, {"insulated", Sides::insulated}, {"free", Sides::free}}, "kind of sides");
   o.scheme = stencil::scheme_from_string(scheme);
   o.krylov.must_converge = !go_on;
   o.precision = dtype_from_string(precision);

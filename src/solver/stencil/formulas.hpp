@@ -31,16 +31,19 @@ struct Mirrored {
 };
 /// For cell `at` of an axis that is not periodic. A fixed side lies at the centre of the first cell beyond, and u is
 /// odd about it. A free side lies on the face before that cell, and u is even about it.
-SLIP_FN Mirrored mirrored(int at, int cells, bool free) {
+SLIP_FN Mirrored mirrored(int at, int cells, const bool* free_ends) {
   if (at >= 0 && at < cells) return {at, 1};
+  const bool free = free_ends[at < 0 ? 0 : 1];
   const int sum = at < 0 ? (free ? -1 : -2) : 2 * cells - (free ? 1 : 0);
   return {sum - at, free ? 1 : sum == 2 * at ? 0 : -1};
 }
 
-/// How deep a cell lies in the absorbing layer of an axis: 0 where it ends, 1 at the side.
-SLIP_FN double layer_depth(int at, int cells, int layers) {
-  const int beyond = cells - 1 - at, from_side = at < beyond ? at : beyond;
-  return from_side < layers ? static_cast<double>(layers - from_side) / layers : 0;
+/// Depth of a cell in the absorbing layers at the low and the high end of an axis: 0 where a layer ends, 1 at the side.
+SLIP_FN double layer_depth(int at, int cells, int low, int high) {
+  const int beyond = cells - 1 - at;
+  const double in_low = at < low ? static_cast<double>(low - at) / low : 0;
+  const double in_high = beyond < high ? static_cast<double>(high - beyond) / high : 0;
+  return in_low > in_high ? in_low : in_high;
 }
 
 /// Of central differences along an axis: the centre for all three axes, then by distance.

@@ -47,12 +47,14 @@ struct HeatBesideSides {
   StarWeights<T> star_weights;
   CubeWeights<T> cube_weights;
   T rate;
-  bool by_cube, insulated;
+  bool by_cube;
+  Numbers numbers;
 
   SLIP_FN int inside(int axis, int at, int d) const {
     if (block.turns.cells[axis] > 0) return block.turns.at(axis, at + d);
     const int there = block.low[axis] + at + d;
-    return insulated && block.open[axis] && (there < 0 || there >= block.cells[axis]) ? at : at + d;
+    const bool beyond = block.open[axis] && (there < 0 || there >= block.cells[axis]);
+    return beyond && numbers.even[axis][there < 0 ? 0 : 1] ? at : at + d;
   }
   SLIP_FN void operator()(int i, int j, int k) const {
     const T* const u = static_cast<const T*>(block.u);
@@ -84,9 +86,7 @@ void heat(Stream& stream, int points, const Numbers& numbers, const BlockArrays&
   T* const next = static_cast<T*>(block.next);
   const T rate = static_cast<T>(numbers.rate);
   if (sides)
-    return launch(
-        stream, box,
-        HeatBesideSides<T>{block, star_weights, cube_weights, rate, points == 27, numbers.sides == Sides::insulated});
+    return launch(stream, box, HeatBesideSides<T>{block, star_weights, cube_weights, rate, points == 27, numbers});
   if (points == 27) {
     const HeatCube<T> cells{u, next, block.strides, cube_weights, rate};
     if (stream.device().backend == Backend::host) return launch_on_host(stream, box, cells);

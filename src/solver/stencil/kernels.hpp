@@ -25,10 +25,10 @@ struct BlockArrays {
 struct Numbers {
   StarWeights<double> star{};
   CubeWeights<double> cube{};
-  double rate = 0;  ///< diffusivity time_step / spacing^2
-  Sides sides = Sides::fixed;
-  int layers = 0;      ///< of the absorbing layer
-  double damping = 0;  ///< sigma time_step / 2 at the side
+  double rate = 0;        ///< diffusivity time_step / spacing^2
+  bool even[3][2] = {};   ///< insulated and free sides, about which u is even, by axis and end
+  int layers[3][2] = {};  ///< thickness of the absorbing layers, by axis and end
+  double damping = 0;     ///< sigma time_step / 2 at the side
 };
 
 /// The kernels of both equations for the cells of a box. Those with `sides` lie in the absorbing layer or reach beyond

@@ -22,6 +22,9 @@ int axes_of(const Options& options) {
   return static_cast<int>(std::count_if(options.cells.begin(), options.cells.end(), [](auto n) { return n > 1; }));
 }
 
+/// Whether the axis has sides with conditions.
+bool bounds(const Options& options, int axis) { return !options.periodic[axis] && options.cells[axis] > 1; }
+
 /// The largest eigenvalue of -Lap on a grid of spacing 1: of a wave that turns round from cell to cell along some axes.
 double largest_eigenvalue(const Options& options) {
   const int axes = axes_of(options);
@@ -43,6 +46,17 @@ double largest_eigenvalue(const Options& options) {
   double along_one = -w[0];
   for (int r = 1; r <= radius(options); ++r) along_one -= 2 * w[r] * (r % 2 == 0 ? 1 : -1);
   return axes * along_one;
+}
+
+/// Whether a side that bounds the box has this condition.
+bool has_side(const Options& options, Sides wanted) {
+  for (int a = 0; a < 3; ++a)
+    if (bounds(options, a) && (options.sides.of[a][0] == wanted || options.sides.of[a][1] == wanted)) return true;
+  return false;
+}
+
+int layers_at(const Options& options, int axis, int end) {
+  return bounds(options, axis) && options.sides.of[axis][end] == Sides::fixed ? options.absorbing : 0;
 }
 
 bool inside(const Extent& cell, const Extent& cells) {
@@ -93,8 +107,9 @@ void check(const Options& o) {
   require(o.absorbing >= 0, "an absorbing layer has no fewer than 0 layers");
   require(o.equation == Equation::wave || (o.absorbing == 0 && o.sources.empty()),
           "sources and the absorbing layer belong to the wave equation");
-  require(o.equation == Equation::heat || o.sides != Sides::insulated, "insulated sides belong to the heat equation");
-  require(o.equation == Equation::wave || o.sides != Sides::free, "free sides belong to the wave equation");
+  require(o.equation == Equation::heat || !has_side(o, Sides::insulated),
+          "insulated sides belong to the heat equation");
+  require(o.equation == Equation::wave || !has_side(o, Sides::free), "free sides belong to the wave equation");
   for (const Source& source : o.sources)
     require(inside(source.cell, o.cells), "the source " + source.name + " lies in cell " + cell_text(source.cell) +
                                               ", outside of the grid of " + cell_text(o.cells) + " cells");
@@ -102,10 +117,13 @@ void check(const Options& o) {
     require(inside(receiver.cell, o.cells), "the receiver " + receiver.name + " lies in cell " +
                                                 cell_text(receiver.cell) + ", outside of the grid of " +
                                                 cell_text(o.cells) + " cells");
-  for (int a = 0; a < 3; ++a)
-    require(o.periodic[a] || o.cells[a] == 1 || 2 * o.absorbing <= o.cells[a],
-            "an absorbing layer of " + std::to_string(o.absorbing) + " cells at both sides does not fit into " +
-                std::to_string(o.cells[a]) + " cells along " + std::string(1, "xyz"[a]));
+  require(o.absorbing == 0 || has_side(o, Sides::fixed) || !has_side(o, Sides::free),
+          "absorbing layers lie in front of fixed sides, and all sides are free: leave the layers out, or fix a side");
+  for (int a = 0; a < 3; ++a) {
+    const int layers = layers_at(o, a, 0) + layers_at(o, a, 1);
+    require(layers <= o.cells[a], "absorbing layers of " + std::to_string(layers) + " cells in all do not fit into " +
+                                      std::to_string(o.cells[a]) + " cells along " + std::string(1, "xyz"[a]));
+  }
   require(!is_implicit(o) || o.equation == Equation::heat, "implicit schemes belong to the heat equation");
   require(!is_implicit(o) || (std::isfinite(o.time_step) && o.time_step > 0),
           "an implicit scheme is stable for all time steps: say which it shall take");
@@ -194,8 +212,11 @@ Numbers numbers_of(const Options& o) {
   numbers.star.of[0] *= 3;
   std::copy(std::begin(isotropic), std::end(isotropic), numbers.cube.of);
   numbers.rate = o.diffusivity * o.time_step / (o.spacing * o.spacing);
-  numbers.sides = o.sides;
-  numbers.layers = o.absorbing;
+  for (int a = 0; a < 3; ++a)
+    for (int end = 0; end < 2; ++end) {
+      numbers.even[a][end] = o.sides.of[a][end] != Sides::fixed;
+      numbers.layers[a][end] = layers_at(o, a, end);
+    }
   // The amplitude falls by exp(-integral of sigma / (2 c)) on the way in and again on the way out: with sigma =
   // sigma_0 (d / W)^2 it is exp(-sigma_0 W / (3 c)) in all, here 1e-3.
   if (o.absorbing > 0) numbers.damping = 0.5 * o.time_step * 3 * o.speed * std::log(1e3) / (o.absorbing * o.spacing);

@@ -30,7 +30,7 @@ std::vector<double> Stencil::Impl::differences(const Values& u, const Box& box) 
     for (std::int64_t at = low - reach; at < high + reach; ++at) {
       const Mirrored from = options.periodic[axis]
                                 ? Mirrored{static_cast<int>((at + cells) % cells), 1}
-                                : mirrored(static_cast<int>(at), static_cast<int>(cells), options.sides == Sides::free);
+                                : mirrored(static_cast<int>(at), static_cast<int>(cells), numbers.even[axis]);
       if (from.sign == 0) continue;
       Box layer = box;
       layer.lo[axis] = from.cell;
@@ -55,7 +55,8 @@ double Stencil::Impl::damping_at(const Extent& cell) const {
   double squares = 0;
   for (int a = 0; a < 3; ++a) {
     if (options.periodic[a] || options.cells[a] == 1) continue;
-    const double depth = layer_depth(static_cast<int>(cell[a]), static_cast<int>(options.cells[a]), numbers.layers);
+    const double depth = layer_depth(static_cast<int>(cell[a]), static_cast<int>(options.cells[a]),
+                                     numbers.layers[a][0], numbers.layers[a][1]);
     squares += depth * depth;
   }
   return numbers.damping * squares;

@@ -134,15 +134,16 @@ Pieces Stencil::Impl::pieces_of(const Block& block, const Box& box) const {
   if (box.empty()) return {};
   // On a GPU columns turn by themselves.
   const bool on_host = devices.front().backend == Backend::host;
-  // A fixed side lies in the first cell beyond, whose ghosts are zeros: one layer less reaches over it.
-  const std::int64_t mirroring = radius(options) - (options.sides == Sides::fixed ? 1 : 0),
-                     beside_sides = std::max<std::int64_t>(numbers.layers, mirroring);
+  const auto beside_side = [&](int axis, int end) -> std::int64_t {
+    // A fixed side lies in the first cell beyond, whose ghosts are zeros: one layer less reaches over it.
+    return std::max(numbers.layers[axis][end], radius(options) - (numbers.even[axis][end] ? 0 : 1));
+  };
   Margins margins;
   for (int a = 0; a < 3; ++a) {
     if (options.cells[a] == 1) continue;
     const std::int64_t turning = turns.cells[a] > 0 && on_host ? radius(options) : 0;
-    const std::int64_t layers = options.periodic[a] ? turning : beside_sides;
-    const std::int64_t low = layers - block.box.lo[a], high = grid.extent()[a] - layers - block.box.lo[a];
+    const std::int64_t low = (options.periodic[a] ? turning : beside_side(a, 0)) - block.box.lo[a];
+    const std::int64_t high = grid.extent()[a] - (options.periodic[a] ? turning : beside_side(a, 1)) - block.box.lo[a];
     margins.low[a] = std::clamp<std::int64_t>(low - box.lo[a], 0, box.extent(a));
     margins.high[a] = std::clamp<std::int64_t>(box.hi[a] - high, 0, box.extent(a) - margins.low[a]);
   }

@@ -9,18 +9,18 @@ template <class T, int radius>
 struct WaveBesideSides {
   BlockArrays block;
   StarWeights<T> weights;
-  int layers;
-  double damping;
-  bool free;
+  Numbers numbers;
 
   SLIP_FN double depth(int axis, int at) const {
-    return block.open[axis] ? layer_depth(block.low[axis] + at, block.cells[axis], layers) : 0;
+    return block.open[axis]
+               ? layer_depth(block.low[axis] + at, block.cells[axis], numbers.layers[axis][0], numbers.layers[axis][1])
+               : 0;
   }
   SLIP_FN T neighbour(const T* here, int axis, int at, int d) const {
     const std::int64_t stride = block.strides.along(axis);
     if (!block.open[axis]) return here[(block.turns.at(axis, at + d) - at) * stride];
     const int own = block.low[axis] + at;
-    const Mirrored there = mirrored(own + d, block.cells[axis], free);
+    const Mirrored there = mirrored(own + d, block.cells[axis], numbers.even[axis]);
     return static_cast<T>(there.sign) * here[(there.cell - own) * stride];
   }
   SLIP_FN void operator()(int i, int j, int k) const {
@@ -31,7 +31,7 @@ struct WaveBesideSides {
     const T laplacian =
         star<radius>(weights, *here, [&](int axis, int d) { return neighbour(here, axis, cell[axis], d); });
     const double x = depth(0, i), y = depth(1, j), z = depth(2, k);
-    const T s = static_cast<T>(damping * (x * x + y * y + z * z));
+    const T s = static_cast<T>(numbers.damping * (x * x + y * y + z * z));
     // Outside of the layer the same bits as elsewhere.
     *next = s == 0 ? leap(*here, *next, static_cast<const T*>(block.courant)[at], laplacian)
                    : damped_leap(*here, *next, static_cast<const T*>(block.courant)[at], laplacian, s);
@@ -42,10 +42,7 @@ template <class T, int radius>
 void wave_of(Stream& stream, const Numbers& numbers, const BlockArrays& block, const Box& box, bool sides) {
   StarWeights<T> weights{};
   for (int n = 0; n <= most_radius; ++n) weights.of[n] = static_cast<T>(numbers.star.of[n]);
-  if (sides)
-    return launch(
-        stream, box,
-        WaveBesideSides<T, radius>{block, weights, numbers.layers, numbers.damping, numbers.sides == Sides::free});
+  if (sides) return launch(stream, box, WaveBesideSides<T, radius>{block, weights, numbers});
   using Point = Propagate<T>;
   launch_columns(stream, box,
                  StarColumns<T, radius, Point>{static_cast<const T*>(block.u),
