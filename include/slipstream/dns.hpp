@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -49,28 +50,36 @@ struct Options {
   std::optional<TuneOptions> tune = {};  ///< measure the routes of the transposes
 };
 
-/// Of one moment; <> is the mean over the box.
+/// Statistics of the fluctuation u = v - <v> at one moment; <> is the mean over the box, v the velocity. A uniform
+/// velocity added to the flow changes mean_velocity and courant alone. Lengths are in units of the box's edge / (2 pi).
 struct Statistics {
   double time = 0;
   double energy = 0;            ///< <u.u> / 2
   double dissipation = 0;       ///< 2 nu sum over k of k^2 E(k)
-  double enstrophy = 0;         ///< <w.w> / 2
+  double enstrophy = 0;         ///< <w.w> / 2, w = curl u
   double power = 0;             ///< that the forcing puts in now; where it holds an energy, in the step before
   double velocity = 0;          ///< root of <u.u> / 3
   double taylor_scale = 0;      ///< lambda^2 = 15 nu velocity^2 / dissipation
   double taylor_reynolds = 0;   ///< velocity lambda / nu
   double kolmogorov_scale = 0;  ///< (nu^3 / dissipation)^(1/4)
   double largest_mode_eta = 0;  ///< k_max eta
-  double courant = 0;           ///< max over cells of sum over axes of |u_a| dt / dx_a
+  double courant = 0;           ///< max over cells of sum over axes of |v_a| dt / dx_a
+  std::array<double, 3> mean_velocity = {};  ///< <v>, which no step changes
+  /// L = pi / (2 velocity^2) sum over k of E(k) / k, the longitudinal integral scale of isotropic turbulence (Pope
+  /// 2000, section 6.5). 0 where nothing fluctuates.
+  double integral_scale = 0;
+  double c_epsilon = 0;  ///< dissipation L / velocity^3 (Sreenivasan 1998). 0 where nothing fluctuates.
   /// <g^3> / <g^2>^(3/2) and <g^4> / <g^2>^2 of g = d u_a / d x_a, means over the axes a: 0 and 3 where g is Gaussian,
   /// about -0.5 and 4 in turbulence of moderate Reynolds number (Van Atta & Antonia 1980). 0 where nothing moves.
+  /// They are means over the cells, where fourth powers have aliases.
   double skewness = 0, flatness = 0;
   /// With Options::budget: the largest |dE + lost - work| / lost of a step since the field was set, where dE is the
   /// change of energy, and what is lost to viscosity and the work of the forcing, by the factor that it holds for the
   /// step, are integrated by the scheme's own quadrature. Where nothing is lost it is relative to the energy.
   /// NaN without.
   double budget_error = 0;
-  std::vector<double> spectrum;  ///< E(k) of shells k - 1/2 <= |k| < k + 1/2; their sum is the energy
+  /// E(k) of shells k - 1/2 <= |k| < k + 1/2; their sum is the energy, for shell 0, the mean's, counts as empty.
+  std::vector<double> spectrum;
 };
 
 /// Numbers that a step takes from the steps before it, beside the modes. A run goes on with its bits where both are

@@ -11,7 +11,7 @@ from rich.console import Console
 from slipstream.base import rows
 from slipstream.base.core import as_case_error, core, on_all_ranks
 from slipstream.case.solver import Fields, Monitor
-from slipstream.dns import spectrum, velocity_file, vortex
+from slipstream.dns import means, spectrum, velocity_file, vortex
 from slipstream.dns.case import DnsCase
 from slipstream.exchange.report import tuning_lines
 from slipstream.flow import energy, expected
@@ -25,7 +25,8 @@ from slipstream.run.troubles import Troubles
 #: Columns of statistics.csv behind step and time.
 COLUMNS = (
     "energy", "dissipation", "enstrophy", "power", "velocity", "taylor_scale", "taylor_reynolds", "kolmogorov_scale",
-    "kmax_eta", "courant", "skewness", "flatness", "budget_error",
+    "kmax_eta", "courant", "skewness", "flatness", "budget_error", "mean_u", "mean_v", "mean_w", "integral_scale",
+    "c_epsilon",
 )  # fmt: skip
 
 
@@ -102,6 +103,8 @@ class DnsRun(PlainRun):
         if self._taken != self.engine.step:
             self._last = dict(self.engine.statistics())
             self._last["kmax_eta"] = self._last.pop("largest_mode_eta")
+            mean = self._last.pop("mean_velocity")
+            self._last |= dict(zip(("mean_u", "mean_v", "mean_w"), mean, strict=True))
             self._taken = self.engine.step
         return self._last
 
@@ -147,7 +150,7 @@ class DnsRun(PlainRun):
         shells = np.asarray(found["spectrum"])
         since, mean = self._mean_spectrum()
         with troubles.with_data(folder / "spectrum.csv", "it", step):
-            table = [[k, f"{now:.9g}", f"{means:.9g}"] for k, (now, means) in enumerate(zip(shells, mean, strict=True))]
+            table = [[k, f"{now:.9g}", f"{late:.9g}"] for k, (now, late) in enumerate(zip(shells, mean, strict=True))]
             rows.replace(folder / "spectrum.csv", ["k", "energy", "mean"], table)
         with troubles.with_picture("summary of statistics.csv", step):
             findings |= self._decay(figures, console, troubles, step)
@@ -169,12 +172,13 @@ class DnsRun(PlainRun):
         table = np.array(rows.read(self._case.folder / "spectra.csv")[1], dtype=float)
         if not table.size:
             return float(self._last["time"]), np.asarray(self._last["spectrum"])
-        times, wanted = table[:, 1], self._case.output.mean_from
-        chosen = times >= min(times[-1] / 2 if wanted is None else wanted, times[-1])
+        times = table[:, 1]
+        chosen = means.window(times, self._case.output.mean_from)
         return float(times[chosen][0]), table[chosen, 2:].mean(axis=0)
 
     def _decay(self, figures: dict[str, Any], console: Console, troubles: Troubles, step: int) -> dict[str, float]:
-        """The dissipation over time, beside a published one where there is one."""
+        """Findings of statistics.csv: means, the budget, and the dissipation beside a published one where there is
+        one."""
         case = self._case
         header, lines = rows.read(case.folder / "statistics.csv")
         table = np.array(lines, dtype=float)
@@ -189,6 +193,7 @@ class DnsRun(PlainRun):
         budget /= column["dissipation"].max() or column["energy"].max() or 1.0
         result = {f"energy.{name}": value for name, value in found.items() if isinstance(value, float)}
         result["energy.budget_error"] = float(column["budget_error"][-1] if case.dns.budget else budget)
+        result |= means.findings(column, case.output.mean_from)
         if reference is not None:
             found["enstrophy_error"] = reference.enstrophy_error(column["time"], column["enstrophy"])
             result["energy.enstrophy_error"] = found["enstrophy_error"]

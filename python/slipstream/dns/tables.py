@@ -86,7 +86,9 @@ class DnsOutputTable(OutputTable):
     fields: bool = Field(False, description="Velocity as fields.vtkhdf, for ParaView. Left out: where every is given.")
     pictures: bool = Field(True, description="spectrum.png and dissipation.png.")
     mean_from: Annotated[float, Field(ge=0)] | None = Field(
-        None, description="Time from which spectra are averaged in spectrum.csv. Left out: the second half of the run."
+        None,
+        description="Time from which spectra are averaged in spectrum.csv, and statistics in the findings NAME.mean. "
+        "Left out: the second half of the run.",
     )
     reference: Literal["auto", "none", "taylor_green1600"] = Field(
         "auto", description="Published decay to compare with; auto: of Taylor-Green at Reynolds number 1600."

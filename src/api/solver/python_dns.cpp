@@ -74,6 +74,9 @@ nb::dict statistics_dict(Dns& self) {
   found["skewness"] = s.skewness;
   found["flatness"] = s.flatness;
   found["budget_error"] = s.budget_error;
+  found["mean_velocity"] = s.mean_velocity;
+  found["integral_scale"] = s.integral_scale;
+  found["c_epsilon"] = s.c_epsilon;
   found["spectrum"] = s.spectrum;
   return found;
 }

@@ -171,14 +171,14 @@ void Dns::Impl::list_forcing_behind() {
 }
 
 void Dns::Impl::account(const Field& now, double share, bool first) {
-  const auto [energy, squares, low] = sums(now);
-  if (first) budget = {energy, 0, 0};
-  budget.lost += share * 2 * options.viscosity * squares;
-  budget.work += share * 2 * numbers.forcing * low;
+  const ModeSums found = sums(now);
+  if (first) budget = {found.energy, 0, 0};
+  budget.lost += share * 2 * options.viscosity * found.squares;
+  budget.work += share * 2 * numbers.forcing * found.low;
 }
 
 void Dns::Impl::close_budget() {
-  const double missing = sums(modes)[0] - budget.before + budget.lost - budget.work;
+  const double missing = sums(modes).energy - budget.before + budget.lost - budget.work;
   const double error = std::abs(missing) / (budget.lost > 0 ? budget.lost : budget.before);
   if (!(error <= carried.largest_error)) carried.largest_error = error;  // keeps a NaN
 }
@@ -230,12 +230,13 @@ std::array<double, count> Dns::Impl::summed(const Blocks& blocks, const Lines& l
   return all;
 }
 
-std::array<double, line_sums> Dns::Impl::sums(const Field& of) {
-  return summed<line_sums>(
+ModeSums Dns::Impl::sums(const Field& of) {
+  const auto found = summed<line_sums>(
       spectral, [](const ModeBlock& b) { return static_cast<std::int64_t>(b.grid.extent[1]) * b.grid.extent[2]; },
       [&]<class T>(const ModeBlock& b, T, double* to) {
         queue_line_sums(streams[b.device], b.grid, data<T>(of, b.id), options.forcing.shells, to);
       });
+  return {found[0], found[1], found[2], {found[3], found[4], found[5]}};
 }
 
 std::array<double, 2> Dns::Impl::shape_of_gradients() {
@@ -277,9 +278,11 @@ std::array<double, 2> Dns::Impl::shape_of_gradients() {
 }
 
 double Dns::Impl::low_energy() {
-  const auto [energy, squares, low] = sums(modes);
-  constexpr double rounding = 1e-12;  // of f32, squared
-  require(low > rounding * energy || !std::isfinite(energy),
+  const auto [energy, squares, low, mean] = sums(modes);
+  double rounding = 0;
+  with_type([&]<class T>(T) { rounding = 8 * static_cast<double>(std::numeric_limits<T>::epsilon()); });
+  const double all = energy + (mean[0] * mean[0] + mean[1] * mean[1] + mean[2] * mean[2]) / 2;
+  require(low > rounding * rounding * all || !std::isfinite(all),
           "the forcing of a pseudo-spectral flow finds no energy in its " + std::to_string(options.forcing.shells) +
               " lowest shells: take more of them, or begin with a field that has some there");
   return low;
@@ -350,13 +353,14 @@ const Communicator& Dns::communicator() const { return impl_->comm; }
 Statistics Dns::statistics() {
   Impl& d = *impl_;
   Statistics s;
-  const auto sums = d.sums(d.modes);
+  const ModeSums sums = d.sums(d.modes);
   s.time = d.state.time;
-  s.energy = sums[0];
-  s.dissipation = 2 * d.options.viscosity * sums[1];
-  s.enstrophy = sums[1];
+  s.energy = sums.energy;
+  s.mean_velocity = sums.mean;
+  s.dissipation = 2 * d.options.viscosity * sums.squares;
+  s.enstrophy = sums.squares;
   s.power = d.options.forcing.kind == Forcing::Kind::energy ? d.carried.put_in / d.options.time_step
-            : sums[2] > 0                                   ? d.options.forcing.power
+            : sums.low > 0                                  ? d.options.forcing.power
                                                             : 0;
   s.velocity = std::sqrt(2 * s.energy / 3);
   if (s.dissipation > 0) {
@@ -373,6 +377,12 @@ Statistics Dns::statistics() {
   s.flatness = flatness;
   s.budget_error = d.options.budget ? d.carried.largest_error : std::numeric_limits<double>::quiet_NaN();
   s.spectrum = d.spectrum();
+  if (s.energy > 0) {
+    double scales = 0;
+    for (std::size_t k = 1; k < s.spectrum.size(); ++k) scales += s.spectrum[k] / static_cast<double>(k);
+    s.integral_scale = std::numbers::pi / (2 * s.velocity * s.velocity) * scales;
+    s.c_epsilon = s.dissipation / (s.velocity * s.velocity) * (s.integral_scale / s.velocity);
+  }
   return s;
 }
 

@@ -98,7 +98,9 @@ std::vector<double> Dns::Impl::spectrum() {
       for (std::size_t n = 0; n < found.size(); ++n) sums[n % count] += found[n];
     }
   });
-  return over_blocks(mine, count);
+  std::vector<double> found = over_blocks(mine, count);
+  found[0] = 0;  // that of the mean velocity
+  return found;
 }
 
 void Dns::Impl::begin_from_modes() {

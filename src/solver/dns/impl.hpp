@@ -15,8 +15,16 @@ namespace slipstream::dns {
 
 /// What has gone in and out in the step under way.
 struct Budget {
-  double before = 0;  ///< energy at its beginning
+  double before = 0;  ///< energy of the fluctuation at its beginning
   double lost = 0, work = 0;
+};
+
+/// Sums over the modes of a field.
+struct ModeSums {
+  double energy = 0;                ///< of the fluctuation about the mean
+  double squares = 0;               ///< sum of k^2 times energy
+  double low = 0;                   ///< energy of the lowest shells, without the mean
+  std::array<double, 3> mean = {};  ///< velocity
 };
 
 /// Throws Error where the options cannot make a run.
@@ -67,13 +75,13 @@ struct Dns::Impl {
   void each_mode_block(std::size_t device, Queue queue);
   const Field& velocity();
   double courant();
-  /// Of all modes: energy, sum of k^2 times energy, energy of the lowest shells.
-  std::array<double, line_sums> sums(const Field& of);
-  /// Of the shells that are forced. Throws Error where there is none.
+  ModeSums sums(const Field& of);
+  /// Energy of the forced shells. Throws Error where there is none.
   double low_energy();
   /// Tasks before and behind the stages of a step, by the kind of forcing.
   void list_forcing_before();
   void list_forcing_behind();
+  /// Energy of each shell of the fluctuation; shell 0 has none.
   std::vector<double> spectrum();
   /// Skewness and flatness of the longitudinal derivatives.
   std::array<double, 2> shape_of_gradients();

@@ -54,8 +54,9 @@ void queue_project(Stream& stream, const ModeGrid& grid, T* u, double factor);
 template <class T>
 void queue_scale(Stream& stream, const ModeGrid& grid, T* u, int shells, double factor);
 
-/// Of each line along z: energy, sum of k^2 times energy, energy of the lowest shells. line = k * extent[1] + j.
-constexpr int line_sums = 3;
+/// Sums over each line along z: energy, sum of k^2 times energy, and energy of the lowest shells, all without the mean.
+/// Behind them stands the mean velocity, zero on all lines but its own. line = k * extent[1] + j.
+constexpr int line_sums = 6;
 template <class T>
 void queue_line_sums(Stream& stream, const ModeGrid& grid, const T* u, int shells, double* sums);
 /// Of each plane k and each shell s < shells: energy of the modes with s - 1/2 <= |k| < s + 1/2, whose squares are

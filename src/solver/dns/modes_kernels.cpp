@@ -177,24 +177,28 @@ struct LineSums {
   double forced;
   double* sums;
   SLIP_FN void operator()(int j, int k, int) const {
-    double energy = 0, squares = 0, low = 0;
+    double energy = 0, squares = 0, low = 0, mean[3] = {0, 0, 0};
     const double kx = grid.kx(j), ky = grid.ky(k);
     for (int i = 0; i < grid.extent[0]; ++i) {
       const double kz = grid.kz(i), square = kx * kx + ky * ky + kz * kz;
       double of_mode = 0;
       for (int c = 0; c < 3; ++c) {
         const Complex<T> value = load(u, grid.at(i, j, k) + c * grid.volume());
-        of_mode += static_cast<double>(value.re) * value.re + static_cast<double>(value.im) * value.im;
+        if (square > 0)
+          of_mode += static_cast<double>(value.re) * value.re + static_cast<double>(value.im) * value.im;
+        else
+          mean[c] = static_cast<double>(value.re);
       }
       energy += of_mode;
       squares += square * of_mode;
-      if (square > 0 && square < forced) low += of_mode;
+      if (square < forced) low += of_mode;
     }
     const double half = 0.5 * grid.weight(grid.kx(j));
     double* const to = sums + line_sums * (static_cast<std::int64_t>(k) * grid.extent[1] + j);
     to[0] = half * energy;
     to[1] = half * squares;
     to[2] = half * low;
+    for (int c = 0; c < 3; ++c) to[3 + c] = mean[c];
   }
 };
 

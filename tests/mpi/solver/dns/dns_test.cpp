@@ -154,7 +154,9 @@ TEST_P(PseudoSpectralFlow, BeginsWithAVelocityButForWhatDivergesOrIsTruncated) {
   }
   d.begin(velocity);
   const Statistics s = d.statistics();
-  EXPECT_NEAR(s.energy, 0.125 + 0.25 + 0.25, 1e-14);
+  EXPECT_NEAR(s.energy, 0.25 + 0.25, 1e-14);
+  EXPECT_NEAR(s.mean_velocity[0], 0.5, 1e-14);
+  EXPECT_EQ(s.spectrum[0], 0);
   EXPECT_NEAR(s.spectrum[1], 0.25, 1e-14);
   EXPECT_NEAR(s.spectrum[2], 0.25, 1e-14);
 }
@@ -207,6 +209,10 @@ TEST_P(PseudoSpectralFlow, BeginsWithTheGivenSpectrumWithoutDivergence) {
   }
   EXPECT_LT(most, 1e-14);
   EXPECT_NEAR(s.taylor_reynolds * s.taylor_reynolds, 20.0 / 3 * s.energy * s.energy / (0.01 * s.dissipation), 1e-8);
+  double scales = 0;
+  for (std::size_t k = 1; k < spectrum.size(); ++k) scales += spectrum[k] / static_cast<double>(k);
+  EXPECT_NEAR(s.integral_scale, 0.75 * std::numbers::pi / 0.7 * scales, 1e-13);
+  EXPECT_NEAR(s.c_epsilon, s.dissipation * s.integral_scale / std::pow(2 * 0.7 / 3, 1.5), 1e-13);
 }
 
 TEST_P(PseudoSpectralFlow, GoesOnWithTheSameBitsFromItsState) {
