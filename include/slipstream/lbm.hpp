@@ -81,6 +81,8 @@ struct Surfaces {
   std::function<std::vector<std::uint16_t>(const Box&)> solid;
   /// Where links from the fluid cells of a box meet surfaces, sorted by z, y, x, direction; left out: half-way.
   std::function<std::vector<Cut>(const Box&, const std::vector<Direction>&)> cuts;
+  /// For each name, whether its links are half-way all the same; left out: none are.
+  std::vector<bool> half_way = {};
 };
 
 /// A flow to start from: density less 1 and velocity of the cells of a box, [z][y][x]. The box may reach one cell
@@ -232,9 +234,10 @@ class Lbm final : public Simulation {
   /// before start_from: the fluid is at rest after it. Collective.
   void set_solid(const std::vector<std::uint8_t>& mask);
   /// The bodies in the flow, at rest: cells inside are solid, links that are cut follow Bouzidi, Firdaouss & Lallemand
-  /// 2001 (linear). A link with q < 1/2 needs a second fluid cell behind the first, or counts as cut half-way. A wall
-  /// thinner than a link, between two fluid cells, is not seen. Replaces what was set before, and asks `bodies` nothing
-  /// after its return. Before the first step, and before start_from: the fluid is at rest after it. Collective.
+  /// 2001 (linear); in a flow without openings the cell's population at rest takes the mass that they lose. A link with
+  /// q < 1/2 needs a second fluid cell behind the first, or counts as cut half-way. A wall thinner than a link, between
+  /// two fluid cells, is not seen. Replaces what was set before, and asks `bodies` nothing after its return. Before the
+  /// first step, and before start_from: the fluid is at rest after it. Collective.
   void set_bodies(Surfaces bodies);
   /// By body in the order of their names: links between two fluid cells that go right through it, where it is too thin
   /// to be seen (Cut::through). Collective.

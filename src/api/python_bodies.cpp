@@ -10,6 +10,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include "api/python_common.hpp"
+#include "api/reading.hpp"
 #include "solver/lbm/fields.hpp"
 #include "solver/lbm/links/boundary_cells.hpp"
 
@@ -106,6 +107,10 @@ void in_pieces(const Triangle& t, const F& f) {
     in_pieces(piece, f);
 }
 
+bool is_half_way(const std::string& links) {
+  return one_of<bool>(links, {{"interpolated", false}, {"half-way", true}}, "kind of links");
+}
+
 /// Links that cut a triangle from its fluid side: the sum of |c . n| over the velocities, halved, an area; and the
 /// cells that they come from: those no farther from it than the longest |c . n|.
 struct Beside {
@@ -130,10 +135,11 @@ Beside beside(const Triangle& t) {
 }
 
 /// About the bytes that the links of a mesh take, by block, and by moments the cells beside it: from the area of its
-/// triangles, without looking at cells.
+/// triangles, without looking at cells. `links` as in surfaces_of.
 std::vector<std::int64_t> link_bytes(const Mesh& mesh, double spacing,
                                      const std::vector<std::pair<Extent, Extent>>& blocks, const std::string& lattice,
-                                     const std::string& representation, const std::string& precision) {
+                                     const std::string& representation, const std::string& precision,
+                                     const std::string& links) {
   std::vector<Beside> found(blocks.size());
   std::size_t last = 0;
   const auto block_of = [&](const Point& p) {
@@ -163,13 +169,16 @@ std::vector<std::int64_t> link_bytes(const Mesh& mesh, double spacing,
       found[block].cells += here.cells;
     });
   }
-  constexpr double link_bytes = sizeof(lbm::WeightedLink) + sizeof(lbm::LoadLink);
-  const double cell_bytes = representation == "moments"
-                                ? static_cast<double>(lbm::boundary_cell_bytes(dtype_from_string(precision), true))
-                                : 0;
+  const bool interpolated = !is_half_way(links), moments = representation == "moments";
+  const std::int64_t cell = moments ? lbm::boundary_cell_bytes(dtype_from_string(precision), interpolated) : 0;
   std::vector<std::int64_t> bytes;
-  for (const Beside& here : found)
-    bytes.push_back(static_cast<std::int64_t>(here.links * link_bytes + here.cells * cell_bytes));
+  for (const Beside& here : found) {
+    const lbm::BesideBodies beside{std::llround(here.links), std::llround(here.cells)};
+    bytes.push_back(lbm::body_link_bytes(beside,
+                                         moments ? lbm::Representation::moments : lbm::Representation::populations,
+                                         interpolated) +
+                    beside.cells * cell);
+  }
   return bytes;
 }
 
@@ -188,8 +197,9 @@ Mesh imaged(const Mesh& mesh, double spacing, const Extent& cells, const std::ar
 
 }  // namespace
 
-lbm::Surfaces surfaces_of(const Bodies& bodies) {
+lbm::Surfaces surfaces_of(const Bodies& bodies, const std::vector<std::string>& links) {
   lbm::Surfaces surfaces;
+  for (const std::string& kind : links) surfaces.half_way.push_back(is_half_way(kind));
   for (std::int64_t n = 0; n < bodies.count(); ++n) surfaces.names.push_back(bodies.body(n).name);
   surfaces.solid = [&](const Box& cells) { return bodies.solid(cells); };
   surfaces.cuts = [&](const Box& cells, const std::vector<Direction>& directions) {
@@ -237,7 +247,7 @@ void bind_bodies(nb::module_& m) {
       .def("with_images", &imaged, nb::arg("spacing"), nb::arg("cells"), nb::arg("periodic"), Release())
       .def("bounds", &bounds_of)
       .def("link_bytes", &link_bytes, nb::arg("spacing"), nb::arg("blocks"), nb::arg("lattice"),
-           nb::arg("representation"), nb::arg("precision"), Release())
+           nb::arg("representation"), nb::arg("precision"), nb::arg("links"), Release())
       .def(
           "require_inside",
           [](const Mesh& self, const std::string& name, double spacing, const Extent& cells, const std::string& unit) {

@@ -28,8 +28,8 @@ const Communicator& world();
 /// Whether MPI runs already, by whomever it was started.
 bool mpi_started();
 lbm::Options options_from(const nb::dict& options);
-/// Asks the bodies, which must outlive it.
-lbm::Surfaces surfaces_of(const Bodies& bodies);
+/// Asks the bodies, which must outlive it. `links`: "interpolated" or "half-way" for each body; empty: interpolated.
+lbm::Surfaces surfaces_of(const Bodies& bodies, const std::vector<std::string>& links);
 nb::dict block_dict(const Block& block);
 ExchangeOptions exchange_options(const nb::dict& dict);
 FftOptions fft_options(const nb::dict& dict);

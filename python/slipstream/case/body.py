@@ -34,6 +34,11 @@ class Body(Table):
     translate: Vector = Field((0.0, 0.0, 0.0), description="Displacement.")
     orient: bool = Field(False, description="Turn triangles round until neighbours face the same way.")
     weld: Annotated[float, Field(ge=0)] = Field(0.0, description="Join vertices that lie at most so far apart.")
+    links: Literal["interpolated", "half-way"] = Field(
+        "interpolated",
+        description="Where the surface lies on links between cells: where it cuts them (Bouzidi 2001), or half-way, so "
+        "that the body has steps. Both keep the mass of a closed flow.",
+    )
     area: Positive | None = Field(
         None,
         description="For the coefficients of drag and lift; in 2-D that of one cell's depth. Left out: forces only.",

@@ -118,6 +118,11 @@ def with_images(mesh: Any, body: Body, case: FlowCase) -> Any:
     return mesh.with_images(case.cell_edge, case.grid.cells, tuple(p and not c for p, c in axes))
 
 
+def kinds_of_links(case: FlowCase) -> list[str]:
+    """ "interpolated" or "half-way" for each body, in their order."""
+    return [body.links for body in case.bodies.values()]
+
+
 def link_memory(
     case: FlowCase, blocks: list[dict[str, Any]], lattice: str, representation: str, precision: str
 ) -> dict[int, int]:
@@ -130,7 +135,7 @@ def link_memory(
     for name, body in case.bodies.items():
         with as_case_error(f"bodies.{name}: "):
             mesh = with_images(surface(body, case), body, case)
-            shares = mesh.link_bytes(case.cell_edge, boxes, lattice, representation, precision)
+            shares = mesh.link_bytes(case.cell_edge, boxes, lattice, representation, precision, body.links)
         for block, share in zip(blocks, shares, strict=True):
             needed[block["device"]] += share
     return needed

@@ -179,8 +179,16 @@ def drift(case: LbmCase, share: float) -> str:
         )
     elif "velocity" in kinds:
         remedy = 'what the sides of given velocity let in and out differs; make one of them kind = "pressure"'
+    elif case.lbm.precision != "f64":
+        rounding = f"rounding in {case.lbm.precision} did it"
+        remedy = f'no side lets fluid in or out, so {rounding}; take lbm.precision = "f64"'
+    elif side_speeds(case) and case.bodies:
+        remedy = "a body fills the edge at which a moving wall ends; leave a cell between them"
     else:
-        remedy = 'no side lets fluid in or out, so rounding did it; take lbm.precision = "f64"'
+        remedy = (
+            "no side lets fluid in or out, and f64 rounds far less than that: a boundary does not keep the mass; "
+            "please report the case"
+        )
     return (
         f"the mass has changed by {100 * share:+.2g} % since the start, and with it the density, by which forces and "
         f"pressures are measured: {remedy}"

@@ -29,7 +29,7 @@ def compiled(setup: Setup, trace: Any = None) -> Any:
     assert isinstance(case, LbmCase)
     with on_all_ranks():
         made = bodies.make(case) if case.bodies else None
-    lbm = core().Lbm(setup.machine, setup.options, trace, made)
+    lbm = core().Lbm(setup.machine, setup.options, trace, made, bodies.kinds_of_links(case))
     fill(lbm, case)
     if case.guard.every:
         lbm.guard(case.guard.every, case.guard.density, case.spacing)

@@ -87,7 +87,7 @@ def plan(case: LbmCase, machine: Any, options: Mapping[str, Any], thorough: bool
         with on_all_ranks():
             made = bodies.make(case)
     with as_case_error():
-        found: Plan = core().plan(machine, options, made)
+        found: Plan = core().plan(machine, options, made, bodies.kinds_of_links(case))
     if case.bodies and not made:
         with on_all_ranks():
             links = bodies.link_memory(

@@ -122,12 +122,13 @@ lbm::Options options_from(const nb::dict& dict) {
 
 namespace {
 
-nb::dict plan(const Machine& machine, const nb::dict& dict, const Bodies* bodies) {
+nb::dict plan(const Machine& machine, const nb::dict& dict, const Bodies* bodies,
+              const std::vector<std::string>& links) {
   const DecimalPoint point;
   const lbm::Options o = options_from(dict);
   lbm::check(o);
   const Grid grid(o.cells, machine, 0, lbm::grid_options(o));
-  const auto needed = bodies ? lbm::memory_needed(grid, o, surfaces_of(*bodies)) : lbm::memory_needed(grid, o);
+  const auto needed = bodies ? lbm::memory_needed(grid, o, surfaces_of(*bodies, links)) : lbm::memory_needed(grid, o);
   return plan_dict(grid, needed, lbm::messages_needed(grid, o), lbm::layout_of(grid, o), lbm::bytes_per_cell(o));
 }
 
@@ -278,7 +279,8 @@ class Series {
 }  // namespace
 
 void bind_lbm(nb::module_& m) {
-  m.def("plan", &plan, nb::arg("machine"), nb::arg("options"), nb::arg("bodies") = nb::none());
+  m.def("plan", &plan, nb::arg("machine"), nb::arg("options"), nb::arg("bodies") = nb::none(),
+        nb::arg("links") = std::vector<std::string>());
   m.def("largest_grid", &largest_grid, nb::arg("machine"), nb::arg("options"));
 
   using Release = nb::call_guard<Released>;
@@ -293,15 +295,15 @@ void bind_lbm(nb::module_& m) {
       .def(
           "__init__",
           [](Lbm* self, const Machine& machine, const nb::dict& options, Trace* trace, const Bodies* bodies,
-             const Communicator* comm) {
+             const std::vector<std::string>& links, const Communicator* comm) {
             lbm::Options o = options_from(options);
             if (trace) o.exchange.trace = trace;
             Released release;
-            new (self)
-                Lbm(comm ? *comm : world(), machine, std::move(o), bodies ? surfaces_of(*bodies) : lbm::Surfaces{});
+            new (self) Lbm(comm ? *comm : world(), machine, std::move(o),
+                           bodies ? surfaces_of(*bodies, links) : lbm::Surfaces{});
           },
           nb::arg("machine"), nb::arg("options"), nb::arg("trace") = nb::none(), nb::arg("bodies") = nb::none(),
-          nb::arg("comm").none() = nb::none(), nb::keep_alive<1, 4>())
+          nb::arg("links") = std::vector<std::string>(), nb::arg("comm").none() = nb::none(), nb::keep_alive<1, 4>())
       .def("advance", &Lbm::advance, nb::arg("steps"), Release())
       .def("leave_out_exchange", &Lbm::leave_out_exchange, nb::arg("left_out"))
       .def_prop_ro("step", [](Lbm& self) { return self.state().step; })

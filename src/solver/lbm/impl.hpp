@@ -29,27 +29,31 @@ struct LinkBuffers {
       : added(upload(stream, lists.added)),
         half_way(upload(stream, lists.half_way)),
         resting(stream.device(), lists.resting.size()),
-        weighted(upload(stream, lists.weighted)),
+        copied(upload(stream, lists.copied)),
         pressure(upload(stream, lists.pressure)),
         convective(upload(stream, lists.convective)),
-        held(upload(stream, lists.held)) {}
+        held(upload(stream, lists.held)),
+        interpolated(upload(stream, lists.interpolated)) {}
   LinkSpans spans() const {
     return {{added.data(), added.size()},       {half_way.data(), half_way.size()},
-            {resting.data(), resting.size()},   {weighted.data(), weighted.size()},
+            {resting.data(), resting.size()},   {copied.data(), copied.size()},
             {pressure.data(), pressure.size()}, {convective.data(), convective.size()},
-            {held.data(), held.size()}};
+            {held.data(), held.size()},         {interpolated.data(), interpolated.size()}};
   }
   bool empty() const {
-    return added.size() + half_way.size() + resting.size() + weighted.size() + pressure.size() + convective.size() == 0;
+    return added.size() + half_way.size() + resting.size() + copied.size() + pressure.size() + convective.size() +
+               interpolated.size() ==
+           0;
   }
   Buffer<Link> added;
   Buffer<Link> half_way;
   Buffer<Bounce> resting;
   std::size_t known = 0;  ///< of the resting ones, which come first: the step needs them not
-  Buffer<WeightedLink> weighted;
+  Buffer<CopiedLink> copied;
   Buffer<PressureCell> pressure;
   Buffer<ConvectiveLink> convective;
   Buffer<HeldCell> held;  ///< of cells with convective links
+  Buffer<InterpolatedCell> interpolated;
 };
 
 /// A block's links, on its device, and how it is split around the exchange.
@@ -59,6 +63,7 @@ struct BlockWork {
   Box cells;               // local
   InteriorAndRim split;
   LinkBuffers local, exchanged;
+  Buffer<double> shares;                  // of interpolated cells
   BoundaryCells boundary;                 // by moments
   std::map<int, Buffer<LoadLink>> loads;  // by bearer
   Kept kept = Kept::all;
@@ -142,7 +147,7 @@ struct Lbm::Impl {
   void start_from(const BlockWork& work, const FlowOfBox& flow);
   /// Layers that wait for the exchange whatever the options say. In place, an outlet or a cut that waits for it reads
   /// what its cell sent inwards, which the cell behind must not have replaced yet.
-  std::int64_t least_rim() const { return in_place() && (cut_links || !options.boundaries.empty()) ? 2 : 1; }
+  std::int64_t least_rim() const { return in_place() && (interpolated || !options.boundaries.empty()) ? 2 : 1; }
 
   std::int64_t usual_rim(int axis) const;
   /// Rim layers where the halo brings values from another block (or this one, periodic).
@@ -233,6 +238,9 @@ struct Lbm::Impl {
       const LinkBuffers& buffers = linked[n].work->*links;
       LinkSpans spans = buffers.spans();
       if (reader == Reader::step) spans.resting = spans.resting.subspan(buffers.known);
+      spans.shares = linked[n].work->shares.data();
+      // Others only look: the state must be the same after it.
+      spans.keep_mass = reader == Reader::step && !is_open(options);
       BlockArrays block = arrays(*linked[n].work);
       block.together = together;
       block.boundary.list = linked[n].work->boundary.brought_to(links == &BlockWork::exchanged);
@@ -360,7 +368,7 @@ struct Lbm::Impl {
   Communicator comm;
   Options options;
   Surfaces surfaces;
-  bool cut_links = false;  // by bodies, which may have been forgotten
+  bool interpolated = false;  // links of bodies, which may have been forgotten
   Grid grid;
   Model model;
   const Kernels& kernel;

@@ -23,8 +23,8 @@ const Kernels& kernels(const Options& options) {
 Lbm::Impl::Impl(const Communicator& comm, const Machine& machine, Options wanted, Surfaces bodies)
     : comm(comm),
       options((lbm::check(wanted), std::move(wanted))),
-      surfaces(std::move(bodies)),
-      cut_links(surfaces.cuts != nullptr),
+      surfaces(checked(std::move(bodies))),
+      interpolated(interpolates(surfaces)),
       grid(options.cells, machine, comm.rank(),
            balanced(comm, machine, options.cells, grid_options(options), surfaces)),
       model(model_of(options)),

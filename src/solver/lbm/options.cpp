@@ -398,7 +398,7 @@ std::int64_t side_bytes(const Grid& grid, const Block& block, const Options& o) 
                (found->second.relaxation > 0 ? cells * static_cast<std::int64_t>(sizeof(HeldCell)) : 0) +
                Field::bytes_needed(beside_outlet(grid, o, block.box).extents(), outlet_field(o));
     } else {
-      bytes += links * static_cast<std::int64_t>(sizeof(WeightedLink));
+      bytes += links * static_cast<std::int64_t>(sizeof(CopiedLink));
       if (found->second.kind == BoundaryKind::pressure)
         bytes += cells * static_cast<std::int64_t>(sizeof(PressureCell));
     }

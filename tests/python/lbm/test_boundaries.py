@@ -161,6 +161,10 @@ def test_cells_inside_a_body_are_solid() -> None:
         ({"bodies": {"b": {"mesh": "none.obj", "units": "mm"}}}, "bodies.b.units: belongs to a case in SI"),
         ({"bodies": {"b": {"mesh": "none.obj"}}}, "bodies.b: "),
         ({"bodies": {"x-": {"shape": "sphere"}}}, "bodies"),
+        (
+            {"bodies": {"b": {"shape": "sphere", "centre": (6, 6, 6), "radius": 3, "links": "halfway"}}},
+            "bodies.b.links: should be 'interpolated' or 'half-way'",
+        ),
         ({"bodies": {"b": {"shape": "sphere", "centre": (90, 6, 6), "radius": 3}}}, "bodies.b: "),
         ({"bodies": {"b": {"shape": "cylinder", "centre": (6, 6, 6), "radius": 9}}}, "they fill the whole box"),
         (
@@ -201,6 +205,27 @@ def test_flow_round_a_ball_at_a_corner_of_a_periodic_box_is_that_in_the_middle_m
     blocks = [{"device": 0, "lo": (0, 0, 0), "hi": (16, 14, 12)}]
     needed = [bodies.link_memory(flow.case, blocks, "D3Q19", "populations", "f64")[0] for flow in (middle, corner)]
     assert needed[1] == pytest.approx(needed[0], rel=0.02)
+
+
+@pytest.mark.parametrize("method", [{"precision": "f64"}, {"precision": "f32", "representation": "moments"}])
+def test_body_with_half_way_links_is_that_of_its_solid_cells(method: dict[str, str]) -> None:
+    def flow(bodies: dict[str, object], solid: np.ndarray | None = None) -> Simulation:
+        made = Simulation(
+            (16, 14, 12), viscosity=0.1, lid_speed=0.01, length=6.0, walls={}, periodic=(True, True, True),
+            force=(1e-5, 0.0, 0.0), bodies=bodies, backend="host", **method,
+        )  # fmt: skip
+        if solid is not None:
+            made.set_solid(solid)
+        made.run(steps=30, quiet=True)
+        return made
+
+    ball = {"shape": "sphere", "centre": (8.25, 7.0, 6.5), "radius": 3.0}
+    half_way, interpolated = flow({"ball": {**ball, "links": "half-way"}}), flow({"ball": ball})
+    z, y, x = np.mgrid[:12, :14, :16] + 0.5
+    by_cells = flow({}, (x - 8.25) ** 2 + (y - 7.0) ** 2 + (z - 6.5) ** 2 < 9.0)
+    np.testing.assert_array_equal(half_way.velocity, by_cells.velocity)
+    assert not np.array_equal(half_way.velocity, interpolated.velocity)
+    assert half_way.solver.bytes_of_cells() <= interpolated.solver.bytes_of_cells()
 
 
 def test_body_longer_than_a_period_is_refused() -> None:

@@ -169,6 +169,18 @@ struct MomentCells {
     const BoundaryCell& beside = boundary.cells[boundary.numbering.find(cell.x, cell.y, cell.z).number];
     arrivals()[h.i * boundary.count + beside.arrivals] = number;
   }
+  /// As that of Populations.
+  template <class F>
+  SLIP_FN void bring_each(const Cell& cell, std::uint32_t in, std::uint32_t near, const F& f) const {
+    const Sending<Number> own = sending(cell);
+    Number* const arriving = arrivals() + boundary_at(cell).arrivals;
+    unrolled<1, D3Q19::q>([&](auto i) {
+      constexpr int out = opposite_of(i());
+      if ((in >> i() & 1u) == 0) return;
+      const Number second = (near >> i() & 1u) != 0 ? arriving[out * boundary.count] : own.template population<i()>();
+      arriving[i() * boundary.count] = f(own.template population<out>(), second);
+    });
+  }
   SLIP_FN void all_coming(const Cell& cell, Number (&g)[D3Q19::q]) const {
     const BoundaryCell beside = boundary_at(cell);
     if (beside.arrivals < 0) return gather(cell, beside.resting, walls.beside(cell.x, cell.y, cell.z), g);

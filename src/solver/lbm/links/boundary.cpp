@@ -69,6 +69,18 @@ void mark_bodies(const Grid& grid, const Surfaces& surfaces, Surroundings& s) {
 
 }  // namespace
 
+Surfaces checked(Surfaces surfaces) {
+  const std::size_t names = surfaces.names.size(), told = surfaces.half_way.size();
+  require(told == 0 || told == names, "half_way of surfaces has " + std::to_string(told) + " values for " +
+                                          std::to_string(names) + " bodies: give one for each name, or none");
+  return surfaces;
+}
+
+bool interpolates(const Surfaces& surfaces) {
+  const auto& half_way = surfaces.half_way;
+  return surfaces.cuts && (half_way.empty() || std::find(half_way.begin(), half_way.end(), false) != half_way.end());
+}
+
 std::array<double, 3> wall_velocity(const Options& options, int side) {
   const auto found = options.walls.find(static_cast<Side>(side));
   return found == options.walls.end() ? std::array<double, 3>{0, 0, 0} : found->second;
@@ -76,6 +88,11 @@ std::array<double, 3> wall_velocity(const Options& options, int side) {
 
 bool is_wall(const Options& options, int side) {
   return !options.periodic[side / 2] && !options.boundaries.contains(static_cast<Side>(side));
+}
+
+bool is_open(const Options& options) {
+  return std::any_of(options.boundaries.begin(), options.boundaries.end(),
+                     [](const auto& side) { return side.second.kind != BoundaryKind::slip; });
 }
 
 int convective_side(const Options& options) {
@@ -138,6 +155,7 @@ Surroundings surroundings_of(const Grid& grid, const Block& block, const Options
       s.flags[index_in(s.around, p)] = static_cast<std::uint8_t>(1 + side_behind(grid, options, p));
     });
   if (surfaces.solid) mark_bodies(grid, surfaces, s);
+  s.half_way = surfaces.half_way;
   if (surfaces.cuts)
     s.cuts =
         with_lattice(options.lattice, [&](auto lattice) { return surfaces.cuts(block.box, directions_of(lattice)); });

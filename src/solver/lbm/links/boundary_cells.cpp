@@ -66,6 +66,15 @@ std::int64_t boundary_bytes(const Grid& grid, const Block& block, const Options&
   return bytes > 0 ? bytes + words * static_cast<std::int64_t>(sizeof(CellWord)) : 0;
 }
 
+std::int64_t body_link_bytes(const BesideBodies& beside, Representation representation, bool interpolated) {
+  // By moments the cell itself knows which of its links end half-way.
+  const std::size_t link = interpolated                                ? sizeof(double)
+                           : representation == Representation::moments ? 0
+                                                                       : sizeof(Bounce);
+  return beside.links * static_cast<std::int64_t>(sizeof(LoadLink) + link) +
+         (interpolated ? beside.cells * static_cast<std::int64_t>(sizeof(InterpolatedCell)) : 0);
+}
+
 BesideBodies count_beside_bodies(const Grid& grid, const Block& block, const Options& options, const Surroundings& s) {
   const Box& box = block.box;
   const Neighbours neighbours(grid, block, s);

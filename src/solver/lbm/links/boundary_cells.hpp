@@ -21,6 +21,8 @@ std::int64_t boundary_bytes(const Grid& grid, const Block& block, const Options&
 struct BesideBodies {
   std::int64_t links = 0, cells = 0;
 };
+/// Bytes of those links and of the loads on them.
+std::int64_t body_link_bytes(const BesideBodies& beside, Representation representation, bool interpolated);
 BesideBodies count_beside_bodies(const Grid& grid, const Block& block, const Options& options, const Surroundings& s);
 
 class BoundaryCells {

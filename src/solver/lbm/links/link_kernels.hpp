@@ -76,17 +76,40 @@ struct Added {
 };
 
 template <class Cells>
-struct Weighted {
+struct Copied {
+  Cells cells;
+  const CopiedLink* links;
+  SLIP_FN void operator()(std::int64_t n) const {
+    const CopiedLink link = links[n];
+    cells.bring(link.cell, link.in,
+                cells.sent(link.other_cell, link.other) + static_cast<typename Cells::Number>(link.term));
+  }
+};
+
+/// Interpolated links, by cell. They return more or less than the cell sent into the body; with `keep_mass` the cell's
+/// population at rest takes the difference, so that no mass is made or lost. It is summed in whole numbers, for which
+/// no order counts: mirror images of a cell remain such.
+template <class Cells>
+struct Interpolated {
   using T = typename Cells::Number;
   Cells cells;
-  const WeightedLink* links;
+  const InterpolatedCell* list;
+  const double* shares;
+  bool keep_mass;
   SLIP_FN void operator()(std::int64_t n) const {
-    const WeightedLink link = links[n];
-    const T other =
-        link.other_comes != 0 ? cells.comes(link.other_cell, link.other) : cells.sent(link.other_cell, link.other);
-    const T own = cells.sent(link.cell, opposite(link.in));
-    cells.bring(link.cell, link.in,
-                static_cast<T>(link.own) * own + static_cast<T>(link.rest) * other + static_cast<T>(link.term));
+    const InterpolatedCell at = list[n];
+    const double* share = shares + at.first;
+    constexpr double unit = 0x1p60;
+    std::int64_t lost = 0;
+    cells.bring_each(at.cell, at.in, at.near, [&](T sent, T second) {
+      const T returned = sent - static_cast<T>(*share++) * (sent - second);
+      const T difference = sent - returned;
+      // A flow that diverges has no mass to keep.
+      if (difference > T(-0.25) && difference < T(0.25)) lost += static_cast<std::int64_t>(unit * difference);
+      return returned;
+    });
+    if (!keep_mass) return;
+    cells.bring(at.cell, Heading{}, cells.comes(at.cell, Heading{}) + static_cast<T>(static_cast<double>(lost) / unit));
   }
 };
 

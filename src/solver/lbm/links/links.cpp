@@ -66,16 +66,27 @@ class Maker {
   void at_cell(const Extent& x) {
     if (flag(x) != fluid) return;
     known_alone_ = known_ != 0 && has_known_alone(x);
+    InterpolatedCell beside{local(x)};
+    beside.first = static_cast<std::uint32_t>(links_.shares.size());
     for (int i = 1; i < L::q; ++i) {
       const std::uint8_t there = flag(behind(x, i));
       if (there == fluid) {
         across_seam(x, i);
       } else if (there == solid) {
-        at_body(x, i);
+        at_body(x, i, beside);
       } else {
         at_side(x, i, there - 1);
       }
     }
+    // All at once, so that what they lose is summed in one order wherever blocks end.
+    if (beside.in != 0) lists(beside_brought(x)).interpolated.push_back(beside);
+  }
+
+  /// Whether the exchange writes into a neighbour.
+  bool beside_brought(const Extent& x) const {
+    for (int i = 1; i < L::q; ++i)
+      if (brought(behind(x, i))) return true;
+    return false;
   }
 
   /// Whether all that does not come from fluid comes from walls that the step knows.
@@ -106,7 +117,7 @@ class Maker {
   void at_side(const Extent& x, int i, int side) {
     const auto found = options_.boundaries.find(static_cast<Side>(side));
     if (found == options_.boundaries.end()) {
-      half_way(x, i, wall_velocity(options_, side));
+      half_way(x, i, velocity_of_wall(x, i, side));
       links_.loads[side].push_back({local(x), heading_of<L>(i), 0.5});
       return;
     }
@@ -119,6 +130,18 @@ class Maker {
       case BoundaryKind::slip:
         return copy(x, i, boundary);
     }
+  }
+
+  /// Where walls meet, only what moves along all of them: a wall that moves into another one would make mass or take
+  /// it.
+  std::array<double, 3> velocity_of_wall(const Extent& x, int i, int side) const {
+    std::array<double, 3> u = wall_velocity(options_, side);
+    const Extent from = behind(x, i);
+    for (int a = 0; a < 3; ++a) {
+      if (a == side / 2 || grid_.periodic()[a] || (from[a] >= 0 && from[a] < grid_.extent()[a])) continue;
+      if (is_wall(options_, 2 * a + (from[a] < 0 ? 0 : 1))) u[a] = 0;
+    }
+    return u;
   }
 
   void half_way(const Extent& x, int i, const std::array<double, 3>& u) {
@@ -160,7 +183,7 @@ class Maker {
       if (boundary.relaxation > 0) in_cell(to.held, x, i, boundary.density - 1).rate = hold_rate(boundary);
       return;
     }
-    to.weighted.push_back({local(x), heading_of<L>(i), local(wrapped(other)), sent, 0, 0.0, 1.0, seam_term(x, i)});
+    to.copied.push_back({local(x), heading_of<L>(i), local(wrapped(other)), sent, seam_term(x, i)});
     if (boundary.kind == BoundaryKind::pressure) in_cell(to.pressure, x, i, boundary.density - 1);
   }
 
@@ -189,17 +212,17 @@ class Maker {
 
   /// Bouzidi, Firdaouss & Lallemand 2001, linear. Beyond the middle of the link both populations are the cell's own;
   /// before it the second is the one that the next cell sends after the first: no cell there, and the wall is half-way.
-  void at_body(const Extent& x, int i) {
+  /// As own - (1 - share of own) (own - second), whose last term is the mass that the link loses.
+  void at_body(const Extent& x, int i, InterpolatedCell& beside) {
     const int out = opposite_of(i);
-    const double q = cut_along(x, out);
     const int body = s_.bodies[index_in(s_.around, wrapped(behind(x, i)))] - 1;
+    const double q = !s_.half_way.empty() && s_.half_way[body] ? 0.5 : cut_along(x, out);
     links_.loads[first_body + body].push_back({local(x), heading_of<L>(i), q});
     const bool alone = flag(behind(x, out)) != fluid;
     if (q == 0.5 || (q < 0.5 && alone)) return half_way(x, i, {0, 0, 0});
-    WeightedLink link{local(x), heading_of<L>(i), local(x), heading_of<L>(q < 0.5 ? out : i), q < 0.5 ? 1 : 0};
-    link.own = q < 0.5 ? 2 * q : 1 / (2 * q);
-    link.rest = 1 - link.own;
-    lists(brought(behind(x, i)) || (q < 0.5 && brought(behind(x, out)))).weighted.push_back(link);
+    beside.in |= 1u << i;
+    if (q < 0.5) beside.near |= 1u << i;
+    links_.shares.push_back(1 - (q < 0.5 ? 2 * q : 1 / (2 * q)));
   }
 
   /// Where the link along velocity `out` meets the surface; half-way where no cut is known.
@@ -250,6 +273,12 @@ void sort_by_population(std::vector<Item>& items, Layout layout) {
   items = std::move(sorted);
 }
 
+/// In the order of memory where rows lie along z.
+void sort_along_z(std::vector<InterpolatedCell>& cells) {
+  const auto place = [](const InterpolatedCell& c) { return std::tie(c.cell.x, c.cell.y, c.cell.z); };
+  std::sort(cells.begin(), cells.end(), [&](const auto& a, const auto& b) { return place(a) < place(b); });
+}
+
 }  // namespace
 
 Neighbours::Neighbours(const Grid& grid, const Block& block, const Surroundings& s) : s_(s), box_(block.box) {
@@ -286,7 +315,11 @@ Links make_links(const Grid& grid, const Block& block, const Options& options, c
     for_each_item(block.box.extent(2), plane, block.box.extent(0) * block.box.extent(1));
   });
   Links all;
-  for (const Links& plane : planes) {
+  for (Links& plane : planes) {
+    for (LinkLists* lists : {&plane.local, &plane.exchanged})
+      for (InterpolatedCell& beside : lists->interpolated)
+        beside.first += static_cast<std::uint32_t>(all.shares.size());
+    append(all.shares, plane.shares);
     append(all.local, plane.local);
     append(all.exchanged, plane.exchanged);
     for (const auto& [bearer, loads] : plane.loads) append(all.loads[bearer], loads);
@@ -297,8 +330,9 @@ Links make_links(const Grid& grid, const Block& block, const Options& options, c
       sort_by_population(lists->added, layout);
       sort_by_population(lists->half_way, layout);
       sort_by_population(lists->resting, layout);
-      sort_by_population(lists->weighted, layout);
+      sort_by_population(lists->copied, layout);
       sort_by_population(lists->convective, layout);
+      if (row_axis(layout) == 2) sort_along_z(lists->interpolated);
     }
   return all;
 }

@@ -30,15 +30,23 @@ struct Link {
   double term = 0;  ///< 6 w_i rho_0 c_i . u_wall, zero on walls that rest
 };
 
-/// The population `in` of a cell = own times the opposite one that the cell sent, plus `rest` times another one.
-struct WeightedLink {
+/// The population `in` of a cell = another one that a cell sent, plus a term.
+struct CopiedLink {
   Cell cell;
   Heading in;
   Cell other_cell;
   Heading other;
-  std::int64_t other_comes = 0;  ///< 1: the other is what `other_cell` is about to read, 0: what it sent
-  double own = 1, rest = 0;
   double term = 0;
+};
+
+/// A cell beside bodies with interpolated links. Each population `in` that a body returns is the opposite one that the
+/// cell sent, less a share of its difference from a second one.
+struct InterpolatedCell {
+  Cell cell;
+  std::uint32_t in = 0;  ///< bit i: population i
+  std::uint32_t near =
+      0;  ///< bit i: the second is the opposite one that the cell is about to read, else i that it sent
+  std::uint32_t first = 0;  ///< index of its first share; one for each population, in their order
 };
 
 /// The population `in` of a cell = what it was in the last step, plus `share` of the way to the one that another cell
@@ -51,7 +59,7 @@ struct ConvectiveLink {
   double share = 0;
 };
 
-/// The density rho of a side, for the populations that come in through it and were copied by weighted links.
+/// The density rho of a side, for the populations that come in through it and were copied.
 struct PressureCell {
   Cell cell;
   std::uint32_t in = 0;  ///< bit i: population i
@@ -85,36 +93,42 @@ struct LinkLists {
   std::vector<Link> added;  ///< whose term is added to what arrives
   std::vector<Link> half_way;
   std::vector<Link> resting;  ///< half-way, without a term; in the order of the population that they bring
-  std::vector<WeightedLink> weighted;
+  std::vector<CopiedLink> copied;
   std::vector<PressureCell> pressure;
   std::vector<ConvectiveLink> convective;
   std::vector<HeldCell> held;
+  std::vector<InterpolatedCell> interpolated;  ///< last, since the others read populations at rest
 };
 /// f(list, list) for each kind of links of two lists, but those at walls that rest.
 template <class Lists, class Other, class F>
 void each_kind(Lists& a, Other& b, const F& f) {
   f(a.added, b.added);
   f(a.half_way, b.half_way);
-  f(a.weighted, b.weighted);
+  f(a.copied, b.copied);
   f(a.pressure, b.pressure);
   f(a.convective, b.convective);
   f(a.held, b.held);
+  f(a.interpolated, b.interpolated);
 }
 /// The same, on the device.
 struct LinkSpans {
   std::span<const Link> added;
   std::span<const Link> half_way;
   std::span<const Bounce> resting;
-  std::span<const WeightedLink> weighted;
+  std::span<const CopiedLink> copied;
   std::span<const PressureCell> pressure;
   std::span<const ConvectiveLink> convective;
   std::span<const HeldCell> held;
+  std::span<const InterpolatedCell> interpolated;
+  const double* shares = nullptr;  ///< of the interpolated cells
+  bool keep_mass = false;  ///< populations at rest take what interpolation loses: once in a step, in closed flows
 };
 
 /// All links of a block: those that may be applied before the exchange, and those with a population that the exchange
 /// brings from another block, or overwrites.
 struct Links {
   LinkLists local, exchanged;
+  std::vector<double> shares;                  ///< of the interpolated cells of both
   std::map<int, std::vector<LoadLink>> loads;  ///< by bearer: a Side, or first_body + the number of a body
 };
 constexpr int first_body = 6;
@@ -125,7 +139,12 @@ struct Surroundings {
   std::vector<std::uint8_t> flags;    ///< [z][y][x]
   std::vector<std::uint16_t> bodies;  ///< [z][y][x]: 1 + the number of the body that holds a cell; empty without bodies
   std::vector<Cut> cuts;              ///< of the block's cells
+  std::vector<bool> half_way;         ///< of Surfaces
 };
+/// `surfaces`, where a body's links are told for each name or for none. Throws Error.
+Surfaces checked(Surfaces surfaces);
+/// Whether the links of some body are interpolated.
+bool interpolates(const Surfaces& surfaces);
 Surroundings surroundings_of(const Grid& grid, const Block& block, const Options& options, const Extent& ghost,
                              const Surfaces& surfaces);
 
@@ -143,6 +162,8 @@ inline bool lies_along(const Grid& grid, const Box& box, int side) {
   const int a = side / 2;
   return side % 2 == 0 ? box.lo[a] == 0 : box.hi[a] == grid.extent()[a];
 }
+/// Whether fluid can flow in or out through some side.
+bool is_open(const Options& options);
 /// Pressure and convective sides read what cells along them sent inwards.
 inline bool is_outlet(const Boundary& boundary) {
   return boundary.kind == BoundaryKind::pressure || boundary.kind == BoundaryKind::convective;

@@ -75,6 +75,7 @@ void Lbm::Impl::make_blocks() {
                                     size_of(arithmetic(options.precision)), links);
       work.boundary.split(stream, work.split.interior);
     }
+    work.shares = upload(stream, links.shares);
     work.local = links_of(work, std::move(links.local));
     work.exchanged = links_of(work, std::move(links.exchanged));
     blocks.push_back(std::move(work));
@@ -138,8 +139,8 @@ void Lbm::Impl::list_cells(BlockWork& work, const Surroundings& s, const Links& 
 
 void Lbm::Impl::set(Surfaces bodies) {
   require(state.step == 0, "bodies and solid cells are set before the first step");
-  surfaces = std::move(bodies);
-  cut_links = surfaces.cuts != nullptr;
+  surfaces = checked(std::move(bodies));
+  interpolated = interpolates(surfaces);
   // What is stored depends on the bodies, unless all cells are.
   const bool anew = options.solids != Solids::dense;
   if (anew) make_populations();

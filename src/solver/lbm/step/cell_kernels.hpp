@@ -20,14 +20,15 @@ class CellKernels : public Kernels {
     const auto apply = [&](std::size_t count, const auto& work) { launch_per_link(stream, count, work, b.together); };
     apply(links.added.size(), Added<Cells>{cells, links.added.data()});
     apply(links.half_way.size(), HalfWay<Cells>{cells, links.half_way.data()});
-    apply(links.weighted.size(), Weighted<Cells>{cells, links.weighted.data()});
+    apply(links.copied.size(), Copied<Cells>{cells, links.copied.data()});
     apply(links.pressure.size(),
           Pressure<Cells>{cells, {half(model, 0), half(model, 1), half(model, 2)}, links.pressure.data()});
-    if (links.convective.empty()) return;
     apply(links.convective.size(),
           Convective<Cells>{cells, Scalars<const T>(b.outlet.before), Scalars<T>(b.outlet.after), b.outlet.axis,
                             b.outlet.first, links.convective.data()});
     apply(links.held.size(), Held<Cells>{cells, Scalars<T>(b.outlet.after), b.outlet.axis, links.held.data()});
+    apply(links.interpolated.size(),
+          Interpolated<Cells>{cells, links.interpolated.data(), links.shares, links.keep_mass});
   }
 
   void loads(Together& together, std::span<const LoadLink> links, const std::array<double, 3>& corner,

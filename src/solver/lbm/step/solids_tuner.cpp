@@ -179,7 +179,7 @@ class SolidsTuner {
          << (model_of(options_).plain() ? "" : "model ") << to_string(options_.precision) << ' '
          << to_string(options_.streaming) << ' ' << to_string(layout_of(grid_, options_)) << ' '
          << alignment_of(options_, on_gpus(grid_)) << (options_.flags_by_word ? " words" : "")
-         << (surfaces_.cuts ? " cut" : "");
+         << (interpolates(surfaces_) ? " cut" : "");
     return text.str();
   }
 
@@ -240,6 +240,7 @@ class SolidsTuner {
     const Extent low = block.box.lo, up{-low[0], -low[1], -low[2]};
     Surfaces moved;
     moved.names = surfaces_.names;
+    moved.half_way = surfaces_.half_way;
     moved.solid = [solid = surfaces_.solid, low](const Box& box) { return solid(shifted(box, low)); };
     if (surfaces_.cuts)
       moved.cuts = [cuts = surfaces_.cuts, low, up](const Box& box, const std::vector<Direction>& directions) {

@@ -1,6 +1,7 @@
 #pragma once
 // The populations of a block's cells as boundaries and readings see them: what a cell sent, what it is about to read.
 // A representation of the state offers these functions; links, loads and sums know no other.
+#include "device/rolled.hpp"
 #include "solver/lbm/moments.hpp"
 #include "solver/lbm/storage/access.hpp"
 #include "solver/lbm/storage/places.hpp"
@@ -26,6 +27,17 @@ struct Populations {
   /// which lies in the cell in every form, until the cell steps.
   SLIP_FN void bring(const Cell& cell, const Heading& h, Number number) const {
     origin[places.incoming(cell, h)] = typename S::Rounding(sent(cell, Heading{}) * number)(number);
+  }
+
+  /// Brings f(sent, second) for each population whose bit `in` has: of InterpolatedCell.
+  template <class F>
+  SLIP_FN void bring_each(const Cell& cell, std::uint32_t in, std::uint32_t near, const F& f) const {
+    SLIP_ROLLED
+    for (int q = 1; q < L::q; ++q) {
+      if ((in >> q & 1u) == 0) continue;
+      const Heading h = heading_at<L>(q), out = opposite(h);
+      bring(cell, h, f(sent(cell, out), (near >> q & 1u) != 0 ? comes(cell, out) : sent(cell, h)));
+    }
   }
 
   /// All that a cell sent.

@@ -229,16 +229,14 @@ namespace {
 
 /// Of links that meet bodies, by moments with the cells beside them, by device.
 std::vector<std::int64_t> bytes_of_links(const Grid& grid, const Options& options, const Surfaces& surfaces) {
-  const bool cut = static_cast<bool>(surfaces.cuts), moments = options.representation == Representation::moments;
-  // By moments the cell itself knows which of its links end half-way.
-  const std::size_t link = cut ? sizeof(WeightedLink) : moments ? 0 : sizeof(Bounce);
+  const bool cut = interpolates(surfaces), moments = options.representation == Representation::moments;
   Surfaces uncut = surfaces;
   uncut.cuts = {};
   std::vector<std::int64_t> bytes(grid.machine().devices(), 0);
   for (const Block& block : grid.blocks()) {
     const BesideBodies beside = count_beside_bodies(
         grid, block, options, surroundings_of(grid, block, options, ghost_layers(grid, options), uncut));
-    bytes[block.device] += beside.links * static_cast<std::int64_t>(link + sizeof(LoadLink));
+    bytes[block.device] += body_link_bytes(beside, options.representation, cut);
     if (moments)
       bytes[block.device] +=
           boundary_bytes(grid, block, options, beside.cells, cut) - boundary_bytes(grid, block, options, 0, cut);

@@ -181,8 +181,7 @@ TEST_P(LoadsOn, ABodyBearsTheForceOnAllOfTheFluid) {
     HostRun run(o);
     const Round body{{6.1, 5.4, flat() ? 0.5 : 5.2}, 2.7, true};
     run.lbm.set_bodies(body.surfaces("body", with_cuts));
-    // Interpolated links do not keep the mass, and so the flow never rests to the last digit.
-    settle(run, 1e-4, with_cuts ? 1e-5 : 1e-8);
+    settle(run, 1e-4, 1e-8);
     const Load load = load_of(run.lbm.loads(), "body");
     const double cells = static_cast<double>(run.lbm.fluid_cells());
     for (int a = 0; a < 3; ++a) EXPECT_NEAR(load.force[a] / (cells * 1e-6), o.force[a] / 1e-6, 1e-5) << a;
