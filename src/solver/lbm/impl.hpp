@@ -141,7 +141,7 @@ struct Lbm::Impl {
   void rearrange_in_place(Stream& stream, const BlockWork& work, BlockArrays block, bool to_apart);
   void begin_steps() { rearrange(false); }
 
-  /// New arrays hold zeros, which is rest where no force acts.
+  /// Puts the fluid of new arrays at rest. They hold zeros, which are rest where no force acts and chance adds nothing.
   void start();
   /// Slab by slab, so that little memory is needed.
   void start_from(const BlockWork& work, const FlowOfBox& flow);
@@ -191,6 +191,8 @@ struct Lbm::Impl {
   /// All but the populations.
   BlockArrays other_arrays(const BlockWork& work) const {
     BlockArrays a;
+    a.low = grid.block(work.id).box.lo;
+    a.domain = grid.extent();
     a.flags = place(flags, work.id);
     if (velocity) a.velocity = place(*velocity, work.id);
     if (density) a.density = place(*density, work.id);

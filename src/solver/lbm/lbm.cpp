@@ -49,7 +49,7 @@ Lbm::Impl::Impl(const Communicator& comm, const Machine& machine, Options wanted
     };
   make_populations();
   make_blocks();
-  if (model.forced()) start();
+  start();
   forget_bodies();
 }
 

@@ -18,8 +18,9 @@ struct StoredMoments {
   static SLIP_FN T load(Word word) {
     return word;
   }
+  static SLIP_FN T seed(std::uint32_t) { return 0; }
   struct Rounding {
-    explicit SLIP_FN Rounding(const TenMoments<T>&) {}
+    explicit SLIP_FN Rounding(const TenMoments<T>&, std::uint32_t = 0) {}
     template <int n>
     SLIP_FN Word store(T number) const {
       return number;
@@ -38,9 +39,14 @@ struct StoredMomentsF16 {
     constexpr float scale = 1.0f / unit(n);
     return float_of(word) * scale;
   }
+  /// Density that a start adds to a cell: an odd multiple of the least half, by up to 1023, above zero or below.
+  static SLIP_FN float seed(std::uint32_t chance) {
+    constexpr float least = 0x1p-24f / unit(0);
+    return static_cast<float>(2 * static_cast<int>(chance >> 22) - 1023) * least;
+  }
   struct Rounding {
     DitheredHalf half;
-    explicit SLIP_FN Rounding(const TenMoments<float>& m) : half(m.resting()) {}
+    explicit SLIP_FN Rounding(const TenMoments<float>& m, std::uint32_t chance = 0) : half(m.resting(), chance) {}
     template <int n>
     SLIP_FN Word store(float number) const {
       constexpr float scale = unit(n);
@@ -59,8 +65,8 @@ SLIP_FN TenMoments<typename S::Number> moments_of_words(const F& word) {
           part(Nth<5>{}), part(Nth<6>{}), part(Nth<7>{}), part(Nth<8>{}), part(Nth<9>{})};
 }
 template <class S, class F>
-SLIP_FN void words_of_moments(const TenMoments<typename S::Number>& m, const F& put) {
-  const typename S::Rounding rounded(m);
+SLIP_FN void words_of_moments(const TenMoments<typename S::Number>& m, const F& put, std::uint32_t chance = 0) {
+  const typename S::Rounding rounded(m, chance);
   const auto part = [&](auto n, typename S::Number value) { put(n, rounded.template store<n()>(value)); };
   part(Nth<0>{}, m.excess);
   part(Nth<1>{}, m.x);
@@ -73,14 +79,16 @@ SLIP_FN void words_of_moments(const TenMoments<typename S::Number>& m, const F& 
   part(Nth<8>{}, m.xz);
   part(Nth<9>{}, m.yz);
 }
-/// The moments of a cell, the first of which lies at `at`.
+/// The moments of a cell, the first of which lies at `at`. `chance`: rounding draws from it, too.
 template <class S>
 SLIP_FN TenMoments<typename S::Number> load_moments(const typename S::Word* at, std::int64_t component) {
   return moments_of_words<S>([&](auto n) { return at[n() * component]; });
 }
 template <class S>
-SLIP_FN void store_moments(typename S::Word* at, std::int64_t component, const TenMoments<typename S::Number>& m) {
-  words_of_moments<S>(m, [&](auto n, typename S::Word word) { at[n() * component] = word; });
+SLIP_FN void store_moments(typename S::Word* at, std::int64_t component, const TenMoments<typename S::Number>& m,
+                           std::uint32_t chance = 0) {
+  words_of_moments<S>(
+      m, [&](auto n, typename S::Word word) { at[n() * component] = word; }, chance);
 }
 
 /// Of cells that are neighbours along x, each moment's words loaded and stored at once.

@@ -16,14 +16,12 @@ class MomentKernelsOf final : public CellKernels<MomentCells<S>> {
   bool knows_walls(bool, Layout) const override { return true; }
 
   void start(Stream& stream, const Box& box, const BlockArrays& b, const Model& model) const override {
-    launch(stream, box,
-           RestByMoments<S>{
-               Cells(b), Scalars<const std::uint8_t>(b.flags), {half(model, 0), half(model, 1), half(model, 2)}});
+    launch(stream, box, RestByMoments<S>{StartCells<S>(b), {half(model, 0), half(model, 1), half(model, 2)}});
   }
 
   void start_from(Stream& stream, const Box& box, const BlockArrays& b, const Model& model,
                   const FlowValues& flow) const override {
-    launch(stream, box, StartByMoments<S>{Cells(b), Scalars<const std::uint8_t>(b.flags), GivenFlow(flow, model)});
+    launch(stream, box, StartByMoments<S>{StartCells<S>(b), GivenFlow(flow, model)});
   }
 
   void stream_collide(Stream& stream, const Box& box, const BlockArrays& b, Layout, const Model& model) const override {

@@ -145,10 +145,7 @@ void Lbm::Impl::set(Surfaces bodies) {
   const bool anew = options.solids != Solids::dense;
   if (anew) make_populations();
   make_blocks();
-  if (!anew)
-    rest();
-  else if (model.forced())
-    start();
+  anew ? start() : rest();
   ++serial;
   forget_bodies();
   macroscopic_step.first = -1;

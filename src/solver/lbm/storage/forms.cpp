@@ -37,6 +37,7 @@ void Lbm::Impl::rearrange_in_place(Stream& stream, const BlockWork& work, BlockA
 }
 
 void Lbm::Impl::start() {
+  if (!model.forced() && !(by_moments() && options.precision == DType::f16)) return;
   for (const BlockWork& work : blocks) {
     Stream& stream = waited[work.device];
     kernel.start(stream, work.cells, arrays(work), model);
@@ -81,7 +82,7 @@ void Lbm::Impl::rest() {
   comm.barrier();
   state.step = 0;
   state.time = 0;
-  if (model.forced()) start();
+  start();
 }
 
 }  // namespace slipstream::lbm

@@ -29,9 +29,9 @@ using StoredF64 = Stored<double>;
 /// function of the cell, so that the same flow has the same bits however it is run, and mirror images remain such.
 class DitheredHalf {
  public:
-  // The NaN of GPUs draws zero, since more would be carried into its sign.
-  explicit SLIP_FN DitheredHalf(float rest)
-      : dither_((std::bit_cast<std::uint32_t>(rest) - 0x7fffffffu) * 0x9e3779b9u >> 19) {}
+  // `chance` counts, too. The NaN of GPUs draws zero, since more would be carried into its sign.
+  explicit SLIP_FN DitheredHalf(float rest, std::uint32_t chance = 0)
+      : dither_((std::bit_cast<std::uint32_t>(rest) - 0x7fffffffu) * (0x9e3779b9u ^ chance << 1) >> 19) {}
   SLIP_FN Half operator()(float number) const {
     return half_towards_zero(std::bit_cast<float>(std::bit_cast<std::uint32_t>(number) + dither_));
   }
