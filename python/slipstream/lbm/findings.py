@@ -115,6 +115,8 @@ def _findings(
     found = {} if distance is None else {"exact.distance": distance}
     if result and result.largest_percent is not None:
         found["reference.largest_error_percent"] = result.largest_percent
+    if figures["zigzag"]["share"] is not None:
+        found["zigzag"] = figures["zigzag"]["share"]
     if "permeability" in figures:
         found["permeability"] = figures["permeability"]["permeability"]
     if case.bodies:
