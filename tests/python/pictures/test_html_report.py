@@ -63,6 +63,7 @@ def test_page_says_what_the_run_was_and_did(results: Path) -> None:
         "stopped at step 40",
         "MLUPS",
         "mass drift",
+        "zigzag, % of the mean speed",
         "grid Reynolds number",
         "u_min",
         "compute",
