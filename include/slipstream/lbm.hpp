@@ -94,6 +94,17 @@ struct Energy {
   double kinetic = 0, dissipation = 0;
 };
 
+/// How far velocities go up and down from cell to cell, which they do not in a flow that the cells resolve. The measure
+/// is the fourth difference of a component along an axis, over 16. For a zigzag that is its amplitude; waves of L cells
+/// leave sin(pi / L)^4 of theirs. Five cells make a difference. Each lies three or more from solid cells and from sides
+/// of the domain that are not periodic, where velocities bend.
+struct Zigzag {
+  /// [axis][component]: root of the mean square, in cells a step.
+  std::array<std::array<double, 3>, 3> amplitude{};
+  std::array<std::int64_t, 3> cells{};  ///< that have a difference along each axis
+  double mean_speed = 0;                ///< of the fluid
+};
+
 /// What the fluid does to a wall or a body in a step: force, and moment about a point. The pressure of the fluid at
 /// rest is left out: it adds nothing to a body that the fluid surrounds.
 struct Load {
@@ -251,6 +262,10 @@ class Lbm final : public Simulation {
   void start_from(const FlowOfBox& flow);
   /// Of this step; sums have the same bits on any number of ranks and devices. Collective.
   Energy energy();
+  /// The zigzags of this step. Takes the memory of velocity and density, which it brings up to this step again: the
+  /// change that update_macroscopic() returns counts from here. Sums have the same bits on any number of ranks and
+  /// devices. Collective.
+  Zigzag zigzag();
   /// Runs steps and waits for them.
   void advance(std::int64_t steps);
   /// For measuring what the exchange costs: from now on steps leave it out, or do it again; alike on all ranks. Without

@@ -250,6 +250,7 @@ const std::vector<Row>& table() {
       {"HostAgainstCuda*", "1", "1", all, "two backends of one process"},
       {"Lbm/Sums*", "2 4", "2", to_four, "sums over any cut"},
       {"Mass*", "2 4", "2", all, "sums over any cut"},
+      {"Zigzag*", "2 4", "2", all, "sums over any cut, and what lies on other ranks"},
       {"Loads*", "2 4", "2", all, "sums over any cut"},
       {"Lbm/Measured*ChangesNoBit*", "2", none, to_four, "every rim between two processes"},
       {"Lbm/Measured*ChangeNoBit*", "2", none, to_four, "every way to keep solid cells between two processes"},

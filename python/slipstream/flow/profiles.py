@@ -154,16 +154,30 @@ def profiles(engine: Any, case: FlowCase) -> tuple[Profile, Profile] | None:
     return None if vertical is None or horizontal is None else (vertical, horizontal)
 
 
-def mid_plane(engine: Any, case: FlowCase) -> Array | None:
-    """Velocity in the plane z = 1/2 as [y][x][component] in units of the lid speed, on rank 0, masked where that is
-    solid. Collective."""
-    nx, ny, nz = case.grid.cells
-    low, high, weights = middle(nz)
-    slab, flags = (engine.gather(name, (0, 0, low), (nx, ny, high)) for name in ("velocity", "flags"))
+def _mid_layers(engine: Any, name: str, case: FlowCase, axis: int) -> Array | None:
+    """The layers of a field round 1/2 of an axis as [z][y][x][component], on rank 0. Collective."""
+    low, high = [0, 0, 0], [*case.grid.cells]
+    low[axis], high[axis], _ = middle(high[axis])
+    found = engine.gather(name, tuple(low), tuple(high))
+    return None if found is None else np.asarray(found).reshape(*np.subtract(high, low)[::-1], -1)
+
+
+def shown_normal(engine: Any, case: FlowCase) -> str:
+    """The axis of the mid-plane that pictures show, on rank 0: z; where no body lies there, the first of y and x whose
+    plane cuts one. Collective."""
+    planes = {axis: mid_plane(engine, case, axis) for axis in "zyx" if case.bodies}
+    return next((axis for axis, plane in planes.items() if np.ma.getmaskarray(plane).any()), "z")
+
+
+def mid_plane(engine: Any, case: FlowCase, normal: str = "z") -> Array | None:
+    """Velocity in the plane at 1/2 of an axis as [up][across][component] in units of the lid speed, on rank 0, masked
+    where that is solid. Collective."""
+    axis = "xyz".index(normal)
+    slab, flags = (_mid_layers(engine, name, case, axis) for name in ("velocity", "flags"))
     if slab is None or flags is None:
         return None
-    slab, solid = np.asarray(slab, dtype=np.float64), np.asarray(flags).reshape(high - low, ny, nx) != 0
-    plane, wall = _half_way(slab, solid, weights, 0)
+    weights = middle(case.grid.cells[axis])[2]
+    plane, wall = _half_way(slab.astype(np.float64), flags[..., 0] != 0, weights, 2 - axis)
     return np.ma.masked_array(plane / case.scales.lid_speed, np.broadcast_to(wall[..., None], plane.shape))
 
 

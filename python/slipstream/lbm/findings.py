@@ -60,14 +60,17 @@ def results(
     result = profiles.compare(lines, reference) if lines is not None else None
     figures["findings"] = found = _findings(lbm, case, figures, result, troubles)
     figures["expected"] = expected.against(case, found)
-    plane = profiles.mid_plane(lbm, case) if case.output.pictures else None
+    normal, plane = "z", None
+    if case.output.pictures:
+        normal = core().broadcast(profiles.shown_normal(lbm, case), 0)
+        plane = profiles.mid_plane(lbm, case, normal)
     spanwise = profiles.spanwise(lbm, case)
     figures["spanwise"] = None if spanwise is None or math.isnan(spanwise) else spanwise
     if core().rank() != 0:
         return
     if shown:
         assert lines is not None and result is not None
-        _show_profiles(lines, plane, result, case, figures, console, troubles)
+        _show_profiles(lines, plane, normal, result, case, figures, console, troubles)
     if figures["expected"]:
         console.print(expected_table(figures["expected"]))
 
@@ -75,6 +78,7 @@ def results(
 def _show_profiles(
     lines: tuple[profiles.Profile, profiles.Profile],
     plane: profiles.Array | None,
+    normal: str,
     result: profiles.Comparison,
     case: LbmCase,
     figures: dict[str, Any],
@@ -98,7 +102,7 @@ def _show_profiles(
         with troubles.with_picture("profiles.png", step):
             overview.profiles(folder / "profiles.png", lines, result.reference, case)
         with troubles.with_picture("streamlines.png", step):
-            overview.streamlines(folder / "streamlines.png", plane, case)
+            overview.streamlines(folder / "streamlines.png", plane, case, normal)
 
 
 def _findings(
@@ -111,6 +115,8 @@ def _findings(
     found = {} if distance is None else {"exact.distance": distance}
     if result and result.largest_percent is not None:
         found["reference.largest_error_percent"] = result.largest_percent
+    if figures["zigzag"]["share"] is not None:
+        found["zigzag"] = figures["zigzag"]["share"]
     if "permeability" in figures:
         found["permeability"] = figures["permeability"]["permeability"]
     if case.bodies:

@@ -1,5 +1,6 @@
 """Lattice Boltzmann at work on a case: `slipstream.case.solver.Run`."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from rich.console import Console
 from slipstream.base.core import core, on_all_ranks
 from slipstream.case.solver import Monitor
 from slipstream.exchange.report import solid_lines, split_lines, team_lines, tuning_lines
-from slipstream.flow import energy, initial, loads, permeability, profiles, steadiness
+from slipstream.flow import energy, initial, loads, permeability, profiles, steadiness, zigzag
 from slipstream.geometry import bodies
 from slipstream.lbm import advice, cautions, findings, report
 from slipstream.lbm.case import LbmCase
@@ -51,6 +52,7 @@ class LbmRun:
         self.engine, self._case = engine, case
         self._loads: loads.History | None = None
         self._drift = 0.0
+        self._zigzag: tuple[int, zigzag.Zigzag] | None = None  # with its step
 
     def cautions(self) -> list[str]:
         return bodies.thin_places(self.engine, self._case)
@@ -84,7 +86,15 @@ class LbmRun:
 
     def guarded(self) -> str:
         low, high = self._case.guard.density
-        return f"density {low:g} to {high:g}"
+        share = self._stripes().share
+        stripes = "" if math.isnan(share) else f", zigzag {100 * share:.2g} % of the mean speed"
+        return f"density {low:g} to {high:g}{stripes}"
+
+    def _stripes(self) -> zigzag.Zigzag:
+        """The zigzag of this step. Collective."""
+        if self._zigzag is None or self._zigzag[0] != self.engine.step:
+            self._zigzag = self.engine.step, zigzag.measure(self.engine)
+        return self._zigzag[1]
 
     def advice(self) -> str:
         scales = self._case.scales
@@ -123,4 +133,8 @@ class LbmRun:
         if permeability.applies(case) and (found := permeability.measure(self.engine, case)):
             figures["permeability"] = found.figures()
             console.print(report.permeability(found, case))
+        stripes = self._stripes()
+        figures["zigzag"] = stripes.figures()
+        if warning := advice.of_stripes(case, stripes):
+            troubles.say(self.engine.step, warning)
         findings.results(self.engine, case, profiles.reference_for(case), figures, console, troubles)

@@ -18,8 +18,9 @@ from slipstream.base.errors import CaseError
 from slipstream.base.faults import nearest
 from slipstream.case import reader
 from slipstream.case.reader import Source, parse
-from slipstream.flow import energy, loads, profiles
+from slipstream.flow import energy, loads, profiles, zigzag
 from slipstream.flow.profiles import Comparison, Profile
+from slipstream.flow.zigzag import Zigzag
 from slipstream.geometry import bodies as solids
 from slipstream.lbm import cautions, running
 from slipstream.lbm.case import LbmCase
@@ -328,6 +329,11 @@ class Simulation:
         """Largest |w| of the mean of the two middle planes z, of the fluid alone, in units of the lid speed, on rank 0:
         0 by symmetry; nan where there is no fluid."""
         return profiles.spanwise(self._lbm, self.case)
+
+    def zigzag(self) -> Zigzag:
+        """The velocity that goes up and down most from cell to cell, as a share of the mean speed: stripes, where it is
+        above 0.03. Collective."""
+        return zigzag.measure(self._lbm)
 
     def energy(self) -> Energy:
         """Of this step, in units of the lid speed and the length; in SI m^2/s^2 and m^2/s^3. Collective."""

@@ -66,6 +66,9 @@ def tiles(case: LbmCase, figures: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
     largest = figures.get("findings", {}).get("reference.largest_error_percent")
     if largest is not None:
         found.append(("largest error, % of the lid speed", f"{largest:.2f}"))
+    zigzag = figures.get("zigzag", {}).get("share")
+    if zigzag is not None:
+        found.append(("zigzag, % of the mean speed", f"{100 * zigzag:.2g}"))
     return [("Reynolds number", f"{case.scales.reynolds:.6g}")], found
 
 

@@ -259,7 +259,7 @@ def _sheet(shown: Results) -> bytes:
 
     from slipstream.pictures import planes
 
-    plane = planes.cut_plane(shown, shown.frame(), planes.middle(shown.case))
+    plane = planes.cut_plane(shown, shown.frame(), planes.usual(shown, shown.frame()))
     known = solver_of(shown.case).quantities(shown.case)
     figure = planes.sheet([(plane, name) for name, quantity in known.items() if quantity.usual])
     buffer = io.BytesIO()

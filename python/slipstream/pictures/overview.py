@@ -11,6 +11,7 @@ from slipstream.flow import energy as energies
 from slipstream.flow.profiles import Profile, interpolate
 from slipstream.flow.reference import Reference
 from slipstream.pictures import palette
+from slipstream.pictures.planes import ACROSS
 from slipstream.pictures.style import BLUE, RED, STYLE, case_title, heading, save
 
 #: Velocities below it, over the lid speed, are rounding.
@@ -50,8 +51,10 @@ def profiles(path: Path, lines: Sequence[Profile], reference: Reference | None, 
         save(figure, path)
 
 
-def streamlines(path: Path, plane: np.ndarray, case: FlowCase) -> None:
-    """Streamlines of the in-plane velocity at z = 1/2, coloured by its size; what is masked is solid."""
+def streamlines(path: Path, plane: np.ndarray, case: FlowCase, normal: str = "z") -> None:
+    """Streamlines of the velocity in the plane at 1/2 of an axis, coloured by its size; what is masked is solid."""
+    across, up = ACROSS[normal]
+    plane = plane[..., ["xyz".index(across), "xyz".index(up)]]
     rows, columns = plane.shape[:2]
     length = case.scales.length
     x, y = (np.arange(columns) + 0.5) / length, (np.arange(rows) + 0.5) / length
@@ -60,7 +63,7 @@ def streamlines(path: Path, plane: np.ndarray, case: FlowCase) -> None:
     solid = bool(np.ma.getmaskarray(speed).any())
     width, height = columns / length, rows / length
     scale = min(5.2 / width, 6.5 / height)
-    size = (max(width * scale, 4.0) + 1.2, max(height * scale, 1.4) + 0.9)
+    size = (max(width * scale, 4.0) + 2.0, max(height * scale, 1.4) + 1.4)
     with plt.rc_context(STYLE | {"axes.grid": False}):
         figure, axes = plt.subplots(figsize=size, layout="constrained")
         mesh = axes.imshow(
@@ -76,10 +79,10 @@ def streamlines(path: Path, plane: np.ndarray, case: FlowCase) -> None:
         if min(rows, columns) > 1 and float(np.ma.filled(speed, 0.0).max()) > 0.0:
             u, v = plane[..., 0], plane[..., 1]
             axes.streamplot(x, y, u, v, color="white", density=1.7, linewidth=0.7, arrowsize=0.7)
-        axes.set(xlabel="x / L", ylabel="y / L", xlim=(0, width), ylim=(0, height), aspect="equal")
+        axes.set(xlabel=f"{across} / L", ylabel=f"{up} / L", xlim=(0, width), ylim=(0, height), aspect="equal")
         figure.colorbar(mesh, ax=axes, label="speed in the plane / U", shrink=0.9)
-        where = "" if case.dimensions < 3 else "mid-plane z = 1/2\n"
-        axes.set_title(where + heading(case, size[0] - 1.2, 11), fontsize=11, parse_math=False)
+        where = "" if case.dimensions < 3 else f"mid-plane {normal} = 1/2\n"
+        axes.set_title(where + heading(case, size[0] - 2.0, 11), fontsize=11, parse_math=False)
         save(figure, path)
 
 

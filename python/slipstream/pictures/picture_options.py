@@ -12,7 +12,13 @@ FILMS = (".mp4", ".gif")
 
 def add_plot_options(command: argparse.ArgumentParser) -> None:
     _add_common(command)
-    command.add_argument("--plane", action="append", default=[], metavar="z=0.5", help="may be repeated; default: z")
+    command.add_argument(
+        "--plane",
+        action="append",
+        default=[],
+        metavar="z=0.5",
+        help="may be repeated; default: z, or the first of y and x that cuts a body",
+    )
     command.add_argument(
         "--field",
         action="append",

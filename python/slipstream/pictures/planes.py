@@ -111,9 +111,11 @@ class Plane:
         return np.ma.masked_invalid(np.ma.masked_array(values, self.solid))
 
 
-def middle(case: Case) -> Cut:
-    """The plane half-way along z."""
-    return Cut("z", case.corner[2] + results.box_size(case)[2] / 2)
+def usual(shown: Results, frame: Frame) -> Cut:
+    """Half-way along z; where no body lies there, the first of y and x whose plane cuts one."""
+    bodies = shown.case.dimensions == 3 and FLAGS in shown.names(frame)
+    cuts = [parse_cut(axis, shown.case) for axis in ("zyx" if bodies else "z")]
+    return next((cut for cut in cuts if bodies and Plane(shown, frame, cut, None).solid.any()), cuts[0])
 
 
 def parse_cut(text: str, case: Case) -> Cut:

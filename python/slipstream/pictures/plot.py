@@ -22,7 +22,7 @@ def command(arguments: argparse.Namespace, console: Console) -> None:
     check_film(arguments)
     shown = Results(arguments.results)
     frame = shown.frame(arguments.time)
-    cuts = [planes.parse_cut(text, shown.case) for text in arguments.plane] or [planes.middle(shown.case)]
+    cuts = [planes.parse_cut(text, shown.case) for text in arguments.plane] or [planes.usual(shown, frame)]
     fields = _fields(shown, arguments.field)
     try:
         if arguments.film:

@@ -212,6 +212,19 @@ nb::tuple energy(Lbm& self) {
   return nb::make_tuple(sums.kinetic, sums.dissipation);
 }
 
+nb::dict zigzag(Lbm& self) {
+  lbm::Zigzag found;
+  {
+    Released release;
+    found = self.zigzag();
+  }
+  nb::dict d;
+  d["amplitude"] = found.amplitude;
+  d["cells"] = found.cells;
+  d["mean_speed"] = found.mean_speed;
+  return d;
+}
+
 void set_guard(Lbm& self, std::int64_t every, const std::array<double, 2>& density, double spacing) {
   GuardOptions options;
   options.every = every;
@@ -310,6 +323,7 @@ void bind_lbm(nb::module_& m) {
       .def("set_solid", &set_solid, nb::arg("mask"))
       .def("start_from", &start_from, nb::arg("flow"))
       .def("energy", &energy)
+      .def("zigzag", &zigzag)
       .def("residual", &Lbm::update_macroscopic, Release())
       .def(
           "mass", [](Lbm& self) { return self.excess_mass() + static_cast<double>(self.fluid_cells()); }, Release())

@@ -102,8 +102,8 @@ struct Partial {
   std::array<double, 6> values{};
 };
 
-/// Those of all ranks by block, so that the bits of their sum do not depend on who holds what.
-std::vector<Partial> by_block(const Communicator& comm, const std::vector<Partial>& mine);
+/// Those of all ranks by the places of their blocks, so that the bits of their sum do not depend on who holds what.
+std::vector<Partial> by_block(const Communicator& comm, const Grid& grid, const std::vector<Partial>& mine);
 
 struct Lbm::Impl {
   Impl(const Communicator& comm, const Machine& machine, Options wanted, Surfaces bodies);
@@ -338,7 +338,9 @@ struct Lbm::Impl {
 
   void make_macroscopic() {
     velocity.emplace(grid, velocity_field(options));
-    density.emplace(grid, density_field(options));
+    FieldOptions exchanged = density_field(options);
+    exchanged.shared = comm.size() > 1;
+    density.emplace(grid, exchanged);
     state.fields["velocity"] = &*velocity;
     state.fields["density"] = &*density;
   }

@@ -9,6 +9,7 @@
 #include "solver/lbm/lattice.hpp"
 #include "solver/lbm/links/boundary_cells.hpp"
 #include "solver/lbm/step/in_place_halo.hpp"
+#include "solver/lbm/zigzag.hpp"
 
 namespace slipstream::lbm {
 
@@ -314,6 +315,8 @@ FieldOptions density_field(const Options& o) {
   FieldOptions field = velocity_field(o);
   field.name = "density";
   field.components = 1;
+  for (int a = 0; a < (o.lattice == Lattice::d2q9 ? 2 : 3); ++a)
+    if (o.cells[a] >= zigzag_reach) field.ghost[a] = zigzag_reach;
   return field;
 }
 

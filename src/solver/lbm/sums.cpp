@@ -3,13 +3,13 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <tuple>
 
 #include "solver/lbm/impl.hpp"
 
 namespace slipstream::lbm {
 
-/// Those of all ranks by block, so that the bits of their sum do not depend on who holds what.
-std::vector<Partial> by_block(const Communicator& comm, const std::vector<Partial>& mine) {
+std::vector<Partial> by_block(const Communicator& comm, const Grid& grid, const std::vector<Partial>& mine) {
   std::vector<Partial> all;
   const std::string bytes(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(Partial));
   for (const std::string& text : comm.all_gather(bytes)) {
@@ -17,9 +17,11 @@ std::vector<Partial> by_block(const Communicator& comm, const std::vector<Partia
     all.resize(before + text.size() / sizeof(Partial));
     std::memcpy(all.data() + before, text.data(), text.size());
   }
-  std::sort(all.begin(), all.end(), [](const Partial& a, const Partial& b) {
-    return std::pair(a.block, a.quantity) < std::pair(b.block, b.quantity);
-  });
+  const auto place = [&](const Partial& part) {
+    const Extent& lo = grid.block(part.block).box.lo;
+    return std::tuple(lo[2], lo[1], lo[0], part.quantity);
+  };
+  std::sort(all.begin(), all.end(), [&](const Partial& a, const Partial& b) { return place(a) < place(b); });
   return all;
 }
 
@@ -57,7 +59,7 @@ std::vector<Load> Lbm::loads(const std::array<double, 3>& about) {
       });
   for (std::size_t n = 0; n < sums.size(); ++n)
     for (std::size_t i = 0; i < sums[n].size(); ++i) mine[n].values[i % 6] += sums[n][i];
-  for (const Partial& part : by_block(impl_->comm, mine)) {
+  for (const Partial& part : by_block(impl_->comm, impl_->grid, mine)) {
     Load& load = loads[place.at(static_cast<int>(part.quantity))];
     for (int a = 0; a < 3; ++a) {
       load.force[a] += part.values[a];
@@ -105,7 +107,7 @@ double Lbm::excess_mass() {
     for (const double row : sums[b]) mine.back().values[0] += row;
   }
   double total = 0;
-  for (const Partial& part : by_block(impl_->comm, mine)) total += part.values[0];
+  for (const Partial& part : by_block(impl_->comm, impl_->grid, mine)) total += part.values[0];
   return total;
 }
 
@@ -122,7 +124,7 @@ Energy Lbm::energy() {
     for (std::size_t n = 0; n < sums[b].size(); ++n) mine.back().values[n % 2] += sums[b][n];
   }
   Energy total;
-  for (const Partial& part : by_block(impl_->comm, mine)) {
+  for (const Partial& part : by_block(impl_->comm, impl_->grid, mine)) {
     total.kinetic += part.values[0];
     total.dissipation += part.values[1];
   }

@@ -63,6 +63,7 @@ def test_page_says_what_the_run_was_and_did(results: Path) -> None:
         "stopped at step 40",
         "MLUPS",
         "mass drift",
+        "zigzag, % of the mean speed",
         "grid Reynolds number",
         "u_min",
         "compute",
@@ -82,7 +83,7 @@ def test_page_holds_everything_itself(results: Path) -> None:
 def test_log_names_the_checkpoints_and_the_guard(results: Path) -> None:
     page = Page(results / "report.html")
     assert "checkpoint-000000000020.h5" in page.text and "checkpoint-000000000040.h5" in page.text
-    assert "guard: sound, inspected every 100 steps, density 0.2 to 5" in page.text
+    assert "guard: sound, inspected every 100 steps, density 0.2 to 5, zigzag " in page.text
 
 
 def test_report_makes_the_same_page_again(cli: Cli, results: Path) -> None:

@@ -296,6 +296,16 @@ def test_plot_draws_the_middle_plane_and_the_profiles(cli: Cli, small_results: P
     assert all(f"small/pictures/{name}" in result.stdout for name in drawn)
 
 
+@pytest.mark.parametrize(("centre", "normal"), [((8, 8, 8), "z"), ((8, 8, 4), "y"), ((8, 4, 4), "x"), ((4, 4, 4), "z")])
+def test_plane_that_is_drawn_unasked_cuts_a_body(
+    cli: Cli, small: Path, tmp_path: Path, centre: tuple[int, int, int], normal: str
+) -> None:
+    ball = f"bodies.ball={{shape='sphere', centre={list(centre)}, radius=2}}"
+    assert cli("run", str(small), ball, "run.steps=1", "output.folder=out").returncode == 0
+    shown = Results(tmp_path / "out")
+    assert planes.usual(shown, shown.frame()) == planes.Cut(normal, 0.5)
+
+
 def test_plot_draws_what_is_named_where_it_is_named(cli: Cli, small_results: Path) -> None:
     words = ["--plane", "x=0.3", "--plane", "y", "--field", "pressure", "--field", "w", "-o", "here"]
     result = cli("plot", "small", *words)
@@ -348,7 +358,7 @@ def test_values_that_are_not_finite_are_left_out_of_a_plane(small_results: Path)
     with h5py.File(small_results / "fields.vtkhdf", "r+") as file:
         file["Series/velocity"][-1, :, 3] = np.nan
     shown = Results(small_results)
-    plane = planes.cut_plane(shown, shown.frame(), planes.middle(shown.case))
+    plane = planes.cut_plane(shown, shown.frame(), planes.usual(shown, shown.frame()))
     speed = plane.values("speed")
     assert speed.mask[3].all() and not speed.mask[:3].any()
     assert np.isfinite(planes.look(shown.case, plane.cut, "vorticity", [plane.values("vorticity")]).norm.vmax)

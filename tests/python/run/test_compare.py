@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -160,6 +161,30 @@ def test_mid_plane_leaves_solid_cells_out(small: Path, cells: tuple[int, int, in
     solid = np.ma.getmaskarray(plane)[..., 0]
     # Where the middle lies between a solid layer and a fluid one, it is the wall.
     assert solid[:, 0].all() and solid[:, 1].all() == (cells[2] % 2 == 0) and not solid[:, 2:].any()
+    assert plane.compressed() == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("solid", "normal"),
+    [((slice(None), 2, 2), "z"), ((0, slice(None), 1), "y"), ((0, 0, slice(None)), "x"), ((0, 0, 0), "z")],
+)
+def test_mid_plane_that_is_shown_cuts_the_body(small: Path, solid: tuple[Any, ...], normal: str) -> None:
+    ball = ["bodies.ball={shape='sphere', centre=[4,4,4], radius=2}", "grid.cells=[10,10,10]"]
+    flow, case = Flow((10, 10, 10)), load(small, ball)
+    flow.flags[solid] = 7
+    assert profiles.shown_normal(flow, case) == normal
+    plane = profiles.mid_plane(flow, case, normal)
+    assert plane is not None and np.ma.getmaskarray(plane).any() == (solid != (0, 0, 0))
+
+
+@pytest.mark.parametrize(("normal", "axis"), [("x", 2), ("y", 1), ("z", 0)])
+def test_mid_plane_lies_half_way_along_its_axis(small: Path, normal: str, axis: int) -> None:
+    cells = (4, 6, 8)
+    flow, case = Flow(cells), load(small, [f"grid.cells={list(cells)}"])
+    place = (np.arange(cells[2 - axis]) + 0.5) / cells[2 - axis]
+    flow.field[...] = 0.1 * place.reshape([-1 if n == axis else 1 for n in range(4)])
+    plane = profiles.mid_plane(flow, case, normal)
+    assert plane is not None and plane.shape == (*np.delete(cells[::-1], axis), 3)
     assert plane.compressed() == pytest.approx(0.5)
 
 

@@ -27,6 +27,9 @@ std::vector<double> sums(Lbm& lbm) {
   std::vector<double> all{lbm.update_macroscopic(), lbm.excess_mass(), energy.kinetic, energy.dissipation};
   for (const Load& load : lbm.loads({5, 6, 7}))
     for (const auto& vector : {load.force, load.moment}) all.insert(all.end(), vector.begin(), vector.end());
+  const Zigzag zigzag = lbm.zigzag();
+  for (const auto& along : zigzag.amplitude) all.insert(all.end(), along.begin(), along.end());
+  all.push_back(zigzag.mean_speed);
   return all;
 }
 
@@ -87,6 +90,36 @@ TEST(Mass, SumDoesNotDependOnTheRanks) {
     many.advance(20);
     one.advance(20);
     EXPECT_EQ(many.excess_mass(), one.excess_mass()) << to_string(o.representation);
+  }
+}
+
+TEST(Zigzag, DoesNotDependOnTheRanks) {
+  const Communicator world = Communicator::world(), self(MPI_COMM_SELF);
+  const Machine machine = machine_here(Backend::host, 1), alone = machine_here(Backend::host, 1, 0, self);
+  for (const Options& o : {channel(DType::f32), by_moments(channel(DType::f32), Collision::recursive)}) {
+    Options single = o;
+    single.grid.partition.blocks_per_device = slipstream::partition(o.cells, 1, world.size()).devices;
+    Lbm many(world, machine, o), one(self, alone, single);
+    const auto rough = [&](const Box& box) {
+      std::vector<std::array<double, 4>> flow;
+      for_each_cell(box, [&](const Extent& cell) {
+        std::array<double, 3> u{};
+        for (int a = 0; a < 3; ++a) {
+          const std::int64_t n = o.cells[a], at = (cell[a] + n) % n;
+          for (int c = 0; c < 3; ++c) u[c] += 0.01 * std::sin(static_cast<double>((7 + a + 3 * c) * at * at));
+        }
+        flow.push_back({0, u[0], u[1], u[2]});
+      });
+      return flow;
+    };
+    many.start_from(rough);
+    one.start_from(rough);
+    const Zigzag of_many = many.zigzag(), of_one = one.zigzag();
+    EXPECT_EQ(of_many.amplitude, of_one.amplitude) << to_string(o.representation);
+    EXPECT_EQ(of_many.cells, of_one.cells);
+    EXPECT_EQ(of_many.mean_speed, of_one.mean_speed);
+    for (const auto& along : of_one.amplitude)
+      for (const double amplitude : along) EXPECT_GT(amplitude, 1e-3);
   }
 }
 

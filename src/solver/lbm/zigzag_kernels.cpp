@@ -1,0 +1,189 @@
+#include "solver/lbm/zigzag.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "device/together.hpp"
+#include "solver/cell_rows.hpp"
+#include "solver/lbm/links/readings.hpp"
+
+namespace slipstream::lbm {
+namespace {
+
+/// Cells to look at on each side, along each axis.
+struct Around {
+  int x, y, z;
+  explicit Around(const BlockData& place)
+      : x(static_cast<int>(place.shape.ghost[0])),
+        y(static_cast<int>(place.shape.ghost[1])),
+        z(static_cast<int>(place.shape.ghost[2])) {}
+};
+
+template <class T>
+struct MarkSolids {
+  Scalars<T> density;
+  Scalars<const std::uint8_t> flags;
+  int extent[3];
+
+  SLIP_FN void operator()(int i, int j, int k) const {
+    const bool inside = i >= 0 && j >= 0 && k >= 0 && i < extent[0] && j < extent[1] && k < extent[2];
+    const bool fluid = inside && flags.origin[flags.at(i, j, k)] == 0;
+    density.origin[density.at(i, j, k)] = fluid ? T(0) : std::numeric_limits<T>::quiet_NaN();
+  }
+};
+
+template <class T>
+struct MarkMargins {
+  Scalars<const T> density;
+  Scalars<T> velocity;
+  Around around;
+
+  SLIP_FN bool near(int i, int j, int k) const {
+    for (int z = k - around.z; z <= k + around.z; ++z)
+      for (int y = j - around.y; y <= j + around.y; ++y)
+        for (int x = i - around.x; x <= i + around.x; ++x) {
+          const T mark = density.origin[density.at(x, y, z)];
+          if (mark != mark) return true;
+        }
+    return false;
+  }
+
+  SLIP_FN void operator()(int i, int j, int k) const {
+    if (!near(i, j, k)) return;
+    for (int c = 0; c < 3; ++c)
+      velocity.origin[velocity.at(i, j, k) + c * velocity.component] = std::numeric_limits<T>::quiet_NaN();
+  }
+};
+
+template <class T>
+struct TakeComponent {
+  Scalars<T> density;
+  Scalars<const T> velocity;
+  int component;
+
+  SLIP_FN void operator()(int i, int j, int k) const {
+    density.origin[density.at(i, j, k)] = velocity.origin[velocity.at(i, j, k) + component * velocity.component];
+  }
+};
+
+/// Adds `count` doubles for each cell of a row: threads take every 64th cell, and are added in order.
+template <int count, class Cell>
+struct RowSums {
+  Cell cell;
+  CellRows rows;
+  double* sums;
+
+  template <class Team>
+  SLIP_FN void operator()(const Team& team) const {
+    const RowSums& self = *this;
+    double* part = team.template shared<double>();
+    team.each([=, &self, &team](int thread) {
+      double mine[count] = {};
+      for (int n = thread; n < self.rows.length; n += row_threads) {
+        const CellRows::Cell c = self.rows.cell(team.index(), n);
+        self.cell.add(c.x, c.y, c.z, mine);
+      }
+      for (int s = 0; s < count; ++s) part[count * thread + s] = mine[s];
+    });
+    team.each([=, &self, &team](int thread) {
+      if (thread >= count) return;
+      double all = 0;
+      for (int t = 0; t < row_threads; ++t) all += part[count * t + thread];
+      self.sums[count * team.index() + thread] = all;
+    });
+  }
+};
+
+template <class T>
+struct FourthDifferences {
+  Scalars<const T> values;
+  Around around;
+
+  SLIP_FN double value(std::int64_t at) const { return static_cast<double>(values.origin[at]); }
+  SLIP_FN void along(std::int64_t at, std::int64_t step, double* square, double* terms) const {
+    const double inner = value(at - step) + value(at + step), outer = value(at - 2 * step) + value(at + 2 * step);
+    const double zigzag = (outer - 4 * inner + 6 * value(at)) / 16;
+    if (zigzag != zigzag) return;
+    *square += zigzag * zigzag;
+    *terms += 1;
+  }
+  SLIP_FN void add(int i, int j, int k, double* mine) const {
+    const std::int64_t at = values.at(i, j, k);
+    if (around.x > 0) along(at, values.cell, mine, mine + 3);
+    if (around.y > 0) along(at, values.row, mine + 1, mine + 4);
+    if (around.z > 0) along(at, values.plane, mine + 2, mine + 5);
+  }
+};
+
+template <class T>
+struct Speeds {
+  Scalars<const T> velocity;
+  Scalars<const std::uint8_t> flags;
+
+  SLIP_FN void add(int i, int j, int k, double* mine) const {
+    if (flags.origin[flags.at(i, j, k)] != 0) return;
+    double square = 0;
+    for (int c = 0; c < 3; ++c) {
+      const auto part = static_cast<double>(velocity.origin[velocity.at(i, j, k) + c * velocity.component]);
+      square += part * part;
+    }
+    *mine += std::sqrt(square);
+  }
+};
+
+template <int count, class Cell>
+void add_rows(Together& together, const Box& cells, const BlockArrays& b, const Cell& cell, double* sums) {
+  const CellRows rows(cells, b.populations.shape.row_axis);
+  together.add_teams(rows.count(), row_threads, count * row_threads * sizeof(double),
+                     RowSums<count, Cell>{cell, rows, sums});
+}
+
+/// Calls run with a value of the type of velocity and density.
+template <class Run>
+void with_type(const BlockArrays& b, const Run& run) {
+  b.velocity.type == DType::f32 ? run(0.0f) : run(0.0);
+}
+
+}  // namespace
+
+void mark_solids(Together& together, const Box& cells, const BlockArrays& b) {
+  Box all = cells;
+  for (int a = 0; a < 3; ++a) {
+    all.lo[a] -= b.density.shape.ghost[a];
+    all.hi[a] += b.density.shape.ghost[a];
+  }
+  with_type(b, [&]<class T>(T) {
+    together.add(all, MarkSolids<T>{Scalars<T>(b.density),
+                                    Scalars<const std::uint8_t>(b.flags),
+                                    {static_cast<int>(cells.extent(0)), static_cast<int>(cells.extent(1)),
+                                     static_cast<int>(cells.extent(2))}});
+  });
+}
+
+void mark_margins(Together& together, const Box& cells, const BlockArrays& b) {
+  with_type(b, [&]<class T>(T) {
+    together.add(cells, MarkMargins<T>{Scalars<const T>(b.density), Scalars<T>(b.velocity), Around(b.density)});
+  });
+}
+
+void take_component(Together& together, const Box& cells, const BlockArrays& b, int component) {
+  with_type(b, [&]<class T>(T) {
+    together.add(cells, TakeComponent<T>{Scalars<T>(b.density), Scalars<const T>(b.velocity), component});
+  });
+}
+
+void sum_zigzags(Together& together, const Box& cells, const BlockArrays& b, double* sums) {
+  with_type(b, [&]<class T>(T) {
+    add_rows<zigzag_sums>(together, cells, b, FourthDifferences<T>{Scalars<const T>(b.density), Around(b.density)},
+                          sums);
+  });
+}
+
+void sum_speeds(Together& together, const Box& cells, const BlockArrays& b, double* sums) {
+  with_type(b, [&]<class T>(T) {
+    add_rows<1>(together, cells, b, Speeds<T>{Scalars<const T>(b.velocity), Scalars<const std::uint8_t>(b.flags)},
+                sums);
+  });
+}
+
+}  // namespace slipstream::lbm
