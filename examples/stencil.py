@@ -1,7 +1,7 @@
 """Heat on a periodic box by your own update: `python stencil.py`, or `mpiexec -n 2 python stencil.py`."""
 
 import numpy as np
-import slipstream
+import slipstream as slip
 
 
 def heat(u):  # 0.1: diffusivity x time step / cell^2
@@ -9,8 +9,8 @@ def heat(u):  # 0.1: diffusivity x time step / cell^2
     return u[0, 0, 0] + 0.1 * (around - 6 * u[0, 0, 0])
 
 
-grid = slipstream.Grid((48, 32, 32), periodic=(True, True, True))
-with slipstream.Stencil(grid, heat, reach="faces") as flow:
+grid = slip.Grid((48, 32, 32), periodic=(True, True, True))
+with slip.Stencil(grid, heat, reach="faces") as flow:
     flow.fill(u=lambda x, y, z: np.sin(2 * np.pi * x / 48) + 0 * y + 0 * z).run(100)
     decay = (1 - 4 * 0.1 * np.sin(np.pi / 48) ** 2) ** 100
     for block, u in flow.blocks("u"):

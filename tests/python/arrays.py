@@ -4,15 +4,15 @@ import ctypes
 from pathlib import Path
 
 import numpy as np
-import slipstream as ss
+import slipstream as slip
 from numpy.typing import NDArray
 
 
-def grid_of(cells: tuple[int, ...] = (8, 6, 5), **options: object) -> ss.Grid:
-    return ss.Grid(cells, periodic=(True,) * len(cells), backend="host", **options)
+def grid_of(cells: tuple[int, ...] = (8, 6, 5), **options: object) -> slip.Grid:
+    return slip.Grid(cells, periodic=(True,) * len(cells), backend="host", **options)
 
 
-def numbered(grid: ss.Grid, ghost: int, dtype: type = np.float32) -> list[np.ndarray]:
+def numbered(grid: slip.Grid, ghost: int, dtype: type = np.float32) -> list[np.ndarray]:
     """Arrays [z, y, x] whose interior cells hold their global number, and whose ghosts hold -1."""
     nx, ny, nz = grid.cells
     whole = np.arange(nx * ny * nz, dtype=dtype).reshape(nz, ny, nx)
@@ -25,7 +25,7 @@ def numbered(grid: ss.Grid, ghost: int, dtype: type = np.float32) -> list[np.nda
     return found
 
 
-def wrapped(grid: ss.Grid, ghost: int, block: int, dtype: type = np.float32) -> np.ndarray:
+def wrapped(grid: slip.Grid, ghost: int, block: int, dtype: type = np.float32) -> np.ndarray:
     """What the array of a block must hold after an exchange with all neighbours."""
     nx, ny, nz = grid.cells
     whole = np.arange(nx * ny * nz, dtype=dtype).reshape(nz, ny, nx)
@@ -34,7 +34,7 @@ def wrapped(grid: ss.Grid, ghost: int, block: int, dtype: type = np.float32) -> 
     return whole[np.ix_(*cells)]
 
 
-def parts(grid: ss.Grid, values: NDArray[np.generic]) -> list[NDArray[np.generic]]:
+def parts(grid: slip.Grid, values: NDArray[np.generic]) -> list[NDArray[np.generic]]:
     """Of each local block."""
     boxes = [(block["lo"], block["hi"]) for block in grid.local]
     return [values[lo[2] : hi[2], lo[1] : hi[1], lo[0] : hi[0]].copy() for lo, hi in boxes]

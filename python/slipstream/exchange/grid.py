@@ -25,7 +25,7 @@ def communicator(comm: Any = None) -> Any:
     if isinstance(comm, core().Communicator):
         return comm
     if not isinstance(comm, int) and not hasattr(comm, "py2f"):
-        raise TypeError(f"comm: give slipstream.world(), a communicator of mpi4py or its integer, not {comm!r}")
+        raise TypeError(f"comm: give slip.world(), a communicator of mpi4py or its integer, not {comm!r}")
     return core().Communicator.from_handle(comm if isinstance(comm, int) else comm.py2f())
 
 

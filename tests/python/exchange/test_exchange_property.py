@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-import slipstream as ss
+import slipstream as slip
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ranks import run_on
@@ -43,7 +43,7 @@ def scenario(integer: Integer, choice: Choice) -> dict[str, object]:
     cells = tuple(integer(1, 9) for _ in range(3))
     periodic = tuple(choice([False, True]) for _ in range(3))
     ghost = tuple(integer(0, min(4, n)) for n in cells)
-    ranks = ss.world().size
+    ranks = slip.world().size
     nodes = choice([1, ranks])
     devices = integer(1, 4 if ranks == 1 else 2)
     blocks = choice([(1, 1, 1), (2, 1, 1), (1, 2, 1), (1, 1, 2), (2, 2, 1), (1, 3, 2)])
@@ -90,9 +90,9 @@ def _fits(cells: tuple[int, ...], *cuts: tuple[int, ...]) -> bool:
     return True
 
 
-def grid_of(s: dict) -> ss.Grid:
-    ranks = ss.world().size
-    return ss.Grid(
+def grid_of(s: dict) -> slip.Grid:
+    ranks = slip.world().size
+    return slip.Grid(
         s["cells"],
         periodic=s["periodic"],
         backend="host",
@@ -175,7 +175,7 @@ def check_exchange(s: dict) -> None:
     inner = [array[space] for array in arrays]
     widths = {key: s[key] for key in ("ghost", "low", "high", "padding")}
     how = {key: s[key] for key in ("reach", "layout", "routes")}
-    with ss.Exchange(grid, {"u": inner}, **how, **s["knobs"], **widths) as halo:
+    with slip.Exchange(grid, {"u": inner}, **how, **s["knobs"], **widths) as halo:
         for round_number in (1, 2):
             whole = whole_grid(s, 5 * round_number)
             for array, block in zip(inner, grid.local, strict=True):
@@ -206,7 +206,7 @@ def check_two_fields(s: dict, other: dict) -> None:
         for array, block in zip(arrays[name], grid.local, strict=True):
             fill(component_first(array, f), f, whole_grid(f, 3), block)
     by_name = {key: {name: f[key] for name, f in both.items()} for key in ("ghost", "low", "high", "layout", "reach")}
-    with ss.Exchange(grid, arrays, routes=s["routes"], **s["knobs"], **by_name) as halo:
+    with slip.Exchange(grid, arrays, routes=s["routes"], **s["knobs"], **by_name) as halo:
         halo.run()
     for name, f in both.items():
         for array, block in zip(arrays[name], grid.local, strict=True):

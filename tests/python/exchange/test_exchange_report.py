@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import slipstream as ss
+import slipstream as slip
 from conftest import Cli
 from rich.console import Console
 from slipstream.base.errors import CaseError
@@ -23,10 +23,10 @@ ROW = {
 }  # fmt: skip
 
 
-def halo_of(**options: Any) -> ss.Exchange:
-    grid = ss.Grid((16, 8, 8), periodic=(True,) * 3, backend="host", devices_per_rank=2)
+def halo_of(**options: Any) -> slip.Exchange:
+    grid = slip.Grid((16, 8, 8), periodic=(True,) * 3, backend="host", devices_per_rank=2)
     arrays = [np.zeros(grid.array_shape(1, block=index), np.float32) for index in range(len(grid.local))]
-    return ss.Exchange(grid, {"u": arrays}, **options)
+    return slip.Exchange(grid, {"u": arrays}, **options)
 
 
 def test_report_has_times_and_rates_of_messages_between_devices() -> None:

@@ -26,7 +26,7 @@ def test_what_a_cpp_program_writes_for_an_exchange_has_at_most_20_lines(name: st
     code = [line for line in lines if line and not line.startswith("//")]
     assert 10 < len(code) <= 20
     outside = re.sub(r"// <slipstream>\n.*?// </slipstream>\n", "", text, flags=re.DOTALL)
-    assert "ss::" not in outside and "slipstream/" not in outside
+    assert "slip::" not in outside and "slipstream/" not in outside
     statements = [line.partition("//")[0] for line in code]
     assert all(line.count(";") <= 1 or line.startswith("for (") for line in statements)
 
