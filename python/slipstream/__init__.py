@@ -44,6 +44,10 @@ _MODULES = {
 }
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def _version() -> str:
     """Of the installed package, or of the source tree that this file lies in."""
     try:

@@ -1,6 +1,9 @@
 """The README says what is there."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,21 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 def test_python_page_is_the_file_in_cases():
     page = re.search(r"<!-- cases/cavity.py -->\n```python\n(.*?)```", README, re.DOTALL).group(1)
     assert page == (ROOT / "cases" / "cavity.py").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("cells, until", [("8", "until=1"), pytest.param("64", "until=10", marks=pytest.mark.thorough)])
+def test_python_page_runs_by_the_command_below_it(tmp_path: Path, cells: str, until: str) -> None:
+    page, rest = re.search(r"<!-- cases/cavity.py -->\n```python\n(.*?)```(.*)", README, re.DOTALL).groups()
+    assert "`bin/python cases/cavity.py`" in rest.partition("\n## ")[0]
+    program = tmp_path / "cavity.py"
+    program.write_text(page.replace("64", cells).replace("until=10", until), encoding="utf-8")
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | {"PYTHON": sys.executable}
+    done = subprocess.run(
+        [ROOT / "bin" / "python", program], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=500
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^fastest cell: 0\.\d+ cells a step$", done.stdout, re.MULTILINE)
+    assert re.search(r"^largest distance from Albensoeder & Kuhlmann: \d+\.", done.stdout, re.MULTILINE)
 
 
 def test_python_page_has_at_most_15_lines():
