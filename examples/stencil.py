@@ -15,6 +15,6 @@ with slip.Stencil(grid, heat, reach="faces") as flow:
     decay = (1 - 4 * 0.1 * np.sin(np.pi / 48) ** 2) ** 100
     for block, u in flow.blocks("u"):
         u = u.get() if hasattr(u, "get") else u  # CuPy's, from the GPU
-        x = np.arange(block["lo"][0], block["hi"][0]) + 0.5
+        x = np.arange(block.lo[0], block.hi[0]) + 0.5
         assert abs(u - decay * np.sin(2 * np.pi * x / 48)).max() < 1e-12
     print(f"rank {grid.comm.rank}: after {flow.steps} steps the wave has {decay:.6f} of its height")

@@ -50,7 +50,7 @@ def exchange(route: str, coding: str, asked: argparse.Namespace) -> slip.Exchang
     cells, dtype = asked.cells, f"f{int(asked.dtype[1:]) // 8}"
     grid = slip.Grid((RANKS * cells, cells, cells), periodic=(True,) * 3, backend=asked.backend, devices_per_rank=1)
     shape = grid.array_shape(RADIUS, layout=grid.suited_layout)
-    device = grid.local[0]["device_index"]
+    device = grid.local[0].device_index
     arrays = {
         f"q{n}": np.zeros(shape, dtype) if grid.backend == "host" else gpu_array(shape, dtype, device)
         for n in range(QUANTITIES)

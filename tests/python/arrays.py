@@ -19,7 +19,7 @@ def numbered(grid: slip.Grid, ghost: int, dtype: type = np.float32) -> list[np.n
     found = []
     for index, block in enumerate(grid.local):
         array = np.full(grid.array_shape(ghost, block=index), -1, dtype)
-        (x0, y0, z0), (x1, y1, z1) = block["lo"], block["hi"]
+        (x0, y0, z0), (x1, y1, z1) = block.lo, block.hi
         array[ghost:-ghost, ghost:-ghost, ghost:-ghost] = whole[z0:z1, y0:y1, x0:x1]
         found.append(array)
     return found
@@ -29,14 +29,14 @@ def wrapped(grid: slip.Grid, ghost: int, block: int, dtype: type = np.float32) -
     """What the array of a block must hold after an exchange with all neighbours."""
     nx, ny, nz = grid.cells
     whole = np.arange(nx * ny * nz, dtype=dtype).reshape(nz, ny, nx)
-    lo, hi = grid.local[block]["lo"], grid.local[block]["hi"]
+    lo, hi = grid.local[block].lo, grid.local[block].hi
     cells = [np.arange(lo[a] - ghost, hi[a] + ghost) % grid.cells[a] for a in (2, 1, 0)]
     return whole[np.ix_(*cells)]
 
 
 def parts(grid: slip.Grid, values: NDArray[np.generic]) -> list[NDArray[np.generic]]:
     """Of each local block."""
-    boxes = [(block["lo"], block["hi"]) for block in grid.local]
+    boxes = [(block.lo, block.hi) for block in grid.local]
     return [values[lo[2] : hi[2], lo[1] : hi[1], lo[0] : hi[0]].copy() for lo, hi in boxes]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from slipstream.base.core import core
 from slipstream.exchange import apart, arrays, fields
 from slipstream.exchange.grid import Grid, native_streams
+from slipstream.exchange.records import Counts, Tuning
 
 
 class GatherScatter:
@@ -90,7 +91,7 @@ class GatherScatter:
     def gather(self, values: Any, unique: Any, op: str = "add", stream: Any = None) -> None:
         """unique = Q^T values: the copies of each id combined, once. values: as of run(), read alone. unique: an array,
         or a list with one for each device of this rank: components, then a value for each id that the device owns
-        (counts()["unique_ids"]), in the order of unique_points(). An id belongs to the device of the first block that
+        (counts().unique_ids), in the order of unique_points(). An id belongs to the device of the first block that
         has it. The bits are those that run() gives copies."""
         self._gather(self._inner.gather, values, unique, op, stream)
 
@@ -117,15 +118,14 @@ class GatherScatter:
         """Raises TimeoutError where an earlier run gave up waiting for another rank."""
         self._inner.check()
 
-    def counts(self, device: int = 0) -> dict[str, int]:
-        """Of this rank's `device`: points with copies, ids on it alone, ids that others have too, values sent. With
-        unique: ids that it owns, and values sent by gather() and by scatter()."""
-        return self._inner.counts(device)
+    def counts(self, device: int = 0) -> Counts:
+        """Points, ids and values sent of this rank's `device`."""
+        return Counts(**self._inner.counts(device))
 
     @property
-    def tuning(self) -> dict[str, Any]:
-        """How the routes were found: source ("rules", "measured" or "cache"), file, seconds, notes, knobs."""
-        return self._inner.tuning()
+    def tuning(self) -> Tuning:
+        """How the routes were found."""
+        return Tuning.of(self._inner.tuning())
 
     def close(self) -> None:
         """Collective. A second call does nothing; others raise RuntimeError."""

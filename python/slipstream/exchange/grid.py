@@ -8,9 +8,8 @@ import numpy as np
 
 from slipstream.base.core import core
 from slipstream.exchange import arrays
+from slipstream.exchange.records import Block, Triple
 from slipstream.machine.discovery import choose_backend
-
-Triple = tuple[int, int, int]
 
 
 def world() -> Any:
@@ -48,6 +47,7 @@ class Grid:
         (by the rates that the links are known to have) or "measured" (by rates that are measured here and now, some
         seconds long).
     cyclic: with ranks_per_node, deals the ranks out to the nodes in turn, not in blocks.
+    blocks, local: all blocks, and those of this rank, each with lo, hi, device, rank and device_index.
     More options: blocks_per_device, device_grid, node_grid (three counts each).
     """
 
@@ -107,11 +107,10 @@ class Grid:
 
     def _take(self, inner: Any) -> None:
         self._grid = inner
-        self.blocks: list[dict[str, Any]] = self._grid.blocks()
-        self.local = [self.blocks[block] for block in self._grid.local()]
-        for block in self.local:
-            #: The number by which CuPy and others know the device in this process.
-            block["device_index"] = self.machine.devices()[block["device"]]["index"]
+        found, devices, mine = inner.blocks(), self.machine.devices(), inner.local()
+        indices = {block: devices[found[block]["device"]]["index"] for block in mine}
+        self.blocks = tuple(Block.of(each, indices.get(number)) for number, each in enumerate(found))
+        self.local = tuple(self.blocks[block] for block in mine)
 
     @property
     def suited_layout(self) -> str:
@@ -121,7 +120,7 @@ class Grid:
 
     def extent(self, block: int = 0) -> Triple:
         """Cells of a local block along x, y and z, without ghosts."""
-        lo, hi = self.local[block]["lo"], self.local[block]["hi"]
+        lo, hi = self.local[block].lo, self.local[block].hi
         return (hi[0] - lo[0], hi[1] - lo[1], hi[2] - lo[2])
 
     def array_shape(

@@ -1,7 +1,7 @@
 """Your own point-wise update of a grid of cells, with the cut, the halo exchange and the overlap done for you."""
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, Self
 
@@ -10,6 +10,7 @@ import numpy as np
 from slipstream.base.faults import nearest
 from slipstream.exchange.grid import Grid
 from slipstream.exchange.halo import Exchange
+from slipstream.exchange.records import Block
 
 #: First and past-last cell of a block along x, y and z.
 Cells = list[tuple[int, int]]
@@ -127,10 +128,10 @@ class Stencil:
         """With the device of a block as the current one."""
         if self.grid.backend == "host":
             return np.errstate()
-        return self._xp.cuda.Device(self.grid.local[block]["device_index"])
+        return self._xp.cuda.Device(self.grid.local[block].device_index)
 
     def _shifted(self, name: str, block: int, cells: Cells) -> Shifted:
-        low = self.grid.local[block]["lo"]
+        low = self.grid.local[block].lo
         return Shifted(self._copies[name][0][block], cells, self.radius, low, self._xp, self._reach)
 
     def _whole(self, block: int) -> Cells:
@@ -159,8 +160,8 @@ class Stencil:
         inner = slice(self.radius, -self.radius)
         return self._copies[name][0][block][(inner,) * self.grid.axes]
 
-    def blocks(self, name: str) -> Iterator[tuple[Mapping[str, Any], Any]]:
-        """This rank's blocks, with "lo" and "hi", and their cells [z, y, x]."""
+    def blocks(self, name: str) -> Iterator[tuple[Block, Any]]:
+        """This rank's blocks and their cells [z, y, x]."""
         self._known(name)
         return ((entry, self.interior(name, block)) for block, entry in enumerate(self.grid.local))
 
@@ -260,8 +261,8 @@ def _names(fields: Any) -> tuple[str, ...]:
     return given
 
 
-def _extent(block: Mapping[str, Any], axes: int) -> list[int]:
-    return [b - a for a, b in zip(block["lo"], block["hi"], strict=True)][:axes]
+def _extent(block: Block, axes: int) -> list[int]:
+    return [b - a for a, b in zip(block.lo, block.hi, strict=True)][:axes]
 
 
 def _split(cells: Cells, width: int) -> tuple[Cells, list[Cells]]:

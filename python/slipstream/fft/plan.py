@@ -3,20 +3,44 @@
 import math
 import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from slipstream.base.core import core
 from slipstream.exchange import apart, fields
 from slipstream.exchange.apart import Place
 from slipstream.exchange.arrays import told_to_others
-from slipstream.exchange.grid import Grid, Triple, native_streams
+from slipstream.exchange.grid import Grid, native_streams
+from slipstream.exchange.records import Delivery, Message, Triple
 
 #: Number formats of values in physical space by NumPy's names, and of their spectra.
 TYPES = {"float32": "f32", "float64": "f64", "complex64": "c64", "complex128": "c128"}
 SPECTRA = {"f32": "c64", "f64": "c128", "c64": "c64", "c128": "c128"}
 NAMES = {short: name for name, short in TYPES.items()}
 BYTES = {"f32": 4, "f64": 8, "c64": 8, "c128": 16}
+
+
+@dataclass(frozen=True)
+class ProcessGrids:
+    """How a process grid was found."""
+
+    source: str  #: "given", "rules", "measured" or "cache"
+    #: (p_1, p_2) and microseconds of one transform there and back, on the slowest rank
+    times: tuple[tuple[tuple[int, int], float], ...]
+    notes: tuple[str, ...]  #: on rank 0
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes on one device."""
+
+    physical: int  #: the caller's array of u, one component
+    spectral: int  #: that of v
+    work: int
+    messages: int  #: about
+    library: int  #: about
+    total: int
+
 
 _PACKED = {"ghost": (0, 0, 0), "padding": (0, 0, 0)}
 
@@ -58,7 +82,7 @@ class Plan:
     Raises RuntimeError where a device has no room for it (memory()), with the largest of its shape that would fit.
 
     physical and spectral are the grids on which u and v lie: `plan.physical.array_shape(0)` is the shape of a block's
-    array, `plan.physical.local[0]["lo"]` its first cell. A device that gets nothing has no block.
+    array, `plan.physical.local[0].lo` its first cell. A device that gets nothing has no block.
     """
 
     def __init__(
@@ -100,10 +124,10 @@ class Plan:
         self.process_grid: tuple[int, int] = tuple(self._plan.process_grid)
 
     @property
-    def process_grids(self) -> dict[str, Any]:
-        """How the process grid was found: `source` ("given", "rules", "measured", "cache"), `times` ((p_1, p_2),
-        microseconds of one transform there and back, on the slowest rank) and `notes` (on rank 0)."""
-        return self._plan.process_grids
+    def process_grids(self) -> ProcessGrids:
+        """How the process grid was found."""
+        found = self._plan.process_grids
+        return ProcessGrids(found["source"], tuple(found["times"]), tuple(found["notes"]))
 
     def in_place(self, memory: Sequence[Any], block: int = 0) -> tuple[Any, Any]:
         """u and v of a local block in one array, which forward() and backward() may be given together.
@@ -210,7 +234,7 @@ class Plan:
         shape."""
         import numpy as np
 
-        lo, hi = self.spectral.local[block]["lo"], self.spectral.local[block]["hi"]
+        lo, hi = self.spectral.local[block].lo, self.spectral.local[block].hi
         found: list[Any] = [None] * 3
         for place, axis in enumerate(self._axes):
             index = np.arange(lo[place], hi[place])
@@ -235,13 +259,13 @@ class Plan:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def messages(self) -> list[dict[str, Any]]:
+    def messages(self) -> list[Message]:
         """Messages of one forward transform that leave or reach this rank."""
-        return self._plan.messages()
+        return [Message(**each) for each in self._plan.messages()]
 
-    def report(self) -> list[dict[str, Any]]:
+    def report(self) -> list[Delivery]:
         """Those of all ranks with the times of the last forward transform. Waits. Collective."""
-        return self._plan.report()
+        return [Delivery(**each) for each in self._plan.report()]
 
     @property
     def stored_moves(self) -> tuple[int, int]:
@@ -337,13 +361,11 @@ def memory(
     coding: str = "raw",
     routes: str | Sequence[str] = (),
     **options: Any,
-) -> list[dict[str, int]]:
-    """Bytes of each device before anything is allocated: the caller's arrays `physical` and `spectral` of one
-    component, the plan's `work`, about what its `messages` and the `library` take, and their `total`. With the options
-    of the Plan that is meant."""
+) -> list[Memory]:
+    """Lists what each device needs, before anything is allocated, with the options of the Plan that is meant."""
     exchange = _exchange(routes, options)
     how = _options(_type_of(dtype), process_grid, transposed, highest, overlap, store, parts, coding, exchange)
-    return core().fft_memory(grid.machine, grid.cells, how)
+    return [Memory(**each) for each in core().fft_memory(grid.machine, grid.cells, how)]
 
 
 def _exchange(routes: str | Sequence[str], options: dict[str, Any]) -> dict[str, Any]:
@@ -404,7 +426,7 @@ def _places(grid: Grid, side: str, given: Any, type_: str, written: bool) -> lis
             for block, (whole, array) in enumerate(zip(wholes, item["arrays"], strict=True)):
                 shown = name + (f", block {block} of this rank," if len(grid.local) > 1 else "")
                 first, behind = _bounds(grid.extent(block), array, number, type_, side)
-                of = {"side": side, "component": len(found), "block": grid.local[block]["device"]}
+                of = {"side": side, "component": len(found), "block": grid.local[block].device}
                 places.append(replace(whole, name=shown, first=first, behind=behind, array=None, **of))
             found.append(places)
     return found

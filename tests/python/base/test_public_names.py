@@ -1,4 +1,4 @@
-"""What `dir`, and so completion, shows of the modules that users import."""
+"""The names that `dir`, and so completion, shows of the modules that users import."""
 
 import importlib
 import subprocess

@@ -130,8 +130,8 @@ def _arrays(grid: slip.Grid, f: Options) -> list[list[tuple[np.ndarray, np.ndarr
 
 def _values(grid: slip.Grid, f: Options, number: int, block: dict[str, Any]) -> np.ndarray:
     """[component, z, y, x] of a block, ghosts among them, which any rank may ask for."""
-    sizes = [hi - lo + 2 * g for lo, hi, g in zip(block["lo"], block["hi"], f["ghost"], strict=True)]
-    seed = (number, *block["lo"])
+    sizes = [hi - lo + 2 * g for lo, hi, g in zip(block.lo, block.hi, f["ghost"], strict=True)]
+    seed = (number, *block.lo)
     return small_numbers((f["components"] or 1, *sizes[::-1]), f["dtype"], seed, f["combine"] or "add")
 
 
@@ -160,8 +160,8 @@ def _wanted(grid: slip.Grid, s: Options, f: Options, copies: list[Any], number: 
 
 
 def _here(block: dict[str, Any]) -> tuple[slice, ...]:
-    return tuple(slice(block["lo"][a], block["hi"][a]) for a in (2, 1, 0))
+    return tuple(slice(block.lo[a], block.hi[a]) for a in (2, 1, 0))
 
 
 def _inside(f: Options, block: dict[str, Any]) -> tuple[slice, ...]:
-    return tuple(slice(f["ghost"][a], f["ghost"][a] + block["hi"][a] - block["lo"][a]) for a in (2, 1, 0))
+    return tuple(slice(f["ghost"][a], f["ghost"][a] + block.hi[a] - block.lo[a]) for a in (2, 1, 0))

@@ -158,12 +158,12 @@ def _fill(s: Options, grid: slip.Grid, arrays: dict[str, list[np.ndarray]], numb
 def _cells(s: Options, array: np.ndarray, end: int, f: Options, block: dict) -> np.ndarray:
     """[component, z, y, x] of a block without its ghosts: a view."""
     shown = component_first(array, {"components": f["components"], "layout": s["layouts"][end]})
-    inside = [slice(s["ghost"], s["ghost"] + hi - lo) for lo, hi in zip(block["lo"], block["hi"], strict=True)]
+    inside = [slice(s["ghost"], s["ghost"] + hi - lo) for lo, hi in zip(block.lo, block.hi, strict=True)]
     return shown[(slice(None), *inside[::-1])]
 
 
 def _part(whole: np.ndarray, block: dict) -> np.ndarray:
-    return whole[(slice(None), *(slice(block["lo"][a], block["hi"][a]) for a in (2, 1, 0)))]
+    return whole[(slice(None), *(slice(block.lo[a], block.hi[a]) for a in (2, 1, 0)))]
 
 
 def _turned(s: Options, whole: np.ndarray) -> np.ndarray:

@@ -39,9 +39,9 @@ def test_ghosts_hold_rounded_values_by_every_route(routes: list[str], dtype: str
         rounded = want.astype(narrow).astype(dtype)
         rounded[inside] = want[inside]
         np.testing.assert_array_equal(have, rounded)
-    whole, half = (sum(message["bytes"] for message in each.messages()) for each in (raw, exchange))
+    whole, half = (sum(message.bytes for message in each.messages()) for each in (raw, exchange))
     # Each piece of a message begins on 16 bytes.
-    assert whole / 2 <= half < whole / 2 + 16 * sum(message["transfers"] for message in raw.messages())
+    assert whole / 2 <= half < whole / 2 + 16 * sum(message.transfers for message in raw.messages())
 
 
 def test_bfloat16_keeps_the_first_half_of_the_bits() -> None:
@@ -105,9 +105,9 @@ def test_a_throttle_leaves_routes_that_the_host_drives() -> None:
     exchange.run()
     for block, array in enumerate(arrays):
         np.testing.assert_array_equal(array, wrapped(grid, 1, block))
-    between = [m for m in exchange.messages() if m["source"] != m["target"]]
-    assert {m["route"] for m in between} <= {"staged", "gpu_mpi"}
-    assert all("the throttle slows messages that the host sends" in m["reason"] for m in between)
+    between = [m for m in exchange.messages() if m.source != m.target]
+    assert {m.route for m in between} <= {"staged", "gpu_mpi"}
+    assert all("the throttle slows messages that the host sends" in m.reason for m in between)
     for throttle, why in (("fast", "cannot read the throttle"), ("2000 GB/s", "give a rate from 1e-06 to 1000 GB/s")):
         with pytest.raises(RuntimeError, match=why):
             slip.Exchange(grid, {"u": arrays}, throttle=throttle)

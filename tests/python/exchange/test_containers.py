@@ -21,7 +21,7 @@ halo = slip.Exchange(grid, {"u": arrays}, wait_limit=20)
 for _ in range(3):
     halo.run()
 right = all(np.array_equal(array, wrapped(grid, 1, block)) for block, array in enumerate(arrays))
-routes = {message["route"] for message in halo.messages() if message["source"] != message["target"]}
+routes = {message.route for message in halo.messages() if message.source != message.target}
 mapped = sorted(routes & {"direct", "colocated"})
 nodes = len({device["node"] for device in grid.machine.devices()})
 sys.stdout.write(f"right {right}, by mapped memory {mapped}, nodes {nodes}\\n")

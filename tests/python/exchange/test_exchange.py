@@ -60,9 +60,9 @@ def check_large_messages(
     fields = numbered(grid, 3, np.int32)
     if layout == "soa_z":
         fields = [np.ascontiguousarray(array.T) for array in fields]
-    fields = [put(array, block["device_index"]) for array, block in zip(fields, grid.local, strict=True)]
+    fields = [put(array, block.device_index) for array, block in zip(fields, grid.local, strict=True)]
     halo = slip.Exchange(grid, {"u": fields}, ghost=3, layout=layout)
-    assert sum(message["bytes"] for message in halo.messages()) > 8_000_000 * len(fields)
+    assert sum(message.bytes for message in halo.messages()) > 8_000_000 * len(fields)
     for exchange in range(3):
         for array in fields:
             array[:3], array[-3:] = -exchange, exchange
@@ -146,7 +146,7 @@ def test_two_dimensional_grids_have_arrays_of_two_axes() -> None:
 def test_own_boxes_are_taken() -> None:
     boxes = [((0, 0, 0), (3, 6, 5), 0), ((3, 0, 0), (8, 6, 5), 0)]
     grid = grid_of(boxes=boxes)
-    assert [(block["lo"], block["hi"]) for block in grid.local] == [box[:2] for box in boxes]
+    assert [(block.lo, block.hi) for block in grid.local] == [box[:2] for box in boxes]
     arrays = numbered(grid, 2)
     slip.Exchange(grid, {"u": arrays}, ghost=2).run()
     for block, array in enumerate(arrays):
@@ -174,8 +174,8 @@ def test_messages_tell_routes_and_bytes() -> None:
     grid = grid_of(devices_per_rank=2)
     halo = slip.Exchange(grid, {"u": numbered(grid, 1)}, routes=["staged"])
     found = halo.messages()
-    assert {(m["source"], m["target"]) for m in found} == {(0, 0), (0, 1), (1, 0), (1, 1)}
-    assert {m["route"] for m in found} == {"staged"} and all(m["bytes"] > 0 and m["reason"] for m in found)
+    assert {(m.source, m.target) for m in found} == {(0, 0), (0, 1), (1, 0), (1, 1)}
+    assert {m.route for m in found} == {"staged"} and all(m.bytes > 0 and m.reason for m in found)
     assert halo.needs_host
 
 
@@ -254,8 +254,8 @@ arrays = numbered(grid, 1)
 halo = slip.Exchange(grid, {"u": arrays}, routes=["kernel", "staged"], grouping="nodes")
 halo.run()
 np.testing.assert_array_equal(arrays[0], wrapped(grid, 1, 0))
-grouped = sum("travels in the message of node" in message["reason"] for message in halo.messages())
-sys.stdout.write(f"{grouped} in messages of nodes by {halo.tuning['knobs']['grouping']}\\n")
+grouped = sum("travels in the message of node" in message.reason for message in halo.messages())
+sys.stdout.write(f"{grouped} in messages of nodes by {halo.tuning.knobs.grouping}\\n")
 """
 
 

@@ -16,7 +16,7 @@ def numbers(grid: slip.Grid, seed: int, ghosts: bool) -> list[np.ndarray]:
     found = []
     for index, block in enumerate(grid.local):
         shape = grid.array_shape(2, block=index)
-        values = np.random.default_rng([seed, block["device"], index]).integers(-9, 10, shape).astype(np.float64)
+        values = np.random.default_rng([seed, block.device, index]).integers(-9, 10, shape).astype(np.float64)
         if not ghosts:
             inside = values[INSIDE].copy()
             values[:] = 0
@@ -43,7 +43,7 @@ def check_adjoint(grid: slip.Grid, **options: object) -> None:
         both += (hx[index] * y[index]).sum(), (x[index][INSIDE] * hty[index][INSIDE]).sum()
     assert both[0] != sum((x[i] * y[i]).sum() for i in range(len(x)))
     with slip.AllReduce(grid, 2) as total:
-        devices = len({block["device"] for block in grid.local})
+        devices = len({block.device for block in grid.local})
         arrays = [both, *(np.zeros(2) for _ in range(devices - 1))]
         total.run(arrays)
     assert arrays[0][0] == arrays[0][1]

@@ -12,7 +12,7 @@ from ranks import run_on
 
 def owners(grid: slip.Grid) -> list[int]:
     """The device of each block, by where the block lies."""
-    return [block["device"] for block in sorted(grid.blocks, key=lambda block: block["lo"])]
+    return [block.device for block in sorted(grid.blocks, key=lambda block: block.lo)]
 
 
 def test_rates_are_measured_for_a_measured_placement() -> None:

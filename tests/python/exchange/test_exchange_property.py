@@ -123,7 +123,7 @@ def reached(s: dict, block: dict) -> tuple[list[np.ndarray], np.ndarray, np.ndar
     cells, away, within = [], [], []
     for axis in (2, 1, 0):
         ghost, n = s["ghost"][axis], s["cells"][axis]
-        lo, hi = block["lo"][axis], block["hi"][axis]
+        lo, hi = block.lo[axis], block.hi[axis]
         here = np.arange(lo - ghost, hi + ghost)
         outside = (here < lo) | (here >= hi)
         filled = (here >= lo - s["low"][axis]) & (here < hi + s["high"][axis])
@@ -147,8 +147,8 @@ def expected(s: dict, whole: np.ndarray, block: dict) -> np.ndarray:
 def fill(array: np.ndarray, s: dict, whole: np.ndarray, block: dict) -> None:
     """Sets the interior of [component, z, y, x] to the block's part of the grid and the rest to UNTOUCHED."""
     array[:] = UNTOUCHED
-    inside = [slice(s["ghost"][a], s["ghost"][a] + block["hi"][a] - block["lo"][a]) for a in (2, 1, 0)]
-    here = [slice(block["lo"][a], block["hi"][a]) for a in (2, 1, 0)]
+    inside = [slice(s["ghost"][a], s["ghost"][a] + block.hi[a] - block.lo[a]) for a in (2, 1, 0)]
+    here = [slice(block.lo[a], block.hi[a]) for a in (2, 1, 0)]
     array[(slice(None), *inside)] = whole[(slice(None), *here)]
 
 

@@ -40,8 +40,8 @@ def test_copies_on_all_devices_get_the_sum(devices: int, routes: list[str]) -> N
         gs.finish()
         gs.check()
         counts = [gs.counts(device) for device in range(devices)]
-    assert all(count["shared_points"] > 0 for count in counts)
-    assert (sum(count["sent_values"] for count in counts) > 0) == (devices > 1)
+    assert all(count.shared_points > 0 for count in counts)
+    assert (sum(count.sent_values for count in counts) > 0) == (devices > 1)
 
 
 def test_faces_of_two_elements_of_order_two() -> None:
@@ -85,7 +85,7 @@ def test_unique_values_are_gathered_and_scattered(devices: int) -> None:
         tenfold = [10 * one for one in v]
         gs.start_scatter(tenfold, u)
         gs.finish()
-        assert [gs.counts(device)["unique_ids"] for device in range(devices)] == [points.size for points in owned]
+        assert [gs.counts(device).unique_ids for device in range(devices)] == [points.size for points in owned]
         gs.start_gather(u, v, "max")
         gs.finish()
     np.testing.assert_array_equal(np.concatenate(u, axis=1), np.where(ids == 0, values, 10 * by_numpy(ids, values)))
@@ -137,12 +137,12 @@ def test_routes_may_be_measured(tmp_path: Path) -> None:
     grid = slip.Grid((8, 8, 8), backend="host", devices_per_rank=2)
     ids = [np.arange(1, 100), np.arange(50, 149)]
     with slip.GatherScatter(grid, ids, block=99, tune="measure", tuner_cache=str(tmp_path)) as gs:
-        assert gs.tuning["source"] == "measured"
+        assert gs.tuning.source == "measured"
         u = [np.ones(99), np.ones(99)]
         gs.run(u)
         assert (u[0][49:] == 2).all() and (u[0][:49] == 1).all() and (u[1][50:] == 1).all()
     with slip.GatherScatter(grid, ids, block=99, tune="measure", tuner_cache=str(tmp_path)) as gs:
-        assert gs.tuning["source"] == "cache"
+        assert gs.tuning.source == "cache"
 
 
 def test_routes_may_be_measured_beside_work(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_routes_may_be_measured_beside_work(tmp_path: Path) -> None:
     called = []
     cache = {"tune": "measure", "tuner_cache": str(tmp_path)}
     with slip.GatherScatter(grid, ids, block=99, tune_beside=("interior", called.append), **cache) as gs:
-        assert gs.tuning["source"] == "measured" and called and all(streams == [0, 0] for streams in called)
+        assert gs.tuning.source == "measured" and called and all(streams == [0, 0] for streams in called)
         called.clear()
         u = [np.ones(99), np.ones(99)]
         gs.run(u)

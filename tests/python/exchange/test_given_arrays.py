@@ -320,7 +320,7 @@ u = np.zeros(plan.physical.array_shape(0))
 v = np.zeros(plan.spectral.array_shape(0), complex)
 reduce = slip.AllReduce(grid, 4, wait_limit=5)
 points = slip.GatherScatter(grid, np.arange(1, 5), block=4, unique=True, first_block=comm.rank, wait_limit=5)
-unique = np.zeros(points.counts()["unique_ids"])
+unique = np.zeros(points.counts().unique_ids)
 ends = " as call {} of {}: its own error says why"
 order, told = "have the other byte order", "rank 1 could not make "
 

@@ -78,13 +78,13 @@ def test_own_update_in_python_gives_on_the_gpu_what_it_gives_on_the_host() -> No
         with slip.Stencil(grid, update, ("u", "before"), radius=2) as stencil:
             for name in stencil.names:
                 for block, part in stencil.blocks(name):
-                    places = tuple(slice(a, b) for a, b in zip(block["lo"], block["hi"], strict=True))
+                    places = tuple(slice(a, b) for a, b in zip(block.lo, block.hi, strict=True))
                     there = start[places[::-1]]
                     part[...] = cupy.asarray(there) if backend == "cuda" else there
             stencil.run(5)
             whole = np.full_like(start, np.nan)  # however many GPUs share it
             for block, part in stencil.blocks("u"):
-                places = tuple(slice(a, b) for a, b in zip(block["lo"], block["hi"], strict=True))
+                places = tuple(slice(a, b) for a, b in zip(block.lo, block.hi, strict=True))
                 whole[places[::-1]] = cupy.asnumpy(part) if backend == "cuda" else part
             found.append(whole)
     np.testing.assert_allclose(*found, rtol=1e-13)
@@ -97,7 +97,7 @@ from arrays import numbered, wrapped
 from arrays import GpuArray, runtime
 library, routes = sys.argv[1], sys.argv[2].split(",")
 grid = slip.Grid((12, 10, 9), periodic=(True,) * 3, backend="cuda", devices_per_rank=1, blocks_per_device=(1, 2, 1))
-device = grid.local[0]["device_index"]
+device = grid.local[0].device_index
 runtime().cudaSetDevice(device)
 if library == "cupy":
     import cupy
@@ -116,7 +116,7 @@ try:
 except RuntimeError as error:
     sys.stdout.write(f"no exchange: {error}\\n")
     sys.exit()
-used = {message["route"] for message in halo.messages() if message["source"] != message["target"]}
+used = {message.route for message in halo.messages() if message.source != message.target}
 wait()
 for _ in range(3):
     halo.begin(0)

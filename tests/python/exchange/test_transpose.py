@@ -39,7 +39,7 @@ def test_every_cell_comes_to_its_place(axes: tuple[int, int, int], dtype: str) -
         transpose.begin()
         transpose.end()
         assert all((2 * a == b).all() for a, b in zip(into, zeros, strict=True))
-        assert {row["bytes"] for row in transpose.report().rows} != {0}
+        assert {row.bytes for row in transpose.report().rows} != {0}
 
 
 @pytest.mark.parametrize("axes", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
@@ -66,7 +66,7 @@ def test_what_lies_where_it_would_go_is_in_no_message() -> None:
     before = [part.copy() for part in u]
     with slip.Transpose(grid, grid, u, u) as transpose:
         transpose.run()
-        assert transpose.report().rows == []
+        assert transpose.report().rows == ()
     assert all((a == b).all() for a, b in zip(u, before, strict=True))
 
 
@@ -95,7 +95,7 @@ def test_fields_that_lie_apart_travel_in_one_exchange() -> None:
         transpose.run()
         assert all(arrived(name, u) for name, u in given.items())
         # One message for each pair of devices, whatever the number of fields.
-        assert len([m for m in transpose.messages() if m["source"] != m["target"]]) == 2
+        assert len([m for m in transpose.messages() if m.source != m.target]) == 2
         transpose.bind({"v": parts(source, 2 * given["v"])})
         transpose.run()
         assert arrived("v", 2 * given["v"]) and arrived("w", given["w"])

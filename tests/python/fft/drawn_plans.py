@@ -224,13 +224,13 @@ def _in_order(s: Options, spectra: np.ndarray) -> np.ndarray:
 
 
 def _part(whole: np.ndarray, block: dict) -> np.ndarray:
-    return whole[(..., *(slice(block["lo"][a], block["hi"][a]) for a in (2, 1, 0)))]
+    return whole[(..., *(slice(block.lo[a], block.hi[a]) for a in (2, 1, 0)))]
 
 
 def _both(s: Options, plan: slip.fft.Plan) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """[component, ...] of each local block: of u and of v, in one memory where that is asked for."""
     sides: tuple[list, list] = [], []
-    blocks = [{block["device"]: n for n, block in enumerate(grid.local)} for grid in (plan.physical, plan.spectral)]
+    blocks = [{block.device: n for n, block in enumerate(grid.local)} for grid in (plan.physical, plan.spectral)]
     if s["in_place"] and blocks[0] == blocks[1] and s["components"] == 1:
         for block in range(len(plan.physical.local)):
             for side, view in zip(sides, plan.in_place(np.zeros(plan.room(block), np.uint8), block), strict=True):

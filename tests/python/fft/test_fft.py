@@ -78,7 +78,7 @@ shape = lambda grid, block: (2, *grid.array_shape(0, block=block))
 u = [np.full(shape(plan.physical, 0), 1 + 2j) for _ in plan.physical.local]
 v = [np.empty(shape(plan.spectral, 0), complex) for _ in plan.spectral.local]
 plan.forward(u, v)
-first = plan.spectral.local[0]["lo"] == (0, 0, 0)
+first = plan.spectral.local[0].lo == (0, 0, 0)
 assert abs(np.sum(v[0][0]) - (24 * (1 + 2j) if first else 0)) < 1e-12
 plan.backward(v, u)
 assert all(np.allclose(part, 1 + 2j) for part in u)
@@ -114,11 +114,11 @@ def test_the_fastest_process_grid_is_measured_and_remembered(tmp_path: Path) -> 
     for source in ("measured", "cache"):
         with slip.fft.Plan(grid, "complex64", process_grid="measured", **how) as plan:
             found = plan.process_grids
-            assert found["source"] == source and not found["notes"]
-            times = dict(found["times"])
+            assert found.source == source and not found.notes
+            times = dict(found.times)
             assert set(times) <= {(1, 4), (2, 2), (4, 1)} and len(times) > 1
             assert times[plan.process_grid] <= 1.03 * min(times.values())
-    assert slip.fft.Plan(grid, process_grid=(2, 2)).process_grids["source"] == "given"
+    assert slip.fft.Plan(grid, process_grid=(2, 2)).process_grids.source == "given"
     with pytest.raises(ValueError, match="process_grid is 'best': give two numbers or 'measured'"):
         slip.fft.Plan(grid, process_grid="best")
 
@@ -199,7 +199,7 @@ def test_a_report_has_the_times_of_the_messages() -> None:
     plan = slip.fft.Plan(slip.Grid(CELLS, backend="host", devices_per_rank=2))
     u = parts(plan.physical, values(CELLS, "complex128"))
     plan.forward(u, [np.empty(plan.spectral.array_shape(0, block=block), complex) for block in range(2)])
-    assert {(row["source"], row["target"]) for row in plan.report()} >= {(0, 1), (1, 0)}
+    assert {(row.source, row.target) for row in plan.report()} >= {(0, 1), (1, 0)}
 
 
 def test_results_are_stored_where_they_must_go() -> None:
@@ -244,7 +244,7 @@ def test_modes_are_wave_numbers_of_each_block() -> None:
             every = np.fft.fftfreq(n, 1 / n).round().astype(int)
             every[every == -n // 2 if n % 2 == 0 else np.zeros(n, bool)] = n // 2
             place = list(plan._axes).index(axis)
-            lo, hi = plan.spectral.local[1]["lo"][place], plan.spectral.local[1]["hi"][place]
+            lo, hi = plan.spectral.local[1].lo[place], plan.spectral.local[1].hi[place]
             assert (k.ravel() == every[lo:hi]).all()
 
 
@@ -264,9 +264,9 @@ def test_memory_is_known_before(how: dict[str, Any]) -> None:
     # Large enough that lists of what to move, which the estimate does not know, do not count.
     grid = slip.Grid((96, 96, 96), backend="host", devices_per_rank=4)
     needed = slip.fft.memory(grid, "float64", **how)
-    assert sum(m["physical"] for m in needed) == 96**3 * 8 and sum(m["spectral"] for m in needed) == 49 * 96**2 * 16
+    assert sum(m.physical for m in needed) == 96**3 * 8 and sum(m.spectral for m in needed) == 49 * 96**2 * 16
     with slip.fft.Plan(grid, "float64", **how) as plan:
-        held = sum(m["work"] + m["messages"] + m["library"] for m in needed)
+        held = sum(m.work + m.messages + m.library for m in needed)
         assert held == pytest.approx(plan.bytes, rel=0.1)
 
 

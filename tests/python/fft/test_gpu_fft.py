@@ -86,7 +86,7 @@ from arrays import parts
 from test_fft import spectrum, values
 cells = (32, 64, 48)
 grid = slip.Grid(cells, backend="cuda", devices_per_rank=1)
-cupy.cuda.Device(grid.local[0]["device_index"]).use()
+cupy.cuda.Device(grid.local[0].device_index).use()
 u = values(cells, "float64")
 for store in (True, False):
     with slip.fft.Plan(grid, "float64", store=store) as plan:

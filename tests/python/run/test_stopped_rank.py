@@ -25,7 +25,7 @@ wait = lambda: None
 if backend == "cuda":
     sys.path.insert(0, {str(Path(__file__).parents[1])!r})
     from arrays import GpuArray, runtime
-    runtime().cudaSetDevice(grid.local[0]["device_index"])
+    runtime().cudaSetDevice(grid.local[0].device_index)
     arrays = [GpuArray(array) for array in arrays]
     wait = runtime().cudaDeviceSynchronize
 try:

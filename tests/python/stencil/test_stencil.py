@@ -15,7 +15,7 @@ def whole(stencil: slip.Stencil, name: str) -> np.ndarray:
     """The field of a grid that lies on one rank, [z, y, x]."""
     values = np.full(stencil.grid.cells[stencil.grid.axes - 1 :: -1], np.nan)
     for block, part in stencil.blocks(name):
-        places = tuple(slice(a, b) for a, b in zip(block["lo"], block["hi"], strict=True))[: stencil.grid.axes]
+        places = tuple(slice(a, b) for a, b in zip(block.lo, block.hi, strict=True))[: stencil.grid.axes]
         values[tuple(reversed(places))] = part
     return values
 
@@ -33,7 +33,7 @@ def test_steps_are_those_on_one_array(devices: int, routes: list[str]) -> None:
     start = np.random.default_rng(devices).random(cells[::-1])
     with slip.Stencil(grid, heat, reach="faces", routes=routes) as stencil:
         for block, part in stencil.blocks("u"):
-            lo, hi = block["lo"], block["hi"]
+            lo, hi = block.lo, block.hi
             part[...] = start[lo[2] : hi[2], lo[1] : hi[1], lo[0] : hi[0]]
         stencil.run(7)
         found = whole(stencil, "u")
@@ -103,7 +103,7 @@ def test_shift_that_the_reach_does_not_cover_is_refused(
     start = np.random.default_rng(0).standard_normal(grid.cells[len(shift) - 1 :: -1])
     with slip.Stencil(grid, lambda u: u[shift], reach=reach) as stencil:
         for block, part in stencil.blocks("u"):
-            places = tuple(slice(a, b) for a, b in zip(block["lo"], block["hi"], strict=True))[: len(shift)]
+            places = tuple(slice(a, b) for a, b in zip(block.lo, block.hi, strict=True))[: len(shift)]
             part[...] = start[tuple(reversed(places))]
         if covered:
             stencil.run()
