@@ -2,13 +2,14 @@
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 
 from slipstream.base.core import core
 from slipstream.exchange import apart, arrays, fields
 from slipstream.exchange.grid import Grid, native_streams
+from slipstream.exchange.options import ExchangeOptions, check
 from slipstream.exchange.records import Counts, Tuning
 
 
@@ -47,23 +48,25 @@ class GatherScatter:
         host_packed: bool = False,
         coding: str = "raw",
         routes: str | Sequence[str] = (),
-        **options: Any,
+        **options: Unpack[ExchangeOptions],
     ) -> None:
         self.grid, self.dtype, self.components = grid, dtype, components
         self._devices = sum(device["rank"] == grid.comm.rank for device in grid.machine.devices())
-        flat, firsts, problem = [], [], ""
+        flat, firsts, how = [], [], dict(options)
+        problem: Exception | None = None
         try:
+            check("a gather-scatter", GatherScatter, options, ExchangeOptions)
             flat = self._ids_of(ids)
             firsts = [] if first_block is None else [operator.index(first) for first in np.atleast_1d(first_block)]
             block, components = operator.index(block), operator.index(components)
-            options["routes"] = [routes] if isinstance(routes, str) else list(routes)
+            how["routes"] = [routes] if isinstance(routes, str) else list(routes)
         except (TypeError, ValueError) as error:
-            problem = str(error)
+            problem = error
         fields.agree(grid.comm, problem, [])
         self._points = [one.size for one in flat]
         addresses = [(one.ctypes.data, one.size) for one in flat]
         self._inner = core().ArrayGatherScatter(
-            grid.comm, grid._grid, addresses, firsts, block, dtype, components, options, coding, unique, host_packed
+            grid.comm, grid._grid, addresses, firsts, block, dtype, components, how, coding, unique, host_packed
         )
         self._unique = [self._inner.counts(device)["unique_ids"] for device in range(self._devices)]
 

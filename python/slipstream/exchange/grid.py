@@ -1,13 +1,14 @@
 """A box of cells, cut into blocks on the devices of all ranks."""
 
 import operator
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Unpack
 
 import numpy as np
 
 from slipstream.base.core import core
 from slipstream.exchange import arrays
+from slipstream.exchange.options import GridOptions, UnknownOption, Width, check
 from slipstream.exchange.records import Block, Triple
 from slipstream.machine.discovery import choose_backend
 
@@ -28,11 +29,14 @@ def communicator(comm: Any = None) -> Any:
     return core().Communicator.from_handle(comm if isinstance(comm, int) else comm.py2f())
 
 
-def refuse_together(comm: Any, problem: str) -> None:
-    """Collective: what one rank must refuse is an error on all, so that no rank is left waiting."""
-    for rank, theirs in enumerate(comm.all_gather(problem)):
+def refuse_together(comm: Any, problem: Exception | None) -> None:
+    """Collective: what one rank must refuse is an UnknownOption or a ValueError on all, so that no rank is left
+    waiting."""
+    mine = "" if problem is None else f"{isinstance(problem, UnknownOption):d}{problem}"
+    for rank, theirs in enumerate(comm.all_gather(mine)):
         if theirs:
-            raise ValueError(theirs if comm.size == 1 else f"rank {rank}: {theirs}")
+            text = theirs[1:] if comm.size == 1 else f"rank {rank}: {theirs[1:]}"
+            raise UnknownOption(text) if theirs[0] == "1" else ValueError(text)
 
 
 class Grid:
@@ -48,7 +52,7 @@ class Grid:
         seconds long).
     cyclic: with ranks_per_node, deals the ranks out to the nodes in turn, not in blocks.
     blocks, local: all blocks, and those of this rank, each with lo, hi, device, rank and device_index.
-    More options: blocks_per_device, device_grid, node_grid (three counts each).
+    More options: blocks_per_device, device_grid, node_grid (three counts each). Raises TypeError for any other.
     """
 
     def __init__(
@@ -64,18 +68,19 @@ class Grid:
         bind: bool = False,
         cyclic: bool = False,
         placement: str = "theoretical",
-        **options: Any,
+        **options: Unpack[GridOptions],
     ) -> None:
         self.comm = communicator(comm)
-        extents, problem = _each("cells", cells, operator.index, "whole numbers")
-        if not problem and len(extents) not in (2, 3):
-            problem = f"cells: give two or three extents, not {len(extents)}"
-        closed, fault = _each("periodic", periodic, operator.index, "True or False")
-        problem = problem or fault
+        problem: Exception | None = None
         try:
-            own = [((*lo, 0)[:3], (*hi, 1)[:3], device) for lo, hi, device in boxes or ()]
-        except (TypeError, ValueError):
-            problem = problem or "boxes: give each as (lo, hi, device), with lo and hi of one number per axis"
+            check("a grid", Grid, options, GridOptions)
+            extents = _each("cells", cells, operator.index, "whole numbers")
+            if len(extents) not in (2, 3):
+                raise ValueError(f"cells: give two or three extents, not {len(extents)}")
+            closed = _each("periodic", periodic, operator.index, "True or False")
+            own = _boxes(boxes or ())
+        except (TypeError, ValueError) as error:
+            problem = error
         refuse_together(self.comm, problem)
         self.axes = len(extents)
         self.cells: Triple = (*extents, 1)[:3]
@@ -89,12 +94,12 @@ class Grid:
             bind=bind,
             comm=self.comm,
         )
+        how: dict[str, Any] = {"periodic": self.periodic, "placement": placement, "dimensions": self.axes, **options}
         if boxes is not None:
-            options["boxes"] = own
+            how["boxes"] = own
         elif placement == "measured":
-            options["measured_gb_per_s"] = core().measure_rates(self.machine, comm=self.comm)
-        options |= {"periodic": self.periodic, "placement": placement, "dimensions": self.axes}
-        self._take(core().Grid(self.cells, self.machine, self.comm, options))
+            how["measured_gb_per_s"] = core().measure_rates(self.machine, comm=self.comm)
+        self._take(core().Grid(self.cells, self.machine, self.comm, how))
 
     @classmethod
     def _cut_as(cls, like: "Grid", cells: Triple, inner: Any) -> "Grid":
@@ -125,12 +130,12 @@ class Grid:
 
     def array_shape(
         self,
-        ghost: int | Sequence[int] = 1,
+        ghost: Width = 1,
         components: int | None = None,
         *,
         block: int = 0,
         layout: str = "soa",
-        padding: int | Sequence[int] = 0,
+        padding: Width = 0,
     ) -> tuple[int, ...]:
         """Shape that the array of a local block must have, ghosts on both sides and padding at the end included."""
         width, extra = self.triple(ghost), self.triple(padding)
@@ -142,22 +147,33 @@ class Grid:
             return tuple(space)
         return (*space, components) if layout == "aos" else (components, *space)
 
-    def triple(self, width: int | Sequence[int]) -> Triple:
+    def triple(self, width: Width) -> Triple:
         """One number per axis, from one for each of the grid's two or three axes, or from a single one for all."""
         if isinstance(width, int | np.integer):
             return (int(width), int(width), int(width) if self.axes == 3 else 0)
-        widths, problem = _each("widths", width, operator.index, "whole numbers")
-        if problem or len(widths) != self.axes:
+        try:
+            widths = tuple(map(operator.index, width))
+        except TypeError:
+            widths = ()
+        if len(widths) != self.axes:
             raise ValueError(f"give one whole number, or {self.axes} (x first), not {width!r}")
         return (*widths, 0)[:3]
 
 
-def _each(name: str, values: Any, of: Callable[[Any], int], what: str) -> tuple[tuple[int, ...], str]:
-    """Each of the values as a number, or none and what is wrong with them."""
+def _each(name: str, values: Any, of: Callable[[Any], int], what: str) -> tuple[int, ...]:
+    """Each of the values as a number. Raises ValueError."""
     try:
-        return tuple(map(of, values)), ""
+        return tuple(map(of, values))
     except TypeError:
-        return (), f"{name}: give {what}, one for each axis, not {values!r}"
+        raise ValueError(f"{name}: give {what}, one for each axis, not {values!r}") from None
+
+
+def _boxes(given: Iterable[tuple[Sequence[int], Sequence[int], int]]) -> list[tuple[Any, Any, int]]:
+    """Adds what is missing of three axes. Raises ValueError."""
+    try:
+        return [((*lo, 0)[:3], (*hi, 1)[:3], device) for lo, hi, device in given]
+    except (TypeError, ValueError):
+        raise ValueError("boxes: give each as (lo, hi, device), with lo and hi of one number per axis") from None
 
 
 def native_streams(grid: Grid, stream: Any) -> list[int]:

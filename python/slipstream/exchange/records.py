@@ -27,8 +27,8 @@ class Block:
 
 @dataclass(frozen=True)
 class Message:
-    """What one device sends another in each exchange: by what route, why by this one, and how many bytes of how many
-    transfers."""
+    """Bytes that one device sends another in each exchange, the number of their transfers, their route and the reason
+    for it."""
 
     source: int
     target: int
@@ -96,7 +96,7 @@ class Arena:
 
 @dataclass(frozen=True)
 class Counts:
-    """What a gather-scatter has on one device."""
+    """Points, ids and values of a gather-scatter on one device."""
 
     shared_points: int  #: with copies
     local_ids: int  #: on this device alone

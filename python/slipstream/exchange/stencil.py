@@ -3,13 +3,14 @@
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 
 from slipstream.base.faults import nearest
-from slipstream.exchange.grid import Grid
+from slipstream.exchange.grid import Grid, refuse_together
 from slipstream.exchange.halo import Exchange
+from slipstream.exchange.options import StencilOptions, UnknownOption, check
 from slipstream.exchange.records import Block
 
 #: First and past-last cell of a block along x, y and z.
@@ -76,7 +77,8 @@ class Stencil:
     outside: what cells beyond sides that are not periodic hold.
     reach: "faces" where no shift goes along two axes at once, "faces_and_edges" where none goes along three, else
         "all".
-    Keyword arguments beyond these are those of Exchange: routes, tune, trace, wait_limit and so on.
+    Keyword arguments beyond these are those of Exchange: routes, tune, trace, wait_limit and so on. Raises TypeError
+    for others.
 
     The interior of each block is computed while the halos travel. Arrays are NumPy's on the host backend, CuPy's on
     GPUs.
@@ -92,26 +94,25 @@ class Stencil:
         dtype: Any = "float64",
         outside: float = 0.0,
         reach: str = "all",
-        **options: Any,
+        **options: Unpack[StencilOptions],
     ) -> None:
-        radius = _count("radius: a stencil reaches one cell at least", radius, 1)
-        dtype = _number_format(dtype, outside)
-        if taken := _OWN & options.keys():
-            raise ValueError(f"{min(taken)}: no option of a Stencil, whose radius and reach say what travels")
-        if reach not in _AXES:
-            raise ValueError(f"reach: give {', '.join(map(repr, _AXES))}, not {reach!r}")
-        self.grid, self.radius, self.names = grid, radius, _names(fields)
+        problem: Exception | None = None
+        try:
+            if taken := _OWN & options.keys():
+                raise UnknownOption(f"{min(taken)}: no option of a Stencil, whose radius and reach say what travels")
+            check("a stencil", Stencil, options, StencilOptions)
+            radius = _count("radius: a stencil reaches one cell at least", radius, 1)
+            dtype, names = _number_format(dtype, outside), _names(fields)
+            _check_sizes(grid, radius, reach)
+        except (TypeError, ValueError) as error:
+            problem = error
+        refuse_together(grid.comm, problem)
+        self.grid, self.radius, self.names = grid, radius, names
         self._reach = reach
         self.steps = 0
         self._update = update
         self._xp: Any = import_module("cupy") if grid.backend == "cuda" else np
         local = range(len(grid.local))
-        smallest = min((n for block in grid.blocks for n in _extent(block, grid.axes)), default=radius)
-        if smallest < radius:
-            raise ValueError(
-                f"radius: {radius} is more than the {smallest} cells of the thinnest block; take fewer devices, more "
-                "cells or a smaller radius, or leave z out of the grid where it has one cell"
-            )
 
         def arrays() -> list[Any]:
             return [self._full(grid.array_shape(radius, block=block), outside, dtype, block) for block in local]
@@ -238,6 +239,18 @@ def _count(what: str, value: Any, least: int) -> int:
     if number < least:
         raise ValueError(f"{what}: give a whole number from {least} on, not {value!r}")
     return number
+
+
+def _check_sizes(grid: Grid, radius: int, reach: str) -> None:
+    """Raises ValueError for a reach that is none, and where a block is thinner than the radius."""
+    if reach not in _AXES:
+        raise ValueError(f"reach: give {', '.join(map(repr, _AXES))}, not {reach!r}")
+    smallest = min((n for block in grid.blocks for n in _extent(block, grid.axes)), default=radius)
+    if smallest < radius:
+        raise ValueError(
+            f"radius: {radius} is more than the {smallest} cells of the thinnest block; take fewer devices, more "
+            "cells or a smaller radius, or leave z out of the grid where it has one cell"
+        )
 
 
 def _number_format(dtype: Any, outside: Any) -> np.dtype[Any]:

@@ -4,13 +4,14 @@ import math
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from slipstream.base.core import core
 from slipstream.exchange import apart, fields
 from slipstream.exchange.apart import Place
 from slipstream.exchange.arrays import told_to_others
 from slipstream.exchange.grid import Grid, native_streams
+from slipstream.exchange.options import ExchangeOptions, check
 from slipstream.exchange.records import Delivery, Message, Triple
 
 #: Number formats of values in physical space by NumPy's names, and of their spectra.
@@ -101,11 +102,12 @@ class Plan:
         coding: str = "raw",
         verify: bool = False,
         routes: str | Sequence[str] = (),
-        **options: Any,
+        **options: Unpack[ExchangeOptions],
     ) -> None:
         self._components = components
 
         def described() -> Iterator[dict[str, Any]]:
+            check("a Fourier transform", Plan, options, ExchangeOptions)
             self._type = _type_of(dtype)
             exchange = _exchange(routes, options)
             how = _options(self._type, process_grid, transposed, highest, overlap, store, parts, coding, exchange)
@@ -360,16 +362,17 @@ def memory(
     parts: int = 0,
     coding: str = "raw",
     routes: str | Sequence[str] = (),
-    **options: Any,
+    **options: Unpack[ExchangeOptions],
 ) -> list[Memory]:
     """Lists what each device needs, before anything is allocated, with the options of the Plan that is meant."""
+    check("a Fourier transform", memory, options, ExchangeOptions)
     exchange = _exchange(routes, options)
     how = _options(_type_of(dtype), process_grid, transposed, highest, overlap, store, parts, coding, exchange)
     return [Memory(**each) for each in core().fft_memory(grid.machine, grid.cells, how)]
 
 
-def _exchange(routes: str | Sequence[str], options: dict[str, Any]) -> dict[str, Any]:
-    return options | {"routes": [routes] if isinstance(routes, str) else list(routes)}
+def _exchange(routes: str | Sequence[str], options: ExchangeOptions) -> dict[str, Any]:
+    return {**options, "routes": [routes] if isinstance(routes, str) else list(routes)}
 
 
 def _options(

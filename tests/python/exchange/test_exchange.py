@@ -214,7 +214,7 @@ def test_streams_are_refused_on_the_host() -> None:
 
 def test_unknown_options_are_refused() -> None:
     grid = grid_of()
-    with pytest.raises(RuntimeError, match="no option named 'rotes'; did you mean 'routes'"):
+    with pytest.raises(TypeError, match="an exchange has no option named 'rotes'; did you mean 'routes'"):
         slip.Exchange(grid, {"u": numbered(grid, 1)}, rotes=["staged"])
 
 

@@ -346,7 +346,7 @@ u = np.zeros(grid.array_shape(0))
 def refused(words, make, right, wrong):
     try:
         make(**(wrong if odd else right))
-    except (ValueError, RuntimeError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:
         assert words in str(error), error
         return
     raise AssertionError(f"not refused: {wrong}")
@@ -360,7 +360,7 @@ def transpose(**how):
 refused("rank 1: dtype int32", plan, {}, {"dtype": "int32"})
 refused("rank 1: process_grid is 'best'", plan, {}, {"process_grid": "best"})
 refused("rank 1: the process grid 3 x 1", plan, {}, {"process_grid": (3, 1)})
-refused("rank 1: an exchange has no option named 'rings'", plan, {}, {"rings": 3})
+refused("rank 1: a Fourier transform has no option named 'rings'", plan, {}, {"rings": 3})
 refused("different Fourier transforms", plan, {}, {"dtype": "float64"})
 refused("different Fourier transforms", plan, {}, {"coding": "cast"})
 refused("different Fourier transforms", plan, {"store": False}, {"store": False, "parts": 2})
