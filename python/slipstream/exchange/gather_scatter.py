@@ -7,6 +7,7 @@ from typing import Any, Self, Unpack
 import numpy as np
 
 from slipstream.base.core import core
+from slipstream.base.terminal import count
 from slipstream.exchange import apart, arrays, fields
 from slipstream.exchange.grid import Grid, native_streams
 from slipstream.exchange.options import ExchangeOptions, check
@@ -51,6 +52,7 @@ class GatherScatter:
         **options: Unpack[ExchangeOptions],
     ) -> None:
         self.grid, self.dtype, self.components = grid, dtype, components
+        self._closed = False
         self._devices = sum(device["rank"] == grid.comm.rank for device in grid.machine.devices())
         flat, firsts, how = [], [], dict(options)
         problem: Exception | None = None
@@ -133,6 +135,15 @@ class GatherScatter:
     def close(self) -> None:
         """Collective. A second call does nothing; others raise RuntimeError."""
         self._inner.close()
+        self._closed = True
+
+    def __repr__(self) -> str:
+        points = f"{count(sum(self._points), 'point')} of rank {self.grid.comm.rank}"
+        what = f"{self.dtype}[{self.components}] at {points}, {count(self._devices, 'device')}"
+        if self._closed:
+            return f"<slipstream.GatherScatter: {what}; closed>"
+        shared = sum(self.counts(device).shared_points for device in range(self._devices))
+        return f"<slipstream.GatherScatter: {what}; {shared} shared>"
 
     def __enter__(self) -> Self:
         return self

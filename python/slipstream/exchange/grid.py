@@ -7,6 +7,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from slipstream.base.core import core
+from slipstream.base.terminal import count, show_extent
 from slipstream.exchange import arrays
 from slipstream.exchange.options import GridOptions, UnknownOption, Width, check
 from slipstream.exchange.records import Block, Triple
@@ -116,6 +117,12 @@ class Grid:
         indices = {block: devices[found[block]["device"]]["index"] for block in mine}
         self.blocks = tuple(Block.of(each, indices.get(number)) for number, each in enumerate(found))
         self.local = tuple(self.blocks[block] for block in mine)
+
+    def __repr__(self) -> str:
+        along = ", ".join(axis for axis, closed in zip("xyz", self.periodic, strict=True) if closed)
+        cells = f"{show_extent(self.cells)} cells" + (f", periodic along {along}" if along else "")
+        blocks = f"{count(len(self.blocks), 'block')} on {self.backend} devices"
+        return f"<slipstream.Grid: {cells}, {blocks}, {len(self.local)} of rank {self.comm.rank}>"
 
     @property
     def suited_layout(self) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Unpack
 
 from slipstream.base.core import core
+from slipstream.base.terminal import show_extent
 from slipstream.exchange import apart
 from slipstream.exchange import fields as described_fields
 from slipstream.exchange.grid import Grid, Triple
@@ -93,11 +94,20 @@ class Exchange(Running):
 
         items, problem = described_fields.described(described())
         described_fields.agree(grid.comm, problem, items)
-        super().__init__(grid, core().ArrayExchange(grid.comm, grid._grid, items, asked), list(fields.values()))
+        inner = core().ArrayExchange(grid.comm, grid._grid, items, asked)
+        super().__init__(grid, inner, list(fields.values()), _shown(grid, items))
 
     def swap(self, field: str) -> None:
         """Makes the next copy of a field the current one."""
         self._exchange.swap(field)
+
+
+def _shown(grid: Grid, items: list[dict[str, Any]]) -> str:
+    """The fields, each with its number format, components and ghosts, and the cells."""
+    each = [
+        f"{one['name']} {one['type']}[{one['components']}] with ghosts {one['ghost'][: grid.axes]}" for one in items
+    ]
+    return f"{', '.join(each) or 'no fields'} on {show_extent(grid.cells)} cells"
 
 
 def _of(value: Any, name: str, what: str) -> Any:

@@ -17,8 +17,10 @@ class Running:
     NumPy arrays are ready when end returns. begin(), other work, end() overlaps the two.
     """
 
-    def __init__(self, grid: Grid, inner: Any, arrays: list[Any]) -> None:
+    def __init__(self, grid: Grid, inner: Any, arrays: list[Any], what: str) -> None:
         self.grid = grid
+        self._what = what
+        self._closed = False
         self._exchange = inner
         self._arrays = arrays  # keeps them alive
         self._open: list[int] = []
@@ -57,6 +59,12 @@ class Running:
         ranks, for those that do not come some seconds only. A second call does nothing; others raise RuntimeError."""
         self._exchange.close()
         self._arrays.clear()
+        self._closed = True
+
+    def __repr__(self) -> str:
+        routes = [] if self._closed else sorted({each.route for each in self.messages()})
+        state = ", ".join(routes) or ("closed" if self._closed else "no messages")
+        return f"<slipstream.{type(self).__name__}: {self._what}; {state}>"
 
     def __enter__(self) -> Self:
         return self

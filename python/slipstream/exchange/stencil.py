@@ -8,6 +8,7 @@ from typing import Any, Self, Unpack
 import numpy as np
 
 from slipstream.base.faults import nearest
+from slipstream.base.terminal import count, show_extent
 from slipstream.exchange.grid import Grid, refuse_together
 from slipstream.exchange.halo import Exchange
 from slipstream.exchange.options import StencilOptions, UnknownOption, check
@@ -223,6 +224,11 @@ class Stencil:
     def close(self) -> None:
         """Ends the exchange. Collective."""
         self._exchange.close()
+
+    def __repr__(self) -> str:
+        where = f"{show_extent(self.grid.cells)} cells on {self.grid.backend} devices"
+        what = f"{', '.join(self.names)} with radius {self.radius} on {where}"
+        return f"<slipstream.Stencil: {what}; {count(self.steps, 'step')}>"
 
     def __enter__(self) -> Self:
         return self

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Unpack
 
 from slipstream.base.core import core
+from slipstream.base.terminal import count, show_extent
 from slipstream.exchange import apart, fields
 from slipstream.exchange.apart import Place
 from slipstream.exchange.grid import Grid, native_streams
@@ -83,7 +84,10 @@ class Transpose(Running):
         self._strides = [[fields.strides_of(item) for item in pair] for pair in pairs]
         self._rebinds = rebinds
         inner = core().ArrayExchange(source.comm, source._grid, target._grid, pairs, how, exchange)
-        super().__init__(source, inner, [_named(arrays), _named(into)])
+        named = ", ".join(filter(None, self._names)) or count(len(pairs), "field")
+        turned = ", ".join(f"{axis} to {'xyz'[to]}" for axis, to in zip("xyz", how["axes"], strict=True))
+        what = f"{named} from {show_extent(source.cells)} to {show_extent(target.cells)} cells, {turned}"
+        super().__init__(source, inner, [_named(arrays), _named(into)], what)
 
     def bind(self, arrays: Any = None, into: Any = None, stream: Any = None) -> None:
         """From now on moves `arrays`, or fills `into`: others of the same shapes, strides and number format, whose

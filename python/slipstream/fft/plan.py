@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self, Unpack
 
 from slipstream.base.core import core
+from slipstream.base.terminal import show_extent
 from slipstream.exchange import apart, fields
 from slipstream.exchange.apart import Place
 from slipstream.exchange.arrays import told_to_others
@@ -254,6 +255,11 @@ class Plan:
     def close(self) -> None:
         """Frees what the plan holds. Collective."""
         self._plan.close()
+
+    def __repr__(self) -> str:
+        what = f"{show_extent(self.cells)} cells, {NAMES[self._type]} to {NAMES[SPECTRA[self._type]]}"
+        cut = f"process grid {self.process_grid[0]} x {self.process_grid[1]} of {self.physical.backend} devices"
+        return f"<slipstream.fft.Plan: {what}; {cut}>"
 
     def __enter__(self) -> Self:
         return self
