@@ -17,15 +17,24 @@ def test_python_page_is_the_file_in_cases():
     assert page == (ROOT / "cases" / "cavity.py").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("cells, until", [("8", "until=1"), pytest.param("64", "until=10", marks=pytest.mark.thorough)])
-def test_python_page_runs_by_the_command_below_it(tmp_path: Path, cells: str, until: str) -> None:
+@pytest.mark.parametrize(
+    "cells, until, ranks",
+    [("8", "until=1", 1), ("8", "until=1", 2), pytest.param("64", "until=10", 1, marks=pytest.mark.thorough)],
+)
+def test_python_page_runs_by_the_command_below_it(tmp_path: Path, cells: str, until: str, ranks: int) -> None:
     page, rest = re.search(r"<!-- cases/cavity.py -->\n```python\n(.*?)```(.*)", README, re.DOTALL).groups()
     assert "`bin/python cases/cavity.py`" in rest.partition("\n## ")[0]
     program = tmp_path / "cavity.py"
     program.write_text(page.replace("64", cells).replace("until=10", until), encoding="utf-8")
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | {"PYTHON": sys.executable}
+    launcher = f"mpiexec --oversubscribe --bind-to none -n {ranks}".split() if ranks > 1 else []
     done = subprocess.run(
-        [ROOT / "bin" / "python", program], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=500
+        [*launcher, ROOT / "bin" / "python", program],
+        env=environment | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=500 if cells == "64" else 60,
     )
     assert done.returncode == 0, done.stderr
     assert re.search(r"^fastest cell: 0\.\d+ cells a step$", done.stdout, re.MULTILINE)
