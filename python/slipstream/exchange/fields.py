@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from slipstream.exchange import apart, arrays
-from slipstream.exchange.grid import Grid, Triple, refuse_together
+from slipstream.exchange.grid import Grid, refuse_together
+from slipstream.exchange.records import Triple
 
 #: What arrays tell of a field.
 KIND = ("type", "components")

@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from slipstream.exchange import apart, arrays, fields
 from slipstream.exchange.grid import Grid, native_streams
 from slipstream.exchange.options import ExchangeOptions, check
 from slipstream.exchange.records import Counts, Tuning
+
+if TYPE_CHECKING:
+    from slipstream._core import ArrayGatherScatter
 
 
 class GatherScatter:
@@ -67,7 +70,7 @@ class GatherScatter:
         fields.agree(grid.comm, problem, [])
         self._points = [one.size for one in flat]
         addresses = [(one.ctypes.data, one.size) for one in flat]
-        self._inner = core().ArrayGatherScatter(
+        self._inner: ArrayGatherScatter = core().ArrayGatherScatter(
             grid.comm, grid._grid, addresses, firsts, block, dtype, components, how, coding, unique, host_packed
         )
         self._unique = [self._inner.counts(device)["unique_ids"] for device in range(self._devices)]

@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -13,21 +13,29 @@ from slipstream.exchange.options import GridOptions, UnknownOption, Width, check
 from slipstream.exchange.records import Block, Triple
 from slipstream.machine.discovery import choose_backend
 
+if TYPE_CHECKING:
+    from slipstream import _core as core_types
+    from slipstream._core import Communicator, Machine
 
-def world() -> Any:
+
+def world() -> "Communicator":
     """All ranks of the job; starts MPI where nobody did. It has rank, size, barrier() and all_gather(text)."""
-    return core().Communicator.world()
+    found: Communicator = core().Communicator.world()
+    return found
 
 
-def communicator(comm: Any = None) -> Any:
+def communicator(comm: Any = None) -> "Communicator":
     """Of Slipstream, from one of mpi4py (or the integer that MPI_Comm_c2f gives); None: world(). Collective."""
     if comm is None:
         return world()
+    found: Communicator
     if isinstance(comm, core().Communicator):
-        return comm
+        found = comm
+        return found
     if not isinstance(comm, int) and not hasattr(comm, "py2f"):
         raise TypeError(f"comm: give slip.world(), a communicator of mpi4py or its integer, not {comm!r}")
-    return core().Communicator.from_handle(comm if isinstance(comm, int) else comm.py2f())
+    found = core().Communicator.from_handle(comm if isinstance(comm, int) else comm.py2f())
+    return found
 
 
 def refuse_together(comm: Any, problem: Exception | None) -> None:
@@ -84,10 +92,10 @@ class Grid:
             problem = error
         refuse_together(self.comm, problem)
         self.axes = len(extents)
-        self.cells: Triple = (*extents, 1)[:3]
+        self.cells = _triple(extents, 1)
         self.periodic = tuple(map(bool, (*closed, False)[:3]))
         self.backend = choose_backend(backend)
-        self.machine = core().Machine.discover(
+        self.machine: Machine = core().Machine.discover(
             self.backend,
             devices_per_rank=devices_per_rank,
             ranks_per_node=ranks_per_node,
@@ -103,7 +111,7 @@ class Grid:
         self._take(core().Grid(self.cells, self.machine, self.comm, how))
 
     @classmethod
-    def _cut_as(cls, like: "Grid", cells: Triple, inner: Any) -> "Grid":
+    def _cut_as(cls, like: "Grid", cells: Triple, inner: "core_types.Grid") -> "Grid":
         """On the devices of another grid, with cells and blocks of a compiled one."""
         grid = cls.__new__(cls)
         grid.axes, grid.cells, grid.periodic = 3, cells, (False, False, False)
@@ -111,7 +119,7 @@ class Grid:
         grid._take(inner)
         return grid
 
-    def _take(self, inner: Any) -> None:
+    def _take(self, inner: "core_types.Grid") -> None:
         self._grid = inner
         found, devices, mine = inner.blocks(), self.machine.devices(), inner.local()
         indices = {block: devices[found[block]["device"]]["index"] for block in mine}
@@ -164,7 +172,13 @@ class Grid:
             widths = ()
         if len(widths) != self.axes:
             raise ValueError(f"give one whole number, or {self.axes} (x first), not {width!r}")
-        return (*widths, 0)[:3]
+        return _triple(widths, 0)
+
+
+def _triple(numbers: tuple[int, ...], last: int) -> Triple:
+    """Two or three numbers as three, x first; `last` stands for a third one."""
+    x, y, z = (*numbers, last)[:3]
+    return (x, y, z)
 
 
 def _each(name: str, values: Any, of: Callable[[Any], int], what: str) -> tuple[int, ...]:

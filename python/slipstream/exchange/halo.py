@@ -12,8 +12,9 @@ from slipstream.base.core import core
 from slipstream.base.terminal import show_extent
 from slipstream.exchange import apart
 from slipstream.exchange import fields as described_fields
-from slipstream.exchange.grid import Grid, Triple
+from slipstream.exchange.grid import Grid
 from slipstream.exchange.options import ExchangeOptions, Width, check
+from slipstream.exchange.records import Triple
 from slipstream.exchange.running import Running
 
 

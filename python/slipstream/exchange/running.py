@@ -3,11 +3,14 @@
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from slipstream.exchange.grid import Grid, native_streams
 from slipstream.exchange.records import Arena, Message, Tuning
 from slipstream.exchange.report import Report
+
+if TYPE_CHECKING:
+    from slipstream._core import ArrayExchange
 
 
 class Running:
@@ -17,7 +20,7 @@ class Running:
     NumPy arrays are ready when end returns. begin(), other work, end() overlaps the two.
     """
 
-    def __init__(self, grid: Grid, inner: Any, arrays: list[Any], what: str) -> None:
+    def __init__(self, grid: Grid, inner: "ArrayExchange", arrays: list[Any], what: str) -> None:
         self.grid = grid
         self._what = what
         self._closed = False

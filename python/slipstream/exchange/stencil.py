@@ -262,7 +262,7 @@ def _check_sizes(grid: Grid, radius: int, reach: str) -> None:
 def _number_format(dtype: Any, outside: Any) -> np.dtype[Any]:
     """NumPy's, in which `outside` is a number, too. Raises ValueError."""
     try:
-        found = np.dtype(dtype)
+        found: np.dtype[Any] = np.dtype(dtype)
     except TypeError:
         raise ValueError(f'dtype: {dtype!r} is no number format; give one of NumPy\'s, as "float64"') from None
     try:

@@ -4,7 +4,7 @@ import math
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from slipstream.base.core import core
 from slipstream.base.terminal import show_extent
@@ -14,6 +14,9 @@ from slipstream.exchange.arrays import told_to_others
 from slipstream.exchange.grid import Grid, native_streams
 from slipstream.exchange.options import ExchangeOptions, check
 from slipstream.exchange.records import Delivery, Message, Triple
+
+if TYPE_CHECKING:
+    from slipstream._core import ArrayFft
 
 #: Number formats of values in physical space by NumPy's names, and of their spectra.
 TYPES = {"float32": "f32", "float64": "f64", "complex64": "c64", "complex128": "c128"}
@@ -117,14 +120,16 @@ class Plan:
         asked, problem = fields.described(described())
         fields.agree(grid.comm, problem, [])
         (how,) = asked
-        self._plan = core().ArrayFft(grid.comm, grid.machine, grid.cells, how)
+        self._plan: ArrayFft = core().ArrayFft(grid.comm, grid.machine, grid.cells, how)
         self.cells = grid.cells
         self.physical = Grid._cut_as(grid, grid.cells, self._plan.physical())
         real = self._type in ("f32", "f64")
         modes = (grid.cells[0] // 2 + 1 if real else grid.cells[0], *grid.cells[1:])
         self._axes = tuple(self._plan.spectral_axes)
-        self.spectral = Grid._cut_as(grid, tuple(modes[axis] for axis in self._axes), self._plan.spectral())
-        self.process_grid: tuple[int, int] = tuple(self._plan.process_grid)
+        x, y, z = (modes[axis] for axis in self._axes)
+        self.spectral = Grid._cut_as(grid, (x, y, z), self._plan.spectral())
+        p_1, p_2 = self._plan.process_grid
+        self.process_grid = (p_1, p_2)
 
     @property
     def process_grids(self) -> ProcessGrids:
@@ -132,7 +137,7 @@ class Plan:
         found = self._plan.process_grids
         return ProcessGrids(found["source"], tuple(found["times"]), tuple(found["notes"]))
 
-    def in_place(self, memory: Sequence[Any], block: int = 0) -> tuple[Any, Any]:
+    def in_place(self, memory: Any, block: int = 0) -> tuple[Any, Any]:
         """u and v of a local block in one array, which forward() and backward() may be given together.
 
         memory: one-dimensional, contiguous, of any dtype, of room(block) bytes or more: NumPy, CuPy or others with
@@ -208,14 +213,14 @@ class Plan:
                 "sharp": math.inf if sharp is None else float(sharp),
                 "edges": tuple(map(float, edges)),
             }
-            sides, places = self._sides_given("uvw", (u, v, w))
+            (at, through, into), places = self._sides_given("uvw", (u, v, w))
             if multiply is not None:
                 kind, given = self._factor_given(multiply)
                 places += given
                 factor[kind] = [place.first for place in given]
             apart.require_apart(places, _why)
             natives = native_streams(self.physical, stream)
-        self._plan.convolve(*sides, factor, natives)
+        self._plan.convolve(at, through, into, factor, natives)
 
     def _factor_given(self, multiply: Any) -> tuple[str, list[Place]]:
         item = fields.item(self.spectral, "multiply", multiply, _PACKED, "soa", {})
@@ -278,7 +283,8 @@ class Plan:
     @property
     def stored_moves(self) -> tuple[int, int]:
         """Moves of a forward transform whose values are stored by the transform before them, and all."""
-        return self._plan.stored_moves
+        stored, moves = self._plan.stored_moves
+        return (stored, moves)
 
     @property
     def capturable(self) -> bool:
@@ -297,10 +303,10 @@ class Plan:
                 "forward((u, v, w), (u_k, v_k, w_k))"
             )
         with told_to_others(lambda: self._plan.run(forward, [], [], [])):
-            sides, places = self._sides_given("uv" if forward else "vu", (given, into))
+            (source, target), places = self._sides_given("uv" if forward else "vu", (given, into))
             apart.require_apart(places, _why)
             natives = native_streams(self.physical, stream)
-        self._plan.run(forward, *sides, natives)
+        self._plan.run(forward, source, target, natives)
 
     def _sides_given(self, names: str, arrays: Sequence[Any]) -> tuple[list[list[list[int]]], list[Place]]:
         """Addresses of each side by component and block, and all places."""
@@ -435,8 +441,8 @@ def _places(grid: Grid, side: str, given: Any, type_: str, written: bool) -> lis
             for block, (whole, array) in enumerate(zip(wholes, item["arrays"], strict=True)):
                 shown = name + (f", block {block} of this rank," if len(grid.local) > 1 else "")
                 first, behind = _bounds(grid.extent(block), array, number, type_, side)
-                of = {"side": side, "component": len(found), "block": grid.local[block].device}
-                places.append(replace(whole, name=shown, first=first, behind=behind, array=None, **of))
+                whole = replace(whole, side=side, component=len(found), block=grid.local[block].device)
+                places.append(replace(whole, name=shown, first=first, behind=behind, array=None))
             found.append(places)
     return found
 
