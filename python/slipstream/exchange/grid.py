@@ -10,7 +10,7 @@ from slipstream.base.core import core
 from slipstream.base.terminal import count, show_extent
 from slipstream.exchange import arrays
 from slipstream.exchange.options import GridOptions, UnknownOption, Width, check
-from slipstream.exchange.records import Block, Triple
+from slipstream.exchange.records import Block, LocalBlock, Triple
 from slipstream.machine.discovery import choose_backend
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Grid:
         (by the rates that the links are known to have) or "measured" (by rates that are measured here and now, some
         seconds long).
     cyclic: with ranks_per_node, deals the ranks out to the nodes in turn, not in blocks.
-    blocks, local: all blocks, and those of this rank, each with lo, hi, device, rank and device_index.
+    blocks, local: all blocks, with lo, hi, device and rank, and those of this rank, with device_index, too.
     More options: blocks_per_device, device_grid, node_grid (three counts each). Raises TypeError for any other.
     """
 
@@ -122,9 +122,11 @@ class Grid:
     def _take(self, inner: "core_types.Grid") -> None:
         self._grid = inner
         found, devices, mine = inner.blocks(), self.machine.devices(), inner.local()
-        indices = {block: devices[found[block]["device"]]["index"] for block in mine}
-        self.blocks = tuple(Block.of(each, indices.get(number)) for number, each in enumerate(found))
-        self.local = tuple(self.blocks[block] for block in mine)
+        for block in mine:
+            found[block]["device_index"] = devices[found[block]["device"]]["index"]
+        self.local = tuple(LocalBlock.of(found[block]) for block in mine)
+        own = dict(zip(mine, self.local, strict=True))
+        self.blocks = tuple(own.get(number) or Block.of(each) for number, each in enumerate(found))
 
     def __repr__(self) -> str:
         along = ", ".join(axis for axis, closed in zip("xyz", self.periodic, strict=True) if closed)

@@ -16,13 +16,18 @@ class Block:
     hi: Triple
     device: int
     rank: int
-    device_index: int | None = None  #: by which CuPy and others know the device in this process; None: of another rank
 
     @classmethod
-    def of(cls, found: Mapping[str, Any], device_index: int | None = None) -> Self:
+    def of(cls, found: Mapping[str, Any]) -> Self:
         """As the compiled module describes it."""
-        lo, hi = tuple(found["lo"]), tuple(found["hi"])
-        return cls(found["id"], lo, hi, found["device"], found["rank"], device_index)
+        return cls(**{**found, "lo": tuple(found["lo"]), "hi": tuple(found["hi"])})
+
+
+@dataclass(frozen=True)
+class LocalBlock(Block):
+    """A block of this rank."""
+
+    device_index: int  #: by which CuPy and others know the device in this process
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from slipstream.base.terminal import count, show_extent
 from slipstream.exchange.grid import Grid, refuse_together
 from slipstream.exchange.halo import Exchange
 from slipstream.exchange.options import StencilOptions, UnknownOption, check
-from slipstream.exchange.records import Block
+from slipstream.exchange.records import Block, LocalBlock
 
 #: First and past-last cell of a block along x, y and z.
 Cells = list[tuple[int, int]]
@@ -162,7 +162,7 @@ class Stencil:
         inner = slice(self.radius, -self.radius)
         return self._copies[name][0][block][(inner,) * self.grid.axes]
 
-    def blocks(self, name: str) -> Iterator[tuple[Block, Any]]:
+    def blocks(self, name: str) -> Iterator[tuple[LocalBlock, Any]]:
         """This rank's blocks and their cells [z, y, x]."""
         self._known(name)
         return ((entry, self.interior(name, block)) for block, entry in enumerate(self.grid.local))

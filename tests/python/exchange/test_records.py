@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import slipstream as slip
-from slipstream.exchange.records import Block, Counts, Delivery, Message, Tuning
+from slipstream.exchange.records import Counts, Delivery, LocalBlock, Message, Tuning
 from slipstream.fft.plan import Memory, ProcessGrids
 
 
@@ -26,7 +26,7 @@ def sums() -> slip.GatherScatter:
 
 
 RECORDS: dict[str, tuple[Callable[[], Any], type, dict[str, Any]]] = {
-    "a block": (lambda: grid().blocks[0], Block, {"id": 0, "lo": (0, 0, 0), "device": 0, "device_index": 0}),
+    "a block": (lambda: grid().local[0], LocalBlock, {"id": 0, "lo": (0, 0, 0), "device": 0, "device_index": 0}),
     "a message": (lambda: halo().messages()[0], Message, {"source": 0, "target": 1}),
     "a delivery": (lambda: halo().report().rows[0], Delivery, {"source": 0, "source_rank": 0, "rms_error": None}),
     "the tuning": (lambda: halo().tuning, Tuning, {"source": "rules", "notes": ()}),
