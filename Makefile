@@ -69,4 +69,4 @@ gpu-kit:
 	tools/gpu_kit.sh
 
 clean:
-	rm -rf build python/slipstream/*.so
+	rm -rf build python/slipstream/*.so python/slipstream/_*.pyi

@@ -6,7 +6,7 @@
 
 // <slipstream>
 #include <slipstream/fft.hpp>
-namespace ss = slipstream;
+namespace slip = slipstream;
 // </slipstream>
 
 int main(int argc, char** argv) {
@@ -17,16 +17,16 @@ int main(int argc, char** argv) {
       return std::cos(2 * std::numbers::pi * (3 * static_cast<double>(x) / 24 + 2 * static_cast<double>(z) / 16));
     };
     // <slipstream>
-    const ss::Communicator comm(MPI_COMM_WORLD);
-    const ss::Machine machine = ss::Machine::discover(comm, {ss::Backend::host, 1, 0, false, false});
-    ss::FftOptions options;
-    options.type = ss::DType::f64;
-    ss::Fft fft(comm, machine, {24, 20, 16}, options);
-    const ss::Box cells = fft.physical().block(fft.physical().local()[0]).box,
-                  modes = fft.spectral().block(fft.spectral().local()[0]).box;  // z, x, y
-    std::vector<double> u(cells.volume());                                      // this rank's slab, [z][y][x]
-    std::vector<std::complex<double>> v(modes.volume());                        // [y][x][z]
-    std::vector<ss::Stream> streams;
+    const slip::Communicator comm(MPI_COMM_WORLD);
+    const slip::Machine machine = slip::Machine::discover(comm, {slip::Backend::host, 1, 0, false, false});
+    slip::FftOptions options;
+    options.type = slip::DType::f64;
+    slip::Fft fft(comm, machine, {24, 20, 16}, options);
+    const slip::Box cells = fft.physical().block(fft.physical().local()[0]).box,
+                    modes = fft.spectral().block(fft.spectral().local()[0]).box;  // z, x, y
+    std::vector<double> u(cells.volume());                                        // this rank's slab, [z][y][x]
+    std::vector<std::complex<double>> v(modes.volume());                          // [y][x][z]
+    std::vector<slip::Stream> streams;
     streams.emplace_back(machine.device(machine.devices_of_rank(comm.rank())[0]).local);
     for (std::size_t i = 0; i < u.size(); ++i) u[i] = wave(i % 24, cells.lo[2] + i / (24 * 20));
 

@@ -4,7 +4,7 @@
 
 // <slipstream>
 #include <slipstream/gather_scatter.hpp>
-namespace ss = slipstream;
+namespace slip = slipstream;
 // </slipstream>
 
 int main(int argc, char** argv) {
@@ -12,16 +12,16 @@ int main(int argc, char** argv) {
   bool wrong = false;
   {
     // <slipstream>
-    const ss::Communicator comm(MPI_COMM_WORLD);  // or any other that the program has; a duplicate is used
-    const ss::Machine machine = ss::Machine::discover(comm, {ss::Backend::host, 1, 0, false, false});
+    const slip::Communicator comm(MPI_COMM_WORLD);  // or any other that the program has; a duplicate is used
+    const slip::Machine machine = slip::Machine::discover(comm, {slip::Backend::host, 1, 0, false, false});
     const std::int64_t rank = comm.rank(), first = 2 * rank + 1, last = 2 * ((rank + 1) % comm.size()) + 1;
     const std::vector<std::int64_t> ids{first, first + 1, last};  // global numbers of this rank's points, from 1
     std::vector<double> u{1, 1, 1};
-    std::vector<ss::Stream> streams;
+    std::vector<slip::Stream> streams;
     streams.emplace_back(machine.device(machine.devices_of_rank(comm.rank())[0]).local);
 
-    ss::GatherScatter sum(comm, machine, {{ids, rank, 3}});  // of blocks of 3 points this rank has number `rank`
-    sum.run(streams, {{u.data()}});                          // u becomes Q Q^T u
+    slip::GatherScatter sum(comm, machine, {{ids, rank, 3}});  // of blocks of 3 points this rank has number `rank`
+    sum.run(streams, {{u.data()}});                            // u becomes Q Q^T u
     streams[0].synchronize();
     sum.check();  // throws where another rank did not come; the next run does it too
     // </slipstream>

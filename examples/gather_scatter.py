@@ -1,12 +1,12 @@
 """Sums over points that elements share: a ring of elements, one a rank, whose last point is the next one's first."""
 
 import numpy as np
-import slipstream as ss
+import slipstream as slip
 
-grid = ss.Grid((8, 8, 8), backend="host")  # whose devices take part
+grid = slip.Grid((8, 8, 8), backend="host")  # whose devices take part
 rank, size = grid.comm.rank, grid.comm.size
 ids = np.asarray([2 * rank + 1, 2 * rank + 2, 2 * ((rank + 1) % size) + 1])  # global numbers, from 1
 u = np.ones(3)
-ss.GatherScatter(grid, ids, block=3).run(u)  # u becomes Q Q^T u
+slip.GatherScatter(grid, ids, block=3).run(u)  # u becomes Q Q^T u
 print(f"rank {rank}: {u}\n", end="", flush=True)
 assert u.tolist() == [2, 1, 2]

@@ -3,7 +3,7 @@
 
 // <slipstream>
 #include <slipstream/exchange.hpp>
-namespace ss = slipstream;
+namespace slip = slipstream;
 // </slipstream>
 
 constexpr int n = 16, g = 2, wide = n + 2 * g;  // cells a side, ghost layers, both
@@ -20,19 +20,19 @@ int main(int argc, char** argv) {
   bool wrong = false;
   {
     // <slipstream>
-    const ss::Communicator comm(MPI_COMM_WORLD);  // or any other that the program has; a duplicate is used
-    const ss::Machine machine = ss::Machine::discover(comm, {ss::Backend::host, 1, 0, false, false});
-    ss::GridOptions cut{.periodic = {true, true, true}};
+    const slip::Communicator comm(MPI_COMM_WORLD);  // or any other that the program has; a duplicate is used
+    const slip::Machine machine = slip::Machine::discover(comm, {slip::Backend::host, 1, 0, false, false});
+    slip::GridOptions cut{.periodic = {true, true, true}};
     for (int r = 0; r < comm.size(); ++r)  // own boxes: rank r holds a cube, in a row along x
       cut.boxes.push_back({r, {{r * n, 0, 0}, {(r + 1) * n, n, n}}, machine.devices_of_rank(r)[0]});
-    const ss::Grid grid({comm.size() * n, n, n}, machine, comm.rank(), cut);
+    const slip::Grid grid({comm.size() * n, n, n}, machine, comm.rank(), cut);
 
     std::vector<float> u(wide * wide * wide, static_cast<float>(comm.rank()));  // own array [z][y][x], with ghosts
-    ss::Field field = ss::Field::adopt(comm, grid, {.name = "u", .ghost = {g, g, g}}, {{u.data()}});
-    std::vector<ss::Stream> streams;
+    slip::Field field = slip::Field::adopt(comm, grid, {.name = "u", .ghost = {g, g, g}}, {{u.data()}});
+    std::vector<slip::Stream> streams;
     streams.emplace_back(machine.device(machine.devices_of_rank(comm.rank())[0]).local);
-    const ss::Halo halo({.reach = ss::Reach::all, .low = {g, g, g}, .high = {g, g, g}});
-    ss::Exchange exchange(comm, grid, {{&halo, &field}});
+    const slip::Halo halo({.reach = slip::Reach::all, .low = {g, g, g}, .high = {g, g, g}});
+    slip::Exchange exchange(comm, grid, {{&halo, &field}});
 
     exchange.begin(streams);  // work on the interior goes here
     exchange.end(streams);

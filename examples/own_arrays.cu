@@ -6,7 +6,7 @@
 
 // <slipstream>
 #include <slipstream/exchange.hpp>
-namespace ss = slipstream;
+namespace slip = slipstream;
 // </slipstream>
 
 constexpr int n = 64, g = 2, wide = n + 2 * g;  // cells a side, ghost layers, both
@@ -41,21 +41,21 @@ int main(int argc, char** argv) {
   bool wrong = false;
   {
     // <slipstream>
-    const ss::Communicator comm(MPI_COMM_WORLD);  // or any other that the program has; a duplicate is used
-    const ss::Machine machine = ss::Machine::discover(comm, {ss::Backend::cuda, 1, 0, false, false});
-    const ss::Device gpu = machine.device(machine.devices_of_rank(comm.rank())[0]).local;
-    ss::GridOptions cut{.periodic = {true, true, true}};
+    const slip::Communicator comm(MPI_COMM_WORLD);  // or any other that the program has; a duplicate is used
+    const slip::Machine machine = slip::Machine::discover(comm, {slip::Backend::cuda, 1, 0, false, false});
+    const slip::Device gpu = machine.device(machine.devices_of_rank(comm.rank())[0]).local;
+    slip::GridOptions cut{.periodic = {true, true, true}};
     for (int r = 0; r < comm.size(); ++r)  // own boxes: rank r holds a cube, in a row along x
       cut.boxes.push_back({r, {{r * n, 0, 0}, {(r + 1) * n, n, n}}, machine.devices_of_rank(r)[0]});
-    const ss::Grid grid({comm.size() * n, n, n}, machine, comm.rank(), cut);
+    const slip::Grid grid({comm.size() * n, n, n}, machine, comm.rank(), cut);
 
     u = own_array(gpu.index, comm.rank());
     cudaStream_t mine = own_stream(gpu.index);  // what it holds comes before, what follows sees the ghosts
-    ss::Field field = ss::Field::adopt(comm, grid, {.name = "u", .ghost = {g, g, g}}, {{u}});
-    std::vector<ss::Stream> streams;
-    streams.push_back(ss::Stream::wrap(gpu, mine));
-    const ss::Halo halo({.reach = ss::Reach::all, .low = {g, g, g}, .high = {g, g, g}});
-    ss::Exchange exchange(comm, grid, {{&halo, &field}});
+    slip::Field field = slip::Field::adopt(comm, grid, {.name = "u", .ghost = {g, g, g}}, {{u}});
+    std::vector<slip::Stream> streams;
+    streams.push_back(slip::Stream::wrap(gpu, mine));
+    const slip::Halo halo({.reach = slip::Reach::all, .low = {g, g, g}, .high = {g, g, g}});
+    slip::Exchange exchange(comm, grid, {{&halo, &field}});
 
     exchange.begin(streams);  // kernels on the interior may be queued here
     exchange.end(streams);

@@ -1,7 +1,7 @@
 """Heat on a periodic box by your own update: `python stencil.py`, or `mpiexec -n 2 python stencil.py`."""
 
 import numpy as np
-import slipstream
+import slipstream as slip
 
 
 def heat(u):  # 0.1: diffusivity x time step / cell^2
@@ -9,12 +9,12 @@ def heat(u):  # 0.1: diffusivity x time step / cell^2
     return u[0, 0, 0] + 0.1 * (around - 6 * u[0, 0, 0])
 
 
-grid = slipstream.Grid((48, 32, 32), periodic=(True, True, True))
-with slipstream.Stencil(grid, heat, reach="faces") as flow:
+grid = slip.Grid((48, 32, 32), periodic=(True, True, True))
+with slip.Stencil(grid, heat, reach="faces") as flow:
     flow.fill(u=lambda x, y, z: np.sin(2 * np.pi * x / 48) + 0 * y + 0 * z).run(100)
     decay = (1 - 4 * 0.1 * np.sin(np.pi / 48) ** 2) ** 100
     for block, u in flow.blocks("u"):
         u = u.get() if hasattr(u, "get") else u  # CuPy's, from the GPU
-        x = np.arange(block["lo"][0], block["hi"][0]) + 0.5
+        x = np.arange(block.lo[0], block.hi[0]) + 0.5
         assert abs(u - decay * np.sin(2 * np.pi * x / 48)).max() < 1e-12
     print(f"rank {grid.comm.rank}: after {flow.steps} steps the wave has {decay:.6f} of its height")

@@ -18,7 +18,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import slipstream as ss
+import slipstream as slip
 from slipstream.base.core import core, launched_size
 from slipstream.base.errors import CaseError
 from slipstream.bench import record
@@ -45,18 +45,18 @@ def gpu_array(shape: tuple[int, ...], dtype: str, device: int) -> Any:
     return SimpleNamespace(__cuda_array_interface__=interface)
 
 
-def exchange(route: str, coding: str, asked: argparse.Namespace) -> ss.Exchange:
+def exchange(route: str, coding: str, asked: argparse.Namespace) -> slip.Exchange:
     """Cubes of cells, periodic, side by side in x."""
     cells, dtype = asked.cells, f"f{int(asked.dtype[1:]) // 8}"
-    grid = ss.Grid((RANKS * cells, cells, cells), periodic=(True,) * 3, backend=asked.backend, devices_per_rank=1)
+    grid = slip.Grid((RANKS * cells, cells, cells), periodic=(True,) * 3, backend=asked.backend, devices_per_rank=1)
     shape = grid.array_shape(RADIUS, layout=grid.suited_layout)
-    device = grid.local[0]["device_index"]
+    device = grid.local[0].device_index
     arrays = {
         f"q{n}": np.zeros(shape, dtype) if grid.backend == "host" else gpu_array(shape, dtype, device)
         for n in range(QUANTITIES)
     }
     how = {"layout": grid.suited_layout, "routes": ["kernel", route], "coding": coding}
-    return ss.Exchange(grid, arrays, RADIUS, trace=True, **how)
+    return slip.Exchange(grid, arrays, RADIUS, trace=True, **how)
 
 
 def fastest(file: Path) -> str:

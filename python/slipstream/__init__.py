@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from slipstream.exchange.gather_scatter import GatherScatter
     from slipstream.exchange.grid import Grid, communicator, world
     from slipstream.exchange.halo import Exchange
+    from slipstream.exchange.stencil import Stencil
     from slipstream.exchange.transpose import Transpose
 
     __version__: str
@@ -42,6 +43,10 @@ _MODULES = {
     "communicator": "slipstream.exchange.grid",
     "world": "slipstream.exchange.grid",
 }
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 def _version() -> str:

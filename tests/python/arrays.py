@@ -4,39 +4,39 @@ import ctypes
 from pathlib import Path
 
 import numpy as np
-import slipstream as ss
+import slipstream as slip
 from numpy.typing import NDArray
 
 
-def grid_of(cells: tuple[int, ...] = (8, 6, 5), **options: object) -> ss.Grid:
-    return ss.Grid(cells, periodic=(True,) * len(cells), backend="host", **options)
+def grid_of(cells: tuple[int, ...] = (8, 6, 5), **options: object) -> slip.Grid:
+    return slip.Grid(cells, periodic=(True,) * len(cells), backend="host", **options)
 
 
-def numbered(grid: ss.Grid, ghost: int, dtype: type = np.float32) -> list[np.ndarray]:
+def numbered(grid: slip.Grid, ghost: int, dtype: type = np.float32) -> list[np.ndarray]:
     """Arrays [z, y, x] whose interior cells hold their global number, and whose ghosts hold -1."""
     nx, ny, nz = grid.cells
     whole = np.arange(nx * ny * nz, dtype=dtype).reshape(nz, ny, nx)
     found = []
     for index, block in enumerate(grid.local):
         array = np.full(grid.array_shape(ghost, block=index), -1, dtype)
-        (x0, y0, z0), (x1, y1, z1) = block["lo"], block["hi"]
+        (x0, y0, z0), (x1, y1, z1) = block.lo, block.hi
         array[ghost:-ghost, ghost:-ghost, ghost:-ghost] = whole[z0:z1, y0:y1, x0:x1]
         found.append(array)
     return found
 
 
-def wrapped(grid: ss.Grid, ghost: int, block: int, dtype: type = np.float32) -> np.ndarray:
+def wrapped(grid: slip.Grid, ghost: int, block: int, dtype: type = np.float32) -> np.ndarray:
     """What the array of a block must hold after an exchange with all neighbours."""
     nx, ny, nz = grid.cells
     whole = np.arange(nx * ny * nz, dtype=dtype).reshape(nz, ny, nx)
-    lo, hi = grid.local[block]["lo"], grid.local[block]["hi"]
+    lo, hi = grid.local[block].lo, grid.local[block].hi
     cells = [np.arange(lo[a] - ghost, hi[a] + ghost) % grid.cells[a] for a in (2, 1, 0)]
     return whole[np.ix_(*cells)]
 
 
-def parts(grid: ss.Grid, values: NDArray[np.generic]) -> list[NDArray[np.generic]]:
+def parts(grid: slip.Grid, values: NDArray[np.generic]) -> list[NDArray[np.generic]]:
     """Of each local block."""
-    boxes = [(block["lo"], block["hi"]) for block in grid.local]
+    boxes = [(block.lo, block.hi) for block in grid.local]
     return [values[lo[2] : hi[2], lo[1] : hi[1], lo[0] : hi[0]].copy() for lo, hi in boxes]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import slipstream as ss
+import slipstream as slip
 
 Options = dict[str, Any]
 #: A condition, and what an error says that may come where it holds, or must.
@@ -109,7 +109,7 @@ def refused_or_right(must: Sequence[Refusal], may: Sequence[Refusal], check: Cal
 
 
 def say(text: str) -> None:
-    if ss.world().rank == 0:
+    if slip.world().rank == 0:
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
 
@@ -147,10 +147,10 @@ def main(first: int, last: int) -> None:
     for seed in range(first, last):
         r = random.Random(seed)
         kind = kinds[seed % len(kinds)]
-        options = kind.draw(r, ss.world().size)
+        options = kind.draw(r, slip.world().size)
         say(f"draw {seed} of {kind.__name__}: {options}")
         kind.check(options)
-    sys.stdout.write(f"rank {ss.world().rank}: all are right or refused\n")
+    sys.stdout.write(f"rank {slip.world().rank}: all are right or refused\n")
 
 
 if __name__ == "__main__":

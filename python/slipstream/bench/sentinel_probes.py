@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import slipstream
+import slipstream as slip
 from slipstream.base.core import core
 from slipstream.bench import record
 from slipstream.bench.timed import timed
@@ -220,7 +220,7 @@ def _describe(probes: Probes) -> dict[str, Any]:
         "backend": probes.backend,
         "devices": probes.devices,
         "commit": core().build_info()["commit"],
-        "files": [str(Path(slipstream.__file__).resolve()), *libraries],
+        "files": [str(Path(slip.__file__).resolve()), *libraries],
     }
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from rich.console import Console
 
-import slipstream
+import slipstream as slip
 from slipstream.base import terminal
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError
@@ -41,7 +41,7 @@ ROUNDS = 5
 #: Seconds that a process may take for an answer.
 PATIENCE = 120.0
 #: The folder of a tree whose package this is.
-TREE = Path(slipstream.__file__).resolve().parents[2]
+TREE = Path(slip.__file__).resolve().parents[2]
 
 
 class ProbeError(Exception):

@@ -1,10 +1,14 @@
 """A few values, as of dot products and residuals, reduced over all devices; NumPy, CuPy, PyTorch or other arrays."""
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from slipstream.base.core import core
+from slipstream.base.terminal import count
 from slipstream.exchange import apart, arrays
 from slipstream.exchange.grid import Grid, native_streams
+
+if TYPE_CHECKING:
+    from slipstream._core import ArrayAllReduce
 
 
 class AllReduce:
@@ -31,8 +35,11 @@ class AllReduce:
         wait_limit: float = 30.0,
     ) -> None:
         self.grid, self.values, self.dtype = grid, values, dtype
+        self._op, self._closed = op, False
         self._devices = sum(device["rank"] == grid.comm.rank for device in grid.machine.devices())
-        self._reduce = core().ArrayAllReduce(grid.comm, grid._grid, values, dtype, op, method, wait_limit)
+        self._reduce: ArrayAllReduce = core().ArrayAllReduce(
+            grid.comm, grid._grid, values, dtype, op, method, wait_limit
+        )
 
     def run(self, values: Any, stream: Any = None) -> None:
         """Reduces in place. values: an array, or a list with one for each device of this rank, of any shape, rows
@@ -60,6 +67,12 @@ class AllReduce:
     def close(self) -> None:
         """Collective. A second call does nothing; others raise RuntimeError."""
         self._reduce.close()
+        self._closed = True
+
+    def __repr__(self) -> str:
+        devices = len(self.grid.machine.devices())
+        what = f"{self._op} {self.dtype}[{self.values}] over {count(devices, 'device')}"
+        return f"<slipstream.AllReduce: {what}; {'closed' if self._closed else self.method}>"
 
     def __enter__(self) -> Self:
         return self

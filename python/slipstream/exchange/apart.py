@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from slipstream.exchange.arrays import Described
 
@@ -54,8 +55,9 @@ def _meet(a: Place, b: Place) -> bool:
         return True
     import numpy as np
 
+    most: Any = 100_000  # NumPy's own types leave this out
     try:
-        return bool(np.shares_memory(np.asarray(_Bytes(a.array)), np.asarray(_Bytes(b.array)), max_work=100_000))
+        return bool(np.shares_memory(np.asarray(_Bytes(a.array)), np.asarray(_Bytes(b.array)), max_work=most))
     except np.exceptions.TooHardError:
         return True
 

@@ -5,20 +5,21 @@ from collections.abc import Iterable
 from typing import Any
 
 from slipstream.exchange import apart, arrays
-from slipstream.exchange.grid import Grid, Triple, refuse_together
+from slipstream.exchange.grid import Grid, refuse_together
+from slipstream.exchange.records import Triple
 
 #: What arrays tell of a field.
 KIND = ("type", "components")
 
 
-def described(items: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], str]:
+def described(items: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], Exception | None]:
     """The items until one is refused, and why it is."""
     found: list[dict[str, Any]] = []
     try:
         found.extend(items)
     except (TypeError, ValueError) as error:
-        return found, str(error)
-    return found, ""
+        return found, error
+    return found, None
 
 
 def item(
@@ -116,7 +117,7 @@ def strides_of(item: dict[str, Any]) -> list[tuple[Any, ...]]:
     return [(*array["stride"], array["component_stride"]) for array in item["arrays"]]
 
 
-def agree(comm: Any, problem: str, items: list[dict[str, Any]]) -> None:
+def agree(comm: Any, problem: Exception | None, items: list[dict[str, Any]]) -> None:
     """Refuses what some rank must, and ranks without blocks learn from the others what the fields hold. Collective."""
     refuse_together(comm, problem)
     kinds = [[item[key] for key in KIND] if item["arrays"] else None for item in items]

@@ -2,13 +2,19 @@
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 
 from slipstream.base.core import core
+from slipstream.base.terminal import count
 from slipstream.exchange import apart, arrays, fields
 from slipstream.exchange.grid import Grid, native_streams
+from slipstream.exchange.options import ExchangeOptions, check
+from slipstream.exchange.records import Counts, Tuning
+
+if TYPE_CHECKING:
+    from slipstream._core import ArrayGatherScatter
 
 
 class GatherScatter:
@@ -46,23 +52,26 @@ class GatherScatter:
         host_packed: bool = False,
         coding: str = "raw",
         routes: str | Sequence[str] = (),
-        **options: Any,
+        **options: Unpack[ExchangeOptions],
     ) -> None:
         self.grid, self.dtype, self.components = grid, dtype, components
+        self._closed = False
         self._devices = sum(device["rank"] == grid.comm.rank for device in grid.machine.devices())
-        flat, firsts, problem = [], [], ""
+        flat, firsts, how = [], [], dict(options)
+        problem: Exception | None = None
         try:
+            check("a gather-scatter", GatherScatter, options, ExchangeOptions)
             flat = self._ids_of(ids)
             firsts = [] if first_block is None else [operator.index(first) for first in np.atleast_1d(first_block)]
             block, components = operator.index(block), operator.index(components)
-            options["routes"] = [routes] if isinstance(routes, str) else list(routes)
+            how["routes"] = [routes] if isinstance(routes, str) else list(routes)
         except (TypeError, ValueError) as error:
-            problem = str(error)
+            problem = error
         fields.agree(grid.comm, problem, [])
         self._points = [one.size for one in flat]
         addresses = [(one.ctypes.data, one.size) for one in flat]
-        self._inner = core().ArrayGatherScatter(
-            grid.comm, grid._grid, addresses, firsts, block, dtype, components, options, coding, unique, host_packed
+        self._inner: ArrayGatherScatter = core().ArrayGatherScatter(
+            grid.comm, grid._grid, addresses, firsts, block, dtype, components, how, coding, unique, host_packed
         )
         self._unique = [self._inner.counts(device)["unique_ids"] for device in range(self._devices)]
 
@@ -90,7 +99,7 @@ class GatherScatter:
     def gather(self, values: Any, unique: Any, op: str = "add", stream: Any = None) -> None:
         """unique = Q^T values: the copies of each id combined, once. values: as of run(), read alone. unique: an array,
         or a list with one for each device of this rank: components, then a value for each id that the device owns
-        (counts()["unique_ids"]), in the order of unique_points(). An id belongs to the device of the first block that
+        (counts().unique_ids), in the order of unique_points(). An id belongs to the device of the first block that
         has it. The bits are those that run() gives copies."""
         self._gather(self._inner.gather, values, unique, op, stream)
 
@@ -117,19 +126,27 @@ class GatherScatter:
         """Raises TimeoutError where an earlier run gave up waiting for another rank."""
         self._inner.check()
 
-    def counts(self, device: int = 0) -> dict[str, int]:
-        """Of this rank's `device`: points with copies, ids on it alone, ids that others have too, values sent. With
-        unique: ids that it owns, and values sent by gather() and by scatter()."""
-        return self._inner.counts(device)
+    def counts(self, device: int = 0) -> Counts:
+        """Points, ids and values sent of this rank's `device`."""
+        return Counts(**self._inner.counts(device))
 
     @property
-    def tuning(self) -> dict[str, Any]:
-        """How the routes were found: source ("rules", "measured" or "cache"), file, seconds, notes, knobs."""
-        return self._inner.tuning()
+    def tuning(self) -> Tuning:
+        """How the routes were found."""
+        return Tuning.of(self._inner.tuning())
 
     def close(self) -> None:
         """Collective. A second call does nothing; others raise RuntimeError."""
         self._inner.close()
+        self._closed = True
+
+    def __repr__(self) -> str:
+        points = f"{count(sum(self._points), 'point')} of rank {self.grid.comm.rank}"
+        what = f"{self.dtype}[{self.components}] at {points}, {count(self._devices, 'device')}"
+        if self._closed:
+            return f"<slipstream.GatherScatter: {what}; closed>"
+        shared = sum(self.counts(device).shared_points for device in range(self._devices))
+        return f"<slipstream.GatherScatter: {what}; {shared} shared>"
 
     def __enter__(self) -> Self:
         return self

@@ -1,39 +1,51 @@
 """A box of cells, cut into blocks on the devices of all ranks."""
 
 import operator
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from slipstream.base.core import core
+from slipstream.base.terminal import count, show_extent
 from slipstream.exchange import arrays
+from slipstream.exchange.options import GridOptions, UnknownOption, Width, check
+from slipstream.exchange.records import Block, LocalBlock, Triple
 from slipstream.machine.discovery import choose_backend
 
-Triple = tuple[int, int, int]
+if TYPE_CHECKING:
+    from slipstream import _core as core_types
+    from slipstream._core import Communicator, Machine
 
 
-def world() -> Any:
+def world() -> "Communicator":
     """All ranks of the job; starts MPI where nobody did. It has rank, size, barrier() and all_gather(text)."""
-    return core().Communicator.world()
+    found: Communicator = core().Communicator.world()
+    return found
 
 
-def communicator(comm: Any = None) -> Any:
+def communicator(comm: Any = None) -> "Communicator":
     """Of Slipstream, from one of mpi4py (or the integer that MPI_Comm_c2f gives); None: world(). Collective."""
     if comm is None:
         return world()
+    found: Communicator
     if isinstance(comm, core().Communicator):
-        return comm
+        found = comm
+        return found
     if not isinstance(comm, int) and not hasattr(comm, "py2f"):
-        raise TypeError(f"comm: give slipstream.world(), a communicator of mpi4py or its integer, not {comm!r}")
-    return core().Communicator.from_handle(comm if isinstance(comm, int) else comm.py2f())
+        raise TypeError(f"comm: give slip.world(), a communicator of mpi4py or its integer, not {comm!r}")
+    found = core().Communicator.from_handle(comm if isinstance(comm, int) else comm.py2f())
+    return found
 
 
-def refuse_together(comm: Any, problem: str) -> None:
-    """Collective: what one rank must refuse is an error on all, so that no rank is left waiting."""
-    for rank, theirs in enumerate(comm.all_gather(problem)):
+def refuse_together(comm: Any, problem: Exception | None) -> None:
+    """Collective: what one rank must refuse is an UnknownOption or a ValueError on all, so that no rank is left
+    waiting."""
+    mine = "" if problem is None else f"{isinstance(problem, UnknownOption):d}{problem}"
+    for rank, theirs in enumerate(comm.all_gather(mine)):
         if theirs:
-            raise ValueError(theirs if comm.size == 1 else f"rank {rank}: {theirs}")
+            text = theirs[1:] if comm.size == 1 else f"rank {rank}: {theirs[1:]}"
+            raise UnknownOption(text) if theirs[0] == "1" else ValueError(text)
 
 
 class Grid:
@@ -48,7 +60,8 @@ class Grid:
         (by the rates that the links are known to have) or "measured" (by rates that are measured here and now, some
         seconds long).
     cyclic: with ranks_per_node, deals the ranks out to the nodes in turn, not in blocks.
-    More options: blocks_per_device, device_grid, node_grid (three counts each).
+    blocks, local: all blocks, with lo, hi, device and rank, and those of this rank, with device_index, too.
+    More options: blocks_per_device, device_grid, node_grid (three counts each). Raises TypeError for any other.
     """
 
     def __init__(
@@ -64,24 +77,25 @@ class Grid:
         bind: bool = False,
         cyclic: bool = False,
         placement: str = "theoretical",
-        **options: Any,
+        **options: Unpack[GridOptions],
     ) -> None:
         self.comm = communicator(comm)
-        extents, problem = _each("cells", cells, operator.index, "whole numbers")
-        if not problem and len(extents) not in (2, 3):
-            problem = f"cells: give two or three extents, not {len(extents)}"
-        closed, fault = _each("periodic", periodic, operator.index, "True or False")
-        problem = problem or fault
+        problem: Exception | None = None
         try:
-            own = [((*lo, 0)[:3], (*hi, 1)[:3], device) for lo, hi, device in boxes or ()]
-        except (TypeError, ValueError):
-            problem = problem or "boxes: give each as (lo, hi, device), with lo and hi of one number per axis"
+            check("a grid", Grid, options, GridOptions)
+            extents = _each("cells", cells, operator.index, "whole numbers")
+            if len(extents) not in (2, 3):
+                raise ValueError(f"cells: give two or three extents, not {len(extents)}")
+            closed = _each("periodic", periodic, operator.index, "True or False")
+            own = _boxes(boxes or ())
+        except (TypeError, ValueError) as error:
+            problem = error
         refuse_together(self.comm, problem)
         self.axes = len(extents)
-        self.cells: Triple = (*extents, 1)[:3]
+        self.cells = _triple(extents, 1)
         self.periodic = tuple(map(bool, (*closed, False)[:3]))
         self.backend = choose_backend(backend)
-        self.machine = core().Machine.discover(
+        self.machine: Machine = core().Machine.discover(
             self.backend,
             devices_per_rank=devices_per_rank,
             ranks_per_node=ranks_per_node,
@@ -89,15 +103,15 @@ class Grid:
             bind=bind,
             comm=self.comm,
         )
+        how: dict[str, Any] = {"periodic": self.periodic, "placement": placement, "dimensions": self.axes, **options}
         if boxes is not None:
-            options["boxes"] = own
+            how["boxes"] = own
         elif placement == "measured":
-            options["measured_gb_per_s"] = core().measure_rates(self.machine, comm=self.comm)
-        options |= {"periodic": self.periodic, "placement": placement, "dimensions": self.axes}
-        self._take(core().Grid(self.cells, self.machine, self.comm, options))
+            how["measured_gb_per_s"] = core().measure_rates(self.machine, comm=self.comm)
+        self._take(core().Grid(self.cells, self.machine, self.comm, how))
 
     @classmethod
-    def _cut_as(cls, like: "Grid", cells: Triple, inner: Any) -> "Grid":
+    def _cut_as(cls, like: "Grid", cells: Triple, inner: "core_types.Grid") -> "Grid":
         """On the devices of another grid, with cells and blocks of a compiled one."""
         grid = cls.__new__(cls)
         grid.axes, grid.cells, grid.periodic = 3, cells, (False, False, False)
@@ -105,13 +119,20 @@ class Grid:
         grid._take(inner)
         return grid
 
-    def _take(self, inner: Any) -> None:
+    def _take(self, inner: "core_types.Grid") -> None:
         self._grid = inner
-        self.blocks: list[dict[str, Any]] = self._grid.blocks()
-        self.local = [self.blocks[block] for block in self._grid.local()]
-        for block in self.local:
-            #: The number by which CuPy and others know the device in this process.
-            block["device_index"] = self.machine.devices()[block["device"]]["index"]
+        found, devices, mine = inner.blocks(), self.machine.devices(), inner.local()
+        for block in mine:
+            found[block]["device_index"] = devices[found[block]["device"]]["index"]
+        self.local = tuple(LocalBlock.of(found[block]) for block in mine)
+        own = dict(zip(mine, self.local, strict=True))
+        self.blocks = tuple(own.get(number) or Block.of(each) for number, each in enumerate(found))
+
+    def __repr__(self) -> str:
+        along = ", ".join(axis for axis, closed in zip("xyz", self.periodic, strict=True) if closed)
+        cells = f"{show_extent(self.cells)} cells" + (f", periodic along {along}" if along else "")
+        blocks = f"{count(len(self.blocks), 'block')} on {self.backend} devices"
+        return f"<slipstream.Grid: {cells}, {blocks}, {len(self.local)} of rank {self.comm.rank}>"
 
     @property
     def suited_layout(self) -> str:
@@ -121,17 +142,17 @@ class Grid:
 
     def extent(self, block: int = 0) -> Triple:
         """Cells of a local block along x, y and z, without ghosts."""
-        lo, hi = self.local[block]["lo"], self.local[block]["hi"]
+        lo, hi = self.local[block].lo, self.local[block].hi
         return (hi[0] - lo[0], hi[1] - lo[1], hi[2] - lo[2])
 
     def array_shape(
         self,
-        ghost: int | Sequence[int] = 1,
+        ghost: Width = 1,
         components: int | None = None,
         *,
         block: int = 0,
         layout: str = "soa",
-        padding: int | Sequence[int] = 0,
+        padding: Width = 0,
     ) -> tuple[int, ...]:
         """Shape that the array of a local block must have, ghosts on both sides and padding at the end included."""
         width, extra = self.triple(ghost), self.triple(padding)
@@ -143,22 +164,39 @@ class Grid:
             return tuple(space)
         return (*space, components) if layout == "aos" else (components, *space)
 
-    def triple(self, width: int | Sequence[int]) -> Triple:
+    def triple(self, width: Width) -> Triple:
         """One number per axis, from one for each of the grid's two or three axes, or from a single one for all."""
         if isinstance(width, int | np.integer):
             return (int(width), int(width), int(width) if self.axes == 3 else 0)
-        widths, problem = _each("widths", width, operator.index, "whole numbers")
-        if problem or len(widths) != self.axes:
+        try:
+            widths = tuple(map(operator.index, width))
+        except TypeError:
+            widths = ()
+        if len(widths) != self.axes:
             raise ValueError(f"give one whole number, or {self.axes} (x first), not {width!r}")
-        return (*widths, 0)[:3]
+        return _triple(widths, 0)
 
 
-def _each(name: str, values: Any, of: Callable[[Any], int], what: str) -> tuple[tuple[int, ...], str]:
-    """Each of the values as a number, or none and what is wrong with them."""
+def _triple(numbers: tuple[int, ...], last: int) -> Triple:
+    """Two or three numbers as three, x first; `last` stands for a third one."""
+    x, y, z = (*numbers, last)[:3]
+    return (x, y, z)
+
+
+def _each(name: str, values: Any, of: Callable[[Any], int], what: str) -> tuple[int, ...]:
+    """Each of the values as a number. Raises ValueError."""
     try:
-        return tuple(map(of, values)), ""
+        return tuple(map(of, values))
     except TypeError:
-        return (), f"{name}: give {what}, one for each axis, not {values!r}"
+        raise ValueError(f"{name}: give {what}, one for each axis, not {values!r}") from None
+
+
+def _boxes(given: Iterable[tuple[Sequence[int], Sequence[int], int]]) -> list[tuple[Any, Any, int]]:
+    """Adds what is missing of three axes. Raises ValueError."""
+    try:
+        return [((*lo, 0)[:3], (*hi, 1)[:3], device) for lo, hi, device in given]
+    except (TypeError, ValueError):
+        raise ValueError("boxes: give each as (lo, hi, device), with lo and hi of one number per axis") from None
 
 
 def native_streams(grid: Grid, stream: Any) -> list[int]:

@@ -6,17 +6,16 @@ and the shape [x, y, z] or [component, x, y, z]. Grids of two extents have no z.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from slipstream.base.core import core
-from slipstream.base.faults import nearest
+from slipstream.base.terminal import show_extent
 from slipstream.exchange import apart
 from slipstream.exchange import fields as described_fields
-from slipstream.exchange.grid import Grid, Triple
+from slipstream.exchange.grid import Grid
+from slipstream.exchange.options import ExchangeOptions, Width, check
+from slipstream.exchange.records import Triple
 from slipstream.exchange.running import Running
-
-#: Options that the compiled module does not know.
-_OWN = ("ghost", "low", "high", "padding", "reach", "layout", "combine", "coding")
 
 
 class Exchange(Running):
@@ -59,27 +58,27 @@ class Exchange(Running):
     On GPUs, begin and end order themselves after and before the work of the stream given (None: the default stream);
     NumPy arrays are ready when end returns. begin(), work on the interior, end() overlaps the two.
 
-    Its end is collective, by close(), by leaving a `with` or when Python drops it: other ranks' kernels store into its
-    memory and, by some routes, into the arrays.
+    Raises TypeError for an option of another name. Its end is collective, by close(), by leaving a `with` or when
+    Python drops it: other ranks' kernels store into its memory and, by some routes, into the arrays.
     """
 
     def __init__(
         self,
         grid: Grid,
         fields: Mapping[str, Any],
-        ghost: Any = 1,
+        ghost: Width | Mapping[str, Width] = 1,
         *,
-        low: Any = None,
-        high: Any = None,
-        padding: Any = 0,
-        reach: Any = "all",
-        layout: Any = "soa",
-        combine: Any = None,
-        coding: Any = "raw",
+        low: Width | Mapping[str, Width] | None = None,
+        high: Width | Mapping[str, Width] | None = None,
+        padding: Width | Mapping[str, Width] = 0,
+        reach: str | Mapping[str, str] = "all",
+        layout: str | Mapping[str, str] = "soa",
+        combine: str | Mapping[str, str | None] | None = None,
+        coding: str | Mapping[str, str] = "raw",
         routes: str | Sequence[str] = (),
-        **options: Any,
+        **options: Unpack[ExchangeOptions],
     ) -> None:
-        options["routes"] = [routes] if isinstance(routes, str) else list(routes)
+        asked = {**options, "routes": [routes] if isinstance(routes, str) else list(routes)}
         places: list[apart.Place] = []
         layers = {"ghost": ghost, "padding": padding, "low": low, "high": high}
 
@@ -90,19 +89,26 @@ class Exchange(Running):
             return described_fields.item(grid, name, value, widths, chosen, how, written=written, places=places)
 
         def described() -> Iterator[dict[str, Any]]:
-            for key in options:
-                if hint := nearest(key, _OWN, 0.7):
-                    raise ValueError(f"an exchange has no option named '{key}'; {hint}")
+            check("an exchange", Exchange, options, ExchangeOptions)
             yield from (item(*one) for one in fields.items())
             apart.require_apart(places)
 
         items, problem = described_fields.described(described())
         described_fields.agree(grid.comm, problem, items)
-        super().__init__(grid, core().ArrayExchange(grid.comm, grid._grid, items, options), list(fields.values()))
+        inner = core().ArrayExchange(grid.comm, grid._grid, items, asked)
+        super().__init__(grid, inner, list(fields.values()), _shown(grid, items))
 
     def swap(self, field: str) -> None:
         """Makes the next copy of a field the current one."""
         self._exchange.swap(field)
+
+
+def _shown(grid: Grid, items: list[dict[str, Any]]) -> str:
+    """The fields, each with its number format, components and ghosts, and the cells."""
+    each = [
+        f"{one['name']} {one['type']}[{one['components']}] with ghosts {one['ghost'][: grid.axes]}" for one in items
+    ]
+    return f"{', '.join(each) or 'no fields'} on {show_extent(grid.cells)} cells"
 
 
 def _of(value: Any, name: str, what: str) -> Any:

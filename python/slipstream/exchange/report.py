@@ -2,8 +2,8 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from rich.console import Group
 from slipstream.base import registry, terminal
 from slipstream.base.errors import CaseError
 from slipstream.base.files import write_text
+from slipstream.exchange.records import Arena, Block, Delivery, Tuning
 
 #: Endings of pictures that matplotlib is asked for.
 PICTURES = (".png", ".pdf", ".svg")
@@ -21,26 +22,21 @@ PICTURES = (".png", ".pdf", ".svg")
 class Report:
     """The messages of all ranks, by source and target.
 
-    A row has source, target (devices), source_rank, target_rank, route, reason, bytes, transfers, time_us (from the
-    exchange's beginning at the target to arrival), gbs, percent_of_link, and of coded values with measure_errors
-    largest_error and rms_error, the differences of what is decoded from what was sent; the last five are None where not
-    known.
+    devices: of the machine, with name, node and rank. tuning: None of what has none.
     """
 
-    rows: list[dict[str, Any]]
+    rows: tuple[Delivery, ...]
     machine: str
-    devices: list[dict[str, Any]]  #: name, node, rank, ...
-    blocks: list[dict[str, Any]]  #: lo, hi, device, ...
-    tuning: Mapping[str, Any] = field(default_factory=dict)
-    #: What all exchanges of a device share: device, bytes and used of its memory, host_bytes and host_used of pinned.
-    arenas: list[dict[str, Any]] = field(default_factory=list)
+    devices: Sequence[Mapping[str, Any]]
+    blocks: tuple[Block, ...]
+    tuning: Tuning | None = None
+    arenas: tuple[Arena, ...] = ()
 
     @classmethod
-    def of(cls, machine: Any, blocks: Sequence[Mapping[str, Any]], exchange: Any) -> "Report":
+    def of(cls, machine: Any, blocks: Iterable[Block], exchange: Any) -> "Report":
         """Of a compiled exchange or solver. Collective."""
-        shown = [{key: list(block[key]) if key in ("lo", "hi") else block[key] for key in block if key in _BLOCK_KEYS}
-                 for block in blocks]  # fmt: skip
-        return cls(exchange.report(), machine.name, machine.devices(), shown, exchange.tuning())
+        rows = tuple(Delivery(**each) for each in exchange.report())
+        return cls(rows, machine.name, machine.devices(), tuple(blocks), Tuning.of(exchange.tuning()))
 
     def table(self) -> Group:
         return Group(self._messages(), *self._arenas())
@@ -49,25 +45,25 @@ class Report:
         """A line for the devices that have allocated most."""
         if not self.arenas:
             return []
-        most = max(self.arenas, key=lambda arena: (arena["bytes"], arena["host_bytes"]))
+        most = max(self.arenas, key=lambda arena: (arena.bytes, arena.host_bytes))
         return [
-            f"memory that exchanges share: at most {_mib(most['bytes'])} a device ({_mib(most['used'])} in use) and "
-            f"{_mib(most['host_bytes'])} of the host ({_mib(most['host_used'])}), on device {most['device']}"
+            f"memory that exchanges share: at most {_mib(most.bytes)} a device ({_mib(most.used)} in use) and "
+            f"{_mib(most.host_bytes)} of the host ({_mib(most.host_used)}), on device {most.device}"
         ]
 
     def _messages(self) -> Group:
-        errors = ["largest_error", "rms_error"] if any(row["largest_error"] is not None for row in self.rows) else []
+        errors = ["largest_error", "rms_error"] if any(row.largest_error is not None for row in self.rows) else []
         rows = [
             (
-                row["source"],
-                row["target"],
-                row["route"],
-                row["reason"],
-                row["bytes"],
-                _number(row["time_us"], ".1f"),
-                _number(row["gbs"], ".2f"),
-                _number(row["percent_of_link"], ".0f"),
-                *(_number(row[error], ".2g") for error in errors),
+                row.source,
+                row.target,
+                row.route,
+                row.reason,
+                row.bytes,
+                _number(row.time_us, ".1f"),
+                _number(row.gbs, ".2f"),
+                _number(row.percent_of_link, ".0f"),
+                *(_number(getattr(row, error), ".2g") for error in errors),
             )
             for row in self.rows[: terminal.ROWS]
         ]
@@ -86,10 +82,12 @@ class Report:
         content = {
             "machine": self.machine,
             "devices": devices,
-            "blocks": self.blocks,
-            "tuning": dict(self.tuning),
-            "arenas": self.arenas,
-            "rows": self.rows,
+            "blocks": [
+                {key: value for key, value in asdict(block).items() if key != "device_index"} for block in self.blocks
+            ],
+            "tuning": asdict(self.tuning) if self.tuning else {},
+            "arenas": [asdict(arena) for arena in self.arenas],
+            "rows": [asdict(row) for row in self.rows],
         }
         return json.dumps(content, indent=1) + "\n"
 
@@ -109,9 +107,6 @@ class Report:
     def picture(self, path: Path) -> None:
         """Nodes as frames, devices as boxes with their blocks, an arrow a message in the colour of its route."""
         registry.picture("exchange").draw(self, path)
-
-
-_BLOCK_KEYS = ("id", "lo", "hi", "device", "rank")
 
 
 def check_name(path: Path) -> None:

@@ -3,10 +3,14 @@
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from slipstream.exchange.grid import Grid, native_streams
+from slipstream.exchange.records import Arena, Message, Tuning
 from slipstream.exchange.report import Report
+
+if TYPE_CHECKING:
+    from slipstream._core import ArrayExchange
 
 
 class Running:
@@ -16,12 +20,14 @@ class Running:
     NumPy arrays are ready when end returns. begin(), other work, end() overlaps the two.
     """
 
-    def __init__(self, grid: Grid, inner: Any, arrays: list[Any]) -> None:
+    def __init__(self, grid: Grid, inner: "ArrayExchange", arrays: list[Any], what: str) -> None:
         self.grid = grid
+        self._what = what
+        self._closed = False
         self._exchange = inner
         self._arrays = arrays  # keeps them alive
         self._open: list[int] = []
-        for note in self.tuning["notes"]:
+        for note in self.tuning.notes:
             warnings.warn(note, RuntimeWarning, stacklevel=3)
 
     def begin(self, stream: Any = None) -> None:
@@ -56,6 +62,12 @@ class Running:
         ranks, for those that do not come some seconds only. A second call does nothing; others raise RuntimeError."""
         self._exchange.close()
         self._arrays.clear()
+        self._closed = True
+
+    def __repr__(self) -> str:
+        routes = [] if self._closed else sorted({each.route for each in self.messages()})
+        state = ", ".join(routes) or ("closed" if self._closed else "no messages")
+        return f"<slipstream.{type(self).__name__}: {self._what}; {state}>"
 
     def __enter__(self) -> Self:
         return self
@@ -63,20 +75,20 @@ class Running:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def messages(self) -> list[dict[str, Any]]:
-        """Messages that leave or reach this rank: source, target (devices), route, reason, bytes, transfers."""
-        return self._exchange.messages()
+    def messages(self) -> list[Message]:
+        """Messages that leave or reach this rank."""
+        return [Message(**each) for each in self._exchange.messages()]
 
     @property
-    def tuning(self) -> dict[str, Any]:
-        """How the routes were found: source ("rules", "measured" or "cache"), file, seconds, notes, knobs."""
-        return self._exchange.tuning()
+    def tuning(self) -> Tuning:
+        """How the routes were found."""
+        return Tuning.of(self._exchange.tuning())
 
     def report(self) -> Report:
         """The messages of all ranks with the times and rates of the last exchange, and the memory that exchanges share;
         print it with rich, or write() it as JSON or a picture. Collective."""
         report = Report.of(self.grid.machine, self.grid.blocks, self._exchange)
-        return replace(report, arenas=self._exchange.arenas())
+        return replace(report, arenas=tuple(Arena(**each) for each in self._exchange.arenas()))
 
     def write_trace(self, folder: str | Path) -> None:
         """Writes rank<r>.json into a folder, for `slipstream trace` and Chrome's viewers. Needs trace=True."""

@@ -1,15 +1,18 @@
 """Your own point-wise update of a grid of cells, with the cut, the halo exchange and the overlap done for you."""
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 
 from slipstream.base.faults import nearest
-from slipstream.exchange.grid import Grid
+from slipstream.base.terminal import count, show_extent
+from slipstream.exchange.grid import Grid, refuse_together
 from slipstream.exchange.halo import Exchange
+from slipstream.exchange.options import StencilOptions, UnknownOption, check
+from slipstream.exchange.records import Block, LocalBlock
 
 #: First and past-last cell of a block along x, y and z.
 Cells = list[tuple[int, int]]
@@ -75,7 +78,8 @@ class Stencil:
     outside: what cells beyond sides that are not periodic hold.
     reach: "faces" where no shift goes along two axes at once, "faces_and_edges" where none goes along three, else
         "all".
-    Keyword arguments beyond these are those of Exchange: routes, tune, trace, wait_limit and so on.
+    Keyword arguments beyond these are those of Exchange: routes, tune, trace, wait_limit and so on. Raises TypeError
+    for others.
 
     The interior of each block is computed while the halos travel. Arrays are NumPy's on the host backend, CuPy's on
     GPUs.
@@ -91,26 +95,25 @@ class Stencil:
         dtype: Any = "float64",
         outside: float = 0.0,
         reach: str = "all",
-        **options: Any,
+        **options: Unpack[StencilOptions],
     ) -> None:
-        radius = _count("radius: a stencil reaches one cell at least", radius, 1)
-        dtype = _number_format(dtype, outside)
-        if taken := _OWN & options.keys():
-            raise ValueError(f"{min(taken)}: no option of a Stencil, whose radius and reach say what travels")
-        if reach not in _AXES:
-            raise ValueError(f"reach: give {', '.join(map(repr, _AXES))}, not {reach!r}")
-        self.grid, self.radius, self.names = grid, radius, _names(fields)
+        problem: Exception | None = None
+        try:
+            if taken := _OWN & options.keys():
+                raise UnknownOption(f"{min(taken)}: no option of a Stencil, whose radius and reach say what travels")
+            check("a stencil", Stencil, options, StencilOptions)
+            radius = _count("radius: a stencil reaches one cell at least", radius, 1)
+            dtype, names = _number_format(dtype, outside), _names(fields)
+            _check_sizes(grid, radius, reach)
+        except (TypeError, ValueError) as error:
+            problem = error
+        refuse_together(grid.comm, problem)
+        self.grid, self.radius, self.names = grid, radius, names
         self._reach = reach
         self.steps = 0
         self._update = update
         self._xp: Any = import_module("cupy") if grid.backend == "cuda" else np
         local = range(len(grid.local))
-        smallest = min((n for block in grid.blocks for n in _extent(block, grid.axes)), default=radius)
-        if smallest < radius:
-            raise ValueError(
-                f"radius: {radius} is more than the {smallest} cells of the thinnest block; take fewer devices, more "
-                "cells or a smaller radius, or leave z out of the grid where it has one cell"
-            )
 
         def arrays() -> list[Any]:
             return [self._full(grid.array_shape(radius, block=block), outside, dtype, block) for block in local]
@@ -127,10 +130,10 @@ class Stencil:
         """With the device of a block as the current one."""
         if self.grid.backend == "host":
             return np.errstate()
-        return self._xp.cuda.Device(self.grid.local[block]["device_index"])
+        return self._xp.cuda.Device(self.grid.local[block].device_index)
 
     def _shifted(self, name: str, block: int, cells: Cells) -> Shifted:
-        low = self.grid.local[block]["lo"]
+        low = self.grid.local[block].lo
         return Shifted(self._copies[name][0][block], cells, self.radius, low, self._xp, self._reach)
 
     def _whole(self, block: int) -> Cells:
@@ -159,8 +162,8 @@ class Stencil:
         inner = slice(self.radius, -self.radius)
         return self._copies[name][0][block][(inner,) * self.grid.axes]
 
-    def blocks(self, name: str) -> Iterator[tuple[Mapping[str, Any], Any]]:
-        """This rank's blocks, with "lo" and "hi", and their cells [z, y, x]."""
+    def blocks(self, name: str) -> Iterator[tuple[LocalBlock, Any]]:
+        """This rank's blocks and their cells [z, y, x]."""
         self._known(name)
         return ((entry, self.interior(name, block)) for block, entry in enumerate(self.grid.local))
 
@@ -222,6 +225,11 @@ class Stencil:
         """Ends the exchange. Collective."""
         self._exchange.close()
 
+    def __repr__(self) -> str:
+        where = f"{show_extent(self.grid.cells)} cells on {self.grid.backend} devices"
+        what = f"{', '.join(self.names)} with radius {self.radius} on {where}"
+        return f"<slipstream.Stencil: {what}; {count(self.steps, 'step')}>"
+
     def __enter__(self) -> Self:
         return self
 
@@ -239,10 +247,22 @@ def _count(what: str, value: Any, least: int) -> int:
     return number
 
 
+def _check_sizes(grid: Grid, radius: int, reach: str) -> None:
+    """Raises ValueError for a reach that is none, and where a block is thinner than the radius."""
+    if reach not in _AXES:
+        raise ValueError(f"reach: give {', '.join(map(repr, _AXES))}, not {reach!r}")
+    smallest = min((n for block in grid.blocks for n in _extent(block, grid.axes)), default=radius)
+    if smallest < radius:
+        raise ValueError(
+            f"radius: {radius} is more than the {smallest} cells of the thinnest block; take fewer devices, more "
+            "cells or a smaller radius, or leave z out of the grid where it has one cell"
+        )
+
+
 def _number_format(dtype: Any, outside: Any) -> np.dtype[Any]:
     """NumPy's, in which `outside` is a number, too. Raises ValueError."""
     try:
-        found = np.dtype(dtype)
+        found: np.dtype[Any] = np.dtype(dtype)
     except TypeError:
         raise ValueError(f'dtype: {dtype!r} is no number format; give one of NumPy\'s, as "float64"') from None
     try:
@@ -260,8 +280,8 @@ def _names(fields: Any) -> tuple[str, ...]:
     return given
 
 
-def _extent(block: Mapping[str, Any], axes: int) -> list[int]:
-    return [b - a for a, b in zip(block["lo"], block["hi"], strict=True)][:axes]
+def _extent(block: Block, axes: int) -> list[int]:
+    return [b - a for a, b in zip(block.lo, block.hi, strict=True)][:axes]
 
 
 def _split(cells: Cells, width: int) -> tuple[Cells, list[Cells]]:

@@ -1,12 +1,14 @@
 """Whole grids of values from one decomposition to another; NumPy, CuPy, PyTorch or other arrays."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from slipstream.base.core import core
+from slipstream.base.terminal import count, show_extent
 from slipstream.exchange import apart, fields
 from slipstream.exchange.apart import Place
 from slipstream.exchange.grid import Grid, native_streams
+from slipstream.exchange.options import ExchangeOptions, Width, check
 from slipstream.exchange.running import Running
 
 Axes = tuple[int, int, int]
@@ -41,21 +43,23 @@ class Transpose(Running):
         into: Any,
         *,
         axes: Sequence[int] = (0, 1, 2),
-        ghost: int | Sequence[int] = 0,
+        ghost: Width = 0,
         layout: str | tuple[str, str] = "soa",
         kept: Mapping[int, Sequence[tuple[int, int]]] | None = None,
         rebinds: bool = False,
         coding: str = "raw",
         routes: str | Sequence[str] = (),
-        **options: Any,
+        **options: Unpack[ExchangeOptions],
     ) -> None:
         how: dict[str, Any] = {"rebinds": rebinds, "coding": coding}
+        exchange: dict[str, Any] = {**options}
 
         def described() -> Iterator[dict[str, Any]]:
+            check("a transpose", Transpose, options, ExchangeOptions)
             layouts = (layout, layout) if isinstance(layout, str) else layout
             if len(layouts) != 2:
                 raise ValueError(f"layout: give one, or a pair for source and target, not {len(layouts)}")
-            options["routes"] = [routes] if isinstance(routes, str) else list(routes)
+            exchange["routes"] = [routes] if isinstance(routes, str) else list(routes)
             how["axes"] = _axes(axes, source.axes)
             how["kept"] = _kept(kept or {})
             self._ends = (
@@ -79,8 +83,11 @@ class Transpose(Running):
         self._kinds = [[item[key] for key in fields.KIND] for item, _ in pairs]
         self._strides = [[fields.strides_of(item) for item in pair] for pair in pairs]
         self._rebinds = rebinds
-        inner = core().ArrayExchange(source.comm, source._grid, target._grid, pairs, how, options)
-        super().__init__(source, inner, [_named(arrays), _named(into)])
+        inner = core().ArrayExchange(source.comm, source._grid, target._grid, pairs, how, exchange)
+        named = ", ".join(filter(None, self._names)) or count(len(pairs), "field")
+        turned = ", ".join(f"{axis} to {'xyz'[to]}" for axis, to in zip("xyz", how["axes"], strict=True))
+        what = f"{named} from {show_extent(source.cells)} to {show_extent(target.cells)} cells, {turned}"
+        super().__init__(source, inner, [_named(arrays), _named(into)], what)
 
     def bind(self, arrays: Any = None, into: Any = None, stream: Any = None) -> None:
         """From now on moves `arrays`, or fills `into`: others of the same shapes, strides and number format, whose

@@ -3,3 +3,7 @@
 from slipstream.fft.plan import Plan, memory
 
 __all__ = ["Plan", "memory"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

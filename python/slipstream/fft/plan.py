@@ -3,20 +3,49 @@
 import math
 import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from slipstream.base.core import core
+from slipstream.base.terminal import show_extent
 from slipstream.exchange import apart, fields
 from slipstream.exchange.apart import Place
 from slipstream.exchange.arrays import told_to_others
-from slipstream.exchange.grid import Grid, Triple, native_streams
+from slipstream.exchange.grid import Grid, native_streams
+from slipstream.exchange.options import ExchangeOptions, check
+from slipstream.exchange.records import Delivery, Message, Triple
+
+if TYPE_CHECKING:
+    from slipstream._core import ArrayFft
 
 #: Number formats of values in physical space by NumPy's names, and of their spectra.
 TYPES = {"float32": "f32", "float64": "f64", "complex64": "c64", "complex128": "c128"}
 SPECTRA = {"f32": "c64", "f64": "c128", "c64": "c64", "c128": "c128"}
 NAMES = {short: name for name, short in TYPES.items()}
 BYTES = {"f32": 4, "f64": 8, "c64": 8, "c128": 16}
+
+
+@dataclass(frozen=True)
+class ProcessGrids:
+    """How a process grid was found."""
+
+    source: str  #: "given", "rules", "measured" or "cache"
+    #: (p_1, p_2) and microseconds of one transform there and back, on the slowest rank
+    times: tuple[tuple[tuple[int, int], float], ...]
+    notes: tuple[str, ...]  #: on rank 0
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes on one device."""
+
+    physical: int  #: the caller's array of u, one component
+    spectral: int  #: that of v
+    work: int
+    messages: int  #: about
+    library: int  #: about
+    total: int
+
 
 _PACKED = {"ghost": (0, 0, 0), "padding": (0, 0, 0)}
 
@@ -58,7 +87,7 @@ class Plan:
     Raises RuntimeError where a device has no room for it (memory()), with the largest of its shape that would fit.
 
     physical and spectral are the grids on which u and v lie: `plan.physical.array_shape(0)` is the shape of a block's
-    array, `plan.physical.local[0]["lo"]` its first cell. A device that gets nothing has no block.
+    array, `plan.physical.local[0].lo` its first cell. A device that gets nothing has no block.
     """
 
     def __init__(
@@ -77,11 +106,12 @@ class Plan:
         coding: str = "raw",
         verify: bool = False,
         routes: str | Sequence[str] = (),
-        **options: Any,
+        **options: Unpack[ExchangeOptions],
     ) -> None:
         self._components = components
 
         def described() -> Iterator[dict[str, Any]]:
+            check("a Fourier transform", Plan, options, ExchangeOptions)
             self._type = _type_of(dtype)
             exchange = _exchange(routes, options)
             how = _options(self._type, process_grid, transposed, highest, overlap, store, parts, coding, exchange)
@@ -90,22 +120,24 @@ class Plan:
         asked, problem = fields.described(described())
         fields.agree(grid.comm, problem, [])
         (how,) = asked
-        self._plan = core().ArrayFft(grid.comm, grid.machine, grid.cells, how)
+        self._plan: ArrayFft = core().ArrayFft(grid.comm, grid.machine, grid.cells, how)
         self.cells = grid.cells
         self.physical = Grid._cut_as(grid, grid.cells, self._plan.physical())
         real = self._type in ("f32", "f64")
         modes = (grid.cells[0] // 2 + 1 if real else grid.cells[0], *grid.cells[1:])
         self._axes = tuple(self._plan.spectral_axes)
-        self.spectral = Grid._cut_as(grid, tuple(modes[axis] for axis in self._axes), self._plan.spectral())
-        self.process_grid: tuple[int, int] = tuple(self._plan.process_grid)
+        x, y, z = (modes[axis] for axis in self._axes)
+        self.spectral = Grid._cut_as(grid, (x, y, z), self._plan.spectral())
+        p_1, p_2 = self._plan.process_grid
+        self.process_grid = (p_1, p_2)
 
     @property
-    def process_grids(self) -> dict[str, Any]:
-        """How the process grid was found: `source` ("given", "rules", "measured", "cache"), `times` ((p_1, p_2),
-        microseconds of one transform there and back, on the slowest rank) and `notes` (on rank 0)."""
-        return self._plan.process_grids
+    def process_grids(self) -> ProcessGrids:
+        """How the process grid was found."""
+        found = self._plan.process_grids
+        return ProcessGrids(found["source"], tuple(found["times"]), tuple(found["notes"]))
 
-    def in_place(self, memory: Sequence[Any], block: int = 0) -> tuple[Any, Any]:
+    def in_place(self, memory: Any, block: int = 0) -> tuple[Any, Any]:
         """u and v of a local block in one array, which forward() and backward() may be given together.
 
         memory: one-dimensional, contiguous, of any dtype, of room(block) bytes or more: NumPy, CuPy or others with
@@ -181,14 +213,14 @@ class Plan:
                 "sharp": math.inf if sharp is None else float(sharp),
                 "edges": tuple(map(float, edges)),
             }
-            sides, places = self._sides_given("uvw", (u, v, w))
+            (at, through, into), places = self._sides_given("uvw", (u, v, w))
             if multiply is not None:
                 kind, given = self._factor_given(multiply)
                 places += given
                 factor[kind] = [place.first for place in given]
             apart.require_apart(places, _why)
             natives = native_streams(self.physical, stream)
-        self._plan.convolve(*sides, factor, natives)
+        self._plan.convolve(at, through, into, factor, natives)
 
     def _factor_given(self, multiply: Any) -> tuple[str, list[Place]]:
         item = fields.item(self.spectral, "multiply", multiply, _PACKED, "soa", {})
@@ -210,7 +242,7 @@ class Plan:
         shape."""
         import numpy as np
 
-        lo, hi = self.spectral.local[block]["lo"], self.spectral.local[block]["hi"]
+        lo, hi = self.spectral.local[block].lo, self.spectral.local[block].hi
         found: list[Any] = [None] * 3
         for place, axis in enumerate(self._axes):
             index = np.arange(lo[place], hi[place])
@@ -229,24 +261,30 @@ class Plan:
         """Frees what the plan holds. Collective."""
         self._plan.close()
 
+    def __repr__(self) -> str:
+        what = f"{show_extent(self.cells)} cells, {NAMES[self._type]} to {NAMES[SPECTRA[self._type]]}"
+        cut = f"process grid {self.process_grid[0]} x {self.process_grid[1]} of {self.physical.backend} devices"
+        return f"<slipstream.fft.Plan: {what}; {cut}>"
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def messages(self) -> list[dict[str, Any]]:
+    def messages(self) -> list[Message]:
         """Messages of one forward transform that leave or reach this rank."""
-        return self._plan.messages()
+        return [Message(**each) for each in self._plan.messages()]
 
-    def report(self) -> list[dict[str, Any]]:
+    def report(self) -> list[Delivery]:
         """Those of all ranks with the times of the last forward transform. Waits. Collective."""
-        return self._plan.report()
+        return [Delivery(**each) for each in self._plan.report()]
 
     @property
     def stored_moves(self) -> tuple[int, int]:
         """Moves of a forward transform whose values are stored by the transform before them, and all."""
-        return self._plan.stored_moves
+        stored, moves = self._plan.stored_moves
+        return (stored, moves)
 
     @property
     def capturable(self) -> bool:
@@ -265,10 +303,10 @@ class Plan:
                 "forward((u, v, w), (u_k, v_k, w_k))"
             )
         with told_to_others(lambda: self._plan.run(forward, [], [], [])):
-            sides, places = self._sides_given("uv" if forward else "vu", (given, into))
+            (source, target), places = self._sides_given("uv" if forward else "vu", (given, into))
             apart.require_apart(places, _why)
             natives = native_streams(self.physical, stream)
-        self._plan.run(forward, *sides, natives)
+        self._plan.run(forward, source, target, natives)
 
     def _sides_given(self, names: str, arrays: Sequence[Any]) -> tuple[list[list[list[int]]], list[Place]]:
         """Addresses of each side by component and block, and all places."""
@@ -336,18 +374,17 @@ def memory(
     parts: int = 0,
     coding: str = "raw",
     routes: str | Sequence[str] = (),
-    **options: Any,
-) -> list[dict[str, int]]:
-    """Bytes of each device before anything is allocated: the caller's arrays `physical` and `spectral` of one
-    component, the plan's `work`, about what its `messages` and the `library` take, and their `total`. With the options
-    of the Plan that is meant."""
+    **options: Unpack[ExchangeOptions],
+) -> list[Memory]:
+    """Lists what each device needs, before anything is allocated, with the options of the Plan that is meant."""
+    check("a Fourier transform", memory, options, ExchangeOptions)
     exchange = _exchange(routes, options)
     how = _options(_type_of(dtype), process_grid, transposed, highest, overlap, store, parts, coding, exchange)
-    return core().fft_memory(grid.machine, grid.cells, how)
+    return [Memory(**each) for each in core().fft_memory(grid.machine, grid.cells, how)]
 
 
-def _exchange(routes: str | Sequence[str], options: dict[str, Any]) -> dict[str, Any]:
-    return options | {"routes": [routes] if isinstance(routes, str) else list(routes)}
+def _exchange(routes: str | Sequence[str], options: ExchangeOptions) -> dict[str, Any]:
+    return {**options, "routes": [routes] if isinstance(routes, str) else list(routes)}
 
 
 def _options(
@@ -404,8 +441,8 @@ def _places(grid: Grid, side: str, given: Any, type_: str, written: bool) -> lis
             for block, (whole, array) in enumerate(zip(wholes, item["arrays"], strict=True)):
                 shown = name + (f", block {block} of this rank," if len(grid.local) > 1 else "")
                 first, behind = _bounds(grid.extent(block), array, number, type_, side)
-                of = {"side": side, "component": len(found), "block": grid.local[block]["device"]}
-                places.append(replace(whole, name=shown, first=first, behind=behind, array=None, **of))
+                whole = replace(whole, side=side, component=len(found), block=grid.local[block].device)
+                places.append(replace(whole, name=shown, first=first, behind=behind, array=None))
             found.append(places)
     return found
 

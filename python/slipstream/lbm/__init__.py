@@ -9,6 +9,10 @@ if TYPE_CHECKING:
 __all__ = ["Energy", "Simulation"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def __getattr__(name: str) -> Any:
     # Late, because checking a case needs nothing of what marches it.
     if name in __all__:

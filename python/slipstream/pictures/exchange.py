@@ -1,6 +1,8 @@
 """The picture of an exchange: the machine with its blocks, and what went from device to device."""
 
 import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,7 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Patch
 
+from slipstream.exchange.records import Delivery
 from slipstream.exchange.report import Report
 from slipstream.pictures.style import STYLE, save
 
@@ -30,7 +33,9 @@ _MOST_BLOCKS = 3
 Point = tuple[float, float]
 
 
-def places(devices: list[dict[str, Any]]) -> tuple[dict[int, Point], dict[int, tuple[float, float, float, float]]]:
+def places(
+    devices: Sequence[Mapping[str, Any]],
+) -> tuple[dict[int, Point], dict[int, tuple[float, float, float, float]]]:
     """Centres of the devices, and the frame (x, y, width, height) of each node: nodes side by side, devices of a node
     in a block as square as can be."""
     nodes: dict[int, list[int]] = {}
@@ -51,38 +56,38 @@ def places(devices: list[dict[str, Any]]) -> tuple[dict[int, Point], dict[int, t
 
 
 def _device_text(report: Report, device: int) -> str:
-    mine = [block for block in report.blocks if block["device"] == device]
+    mine = [block for block in report.blocks if block.device == device]
     lines = [f"device {device}, rank {report.devices[device]['rank']}"]
     for block in mine[:_MOST_BLOCKS]:
-        spans = zip(block["lo"], block["hi"], strict=True)
+        spans = zip(block.lo, block.hi, strict=True)
         lines.append(" × ".join(f"{lo}..{hi}" for lo, hi in spans))
     if len(mine) > _MOST_BLOCKS:
         lines.append(f"and {len(mine) - _MOST_BLOCKS} more blocks")
-    own = next((row for row in report.rows if row["source"] == row["target"] == device), None)
+    own = next((row for row in report.rows if row.source == row.target == device), None)
     if own:
-        lines.append(own["route"] + (f" {own['gbs']:.3g} GB/s" if own["gbs"] is not None else ""))
+        lines.append(own.route + (f" {own.gbs:.3g} GB/s" if own.gbs is not None else ""))
     return "\n".join(lines)
 
 
-def _arrow(axes: Axes, row: dict[str, Any], boxes: dict[int, FancyBboxPatch], centres: dict[int, Point]) -> None:
+def _arrow(axes: Axes, row: Delivery, boxes: dict[int, FancyBboxPatch], centres: dict[int, Point]) -> None:
     """With its rate, where it has one and the picture is not crowded."""
-    start, end = centres[row["source"]], centres[row["target"]]
-    colour = COLOURS.get(row["route"], "black")
+    start, end = centres[row.source], centres[row.target]
+    colour = COLOURS.get(row.route, "black")
     bend = 0.16  # the two directions of a pair bow apart
     axes.add_patch(
         FancyArrowPatch(
             start, end, connectionstyle=f"arc3,rad={bend}", arrowstyle="-|>", mutation_scale=10, color=colour,
-            lw=1.2, patchA=boxes[row["source"]], patchB=boxes[row["target"]], shrinkA=0, shrinkB=1, zorder=2,
+            lw=1.2, patchA=boxes[row.source], patchB=boxes[row.target], shrinkA=0, shrinkB=1, zorder=2,
         )
     )  # fmt: skip
-    if row["gbs"] is None:
+    if row.gbs is None:
         return
     dx, dy = end[0] - start[0], end[1] - start[1]
     # Nearer to the target than to the source, so that labels of crossing arrows do not meet.
     at = 0.58
     push = 2 * at * (1 - at) * bend
     axes.text(
-        start[0] + at * dx + push * dy, start[1] + at * dy - push * dx, f"{row['gbs']:.3g}", fontsize=7, color=colour,
+        start[0] + at * dx + push * dy, start[1] + at * dy - push * dx, f"{row.gbs:.3g}", fontsize=7, color=colour,
         ha="center", va="center", bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6}, zorder=4,
     )  # fmt: skip
 
@@ -92,7 +97,7 @@ def draw(report: Report, path: Path) -> None:
     centres, frames = places(report.devices)
     right = max(x + w for x, _, w, _ in frames.values())
     bottom = min(y for _, y, _, _ in frames.values())
-    between = [row for row in report.rows if row["source"] != row["target"]]
+    between = [row for row in report.rows if row.source != row.target]
     with plt.rc_context(STYLE | {"axes.grid": False}):
         size = (min(24.0, max(6.0, 1.15 * right)), min(24.0, max(3.0, -1.05 * bottom + 1.2)))
         figure, axes = plt.subplots(figsize=size, layout="constrained")
@@ -106,8 +111,8 @@ def draw(report: Report, path: Path) -> None:
             axes.add_patch(boxes[device])
             axes.text(x, y, _device_text(report, device), fontsize=6.5, ha="center", va="center", zorder=5)
         for row in between:
-            _arrow(axes, row if len(between) <= _MOST_LABELS else row | {"gbs": None}, boxes, centres)
-        routes = sorted({row["route"] for row in report.rows}, key=list(COLOURS).index)
+            _arrow(axes, row if len(between) <= _MOST_LABELS else replace(row, gbs=None), boxes, centres)
+        routes = sorted({row.route for row in report.rows}, key=list(COLOURS).index)
         if routes:
             handles = [Patch(color=COLOURS[name], label=name) for name in routes]
             figure.legend(handles=handles, loc="outside lower center", ncols=len(routes), fontsize=8)

@@ -15,6 +15,7 @@ from slipstream.base.core import agree_on_error, core
 from slipstream.base.errors import CaseError, RunError
 from slipstream.case.case import Case
 from slipstream.case.solver import Fields, Monitor, Run, solver_of
+from slipstream.exchange.records import Block
 from slipstream.exchange.report import Report
 from slipstream.machine import discovery, predict, topology
 from slipstream.results import record
@@ -147,7 +148,7 @@ def _whole(
         facts.append(("warning", warning))
     kept.phases = work.engine.phases()
     console.print(report.phases(kept.phases))
-    messages = Report.of(machine, setup.plan["blocks"], work.engine)
+    messages = Report.of(machine, map(Block.of, setup.plan["blocks"]), work.engine)
     if messages.rows:
         console.print(messages)
     kept.figures = figures = _figures(case, work, outcome, setup, build)

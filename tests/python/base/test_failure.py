@@ -9,10 +9,10 @@ import pytest
 from conftest import ROOT
 
 START = """
-import sys, numpy as np, slipstream as ss
-grid = ss.Grid((8, 6, 5), periodic=(True,) * 3, backend="host")
+import sys, numpy as np, slipstream as slip
+grid = slip.Grid((8, 6, 5), periodic=(True,) * 3, backend="host")
 arrays = [np.zeros(grid.array_shape(1, block=block), np.float32) for block in range(len(grid.local))]
-halo = ss.Exchange(grid, {"u": arrays}, routes=["kernel", "staged"], wait_limit=WAIT_LIMIT)
+halo = slip.Exchange(grid, {"u": arrays}, routes=["kernel", "staged"], wait_limit=WAIT_LIMIT)
 halo.run()
 """
 

@@ -4,7 +4,7 @@ import random
 from typing import Any
 
 import numpy as np
-import slipstream as ss
+import slipstream as slip
 from drawing import (
     EXACT,
     FOLDS,
@@ -86,7 +86,7 @@ def _check(s: Options) -> None:
         for key in ("ghost", "low", "high", "padding", "reach", "layout", "combine", "coding")
     }
     how = by_name | keywords(s["knobs"]) | {"routes": s["routes"], "trace": s["trace"], "throttle": s["throttle"]}
-    with ss.Exchange(grid, given, **how) as halo:
+    with slip.Exchange(grid, given, **how) as halo:
         for round_number in range(3):
             wanted = {name: _wanted(grid, s, f, fields[name], round_number) for name, f in s["fields"].items()}
             _run(halo, s["call"])
@@ -103,7 +103,7 @@ def _check(s: Options) -> None:
         halo.check()
 
 
-def _run(halo: ss.Exchange, call: str) -> None:
+def _run(halo: slip.Exchange, call: str) -> None:
     if call == "run":
         halo.run()
         return
@@ -113,7 +113,7 @@ def _run(halo: ss.Exchange, call: str) -> None:
     halo.end()
 
 
-def _arrays(grid: ss.Grid, f: Options) -> list[list[tuple[np.ndarray, np.ndarray]]]:
+def _arrays(grid: slip.Grid, f: Options) -> list[list[tuple[np.ndarray, np.ndarray]]]:
     """By copy and block: the array with its padding, and the part without."""
     copies: list[list[tuple[np.ndarray, np.ndarray]]] = []
     for _ in range(f["copies"]):
@@ -128,14 +128,14 @@ def _arrays(grid: ss.Grid, f: Options) -> list[list[tuple[np.ndarray, np.ndarray
     return copies
 
 
-def _values(grid: ss.Grid, f: Options, number: int, block: dict[str, Any]) -> np.ndarray:
+def _values(grid: slip.Grid, f: Options, number: int, block: dict[str, Any]) -> np.ndarray:
     """[component, z, y, x] of a block, ghosts among them, which any rank may ask for."""
-    sizes = [hi - lo + 2 * g for lo, hi, g in zip(block["lo"], block["hi"], f["ghost"], strict=True)]
-    seed = (number, *block["lo"])
+    sizes = [hi - lo + 2 * g for lo, hi, g in zip(block.lo, block.hi, f["ghost"], strict=True)]
+    seed = (number, *block.lo)
     return small_numbers((f["components"] or 1, *sizes[::-1]), f["dtype"], seed, f["combine"] or "add")
 
 
-def _wanted(grid: ss.Grid, s: Options, f: Options, copies: list[Any], number: int) -> list[np.ndarray]:
+def _wanted(grid: slip.Grid, s: Options, f: Options, copies: list[Any], number: int) -> list[np.ndarray]:
     """Fills the arrays that are current, and says what they must hold after the exchange."""
     scene = s | f
     whole = np.zeros((f["components"] or 1, *s["cells"][::-1]), f["dtype"])
@@ -160,8 +160,8 @@ def _wanted(grid: ss.Grid, s: Options, f: Options, copies: list[Any], number: in
 
 
 def _here(block: dict[str, Any]) -> tuple[slice, ...]:
-    return tuple(slice(block["lo"][a], block["hi"][a]) for a in (2, 1, 0))
+    return tuple(slice(block.lo[a], block.hi[a]) for a in (2, 1, 0))
 
 
 def _inside(f: Options, block: dict[str, Any]) -> tuple[slice, ...]:
-    return tuple(slice(f["ghost"][a], f["ghost"][a] + block["hi"][a] - block["lo"][a]) for a in (2, 1, 0))
+    return tuple(slice(f["ghost"][a], f["ghost"][a] + block.hi[a] - block.lo[a]) for a in (2, 1, 0))

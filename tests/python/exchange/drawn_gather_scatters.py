@@ -3,7 +3,7 @@
 import random
 
 import numpy as np
-import slipstream as ss
+import slipstream as slip
 from drawing import (
     FOLDS,
     NODES,
@@ -61,7 +61,7 @@ def check(s: Options) -> None:
 
 
 def _check(s: Options) -> None:
-    grid = ss.Grid((8, 8, 8), backend="host", devices_per_rank=s["devices"], ranks_per_node=s["ranks_per_node"])
+    grid = slip.Grid((8, 8, 8), backend="host", devices_per_rank=s["devices"], ranks_per_node=s["ranks_per_node"])
     random_ = np.random.default_rng(s["seed"])
     every = [random_.integers(0, s["ids"], n) * s["spread"] for n in s["points"]]
     mine = [grid.comm.rank * s["devices"] + d for d in range(s["devices"])]
@@ -71,7 +71,7 @@ def _check(s: Options) -> None:
         first = [sum(blocks[other] for other in s["order"][: s["order"].index(device)]) for device in mine]
     how = {key: s[key] for key in ("dtype", "components", "unique", "host_packed", "coding", "routes")}
     how |= keywords(s["knobs"])
-    with ss.GatherScatter(grid, [every[device] for device in mine], s["block"], first_block=first, **how) as gs:
+    with slip.GatherScatter(grid, [every[device] for device in mine], s["block"], first_block=first, **how) as gs:
         for number, op in enumerate(s["ops"]):
             if op in ("min", "max") and "c" in s["dtype"]:
                 op = "add"
@@ -109,7 +109,7 @@ def _arrays(s: Options, values: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def _check_run(
-    s: Options, gs: ss.GatherScatter, every: list[np.ndarray], mine: list[int], op: str, number: int
+    s: Options, gs: slip.GatherScatter, every: list[np.ndarray], mine: list[int], op: str, number: int
 ) -> None:
     before = [_values(s, device, op, number) for device in mine]
     arrays = _arrays(s, before)
@@ -126,7 +126,7 @@ def _check_run(
 
 
 def _check_unique(
-    s: Options, gs: ss.GatherScatter, every: list[np.ndarray], mine: list[int], op: str, number: int
+    s: Options, gs: slip.GatherScatter, every: list[np.ndarray], mine: list[int], op: str, number: int
 ) -> None:
     before = [_values(s, device, op, number) for device in mine]
     arrays = _arrays(s, before)

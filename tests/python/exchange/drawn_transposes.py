@@ -3,7 +3,7 @@
 import random
 
 import numpy as np
-import slipstream as ss
+import slipstream as slip
 from drawing import (
     MOVED,
     NODES,
@@ -74,7 +74,7 @@ def _kept(r: random.Random, cells: tuple[int, ...]) -> dict[int, list[tuple[int,
 def check(s: Options) -> None:
     must = [refusal for f in s["fields"].values() for refusal in coding_refusals(s["coding"], f["dtype"])]
     pack = s["knobs"].get("pack", "fused")
-    too_many = any(not cut and s["devices"] * ss.world().size > 1 for cut in s["cuts"])
+    too_many = any(not cut and s["devices"] * slip.world().size > 1 for cut in s["cuts"])
     may = [
         *knob_refusals(s["knobs"], s["routes"], s["coding"] != "raw"),
         (pack != "fused" and s["onto_itself"], "choose pack = fused"),
@@ -88,7 +88,7 @@ def check(s: Options) -> None:
 
 def _check(s: Options) -> None:
     source, target = (
-        ss.Grid(cells, backend="host", devices_per_rank=s["devices"], ranks_per_node=s["ranks_per_node"], **cut)
+        slip.Grid(cells, backend="host", devices_per_rank=s["devices"], ranks_per_node=s["ranks_per_node"], **cut)
         for cells, cut in zip((s["cells"], s["there"]), s["cuts"], strict=True)
     )
     made = _made(s, source, target, s["onto_itself"])
@@ -96,7 +96,7 @@ def _check(s: Options) -> None:
     how |= keywords(s["knobs"]) | {"rebinds": s["rebinds"], "routes": s["routes"], "trace": s["trace"]}
     _fill(s, source, made[0], 1)
     before = {name: [array.copy() for array in arrays] for name, arrays in made[1].items()}
-    with ss.Transpose(source, target, *map(_given, made), **how) as transpose:
+    with slip.Transpose(source, target, *map(_given, made), **how) as transpose:
         _run(transpose, s["call"])
         _compare(s, target, made[1], before, 1)
         if s["rebinds"]:
@@ -111,7 +111,7 @@ def _check(s: Options) -> None:
         transpose.check()
 
 
-def _run(transpose: ss.Transpose, call: str) -> None:
+def _run(transpose: slip.Transpose, call: str) -> None:
     if call == "run":
         transpose.run()
         return
@@ -123,13 +123,13 @@ def _given(by_name: dict[str, list[np.ndarray]]) -> object:
     return by_name[""] if list(by_name) == [""] else by_name
 
 
-def _shapes(s: Options, grid: ss.Grid, end: int, f: Options) -> list[tuple[int, ...]]:
+def _shapes(s: Options, grid: slip.Grid, end: int, f: Options) -> list[tuple[int, ...]]:
     count = range(len(grid.local))
     ghost, layout = s["ghost"], s["layouts"][end]
     return [grid.array_shape(ghost, f["components"], block=block, layout=layout) for block in count]
 
 
-def _made(s: Options, source: ss.Grid, target: ss.Grid, onto_itself: bool) -> tuple[dict, dict]:
+def _made(s: Options, source: slip.Grid, target: slip.Grid, onto_itself: bool) -> tuple[dict, dict]:
     """Arrays of both ends; the same memory where it fits."""
     made: tuple[dict, dict] = {}, {}
     for name, f in s["fields"].items():
@@ -147,7 +147,7 @@ def _whole(s: Options, f: Options, number: int) -> np.ndarray:
     return small_numbers((f["components"] or 1, *s["cells"][::-1]), f["dtype"], (number, len(s["fields"])))
 
 
-def _fill(s: Options, grid: ss.Grid, arrays: dict[str, list[np.ndarray]], number: int) -> None:
+def _fill(s: Options, grid: slip.Grid, arrays: dict[str, list[np.ndarray]], number: int) -> None:
     for name, f in s["fields"].items():
         for array, block in zip(arrays[name], grid.local, strict=True):
             array.flags.writeable = True
@@ -158,12 +158,12 @@ def _fill(s: Options, grid: ss.Grid, arrays: dict[str, list[np.ndarray]], number
 def _cells(s: Options, array: np.ndarray, end: int, f: Options, block: dict) -> np.ndarray:
     """[component, z, y, x] of a block without its ghosts: a view."""
     shown = component_first(array, {"components": f["components"], "layout": s["layouts"][end]})
-    inside = [slice(s["ghost"], s["ghost"] + hi - lo) for lo, hi in zip(block["lo"], block["hi"], strict=True)]
+    inside = [slice(s["ghost"], s["ghost"] + hi - lo) for lo, hi in zip(block.lo, block.hi, strict=True)]
     return shown[(slice(None), *inside[::-1])]
 
 
 def _part(whole: np.ndarray, block: dict) -> np.ndarray:
-    return whole[(slice(None), *(slice(block["lo"][a], block["hi"][a]) for a in (2, 1, 0)))]
+    return whole[(slice(None), *(slice(block.lo[a], block.hi[a]) for a in (2, 1, 0)))]
 
 
 def _turned(s: Options, whole: np.ndarray) -> np.ndarray:
@@ -171,7 +171,7 @@ def _turned(s: Options, whole: np.ndarray) -> np.ndarray:
     return np.moveaxis(whole, (3, 2, 1), [3 - to for to in s["axes"]])
 
 
-def _compare(s: Options, grid: ss.Grid, arrays: dict, before: dict, number: int) -> None:
+def _compare(s: Options, grid: slip.Grid, arrays: dict, before: dict, number: int) -> None:
     travels = np.ones((1, *s["cells"][::-1]), bool)
     for axis, ranges in s["kept"].items():
         here = np.zeros(s["cells"][axis], bool)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import slipstream as ss
+import slipstream as slip
 from arrays import grid_of
 from ranks import run_on
 
@@ -24,7 +24,7 @@ def test_every_device_holds_the_result(op: str, dtype: str, method: str) -> None
     grid = grid_of(devices_per_rank=3)
     given = [values_of(device, dtype) for device in range(3)]
     arrays = [values.copy() for values in given]
-    with ss.AllReduce(grid, 6, dtype, op, method=method) as reduce:
+    with slip.AllReduce(grid, 6, dtype, op, method=method) as reduce:
         reduce.run(arrays)
         reduce.check()
         assert reduce.method == (method if method != "automatic" else "peer") and reduce.reason
@@ -36,7 +36,7 @@ def test_every_device_holds_the_result(op: str, dtype: str, method: str) -> None
 
 def test_arrays_of_any_shape_are_taken_one_after_the_other() -> None:
     grid = grid_of(devices_per_rank=2)
-    reduce = ss.AllReduce(grid, 6)
+    reduce = slip.AllReduce(grid, 6)
     for times in (1, 2):
         arrays = [np.full((2, 3), float(times)), np.full((6, 1), 10.0)]
         reduce.run(arrays)
@@ -55,7 +55,7 @@ BAD = {
 @pytest.mark.parametrize("case", BAD)
 def test_bad_arrays_are_refused(case: str) -> None:
     change, message = BAD[case]
-    reduce = ss.AllReduce(grid_of(), 6)
+    reduce = slip.AllReduce(grid_of(), 6)
     with pytest.raises(ValueError, match=message):
         reduce.run(change(np.zeros(6)))
 
@@ -66,11 +66,11 @@ def test_bad_arrays_are_refused(case: str) -> None:
 )
 def test_what_cannot_be_reduced_is_refused(arguments: tuple, message: str) -> None:
     with pytest.raises(RuntimeError, match=message):
-        ss.AllReduce(grid_of(), *arguments)
+        slip.AllReduce(grid_of(), *arguments)
 
 
 def test_a_closed_one_reduces_no_more() -> None:
-    reduce = ss.AllReduce(grid_of(), 1)
+    reduce = slip.AllReduce(grid_of(), 1)
     reduce.close()
     reduce.close()
     with pytest.raises(RuntimeError, match="was closed"):
@@ -78,12 +78,12 @@ def test_a_closed_one_reduces_no_more() -> None:
 
 
 ON_TWO = """
-import sys, numpy as np, slipstream as ss
+import sys, numpy as np, slipstream as slip
 from test_allreduce import values_of
 from arrays import grid_of
 grid = grid_of(devices_per_rank=2)
 for method in ("peer", "mpi"):
-    with ss.AllReduce(grid, 6, "f64", method=method) as total:
+    with slip.AllReduce(grid, 6, "f64", method=method) as total:
         for _ in range(3):
             arrays = [values_of(2 * grid.comm.rank + device, "f64") for device in range(2)]
             total.run(arrays)

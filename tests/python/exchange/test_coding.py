@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import slipstream as ss
+import slipstream as slip
 from arrays import grid_of, numbered, wrapped
 from conftest import Cli
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from slipstream.lbm import Simulation
 THIRD = 1 / 3  #: no f32, and no f16
 
 
-def fields(grid: ss.Grid, dtype: str) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
+def fields(grid: slip.Grid, dtype: str) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
     """Numbers times a third, and what ghosts of these hold once they were filled."""
     arrays = [np.where(a < 0, a, a.astype("f8") * THIRD).astype(dtype) for a in numbered(grid, 1)]
     return arrays, [(wrapped(grid, 1, block).astype("f8") * THIRD).astype(dtype) for block in range(len(arrays))]
@@ -31,17 +31,17 @@ def fields(grid: ss.Grid, dtype: str) -> tuple[list[NDArray[Any]], list[NDArray[
 def test_ghosts_hold_rounded_values_by_every_route(routes: list[str], dtype: str, coding: str, narrow: str) -> None:
     grid = grid_of(devices_per_rank=2)
     arrays, filled = fields(grid, dtype)
-    raw = ss.Exchange(grid, {"u": [array.copy() for array in arrays]}, routes=routes)
-    exchange = ss.Exchange(grid, {"u": arrays}, routes=routes, coding={"u": coding})
+    raw = slip.Exchange(grid, {"u": [array.copy() for array in arrays]}, routes=routes)
+    exchange = slip.Exchange(grid, {"u": arrays}, routes=routes, coding={"u": coding})
     exchange.run()
     inside = (slice(1, -1),) * 3
     for have, want in zip(arrays, filled, strict=True):
         rounded = want.astype(narrow).astype(dtype)
         rounded[inside] = want[inside]
         np.testing.assert_array_equal(have, rounded)
-    whole, half = (sum(message["bytes"] for message in each.messages()) for each in (raw, exchange))
+    whole, half = (sum(message.bytes for message in each.messages()) for each in (raw, exchange))
     # Each piece of a message begins on 16 bytes.
-    assert whole / 2 <= half < whole / 2 + 16 * sum(message["transfers"] for message in raw.messages())
+    assert whole / 2 <= half < whole / 2 + 16 * sum(message.transfers for message in raw.messages())
 
 
 def test_bfloat16_keeps_the_first_half_of_the_bits() -> None:
@@ -49,7 +49,7 @@ def test_bfloat16_keeps_the_first_half_of_the_bits() -> None:
     (array,) = numbered(grid, 1)
     u = np.where(array < 0, array, 1.0).astype("f4")
     u[1, 1:-1, 1:-1] = 1 + 2**-8 + 2**-20  # nearer to 1 + 2^-7 than to 1
-    ss.Exchange(grid, {"u": [u]}, coding="cast to bf16", reach="faces").run()
+    slip.Exchange(grid, {"u": [u]}, coding="cast to bf16", reach="faces").run()
     assert (u[-1, 1:-1, 1:-1] == 1 + 2**-7).all() and (u[0, 1:-1, 1:-1] == 1).all()
 
 
@@ -57,7 +57,7 @@ def test_a_value_that_is_too_large_names_the_field() -> None:
     grid = grid_of()
     (array,) = numbered(grid, 1)
     u = np.where(array < 0, array.astype("f8"), 1e300)
-    exchange = ss.Exchange(grid, {"density": [u]}, coding="cast")
+    exchange = slip.Exchange(grid, {"density": [u]}, coding="cast")
     with pytest.raises(OverflowError, match=r"item 0 \(density by halo\) is too large for its coding, cast"):
         exchange.run()
     assert np.isinf(u[0, 1, 1])
@@ -66,12 +66,12 @@ def test_a_value_that_is_too_large_names_the_field() -> None:
 
 
 def test_transposes_round_what_they_move() -> None:
-    grid = ss.Grid((12, 4, 6), backend="host")
+    grid = slip.Grid((12, 4, 6), backend="host")
     u = np.arange(288).reshape(6, 4, 12) * (THIRD + 2j * THIRD)
-    v, turned = np.zeros_like(u), ss.Grid((6, 4, 12), backend="host")
+    v, turned = np.zeros_like(u), slip.Grid((6, 4, 12), backend="host")
     w = np.zeros((12, 4, 6), complex)
-    ss.Transpose(grid, grid, u, v, coding="cast").run()
-    ss.Transpose(grid, turned, u, w, axes=(2, 1, 0), coding="cast").run()
+    slip.Transpose(grid, grid, u, v, coding="cast").run()
+    slip.Transpose(grid, turned, u, w, axes=(2, 1, 0), coding="cast").run()
     np.testing.assert_array_equal(v, u.astype("c8"))
     np.testing.assert_array_equal(w, np.moveaxis(u.astype("c8").astype(complex), (0, 1, 2), (2, 1, 0)))
 
@@ -80,7 +80,7 @@ def test_copies_of_a_point_stay_equal() -> None:
     grid = grid_of(devices_per_rank=2)
     ids = [np.array([1, 2, 3]), np.array([3, 2, 4])]
     values = [np.array([0.1, 0.2, 0.3]), np.array([0.7, 0.6, 0.5])]
-    gs = ss.GatherScatter(grid, ids, block=3, coding="cast")
+    gs = slip.GatherScatter(grid, ids, block=3, coding="cast")
     gs.run(values)
     two, three = (float(np.float32(a)) + float(np.float32(b)) for a, b in ((0.2, 0.6), (0.3, 0.7)))
     np.testing.assert_array_equal(values[0], [0.1, two, three])
@@ -91,26 +91,26 @@ def test_what_cannot_be_cast_is_one_error() -> None:
     grid = grid_of()
     whole = [array.astype("i4") for array in numbered(grid, 1)]
     with pytest.raises(RuntimeError, match="the coding cast of field u, which holds i32: .*: choose raw"):
-        ss.Exchange(grid, {"u": whole}, coding="cast")
+        slip.Exchange(grid, {"u": whole}, coding="cast")
     with pytest.raises(RuntimeError, match="unknown coding 'zip': choose raw, cast"):
-        ss.Exchange(grid, {"u": whole}, coding="zip")
+        slip.Exchange(grid, {"u": whole}, coding="zip")
     with pytest.raises(RuntimeError, match="the coding cast of a gather-scatter, which holds i64"):
-        ss.GatherScatter(grid, np.array([1, 1]), dtype="i64", coding="cast")
+        slip.GatherScatter(grid, np.array([1, 1]), dtype="i64", coding="cast")
 
 
 def test_a_throttle_leaves_routes_that_the_host_drives() -> None:
     grid = grid_of(devices_per_rank=2)
     arrays = numbered(grid, 1)
-    exchange = ss.Exchange(grid, {"u": arrays}, throttle="0.1 GB/s, 50 us")
+    exchange = slip.Exchange(grid, {"u": arrays}, throttle="0.1 GB/s, 50 us")
     exchange.run()
     for block, array in enumerate(arrays):
         np.testing.assert_array_equal(array, wrapped(grid, 1, block))
-    between = [m for m in exchange.messages() if m["source"] != m["target"]]
-    assert {m["route"] for m in between} <= {"staged", "gpu_mpi"}
-    assert all("the throttle slows messages that the host sends" in m["reason"] for m in between)
+    between = [m for m in exchange.messages() if m.source != m.target]
+    assert {m.route for m in between} <= {"staged", "gpu_mpi"}
+    assert all("the throttle slows messages that the host sends" in m.reason for m in between)
     for throttle, why in (("fast", "cannot read the throttle"), ("2000 GB/s", "give a rate from 1e-06 to 1000 GB/s")):
         with pytest.raises(RuntimeError, match=why):
-            ss.Exchange(grid, {"u": arrays}, throttle=throttle)
+            slip.Exchange(grid, {"u": arrays}, throttle=throttle)
 
 
 @pytest.mark.parametrize(("precision", "streaming"), [("f32", "two"), ("f64", "in_place")])
@@ -144,7 +144,7 @@ def test_populations_are_cast_alike_by_every_route(precision: str, streaming: st
 def test_the_report_shows_errors_where_they_are_measured() -> None:
     def shown(**options: Any) -> str:
         grid = grid_of(devices_per_rank=2)
-        exchange = ss.Exchange(grid, {"u": [THIRD * array for array in numbered(grid, 1)]}, **options)
+        exchange = slip.Exchange(grid, {"u": [THIRD * array for array in numbered(grid, 1)]}, **options)
         exchange.run()
         said = io.StringIO()
         Console(width=250, file=said).print(exchange.report())

@@ -12,16 +12,16 @@ from conftest import ROOT
 PROGRAM = """
 import sys
 import numpy as np
-import slipstream as ss
+import slipstream as slip
 from arrays import grid_of, numbered, wrapped
 
 grid = grid_of(devices_per_rank=1)
 arrays = numbered(grid, 1)
-halo = ss.Exchange(grid, {"u": arrays}, wait_limit=20)
+halo = slip.Exchange(grid, {"u": arrays}, wait_limit=20)
 for _ in range(3):
     halo.run()
 right = all(np.array_equal(array, wrapped(grid, 1, block)) for block, array in enumerate(arrays))
-routes = {message["route"] for message in halo.messages() if message["source"] != message["target"]}
+routes = {message.route for message in halo.messages() if message.source != message.target}
 mapped = sorted(routes & {"direct", "colocated"})
 nodes = len({device["node"] for device in grid.machine.devices()})
 sys.stdout.write(f"right {right}, by mapped memory {mapped}, nodes {nodes}\\n")

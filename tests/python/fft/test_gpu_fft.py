@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import slipstream as ss
+import slipstream as slip
 import slipstream._core as core
 from ranks import run_on
 from test_fft import CELLS, spectrum, values
@@ -13,8 +13,8 @@ from test_fft import CELLS, spectrum, values
 pytestmark = pytest.mark.skipif(not core.available("cuda"), reason="needs a GPU and a CUDA build")
 
 
-def one_gpu(dtype: str, **how: Any) -> ss.fft.Plan:
-    return ss.fft.Plan(ss.Grid(CELLS, backend="cuda", devices_per_rank=1), dtype, **how)
+def one_gpu(dtype: str, **how: Any) -> slip.fft.Plan:
+    return slip.fft.Plan(slip.Grid(CELLS, backend="cuda", devices_per_rank=1), dtype, **how)
 
 
 def exact(dtype: str) -> float:
@@ -62,7 +62,7 @@ def test_a_convolution_of_gpu_arrays_is_that_of_numpy(cells: tuple[int, int, int
     cupy = pytest.importorskip("cupy", reason="needs cupy")
     u = values(cells, "float64")
     modes = spectrum(u, True)
-    with ss.fft.Plan(ss.Grid(cells, backend="cuda", devices_per_rank=1), "float64") as plan:
+    with slip.fft.Plan(slip.Grid(cells, backend="cuda", devices_per_rank=1), "float64") as plan:
         there, through = cupy.asarray(u), cupy.empty(modes.shape, complex)
         w = cupy.empty_like(there)
         kx, ky, kz = plan.modes()
@@ -80,16 +80,16 @@ def test_host_arrays_are_refused_on_the_gpu() -> None:
 
 
 ON_TWO = """
-import cupy, numpy as np, slipstream as ss
+import cupy, numpy as np, slipstream as slip
 from arrays import parts
 from arrays import parts
 from test_fft import spectrum, values
 cells = (32, 64, 48)
-grid = ss.Grid(cells, backend="cuda", devices_per_rank=1)
-cupy.cuda.Device(grid.local[0]["device_index"]).use()
+grid = slip.Grid(cells, backend="cuda", devices_per_rank=1)
+cupy.cuda.Device(grid.local[0].device_index).use()
 u = values(cells, "float64")
 for store in (True, False):
-    with ss.fft.Plan(grid, "float64", store=store) as plan:
+    with slip.fft.Plan(grid, "float64", store=store) as plan:
         mine = cupy.asarray(parts(plan.physical, u)[0])
         v, back = cupy.empty(plan.spectral.array_shape(0), complex), cupy.empty_like(mine)
         stream = cupy.cuda.Stream.null

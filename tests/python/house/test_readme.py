@@ -1,6 +1,9 @@
 """The README says what is there."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,30 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 def test_python_page_is_the_file_in_cases():
     page = re.search(r"<!-- cases/cavity.py -->\n```python\n(.*?)```", README, re.DOTALL).group(1)
     assert page == (ROOT / "cases" / "cavity.py").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "cells, until, ranks",
+    [("8", "until=1", 1), ("8", "until=1", 2), pytest.param("64", "until=10", 1, marks=pytest.mark.thorough)],
+)
+def test_python_page_runs_by_the_command_below_it(tmp_path: Path, cells: str, until: str, ranks: int) -> None:
+    page, rest = re.search(r"<!-- cases/cavity.py -->\n```python\n(.*?)```(.*)", README, re.DOTALL).groups()
+    assert "`bin/python cases/cavity.py`" in rest.partition("\n## ")[0]
+    program = tmp_path / "cavity.py"
+    program.write_text(page.replace("64", cells).replace("until=10", until), encoding="utf-8")
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | {"PYTHON": sys.executable}
+    launcher = f"mpiexec --oversubscribe --bind-to none -n {ranks}".split() if ranks > 1 else []
+    done = subprocess.run(
+        [*launcher, ROOT / "bin" / "python", program],
+        env=environment | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=500 if cells == "64" else 60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^fastest cell: 0\.\d+ cells a step$", done.stdout, re.MULTILINE)
+    assert re.search(r"^largest distance from Albensoeder & Kuhlmann: \d+\.", done.stdout, re.MULTILINE)
 
 
 def test_python_page_has_at_most_15_lines():
@@ -26,7 +53,7 @@ def test_what_a_cpp_program_writes_for_an_exchange_has_at_most_20_lines(name: st
     code = [line for line in lines if line and not line.startswith("//")]
     assert 10 < len(code) <= 20
     outside = re.sub(r"// <slipstream>\n.*?// </slipstream>\n", "", text, flags=re.DOTALL)
-    assert "ss::" not in outside and "slipstream/" not in outside
+    assert "slip::" not in outside and "slipstream/" not in outside
     statements = [line.partition("//")[0] for line in code]
     assert all(line.count(";") <= 1 or line.startswith("for (") for line in statements)
 

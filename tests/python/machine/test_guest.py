@@ -27,10 +27,10 @@ before = picture()
 """
 
 EXCHANGE = """
-import sys, numpy as np, slipstream as ss
-grid = ss.Grid((8, 6, 5), periodic=(True,) * 3, backend="host")
+import sys, numpy as np, slipstream as slip
+grid = slip.Grid((8, 6, 5), periodic=(True,) * 3, backend="host")
 u = [np.zeros(grid.array_shape(1, block=block), np.float32) for block in range(len(grid.local))]
-halo = ss.Exchange(grid, {"u": u})
+halo = slip.Exchange(grid, {"u": u})
 halo.run()
 del halo
 """
@@ -135,9 +135,9 @@ def test_threads_make_and_drop_communicators_where_mpi_allows_it(tmp_path: Path,
 
 
 ENDS_IN_A_THREAD = """
-import threading, time, slipstream as ss
+import threading, time, slipstream as slip
 from slipstream import _core
-comm = ss.world()
+comm = slip.world()
 comm.barrier()
 if comm.rank == 1:
     threading.Thread(target=_core.abort, args=(7,)).start()

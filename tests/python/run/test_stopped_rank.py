@@ -17,19 +17,19 @@ WAIT_LIMIT = 2
 # The survivor leaves without MPI_Finalize, which would wait for the other one. On GPUs what went wrong on the device is
 # told by check() or the next call; and by check() for ever.
 SCRIPT = f"""
-import os, signal, sys, numpy as np, slipstream as ss
+import os, signal, sys, numpy as np, slipstream as slip
 backend, route, how = sys.argv[1:]
-grid = ss.Grid((8, 6, 5), periodic=(True,) * 3, backend=backend, devices_per_rank=1)
+grid = slip.Grid((8, 6, 5), periodic=(True,) * 3, backend=backend, devices_per_rank=1)
 arrays = [np.zeros(grid.array_shape(1, block=block), np.float32) for block in range(len(grid.local))]
 wait = lambda: None
 if backend == "cuda":
     sys.path.insert(0, {str(Path(__file__).parents[1])!r})
     from arrays import GpuArray, runtime
-    runtime().cudaSetDevice(grid.local[0]["device_index"])
+    runtime().cudaSetDevice(grid.local[0].device_index)
     arrays = [GpuArray(array) for array in arrays]
     wait = runtime().cudaDeviceSynchronize
 try:
-    halo = ss.Exchange(grid, {{"u": arrays}}, routes=["kernel", route], wait_limit={WAIT_LIMIT})
+    halo = slip.Exchange(grid, {{"u": arrays}}, routes=["kernel", route], wait_limit={WAIT_LIMIT})
 except RuntimeError as error:
     os.write(1, f"no exchange: {{error}}\\n".encode())
     os._exit(4)
@@ -57,11 +57,11 @@ os._exit(3)
 
 # Two nodes of two ranks; the launcher ends all with the first that leaves.
 ON_NODES = f"""
-import os, signal, time, numpy as np, slipstream as ss
-grid = ss.Grid((8, 8, 8), periodic=(True,) * 3, backend="host", ranks_per_node=2)
+import os, signal, time, numpy as np, slipstream as slip
+grid = slip.Grid((8, 8, 8), periodic=(True,) * 3, backend="host", ranks_per_node=2)
 arrays = [np.zeros(grid.array_shape(1, block=block), np.float32) for block in range(len(grid.local))]
 routes = ["kernel", "staged"]
-halo = ss.Exchange(grid, {{"u": arrays}}, routes=routes, grouping="nodes", wait_limit={WAIT_LIMIT})
+halo = slip.Exchange(grid, {{"u": arrays}}, routes=routes, grouping="nodes", wait_limit={WAIT_LIMIT})
 halo.run()
 if grid.comm.rank == 3:
     os.kill(os.getpid(), signal.SIGSTOP)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-import slipstream as ss
+import slipstream as slip
 import slipstream._core as core
 from conftest import ROOT
 from ranks import run_on
@@ -23,10 +23,10 @@ def test_steps_are_those_of_numpy() -> None:
     pytest.importorskip("cupy", reason="needs cupy")
     found = []
     for backend in ("host", "cuda"):
-        grid = ss.Grid(
+        grid = slip.Grid(
             (13, 9, 11), periodic=(True,) * 3, backend=backend, devices_per_rank=1, blocks_per_device=(2, 1, 1)
         )
-        with ss.Stencil(grid, heat, reach="faces") as stencil:
+        with slip.Stencil(grid, heat, reach="faces") as stencil:
             stencil.fill(u=lambda x, y, z: np.sin(x) + np.cos(2 * y) * z).run(7)
             found.append([part.get() if hasattr(part, "get") else part.copy() for _, part in stencil.blocks("u")])
     for host, gpu in zip(*found, strict=True):

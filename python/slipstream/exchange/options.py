@@ -1,0 +1,64 @@
+"""Keyword arguments that several classes take, known to type checkers and to completion."""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, TypedDict
+
+from slipstream.base.faults import nearest
+
+#: One number of cells, or one for each axis, x first.
+Width = int | Sequence[int]
+
+
+class ExchangeOptions(TypedDict, total=False):
+    """Options of whatever exchanges values; the docstring of Exchange says what they do."""
+
+    tune: Literal["rules", "measure"]
+    retune: bool
+    tune_beside: tuple[str, Callable[[list[int]], object]]
+    tuner_cache: str
+    wait_limit: float
+    throttle: str
+    trace: bool
+    poison: bool
+    measure_errors: bool
+    pack: Literal["fused", "per_direction", "memcpy3d", "zero_copy"]
+    streams: Literal["one", "per_direction"]
+    grouping: Literal["devices", "nodes"]
+    mpi: Literal["sends", "alltoallv", "ialltoallv", "put_fence", "put_lock"]
+    sync: bool
+    teams: int
+    in_place: int
+    sealed: int
+    chunk: int
+    ring: int
+
+
+class StencilOptions(ExchangeOptions, total=False):
+    """Options that a Stencil hands on to its Exchange."""
+
+    routes: str | Sequence[str]
+    coding: str | Mapping[str, str]
+
+
+class GridOptions(TypedDict, total=False):
+    """Counts along x, y and z, and the seed of random placement."""
+
+    blocks_per_device: Sequence[int]
+    device_grid: Sequence[int]
+    node_grid: Sequence[int]
+    placement_seed: int
+
+
+class UnknownOption(TypeError):
+    """A keyword argument that nobody knows."""
+
+
+def check(what: str, call: Callable[..., Any], options: Iterable[str], kind: type) -> None:
+    """Raises UnknownOption, with the nearest name, for options that neither `kind`, a TypedDict, nor `call` has."""
+    for key in options:
+        if key not in kind.__annotations__:
+            own = [name for name in inspect.signature(call).parameters if name != "options"]
+            known = [*own, *kind.__annotations__]
+            hint = nearest(key, known) or f"there are {', '.join(known)}"
+            raise UnknownOption(f"{what} has no option named '{key}'; {hint}")

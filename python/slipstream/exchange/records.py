@@ -1,0 +1,112 @@
+"""Records by which grids and exchanges tell of themselves."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+Triple = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Cells lo <= cell < hi of a grid, x first, on a device counted over all ranks."""
+
+    id: int
+    lo: Triple
+    hi: Triple
+    device: int
+    rank: int
+
+    @classmethod
+    def of(cls, found: Mapping[str, Any]) -> Self:
+        """As the compiled module describes it."""
+        return cls(**{**found, "lo": tuple(found["lo"]), "hi": tuple(found["hi"])})
+
+
+@dataclass(frozen=True)
+class LocalBlock(Block):
+    """A block of this rank."""
+
+    device_index: int  #: by which CuPy and others know the device in this process
+
+
+@dataclass(frozen=True)
+class Message:
+    """Bytes that one device sends another in each exchange, the number of their transfers, their route and the reason
+    for it."""
+
+    source: int
+    target: int
+    route: str
+    reason: str
+    bytes: int
+    transfers: int
+
+
+@dataclass(frozen=True)
+class Delivery(Message):
+    """A message of the last exchange. The last five are None where not known."""
+
+    source_rank: int
+    target_rank: int
+    time_us: float | None  #: from the exchange's beginning at the target to arrival
+    gbs: float | None
+    percent_of_link: float | None
+    largest_error: float | None  #: of coded values, decoded less sent; needs measure_errors=True
+    rms_error: float | None
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """Options that the tuner chooses, as Exchange has them."""
+
+    pack: str
+    streams: str
+    grouping: str
+    mpi: str
+    sync: bool
+    teams: int
+    in_place: int
+    sealed: int
+    chunk: int
+    ring: int
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How routes and knobs were found."""
+
+    source: str  #: "rules", "measured" or "cache"
+    file: str  #: where the choice is kept; empty: nowhere
+    seconds: float  #: that measuring took
+    notes: tuple[str, ...]
+    knobs: Knobs
+
+    @classmethod
+    def of(cls, found: Mapping[str, Any]) -> Self:
+        """As the compiled module tells it."""
+        return cls(found["source"], found["file"], found["seconds"], tuple(found["notes"]), Knobs(**found["knobs"]))
+
+
+@dataclass(frozen=True)
+class Arena:
+    """Memory in bytes that all exchanges of a device share, and how much of it is in use; of the host it is pinned."""
+
+    device: int
+    bytes: int
+    used: int
+    host_bytes: int
+    host_used: int
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Points, ids and values of a gather-scatter on one device."""
+
+    shared_points: int  #: with copies
+    local_ids: int  #: on this device alone
+    remote_ids: int  #: that other devices have, too
+    sent_values: int
+    unique_ids: int  #: that it owns; this and what follows needs unique=True
+    gathered_values: int  #: sent by gather()
+    scattered_values: int  #: sent by scatter()

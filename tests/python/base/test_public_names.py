@@ -1,0 +1,34 @@
+"""The names that `dir`, and so completion, shows of the modules that users import."""
+
+import ast
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    "module, some", [("slipstream", "Exchange"), ("slipstream.lbm", "Simulation"), ("slipstream.fft", "Plan")]
+)
+def test_dir_lists_what_users_call_and_nothing_else(module: str, some: str) -> None:
+    found = importlib.import_module(module)
+    assert some in dir(found) and dir(found) == sorted(found.__all__)
+
+
+def test_every_listed_name_can_be_had() -> None:
+    # In a process of its own, for the modules that this one has imported would be found in any case.
+    program = "import slipstream as slip\nfor name in dir(slip): getattr(slip, name)"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stderr == ""
+
+
+@pytest.mark.parametrize("module", ["slipstream", "slipstream.lbm"])
+def test_type_checkers_know_where_every_listed_name_comes_from(module: str) -> None:
+    # Those that they do not find here are of any type to them, for `__getattr__` may give everything.
+    found = importlib.import_module(module)
+    assert found.__file__ is not None
+    tree = ast.parse(Path(found.__file__).read_text(encoding="utf-8"))
+    imported = [alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names]
+    declared = [ast.unparse(node.target) for node in ast.walk(tree) if isinstance(node, ast.AnnAssign)]
+    assert set(found.__all__) <= {*imported, *declared}

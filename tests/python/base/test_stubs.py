@@ -1,0 +1,25 @@
+"""Type checkers and completion know the compiled modules by stubs that the build writes."""
+
+import ast
+import importlib
+from pathlib import Path
+
+import pytest
+import slipstream as slip
+
+PACKAGE = Path(slip.__file__).parent
+
+
+def test_checkers_are_told_that_the_package_has_types() -> None:
+    assert (PACKAGE / "py.typed").exists()
+
+
+@pytest.mark.parametrize("name", ["_core", "_bench"])
+def test_stubs_have_all_that_the_module_has_and_nothing_else(name: str) -> None:
+    # Names of the C++ library stand where a stub was written without the module that binds them.
+    text = (PACKAGE / f"{name}.pyi").read_text(encoding="utf-8")
+    stub = ast.parse(text)
+    of_stub = {node.name for node in stub.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    module = importlib.import_module(f"slipstream.{name}")
+    assert of_stub == {each for each in dir(module) if not each.startswith("_")}
+    assert "::" not in text
