@@ -34,7 +34,9 @@ enum class Preconditioner : std::uint8_t { jacobi, chebyshev };
 Preconditioner preconditioner_from_string(const std::string& name);
 
 struct Options {
-  double tolerance = 1e-10;  ///< ends where sqrt((r, r) / (b, b)) is below
+  /// A solve ends where sqrt((r, r)) is at most the larger of tolerance sqrt((b, b)) and absolute_tolerance.
+  double tolerance = 1e-10;
+  double absolute_tolerance = 0;
   int most_iterations = 1000;
   int look_every = 10;        ///< iterations between two looks of the host at the residual, for which it waits
   bool must_converge = true;  ///< throws Error where it does not; else the result says so

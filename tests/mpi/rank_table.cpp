@@ -56,6 +56,7 @@ const std::vector<Row>& table() {
       {"StencilOrders*", "1", none, "1 2", "errors of the scheme itself"},
       {"Scenarios/ImplicitHeat*", "1 2", "2", to_four, "solutions across cuts within a rank and between"},
       {"ImplicitHeatOrders*", "1", none, "1 2", "errors of the scheme itself"},
+      {"ImplicitHeatTolerances*", "1 2", "1", to_four, "iterations of one solve on every rank"},
       {"ImplicitHeatFormats*", "1", none, "1 2", "rounding of the format itself"},
       {"ImplicitHeatRefuses*", "1 2", "1", to_four, "refused and told alike on all ranks"},
       {"Backends/OwnUpdate*", "1 2", "2", to_four, "steps across cuts within a rank and between"},

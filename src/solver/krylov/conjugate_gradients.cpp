@@ -61,7 +61,7 @@ std::string tail_of(const std::vector<double>& history) {
 
 /// What has probably kept it from converging, and what to do: whether the recurrence still has the residual of b - A x,
 /// and by how much it fell over the last looks.
-std::string likely_cause(const Result& result, const Options& options) {
+std::string likely_cause(const Result& result, const Options& options, double enough) {
   const std::vector<double>& history = result.history;
   const std::size_t looks = std::min<std::size_t>(history.size() - 1, 3);
   const double last = history.back(), before = history[history.size() - 1 - looks];
@@ -73,7 +73,7 @@ std::string likely_cause(const Result& result, const Options& options) {
   } else if (looks > 0 && last < 0.5 * before) {
     const double pace =
         std::log(before / last) / std::min<double>(result.iterations, static_cast<double>(looks) * options.look_every);
-    text << "it still falls: at this pace it wants about " << std::ceil(std::log(last / options.tolerance) / pace)
+    text << "it still falls: at this pace it wants about " << std::ceil(std::log(last / enough) / pace)
          << " iterations more; allow them, or ask for less";
   } else {
     text << "it hardly falls: the system is hard to solve; " << options.hard << (options.hard.empty() ? "" : ", or ")
@@ -367,6 +367,7 @@ struct ConjugateGradients::Impl {
     const HostSpan whole(trace, "conjugate gradients");
     const auto [square, imbalance] = right_side(streams, system, b, options);
     const double size = square > 0 ? std::sqrt(square) : 1;
+    const double enough = std::max(options.tolerance, options.absolute_tolerance / size);
     std::size_t now = first_pair, next = second_pair;
     set_preconditioner(streams, system, options);
     start(streams, system, b, x, options, now);
@@ -377,7 +378,7 @@ struct ConjugateGradients::Impl {
       const auto [rz, rr] = read(streams, now);
       result.reported = std::sqrt(rr) / size;
       result.history.push_back(result.reported);
-      result.converged = result.reported <= options.tolerance;
+      result.converged = result.reported <= enough;
       require_solved(std::isfinite(rz) && std::isfinite(rr) && rz >= 0,
                      "conjugate gradients" + of(options) + ": after " + std::to_string(result.iterations) +
                          " iterations (r, z) is " + std::to_string(rz) + ", residuals " + tail_of(result.history) +
@@ -393,11 +394,11 @@ struct ConjugateGradients::Impl {
     if (options.null_space) take_mean(streams, system.measure, x);
     start(streams, system, b, x, options, next);
     result.true_residual = std::sqrt(read(streams, next)[1]) / size;
-    result.rounded = result.converged && result.true_residual > lost * options.tolerance;
+    result.rounded = result.converged && result.true_residual > lost * enough;
     require_solved(result.converged || !options.must_converge,
                    "conjugate gradients" + of(options) + " did not converge in " + std::to_string(result.iterations) +
                        " iterations: the last residuals are " + tail_of(result.history) + " of the right side, and " +
-                       show(options.tolerance) + " was asked for; " + likely_cause(result, options));
+                       show(enough) + " was asked for; " + likely_cause(result, options, enough));
     return result;
   }
 };
@@ -419,6 +420,9 @@ Result ConjugateGradients::solve(std::vector<Stream>& streams, const System& sys
                                  const Options& options) {
   require(options.look_every >= 1 && options.most_iterations >= 0,
           "conjugate gradients: looks are 1 or more iterations apart, and iterations are not negative");
+  require(std::isfinite(options.tolerance) && options.tolerance >= 0 && std::isfinite(options.absolute_tolerance) &&
+              options.absolute_tolerance >= 0,
+          "conjugate gradients: tolerances are numbers of 0 or more");
   require(options.preconditioner == Preconditioner::jacobi || options.degree >= 1,
           "Chebyshev's polynomial has degree 1 or more");
   return impl_->solve(streams, system, b, x, options);

@@ -137,6 +137,34 @@ TEST(ImplicitHeatOrders, AreThoseOfTheSchemes) {
   }
 }
 
+TEST(ImplicitHeatTolerances, EndASolveAtTheLargerOfTheRelativeAndTheAbsoluteOne) {
+  Options options = implicit_heat({16, 12, 14}, {true, false, true}, Scheme::backward_euler);
+  double square = 0;
+  const Extent n = options.cells;
+  for (std::int64_t k = 0; k < n[2]; ++k)
+    for (std::int64_t j = 0; j < n[1]; ++j)
+      for (std::int64_t i = 0; i < n[0]; ++i) square += std::pow(scrambled(i, j, k), 2);
+  const double size = std::sqrt(square);
+  const auto iterations = [&](double relative, double absolute) {
+    options.krylov.tolerance = relative;
+    options.krylov.absolute_tolerance = absolute;
+    Stencil run(Communicator::world(), machine_here(Backend::host, 1), options);
+    run.start_from(of(scrambled));
+    run.advance(1);
+    EXPECT_LE(run.effort().last.true_residual, 1.001 * std::max(relative, absolute / size));
+    return run.effort().last.iterations;
+  };
+  const std::int64_t loose = iterations(1e-4, 0), tight = iterations(1e-10, 0);
+  EXPECT_LT(loose, tight);
+  struct Row {
+    double relative, absolute;
+    std::int64_t iterations;
+  };
+  for (const Row& row : {Row{0, 1e-4, loose}, Row{1e-10, 1e-4, loose}, Row{1e-4, 1e-10, loose}, Row{0, 1e-10, tight}})
+    EXPECT_EQ(iterations(row.relative, row.absolute * size), row.iterations) << row.relative << " " << row.absolute;
+  EXPECT_EQ(iterations(0, 1e3 * size), 0);
+}
+
 TEST(ImplicitHeatFormats, SinglePrecisionKeepsUToItsRounding) {
   const auto found = [](DType type) {
     Options options = implicit_heat({18, 11, 13}, {true, false, true}, Scheme::crank_nicolson);
@@ -167,6 +195,9 @@ TEST(ImplicitHeatRefuses, WhatItCannotSolve) {
   EXPECT_NE(text.find("for u at step 1 did not converge in 3 iterations"), std::string::npos) << text;
   options.krylov.must_converge = false;
   EXPECT_EQ(said(options), "");
+  options = fine;
+  options.krylov.absolute_tolerance = -1;
+  EXPECT_NE(said(options).find("tolerances are numbers of 0 or more"), std::string::npos);
   options = fine;
   options.time_step = 0;
   EXPECT_NE(said(options).find("say which it shall take"), std::string::npos);
