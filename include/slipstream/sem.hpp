@@ -104,8 +104,10 @@ struct Geometry {
   std::vector<double> metric;     ///< d(r, s, t)/d(x, y, z): [element][rx ry rz sx sy sz tx ty tz][point]
   std::vector<Point> places;      ///< [element][point]
 };
-/// Throws Error that names element and place where the Jacobian's determinant is not positive, and where factors shall
-/// be affine or trilinear and an element is not. `with_metric`: fills that, for gradients.
+/// Throws Error that names element and place where the Jacobian's determinant is not positive. It is looked at between
+/// the elements' points, too, and in the map itself: below 1e-10 of an element's mean it counts as zero. Throws Error
+/// where factors shall be affine or trilinear and an element is not. `with_metric`: fills that, for
+/// gradients.
 Geometry geometry(const ElementBox& box, const Rule& rule, std::int64_t first, std::int64_t last, Factors factors,
                   bool with_metric = false);
 
