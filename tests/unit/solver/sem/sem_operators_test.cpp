@@ -373,7 +373,6 @@ std::vector<std::vector<double>> made_by(Backend backend, Factors factors, int o
   krylov::Options two;
   two.most_iterations = 2;
   two.must_converge = false;
-  two.look_every = 1;
   Vector x = space.vector();
   all.push_back(solve(space, u, x, 0.7, 2.5, two).history);
   return all;
