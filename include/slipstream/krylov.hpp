@@ -34,9 +34,11 @@ enum class Preconditioner : std::uint8_t { jacobi, chebyshev };
 Preconditioner preconditioner_from_string(const std::string& name);
 
 struct Options {
-  double tolerance = 1e-10;  ///< ends where sqrt((r, r) / (b, b)) is below
+  /// A solve ends where sqrt((r, r)) is at most the larger of tolerance sqrt((b, b)) and absolute_tolerance.
+  double tolerance = 1e-10;
+  double absolute_tolerance = 0;
   int most_iterations = 1000;
-  int look_every = 10;        ///< iterations between two looks of the host at the residual, for which it waits
+  bool from_zero = false;     ///< sets x to zero first, which spares the first operator
   bool must_converge = true;  ///< throws Error where it does not; else the result says so
   bool null_space = false;    ///< A 1 = 0: (1, b) must be zero, and x gets the mean zero
   double imbalance = 1e-6;    ///< with null_space: the greatest |(1, b)| / sqrt((1, 1) (b, b)) that passes
@@ -51,13 +53,13 @@ struct Options {
 };
 
 struct Result {
-  int iterations = 0;
+  int iterations = 0;  ///< those made: the solve ends on the first residual that is small enough
   bool converged = false;
   bool rounded = false;         ///< it has converged, but the true residual is over ten times the tolerance: rounding
   double imbalance = 0;         ///< with null_space: |(1, b)| / sqrt((1, 1) (b, b))
-  double reported = 0;          ///< sqrt((r, r) / (b, b)) of the recurrence
+  double reported = 0;          ///< sqrt((r, r) / (b, b)) of the recurrence; b = 0: over the first (r, r)
   double true_residual = 0;     ///< the same of b - A x
-  std::vector<double> history;  ///< of the recurrence, at each look, the start first
+  std::vector<double> history;  ///< of the recurrence: the start, then one residual an iteration
 };
 
 /// What the solutions so far have taken.
@@ -78,6 +80,8 @@ struct System {
   /// The same, and leaves the parts of (in, A in) of each device's blocks, in their order, for those who find them as
   /// they go: a pass over both is spared. None: they are summed afterwards.
   std::function<void(const Vectors& in, const Vectors& out, const Vectors& parts)> apply_with_parts;
+  /// Queues out = A x for the x that a solve starts from, where that takes less than `apply`. None: it is applied.
+  std::function<void(const Vectors& out)> apply_to_guess;
   Values weights;                 ///< w
   Values inverse_diagonal;        ///< D
   Values measure;                 ///< with null_space: the mean of x is sum of measure_i x_i over that of measure_i
@@ -91,8 +95,11 @@ class NotSolved : public Error {
 };
 
 /// Preconditioned conjugate gradients (Hestenes and Stiefel 1952; Saad 2003, algorithm 9.1). Coefficients stay on the
-/// devices: between two looks the host only queues. Sums go over blocks by BlockSums: bits depend on the blocks, and
-/// not on devices, ranks or how often the host looks.
+/// devices. The host reads the residual of each iteration while they take its step; with tolerances of 0 it reads one
+/// iteration late. Sums go over blocks by BlockSums: bits depend on the blocks, and not on devices or ranks.
+///
+/// r and p are scaled by a power of two, from the largest value in b and in the first b - A x. So data times a power of
+/// two give the same bits, scaled. That value must be within 2^-900 to 2^900, unless the first x is good enough.
 class ConjugateGradients {
  public:
   /// Collective.
@@ -100,8 +107,9 @@ class ConjugateGradients {
   ~ConjugateGradients();  ///< collective
   ConjugateGradients(ConjugateGradients&&) noexcept;
 
-  /// Collective. From x as it comes. Throws NotSolved on all ranks: a right side that has a part in the null space, a
-  /// matrix that is not positive, values that are not finite, no convergence (with the end of the history).
+  /// Collective. From x as it comes, or from zero. Throws NotSolved on all ranks: a right side that has a part in the
+  /// null space, a matrix that is not positive, no convergence (with the end of the history). Values that are not
+  /// finite or beyond the range are refused, too.
   Result solve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
                const Options& options = {});
   /// Of D A, from below and nearly: by twelve steps of Lanczos's method from a vector of noise, which conjugate

@@ -56,8 +56,8 @@ struct Options {
   /// 1 to corners), which with one cell along an axis is that of two dimensions (-20, 4, 1)/6.
   int points = 7;
   Scheme scheme = Scheme::forward_euler;
-  krylov::Options krylov{.look_every = 5};  ///< of implicit schemes
-  int order = 2;  ///< of the wave equation in space: 2, 4, 6 or 8, central differences of radius order / 2
+  krylov::Options krylov;  ///< of implicit schemes
+  int order = 2;           ///< of the wave equation in space: 2, 4, 6 or 8, central differences of radius order / 2
   DType precision = DType::f32;
   double spacing = 1;      ///< edge of a cell
   double time_step = 0;    ///< 0: 0.9 of the largest stable one; of implicit schemes it must be given

@@ -55,8 +55,8 @@ def unsolved(effort: Mapping[str, Any], tolerance: float) -> str:
         found.append(f"{effort['unconverged']} {of_all} did not reach {tolerance:g} of the right side")
     if effort["rounded"]:
         found.append(
-            f"{effort['rounded']} {of_all} reached {tolerance:g} by the recurrence alone: rounding keeps b - A x above "
-            f"ten times as much, {effort['true_residual']:.2g} in the last; ask for no less"
+            f"{effort['rounded']} {of_all} converged by the recurrence alone: rounding keeps b - A x above ten times "
+            f"the tolerance, {effort['true_residual']:.2g} of the right side in the last; ask for no less"
         )
     return "; ".join(found)
 

@@ -152,7 +152,11 @@ class StencilCase(Case):
         ]
         receivers = [{"name": name, "cell": self.cell_of(one.at)} for name, one in self.receivers.items()]
         together = table.steps_per_exchange
-        solved = {"tolerance": self.tolerance, "most_iterations": table.most_iterations}
+        solved = {
+            "tolerance": self.tolerance,
+            "absolute_tolerance": table.absolute_tolerance,
+            "most_iterations": table.most_iterations,
+        }
         return {
             **self._equation(),
             "scheme": table.time,

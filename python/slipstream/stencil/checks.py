@@ -47,7 +47,7 @@ def _changed(table: Table, key: str) -> bool:
 def _implicit(case: StencilCase) -> Iterator[Problem]:
     table = case.stencil
     if not case.implicit:
-        for key in ("tolerance", "most_iterations", "not_converged"):
+        for key in ("tolerance", "absolute_tolerance", "most_iterations", "not_converged"):
             if _changed(table, key):
                 yield ("stencil", key), 'belongs to time = "backward_euler" and "crank_nicolson"'
         return

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from slipstream.base.keys import Count, Finite, Positive, Table, Vector
+from slipstream.base.keys import Count, Finite, NotNegative, Positive, Table, Vector
 from slipstream.case.sides import SidesTable
 from slipstream.case.tables import OutputTable, RunTable
 
@@ -49,6 +49,11 @@ class StencilTable(Table):
         None,
         description="implicit: conjugate gradients end at this residual over the right side. Left out: 1e-10, with f32 "
         "1e-7.",
+    )
+    absolute_tolerance: NotNegative = Field(
+        0.0,
+        description="implicit: they also end where the root of the residual's sum of squares over the cells is at most "
+        "this, in units of u.",
     )
     most_iterations: Count = Field(1000, description="implicit: of conjugate gradients a step.")
     not_converged: Literal["stop", "go on"] = Field(

@@ -59,10 +59,10 @@ struct Nekbone {
   }
   void solve(int iterations, Trace* trace = nullptr) {
     krylov::Options options;
-    options.tolerance = 0;
+    // A residual that none reaches: the host looks at each while the devices wait for nothing else.
+    options.tolerance = sums == "awaited" ? 1e-300 : 0;
     options.must_converge = false;
     options.most_iterations = iterations;
-    options.look_every = sums == "awaited" ? 1 : iterations;
     options.sums_on_host = sums == "host";
     options.trace = trace;
     sem::solve(space, b, x, 1, 0, options);

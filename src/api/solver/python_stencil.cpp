@@ -37,6 +37,7 @@ stencil::Options stencil_options(const nb::dict& dict) {
   reader.read("equation", equation);
   reader.read("scheme", scheme);
   reader.read("tolerance", o.krylov.tolerance);
+  reader.read("absolute_tolerance", o.krylov.absolute_tolerance);
   reader.read("most_iterations", o.krylov.most_iterations);
   reader.read("go_on", go_on);
   reader.read("points", o.points);

@@ -1,5 +1,6 @@
 #include "solver/krylov/vector_kernels.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <slipstream/launch.hpp>
@@ -7,7 +8,15 @@
 namespace slipstream::krylov {
 namespace {
 
-/// A team takes a block: each thread sums every threads-th point, then halves are added to halves. The order is the
+struct Add {
+  SLIP_FN static double join(double a, double b) { return a + b; }
+};
+/// NaN stays NaN.
+struct Largest {
+  SLIP_FN static double join(double a, double b) { return b > a || b != b ? b : a; }
+};
+
+/// A team takes a block: each thread sums every threads-th point, then halves are joined to halves. The order is the
 /// same on the host and on a GPU.
 template <class Point>
 struct BlockPass {
@@ -31,7 +40,10 @@ struct BlockPass {
     });
     for (int half = threads / 2; half > 0; half /= 2)
       team.each([&](int t) {
-        for (int s = 0; s < sums && t < half; ++s) shared[s * threads + t] += shared[s * threads + t + half];
+        for (int s = 0; s < sums && t < half; ++s) {
+          double* values = shared + s * threads + t;
+          *values = Point::join(values[0], values[half]);
+        }
       });
     team.each([&](int t) {
       if (t < sums) parts[t * blocks + team.index()] = shared[t * threads];
@@ -64,28 +76,58 @@ void by_points(Stream& stream, const Range& range, const Point& point) {
   launch(stream, Box{{0, 0, 0}, {row, (range.points + row - 1) / row, 1}}, EachPoint<Point>{point, range.points});
 }
 
-struct Dot {
+struct Dot : Add {
   static constexpr int sums = 1;
   const double *w, *u, *v;
   SLIP_FN void operator()(std::int64_t p, double* sum) const { sum[0] = fma(w[p] * u[p], v[p], sum[0]); }
 };
 
-struct Plain {
+struct Square : Add {
+  static constexpr int sums = 1;
+  const double *w, *u;
+  double scale;
+  SLIP_FN void operator()(std::int64_t p, double* sum) const {
+    const double value = scale * u[p];
+    sum[0] = fma(w[p] * value, value, sum[0]);
+  }
+};
+
+struct LargestOfResidual : Largest {
+  static constexpr int sums = 2;
+  const double *w, *b, *q;
+  SLIP_FN void operator()(std::int64_t p, double* most) const {
+    if (w[p] == 0) return;
+    most[0] = join(most[0], fabs(b[p]));
+    most[1] = join(most[1], fabs(b[p] - q[p]));
+  }
+};
+
+struct LargestOfBlocks : Largest {
+  static constexpr int sums = 2;
+  const double* parts;
+  std::int64_t blocks;
+  SLIP_FN void operator()(std::int64_t n, double* most) const {
+    for (int s = 0; s < sums; ++s) most[s] = join(most[s], parts[s * blocks + n]);
+  }
+};
+
+struct Plain : Add {
   static constexpr int sums = 1;
   const double* u;
   SLIP_FN void operator()(std::int64_t p, double* sum) const { sum[0] += u[p]; }
 };
 
-struct Mean {
+struct Mean : Add {
   static constexpr int sums = 2;
   const double *w, *u;
+  double scale;
   SLIP_FN void operator()(std::int64_t p, double* sum) const {
-    sum[0] = fma(w[p], u[p], sum[0]);
+    sum[0] = fma(w[p], scale * u[p], sum[0]);
     sum[1] += w[p];
   }
 };
 
-struct Preconditioned {
+struct Preconditioned : Add {
   static constexpr int sums = 2;
   const double *w, *d, *r;
   SLIP_FN void add(std::int64_t p, double value, double* sum) const {
@@ -99,20 +141,21 @@ struct Preconditioned {
 /// Zero over zero: the residual is zero, and nothing shall change any more.
 SLIP_FN double ratio(double a, double b) { return b == 0 ? 0 : a / b; }
 
-struct StepPoint {
+struct StepPoint : Add {
   static constexpr int sums = 2;
   Step step;
   SLIP_FN void operator()(std::int64_t p, double* sum) const {
     const double r = fma(-ratio(*step.rz, *step.pq), step.q[p], step.r[p]);
     step.r[p] = r;
-    Preconditioned{step.w, step.d, step.r}.add(p, r, sum);
+    Preconditioned{{}, step.w, step.d, step.r}.add(p, r, sum);
   }
 };
 
 struct Residual {
   const double *b, *q;
+  double scale;
   double* r;
-  SLIP_FN void operator()(std::int64_t p) const { r[p] = b[p] - q[p]; }
+  SLIP_FN void operator()(std::int64_t p) const { r[p] = scale * (b[p] - q[p]); }
 };
 
 struct SubtractMean {
@@ -123,7 +166,7 @@ struct SubtractMean {
 
 SLIP_FN void take(const Turn& turn, std::int64_t i, double z) {
   const double p = turn.p[i];
-  turn.x[i] = fma(ratio(*turn.before, *turn.pq), p, turn.x[i]);
+  turn.x[i] = fma(turn.scale * ratio(*turn.before, *turn.pq), p, turn.x[i]);
   turn.p[i] = fma(ratio(*turn.now, *turn.before), p, z);
 }
 
@@ -172,23 +215,32 @@ struct Noise {
 }  // namespace
 
 void dot(Stream& stream, const Range& range, const double* w, const double* u, const double* v, double* parts) {
-  by_blocks(stream, range, Dot{w, u, v}, parts);
+  by_blocks(stream, range, Dot{{}, w, u, v}, parts);
 }
-void mean(Stream& stream, const Range& range, const double* w, const double* u, double* parts) {
-  by_blocks(stream, range, Mean{w, u}, parts);
+void square(Stream& stream, const Range& range, const double* w, const double* u, double scale, double* parts) {
+  by_blocks(stream, range, Square{{}, w, u, scale}, parts);
+}
+void mean(Stream& stream, const Range& range, const double* w, const double* u, double scale, double* parts) {
+  by_blocks(stream, range, Mean{{}, w, u, scale}, parts);
 }
 void preconditioned(Stream& stream, const Range& range, const double* w, const double* d, const double* r,
                     double* parts) {
-  by_blocks(stream, range, Preconditioned{w, d, r}, parts);
+  by_blocks(stream, range, Preconditioned{{}, w, d, r}, parts);
 }
 void sum(Stream& stream, const Range& range, const double* u, double* parts) {
-  by_blocks(stream, range, Plain{u}, parts);
+  by_blocks(stream, range, Plain{{}, u}, parts);
+}
+void largest(Stream& stream, const Range& range, const double* w, const double* b, const double* q, double* parts,
+             double* results) {
+  by_blocks(stream, range, LargestOfResidual{{}, w, b, q}, parts);
+  const std::int64_t blocks = range.blocks();
+  by_blocks(stream, {blocks, std::max<std::int64_t>(blocks, 1)}, LargestOfBlocks{{}, parts, blocks}, results);
 }
 void step(Stream& stream, const Range& range, const Step& step, double* parts) {
-  by_blocks(stream, range, StepPoint{step}, parts);
+  by_blocks(stream, range, StepPoint{{}, step}, parts);
 }
-void residual(Stream& stream, const Range& range, const double* b, const double* q, double* r) {
-  by_points(stream, range, Residual{b, q, r});
+void residual(Stream& stream, const Range& range, const double* b, const double* q, double scale, double* r) {
+  by_points(stream, range, Residual{b, q, scale, r});
 }
 void subtract_mean(Stream& stream, const Range& range, const double* sums, double* u) {
   by_points(stream, range, SubtractMean{sums, u});

@@ -16,13 +16,19 @@ struct Range {
 
 /// (u, v).
 void dot(Stream& stream, const Range& range, const double* w, const double* u, const double* v, double* parts);
-/// (1, u) and (1, 1).
-void mean(Stream& stream, const Range& range, const double* w, const double* u, double* parts);
+/// (s u, s u), s the scale.
+void square(Stream& stream, const Range& range, const double* w, const double* u, double scale, double* parts);
+/// (1, s u) and (1, 1).
+void mean(Stream& stream, const Range& range, const double* w, const double* u, double scale, double* parts);
 /// (r, D r) and (r, r), D diagonal.
 void preconditioned(Stream& stream, const Range& range, const double* w, const double* d, const double* r,
                     double* parts);
 /// The sum of u.
 void sum(Stream& stream, const Range& range, const double* u, double* parts);
+/// The largest |b| and |b - q| where w is not 0, at results[0] and [1]; NaN where a value is. Without points nothing is
+/// written.
+void largest(Stream& stream, const Range& range, const double* w, const double* b, const double* q, double* parts,
+             double* results);
 /// r -= rz / pq q; then (r, D r) and (r, r).
 struct Step {
   const double *w, *d, *q, *rz, *pq;
@@ -30,14 +36,16 @@ struct Step {
 };
 void step(Stream& stream, const Range& range, const Step& step, double* parts);
 
-/// r = b - q.
-void residual(Stream& stream, const Range& range, const double* b, const double* q, double* r);
+/// r = s (b - q), s the scale.
+void residual(Stream& stream, const Range& range, const double* b, const double* q, double scale, double* r);
 /// u -= sums[0] / sums[1].
 void subtract_mean(Stream& stream, const Range& range, const double* sums, double* u);
-/// x += before / pq p, with the direction p that ends; then the next, p = D r + (now / before) p. Both read p once.
+/// x += s before / pq p, with the direction p that ends and s the scale; then the next, p = D r + (now / before) p.
+/// Both read p once.
 struct Turn {
   const double *now, *before, *pq;
   double *x, *p;
+  double scale;
 };
 void direction(Stream& stream, const Range& range, const Turn& turn, const double* d, const double* r);
 /// The same with z for D r.

@@ -1,6 +1,6 @@
 #pragma once
 // int phi c . grad v dx by a rule of 3/2 as many points, which takes the product of three polynomials of order N
-// exactly (Orszag 1971; Malm, Schlatter, Fischer & Henningson 2013).
+// exactly where the metric is constant (Orszag 1971; Malm, Schlatter, Fischer & Henningson 2013).
 #include <cmath>
 
 #include "solver/sem/kernels.hpp"
@@ -25,64 +25,101 @@ struct FineSeat {
   SLIP_FN explicit FineSeat(int t) : i(t % m), j(t / m) {}
 };
 
-/// fine[a] = w |J| grad a . c at the finer points: c is taken into the element's own directions, then interpolated
-/// along r and s in planes, along t in each thread's column.
-template <int n>
+/// fine[a] = w |J| grad a . c at the finer points. Velocities and places are interpolated apart. The metric, a product
+/// of derivatives of the places, is made at the finer points, a plane at a time: along t, then r, then s. On
+/// parallelepipeds it is that of the corner, and c alone is interpolated.
+template <int n, bool bent>
 struct CarryKernel {
-  static constexpr int m = fine_of<n>, threads = m * m;
-  static constexpr std::size_t shared_bytes = sizeof(double) * (m * n + n * n + m * n);
+  static constexpr int m = fine_of<n>, threads = m * m, places = bent ? 3 : 0;
+  /// Planes hold c, and of places values and slopes along t; lines hold these, and slopes along r.
+  static constexpr int planes = 3 + 2 * places, lines = 3 + 3 * places;
+  static constexpr std::size_t shared_bytes = sizeof(double) * (2 * m * n + planes * n * n + lines * m * n);
 
-  Basis<n> basis;
   Finer<n> finer;
   CarryCall call;
   int cost;
 
-  struct Column {
-    double sum[m];
+  struct Slopes {
+    double of[3][3];  ///< [along r s t][x y z]
   };
+
+  /// Rows of a matrix times values that lie `step` apart.
+  static SLIP_FN double times(const double* row, const double* values, int step) {
+    double sum = 0;
+    for (int l = 0; l < n; ++l) sum = fma(row[l], values[l * step], sum);
+    return sum;
+  }
+  SLIP_FN Slopes of_corner(std::int64_t element) const {
+    Slopes slopes;
+    for (int a = 0, step = n - 1; a < 3; ++a, step *= n)
+      for (int d = 0; d < 3; ++d) {
+        const double* x = call.places[d] + element * (n * n * n);
+        slopes.of[a][d] = 0.5 * (x[step] - x[0]);
+      }
+    return slopes;
+  }
 
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {
-    double* e = team.template shared<double>();
-    double *plane = e + m * n, *along_r = plane + n * n;
-    OfThread<Column, threads, Team::sequential> columns;
+    double* value = team.template shared<double>();
+    double *slope = value + m * n, *plane = slope + m * n, *line = plane + planes * n * n;
     constexpr std::int64_t cube = n * n * n, fine_cube = m * m * m;
     const std::int64_t element = team.index();
-    for (int a = 0; a < 3; ++a) {
-      team.each([&](int t) {
-        for (int p = t; p < m * n; p += threads) e[p] = finer.value[p];
-        for (int k = 0; k < m; ++k) columns(t).sum[k] = 0;
-      });
-      for (int k = 0; k < n; ++k) {
-        team.each([&](int t) {
-          for (int p = t; p < n * n; p += threads) {
-            const std::int64_t at = k * (n * n) + p, point = element * cube + at;
-            const double* metric = call.metric + element * 9 * cube + at;
-            double along = 0;
-            for (int x = 0; x < 3; ++x) along = fma(metric[(3 * a + x) * cube], call.in[x][point], along);
-            // The mass over the element's own weights is |J|.
-            plane[p] = along * (call.mass[point] / (basis.w[p % n] * basis.w[p / n] * basis.w[k]));
-          }
-        });
-        team.each([&](int t) {
-          for (int p = t; p < m * n; p += threads) {
-            double sum = 0;
-            for (int l = 0; l < n; ++l) sum = fma(e[p % m * n + l], plane[p / m * n + l], sum);
-            along_r[p] = sum;
-          }
-        });
-        team.each([&](int t) {
-          const FineSeat<m> seat(t);
-          double value = 0;
-          for (int l = 0; l < n; ++l) value = fma(e[seat.j * n + l], along_r[l * m + seat.i], value);
-          for (int f = 0; f < m; ++f) columns(t).sum[f] = fma(e[f * n + k], value, columns(t).sum[f]);
-        });
+    team.each([&](int t) {
+      for (int p = t; p < m * n; p += threads) {
+        value[p] = finer.value[p];
+        slope[p] = finer.slope[p];
       }
+    });
+    for (int f = 0; f < m; ++f) {
+      team.each([&](int t) {
+        for (int p = t; p < n * n; p += threads) {
+          for (int d = 0; d < 3; ++d)
+            plane[d * (n * n) + p] = times(value + f * n, call.in[d] + element * cube + p, n * n);
+          for (int d = 0; d < places; ++d) {
+            const double* x = call.places[d] + element * cube + p;
+            plane[(3 + 2 * d) * (n * n) + p] = times(value + f * n, x, n * n);
+            plane[(4 + 2 * d) * (n * n) + p] = times(slope + f * n, x, n * n);
+          }
+        }
+      });
+      team.each([&](int t) {
+        for (int p = t; p < m * n; p += threads) {
+          const double *e = value + p % m * n, *de = slope + p % m * n, *row = plane + p / m * n;
+          for (int d = 0; d < 3; ++d) line[d * (m * n) + p] = times(e, row + d * (n * n), 1);
+          for (int d = 0; d < places; ++d) {
+            const double *x = row + (3 + 2 * d) * (n * n), *x_t = x + n * n;
+            line[(3 + 3 * d) * (m * n) + p] = times(de, x, 1);
+            line[(4 + 3 * d) * (m * n) + p] = times(e, x, 1);
+            line[(5 + 3 * d) * (m * n) + p] = times(e, x_t, 1);
+          }
+        }
+      });
       team.each([&](int t) {
         const FineSeat<m> seat(t);
-        const double w = finer.w[seat.i] * finer.w[seat.j];
-        for (int f = 0; f < m; ++f)
-          call.fine[a][element * fine_cube + f * (m * m) + t] = w * finer.w[f] * columns(t).sum[f];
+        const double *e = value + seat.j * n, *de = slope + seat.j * n, *file = line + seat.i;
+        double c[3];
+        for (int d = 0; d < 3; ++d) c[d] = times(e, file + d * (m * n), m);
+        Slopes slopes;
+        if constexpr (bent) {
+          for (int d = 0; d < 3; ++d) {
+            slopes.of[0][d] = times(e, file + (3 + 3 * d) * (m * n), m);
+            slopes.of[1][d] = times(de, file + (4 + 3 * d) * (m * n), m);
+            slopes.of[2][d] = times(e, file + (5 + 3 * d) * (m * n), m);
+          }
+        } else {
+          slopes = of_corner(element);
+        }
+        const double w = finer.w[seat.i] * finer.w[seat.j] * finer.w[f];
+        for (int a = 0; a < 3; ++a) {
+          const double *p = slopes.of[(a + 1) % 3], *q = slopes.of[(a + 2) % 3];
+          double sum = 0;
+          for (int d = 0; d < 3; ++d) {
+            const int y = (d + 1) % 3, z = (d + 2) % 3;
+            sum = fma(fma(p[y], q[z], -(p[z] * q[y])), c[d], sum);
+          }
+          call.fine[a][element * fine_cube + f * (m * m) + t] = w * sum;
+        }
       });
     }
   }

@@ -7,12 +7,11 @@
 #include <slipstream/sem.hpp>
 
 #include "device/in_parallel.hpp"
+#include "solver/sem/jacobians.hpp"
 #include "solver/sem/places.hpp"
 
 namespace slipstream::sem {
 namespace {
-
-using Matrix = std::array<Point, 3>;
 
 /// Row a, column d: derivative of x_d along r, s or t.
 Matrix jacobian(const Rule& rule, const Point* x, std::size_t i, std::size_t j, std::size_t k) {
@@ -26,53 +25,6 @@ Matrix jacobian(const Rule& rule, const Point* x, std::size_t i, std::size_t j, 
     }
   return m;
 }
-
-/// The same at all points of an element, in the order of the points.
-class Jacobians {
- public:
-  explicit Jacobians(const Rule& rule)
-      : rule_(rule), cube_(rule.points.size() * rule.points.size() * rule.points.size()), x_(3 * cube_), m_(9 * cube_) {
-    const std::size_t n = rule.points.size();
-    for (std::size_t l = 0; l < n; ++l)
-      for (std::size_t i = 0; i < n; ++i) columns_.push_back(rule.derivative[i * n + l]);
-  }
-  void of(const Point* x) {
-    const std::size_t n = rule_.points.size(), plane = n * n;
-    std::fill(m_.begin(), m_.end(), 0.0);
-    for (std::size_t p = 0; p < cube_; ++p)
-      for (std::size_t d = 0; d < 3; ++d) x_[d * cube_ + p] = x[p][d];
-    for (std::size_t d = 0; d < 3; ++d) {
-      const double* from = x_.data() + d * cube_;
-      double *r = m_.data() + d * cube_, *s = r + 3 * cube_, *t = s + 3 * cube_;
-      for (std::size_t row = 0; row < cube_; row += n)
-        for (std::size_t l = 0; l < n; ++l) add(r + row, columns_.data() + l * n, from[row + l], n);
-      for (std::size_t row = 0; row < cube_; row += n)
-        for (std::size_t l = 0; l < n; ++l)
-          add(s + row, from + row / plane * plane + l * n, rule_.derivative[row / n % n * n + l], n);
-      for (std::size_t k = 0; k < n; ++k)
-        for (std::size_t l = 0; l < n; ++l) add(t + k * plane, from + l * plane, rule_.derivative[k * n + l], plane);
-    }
-  }
-  Matrix at(std::size_t p) const {
-    Matrix m;
-    for (std::size_t c = 0; c < 9; ++c) m[c / 3][c % 3] = m_[c * cube_ + p];
-    return m;
-  }
-
- private:
-  static void add(double* to, const double* from, double factor, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) to[i] += factor * from[i];
-  }
-  const Rule& rule_;
-  std::size_t cube_;
-  std::vector<double> columns_;  ///< of the derivative matrix
-  std::vector<double> x_, m_;    ///< [component][point] and [r s t][component][point]
-};
-
-Point cross(const Point& a, const Point& b) {
-  return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
-}
-double dot(const Point& a, const Point& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
 /// Determinant and the gradients of r, s and t, which are the columns of the inverse.
 struct Metric {
@@ -161,6 +113,7 @@ Geometry geometry(const ElementBox& box, const Rule& rule, std::int64_t first, s
   if (with_metric) g.metric.resize(count * 9 * points);
   const BoxPlaces places(box, rule.points);
   places.of(first, count, g.places.data());
+  check_shapes(box, rule, first, count, g.places.data());
   const auto element = [&](std::size_t e, Jacobians& jacobians) {
     const std::int64_t number = first + static_cast<std::int64_t>(e);
     const Point* x = g.places.data() + e * points;
@@ -174,10 +127,6 @@ Geometry geometry(const ElementBox& box, const Rule& rule, std::int64_t first, s
     for (std::size_t p = 0; p < points; ++p) {
       const Matrix here = jacobians.at(p);
       const Metric metric(affine ? corner : here);
-      if (!(metric.determinant > 0))
-        throw Error("element " + std::to_string(number) + " is turned inside out at " + text(x[p]) +
-                    ": the determinant of its Jacobian is " + std::to_string(metric.determinant) +
-                    (box.map ? "; the map folds or mirrors there" : "; deform it less or take more elements"));
       if (affine) check_affine(corner, here, number, x[p]);
       const double w = rule.weights[p % n] * rule.weights[p / n % n] * rule.weights[p / (n * n)];
       g.mass[e * points + p] = w * metric.determinant;

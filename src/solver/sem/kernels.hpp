@@ -41,10 +41,10 @@ struct FineRule {
   std::vector<double> value, slope, weights;  ///< at its points, of polynomials known at the elements' own; by rows
 };
 struct CarryCall {
-  const double* in[3];
-  const double *metric, *mass;
+  const double *in[3], *places[3];  ///< c, and x, y and z of the points
   double* fine[3];
   std::int64_t elements;
+  bool parallelepipeds;
 };
 struct AdvectCall {
   const double* fine[3];
@@ -58,7 +58,7 @@ struct OrderKernels {
   void (*helmholtz)(Stream& stream, const HelmholtzCall& call);
   void (*derivatives)(Stream& stream, const DerivativesCall& call);
   int fine_points;
-  void (*carry)(Stream& stream, const Rule& rule, const FineRule& fine, const CarryCall& call);
+  void (*carry)(Stream& stream, const FineRule& fine, const CarryCall& call);
   void (*advect)(Stream& stream, const FineRule& fine, const AdvectCall& call);
 };
 const OrderKernels& order_kernels(int order);

@@ -56,6 +56,13 @@ void run_helmholtz(Stream& stream, const HelmholtzCall& call) {
                   call.elements);
 }
 
+template <int n, bool bent>
+void run_carry(Stream& stream, const FineRule& fine, const CarryCall& call) {
+  using Kernel = CarryKernel<n, bent>;
+  launch_teams(stream, call.elements, Kernel::threads, Kernel::shared_bytes,
+               Kernel{finer_of<n>(fine), call, (bent ? 120 : 30) * Kernel::threads * n});
+}
+
 template <int order>
 OrderKernels kernels_of() {
   constexpr int n = order + 1;
@@ -76,10 +83,8 @@ OrderKernels kernels_of() {
                     call.elements);
   };
   kernels.fine_points = fine_of<n>;
-  kernels.carry = [](Stream& stream, const Rule& rule, const FineRule& fine, const CarryCall& call) {
-    using Kernel = CarryKernel<n>;
-    launch_teams(stream, call.elements, Kernel::threads, Kernel::shared_bytes,
-                 Kernel{basis_of<n>(rule), finer_of<n>(fine), call, 30 * Kernel::threads * n});
+  kernels.carry = [](Stream& stream, const FineRule& fine, const CarryCall& call) {
+    return call.parallelepipeds ? run_carry<n, false>(stream, fine, call) : run_carry<n, true>(stream, fine, call);
   };
   kernels.advect = [](Stream& stream, const FineRule& fine, const AdvectCall& call) {
     using Kernel = AdvectKernel<n>;

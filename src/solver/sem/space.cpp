@@ -25,8 +25,16 @@ struct Part {
   Buffer<double> stiffness, metric;
   /// Elements with points of other devices, and those without; of apply(). None where there is nothing to overlap.
   Buffer<std::int32_t> border, interior;
-  Buffer<double> energies;  ///< of each element
+  Buffer<double> energies;     ///< of each element
+  Buffer<double> coordinates;  ///< [x y z][point], once carry() has asked for them
 };
+
+std::vector<double> by_coordinate(const std::vector<Point>& places) {
+  std::vector<double> all;
+  for (std::size_t d = 0; d < 3; ++d)
+    for (const Point& x : places) all.push_back(x[d]);
+  return all;
+}
 
 }  // namespace
 
@@ -294,14 +302,17 @@ Vector Space::fine_vector() const {
 }
 
 void Space::carry(const std::array<const Vector*, 3>& c, const std::array<Vector*, 3>& fine) {
-  impl_->require_metric();
+  const bool parallelepipeds = impl_->options.factors == Factors::affine;
   for (std::size_t d = 0; d < impl_->parts.size(); ++d) {
-    CarryCall call{{}, impl_->parts[d].metric.data(), impl_->mass[d].data(), {}, impl_->parts[d].elements};
+    Part& part = impl_->parts[d];
+    if (part.coordinates.size() == 0) part.coordinates = upload(impl_->streams[d], by_coordinate(part.places));
+    CarryCall call{{}, {}, {}, part.elements, parallelepipeds};
     for (std::size_t a = 0; a < 3; ++a) {
       call.in[a] = c[a]->at(d).data();
+      call.places[a] = part.coordinates.data() + static_cast<std::int64_t>(a) * part.points;
       call.fine[a] = fine[a]->at(d).data();
     }
-    order_kernels(impl_->rule.order).carry(impl_->streams[d], impl_->rule, impl_->fine(), call);
+    order_kernels(impl_->rule.order).carry(impl_->streams[d], impl_->fine(), call);
   }
 }
 

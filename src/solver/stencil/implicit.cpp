@@ -182,6 +182,13 @@ void Implicit::step(std::vector<Stream>& streams, const std::vector<const void*>
   system_.apply = [&](const krylov::Vectors& in, const krylov::Vectors& out) {
     apply(streams, in == x ? *of_solutions_ : *of_directions_, in, out, -theta_ * numbers_.rate);
   };
+  // By Crank and Nicolson, A u = (1 + s L / 2) u = 2 u - b.
+  if (theta_ == 0.5)
+    system_.apply_to_guess = [&](const krylov::Vectors& out) {
+      each([&](std::size_t d, const Side& side) {
+        reflect(streams[d], x[d] + side.lead, b[d] + side.lead, out[d] + side.lead, side.arrays.strides, side.slab.box);
+      });
+    };
   krylov::Options how = options_.krylov;
   how.field = unknown;
   how.trace = options_.exchange.trace;

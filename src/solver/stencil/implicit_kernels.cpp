@@ -22,6 +22,16 @@ struct Ones {
   SLIP_FN void operator()(int i, int j, int k) const { to[strides.at(i, j, k)] = 1; }
 };
 
+struct Reflect {
+  const double *u, *b;
+  double* to;
+  Strides strides;
+  SLIP_FN void operator()(int i, int j, int k) const {
+    const auto p = strides.at(i, j, k);
+    to[p] = 2 * u[p] - b[p];
+  }
+};
+
 template <class From, class To>
 void convert(Stream& stream, const void* from, const Strides& there, void* to, const Strides& here, const Box& box) {
   launch(stream, box, Convert<From, To>{static_cast<const From*>(from), static_cast<To*>(to), there, here});
@@ -36,6 +46,10 @@ void convert(Stream& stream, DType from_type, const void* from, const Strides& t
   if (!from_single && to_single) return convert<double, float>(stream, from, there, to, here, box);
   if (!from_single) return convert<double, double>(stream, from, there, to, here, box);
   convert<float, float>(stream, from, there, to, here, box);
+}
+
+void reflect(Stream& stream, const double* u, const double* b, double* to, const Strides& strides, const Box& box) {
+  launch(stream, box, Reflect{u, b, to, strides});
 }
 
 void set_ones(Stream& stream, double* to, const Strides& strides, const Box& box) {

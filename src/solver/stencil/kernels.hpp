@@ -41,6 +41,8 @@ void wave(Stream& stream, int radius, const Numbers& numbers, const BlockArrays&
 /// Of each cell of a box, in f32 or f64.
 void convert(Stream& stream, DType from_type, const void* from, const Strides& there, DType to_type, void* to,
              const Strides& here, const Box& box);
+/// to = 2 u - b.
+void reflect(Stream& stream, const double* u, const double* b, double* to, const Strides& strides, const Box& box);
 void set_ones(Stream& stream, double* to, const Strides& strides, const Box& box);
 
 /// A source in a block that computes its cell.

@@ -129,6 +129,8 @@ void check(const Options& o) {
           "an implicit scheme is stable for all time steps: say which it shall take");
   require(!is_implicit(o) || o.steps_per_exchange == 1,
           "an implicit scheme exchanges in each iteration: leave the steps for one exchange at 1");
+  require(!is_implicit(o) || o.krylov.preconditioner == krylov::Preconditioner::jacobi,
+          "an implicit scheme takes Jacobi's preconditioner: the vectors of others have no ghosts");
   require(!is_implicit(o) || o.coding.kind == Coding{}.kind, "the values of an implicit scheme travel as they are");
   if (is_implicit(o)) return;
   const double limit = stable_time_step(o);

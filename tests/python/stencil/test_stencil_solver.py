@@ -140,6 +140,12 @@ def test_solutions_that_do_not_converge_end_the_run_or_are_told(cli: Cli, tmp_pa
     assert "3 of 3 linear solutions did not reach 1e-10" in " ".join((result.stdout + result.stderr).split())
 
 
+def test_an_absolute_tolerance_ends_solutions(here: Cli, tmp_path: Path) -> None:
+    path = case(tmp_path, IMPLICIT)
+    result = here("run", path, "run.steps=2", "stencil.absolute_tolerance=1e6")
+    assert result.returncode == 0 and "conjugate gradients: 0 iterations a solution" in result.stdout, result.stderr
+
+
 def test_restart_of_implicit_steps_goes_on_with_the_same_bits_on_other_devices(cli: Cli, tmp_path: Path) -> None:
     words = [case(tmp_path, IMPLICIT), *backend_of(3)]
     assert cli("run", *words, "run.steps=9").returncode == 0
@@ -324,6 +330,7 @@ def test_two_ranks_measure_steps_an_exchange_together(
             ["stencil.steps_per_exchange=auto", "exchange.coding=cast"],
             'stencil.steps_per_exchange: "auto" goes with exchange.coding = "raw" alone',
         ),
+        (["stencil.absolute_tolerance=1"], 'stencil.absolute_tolerance: belongs to time = "backward_euler"'),
         (["stencil.tolerance=1e-8"], 'stencil.tolerance: belongs to time = "backward_euler" and "crank_nicolson"'),
         (["stencil.order=4"], 'stencil.order: belongs to equation = "wave"'),
         (["stencil.equation=wave"], 'stencil.sides: "insulated" belongs to equation = "heat"'),

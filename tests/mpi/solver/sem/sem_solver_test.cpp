@@ -252,7 +252,6 @@ TEST(SemErrors, AreTheSameWithFewerIterationsByChebyshevsPolynomial) {
     o.krylov.tolerance = 1e-11;
     o.krylov.preconditioner = preconditioner;
     o.krylov.degree = degree;
-    o.krylov.look_every = 1;
     // Of fluxes alone, so that there is a null space; cos is even about all sides.
     const auto waves = [](const Point& x, double) { return std::cos(std::numbers::pi * x[0]); };
     set_all_sides(o, {Condition::flux, {}});
@@ -361,7 +360,6 @@ TEST(SemSolverTells, WhatKeepsASolutionFromConverging) {
   o.elements = {3, 3, 3};
   o.order = 3;
   o.source = steady([](const Point& x, double) { return x[0] < 0.5 ? 1.0 : -1.0; });
-  o.krylov.look_every = 1;
   const auto told = [&](double stretch, double tolerance, int iterations) {
     o.stretch = {stretch, 1, 1};
     o.krylov.tolerance = tolerance;

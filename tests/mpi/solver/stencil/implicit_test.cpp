@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <tuple>
 
 #include "support/machine_rig.hpp"
 #include "support/stencil_rig.hpp"
@@ -137,6 +138,67 @@ TEST(ImplicitHeatOrders, AreThoseOfTheSchemes) {
   }
 }
 
+TEST(ImplicitHeatTolerances, EndASolveAtTheLargerOfTheRelativeAndTheAbsoluteOne) {
+  Options options = implicit_heat({16, 12, 14}, {true, false, true}, Scheme::backward_euler);
+  double square = 0;
+  const Extent n = options.cells;
+  for (std::int64_t k = 0; k < n[2]; ++k)
+    for (std::int64_t j = 0; j < n[1]; ++j)
+      for (std::int64_t i = 0; i < n[0]; ++i) square += std::pow(scrambled(i, j, k), 2);
+  const double size = std::sqrt(square);
+  const auto iterations = [&](double relative, double absolute) {
+    options.krylov.tolerance = relative;
+    options.krylov.absolute_tolerance = absolute;
+    Stencil run(Communicator::world(), machine_here(Backend::host, 1), options);
+    run.start_from(of(scrambled));
+    run.advance(1);
+    EXPECT_LE(run.effort().last.true_residual, 1.001 * std::max(relative, absolute / size));
+    return run.effort().last.iterations;
+  };
+  const std::int64_t loose = iterations(1e-4, 0), tight = iterations(1e-10, 0);
+  EXPECT_LT(loose, tight);
+  struct Row {
+    double relative, absolute;
+    std::int64_t iterations;
+  };
+  for (const Row& row : {Row{0, 1e-4, loose}, Row{1e-10, 1e-4, loose}, Row{1e-4, 1e-10, loose}, Row{0, 1e-10, tight}})
+    EXPECT_EQ(iterations(row.relative, row.absolute * size), row.iterations) << row.relative << " " << row.absolute;
+  EXPECT_EQ(iterations(0, 1e3 * size), 0);
+}
+
+TEST(ImplicitHeatRange, DataTimesPowersOfTwoHaveTheSameBits) {
+  for (const Scheme scheme : {Scheme::backward_euler, Scheme::crank_nicolson}) {
+    const Options options = implicit_heat({16, 12, 14}, {true, false, true}, scheme);
+    const auto found = [&](int exponent) {
+      Stencil run(Communicator::world(), machine_here(Backend::host, 1), options);
+      run.start_from(of([&](auto... cell) { return std::ldexp(scrambled(cell...), exponent); }));
+      run.advance(2);
+      EXPECT_GT(run.effort().iterations, 4);
+      std::vector<double> values = whole(run);
+      for (double& value : values) value = std::ldexp(value, -exponent);
+      return std::tuple{values, run.effort().iterations, run.effort().last.history, run.effort().last.true_residual};
+    };
+    const auto plain = found(0);
+    for (const int exponent : {-700, -300, 300, 700}) EXPECT_TRUE(found(exponent) == plain) << exponent;
+    for (const int exponent : {-950, 950})
+      EXPECT_NE(error_of([&] { found(exponent); }).find("the range is 2^-900 to 2^900"), std::string::npos);
+  }
+}
+
+TEST(ImplicitHeatIterations, AreThoseThatTheToleranceNeeds) {
+  Options options = implicit_heat({16, 12, 14}, {true, true, true}, Scheme::backward_euler);
+  // Two cosines along x are two eigenvectors: two iterations solve for them.
+  const auto wave = [](auto i, auto, auto) {
+    const double x = 2 * pi * (static_cast<double>(i) + 0.5) / 16;
+    return std::cos(x) + 0.5 * std::cos(3 * x);
+  };
+  Stencil run(Communicator::world(), machine_here(Backend::host, 1), options);
+  run.start_from(of(wave));
+  run.advance(3);
+  EXPECT_EQ(run.effort().iterations, 6);
+  EXPECT_EQ(run.effort().last.history.size(), 3u);
+}
+
 TEST(ImplicitHeatFormats, SinglePrecisionKeepsUToItsRounding) {
   const auto found = [](DType type) {
     Options options = implicit_heat({18, 11, 13}, {true, false, true}, Scheme::crank_nicolson);
@@ -168,11 +230,17 @@ TEST(ImplicitHeatRefuses, WhatItCannotSolve) {
   options.krylov.must_converge = false;
   EXPECT_EQ(said(options), "");
   options = fine;
+  options.krylov.absolute_tolerance = -1;
+  EXPECT_NE(said(options).find("tolerances are numbers of 0 or more"), std::string::npos);
+  options = fine;
   options.time_step = 0;
   EXPECT_NE(said(options).find("say which it shall take"), std::string::npos);
   options = fine;
   options.steps_per_exchange = 2;
   EXPECT_NE(said(options).find("exchanges in each iteration"), std::string::npos);
+  options = fine;
+  options.krylov.preconditioner = krylov::Preconditioner::chebyshev;
+  EXPECT_NE(said(options).find("takes Jacobi's preconditioner"), std::string::npos);
   options = fine;
   options.equation = Equation::wave;
   EXPECT_NE(said(options).find("belong to the heat equation"), std::string::npos);

@@ -1,0 +1,27 @@
+#pragma once
+// Texts of systems that were not solved.
+#include <string>
+#include <vector>
+
+#include <slipstream/krylov.hpp>
+
+namespace slipstream::krylov {
+
+/// How far the true residual may lie above that of the recurrence before rounding is named.
+constexpr double lost = 10;
+
+void require_solved(bool so, const std::string& text);
+
+std::string show(double value);
+
+/// "conjugate gradients", and the unknown where it has a name.
+std::string method_for(const Options& options);
+
+/// The last residuals of a history.
+std::string tail_of(const std::vector<double>& history);
+
+/// What has probably kept it from converging, and what to do: whether the recurrence still has the residual of b - A x,
+/// and by how much it fell over the last iterations. `enough`: the residual that would have ended the solve.
+std::string likely_cause(const Result& result, const Options& options, double enough);
+
+}  // namespace slipstream::krylov

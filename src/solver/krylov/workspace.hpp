@@ -1,0 +1,97 @@
+#pragma once
+// Vectors and sums of conjugate gradients on the devices of a rank, and what the host reads of them.
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include <slipstream/block_sums.hpp>
+#include <slipstream/buffer.hpp>
+#include <slipstream/krylov.hpp>
+
+#include "solver/krylov/vector_kernels.hpp"
+
+namespace slipstream::krylov {
+
+/// Numbers of a device that sums leave. Pairs of two iterations lie side by side: (r, z) of the last one makes the next
+/// direction.
+enum Place : std::size_t {
+  first_pair = 0,
+  second_pair = 2,
+  direction_sum = 4,
+  mean_pair = 6,
+  square_sum = 8,
+  right_mean = 10,
+  largest_pair = 12,
+  places = 14
+};
+using Sums = std::array<double, places>;
+
+/// A device's part.
+struct Side {
+  Range range;
+  double* p = nullptr;
+  Buffer<double> r, q, parts, sums, host, own_p;
+  Buffer<double> host_parts;  ///< where sums are the host's
+  Buffer<double> z, d;        ///< where they are needed: what the preconditioner makes of r, and its last change
+};
+
+struct Workspace {
+  /// Collective.
+  Workspace(const Communicator& comm, const Machine& machine, Layout layout);
+
+  /// Calls f(side, d) for each device, then adds up what it left in the parts.
+  template <class F>
+  void summed(std::vector<Stream>& streams, BlockSums& sums, std::size_t place, F f) {
+    for (std::size_t d = 0; d < sides.size(); ++d) {
+      const DeviceSpan span(trace, streams[d], "solver", "vectors", "compute");
+      f(sides[d], d);
+    }
+    add_up(streams, sums, place);
+  }
+  void add_up(std::vector<Stream>& streams, BlockSums& sums, std::size_t place);
+
+  /// All sums of the first device, which the host waits for.
+  Sums read(std::vector<Stream>& streams);
+  /// Sends a pair, first_pair or second_pair, to the host for received(), and the other one too where `both` says so.
+  /// Work that is queued afterwards does not wait for the copy, and writes to these places once they are received.
+  void send(std::vector<Stream>& streams, std::size_t pair, bool both);
+  Sums received(std::size_t pair);
+  /// The largest |b| and |b - q| over all devices. Collective; the host waits.
+  std::array<double, 2> largest_values(std::vector<Stream>& streams, const Values& weights, const Values& b);
+
+  Vectors directions() const;
+  template <class Get>
+  Vectors all(Get get) {
+    Vectors found;
+    for (Side& side : sides) found.push_back(get(side).data());
+    return found;
+  }
+  Vectors residuals() {
+    return all([](Side & side) -> auto& { return side.r; });
+  }
+  Vectors images() {
+    return all([](Side & side) -> auto& { return side.q; });
+  }
+  Vectors corrections() {
+    return all([](Side & side) -> auto& { return side.z; });
+  }
+  /// Makes z and d.
+  void make_room();
+
+  Communicator comm;
+  Layout layout;
+  BlockSums one, two;
+  std::vector<Side> sides;
+  bool on_host = false;
+  Trace* trace = nullptr;
+
+ private:
+  void add_up_on_host(std::vector<Stream>& streams, std::size_t count, std::size_t place);
+  Sums checked(std::size_t slot) const;
+
+  Stream looks_;  ///< copies sums to the host while the streams go on
+  Event ready_;
+  std::array<Event, 2> seen_;
+};
+
+}  // namespace slipstream::krylov

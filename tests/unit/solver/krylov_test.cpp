@@ -1,0 +1,178 @@
+// Conjugate gradients on small matrices of the host: where they end, how many operators they apply, and which ranges
+// of values they solve for.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <slipstream/buffer.hpp>
+#include <slipstream/krylov.hpp>
+
+#include "support/error_text.hpp"
+#include "support/machine_rig.hpp"
+
+namespace slipstream::krylov {
+namespace {
+
+constexpr std::int64_t count = 40;
+
+struct Solved {
+  Result result;
+  std::vector<double> x;
+  int operators = 0;
+};
+
+/// A is diagonal with as many distinct eigenvalues as asked for: conjugate gradients need one iteration for each.
+class SmallSystem {
+ public:
+  explicit SmallSystem(int eigenvalues) : eigenvalues_(eigenvalues) {
+    for (Buffer<double>* buffer : {&b_, &x_, &ones_}) *buffer = Buffer<double>(streams_[0].device(), count);
+    std::fill_n(ones_.data(), count, 1.0);
+  }
+
+  /// `known`: the image of the guess is.
+  Solved solve(double b, double guess, const Options& options, bool known = false) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      b_.data()[i] = b * (1 + 0.1 * static_cast<double>(i % 7));
+      x_.data()[i] = guess;
+    }
+    Solved solved;
+    System system;
+    const auto multiply = [&](const double* in, double* out) {
+      streams_[0].synchronize();
+      for (std::int64_t i = 0; i < count; ++i) out[i] = (1 + static_cast<double>(i % eigenvalues_)) * in[i];
+    };
+    system.apply = [&](const Vectors& in, const Vectors& out) {
+      ++solved.operators;
+      multiply(in[0], out[0]);
+    };
+    if (known) system.apply_to_guess = [&](const Vectors& out) { multiply(x_.data(), out[0]); };
+    system.weights = system.inverse_diagonal = {ones_.data()};
+    system.largest_eigenvalue = eigenvalues_;
+    solved.result = method_.solve(streams_, system, {b_.data()}, {x_.data()}, options);
+    streams_[0].synchronize();
+    solved.x.assign(x_.data(), x_.data() + count);
+    return solved;
+  }
+
+ private:
+  const int eigenvalues_;
+  const Machine machine_ = machine_here(Backend::host, 1);
+  std::vector<Stream> streams_ = [this] {
+    std::vector<Stream> made;
+    made.emplace_back(machine_.device(0).local);
+    return made;
+  }();
+  ConjugateGradients method_{Communicator::world(), machine_, Layout{{count}, {0}, 8, {}}};
+  Buffer<double> b_, x_, ones_;
+};
+
+TEST(ConjugateGradients, MakeAnIterationForEachEigenvalueAndNoOperatorTwice) {
+  Options guess, zero;
+  zero.from_zero = true;
+  for (const int eigenvalues : {1, 2, 3, 7}) {
+    const Solved from_guess = SmallSystem(eigenvalues).solve(1, 0.3, guess);
+    EXPECT_EQ(from_guess.result.iterations, eigenvalues);
+    EXPECT_EQ(from_guess.operators, eigenvalues + 2);
+    EXPECT_EQ(from_guess.result.history.size(), static_cast<std::size_t>(eigenvalues) + 1);
+    EXPECT_LT(from_guess.result.true_residual, 1e-10);
+    const Solved known = SmallSystem(eigenvalues).solve(1, 0.3, guess, true);
+    EXPECT_EQ(known.x, from_guess.x);
+    EXPECT_EQ(known.operators, eigenvalues + 1);
+    const Solved from_zero = SmallSystem(eigenvalues).solve(1, 0.3, zero);
+    EXPECT_EQ(from_zero.result.iterations, eigenvalues);
+    EXPECT_EQ(from_zero.operators, eigenvalues + 1);
+    EXPECT_NEAR(from_zero.result.history.front(), 1, 1e-14);
+    for (std::int64_t i = 0; i < count; ++i)
+      EXPECT_NEAR(from_zero.x[static_cast<std::size_t>(i)], from_guess.x[static_cast<std::size_t>(i)], 1e-9);
+  }
+}
+
+TEST(ConjugateGradients, MakeNoIterationFromASolution) {
+  Options options;
+  const Solved zero = SmallSystem(3).solve(0, 0, options);
+  EXPECT_EQ(zero.result.iterations, 0);
+  EXPECT_EQ(zero.operators, 1);
+  options.from_zero = true;
+  EXPECT_EQ(SmallSystem(3).solve(0, 0.3, options).operators, 0);
+  options.from_zero = false;
+  options.absolute_tolerance = 1e3;
+  const Solved enough = SmallSystem(3).solve(1, 0.3, options);
+  EXPECT_EQ(enough.result.iterations, 0);
+  EXPECT_EQ(enough.operators, 1);
+  EXPECT_EQ(enough.x[0], 0.3);
+  EXPECT_EQ(enough.result.true_residual, enough.result.reported);
+}
+
+TEST(ConjugateGradients, GoByTheFirstResidualWhereTheRightSideIsZero) {
+  Options options;
+  options.tolerance = 1e-6;
+  const Solved solved = SmallSystem(3).solve(0, 0.3, options);
+  EXPECT_EQ(solved.result.history.front(), 1);
+  EXPECT_LE(solved.result.reported, 1e-6);
+  for (const double x : solved.x) EXPECT_LT(std::abs(x), 1e-6);
+}
+
+TEST(ConjugateGradients, EndOnTheFirstResidualThatIsSmallEnough) {
+  for (const Preconditioner preconditioner : {Preconditioner::jacobi, Preconditioner::chebyshev})
+    for (const double tolerance : {0.3, 1e-2, 1e-5}) {
+      Options options;
+      options.preconditioner = preconditioner;
+      options.degree = 2;
+      options.tolerance = tolerance;
+      const Solved solved = SmallSystem(20).solve(1, 0.3, options);
+      const std::vector<double>& history = solved.result.history;
+      ASSERT_GT(solved.result.iterations, 0);
+      EXPECT_EQ(history.size(), static_cast<std::size_t>(solved.result.iterations) + 1);
+      EXPECT_LE(history.back(), tolerance);
+      EXPECT_GT(history[history.size() - 2], tolerance);
+      EXPECT_NEAR(solved.result.true_residual, history.back(), 1e-12);
+      // With tolerances of 0 nothing is waited for, and the iterations are the same ones.
+      options.tolerance = 0;
+      options.must_converge = false;
+      options.most_iterations = solved.result.iterations;
+      const Solved again = SmallSystem(20).solve(1, 0.3, options);
+      EXPECT_EQ(again.result.history, history);
+      EXPECT_EQ(again.x, solved.x);
+    }
+}
+
+TEST(ConjugateGradients, HaveTheSameBitsForDataTimesPowersOfTwo) {
+  for (const Preconditioner preconditioner : {Preconditioner::jacobi, Preconditioner::chebyshev})
+    for (const double absolute : {0.0, 1e-3}) {
+      Options options;
+      options.preconditioner = preconditioner;
+      options.absolute_tolerance = absolute;
+      const Solved plain = SmallSystem(20).solve(1, 0.3, options);
+      EXPECT_GT(plain.result.iterations, 2);
+      for (const int exponent : {-890, -700, -300, 300, 700, 890}) {
+        options.absolute_tolerance = std::ldexp(absolute, exponent);
+        Solved scaled = SmallSystem(20).solve(std::ldexp(1.0, exponent), std::ldexp(0.3, exponent), options);
+        for (double& x : scaled.x) x = std::ldexp(x, -exponent);
+        EXPECT_EQ(scaled.x, plain.x) << exponent;
+        EXPECT_EQ(scaled.result.history, plain.result.history) << exponent;
+        EXPECT_EQ(scaled.result.true_residual, plain.result.true_residual) << exponent;
+      }
+    }
+}
+
+TEST(ConjugateGradients, RefuseValuesBeyondTheirRange) {
+  const auto said = [](double b, double guess, const Options& options) {
+    return error_of([&] { SmallSystem(3).solve(b, guess, options); });
+  };
+  for (const double b : {0x1p-1074, 0x1p-950, 0x1p950, 0x1p1022}) {
+    const std::string text = said(b, 0, {});
+    EXPECT_NE(text.find("the range is 2^-900 to 2^900 (1.18e-271 to 8.45e+270)"), std::string::npos) << text;
+  }
+  Options loose;
+  loose.absolute_tolerance = 1e-200;
+  EXPECT_EQ(said(0x1p-950, 0, loose), "");
+  EXPECT_NE(said(std::nan(""), 0, {}).find("the right side holds values that are not finite"), std::string::npos);
+  EXPECT_NE(said(1, HUGE_VAL, {}).find("b - A x is not finite for the first guess"), std::string::npos);
+  loose.absolute_tolerance = -1;
+  EXPECT_NE(said(1, 0, loose).find("tolerances are numbers of 0 or more"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace slipstream::krylov

@@ -1,0 +1,124 @@
+// Maps whose Jacobians vanish somewhere, and sound ones.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+
+#include <slipstream/sem.hpp>
+
+#include "support/machine_rig.hpp"
+
+namespace slipstream::sem {
+namespace {
+
+using Formula = std::function<Point(const Point&)>;
+
+ElementBox mapped(std::array<std::int64_t, 3> elements, const Formula& f) {
+  ElementBox box;
+  box.elements = elements;
+  box.map = [f](std::span<const Point> places) {
+    std::vector<Point> there;
+    for (const Point& x : places) there.push_back(f(x));
+    return there;
+  };
+  return box;
+}
+
+std::string refused(const ElementBox& box, int order) {
+  return error_of([&] { geometry(box, gauss_lobatto(order), 0, box.count(), Factors::stored); });
+}
+
+double cube(double x) { return x * x * x; }
+
+TEST(SemShapes, AreRefusedWhereAMapDrawsThemTogetherAtEveryOrder) {
+  struct Row {
+    const char* where;
+    std::array<std::int64_t, 3> elements;
+    Formula map;
+    const char* said;
+  };
+  const Row rows[] = {
+      {"a face",
+       {1, 1, 1},
+       [](const Point& x) {
+         return Point{x[0] * x[0], x[1], x[2]};
+       },
+       "element 0 has no volume at (0,"},
+      {"the face between two elements",
+       {2, 1, 1},
+       [](const Point& x) {
+         return Point{cube(x[0] - 0.5), x[1], x[2]};
+       },
+       "element 0 has no volume at (0,"},
+      {"an edge",
+       {2, 2, 1},
+       [](const Point& x) {
+         return Point{x[0] * std::cos(0.5 * std::numbers::pi * x[1]), x[0] * std::sin(0.5 * std::numbers::pi * x[1]),
+                      x[2]};
+       },
+       "element 0 has no volume at (0, 0"},
+      {"a corner",
+       {2, 2, 2},
+       [](const Point& x) {
+         return Point{x[0] * (0.1 * x[0] + x[1] + x[2]), x[1] * (1 + x[0]), x[2] * (1 + x[1])};
+       },
+       "element 0 has no volume at (0, 0, 0)"},
+      {"the middle",
+       {3, 1, 1},
+       [](const Point& x) {
+         return Point{cube(x[0] - 0.5), x[1], x[2]};
+       },
+       "element 1 has no volume at ("},
+      {"a plane between points",
+       {1, 1, 1},
+       [](const Point& x) {
+         return Point{cube(x[0] - 0.28), x[1], x[2]};
+       },
+       "element 0 has no volume at ("},
+      {"everywhere",
+       {1, 1, 1},
+       [](const Point& x) {
+         return Point{x[0], x[1], x[0] + x[1]};
+       },
+       "element 0 has no volume at (0, 0, 0)"},
+  };
+  for (const Row& row : rows)
+    for (int order = least_order; order <= most_order; ++order) {
+      const std::string text = refused(mapped(row.elements, row.map), order);
+      EXPECT_NE(text.find(row.said), std::string::npos) << row.where << ", order " << order << ": " << text;
+      EXPECT_NE(text.find("draws a face, an edge or a corner together"), std::string::npos)
+          << row.where << ": " << text;
+    }
+}
+
+TEST(SemShapes, AreRefusedWhereAMapFoldsBetweenTheirPoints) {
+  // It turns back within a hundredth of an element.
+  const auto hook = [](const Point& x) { return Point{cube(x[0] - 0.28) - 3e-5 * x[0], x[1], x[2]}; };
+  for (int order = least_order; order <= most_order; ++order) {
+    const std::string text = refused(mapped({1, 1, 1}, hook), order);
+    EXPECT_NE(text.find("element 0 is turned inside out at ("), std::string::npos) << "order " << order << ": " << text;
+  }
+}
+
+TEST(SemShapes, PassWhereTheyAreSoundHoweverThinOrGraded) {
+  const auto ring = [](const Point& x) {
+    const double angle = 2 * std::numbers::pi * x[1], r = 1 + x[0];
+    return Point{r * std::cos(angle), r * std::sin(angle), x[2]};
+  };
+  const auto thin = [](const Point& x) { return Point{0.6 * x[0] - 0.8e-5 * x[1], 0.8 * x[0] + 0.6e-5 * x[1], x[2]}; };
+  const auto graded = [](const Point& x) { return Point{x[0] * (0.01 + x[0]), x[1], x[2]}; };
+  const auto far = [](const Point& x) { return Point{1e5 + x[0] + 0.1 * x[1] * x[1], x[1], x[2]}; };
+  for (int order = least_order; order <= most_order; ++order) {
+    EXPECT_EQ(refused(mapped({2, 8, 1}, ring), order), "");
+    EXPECT_EQ(refused(mapped({1, 1, 1}, thin), order), "");
+    EXPECT_EQ(refused(mapped({1, 1, 1}, graded), order), "");
+    EXPECT_EQ(refused(mapped({1, 1, 1}, far), order), "");
+    ElementBox bent;
+    bent.elements = {4, 4, 4};
+    bent.deform = order == 1 ? 0.05 : 0.1;  // straight edges fold sooner
+    EXPECT_EQ(refused(bent, order), "");
+  }
+}
+
+}  // namespace
+}  // namespace slipstream::sem
