@@ -13,12 +13,13 @@ exits with 0.
 import ast
 import io
 import re
-import subprocess
 import sys
 import tokenize
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from change import base_of, changed_files, git
 
 LIMIT = 30
 
@@ -230,42 +231,18 @@ def findings(path: str, text: str, before: set[str]) -> list[str]:
     ]
 
 
-def git(root: Path, *words: str) -> str:
-    """Raises subprocess.CalledProcessError where git does not know."""
-    answer = subprocess.run(["git", "-C", str(root), *words], capture_output=True, check=True)
-    return answer.stdout.decode("utf-8", errors="replace")
-
-
-def base_of(root: Path, asked: str | None) -> str | None:
-    """The commit before the change; None where the history does not hold it."""
-    head = git(root, "rev-parse", "HEAD").strip()
-    for name in [asked] if asked else ["main", "origin/main"]:
-        try:
-            found = git(root, "merge-base", "HEAD", name).strip()
-        except subprocess.CalledProcessError:
-            continue
-        if asked or found != head:
-            return found
-    try:
-        return None if asked else git(root, "rev-parse", "--verify", "HEAD~1").strip()
-    except subprocess.CalledProcessError:
-        return None
-
-
 def check(root: Path, base: str) -> list[str]:
     """All findings between a commit and the working tree, in files that git does not know yet, too."""
-    changed = git(root, "-c", "core.quotepath=off", "diff", "--name-status", "--no-renames", base).splitlines()
-    unknown = git(root, "-c", "core.quotepath=off", "ls-files", "--others", "--exclude-standard").splitlines()
-    changed = [line.split("\t") for line in [*changed, *(f"A\t{path}" for path in unknown)]]
+    changed = changed_files(root, base).items()
     before = {
         sentence.text
-        for status, path in changed
+        for path, status in changed
         if status != "A"
         for sentence in prose(path, git(root, "show", f"{base}:{path}"))
     }
     return [
         finding
-        for status, path in changed
+        for path, status in changed
         if status != "D"
         for finding in findings(path, (root / path).read_text(encoding="utf-8", errors="replace"), before)
     ]
@@ -274,14 +251,11 @@ def check(root: Path, base: str) -> list[str]:
 def main(words: list[str]) -> int:
     root = Path(__file__).resolve().parents[1]
     asked = words[0] if words else None
-    try:
-        base = base_of(root, asked)
-        found = check(root, base) if base else []
-    except (FileNotFoundError, subprocess.CalledProcessError):  # no git, or no repository
-        base = None
+    base = base_of(root, asked)
     if base is None:
         print(f"check_prose: git's history does not reach back to {asked or 'the commit before'}: nothing is checked")
         return 0
+    found = check(root, base)
     print(*found, sep="\n", end="\n" if found else "")
     advice = f"; write subject, verb, object in at most {LIMIT} words" if found else ""
     print(f"check_prose: since {base[:8]} {len(found)} sentences read badly{advice}")

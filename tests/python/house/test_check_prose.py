@@ -135,7 +135,8 @@ def test_clone_without_history_is_not_checked(
 
 def test_program_says_what_it_found(tree: Path) -> None:
     (tree / "tools").mkdir()
-    (tree / "tools" / "check_prose.py").write_text((ROOT / "tools" / "check_prose.py").read_text())
+    for name in ("change.py", "check_prose.py"):
+        (tree / "tools" / name).write_text((ROOT / "tools" / name).read_text())
     commit(tree)
     (tree / "a.md").write_text("Of new times.\n")
 
