@@ -40,6 +40,8 @@ PYTHON_TESTS = ROOT / "tests" / "python"
 #: Seconds that the tests of `make test` may take on two idle cores.
 BUDGET = 720
 SLOWEST = 10
+#: So much is printed of what failed.
+SHOWN_FAILURES, SHOWN_LINES, SHOWN_WIDTH = 20, 20, 300
 #: Two parts of the same inputs are one row.
 FIGURES = frozenset({"passed", "failed", "skipped", "seconds", "cpu_seconds", "outcome"})
 #: Rooms of tests/python that run in one process, by the part's name; "flow" has those that are named nowhere else.
@@ -215,6 +217,26 @@ def chosen(names: list[str], quick: bool, there: list[Part] | None = None) -> li
     return [part for part in there if part in found]
 
 
+def why_it_failed(counts: test_reports.Counts, text: str) -> Iterator[str]:
+    """The tests that failed, each with its first lines; where none is known, or one did not end, the last lines of the
+    output."""
+    failures = dict(counts.failures)
+    for name, lines in test_reports.of_other_ranks(text).items():
+        failures[name] = [*failures.get(name, []), *lines]
+    for name, lines in list(failures.items())[:SHOWN_FAILURES]:
+        yield f"FAILED: {name}"
+        yield from (f"    {line[:SHOWN_WIDTH]}" for line in lines[:SHOWN_LINES])
+        if len(lines) > SHOWN_LINES:
+            yield f"    ... {len(lines) - SHOWN_LINES} more lines"
+    if len(failures) > SHOWN_FAILURES:
+        yield f"... {len(failures) - SHOWN_FAILURES} more tests failed"
+    if unended := test_reports.last_begun(text):
+        yield f"FAILED: {unended} did not end"
+        text = text[text.rindex(unended) + len(unended) :]
+    if unended or not failures:
+        yield from (f"    {line[:SHOWN_WIDTH]}" for line in text.splitlines()[-SHOWN_LINES:] if line)
+
+
 def run(part: Part, reports: Path, running: set[int] | None = None) -> dict[str, Any]:
     """Runs a part, prints what it said when it has ended, and tells what became of it. `running` holds its process
     group meanwhile: Ctrl-C reaches this program alone, which ends all of them."""
@@ -239,7 +261,8 @@ def run(part: Part, reports: Path, running: set[int] | None = None) -> dict[str,
     text = said.read_text(encoding="utf-8", errors="replace").rstrip()
     counts = test_reports.read(report) if report.exists() else test_reports.read_log(text)
     good = process.returncode == 0 and counts.failed == 0
-    print(f"\n=== {part.name} ===\n{text}\n", flush=True)
+    said_of_it = text if good else "\n".join([*why_it_failed(counts, text), f"all that it said: {said}"])
+    print(f"\n=== {part.name} ===\n{said_of_it}\n", flush=True)
     if not good and not report.exists():
         print(f"{part.name}: cut off after {counts.passed} passed, {counts.failed} failed", flush=True)
     return {
