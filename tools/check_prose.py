@@ -40,7 +40,7 @@ CITATION = re.compile(r"\([^()]*\b(?:1[6-9]|20)\d\d\b[^()]*\)")
 CITES = re.compile(r", (?:1[6-9]|20)\d\d\b(?!-)")
 #: Comments for tools begin so.
 PRAGMA = re.compile(r"(noqa|type:|fmt:|ruff:|pragma|NOLINT|clang-format|shellcheck|!|-\*-)")
-CODE_LINE = re.compile(r"[\w\".\[\]]+ *(=|\+=) *\S|\$ |>>> |.*[;{}\\]$")
+CODE_LINE = re.compile(r"[\w\".\[\]]+ *(=|\+=) *\S|\$ |>>> |(?!.*[a-z]{2} [a-z]{2,} [a-z]{2}).*[;{}\\]$")
 #: Columns that are laid out with spaces.
 TABLE_LINE = re.compile(r"\||.*\S {3,}\S")
 ITEM = re.compile(r"[-*+] +")
