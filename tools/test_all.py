@@ -1,10 +1,12 @@
 """Runs the tests by part, says how long each took, and prints the slowest ten last.
 
-Usage: python tools/test_all.py [PART...] [--quick | --gpus FOLDER] [--again] [--lanes N] [--list] [--slowest]
+Usage: python tools/test_all.py [PART...] [--quick | --changed [BASE] | --gpus FOLDER] [--again] [--lanes N] [--list]
+       python tools/test_all.py --slowest
 
 Without a PART all parts run: every cell of every matrix, the tests marked `thorough`, exchanges with random pauses, the
 installed package, and the C++ tests under both sanitizers. A PART is a name of --list, or how some begin: `asan`,
-`every_mpi_4`. --quick: those of `make test`.
+`every_mpi_4`. --quick: those of `make test`. --changed: of these, the tests that can break by what changed since
+BASE, or since this branch left `main`; they need a build of what changed. It says which change leads to which tests.
 As many parts run side by side as there are cores, each on its own: most tests wait for each other, for files or for a
 time limit. One more, and ranks that wait get their core back too late. Parts that passed at this commit are left out
 unless --again is given or files are changed. What became of each part is written to bench/results/tests when it ends,
@@ -29,6 +31,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import change
+import changed_tests
 import test_reports
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -36,6 +40,8 @@ PYTHON_TESTS = ROOT / "tests" / "python"
 #: Seconds that the tests of `make test` may take on two idle cores.
 BUDGET = 720
 SLOWEST = 10
+#: So much is printed of what failed.
+SHOWN_FAILURES, SHOWN_LINES, SHOWN_WIDTH = 20, 20, 300
 #: Two parts of the same inputs are one row.
 FIGURES = frozenset({"passed", "failed", "skipped", "seconds", "cpu_seconds", "outcome"})
 #: Rooms of tests/python that run in one process, by the part's name; "flow" has those that are named nowhere else.
@@ -142,6 +148,42 @@ def parts() -> Iterator[Part]:
     yield Part("tsan_omitted_wait", ctest("tsan", "omitted_wait.*"), "tsan")
 
 
+def changed_parts(asked: str | None) -> Iterator[Part]:
+    """The parts of `make test` with those tests alone that a change can break, said with what leads to them. Without
+    the history that tells the change: all of them."""
+    base = change.base_of(ROOT, asked)
+    if base is None:
+        print(f"git's history does not reach back to {asked or 'the commit before'}: all tests run")
+        yield from quick_parts()
+        return
+    tree = changed_tests.Tree(ROOT)
+    breaks = {path: tree.breaks(path) for path in sorted(change.changed_files(ROOT, base))}
+    why: dict[str, list[str]] = {}
+    for path, files in breaks.items():
+        why.setdefault(changed_tests.described(files, tree), []).append(path)
+    print(*(f"{', '.join(paths)}:\n    {found}" for found, paths in why.items()), sep="\n")
+    yield from parts_of(set().union(*breaks.values()), tree)
+
+
+def parts_of(files: set[str], tree: changed_tests.Tree) -> Iterator[Part]:
+    """The parts of `make test` with the tests of these files alone."""
+    for part in quick_parts():
+        name = f"changed_{part.name}"
+        if "pytest" in part.command:
+            rooms = PYTHON_ROOMS[part.name.removeprefix("python_")]
+            if mine := sorted(path for path in files & tree.python_tests.keys() if Path(path).parts[2] in rooms):
+                yield python_part(name, "not thorough", True, [path.removeprefix("tests/python/") for path in mine])
+            continue
+        there = {path for path in tree.cxx_tests if path.startswith(f"tests/{part.name.split('_')[0]}/")}
+        if there <= files:
+            yield replace(part, name=name)
+        elif mine := there & files:
+            some = {"GTEST_FILTER": changed_tests.google_filter(map(tree.text, mine)), "SLIPSTREAM_TESTS": "quick"}
+            yield replace(part, name=name, environment=part.environment | some)
+    if changed_tests.INSTALLED in files:
+        yield Part(f"changed_{changed_tests.INSTALLED}", ctest("host", "installed"), alone=True, quick=True)
+
+
 def gpu_parts(folder: Path, gpus: int, installed: bool) -> Iterator[Part]:
     """Those of `make gpu-test` by what was built in a folder, those that need all GPUs last. With the test of the
     installed package, where there is one: a kit has none."""
@@ -175,6 +217,26 @@ def chosen(names: list[str], quick: bool, there: list[Part] | None = None) -> li
     return [part for part in there if part in found]
 
 
+def why_it_failed(counts: test_reports.Counts, text: str) -> Iterator[str]:
+    """The tests that failed, each with its first lines; where none is known, or one did not end, the last lines of the
+    output."""
+    failures = dict(counts.failures)
+    for name, lines in test_reports.of_other_ranks(text).items():
+        failures[name] = [*failures.get(name, []), *lines]
+    for name, lines in list(failures.items())[:SHOWN_FAILURES]:
+        yield f"FAILED: {name}"
+        yield from (f"    {line[:SHOWN_WIDTH]}" for line in lines[:SHOWN_LINES])
+        if len(lines) > SHOWN_LINES:
+            yield f"    ... {len(lines) - SHOWN_LINES} more lines"
+    if len(failures) > SHOWN_FAILURES:
+        yield f"... {len(failures) - SHOWN_FAILURES} more tests failed"
+    if unended := test_reports.last_begun(text):
+        yield f"FAILED: {unended} did not end"
+        text = text[text.rindex(unended) + len(unended) :]
+    if unended or not failures:
+        yield from (f"    {line[:SHOWN_WIDTH]}" for line in text.splitlines()[-SHOWN_LINES:] if line)
+
+
 def run(part: Part, reports: Path, running: set[int] | None = None) -> dict[str, Any]:
     """Runs a part, prints what it said when it has ended, and tells what became of it. `running` holds its process
     group meanwhile: Ctrl-C reaches this program alone, which ends all of them."""
@@ -199,7 +261,8 @@ def run(part: Part, reports: Path, running: set[int] | None = None) -> dict[str,
     text = said.read_text(encoding="utf-8", errors="replace").rstrip()
     counts = test_reports.read(report) if report.exists() else test_reports.read_log(text)
     good = process.returncode == 0 and counts.failed == 0
-    print(f"\n=== {part.name} ===\n{text}\n", flush=True)
+    said_of_it = text if good else "\n".join([*why_it_failed(counts, text), f"all that it said: {said}"])
+    print(f"\n=== {part.name} ===\n{said_of_it}\n", flush=True)
     if not good and not report.exists():
         print(f"{part.name}: cut off after {counts.passed} passed, {counts.failed} failed", flush=True)
     return {
@@ -338,6 +401,9 @@ def main(words: list[str]) -> int:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--quick", action="store_true", help="the parts of `make test`")
     which.add_argument(
+        "--changed", nargs="?", const="", metavar="BASE", help="the tests that what changed since BASE can break"
+    )
+    which.add_argument(
         "--gpus", type=Path, metavar="FOLDER", help="the parts of `make gpu-test`, of what is built there"
     )
     parser.add_argument("--again", action="store_true", help="those that passed at this commit, too")
@@ -349,7 +415,11 @@ def main(words: list[str]) -> int:
     gpus = visible_gpus() if arguments.gpus else []
     if arguments.gpus and not gpus:
         parser.error("no GPU is seen here")
-    there = list(gpu_parts(arguments.gpus, len(gpus), has_test(arguments.gpus, "installed")) if gpus else parts())
+    if arguments.changed is not None:
+        arguments.quick = True
+        there = list(changed_parts(arguments.changed or None))
+    else:
+        there = list(gpu_parts(arguments.gpus, len(gpus), has_test(arguments.gpus, "installed")) if gpus else parts())
     wanted = chosen(arguments.names, arguments.quick, there)
     reports = ROOT / "build" / "tests"
     if arguments.list:
@@ -389,7 +459,7 @@ def _run_all(wanted: list[Part], reports: Path, arguments: argparse.Namespace, g
     left = [part for part in wanted if part.name not in before]
     run_side_by_side(left, lanes, reports, ended, gpus)
     print("\n".join(summary(rows)))
-    if arguments.quick and not arguments.names:
+    if arguments.quick and arguments.changed is None and not arguments.names:
         (reports / "quick_seconds").write_text(str(round(time.monotonic() - began)), encoding="utf-8")
         print("\n".join(quick_times(reports)))
     else:

@@ -1,5 +1,8 @@
-"""How each test of a program ended and how long it took, from GoogleTest's JSON and pytest's JUnit files, or from what
-GoogleTest printed before the program was cut off."""
+"""How each test of a program ended, how long it took and why it failed.
+
+It reads GoogleTest's JSON, pytest's JUnit files, or the output of a GoogleTest program that was cut off before it wrote
+its file.
+"""
 
 import json
 import re
@@ -10,15 +13,18 @@ from pathlib import Path
 
 @dataclass
 class Counts:
-    """Tests by how they ended, and the seconds that each took, by name."""
+    """Tests by how they ended; by name the seconds that each took, and for each failure the lines that say why."""
 
     passed: int = 0
     failed: int = 0
     skipped: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
+    failures: dict[str, list[str]] = field(default_factory=dict)
 
-    def add(self, name: str, seconds: float, failed: bool, skipped: bool) -> None:
+    def add(self, name: str, seconds: float, failed: bool, skipped: bool, why: str = "") -> None:
         self.seconds[name] = seconds
+        if failed:
+            self.failures.setdefault(name, []).extend(why.splitlines())
         self.failed += failed
         self.skipped += skipped and not failed
         self.passed += not failed and not skipped
@@ -33,12 +39,37 @@ def read(path: Path) -> Counts:
 _ENDED = re.compile(r"\[ +(OK|FAILED|SKIPPED) +\] (?:\x1b\[m)?([^\s,]+)[^\n]* \((\d+) ms\)")
 
 
+#: The lines of one test, from its name to how it ended.
+_LINES = re.compile(r"\[ RUN +\] (?:\x1b\[m)?(\S+)\n(.*?)(?=\S*\[ +(?:OK|FAILED|SKIPPED) +\]|\S*\[ RUN|\Z)", re.DOTALL)
+#: Ranks other than the first tell of a failure so, maybe within another rank's line.
+_OF_RANK = re.compile(
+    r"(rank \d+): ([\w/]+\.[\w/]+): (.*?)(?=^rank \d+: |^\S*\[[ -=]|^\d+ of \d+ ranks failed|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+
+
 def read_log(text: str) -> Counts:
     """Of what GoogleTest printed: the tests that had ended, by the line that says how and after how long."""
     counts = Counts()
+    said = dict(_LINES.findall(text))
     for how, name, milliseconds in _ENDED.findall(text):
-        counts.add(name, int(milliseconds) / 1000, how == "FAILED", how == "SKIPPED")
+        counts.add(name, int(milliseconds) / 1000, how == "FAILED", how == "SKIPPED", said.get(name, "").strip())
     return counts
+
+
+def of_other_ranks(text: str) -> dict[str, list[str]]:
+    """Failures by test, from the output of all ranks, where the first one passed or has its own reasons."""
+    found: dict[str, list[str]] = {}
+    for rank, name, why in _OF_RANK.findall(text):
+        found.setdefault(name, []).extend(f"{rank}: {why.rstrip()}".splitlines())
+    return found
+
+
+def last_begun(text: str) -> str | None:
+    """The test that GoogleTest had begun and not ended when its output broke off."""
+    begun = re.findall(r"\[ RUN +\] (?:\x1b\[m)?(\S+)", text)
+    ended = {name for _, name, _ in _ENDED.findall(text)}
+    return begun[-1] if begun and begun[-1] not in ended else None
 
 
 def _googletest(path: Path) -> Counts:
@@ -47,14 +78,23 @@ def _googletest(path: Path) -> Counts:
         for test in suite["testsuite"]:
             name = f"{test['classname']}.{test['name']}"
             seconds = float(test["time"].removesuffix("s"))
-            counts.add(name, seconds, bool(test.get("failures")), test["result"] == "SKIPPED")
+            why = "\n".join(failure["failure"] for failure in test.get("failures", []) if "failure" in failure)
+            counts.add(name, seconds, bool(test.get("failures")), test["result"] == "SKIPPED", why)
     return counts
 
 
 def _pytest(path: Path) -> Counts:
     counts = Counts()
     for test in xml.parse(path).getroot().iter("testcase"):
-        failed = test.find("failure") is not None or test.find("error") is not None
+        failures = [found for found in (test.find("failure"), test.find("error")) if found is not None]
         name = f"{test.get('classname', '').rpartition('.')[2]}::{test.get('name')}"
-        counts.add(name, float(test.get("time", 0)), failed, test.find("skipped") is not None)
+        why = "\n".join(_assertion(found.text or found.get("message", "")) for found in failures)
+        counts.add(name, float(test.get("time", 0)), bool(failures), test.find("skipped") is not None, why)
     return counts
+
+
+def _assertion(text: str) -> str:
+    """The last lines of pytest's report of a failure, from the statement that failed."""
+    lines = text.splitlines()
+    marked = [n for n, line in enumerate(lines) if line.startswith(">")]
+    return "\n".join(lines[marked[-1] :] if marked else lines)

@@ -74,6 +74,72 @@ def test_reports_of_both_frameworks_are_counted(tmp_path: Path, name: str, text:
     assert max(counts.seconds, key=counts.seconds.get) == slowest
 
 
+WHY = "box_test.cpp:7\nExpected equality of these values:\n" + "".join(f"  line {n}\n" for n in range(28))
+LONG_FILTER = f"Note: Google Test filter = {'Suite.Test:' * 8000}\n"
+NOT_TWO = "<failure>def test_b():\n    a = 1\n>   assert a == 2\nE   1 == 2</failure>"
+OF_RANKS = """a line of rank 0, rank 1: Sizes/Box.Grows/3: box_test.cpp:7: 1
+  is not 2
+rank 2: Box.Holds: here: 3
+2 of 3 ranks failed
+"""
+FAILED = {
+    "GoogleTest's report": (
+        "box.json",
+        json.dumps(GOOGLETEST).replace("[{}]", json.dumps([{"failure": WHY}])),
+        "",
+        ["FAILED: Box.Grows", "    box_test.cpp:7", "    Expected equality of these values:"],
+    ),
+    "pytest's report": (
+        "box.xml",
+        PYTEST.replace('<failure message="no"/>', NOT_TWO),
+        "",
+        ["FAILED: test_run::test_b", "    >   assert a == 2", "    E   1 == 2"],
+    ),
+    "output that was cut off": (
+        None,
+        "",
+        LONG_FILTER + PRINTED + "a crash",
+        [
+            "FAILED: Sizes/Box.Grows/3",
+            "    box_test.cpp:7: Failure",
+            "FAILED: Box.TakesLong did not end",
+            "    a crash",
+        ],
+    ),
+    "other ranks": (
+        "box.json",
+        json.dumps({"testsuites": []}),
+        LONG_FILTER + OF_RANKS,
+        [
+            "FAILED: Sizes/Box.Grows/3",
+            "    rank 1: box_test.cpp:7: 1",
+            "      is not 2",
+            "FAILED: Box.Holds",
+            "    rank 2: here: 3",
+        ],
+    ),
+    "a program that does not start": (None, "", f"{LONG_FILTER}no such library\n", ["    no such library"]),
+}
+
+
+@pytest.mark.parametrize(("name", "report", "log", "said"), FAILED.values(), ids=FAILED)
+def test_failed_tests_are_told_with_the_assertion_and_no_filter(
+    tool: ModuleType, tmp_path: Path, name: str | None, report: str, log: str, said: list[str]
+) -> None:
+    reports = imported("test_reports")
+    if name:
+        (tmp_path / name).write_text(report)
+    counts = reports.read(tmp_path / name) if name else reports.read_log(log)
+    lines = list(tool.why_it_failed(counts, log))
+    assert [line for line in lines if line in said] == said
+    assert len("\n".join(lines)) < 2000
+
+
+def test_twenty_lines_of_a_failure_are_told(tool: ModuleType) -> None:
+    counts = imported("test_reports").Counts(failures={"Box.Grows": WHY.splitlines()})
+    assert len(list(tool.why_it_failed(counts, ""))) == 1 + 20 + 1
+
+
 def test_parts_hold_every_test_of_cmake_and_pytest(tool: ModuleType) -> None:
     patterns = [part.command[-1] for part in tool.parts() if part.command[0] == "ctest" and part.preset == "host"]
     text = (ROOT / "tests" / "CMakeLists.txt").read_text()

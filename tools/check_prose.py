@@ -1,0 +1,266 @@
+"""Finds sentences that a change adds and that read badly: inverted openings, and more than 30 words.
+
+Usage: python tools/check_prose.py [BASE]
+
+Reads comments, docstrings, Markdown pages and case files, as they lie in the working tree, and reports the sentences
+that no changed file held at BASE. A sentence that was moved or laid out anew is therefore none of the change. Without
+BASE the change begins where this branch left `main`; on `main` itself it is the last commit and what is not committed.
+Tables, code, headings and questions are left out; numbers, formulas and code in backticks are no words, nor is a
+citation in parentheses. Exits with 1 where it finds a sentence. Without the history that it needs it says so and
+exits with 0.
+"""
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from change import base_of, changed_files, git
+
+LIMIT = 30
+
+#: Openings that put an object or a clause before the subject, or leave the subject out.
+INVERTED = re.compile(
+    r"(Of|Who|Whose|Whom|What|Which|Whatever|Whoever|Whichever|Nobody|Beside"
+    r"|(By|From|To|In|On|At|For|With|Into) (what|which|whom)|Where nobody)\b"
+)
+
+#: A full stop after one of these ends no sentence.
+ABBREVIATION = re.compile(r"\b(e\.g|i\.e|et al|cf|vs|resp|Fig|Eq)\.$")
+#: Before a capital, code or the key of an entry (`key: `); an entry may end with a semicolon, too.
+SENTENCE_END = re.compile(r"[.!?][)\"'*_]*\s+(?=[\"'(*_`]*[A-Z`]|--|[\w.]+: )|;\s+(?=[\w.]+: )")
+
+CODE_SPAN = re.compile(r"``[^`]+``|`[^`]+`")
+CITATION = re.compile(r"\([^()]*\b(?:1[6-9]|20)\d\d\b[^()]*\)")
+#: A sentence that is itself one: `Author: Title, 2017`.
+CITES = re.compile(r", (?:1[6-9]|20)\d\d\b(?!-)")
+#: Comments for tools begin so.
+PRAGMA = re.compile(r"(noqa|type:|fmt:|ruff:|pragma|NOLINT|clang-format|shellcheck|!|-\*-)")
+CODE_LINE = re.compile(r"[\w\".\[\]]+ *(=|\+=) *\S|\$ |>>> |(?!.*[a-z]{2} [a-z]{2,} [a-z]{2}).*[;{}\\]$")
+#: Columns that are laid out with spaces.
+TABLE_LINE = re.compile(r"\||.*\S {3,}\S")
+ITEM = re.compile(r"[-*+] +")
+#: These begin an item where the line before them has ended.
+NUMBER_OR_KEY = re.compile(r"(\d+[.)]|`[^`]+`(, `[^`]+`)*:|[\w.-]+:) +")
+
+
+@dataclass(frozen=True)
+class Sentence:
+    line: int
+    text: str
+
+    def faults(self) -> list[str]:
+        words = word_count(self.text)
+        return [
+            *(["opens inverted"] if INVERTED.match(self.text.lstrip("\"'(*_")) and not self.text.endswith("?") else []),
+            *([f"{words} words"] if words > LIMIT and not CITES.search(self.text) else []),
+        ]
+
+
+Line = tuple[int, str]
+
+
+def word_count(text: str) -> int:
+    """Words as a reader counts them: code is one word; numbers and formulas are none."""
+    text = CODE_SPAN.sub(" code ", CITATION.sub(" ", text))
+    # A list of keys reads as one.
+    text = re.sub(r"code(?:\s*(?:,|/|and|or|,\s*and|,\s*or)\s*code)+", "code", text)
+    return sum(bool(re.search(r"[A-Za-z]{2}", word)) or word in ("a", "A", "I") for word in text.split())
+
+
+def sentences(paragraph: list[Line]) -> Iterator[Sentence]:
+    """The sentences of lines that follow one another."""
+    text, starts = "", []
+    for number, line in paragraph:
+        starts.append((len(text), number))
+        text += line.strip() + " "
+    begin = 0
+    ends = [m.end() for m in SENTENCE_END.finditer(text) if not ABBREVIATION.search(text[: m.start() + 1])]
+    for end in [*ends, len(text)]:
+        if sentence := text[begin:end].strip():
+            yield Sentence(next(number for start, number in reversed(starts) if start <= begin), sentence)
+        begin = end
+
+
+def paragraphs(lines: list[Line]) -> Iterator[list[Line]]:
+    """Lines of a comment or docstring by paragraph and item of a list, without code and tables."""
+    found: list[Line] = []
+    last, ended = None, True
+    for number, line in lines:
+        bare = line.strip()
+        item = ITEM.match(bare) or ended and NUMBER_OR_KEY.match(bare)
+        out = not bare or TABLE_LINE.match(bare) or CODE_LINE.match(bare) or bare.startswith("http")
+        if out or item or (last is not None and number != last + 1):
+            yield found
+            found = []
+        if not out:
+            found.append((number, bare[item.end() :] if item else bare))
+        last, ended = number, out or bare[-1] in ".:;,!?"
+    yield found
+
+
+def in_markdown(text: str) -> Iterator[list[Line]]:
+    """Paragraphs of a page: without fenced and indented code, tables, headings, pictures and comments."""
+    text = re.sub(r"<!--.*?-->", lambda m: "\n" * m.group().count("\n"), text, flags=re.DOTALL)
+    kept, fence, blank = list[Line](), "", True
+    for number, line in enumerate(text.splitlines(), 1):
+        bare = line.strip()
+        mark = re.match(r"(```+|~~~+)", bare)
+        if mark and (not fence or bare.startswith(fence)):
+            fence = "" if fence else mark.group(1)
+            bare = ""
+        elif fence or line.startswith("    ") and blank or bare.startswith(("|", "#", "!", "<")):
+            bare = ""
+        kept.append((number, re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", bare)))
+        blank = not bare
+    yield from paragraphs(kept)
+
+
+CXX = re.compile(
+    r'R"(?P<tag>[^(\s]*)\(.*?\)(?P=tag)"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\''
+    r"|(?P<line>//[^\n]*)|(?P<block>/\*.*?\*/)",
+    re.DOTALL,
+)
+
+
+def in_cxx(text: str) -> Iterator[list[Line]]:
+    """Paragraphs of comments; one behind code stands alone."""
+    whole: list[Line] = []
+    for match in CXX.finditer(text):
+        number = text.count("\n", 0, match.start()) + 1
+        if match["line"]:
+            comment = (number, match["line"].lstrip("/<!"))
+            if text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip():
+                yield from _comments([comment])
+            else:
+                whole.append(comment)
+        elif match["block"]:
+            lines = match["block"][2:-2].splitlines()
+            yield from _comments([(number + n, line.strip(" *")) for n, line in enumerate(lines)])
+    yield from _comments(whole)
+
+
+def _comments(lines: list[Line]) -> Iterator[list[Line]]:
+    yield from paragraphs([(number, "" if PRAGMA.match(line.strip()) else line) for number, line in lines])
+
+
+def in_python(text: str) -> Iterator[list[Line]]:
+    """Paragraphs of docstrings and comments; those of a text that is no Python are none."""
+    try:
+        tree = ast.parse(text)
+        tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    except (SyntaxError, tokenize.TokenError):
+        return
+    holders = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    for node in ast.walk(tree):
+        if isinstance(node, holders) and ast.get_docstring(node, clean=False) is not None:
+            first = node.body[0]
+            lines = ast.get_source_segment(text, first).strip("rRuU\"'").splitlines()
+            yield from _docstring([(first.lineno + n, line) for n, line in enumerate(lines)])
+    whole: list[Line] = []
+    for token in tokens:
+        if token.type == tokenize.COMMENT:
+            comment = (token.start[0], token.string.lstrip("#:"))
+            if token.line[: token.start[1]].strip():
+                yield from _comments([comment])
+            else:
+                whole.append(comment)
+    yield from _comments(whole)
+
+
+def _docstring(lines: list[Line]) -> Iterator[list[Line]]:
+    """Lines that are indented deeper than the docstring are an example."""
+    indents = [len(line) - len(line.lstrip()) for _, line in lines[1:] if line.strip()]
+    margin = min(indents, default=0)
+    kept = [
+        (number, "" if n and len(line) - len(line.lstrip()) >= margin + 4 else line)
+        for n, (number, line) in enumerate(lines)
+    ]
+    yield from paragraphs(kept)
+
+
+TEXT_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|(#.*)')
+
+
+def in_toml(text: str) -> Iterator[list[Line]]:
+    """Comments of a case or machine file. A key that is commented out is none, but what stands behind it is."""
+    whole: list[Line] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if re.match(r"# *[\w\".]+ *=", line):
+            line = line[1:]
+        comment = next((m[1] for m in TEXT_OR_COMMENT.finditer(line) if m[1]), None)
+        if comment is None:
+            continue
+        if line.strip().startswith("#") or whole and line[: -len(comment)].isspace():
+            whole.append((number, comment.lstrip("# ")))
+        else:
+            yield from _comments([(number, comment.lstrip("# "))])
+    yield from _comments(whole)
+
+
+def in_script(text: str) -> Iterator[list[Line]]:
+    """Comments that have lines of their own, in files of the shell, make and CMake."""
+    lines = enumerate(text.splitlines(), 1)
+    yield from _comments([(number, line.strip().lstrip("#")) for number, line in lines if re.match(r"\s*#", line)])
+
+
+READERS: dict[str, Callable[[str], Iterator[list[Line]]]] = {
+    ".md": in_markdown, ".py": in_python, ".toml": in_toml,
+    ".cpp": in_cxx, ".hpp": in_cxx, ".cu": in_cxx, ".h": in_cxx,
+    ".sh": in_script, ".cmake": in_script, "CMakeLists.txt": in_script, "Makefile": in_script, ".ci/run": in_script,
+}  # fmt: skip
+
+
+def prose(path: str, text: str) -> Iterator[Sentence]:
+    """The sentences of a file; none where it is of a kind that is not read."""
+    reader = next((READERS[end] for end in READERS if path.endswith(end)), None)
+    for paragraph in reader(text) if reader else ():
+        yield from sentences(paragraph)
+
+
+def findings(path: str, text: str, before: set[str]) -> list[str]:
+    """`path:line: reason: sentence` of each that reads badly and was not there before."""
+    return [
+        f"{path}:{sentence.line}: {', '.join(faults)}: {sentence.text}"
+        for sentence in sorted(prose(path, text), key=lambda sentence: sentence.line)
+        if (faults := sentence.faults()) and sentence.text not in before
+    ]
+
+
+def check(root: Path, base: str) -> list[str]:
+    """All findings between a commit and the working tree, in files that git does not know yet, too."""
+    changed = changed_files(root, base).items()
+    before = {
+        sentence.text
+        for path, status in changed
+        if status != "A"
+        for sentence in prose(path, git(root, "show", f"{base}:{path}"))
+    }
+    return [
+        finding
+        for path, status in changed
+        if status != "D"
+        for finding in findings(path, (root / path).read_text(encoding="utf-8", errors="replace"), before)
+    ]
+
+
+def main(words: list[str]) -> int:
+    root = Path(__file__).resolve().parents[1]
+    asked = words[0] if words else None
+    base = base_of(root, asked)
+    if base is None:
+        print(f"check_prose: git's history does not reach back to {asked or 'the commit before'}: nothing is checked")
+        return 0
+    found = check(root, base)
+    print(*found, sep="\n", end="\n" if found else "")
+    advice = f"; write subject, verb, object in at most {LIMIT} words" if found else ""
+    print(f"check_prose: since {base[:8]} {len(found)} sentences read badly{advice}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
