@@ -1,5 +1,6 @@
 """tools/check_prose.py finds badly readable sentences that a change adds, and nothing else."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -87,6 +88,8 @@ def test_text_passes(tool: ModuleType, name: str, text: str) -> None:
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A repository with one bad sentence in its first commit on main."""
+    if shutil.which("git") is None:
+        pytest.skip("needs git")
     git(tmp_path, "init", "-q", "-b", "main")
     (tmp_path / "a.md").write_text("Of old times.\n\nThe rest stays.\n")
     commit(tmp_path)
