@@ -12,6 +12,7 @@ from conftest import ROOT
 LONG = "The device " + "copies and " * 15 + "waits."
 #: Thirty words, the most that pass.
 FULL = "Ranks " + "copy and " * 14 + "wait."
+SHORT = "Ranks " + "copy and " * 8 + "wait."
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +61,8 @@ PASSES = {
     "a comment of a page": ("a.md", f"<!-- generated\n{LONG} -->"),
     "a list of keys": ("a.md", f"The keys {MANY} and `last` are read."),
     "entries of keys": ("a.cpp", "// " + "; ".join(f"key{n}: the number of a rank" for n in range(12))),
+    "an entry of two keys": ("a.py", f'"""{SHORT} one, two: {SHORT}"""'),
+    "an entry of two keys on its line": ("a.py", f'"""{SHORT}\none, two: {SHORT}"""'),
     "entries of a docstring": ("a.py", '"""Adds. ' + "key: a number. " * 20 + '"""'),
     "a citation in parentheses": ("a.md", f"The scheme is old (by {LONG.rstrip('.')} 1987)."),
     "a citation": ("a.py", f'"""Author: {LONG.rstrip(".")}, Journal, 2017, 6."""'),
