@@ -31,8 +31,8 @@ INVERTED = re.compile(
 
 #: A full stop after one of these ends no sentence.
 ABBREVIATION = re.compile(r"\b(e\.g|i\.e|et al|cf|vs|resp|Fig|Eq)\.$")
-#: Before a capital, code or the key of an entry (`key: `); an entry may end with a semicolon, too.
-SENTENCE_END = re.compile(r"[.!?][)\"'*_]*\s+(?=[\"'(*_`]*[A-Z`]|--|[\w.]+: )|;\s+(?=[\w.]+: )")
+#: Before a capital, code or the keys of an entry (`key: `); an entry may end with a semicolon, too.
+SENTENCE_END = re.compile(r"[.!?][)\"'*_]*\s+(?=[\"'(*_`]*[A-Z`]|--|[\w.]+(?:, [\w.]+)*: )|;\s+(?=[\w.]+: )")
 
 CODE_SPAN = re.compile(r"``[^`]+``|`[^`]+`")
 CITATION = re.compile(r"\([^()]*\b(?:1[6-9]|20)\d\d\b[^()]*\)")
@@ -45,7 +45,7 @@ CODE_LINE = re.compile(r"[\w\".\[\]]+ *(=|\+=) *\S|\$ |>>> |(?!.*[a-z]{2} [a-z]{
 TABLE_LINE = re.compile(r"\||.*\S {3,}\S")
 ITEM = re.compile(r"[-*+] +")
 #: These begin an item where the line before them has ended.
-NUMBER_OR_KEY = re.compile(r"(\d+[.)]|`[^`]+`(, `[^`]+`)*:|[\w.-]+:) +")
+NUMBER_OR_KEY = re.compile(r"(\d+[.)]|`[^`]+`(, `[^`]+`)*:|[\w.-]+(, [\w.-]+)*:) +")
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include <slipstream/communicator.hpp>
 #include <slipstream/device.hpp>
@@ -36,6 +37,16 @@ class FailurePrinter final : public testing::EmptyTestEventListener {
   std::string test_ = "set-up";
 };
 
+/// GoogleTest prints the filter when tests start, and has read it by then: this one names thousands of tests.
+class ShortFilter final : public testing::EmptyTestEventListener {
+ public:
+  explicit ShortFilter(std::string filter) : filter_(std::move(filter)) {}
+
+ private:
+  void OnTestProgramStart(const testing::UnitTest&) override { GTEST_FLAG_SET(filter, filter_); }
+  std::string filter_;
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -55,7 +66,12 @@ int main(int argc, char** argv) {
   slipstream::set_host_threads(std::max(1, slipstream::host_threads() / world.size()));
   try {
     using namespace slipstream::ranks;
-    GTEST_FLAG_SET(filter, filter(GTEST_FLAG_GET(filter), world.size(), column_here()));
+    const std::string asked = GTEST_FLAG_GET(filter);
+    const Chosen chosen = choose(asked, world.size(), column_here());
+    GTEST_FLAG_SET(filter, chosen.filter);
+    testing::UnitTest::GetInstance()->listeners().Append(new ShortFilter(asked));
+    if (world.rank() == 0)
+      for (const std::string& line : chosen.gaps) std::cout << line << std::endl;
   } catch (const slipstream::Error& error) {
     if (world.rank() == 0) std::cerr << error.what() << "\n";
     return 1;

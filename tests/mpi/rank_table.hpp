@@ -20,6 +20,16 @@ struct Row {
 /// The rows, the special before the general.
 const std::vector<Row>& table();
 
+/// Tests that are skipped wherever they run at these numbers of ranks.
+struct Gap {
+  const char* tests;   ///< GoogleTest's pattern of `Suite.Test/parameter`
+  const char* counts;  ///< of ranks; none: these tests run, whatever a later gap says
+  const char* why;
+};
+
+/// The gaps, the special before the general: the first that matches at a number of ranks counts, in every column.
+const std::vector<Gap>& gaps();
+
 enum class Column { quick, sanitized, every };
 
 /// By SLIPSTREAM_TESTS (`quick`, `sanitized` or `every`), else by how the program was built.
@@ -29,9 +39,13 @@ Column column_here();
 /// differs between tests, each case is run by some of them.
 bool is_due(std::size_t n, std::size_t of);
 
-/// GoogleTest's filter of what runs at so many ranks of what `asked` lets run. Who asks for tests by name, and not for
-/// a column by SLIPSTREAM_TESTS, gets them: the table then says nothing. Throws Error where a test has no row, or a row
-/// no test.
-std::string filter(const std::string& asked, int ranks, Column column);
+struct Chosen {
+  std::string filter;             ///< GoogleTest's
+  std::vector<std::string> gaps;  ///< how many tests were left out by a gap, and why; a line for each reason
+};
+
+/// The tests that run at so many ranks, of those that `asked` lets run. A user who asks for tests by name, and not for
+/// a column by SLIPSTREAM_TESTS, gets them all. Throws Error where a test has no row, or a row or a gap has no test.
+Chosen choose(const std::string& asked, int ranks, Column column);
 
 }  // namespace slipstream::ranks

@@ -1,5 +1,6 @@
 """tools/check_prose.py finds badly readable sentences that a change adds, and nothing else."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from conftest import ROOT
 LONG = "The device " + "copies and " * 15 + "waits."
 #: Thirty words, the most that pass.
 FULL = "Ranks " + "copy and " * 14 + "wait."
+SHORT = "Ranks " + "copy and " * 8 + "wait."
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +61,8 @@ PASSES = {
     "a comment of a page": ("a.md", f"<!-- generated\n{LONG} -->"),
     "a list of keys": ("a.md", f"The keys {MANY} and `last` are read."),
     "entries of keys": ("a.cpp", "// " + "; ".join(f"key{n}: the number of a rank" for n in range(12))),
+    "an entry of two keys": ("a.py", f'"""{SHORT} one, two: {SHORT}"""'),
+    "an entry of two keys on its line": ("a.py", f'"""{SHORT}\none, two: {SHORT}"""'),
     "entries of a docstring": ("a.py", '"""Adds. ' + "key: a number. " * 20 + '"""'),
     "a citation in parentheses": ("a.md", f"The scheme is old (by {LONG.rstrip('.')} 1987)."),
     "a citation": ("a.py", f'"""Author: {LONG.rstrip(".")}, Journal, 2017, 6."""'),
@@ -87,6 +91,8 @@ def test_text_passes(tool: ModuleType, name: str, text: str) -> None:
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A repository with one bad sentence in its first commit on main."""
+    if shutil.which("git") is None:
+        pytest.skip("needs git")
     git(tmp_path, "init", "-q", "-b", "main")
     (tmp_path / "a.md").write_text("Of old times.\n\nThe rest stays.\n")
     commit(tmp_path)
