@@ -21,7 +21,8 @@ std::string method_for(const Options& options);
 std::string tail_of(const std::vector<double>& history);
 
 /// The likely cause of a solve that did not converge, and the remedy. It compares the residual of the recurrence with
-/// that of b - A x, and looks at the pace of the last iterations. `enough`: the residual that would have ended the solve.
+/// that of b - A x, and looks at the pace of the last iterations. `enough`: the residual that would have ended the
+/// solve.
 std::string likely_cause(const Result& result, const Options& options, double enough);
 
 }  // namespace slipstream::krylov
