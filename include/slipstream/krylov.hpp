@@ -38,7 +38,10 @@ struct Options {
   double tolerance = 1e-10;
   double absolute_tolerance = 0;
   int most_iterations = 1000;
-  bool from_zero = false;     ///< sets x to zero first, which spares the first operator
+  bool from_zero = false;  ///< sets x to zero first, which spares the first operator
+  /// Multiplies x by (x, b) / (x, A x) first, which leaves the least error of all multiples (Fischer 1998, Comput.
+  /// Methods Appl. Mech. Eng. 163, with one vector). x must be 0 where it is fixed.
+  bool fit_guess = false;
   bool must_converge = true;  ///< throws Error where it does not; else the result says so
   bool null_space = false;    ///< A 1 = 0: (1, b) must be zero, and x gets the mean zero
   double imbalance = 1e-6;    ///< with null_space: the greatest |(1, b)| / sqrt((1, 1) (b, b)) that passes

@@ -55,6 +55,14 @@ struct ConjugateGradients::Impl : Workspace {
       subtract_mean(streams[d], sides[d].range, sides[d].sums.data() + mean_pair, u[d]);
   }
 
+  void fit_guess(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x, double scale) {
+    summed(streams, two, mean_pair, [&](Side& side, std::size_t d) {
+      products(streams[d], side.range, system.weights[d], x[d], b[d], side.q.data(), scale, side.parts.data());
+    });
+    for (std::size_t d = 0; d < sides.size(); ++d)
+      multiply(streams[d], sides[d].range, sides[d].sums.data() + mean_pair, x[d], sides[d].q.data());
+  }
+
   /// An iteration up to its residual. (r, z) and (r, r) are at `now`, those of the next one will be at `next`. An
   /// iteration moves 88 B a point beside the operator. Here it reads r, q, w and D and writes r; a turn reads p, x, r
   /// and D and writes p and x.
@@ -227,6 +235,7 @@ struct ConjugateGradients::Impl : Workspace {
       summed(streams, two, right_mean, [&](Side& side, std::size_t d) {
         mean(streams[d], side.range, system.weights[d], b[d], from.scale, side.parts.data());
       });
+    if (options.fit_guess && !options.from_zero) fit_guess(streams, system, b, x, from.scale);
     find_residual(streams, system, b, options, from.scale);
     const Sums sums = read(streams);
     const double of_b = std::sqrt(sums[square_sum]), of_r = std::sqrt(sums[first_pair + 1]);

@@ -29,7 +29,7 @@ std::string tail_of(const std::vector<double>& history) {
 }
 
 std::string likely_cause(const Result& result, const Options& options, double enough) {
-  /// Residuals of conjugate gradients go up and down: over fewer iterations than this the pace is noise.
+  // Residuals of conjugate gradients go up and down: over fewer iterations than this the pace is noise.
   constexpr std::size_t most_spread = 20;
   const std::vector<double>& history = result.history;
   const std::size_t spread = std::min(history.size() - 1, most_spread);

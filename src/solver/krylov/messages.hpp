@@ -20,8 +20,9 @@ std::string method_for(const Options& options);
 /// The last residuals of a history.
 std::string tail_of(const std::vector<double>& history);
 
-/// What has probably kept it from converging, and what to do: whether the recurrence still has the residual of b - A x,
-/// and by how much it fell over the last iterations. `enough`: the residual that would have ended the solve.
+/// The likely cause of a solve that did not converge, and the remedy. It compares the residual of the recurrence with
+/// that of b - A x, and looks at the pace of the last iterations. `enough`: the residual that would have ended the
+/// solve.
 std::string likely_cause(const Result& result, const Options& options, double enough);
 
 }  // namespace slipstream::krylov

@@ -92,6 +92,17 @@ struct Square : Add {
   }
 };
 
+struct Products : Add {
+  static constexpr int sums = 2;
+  const double *w, *x, *b, *q;
+  double scale;
+  SLIP_FN void operator()(std::int64_t p, double* sum) const {
+    const double weighted = w[p] * (scale * x[p]);
+    sum[0] = fma(weighted, scale * b[p], sum[0]);
+    sum[1] = fma(weighted, scale * q[p], sum[1]);
+  }
+};
+
 struct LargestOfResidual : Largest {
   static constexpr int sums = 2;
   const double *w, *b, *q;
@@ -156,6 +167,16 @@ struct Residual {
   double scale;
   double* r;
   SLIP_FN void operator()(std::int64_t p) const { r[p] = scale * (b[p] - q[p]); }
+};
+
+struct Multiply {
+  const double* sums;
+  double *x, *q;
+  SLIP_FN void operator()(std::int64_t p) const {
+    const double factor = ratio(sums[0], sums[1]);
+    x[p] *= factor;
+    q[p] *= factor;
+  }
 };
 
 struct SubtractMean {
@@ -230,6 +251,10 @@ void preconditioned(Stream& stream, const Range& range, const double* w, const d
 void sum(Stream& stream, const Range& range, const double* u, double* parts) {
   by_blocks(stream, range, Plain{{}, u}, parts);
 }
+void products(Stream& stream, const Range& range, const double* w, const double* x, const double* b, const double* q,
+              double scale, double* parts) {
+  by_blocks(stream, range, Products{{}, w, x, b, q, scale}, parts);
+}
 void largest(Stream& stream, const Range& range, const double* w, const double* b, const double* q, double* parts,
              double* results) {
   by_blocks(stream, range, LargestOfResidual{{}, w, b, q}, parts);
@@ -241,6 +266,9 @@ void step(Stream& stream, const Range& range, const Step& step, double* parts) {
 }
 void residual(Stream& stream, const Range& range, const double* b, const double* q, double scale, double* r) {
   by_points(stream, range, Residual{b, q, scale, r});
+}
+void multiply(Stream& stream, const Range& range, const double* sums, double* x, double* q) {
+  by_points(stream, range, Multiply{sums, x, q});
 }
 void subtract_mean(Stream& stream, const Range& range, const double* sums, double* u) {
   by_points(stream, range, SubtractMean{sums, u});

@@ -25,6 +25,9 @@ void preconditioned(Stream& stream, const Range& range, const double* w, const d
                     double* parts);
 /// The sum of u.
 void sum(Stream& stream, const Range& range, const double* u, double* parts);
+/// (s x, s b) and (s x, s q).
+void products(Stream& stream, const Range& range, const double* w, const double* x, const double* b, const double* q,
+              double scale, double* parts);
 /// The largest |b| and |b - q| where w is not 0, at results[0] and [1]; NaN where a value is. Without points nothing is
 /// written.
 void largest(Stream& stream, const Range& range, const double* w, const double* b, const double* q, double* parts,
@@ -38,6 +41,8 @@ void step(Stream& stream, const Range& range, const Step& step, double* parts);
 
 /// r = s (b - q), s the scale.
 void residual(Stream& stream, const Range& range, const double* b, const double* q, double scale, double* r);
+/// x and q times sums[0] / sums[1].
+void multiply(Stream& stream, const Range& range, const double* sums, double* x, double* q);
 /// u -= sums[0] / sums[1].
 void subtract_mean(Stream& stream, const Range& range, const double* sums, double* u);
 /// x += s before / pq p, with the direction p that ends and s the scale; then the next, p = D r + (now / before) p.

@@ -193,6 +193,8 @@ void Implicit::step(std::vector<Stream>& streams, const std::vector<const void*>
   how.field = unknown;
   how.trace = options_.exchange.trace;
   how.hard = "take a smaller time step";
+  // Heat decays: most of the change is u times a factor.
+  how.fit_guess = true;
   effort_.add(method_->solve(streams, system_, right, x, how));
   each([&](std::size_t d, const Side& side) {
     convert(streams[d], DType::f64, x[d] + side.lead, side.arrays.strides, options_.precision, next[d],

@@ -33,10 +33,13 @@ class SmallSystem {
 
   /// `known`: the image of the guess is.
   Solved solve(double b, double guess, const Options& options, bool known = false) {
-    for (std::int64_t i = 0; i < count; ++i) {
-      b_.data()[i] = b * (1 + 0.1 * static_cast<double>(i % 7));
-      x_.data()[i] = guess;
-    }
+    std::fill_n(x_.data(), count, guess);
+    return solve_on(b, options, known);
+  }
+
+  /// From the solution of the last solve.
+  Solved solve_on(double b, const Options& options, bool known = false) {
+    for (std::int64_t i = 0; i < count; ++i) b_.data()[i] = b * (1 + 0.1 * static_cast<double>(i % 7));
     Solved solved;
     System system;
     const auto multiply = [&](const double* in, double* out) {
@@ -105,6 +108,21 @@ TEST(ConjugateGradients, MakeNoIterationFromASolution) {
   EXPECT_EQ(enough.result.true_residual, enough.result.reported);
 }
 
+TEST(ConjugateGradients, FitAGuessThatIsAMultipleOfTheSolution) {
+  SmallSystem system(7);
+  Options options;
+  const std::vector<double> third = system.solve(1, 0.3, options).x;
+  const int without = system.solve_on(3, options).result.iterations;
+  EXPECT_GT(without, 0);
+  system.solve(1, 0.3, options);
+  options.fit_guess = true;
+  const Solved solved = system.solve_on(3, options);
+  EXPECT_EQ(solved.result.iterations, 0);
+  EXPECT_EQ(solved.operators, 1);
+  EXPECT_LT(solved.result.true_residual, 1e-10);
+  for (std::size_t i = 0; i < solved.x.size(); ++i) EXPECT_NEAR(solved.x[i], 3 * third[i], 1e-9);
+}
+
 TEST(ConjugateGradients, GoByTheFirstResidualWhereTheRightSideIsZero) {
   Options options;
   options.tolerance = 1e-6;
@@ -143,6 +161,7 @@ TEST(ConjugateGradients, HaveTheSameBitsForDataTimesPowersOfTwo) {
     for (const double absolute : {0.0, 1e-3}) {
       Options options;
       options.preconditioner = preconditioner;
+      options.fit_guess = absolute > 0;
       options.absolute_tolerance = absolute;
       const Solved plain = SmallSystem(20).solve(1, 0.3, options);
       EXPECT_GT(plain.result.iterations, 2);
