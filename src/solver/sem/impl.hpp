@@ -100,9 +100,15 @@ struct Sem::Impl {
   Vector f, b, x, flux, w;
   std::optional<Lifting> lifting;  ///< where some value is given
   double base = 0;                 ///< constant() of the step under way
-  std::optional<BlockSums> sums;   ///< of mean()
-  bool flows = false;              ///< whether some flux is given
-  bool taken = false;              ///< whether what is steady is there
+  /// For mean().
+  struct Mean {
+    Mean(const Communicator& comm, const Machine& machine, Space& space);
+    BlockSums sums;
+    Vector parts, results, read;  ///< read: on the host
+  };
+  std::optional<Mean> of_all;
+  bool flows = false;  ///< whether some flux is given
+  bool taken = false;  ///< whether what is steady is there
   /// Given values up to 2^800 (7e240), and from one over it on, leave room for the equation's own factors.
   static constexpr double most_given = 0x1p800;
   double largest_given = 0;  ///< so far

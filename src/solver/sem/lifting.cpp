@@ -146,7 +146,7 @@ void Lifting::take(std::vector<double> mine, Vector& out) {
   const auto [least, most] = std::minmax_element(values_.begin(), values_.end());
   middle_ = 0.5 * *least + 0.5 * *most;
   for (std::size_t d = 0; d < parts_.size(); ++d) {
-    upload(space_.streams()[d], values_, parts_[d].values.data());
+    copy(space_.streams()[d], parts_[d].values.data(), values_.data(), parts_[d].values.bytes());
     Extension extension{};
     extension.values = parts_[d].values.data();
     std::int64_t shares = 0;

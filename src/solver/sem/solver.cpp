@@ -5,7 +5,6 @@
 
 #include <slipstream/error.hpp>
 
-#include "device/upload.hpp"
 #include "machine/agree.hpp"
 #include "solver/krylov/vector_kernels.hpp"
 #include "solver/sem/impl.hpp"
@@ -25,6 +24,18 @@ FieldOptions field_options(const std::string& name, bool needed) {
   options.alignment = 1;
   options.later = !needed;
   return options;
+}
+
+/// A device's values, by the blocks that are summed.
+krylov::Range range_of(const Space& space, std::size_t device) {
+  return {space.points(device), space.elements_of_a_block() * space.points_per_element()};
+}
+std::vector<std::vector<std::int64_t>> blocks_of(Space& space) {
+  std::vector<std::vector<std::int64_t>> blocks(space.streams().size());
+  for (std::size_t d = 0; d < blocks.size(); ++d)
+    for (std::int64_t n = 0; n < range_of(space, d).blocks(); ++n)
+      blocks[d].push_back(space.first_element(d) / space.elements_of_a_block() + n);
+  return blocks;
 }
 
 void drain(std::vector<Stream>& streams) {
@@ -133,31 +144,27 @@ double Sem::Impl::constant() {
   return options.source.at ? mean(pointers(f)) / options.reaction : 0;
 }
 
+Sem::Impl::Mean::Mean(const Communicator& comm, const Machine& machine, Space& space)
+    : sums(comm, machine, blocks_of(space), 2) {
+  for (std::size_t d = 0; d < space.streams().size(); ++d) {
+    const Device device = space.streams()[d].device();
+    parts.emplace_back(device, 2 * static_cast<std::size_t>(range_of(space, d).blocks()) + 1);
+    results.emplace_back(device, 2);
+    read.emplace_back(device, 2, Memory::pinned);
+  }
+}
+
 double Sem::Impl::mean(const std::vector<double*>& of) {
-  const std::int64_t block = space.elements_of_a_block(), cube = space.points_per_element();
-  if (!sums) {
-    std::vector<std::vector<std::int64_t>> blocks(of.size());
-    for (std::size_t d = 0; d < of.size(); ++d)
-      for (std::int64_t e = 0; e < space.elements(d); e += block)
-        blocks[d].push_back((space.first_element(d) + e) / block);
-    sums.emplace(comm, machine, blocks, 2);
-  }
-  Vector parts, results;
-  std::vector<const double*> from;
-  for (std::size_t d = 0; d < of.size(); ++d) {
-    Stream& stream = space.streams()[d];
-    const krylov::Range range{space.points(d), block * cube};
-    parts.emplace_back(stream.device(), static_cast<std::size_t>(2 * range.blocks() + 1));
-    results.emplace_back(stream.device(), 2);
-    krylov::mean(stream, range, space.mass_matrix()[d].data(), of[d], 1, parts[d].data());
-    from.push_back(parts[d].data());
-  }
-  sums->run(space.streams(), from, pointers(results));
-  std::array<double, 2> found{};
-  download(space.streams().front(), results.front().data(), 2, found.data());
+  if (!of_all) of_all.emplace(comm, machine, space);
+  const std::vector<double*> parts = pointers(of_all->parts);
+  for (std::size_t d = 0; d < of.size(); ++d)
+    krylov::mean(space.streams()[d], range_of(space, d), space.mass_matrix()[d].data(), of[d], 1, parts[d]);
+  of_all->sums.run(space.streams(), {parts.begin(), parts.end()}, pointers(of_all->results));
+  const Buffer<double>& found = of_all->read.front();
+  copy(space.streams().front(), found.data(), of_all->results.front().data(), found.bytes());
   wait();
-  sums->check();
-  return found[0] / found[1];
+  of_all->sums.check();
+  return found.data()[0] / found.data()[1];
 }
 
 krylov::Options Sem::Impl::options_for(std::string field) const {
