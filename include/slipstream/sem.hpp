@@ -154,7 +154,7 @@ class Space {
   /// The points' places, from host memory, in the order of the values.
   const std::vector<Point>& places(std::size_t device) const;
 
-  /// out = (h1 A + h2 B) in, element by element, not summed.
+  /// out = (h1 A + h2 B) in, element by element, not summed; in may be out.
   void helmholtz(const Vector& in, Vector& out, double h1, double h2);
   void helmholtz(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2);
   /// out = Q Q^T (h1 A + h2 B) in: of elements at the border of a device first, whose sums travel meanwhile. Where

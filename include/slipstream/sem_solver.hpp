@@ -75,20 +75,24 @@ struct Statistics {
 ///
 /// a Helmholtz problem a step: H u = M Q Q^T (B (f + sum b_j u_j / dt) + S g), H = M Q Q^T (kappa A + b_0 / dt B), with
 /// S the quadrature over the sides through which the flux g is given. With w that has the given values at Dirichlet
-/// points and is 0 elsewhere, u = w + v and H v = ... - H w: lifting. v starts from what extrapolation of order k
-/// gives.
+/// points and goes smoothly on within, u = w + v and H v = ... - H w: lifting by transfinite interpolation (Gordon &
+/// Hall 1973). Right side and tolerance do not contain a constant that all data share. v starts from what extrapolation
+/// of order k gives; of the other equations from 0.
+///
+/// Data times a power of two give the same bits, scaled, from 2^-700 to 2^700.
 ///
 /// k = 1, 2 are stable for all steps, k = 3 too, since diffusion's eigenvalues are real (Hairer & Wanner 1996, V.1).
 /// Bits depend on the elements and on nothing else. All calls but those that say otherwise are collective.
 class Sem final : public Simulation {
  public:
   /// Throws Error: what Space throws; of Poisson's equation without a Dirichlet side, a right side that does not sum to
-  /// zero.
+  /// zero; data above 2^800, or nowhere above 2^-800.
   Sem(const Communicator& comm, const Machine& machine, Options options);
   ~Sem() override;
 
   /// Throws krylov::NotSolved where conjugate gradients do not converge (unless options.krylov says to go on) or meet
-  /// what they cannot, and where what is given throws; Diverged where a guard finds what is no number.
+  /// what they cannot, and where what is given throws or is beyond 2^800; Diverged where a guard finds what is no
+  /// number.
   void advance(std::int64_t steps);
   /// From now on u is inspected every so many steps.
   void guard(std::int64_t every);

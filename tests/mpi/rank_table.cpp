@@ -269,6 +269,8 @@ const std::vector<Row>& table() {
       {"Backends/SemApply*", "1 2", "2", to_four, "messages between devices and ranks while elements are computed"},
       {"SemErrors*", "1", none, "1 2", "errors of the method itself; seconds of iterations"},
       {"Backends/SemBits*", "1 2", "2", to_four, "steps of a run on one device, several, and some without elements"},
+      {"SemLifting*", "1 2", "1", to_four, "values of sides that several ranks have"},
+      {"SemData*", "1 2", "1", to_four, "the same numbers on every rank; seconds of iterations"},
       {"SemSolver*", "1 2", "1", to_four, "refused and told alike on all ranks"},
       {"LagrangeHexahedra*", "1", none, "1", "a list of numbers"},
       {"Guard.*", "1 2", "1", all, "refusals, and a finding of the one rank that has it"},

@@ -162,8 +162,8 @@ class SemCase(Case):
 
     def options(self) -> dict[str, Any]:
         table = self.sem
-        same = ("lengths", "stretch", "deformation", "order", "equation", "diffusivity", "reaction", "tolerance")
-        solved = ("most_iterations", "preconditioner", "degree")
+        same = ("lengths", "stretch", "deformation", "order", "equation", "diffusivity", "reaction")
+        solved = ("tolerance", "absolute_tolerance", "most_iterations", "preconditioner", "degree")
         return {
             "elements": self.grid.cells,
             **{key: getattr(table, key) for key in (*same, *solved, "time_order")},

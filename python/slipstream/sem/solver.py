@@ -63,7 +63,8 @@ def facts(case: SemCase) -> list[tuple[str, str]]:
     if case.marches:
         found.append(("time step", f"{table.time_step:g}, backward differences of order {table.time_order}"))
     by = "Jacobi" if table.preconditioner == "jacobi" else f"Chebyshev-Jacobi of degree {table.degree}"
-    found.append(("solves", f"conjugate gradients, {by}, to {table.tolerance:g} of the right side"))
+    absolute = f", or to {table.absolute_tolerance:g}" if table.absolute_tolerance else ""
+    found.append(("solves", f"conjugate gradients, {by}, to {table.tolerance:g} of the right side{absolute}"))
     found.append(("predictions", OF_AN_ITERATION))
     return found
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from slipstream.base.keys import Count, Finite, Positive, Table
+from slipstream.base.keys import Count, Finite, NotNegative, Positive, Table
 from slipstream.case.sides import SidesTable
 from slipstream.case.tables import OutputTable, RunTable
 
@@ -50,7 +50,16 @@ class SemTable(Table):
         description="diffusion: the first steps are of lower order, which leaves an error of order 2 in the time step; "
         "or of full order, from [exact] at the times before.",
     )
-    tolerance: Positive = Field(1e-10, description="Conjugate gradients end at this residual over the right side.")
+    tolerance: Positive = Field(
+        1e-10,
+        description="Conjugate gradients end at this residual over the right side of the change, which is free of a "
+        "constant in the data.",
+    )
+    absolute_tolerance: NotNegative = Field(
+        0.0,
+        description="They also end where the root of the residual's sum of squares over the points is at most this; a "
+        "residual is an integral, in units of diffusivity times u times length.",
+    )
     most_iterations: Count = Field(1000, description="Of conjugate gradients for a solution.")
     preconditioner: Literal["jacobi", "chebyshev"] = Field(
         "jacobi", description="Of conjugate gradients: the diagonal, or Chebyshev's polynomial with it."

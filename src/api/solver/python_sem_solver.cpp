@@ -77,6 +77,7 @@ sem::Options sem_options(const nb::dict& dict) {
   reader.read("time_order", o.time_order);
   reader.read("exact_start", o.exact_start);
   reader.read("tolerance", o.krylov.tolerance);
+  reader.read("absolute_tolerance", o.krylov.absolute_tolerance);
   reader.read("most_iterations", o.krylov.most_iterations);
   reader.read("go_on", go_on);
   reader.read("preconditioner", preconditioner);

@@ -162,6 +162,14 @@ std::string text(const Point& p) {
   return line;
 }
 
+std::vector<double> shares_along(const ElementBox& box, std::size_t axis, const Rule& rule) {
+  std::vector<double> shares{0};
+  for (std::int64_t e = 0; e < box.elements[axis]; ++e)
+    for (int i = 1; i <= rule.order; ++i)
+      shares.push_back(along(box, axis, e, rule.points[static_cast<std::size_t>(i)]));
+  return shares;
+}
+
 void ElementBox::check() const {
   for (int d = 0; d < 3; ++d) {
     const auto a = static_cast<std::size_t>(d);

@@ -11,11 +11,6 @@
 #include "solver/sem/kernels.hpp"
 
 namespace slipstream::sem {
-namespace {
-
-const char* const side_names[3][2] = {{"x-", "x+"}, {"y-", "y+"}, {"z-", "z+"}};
-
-}  // namespace
 
 std::vector<double> asked(const Function& function, std::span<const Point> places, double time) {
   std::vector<double> values = function(places, time);
@@ -43,7 +38,26 @@ void Sem::Impl::put(const std::vector<double*>& to, const Function& function, do
   ask(time, [&] {
     for (std::size_t d = 0; d < to.size(); ++d) values[d] = asked(function, space.places(d), time);
   });
+  look_at(largest(values), time);
   put(to, values);
+}
+
+double Sem::Impl::largest(const std::vector<std::vector<double>>& values) const {
+  double found = 0;
+  for (const std::vector<double>& part : values)
+    for (const double value : part) found = std::max(found, std::abs(value));  // what is no number is left to others
+  return comm.max(found);
+}
+
+void Sem::Impl::look_at(double largest, double time) {
+  largest_given = std::max(largest_given, largest);
+  if (largest_given <= most_given) return;
+  char text[200];
+  std::snprintf(text, sizeof text,
+                "what is given for u at time %.6g reaches %.3g, and numbers up to %.3g are computed with: choose other "
+                "units",
+                time, largest, most_given);
+  throw krylov::NotSolved(text);
 }
 
 std::vector<std::vector<double>> Sem::Impl::get(const std::vector<double*>& from) {
@@ -56,72 +70,57 @@ std::vector<std::vector<double>> Sem::Impl::get(const std::vector<double*>& from
   return values;
 }
 
-void Sem::Impl::make_continuous(const std::vector<double*>& u) {
-  for (std::size_t d = 0; d < u.size(); ++d) multiply(space.streams()[d], u[d], share[d].data(), u[d], space.points(d));
-  space.assemble(u, false);
-}
-
 void Sem::Impl::list_sides() {
   const Rule rule = gauss_lobatto(options.order);
   const ElementBox& box = space.box();
-  for (const auto& axis : options.sides)
-    for (const Side& side : axis)
-      if (side.given.at) (side.condition == Condition::flux ? flows : lifted) = true;
+  bool values = false;
   for (std::size_t axis = 0; axis < 3; ++axis)
     for (std::size_t end = 0; end < 2; ++end) {
       const Side& side = options.sides[axis][end];
-      if (!counts(side)) continue;
-      for (std::size_t d = 0; d < devices.size(); ++d) {
+      if (!side.given.at) continue;
+      (side.condition == Condition::flux ? flows : values) = true;
+      for (std::size_t d = 0; side.condition == Condition::flux && d < devices.size(); ++d) {
         const std::int64_t first = space.first_element(d), last = first + space.elements(d);
         const int a = static_cast<int>(axis), e = static_cast<int>(end);
         SidePoints& here = sides[axis][end].emplace_back();
         here.points = box.points_on(a, e, first, last, options.order);
         for (const std::int64_t p : here.points) here.places.push_back(space.places(d)[static_cast<std::size_t>(p)]);
-        if (side.condition == Condition::flux) here.weights = side_weights(box, rule, a, e, first, last);
+        here.weights = side_weights(box, rule, a, e, first, last);
       }
     }
-  if (lifted) lift = space.vector();
+  if (values) {
+    lifting.emplace(space, options);
+    w = space.vector();
+  }
   if (flows) flux = space.vector();
   if (options.source.at) f = space.vector();
 }
 
-std::vector<std::vector<double>> Sem::Impl::of_sides(Condition condition, double time) {
+std::vector<std::vector<double>> Sem::Impl::fluxes(double time) {
   std::vector<std::vector<double>> all(devices.size());
-  std::string caution;
   ask(time, [&] {
     for (std::size_t d = 0; d < all.size(); ++d) {
       all[d].assign(static_cast<std::size_t>(space.points(d)), 0.0);
-      std::vector<const char*> by(condition == Condition::value ? all[d].size() : 0);
       for (std::size_t axis = 0; axis < 3; ++axis)
         for (std::size_t end = 0; end < 2; ++end) {
           const Side& side = options.sides[axis][end];
-          if (side.condition != condition || !counts(side)) continue;
+          if (side.condition != Condition::flux || !side.given.at) continue;
           const SidePoints& here = sides[axis][end][d];
-          const std::vector<double> values =
-              side.given.at ? asked(side.given.at, here.places, time) : std::vector<double>(here.places.size(), 0.0);
-          for (std::size_t n = 0; n < values.size(); ++n) {
-            const auto p = static_cast<std::size_t>(here.points[n]);
-            if (condition == Condition::flux) {
-              all[d][p] += here.weights[n] * values[n];
-              continue;
-            }
-            if (by[p] && std::abs(values[n] - all[d][p]) > 1e-9 * (1 + std::abs(values[n])) && caution.empty()) {
-              char text[256];
-              std::snprintf(text, sizeof text,
-                            "the sides %s and %s have %.4g and %.4g at (%.4g, %.4g, %.4g), where they meet: the "
-                            "solution jumps there, and errors fall slowly; the latter is taken",
-                            by[p], side_names[axis][end], all[d][p], values[n], here.places[n][0], here.places[n][1],
-                            here.places[n][2]);
-              caution = text;
-            }
-            all[d][p] = values[n];
-            by[p] = side_names[axis][end];
-          }
+          const std::vector<double> values = asked(side.given.at, here.places, time);
+          for (std::size_t n = 0; n < values.size(); ++n)
+            all[d][static_cast<std::size_t>(here.points[n])] += here.weights[n] * values[n];
         }
     }
   });
-  if (caution = first_failure(comm, caution); !caution.empty() && cautions.empty()) cautions.push_back(caution);
   return all;
+}
+
+void Sem::Impl::take_values(double time) {
+  std::vector<double> mine;
+  ask(time, [&] { mine = lifting->mine(time); });
+  lifting->take(std::move(mine), w);
+  look_at(lifting->largest(), time);
+  if (!lifting->caution().empty() && cautions.empty()) cautions.push_back(lifting->caution());
 }
 
 void Sem::Impl::take_given(double time) {
@@ -132,16 +131,26 @@ void Sem::Impl::take_given(double time) {
     return any;
   };
   if (options.source.at && (!taken || !options.source.steady)) put(pointers(f), options.source.at, time);
-  if (flows && changes(Condition::flux)) put(pointers(flux), of_sides(Condition::flux, time));
-  if (lifted && changes(Condition::value)) {
-    put(pointers(lift), of_sides(Condition::value, time));
-    make_continuous(pointers(lift));
+  if (flows && changes(Condition::flux)) {
+    const std::vector<std::vector<double>> values = fluxes(time);
+    look_at(largest(values), time);
+    put(pointers(flux), values);
   }
+  if (lifting && changes(Condition::value)) take_values(time);
   taken = true;
+  if (largest_given == 0 || largest_given >= 1 / most_given) return;
+  char text[200];
+  std::snprintf(text, sizeof text,
+                "what is given for u at time %.6g is nowhere above %.3g, and numbers that small lose their digits: "
+                "choose other units",
+                time, largest_given);
+  throw krylov::NotSolved(text);
 }
 
 void Sem::Impl::start() {
-  // One over the number of copies; b and x, which are zero as yet, are masks that fix all points, and x then none.
+  // Copies of a point get their mean: their places may differ in the last digits. One over their number: b and x, which
+  // are zero as yet, are masks that fix all points, and x then none.
+  Vector share = space.vector();
   for (std::size_t d = 0; d < devices.size(); ++d) {
     Stream& stream = space.streams()[d];
     invert(stream, x[d].data(), b[d].data(), 1, space.points(d));
@@ -152,10 +161,15 @@ void Sem::Impl::start() {
     invert(space.streams()[d], share[d].data(), x[d].data(), 1, space.points(d));
     if (x[d].size()) fill(space.streams()[d], x[d].data(), 0, x[d].bytes());
   }
+  wait();
   const Field* const history[] = {&u, &u1, &u2};
   for (int j = 0; options.initial && j < (options.exact_start && steps() ? options.time_order : 1); ++j) {
-    put(pointers_of(*history[j]), options.initial, -j * options.time_step);
-    make_continuous(pointers_of(*history[j]));
+    const std::vector<double*> level = pointers_of(*history[j]);
+    put(level, options.initial, -j * options.time_step);
+    for (std::size_t d = 0; d < level.size(); ++d)
+      multiply(space.streams()[d], level[d], share[d].data(), level[d], space.points(d));
+    space.assemble(level, false);
+    wait();
   }
   take_given(options.time_step);
   // A right side that has no solution is refused before the first step.
@@ -212,16 +226,26 @@ Statistics Sem::statistics(const Function& exact) {
   const double mean_known = s.comm.sum_in_rank_order(sum_known) / found.volume;
   const bool but_for_a_constant = s.options.equation == Equation::poisson && !s.has_value_side();
   const double lower = but_for_a_constant ? mean_known : 0;
-  double off = 0, size = 0, largest_off = 0;
-  each([&](double value, double w, double e) {
-    off += w * (value - (e - lower)) * (value - (e - lower));
-    size += w * (e - lower) * (e - lower);
+  double off = 0, size = 0, largest_off = 0, largest_known = 0;
+  each([&](double value, double, double e) {
     largest_off = std::max(largest_off, std::abs(value - (e - lower)));
+    largest_known = std::max(largest_known, std::abs(e - lower));
+  });
+  found.largest_off = s.comm.max(largest_off);
+  // Squares of these neither overflow nor vanish.
+  const double largest = std::max(found.largest_off, s.comm.max(largest_known));
+  const int exponent = std::isfinite(largest) && largest > 0 ? std::ilogb(largest) : 0;
+  const auto square = [&](double value) {
+    const double scaled = std::scalbn(value, -exponent);
+    return scaled * scaled;
+  };
+  each([&](double value, double w, double e) {
+    off += w * square(value - (e - lower));
+    size += w * square(e - lower);
   });
   off = s.comm.sum_in_rank_order(off);
   size = s.comm.sum_in_rank_order(size);
-  found.distance = std::sqrt(size > 0 ? off / size : off);
-  found.largest_off = s.comm.max(largest_off);
+  found.distance = size > 0 ? std::sqrt(off / size) : std::scalbn(std::sqrt(off), exponent);
   return found;
 }
 

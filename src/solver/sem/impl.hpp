@@ -5,7 +5,11 @@
 #include <optional>
 #include <vector>
 
+#include <slipstream/block_sums.hpp>
 #include <slipstream/sem_solver.hpp>
+
+#include "solver/sem/kernels.hpp"
+#include "solver/sem/lifting.hpp"
 
 namespace slipstream::sem {
 
@@ -15,22 +19,25 @@ std::vector<double> asked(const Function& function, std::span<const Point> place
 struct Sem::Impl {
   Impl(const Communicator& comm, const Machine& machine, Options options);
 
-  /// Points of a side on one device of this rank.
+  /// Points of a side with a flux on one device of this rank.
   struct SidePoints {
     std::vector<std::int64_t> points;
     std::vector<Point> places;
-    std::vector<double> weights;  ///< of its quadrature, where a flux is given
+    std::vector<double> weights;  ///< of its quadrature
   };
 
   void list_sides();
   void list_tasks();
   void start();
-  /// Sets f, the flux and the lifted values for a time, as far as they change.
+  /// Sets f, the flux and the extended values for a time, as far as they change.
   void take_given(double time);
-  /// Values at all points, zero but where the sides of a condition have some.
-  std::vector<std::vector<double>> of_sides(Condition condition, double time);
-  /// Whether a side's values are listed: those that are zero count where they meet others.
-  bool counts(const Side& side) const { return side.given.at || (lifted && side.condition == Condition::value); }
+  void take_values(double time);
+  /// The fluxes at each point, times the weights of its sides.
+  std::vector<std::vector<double>> fluxes(double time);
+  /// A constant near to the solution of the step to come, which right side and unknown are freed of: in a box without
+  /// Dirichlet sides the mean.
+  double constant();
+  double mean(const std::vector<double*>& u);
   /// Of Poisson's equation without a Dirichlet side: refuses what has no solution. What the quadrature alone leaves,
   /// as a finer one shows, is taken out, with a caution.
   void balance();
@@ -39,23 +46,28 @@ struct Sem::Impl {
     double source = 0, fluxes = 0;
   };
   Supply supply(const Rule& rule);
-  /// b of the step to come, without the lifted values.
+  /// Whether no step before this one gives a guess: the solution starts from w.
+  bool from_zero() const { return !steps() && state.step == 0; }
+  /// b of the step to come, and x, its first guess.
   void right_side();
   void solve();
   krylov::Options options_for(std::string field) const;
-  /// Mean of all copies of a point: places that are one and the same may differ in their last digits.
-  void make_continuous(const std::vector<double*>& u);
   /// Work that asks what is given at this time; throws NotSolved on all ranks where one fails.
   void ask(double time, const std::function<void()>& work);
   void put(const std::vector<double*>& to, const Function& function, double time);
+  /// The greatest magnitude on all ranks. Collective.
+  double largest(const std::vector<std::vector<double>>& values) const;
+  /// Throws NotSolved, on all ranks alike, where values that are given at a time are too large to be computed with.
+  void look_at(double largest, double time);
   void put(const std::vector<double*>& to, const std::vector<std::vector<double>>& values);
   std::vector<std::vector<double>> get(const std::vector<double*>& from);
-  /// to = sum of factor times vector.
+  /// to = constant + sum of factor times what a vector has above `less`.
   struct Term {
     double factor;
     std::vector<double*> vector;
+    double less = 0;
   };
-  void combine(const std::vector<double*>& to, const std::vector<Term>& terms);
+  void combine(const std::vector<double*>& to, const std::vector<Term>& terms, double constant = 0);
   void wait();
   /// The field's values, of each device of this rank.
   std::vector<double*> pointers_of(const Field& field) const;
@@ -84,9 +96,22 @@ struct Sem::Impl {
   HelmholtzSolver solver;
   Field u, u1, u2;
   std::vector<Device> devices;
-  Vector f, b, x, flux, lift, share;
-  bool lifted = false, flows = false;  ///< whether some value, some flux is given
-  bool taken = false;                  ///< whether what is steady is there
+  /// u = w + x: w, where values are given, has them on Dirichlet sides and goes smoothly on within.
+  Vector f, b, x, flux, w;
+  std::optional<Lifting> lifting;  ///< where some value is given
+  double base = 0;                 ///< constant() of the step under way
+  /// For mean().
+  struct Mean {
+    Mean(const Communicator& comm, const Machine& machine, Space& space);
+    BlockSums sums;
+    Vector parts, results, read;  ///< read: on the host
+  };
+  std::optional<Mean> of_all;
+  bool flows = false;  ///< whether some flux is given
+  bool taken = false;  ///< whether what is steady is there
+  /// Given values up to 2^800 (7e240), and from one over it on, leave room for the equation's own factors.
+  static constexpr double most_given = 0x1p800;
+  double largest_given = 0;  ///< so far
   std::array<std::array<std::vector<SidePoints>, 2>, 3> sides;
   State state;
   Tasks tasks;

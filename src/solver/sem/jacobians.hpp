@@ -60,9 +60,9 @@ inline double dot(const Point& a, const Point& b) { return a[0] * b[0] + a[1] * 
 
 inline double determinant(const Matrix& m) { return dot(m[0], cross(m[1], m[2])); }
 
-/// Throws Error, with element and place, where the Jacobian's determinant vanishes or changes its sign: between the
-/// points of elements, too, and in the box's own map, which the elements' polynomials need not show. `own`: the places
-/// of these elements at the rule's points.
+/// Throws Error, with element and place, where the Jacobian's determinant vanishes or changes its sign. It is looked at
+/// between the points of elements, too, and in the box's own map, which the elements' polynomials need not show. `own`:
+/// the places of these elements at the rule's points.
 void check_shapes(const ElementBox& box, const Rule& rule, std::int64_t first, std::size_t count, const Point* own);
 
 }  // namespace slipstream::sem

@@ -74,14 +74,36 @@ FineRule fine_rule(const Rule& rule, int points);
 
 /// out = a b.
 void multiply(Stream& stream, const double* a, const double* b, double* out, std::int64_t points);
-/// out = sum of factors[n] vectors[n], in this order; out may be one of them.
+/// out = constant + sum of factor (vector - less), in this order; out may be one of the vectors.
 struct Sum {
-  static constexpr int most = 4;
-  double factors[most] = {};
-  const double* vectors[most] = {};
-  int terms = 0;
+  struct Term {
+    double factor = 0;
+    const double* vector = nullptr;
+    double less = 0;
+  };
+  static constexpr int most = 8;
+  double constant = 0;
+  Term terms[most] = {};
+  int count = 0;
+  /// Throws Error where it holds `most` terms already.
+  void add(const Term& term);
 };
 void combine(Stream& stream, const Sum& sum, double* out, std::int64_t points);
+/// Values of a box's Dirichlet sides, extended to points within it. Between two sides across an axis it is linear in
+/// the place along the box; one side alone goes on as it is. The axes are joined by the Boolean sum P_x + P_y + P_z -
+/// P_x P_y - P_x P_z - P_y P_z + P_x P_y P_z (Gordon & Hall 1973). Where all values are `middle` the result is that,
+/// exactly.
+struct Extension {
+  const double* values;      ///< of all sides, the lower of the two other axes fastest
+  std::int64_t begin[3][2];  ///< of the values of a side; -1: the side is not Dirichlet's
+  const double* shares[3];   ///< of the box, by the number of the point along an axis, from 0 to 1
+  std::int64_t wide[3];      ///< points along an axis, both ends counted
+  std::int64_t elements[3];
+  std::int64_t first;  ///< element of the first value of `out`
+  int order;
+  double middle;  ///< is taken from the values, and added to what is made of the rest
+};
+void extend(Stream& stream, const Extension& extension, double* out, std::int64_t points);
 /// out[n], n below `largest_parts`: the greatest |a - b| of a part of the points; no number where one of them is none.
 inline constexpr std::int64_t largest_parts = 256;
 void largest_difference(Stream& stream, const double* a, const double* b, double* out, std::int64_t points);

@@ -50,6 +50,8 @@ void check(const Options& o) {
   require(std::isfinite(o.reaction) && o.reaction >= 0, "the reaction is a number of 0 or more");
   require(o.reaction == 0 || o.equation == Equation::helmholtz, "a reaction belongs to Helmholtz's equation");
   require(std::isfinite(o.time_step) && o.time_step > 0, "the time step is a number above 0");
+  require(std::isfinite(o.krylov.absolute_tolerance) && o.krylov.absolute_tolerance >= 0,
+          "the absolute tolerance is a number of 0 or more");
   require(o.time_order >= 1 && o.time_order <= 3, "backward differences have order 1, 2 or 3 here");
 }
 

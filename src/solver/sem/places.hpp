@@ -11,6 +11,9 @@ namespace slipstream::sem {
 /// As errors say it.
 std::string text(const Point& place);
 
+/// How far along an axis of the box its points lie, from 0 to 1, before they are bent.
+std::vector<double> shares_along(const ElementBox& box, std::size_t axis, const Rule& rule);
+
 /// ElementBox::place for the points of a rule, bit for bit. The rule begins at -1 and ends at 1.
 class BoxPlaces {
  public:

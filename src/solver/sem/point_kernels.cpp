@@ -32,9 +32,71 @@ struct Combine {
   SLIP_FN void operator()(int i, int j, int) const {
     const std::int64_t p = j * row + i;
     if (p >= points) return;
-    double value = 0;
-    for (int n = 0; n < sum.terms; ++n) value = fma(sum.factors[n], sum.vectors[n][p], value);
+    double value = sum.constant;
+    for (int n = 0; n < sum.count; ++n)
+      value = fma(sum.terms[n].factor, sum.terms[n].vector[p] - sum.terms[n].less, value);
     out[p] = value;
+  }
+};
+
+struct Extend {
+  Extension of;
+  double* out;
+  std::int64_t points;
+
+  SLIP_FN double at(int axis, int end, const std::int64_t* place) const {
+    const int a = axis == 0 ? 1 : 0, b = axis == 2 ? 1 : 2;
+    return of.values[of.begin[axis][end] + place[a] + of.wide[a] * place[b]];
+  }
+  /// The weight of a side at a place along its axis.
+  SLIP_FN double weight(int axis, int end, std::int64_t place) const {
+    if (of.begin[axis][end] < 0) return 0;
+    if (of.begin[axis][1 - end] < 0) return 1;
+    return end == 1 ? of.shares[axis][place] : 1 - of.shares[axis][place];
+  }
+  /// The product of the blends along some axes, bits of `axes`: a sum over the sides, edges or corners that they have.
+  SLIP_FN double blend(int axes, const std::int64_t* place) const {
+    double sum = 0;
+    for (int ends = 0; ends < 8; ++ends) {
+      if ((ends & ~axes) != 0) continue;
+      std::int64_t there[3] = {place[0], place[1], place[2]};
+      double factor = 1;
+      int side = -1;
+      for (int d = 0; d < 3; ++d) {
+        if ((axes >> d & 1) == 0) continue;
+        const int end = ends >> d & 1;
+        factor *= weight(d, end, place[d]);
+        there[d] = end == 0 ? 0 : of.wide[d] - 1;
+        if (side < 0) side = d;
+      }
+      if (factor != 0) sum = fma(factor, at(side, ends >> side & 1, there) - of.middle, sum);
+    }
+    return sum;
+  }
+  SLIP_FN double extended(const std::int64_t* place) const {
+    int dirichlet = 0;
+    for (int d = 0; d < 3; ++d)
+      for (int end = 0; end < 2; ++end) {
+        if (of.begin[d][end] < 0) continue;
+        dirichlet |= 1 << d;
+        if (place[d] == (end == 0 ? 0 : of.wide[d] - 1)) return at(d, end, place);
+      }
+    double sum = 0;
+    for (int axes = 1; axes < 8; ++axes) {
+      if ((axes & ~dirichlet) != 0) continue;
+      const int count = (axes & 1) + (axes >> 1 & 1) + (axes >> 2);
+      sum = count == 2 ? sum - blend(axes, place) : sum + blend(axes, place);
+    }
+    return of.middle + sum;
+  }
+  SLIP_FN void operator()(int i, int j, int) const {
+    const std::int64_t p = j * row + i;
+    if (p >= points) return;
+    const std::int64_t n = of.order + 1, element = of.first + p / (n * n * n);
+    const std::int64_t place[3] = {element % of.elements[0] * of.order + p % n,
+                                   element / of.elements[0] % of.elements[1] * of.order + p / n % n,
+                                   element / (of.elements[0] * of.elements[1]) * of.order + p / (n * n) % n};
+    out[p] = extended(place);
   }
 };
 
@@ -155,6 +217,15 @@ void multiply(Stream& stream, const double* a, const double* b, double* out, std
 
 void combine(Stream& stream, const Sum& sum, double* out, std::int64_t points) {
   launch(stream, rows_of(points), Combine{sum, out, points});
+}
+
+void Sum::add(const Term& term) {
+  require(count < most, "a sum of vectors has more than " + std::to_string(most) + " terms: add them up in two sums");
+  terms[count++] = term;
+}
+
+void extend(Stream& stream, const Extension& extension, double* out, std::int64_t points) {
+  launch(stream, rows_of(points), Extend{extension, out, points});
 }
 
 void invert(Stream& stream, double* u, const double* mask, double otherwise, std::int64_t points) {

@@ -6,8 +6,8 @@
 #include <slipstream/error.hpp>
 
 #include "machine/agree.hpp"
+#include "solver/krylov/vector_kernels.hpp"
 #include "solver/sem/impl.hpp"
-#include "solver/sem/kernels.hpp"
 
 namespace slipstream::sem {
 namespace {
@@ -24,6 +24,18 @@ FieldOptions field_options(const std::string& name, bool needed) {
   options.alignment = 1;
   options.later = !needed;
   return options;
+}
+
+/// A device's values, by the blocks that are summed.
+krylov::Range range_of(const Space& space, std::size_t device) {
+  return {space.points(device), space.elements_of_a_block() * space.points_per_element()};
+}
+std::vector<std::vector<std::int64_t>> blocks_of(Space& space) {
+  std::vector<std::vector<std::int64_t>> blocks(space.streams().size());
+  for (std::size_t d = 0; d < blocks.size(); ++d)
+    for (std::int64_t n = 0; n < range_of(space, d).blocks(); ++n)
+      blocks[d].push_back(space.first_element(d) / space.elements_of_a_block() + n);
+  return blocks;
 }
 
 void drain(std::vector<Stream>& streams) {
@@ -45,13 +57,17 @@ Sem::Impl::Impl(const Communicator& c, const Machine& m, Options o)
   for (const int d : machine.devices_of_rank(comm.rank())) devices.push_back(machine.device(d).local);
   b = space.vector();
   x = space.vector();
-  share = space.vector();
   state.fields["u"] = &u;
   if (steps() && options.time_order > 1) state.fields["u1"] = &u1;
   if (steps() && options.time_order > 2) state.fields["u2"] = &u2;
   list_sides();
   list_tasks();
-  start();
+  try {
+    start();
+  } catch (...) {
+    wait();  // the streams still hold work on what goes now
+    throw;
+  }
 }
 
 void Sem::Impl::wait() { drain(space.streams()); }
@@ -66,13 +82,11 @@ std::vector<double*> Sem::Impl::pointers_of(const Field& field) const {
   return all;
 }
 
-void Sem::Impl::combine(const std::vector<double*>& to, const std::vector<Term>& terms) {
+void Sem::Impl::combine(const std::vector<double*>& to, const std::vector<Term>& terms, double constant) {
   for (std::size_t d = 0; d < to.size(); ++d) {
     Sum sum;
-    for (const Term& term : terms) {
-      sum.factors[sum.terms] = term.factor;
-      sum.vectors[sum.terms++] = term.vector[d];
-    }
+    sum.constant = constant;
+    for (const Term& term : terms) sum.add({term.factor, term.vector[d], term.less});
     sem::combine(space.streams()[d], sum, to[d], space.points(d));
   }
 }
@@ -96,6 +110,7 @@ void Sem::Impl::list_tasks() {
 void Sem::Impl::right_side() {
   const Differences differences = backward_differences(time_order_now());
   take_given(static_cast<double>(state.step + 1) * options.time_step);
+  base = constant();
   const Field* const history[] = {&u, &u1, &u2};
   std::vector<Term> sources, guess;
   if (options.source.at) sources.push_back({1, pointers(f)});
@@ -103,27 +118,60 @@ void Sem::Impl::right_side() {
   for (int j = 0; j < levels; ++j) {
     const auto n = static_cast<std::size_t>(j);
     const std::vector<double*> level = pointers_of(*history[n]);
-    if (steps()) sources.push_back({differences.before[n] / options.time_step, level});
-    guess.push_back({differences.extrapolated[n], level});
+    if (steps()) sources.push_back({differences.before[n] / options.time_step, level, base});
+    guess.push_back({differences.extrapolated[n], level, base});
   }
-  combine(pointers(b), sources);
+  combine(pointers(b), sources, steps() ? 0 : -options.reaction * base);
   space.mass(b, b);
   if (flows) combine(pointers(b), {{1, pointers(b)}, {1, pointers(flux)}});
-  if (lifted) {
-    space.helmholtz(lift, x, options.diffusivity, shift());
+  if (lifting) {
+    combine(pointers(x), {{1, pointers(w), base}});
+    space.helmholtz(x, x, options.diffusivity, shift());
     combine(pointers(b), {{1, pointers(b)}, {-1, pointers(x)}});
-    guess.push_back({-1, pointers(lift)});
+    guess.push_back({-1, pointers(w), base});
   }
   space.assemble(b);
+  if (from_zero()) return;
   combine(pointers(x), guess);
   for (std::size_t d = 0; d < x.size(); ++d)
     multiply(space.streams()[d], x[d].data(), space.mask()[d].data(), x[d].data(), space.points(d));
+}
+
+double Sem::Impl::constant() {
+  if (has_value_side()) return lifting ? lifting->middle() : 0;
+  if (options.equation == Equation::poisson) return 0;
+  if (steps()) return mean(pointers_of(u));
+  return options.source.at ? mean(pointers(f)) / options.reaction : 0;
+}
+
+Sem::Impl::Mean::Mean(const Communicator& comm, const Machine& machine, Space& space)
+    : sums(comm, machine, blocks_of(space), 2) {
+  for (std::size_t d = 0; d < space.streams().size(); ++d) {
+    const Device device = space.streams()[d].device();
+    parts.emplace_back(device, 2 * static_cast<std::size_t>(range_of(space, d).blocks()) + 1);
+    results.emplace_back(device, 2);
+    read.emplace_back(device, 2, Memory::pinned);
+  }
+}
+
+double Sem::Impl::mean(const std::vector<double*>& of) {
+  if (!of_all) of_all.emplace(comm, machine, space);
+  const std::vector<double*> parts = pointers(of_all->parts);
+  for (std::size_t d = 0; d < of.size(); ++d)
+    krylov::mean(space.streams()[d], range_of(space, d), space.mass_matrix()[d].data(), of[d], 1, parts[d]);
+  of_all->sums.run(space.streams(), {parts.begin(), parts.end()}, pointers(of_all->results));
+  const Buffer<double>& found = of_all->read.front();
+  copy(space.streams().front(), found.data(), of_all->results.front().data(), found.bytes());
+  wait();
+  of_all->sums.check();
+  return found.data()[0] / found.data()[1];
 }
 
 krylov::Options Sem::Impl::options_for(std::string field) const {
   krylov::Options how = options.krylov;
   how.field = std::move(field);
   how.trace = options.exchange.trace;
+  how.from_zero = from_zero();
   how.hard = "elements are thin or much deformed, or of high order: take better shaped ones, a lower order";
   return how;
 }
@@ -134,9 +182,11 @@ void Sem::Impl::solve() {
   const std::vector<double*> now = pointers_of(u);
   if (steps() && options.time_order > 2) combine(pointers_of(u2), {{1, pointers_of(u1)}});
   if (steps()) combine(pointers_of(u1), {{1, now}});
-  std::vector<Term> parts{{1, pointers(x)}};
-  if (lifted) parts.push_back({1, pointers(lift)});
-  combine(now, parts);
+  if (lifting) {
+    combine(now, {{1, pointers(x)}, {1, pointers(w)}});
+  } else {
+    combine(now, {{1, pointers(x)}}, base);
+  }
 }
 
 Sem::Sem(const Communicator& comm, const Machine& machine, Options options)

@@ -343,6 +343,7 @@ def test_samples_of_a_picture_lie_in_the_elements_where_they_belong(cli: Cli, tm
         (["sem.map=['x', 'log(y)', 'z']"], "sem.map.1: 'log(y)' is not finite everywhere"),
         (["sem.map=['x', '-y', 'z']"], "is turned inside out at ("),
         (["sem.map=['x', 'y*y', 'z']"], "element 0 has no volume at (0, 0, 0)"),
+        (["sem.absolute_tolerance=-1"], "sem.absolute_tolerance: should be greater than or equal to 0"),
         (["sem.map=['x*(1 + y)', 'y', 'z']"], "the axis x is periodic, and the map does not keep it so: it takes (0, "),
         (["grid.periodic=[true,true,true]"], "boundaries.y-: the axis y is periodic and has no sides"),
         (["grid.periodic=[false,false,true]"], "boundaries.x-: is missing: give a value or a flux there"),
@@ -412,11 +413,45 @@ def test_what_does_not_converge_ends_the_run_or_goes_on_as_told(cli: Cli, tmp_pa
     assert "6 of 6 linear solutions did not reach 1e-10" in " ".join(result.stdout.split())
 
 
-def test_values_that_overflow_are_one_error(here: Cli, tmp_path: Path) -> None:
-    result = here("run", case(tmp_path, DIFFUSION), "sem.source=1e200*exp(y)")
-    assert (
-        result.returncode == 3 and "for u at step 1: the right side holds values that are not finite" in result.stderr
-    )
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("1e300*exp(y)", "numbers up to 6.67e+240 are computed with: choose other units"),
+        ("1e-300*exp(y)", "is nowhere above 2.72e-300, and numbers that small lose their digits"),
+    ],
+)
+def test_values_beyond_what_numbers_hold_are_one_error(here: Cli, tmp_path: Path, source: str, said: str) -> None:
+    words = ["initial.value=0", "boundaries.y-.value=0", "boundaries.y+.flux=0"]
+    result = here("run", case(tmp_path, DIFFUSION), *words, f"sem.source={source}")
+    assert result.returncode == 2 and said in result.stderr, result.stderr
+    assert result.stderr.count("error:") == 1
+
+
+def test_an_absolute_tolerance_ends_a_solve_sooner(here: Cli, tmp_path: Path) -> None:
+    iterations = []
+    for tolerance in (0, 1e-4, 1e3):
+        word = f"sem.absolute_tolerance={tolerance}"
+        result = here("run", case(tmp_path, HELMHOLTZ), word, "output.report=false", "--overwrite")
+        assert result.returncode == 0, result.stderr
+        iterations.append(findings(tmp_path, "screened")["findings"]["iterations.mean"])
+    assert iterations[0] > iterations[1] > iterations[2] == 0, iterations
+
+
+@pytest.mark.parametrize("exponent", [-700, 700])
+def test_results_of_data_times_a_power_of_two_are_those_of_the_data(here: Cli, tmp_path: Path, exponent: int) -> None:
+    fields, found = [], []
+    for factor in ("1", f"2.0**{exponent}"):
+        words = [f"boundaries.y+.flux={factor}*(t + 0.3)", f"initial.value={factor}*y*cos(2*pi*x)"]
+        words += [f"boundaries.y-.value={factor}*t*sin(2*pi*x)", f"sem.source={factor}*exp(y)*(1 + t)"]
+        words += [f"exact.value={factor}*(1 + y)", "output.report=false", "--overwrite"]
+        result = here("run", case(tmp_path, DIFFUSION), *words)
+        assert result.returncode == 0, result.stderr
+        fields.append(last_u(tmp_path / "results" / "spread" / "fields.vtkhdf"))
+        found.append(findings(tmp_path, "spread")["findings"])
+    np.testing.assert_array_equal(np.ldexp(fields[1], -exponent), fields[0])
+    assert found[0]["exact.distance"] == found[1]["exact.distance"] > 0
+    assert found[0]["iterations.mean"] == found[1]["iterations.mean"]
+    assert here("plot", "results/spread", "--plane", "z=0.3").returncode == 0
 
 
 def test_what_becomes_infinite_later_ends_the_run_there(cli: Cli, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ std::vector<double> get(Space& space, const Vector& vector) {
   return values;
 }
 
-/// What carry() and advect() make of c and v.
+/// The result of carry() and advect().
 std::vector<double> advected(Space& space, const std::array<std::vector<double>, 3>& c, const std::vector<double>& v) {
   Vector in[3] = {space.vector(), space.vector(), space.vector()}, carried = space.vector(), out = space.vector();
   Vector fine[3] = {space.fine_vector(), space.fine_vector(), space.fine_vector()};
@@ -46,7 +46,7 @@ std::vector<double> along(const std::vector<double>& matrix, std::size_t columns
   return found;
 }
 
-/// int phi c . grad v dx for all phi of an element by a rule of m points along an edge: the metric at its points is
+/// int phi c . grad v dx for all phi of an element by a rule of m points along an edge. The metric at its points is
 /// that of the polynomials through the element's places.
 std::vector<double> weak_form(const Rule& rule, std::size_t m, const Point* x, const double* const* c,
                               const double* v) {

@@ -7,7 +7,7 @@
 #include <slipstream/error.hpp>
 #include <slipstream/sem.hpp>
 
-#include "solver/sem/rule.hpp"
+#include "solver/sem/kernels.hpp"
 #include "support/machine_rig.hpp"
 
 namespace slipstream::sem {
@@ -398,6 +398,21 @@ TEST_P(OnHostAndGpu, OperatorsAndDotProductsAgree) {
 INSTANTIATE_TEST_SUITE_P(Orders, OnHostAndGpu,
                          testing::Combine(testing::Values(Factors::stored, Factors::affine, Factors::trilinear),
                                           testing::Values(1, 2, 4, 7, 9, 11)));
+
+TEST(SemSums, AddUpAsManyTermsAsTheyHoldAndRefuseMore) {
+  const Machine machine = machine_here(Backend::host, 1);
+  Stream stream(machine.device(0).local);
+  const Buffer<double> ones(stream.device(), 3), out(stream.device(), 3);
+  for (std::size_t p = 0; p < 3; ++p) ones.data()[p] = static_cast<double>(p);
+  Sum sum;
+  sum.constant = 100;
+  for (int n = 0; n < Sum::most; ++n) sum.add({std::pow(2, n), ones.data(), 1});
+  combine(stream, sum, out.data(), 3);
+  stream.synchronize();
+  for (std::size_t p = 0; p < 3; ++p)
+    EXPECT_EQ(out.data()[p], 100 + (std::pow(2, Sum::most) - 1) * (static_cast<double>(p) - 1));
+  EXPECT_NE(error_of([&] { sum.add({1, ones.data(), 0}); }).find("more than 8 terms"), std::string::npos);
+}
 
 TEST(SemRefuses, GradientsWithoutAMetricAndOrdersThatThereAreNot) {
   const Communicator comm = Communicator::world();
