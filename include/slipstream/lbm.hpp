@@ -245,7 +245,7 @@ class Lbm final : public Simulation {
   /// before start_from: the fluid is at rest after it. Collective.
   void set_solid(const std::vector<std::uint8_t>& mask);
   /// The bodies in the flow, at rest: cells inside are solid, links that are cut follow Bouzidi, Firdaouss & Lallemand
-  /// 2001 (linear); in a flow without openings the cell's population at rest takes the mass that they lose. A link with
+  /// 2001 (linear). In a flow without openings the cell's population at rest takes the mass that they lose. A link with
   /// q < 1/2 needs a second fluid cell behind the first, or counts as cut half-way. A wall thinner than a link, between
   /// two fluid cells, is not seen. Replaces what was set before, and asks `bodies` nothing after its return. Before the
   /// first step, and before start_from: the fluid is at rest after it. Collective.

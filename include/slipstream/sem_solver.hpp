@@ -90,9 +90,9 @@ class Sem final : public Simulation {
   Sem(const Communicator& comm, const Machine& machine, Options options);
   ~Sem() override;
 
-  /// Throws krylov::NotSolved where conjugate gradients do not converge (unless options.krylov says to go on) or meet
-  /// what they cannot, and where what is given throws or is beyond 2^800; Diverged where a guard finds what is no
-  /// number.
+  /// Throws krylov::NotSolved where conjugate gradients do not converge (unless options.krylov says to go on) or break
+  /// down, and where given data throw or are beyond 2^800. Throws Diverged where a guard finds a value that is not
+  /// finite.
   void advance(std::int64_t steps);
   /// From now on u is inspected every so many steps.
   void guard(std::int64_t every);

@@ -15,7 +15,7 @@ from slipstream.lbm.tables import BY_MAGIC
 #: By the second magic number alone no faster inlet was seen to hold.
 _INLET_REYNOLDS_HELD = 20.0
 _EDDIES = 0.1
-#: Of a zigzag, a share of the mean speed. Sound flows had 2.1 % (turbulence on cells that hardly resolve it:
+#: Threshold of the zigzag over the mean speed. Sound flows had 2.1 % (turbulence on cells that hardly resolve it:
 #: taylor_green) and 0.13 % at most (the others of cases/); striped ones had 4 to 24 %.
 STRIPES_HIGH = 0.03
 

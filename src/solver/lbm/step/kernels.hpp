@@ -58,7 +58,7 @@ struct BoundaryArrays {
 /// Arrays of one block.
 struct BlockArrays {
   Extent low{}, domain{};  ///< place of the block's first cell in the domain, and the domain's extent
-  BlockData populations;  ///< the array that a kernel reads, or both reads and writes; by moments that of the moments
+  BlockData populations;   ///< the array that a kernel reads, or both reads and writes; by moments that of the moments
   BlockData populations_out;
   BlockData velocity;  ///< origin null where not asked for
   BlockData density;
