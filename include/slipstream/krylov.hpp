@@ -98,8 +98,9 @@ class NotSolved : public Error {
 };
 
 /// Preconditioned conjugate gradients (Hestenes and Stiefel 1952; Saad 2003, algorithm 9.1). Coefficients stay on the
-/// devices. The host reads the residual of each iteration while they take its step; with tolerances of 0 it reads one
-/// iteration late. Sums go over blocks by BlockSums: bits depend on the blocks, and not on devices or ranks.
+/// devices. The host reads the residual of each iteration while they take its step. Where the end is far it queues the
+/// next iteration before; that one changes nothing if the one before was the last. Sums go over blocks by BlockSums:
+/// bits depend on the blocks, and not on devices or ranks.
 ///
 /// r and p are scaled by a power of two, from the largest value in b and in the first b - A x. So data times a power of
 /// two give the same bits, scaled. That value must be within 2^-900 to 2^900, unless the first x is good enough.

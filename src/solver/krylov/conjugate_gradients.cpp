@@ -31,6 +31,7 @@ struct ConjugateGradients::Impl : Workspace {
   std::optional<double> polynomial;  ///< Chebyshev's: up to which eigenvalue
   std::optional<Chebyshev> numbers;  ///< of the polynomial that is being applied
   int degree = 1;
+  double limit = -1;  ///< of (r, r), which ends the iterations; -1: none
 
   /// r = scale (b - A x), with A x in q, then (r, D r) and (r, r) at first_pair.
   void find_residual(std::vector<Stream>& streams, const System& system, const Values& b, const Options& options,
@@ -78,9 +79,10 @@ struct ConjugateGradients::Impl : Workspace {
     });
     summed(streams, two, next, [&](Side& side, std::size_t d) {
       const double* sums = side.sums.data();
-      step(streams[d], side.range,
-           {system.weights[d], system.inverse_diagonal[d], q[d], sums + now, sums + direction_sum, side.r.data()},
-           side.parts.data());
+      step(
+          streams[d], side.range,
+          {system.weights[d], system.inverse_diagonal[d], q[d], sums + now, sums + direction_sum, side.r.data(), limit},
+          side.parts.data());
     });
   }
 
@@ -118,8 +120,8 @@ struct ConjugateGradients::Impl : Workspace {
       Side& side = sides[d];
       const DeviceSpan span(trace, streams[d], "solver", "vectors", "compute");
       const double* sums = side.sums.data();
-      const Turn turn{sums + turning.now, sums + turning.before, sums + direction_sum, turning.x[d], side.p,
-                      turning.scale};
+      const Turn turn{
+          sums + turning.now, sums + turning.before, sums + direction_sum, turning.x[d], side.p, turning.scale, limit};
       if (diagonal) {
         direction(streams[d], side.range, turn, (*diagonal)[d], side.r.data());
       } else {
@@ -166,6 +168,7 @@ struct ConjugateGradients::Impl : Workspace {
 
   double largest_eigenvalue(std::vector<Stream>& streams, const System& system) {
     constexpr int steps = 12;
+    limit = -1;
     polynomial.reset();
     make_room();
     const Vectors p = directions(), x = corrections();
@@ -195,12 +198,13 @@ struct ConjugateGradients::Impl : Workspace {
 
   /// How a solve begins.
   struct Beginning {
-    double scale = 1, back = 1;     ///< of r over b - A x, a power of two, and its inverse
-    double size = 1;                ///< scaled |b|, or |b - A x| where b is 0
-    double enough = 0;              ///< the residual over `size` that ends the solve
-    double imbalance = 0;           ///< |(1, b)| / sqrt((1, 1) (b, b)), with a null space
-    double first = 0, product = 0;  ///< the first residual over `size`, and (r, D r)
-    double most = 0;                ///< the largest of |b| and |b - A x|
+    double scale = 1, back = 1;  ///< of r over b - A x, a power of two, and its inverse
+    double size = 1;             ///< scaled |b|, or |b - A x| where b is 0
+    double enough = 0;           ///< the residual over `size` that ends the solve
+    double limit = 0;            ///< the same as (r, r)
+    double imbalance = 0;        ///< |(1, b)| / sqrt((1, 1) (b, b)), with a null space
+    double rz = 0, rr = 0;       ///< of the first residual
+    double most = 0;             ///< the largest of |b| and |b - A x|
   };
 
   /// Leaves the first residual in r. Refuses what has no solution.
@@ -240,9 +244,10 @@ struct ConjugateGradients::Impl : Workspace {
     const Sums sums = read(streams);
     const double of_b = std::sqrt(sums[square_sum]), of_r = std::sqrt(sums[first_pair + 1]);
     if (most_of_r > 0) from.size = most_of_b > 0 ? of_b : of_r;
-    from.first = of_r / from.size;
-    from.product = sums[first_pair];
+    from.rz = sums[first_pair];
+    from.rr = sums[first_pair + 1];
     from.enough = std::max(options.tolerance, options.absolute_tolerance * from.scale / from.size);
+    from.limit = from.enough * from.size * (from.enough * from.size);
     if (!options.null_space || most_of_b == 0) return from;
     from.imbalance = std::abs(sums[right_mean]) / (std::sqrt(sums[right_mean + 1]) * of_b);
     require_solved(from.imbalance <= options.imbalance,
@@ -256,12 +261,13 @@ struct ConjugateGradients::Impl : Workspace {
                const Options& options) {
     on_host = options.sums_on_host;
     trace = options.trace;
+    limit = -1;
     const HostSpan whole(trace, "conjugate gradients");
     set_preconditioner(streams, system, options);
     const Beginning from = begin(streams, system, b, x, options);
     Result result;
     result.imbalance = from.imbalance;
-    note(result, from, from.first, from.product, options);
+    note(result, from, from.rz, from.rr, options);
     if (!result.converged) require_in_range(from.most, options);
     if (!result.converged && options.most_iterations > 0) iterate(streams, system, x, from, options, result);
     if (options.null_space) take_mean(streams, system.measure, x);
@@ -281,18 +287,18 @@ struct ConjugateGradients::Impl : Workspace {
     return result;
   }
 
-  /// The host looks at each residual while the devices take the step and make the next direction. Where no residual
-  /// ends the solve, it looks one iteration late.
+  /// The host looks at each residual while the devices take the step and make the next direction. Where the end is far
+  /// it queues the next iteration before it looks; that one changes nothing if the one before was the last.
   void iterate(std::vector<Stream>& streams, const System& system, const Vectors& x, const Beginning& from,
                const Options& options, Result& result) {
     begin_directions(streams, system, x);
-    const int late = from.enough > 0 || polynomial ? 0 : 1;
+    limit = from.limit;
     int queued = 0;
     const auto look = [&] {
       const std::size_t pair = pair_after(++result.iterations);
       const Sums sums = received(pair);
       const double rz = polynomial ? std::min(sums[first_pair], sums[second_pair]) : sums[pair];
-      note(result, from, std::sqrt(sums[pair + 1]) / from.size, rz, options);
+      note(result, from, rz, sums[pair + 1], options);
     };
     while (!result.converged && queued < options.most_iterations) {
       const std::size_t now = pair_after(queued), next = pair_after(++queued);
@@ -300,18 +306,29 @@ struct ConjugateGradients::Impl : Workspace {
       send(streams, next, polynomial.has_value());
       const Turning turning{x, from.back, next, now};
       begin_turn(streams, system, turning);
-      if (queued > late) look();
+      while (!result.converged && queued - result.iterations > (ends_soon(result.history, from.enough) ? 0 : 1)) look();
       end_turn(streams, system, turning, result.converged || queued == options.most_iterations);
     }
     while (!result.converged && result.iterations < queued) look();
   }
 
+  /// Whether the next residual may be the last one: if it fell as in the last two iterations, but four times as fast.
+  /// In short solves an iteration in vain would count too much.
+  bool ends_soon(const std::vector<double>& history, double enough) const {
+    const std::size_t n = history.size();
+    if (polynomial) return true;
+    if (enough == 0) return false;
+    if (n < 8) return true;
+    const double pace = std::min({1.0, history[n - 1] / history[n - 2], history[n - 2] / history[n - 3]});
+    return history[n - 1] * std::pow(pace, 4) <= enough;
+  }
+
   /// Takes down the residual of an iteration.
-  void note(Result& result, const Beginning& from, double reported, double rz, const Options& options) const {
-    result.reported = reported;
-    result.history.push_back(reported);
-    result.converged = reported <= from.enough;
-    require_solved(std::isfinite(rz) && std::isfinite(reported) && rz >= 0,
+  void note(Result& result, const Beginning& from, double rz, double rr, const Options& options) const {
+    result.reported = std::sqrt(rr) / from.size;
+    result.history.push_back(result.reported);
+    result.converged = rr <= from.limit;
+    require_solved(std::isfinite(rz) && std::isfinite(result.reported) && rz >= 0,
                    method_for(options) + ": after " + std::to_string(result.iterations) + " iterations (r, z) is " +
                        show(rz) + ", residuals " + tail_of(result.history) +
                        ": the matrix or its diagonal is not positive, or a value is not finite");

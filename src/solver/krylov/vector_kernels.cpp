@@ -152,11 +152,15 @@ struct Preconditioned : Add {
 /// Zero over zero: the residual is zero, and nothing shall change any more.
 SLIP_FN double ratio(double a, double b) { return b == 0 ? 0 : a / b; }
 
+/// Whether the residual of a pair of sums ends the solve: an iteration that is queued after it changes nothing.
+SLIP_FN bool ended(const double* pair, double limit) { return pair[1] <= limit; }
+
 struct StepPoint : Add {
   static constexpr int sums = 2;
   Step step;
   SLIP_FN void operator()(std::int64_t p, double* sum) const {
-    const double r = fma(-ratio(*step.rz, *step.pq), step.q[p], step.r[p]);
+    const double length = ended(step.rz, step.limit) ? 0 : ratio(*step.rz, *step.pq);
+    const double r = fma(-length, step.q[p], step.r[p]);
     step.r[p] = r;
     Preconditioned{{}, step.w, step.d, step.r}.add(p, r, sum);
   }
@@ -187,7 +191,7 @@ struct SubtractMean {
 
 SLIP_FN void take(const Turn& turn, std::int64_t i, double z) {
   const double p = turn.p[i];
-  turn.x[i] = fma(turn.scale * ratio(*turn.before, *turn.pq), p, turn.x[i]);
+  if (!ended(turn.before, turn.limit)) turn.x[i] = fma(turn.scale * ratio(*turn.before, *turn.pq), p, turn.x[i]);
   turn.p[i] = fma(ratio(*turn.now, *turn.before), p, z);
 }
 

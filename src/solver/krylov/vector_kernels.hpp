@@ -32,10 +32,12 @@ void products(Stream& stream, const Range& range, const double* w, const double*
 /// written.
 void largest(Stream& stream, const Range& range, const double* w, const double* b, const double* q, double* parts,
              double* results);
-/// r -= rz / pq q; then (r, D r) and (r, r).
+/// r -= rz / pq q; then (r, D r) and (r, r). r stays where (r, r) of before, which lies behind rz, is at most the
+/// limit.
 struct Step {
   const double *w, *d, *q, *rz, *pq;
   double* r;
+  double limit;
 };
 void step(Stream& stream, const Range& range, const Step& step, double* parts);
 
@@ -46,11 +48,12 @@ void multiply(Stream& stream, const Range& range, const double* sums, double* x,
 /// u -= sums[0] / sums[1].
 void subtract_mean(Stream& stream, const Range& range, const double* sums, double* u);
 /// x += s before / pq p, with the direction p that ends and s the scale; then the next, p = D r + (now / before) p.
-/// Both read p once.
+/// Both read p once. x stays where (r, r) of before, which lies behind it, is at most the limit.
 struct Turn {
   const double *now, *before, *pq;
   double *x, *p;
   double scale;
+  double limit;
 };
 void direction(Stream& stream, const Range& range, const Turn& turn, const double* d, const double* r);
 /// The same with z for D r.
