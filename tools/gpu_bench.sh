@@ -77,7 +77,7 @@ gather_scatter | 1+ | 180 | bench gather_scatter
 gather_scatter2 | 2 | 420 | bench gather_scatter --calls 1000 -n 2
 gather_scatter4 | 4 | 120 | bench gather_scatter --orders 1 7 --devices 4
 axhelm | 1+ | 240 | bench axhelm --elements 16 32
-nekbone | 1+ | 420 | bench nekbone --elements 16 32 --sums device awaited host
+nekbone | 1+ | 420 | bench nekbone --elements 16 32 --sums device host
 nekbone2 | 2 | 360 | bench nekbone --elements 16 32 --sums device host --devices 2
 nekbone4 | 4 | 120 | bench nekbone --orders 7 --elements 32 --factors stored affine --devices 4
 exchange | 4 | 180 | bench exchange --part must scaling --devices 4

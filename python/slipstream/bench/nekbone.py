@@ -3,9 +3,8 @@
 The least time is that of the bytes that a point needs, at the rate that a copy has in the same run: those of the
 operator (64 B, with affine or trilinear factors 16), of the gather-scatter (18 B) and of the vectors (80 B).
 
-`--sums device`: sums stay on the devices, and the host only queues; `awaited`: the same, and the host waits for those
-of each iteration; `host`: it fetches the parts of each sum, adds them up, by MPI those of all ranks, and hands the sum
-back.
+`--sums device`: sums stay on the devices, and the host reads each residual while the next iteration runs. `host`: it
+fetches the parts of each sum, adds them up, by MPI those of all ranks, and hands the sum back.
 
 `--trace FOLDER` records iterations instead, a file a rank, and prints the time of the gather-scatter that the elements
 do not hide: on each device from the end of the elements within to the end of the sums.
@@ -24,7 +23,7 @@ from slipstream.bench import axhelm, options, whole_machine
 from slipstream.bench.timed import timed
 
 ITERATIONS = {"host": 5, "cuda": 400}
-SUMS = ("device", "awaited", "host")
+SUMS = ("device", "host")
 #: Iterations of a trace.
 TRACED = 20
 _BYTES = {"stored": 64 + 18 + 80, "trilinear": 16 + 18 + 80, "affine": 16 + 18 + 80}
