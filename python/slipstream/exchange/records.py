@@ -1,14 +1,26 @@
 """Records by which grids and exchanges tell of themselves."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Self
 
 Triple = tuple[int, int, int]
 
 
+class Record:
+    """Fields are subscripts, too, `block["lo"]`: earlier versions gave dicts, and programs written for them run on."""
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.keys():
+            raise KeyError(name)
+        return getattr(self, name)
+
+    def keys(self) -> list[str]:
+        return [field.name for field in fields(self)]  # type: ignore[arg-type]
+
+
 @dataclass(frozen=True)
-class Block:
+class Block(Record):
     """Cells lo <= cell < hi of a grid, x first, on a device counted over all ranks."""
 
     id: int
@@ -31,7 +43,7 @@ class LocalBlock(Block):
 
 
 @dataclass(frozen=True)
-class Message:
+class Message(Record):
     """Bytes that one device sends another in each exchange, the number of their transfers, their route and the reason
     for it."""
 
@@ -57,7 +69,7 @@ class Delivery(Message):
 
 
 @dataclass(frozen=True)
-class Knobs:
+class Knobs(Record):
     """Options that the tuner chooses, as Exchange has them."""
 
     pack: str
@@ -73,7 +85,7 @@ class Knobs:
 
 
 @dataclass(frozen=True)
-class Tuning:
+class Tuning(Record):
     """How routes and knobs were found."""
 
     source: str  #: "rules", "measured" or "cache"
@@ -89,7 +101,7 @@ class Tuning:
 
 
 @dataclass(frozen=True)
-class Arena:
+class Arena(Record):
     """Memory in bytes that all exchanges of a device share, and how much of it is in use; of the host it is pinned."""
 
     device: int
@@ -100,7 +112,7 @@ class Arena:
 
 
 @dataclass(frozen=True)
-class Counts:
+class Counts(Record):
     """Points, ids and values of a gather-scatter on one device."""
 
     shared_points: int  #: with copies

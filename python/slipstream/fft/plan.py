@@ -13,7 +13,7 @@ from slipstream.exchange.apart import Place
 from slipstream.exchange.arrays import told_to_others
 from slipstream.exchange.grid import Grid, native_streams
 from slipstream.exchange.options import ExchangeOptions, check
-from slipstream.exchange.records import Delivery, Message, Triple
+from slipstream.exchange.records import Delivery, Message, Record, Triple
 
 if TYPE_CHECKING:
     from slipstream._core import ArrayFft
@@ -26,7 +26,7 @@ BYTES = {"f32": 4, "f64": 8, "c64": 8, "c128": 16}
 
 
 @dataclass(frozen=True)
-class ProcessGrids:
+class ProcessGrids(Record):
     """How a process grid was found."""
 
     source: str  #: "given", "rules", "measured" or "cache"
@@ -36,7 +36,7 @@ class ProcessGrids:
 
 
 @dataclass(frozen=True)
-class Memory:
+class Memory(Record):
     """Bytes on one device."""
 
     physical: int  #: the caller's array of u, one component

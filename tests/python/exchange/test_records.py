@@ -44,3 +44,12 @@ def test_records_have_fields_that_nobody_changes(what: str) -> None:
     assert type(record) is kind and some.items() <= asdict(record).items()
     with pytest.raises(FrozenInstanceError):
         setattr(record, next(iter(some)), 7)
+
+
+@pytest.mark.parametrize("what", RECORDS)
+def test_fields_are_subscripts_too(what: str) -> None:
+    make, _, some = RECORDS[what]
+    record = make()
+    assert {name: record[name] for name in some} == some and some.items() <= dict(record).items()
+    with pytest.raises(KeyError):
+        record["keys"]
