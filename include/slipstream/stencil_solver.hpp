@@ -67,9 +67,9 @@ struct Options {
   /// cells whose value does not count, but must be sound.
   Values speeds;
   SidesOfBox sides;
-  /// Layers of cells in front of fixed sides in which waves are damped, sigma growing with the square
-  /// of the depth so that of a wave that goes in and comes back a thousandth is left (normal to the side). Where the
-  /// wave is long, sigma itself turns some of it back: 0.2 % with layers two waves deep, 4.5 % with one.
+  /// Layers of cells in front of fixed sides in which waves are damped. The damping sigma grows with the square of the
+  /// depth, so that a thousandth of a wave normal to the side comes back. Where the wave is long, sigma itself reflects
+  /// some of it: 0.2 % with layers two waves deep, 4.5 % with one.
   int absorbing = 0;
   std::vector<Source> sources;
   std::vector<Receiver> receivers;

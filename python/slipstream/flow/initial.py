@@ -1,6 +1,5 @@
 """Flows that a case gives by expressions: the one it starts from, and the one it should end in."""
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError
+from slipstream.case.distance import Distance
 from slipstream.case.expression import evaluate
 from slipstream.case.flow_case import FlowCase
 
@@ -71,7 +71,7 @@ def distance(engine: Any, case: FlowCase) -> float | None:
     fluid cells, on rank 0. Collective."""
     nx, ny, nz = case.grid.cells
     planes = max(1, SLAB // (nx * ny))
-    off = size = 0.0
+    off = Distance()
     for low in range(0, nz, planes):
         high = min(low + planes, nz)
         velocity = engine.gather("velocity", (0, 0, low), (nx, ny, high))
@@ -82,6 +82,5 @@ def distance(engine: Any, case: FlowCase) -> float | None:
         cells = [np.arange(nx), np.arange(ny), np.arange(low, high)]
         wanted = exact(case, cells, case.time_of(engine.step))
         found = velocity.astype(np.float64) / case.scales.lid_speed
-        off += float(((found - wanted)[fluid] ** 2).sum())
-        size += float((wanted[fluid] ** 2).sum())
-    return None if core().rank() != 0 else math.sqrt(off / size) if size else math.sqrt(off)
+        off.add(found[fluid], wanted[fluid])
+    return off.value() if core().rank() == 0 else None

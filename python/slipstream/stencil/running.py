@@ -1,6 +1,5 @@
 """Finite differences at work on a case: `slipstream.case.solver.Run`."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ import numpy as np
 from rich.console import Console
 
 from slipstream.base.core import agree_on_error, as_case_error, core
+from slipstream.case.distance import Distance
 from slipstream.case.solver import Fields, Monitor
 from slipstream.exchange.report import tuning_lines
 from slipstream.flow import expected
@@ -130,7 +130,8 @@ class StencilRun(PlainRun):
         case, engine = self._case, self.engine
         nx, ny, nz = case.grid.cells
         planes = max(1, SLAB // (nx * ny))
-        largest = total = off = size = 0.0
+        largest = total = 0.0
+        off = Distance()
         problem = ""
         for low in range(0, nz, planes):
             high = min(low + planes, nz)
@@ -146,11 +147,11 @@ class StencilRun(PlainRun):
                 except ValueError as error:
                     problem = f"exact.value: {error}"
                     continue
-                off, size = off + float(((u - wanted) ** 2).sum()), size + float((wanted**2).sum())
+                off.add(u, wanted)
         agree_on_error(problem)
         if core().rank() != 0:
             return {}
         found = {"u.largest": largest, "u.mean": total / case.cell_count}
         if case.exact:
-            found["exact.distance"] = math.sqrt(off / size) if size else math.sqrt(off)
+            found["exact.distance"] = off.value()
         return found
