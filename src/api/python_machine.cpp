@@ -136,7 +136,11 @@ void bind_machine(nb::module_& m) {
       .def(
           "link", [](const Machine& machine, int from, int to) { return link_dict(machine.link(from, to)); },
           nb::arg("source"), nb::arg("target"))
-      .def("bindings", &bindings);
+      .def("bindings", &bindings)
+      .def("__repr__", [](const Machine& machine) {
+        return "<slipstream.Machine: " + machine.name() + "; nodes " + std::to_string(machine.nodes()) + ", ranks " +
+               std::to_string(machine.ranks()) + ", devices " + std::to_string(machine.devices()) + ">";
+      });
 }
 
 }  // namespace slipstream::python

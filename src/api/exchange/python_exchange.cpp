@@ -294,6 +294,11 @@ void bind_communicator(nb::module_& m) {
           nb::arg("handle"), "From the integer that MPI_Comm_c2f gives (mpi4py: comm.py2f()). Collective.")
       .def_prop_ro("rank", &Communicator::rank)
       .def_prop_ro("size", &Communicator::size)
+      .def("__repr__",
+           [](const Communicator& comm) {
+             return "<slipstream.Communicator: rank " + std::to_string(comm.rank()) + " of " +
+                    std::to_string(comm.size()) + ">";
+           })
       .def("barrier", &Communicator::barrier, Release())
       .def(
           "all_gather", [](const Communicator& comm, const std::string& mine) { return comm.all_gather(mine); },

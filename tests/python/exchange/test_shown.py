@@ -32,6 +32,7 @@ SHOWN: dict[str, tuple[Callable[[], Any], str]] = {
         "Grid: 8 x 6 x 4 cells, periodic along x, z, 2 blocks on host devices, 2 of rank 0",
     ),
     "a flat grid": (lambda: grid(6, 4), "Grid: 6 x 4 cells, 2 blocks on host devices, 2 of rank 0"),
+    "the ranks": (slip.world, "Communicator: rank 0 of 1"),
     "an exchange": (
         exchange,
         "Exchange: u f64[3] with ghosts (1, 1, 1), v f64[1] with ghosts (1, 1, 1) on 8 x 6 x 4 cells; staged",
@@ -54,6 +55,11 @@ SHOWN: dict[str, tuple[Callable[[], Any], str]] = {
         "fft.Plan: 8^3 cells, float32 to complex64; process grid 1 x 2 of host devices",
     ),
 }
+
+
+def test_machine_is_shown_by_its_name_and_counts() -> None:
+    machine = grid().machine
+    assert repr(machine) == f"<slipstream.Machine: {machine.name}; nodes 1, ranks 1, devices 2>"
 
 
 @pytest.mark.parametrize("what", SHOWN)
