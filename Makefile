@@ -40,6 +40,9 @@ demo: set-up
 	cmake --preset host -DPython_EXECUTABLE=$(PYTHON)
 	cmake --build --preset host --target python_package
 	$(PYTHON) -m slipstream run cases/cavity.toml --overwrite
+	@echo
+	@echo 'The demo worked. Open results/cavity/report.html, or results/cavity/fields.vtkhdf in ParaView.'
+	@echo 'Next: bin/slipstream run cases/sphere.toml; README.md lists what a case file and a program can do.'
 
 test: build
 	$(PYTHON) tools/test_all.py --quick
