@@ -80,13 +80,27 @@ TEST(Mass, IsConservedInAClosedCavityInF64) {
   }
 }
 
+/// A flow on all ranks, and the same on this rank alone, cut into the same blocks.
+struct ManyAndOne {
+  Lbm many, one;
+
+  explicit ManyAndOne(const Options& options)
+      : many(Communicator::world(), machine_here(Backend::host, 1), options),
+        one(self(), machine_here(Backend::host, 1, 0, self()), alone(options)) {}
+
+ private:
+  static Communicator self() { return Communicator(MPI_COMM_SELF); }
+  static Options alone(Options options) {
+    options.grid.partition.blocks_per_device =
+        slipstream::partition(options.cells, 1, Communicator::world().size()).devices;
+    return options;
+  }
+};
+
 TEST(Mass, SumDoesNotDependOnTheRanks) {
-  const Communicator world = Communicator::world(), self(MPI_COMM_SELF);
-  const Machine machine = machine_here(Backend::host, 1), alone = machine_here(Backend::host, 1, 0, self);
   for (const Options& o : {channel(DType::f32), by_moments(channel(DType::f32), Collision::recursive)}) {
-    Options single = o;
-    single.grid.partition.blocks_per_device = slipstream::partition(o.cells, 1, world.size()).devices;
-    Lbm many(world, machine, o), one(self, alone, single);
+    ManyAndOne runs(o);
+    Lbm &many = runs.many, &one = runs.one;
     many.advance(20);
     one.advance(20);
     EXPECT_EQ(many.excess_mass(), one.excess_mass()) << to_string(o.representation);
@@ -94,12 +108,9 @@ TEST(Mass, SumDoesNotDependOnTheRanks) {
 }
 
 TEST(Zigzag, DoesNotDependOnTheRanks) {
-  const Communicator world = Communicator::world(), self(MPI_COMM_SELF);
-  const Machine machine = machine_here(Backend::host, 1), alone = machine_here(Backend::host, 1, 0, self);
   for (const Options& o : {channel(DType::f32), by_moments(channel(DType::f32), Collision::recursive)}) {
-    Options single = o;
-    single.grid.partition.blocks_per_device = slipstream::partition(o.cells, 1, world.size()).devices;
-    Lbm many(world, machine, o), one(self, alone, single);
+    ManyAndOne runs(o);
+    Lbm &many = runs.many, &one = runs.one;
     const auto rough = [&](const Box& box) {
       std::vector<std::array<double, 4>> flow;
       for_each_cell(box, [&](const Extent& cell) {
@@ -124,8 +135,6 @@ TEST(Zigzag, DoesNotDependOnTheRanks) {
 }
 
 TEST(Loads, DoNotDependOnTheRanks) {
-  const Communicator world = Communicator::world(), self(MPI_COMM_SELF);
-  const Machine machine = machine_here(Backend::host, 1), alone = machine_here(Backend::host, 1, 0, self);
   const Options populations = open(DType::f32, Lattice::d3q19, Collision::trt),
                 moments = by_moments(populations, Collision::recursive);
   for (const auto& [o, obstacles] : {std::pair{populations, Obstacles::cells},
@@ -133,9 +142,8 @@ TEST(Loads, DoNotDependOnTheRanks) {
                                      {moments, Obstacles::cells},
                                      {moments, Obstacles::round}}) {
     SCOPED_TRACE(to_string(o.representation));
-    Options single = o;
-    single.grid.partition.blocks_per_device = slipstream::partition(o.cells, 1, world.size()).devices;
-    Lbm many(world, machine, o), one(self, alone, single);
+    ManyAndOne runs(o);
+    Lbm &many = runs.many, &one = runs.one;
     for (Lbm* lbm : {&many, &one}) {
       set(*lbm, obstacles);
       lbm->advance(20);

@@ -9,6 +9,7 @@
 #include <slipstream/sem.hpp>
 
 #include "support/machine_rig.hpp"
+#include "support/sem_rig.hpp"
 
 namespace slipstream::sem {
 namespace {
@@ -33,13 +34,6 @@ void put(Space& space, Vector& vector, double (*f)(const Point&), double scale =
     if (!values.empty()) copy(space.streams()[d], vector[d].data(), values.data(), vector[d].bytes());
     space.streams()[d].synchronize();
   }
-}
-
-std::vector<double> get(Space& space, const Vector& vector, std::size_t d) {
-  std::vector<double> values(vector[d].size());
-  if (!values.empty()) copy(space.streams()[d], values.data(), vector[d].data(), vector[d].bytes());
-  space.streams()[d].synchronize();
-  return values;
 }
 
 struct Solved {

@@ -7,20 +7,10 @@
 
 #include "solver/sem/rule.hpp"
 #include "support/machine_rig.hpp"
+#include "support/sem_rig.hpp"
 
 namespace slipstream::sem {
 namespace {
-
-void set(Space& space, Vector& vector, const std::vector<double>& values) {
-  copy(space.streams()[0], vector[0].data(), values.data(), vector[0].bytes());
-  space.streams()[0].synchronize();
-}
-std::vector<double> get(Space& space, const Vector& vector) {
-  std::vector<double> values(vector[0].size());
-  copy(space.streams()[0], values.data(), vector[0].data(), vector[0].bytes());
-  space.streams()[0].synchronize();
-  return values;
-}
 
 /// The result of carry() and advect().
 std::vector<double> advected(Space& space, const std::array<std::vector<double>, 3>& c, const std::vector<double>& v) {

@@ -9,6 +9,7 @@
 
 #include "solver/sem/kernels.hpp"
 #include "support/machine_rig.hpp"
+#include "support/sem_rig.hpp"
 
 namespace slipstream::sem {
 namespace {
@@ -28,17 +29,6 @@ std::vector<double> random_values(std::int64_t count) {
   std::vector<double> made;
   for (std::int64_t i = 0; i < count; ++i) made.push_back(value(engine));
   return made;
-}
-
-void set(Space& space, Vector& vector, const std::vector<double>& values) {
-  copy(space.streams()[0], vector[0].data(), values.data(), vector[0].bytes());
-  space.streams()[0].synchronize();
-}
-std::vector<double> get(Space& space, const Vector& vector) {
-  std::vector<double> values(vector[0].size());
-  copy(space.streams()[0], values.data(), vector[0].data(), vector[0].bytes());
-  space.streams()[0].synchronize();
-  return values;
 }
 
 /// An element's matrix H, row by row: (D phi_p)^T G (D phi_q) summed over the points of the quadrature, for all p and
