@@ -30,7 +30,7 @@ from slipstream.case.units import Converter, Scales, whole
 
 
 def _is_area(key: str) -> bool:
-    """By which coefficients are measured."""
+    """Whether a key is the area of a body, which coefficients are measured by."""
     return key.startswith("bodies.") and key.endswith(".area")
 
 

@@ -24,7 +24,7 @@ def monitors(engine: Any, case: Case, goes_on: bool) -> Sequence[Monitor]:
     return [Monitor(path, take)]
 
 
-#: Of Effort: sums over all solutions, and what is of the last one.
+#: Keys of Effort: sums over all solutions, then values of the last one.
 SUMS = ("solutions", "iterations", "unconverged", "rounded")
 OF_THE_LAST = ("last_iterations", "residual", "true_residual")
 

@@ -49,7 +49,7 @@ MORE: dict[str, tuple[str, list[str]]] = {
     ),
     "budget": ("decaying_turbulence", ["dns.budget=true", "dns.viscosity=0.3"]),
 }
-#: Of figures that tell of the run and not of its flow.
+#: Parts of the names of figures that depend on the run and not on its flow.
 CLOCKS = re.compile("seconds|mlups|date|commit")
 
 
