@@ -5,7 +5,7 @@
 
 namespace slipstream::lbm {
 
-/// Per row: the sums over fluid cells of rho u^2 / 2, with the velocity that they have now, and of the dissipation
+/// For sums over fluid cells of rho u^2 / 2, with the velocity that they have now, and of the dissipation
 /// 2 rho nu S:S in the coming step. S is the rate of strain without its trace, from the stress of the populations that
 /// arrive, Q = -2/3 rho tau S: local, of second order. In the mean over a periodic box S:S is half of the mean square
 /// of the vorticity, that is, the enstrophy.
@@ -15,10 +15,8 @@ struct EnergySums {
   using T = typename Cells::Number;
   Cells in;
   Scalars<const std::uint8_t> flags;
-  CellRows rows;
   Force<T> force;
   double viscosity, constant;  ///< constant: Smagorinsky's
-  double* sums;                ///< [row][energy, dissipation]
 
   SLIP_FN double energy(int i, int j, int k) const {
     const Moments<T> m = in.moments_of({i, j, k});
@@ -41,26 +39,10 @@ struct EnergySums {
     return 2 * (tau - 0.5) / 3 * 2.25 * qq / (rho * tau * tau);
   }
 
-  template <class Team>
-  SLIP_FN void operator()(const Team& team) const {
-    const EnergySums& self = *this;
-    double* part = team.template shared<double>();
-    team.each([=, &self, &team](int thread) {
-      double mine[2] = {0, 0};
-      for (int n = thread; n < self.rows.length; n += row_threads) {
-        const CellRows::Cell c = self.rows.cell(team.index(), n);
-        if (self.flags.origin[self.flags.at(c.x, c.y, c.z)] != 0) continue;
-        mine[0] += self.energy(c.x, c.y, c.z);
-        mine[1] += self.dissipation(c.x, c.y, c.z);
-      }
-      for (int c = 0; c < 2; ++c) part[2 * thread + c] = mine[c];
-    });
-    team.each([=, &self, &team](int thread) {
-      if (thread >= 2) return;
-      double all = 0;
-      for (int t = 0; t < row_threads; ++t) all += part[2 * t + thread];
-      self.sums[2 * team.index() + thread] = all;
-    });
+  SLIP_FN void add(int i, int j, int k, double* mine) const {
+    if (flags.origin[flags.at(i, j, k)] != 0) return;
+    mine[0] += energy(i, j, k);
+    mine[1] += dissipation(i, j, k);
   }
 };
 

@@ -5,6 +5,7 @@
 #include "device/rolled.hpp"
 #include "solver/cell_rows.hpp"
 #include "solver/lbm/collision/flow.hpp"
+#include "solver/lbm/row_sums.hpp"
 #include "solver/lbm/storage/populations.hpp"
 
 namespace slipstream::lbm {
@@ -31,9 +32,6 @@ struct Rest {
 
 /// The larger of two sizes; a NaN is kept, not lost.
 SLIP_FN double larger(double a, double b) { return b > a || b != b ? b : a; }
-
-/// Threads of a team that shares one row; each adds up every 64th cell, the first then adds the 64 in order.
-constexpr int row_threads = 64;
 
 template <class Cells>
 struct Macroscopic {
@@ -88,28 +86,9 @@ template <class Cells>
 struct ExcessMass {
   Cells in;
   Scalars<const std::uint8_t> flags;
-  CellRows rows;
-  double* sum;
 
-  template <class Team>
-  SLIP_FN void operator()(const Team& team) const {
-    const ExcessMass& self = *this;
-    double* part = team.template shared<double>();
-    team.each([=, &self, &team](int thread) {
-      double mine = 0;
-      for (int n = thread; n < self.rows.length; n += row_threads) {
-        const CellRows::Cell c = self.rows.cell(team.index(), n);
-        if (self.flags.origin[self.flags.at(c.x, c.y, c.z)] == 0)
-          mine += static_cast<double>(self.in.moments_of({c.x, c.y, c.z}).excess);
-      }
-      part[thread] = mine;
-    });
-    team.each([=, &self, &team](int thread) {
-      if (thread != 0) return;
-      double all = 0;
-      for (int t = 0; t < row_threads; ++t) all += part[t];
-      self.sum[team.index()] = all;
-    });
+  SLIP_FN void add(int i, int j, int k, double* mine) const {
+    if (flags.origin[flags.at(i, j, k)] == 0) *mine += static_cast<double>(in.moments_of({i, j, k}).excess);
   }
 };
 

@@ -53,19 +53,17 @@ class CellKernels : public Kernels {
   }
 
   void excess_mass(Together& together, const Box& box, const BlockArrays& b, double* sum) const override {
-    const CellRows rows(box, b.populations.shape.row_axis);
-    together.add_teams(rows.count(), row_threads, row_threads * sizeof(double),
-                       ExcessMass<Cells>{Cells(b), Scalars<const std::uint8_t>(b.flags), rows, sum});
+    add_rows<1>(together, box, b, ExcessMass<Cells>{Cells(b), Scalars<const std::uint8_t>(b.flags)}, sum);
   }
 
   void energy(Together& together, const Box& box, const BlockArrays& b, const Model& model,
               double* sums) const override {
     const Force<T> force{static_cast<T>(model.force[0]), static_cast<T>(model.force[1]),
                          static_cast<T>(model.force[2])};
-    const CellRows rows(box, b.populations.shape.row_axis);
-    together.add_teams(rows.count(), row_threads, 2 * row_threads * sizeof(double),
-                       EnergySums<Cells>{Cells(b), Scalars<const std::uint8_t>(b.flags), rows, force, model.viscosity,
-                                         model.smagorinsky.value_or(0), sums});
+    add_rows<2>(together, box, b,
+                EnergySums<Cells>{Cells(b), Scalars<const std::uint8_t>(b.flags), force, model.viscosity,
+                                  model.smagorinsky.value_or(0)},
+                sums);
   }
 
   void inspect_density(Together& together, const BlockArrays& b, double lowest, double highest,
