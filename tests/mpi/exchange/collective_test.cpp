@@ -9,7 +9,7 @@
 #include <slipstream/buffer.hpp>
 #include <slipstream/collective.hpp>
 
-#include "exchange/reduction.hpp"
+#include "collective/reduction.hpp"
 #include "support/failing_allocations.hpp"
 #include "support/machine_rig.hpp"
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "device/upload.hpp"
-#include "exchange/group_tiles.hpp"
+#include "gather_scatter/group_tiles.hpp"
 #include "support/error_text.hpp"
 #include "support/machine_rig.hpp"
 

@@ -1,4 +1,4 @@
-#include "exchange/mailboxes.hpp"
+#include "gather_scatter/mailboxes.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "exchange/copies.hpp"
+#include "gather_scatter/copies.hpp"
 
 #include <algorithm>
 #include <string>
@@ -8,9 +8,9 @@
 #include <slipstream/error.hpp>
 
 #include "device/in_parallel.hpp"
-#include "exchange/holders.hpp"
-#include "exchange/sorted_points.hpp"
-#include "exchange/unique_copies.hpp"
+#include "gather_scatter/holders.hpp"
+#include "gather_scatter/sorted_points.hpp"
+#include "gather_scatter/unique_copies.hpp"
 #include "machine/agree.hpp"
 #include "machine/records.hpp"
 #include "machine/rendezvous.hpp"

@@ -9,8 +9,8 @@
 #include <slipstream/stream.hpp>
 
 #include "device/sort.hpp"
-#include "exchange/device_rows.hpp"
-#include "exchange/holders.hpp"
+#include "gather_scatter/device_rows.hpp"
+#include "gather_scatter/holders.hpp"
 
 namespace slipstream {
 

@@ -1,4 +1,4 @@
-#include "exchange/collective_kernels.hpp"
+#include "collective/collective_kernels.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -6,7 +6,7 @@
 #include <slipstream/stream.hpp>
 
 #include "device/upload.hpp"
-#include "exchange/lists.hpp"
+#include "gather_scatter/lists.hpp"
 
 namespace slipstream {
 

@@ -7,7 +7,7 @@
 
 #include <slipstream/error.hpp>
 
-#include "exchange/block_sums_kernels.hpp"
+#include "collective/block_sums_kernels.hpp"
 #include "exchange/calls_in_order.hpp"
 #include "machine/agree.hpp"
 #include "machine/patience.hpp"

@@ -10,8 +10,8 @@
 #include <slipstream/field.hpp>
 #include <slipstream/machine.hpp>
 
-#include "exchange/copies.hpp"
-#include "exchange/gather_scatter_kernels.hpp"
+#include "gather_scatter/copies.hpp"
+#include "gather_scatter/gather_scatter_kernels.hpp"
 #include "exchange/tuning.hpp"
 
 namespace slipstream {

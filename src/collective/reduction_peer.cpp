@@ -5,7 +5,7 @@
 
 #include "device/kept_memory.hpp"
 #include "device/upload.hpp"
-#include "exchange/reduction.hpp"
+#include "collective/reduction.hpp"
 #include "machine/agree.hpp"
 #include "machine/parting.hpp"
 #include "machine/patience.hpp"

@@ -4,7 +4,7 @@
 #include <slipstream/buffer.hpp>
 #include <slipstream/error.hpp>
 
-#include "exchange/reduction.hpp"
+#include "collective/reduction.hpp"
 #include "exchange/watchdog.hpp"
 #include "machine/agree.hpp"
 #include "machine/patience.hpp"

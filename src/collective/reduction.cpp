@@ -1,4 +1,4 @@
-#include "exchange/reduction.hpp"
+#include "collective/reduction.hpp"
 
 #include <sstream>
 

@@ -1,4 +1,4 @@
-#include "exchange/block_sums_kernels.hpp"
+#include "collective/block_sums_kernels.hpp"
 
 #include <slipstream/launch.hpp>
 

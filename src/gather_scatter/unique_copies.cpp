@@ -1,4 +1,4 @@
-#include "exchange/unique_copies.hpp"
+#include "gather_scatter/unique_copies.hpp"
 
 #include "device/in_parallel.hpp"
 

@@ -1,7 +1,7 @@
 #pragma once
 #include <vector>
 
-#include "exchange/holders.hpp"
+#include "gather_scatter/holders.hpp"
 
 namespace slipstream {
 

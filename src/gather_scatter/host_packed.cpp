@@ -1,4 +1,4 @@
-#include "exchange/host_packed.hpp"
+#include "gather_scatter/host_packed.hpp"
 
 #include <slipstream/error.hpp>
 

@@ -1,5 +1,5 @@
-#include "exchange/gather_scatter_kernels.hpp"
-#include "exchange/gather_scatter_rows.hpp"
+#include "gather_scatter/gather_scatter_kernels.hpp"
+#include "gather_scatter/gather_scatter_rows.hpp"
 
 namespace slipstream {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "exchange/apart.hpp"
 #include "exchange/calls_in_order.hpp"
-#include "exchange/reduction.hpp"
+#include "collective/reduction.hpp"
 #include "machine/agree.hpp"
 #include "machine/patience.hpp"
 #include "machine/same_ranks.hpp"

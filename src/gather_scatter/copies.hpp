@@ -9,8 +9,8 @@
 #include <slipstream/gather_scatter.hpp>
 #include <slipstream/machine.hpp>
 
-#include "exchange/group_tiles.hpp"
-#include "exchange/lists.hpp"
+#include "gather_scatter/group_tiles.hpp"
+#include "gather_scatter/lists.hpp"
 
 namespace slipstream {
 

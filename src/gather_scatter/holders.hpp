@@ -9,7 +9,7 @@
 #include <slipstream/gather_scatter.hpp>
 
 #include "device/in_parallel.hpp"
-#include "exchange/copies.hpp"
+#include "gather_scatter/copies.hpp"
 
 namespace slipstream {
 

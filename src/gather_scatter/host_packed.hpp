@@ -5,8 +5,8 @@
 
 #include <slipstream/gather_scatter.hpp>
 
-#include "exchange/copies.hpp"
-#include "exchange/gather_scatter_kernels.hpp"
+#include "gather_scatter/copies.hpp"
+#include "gather_scatter/gather_scatter_kernels.hpp"
 
 namespace slipstream {
 

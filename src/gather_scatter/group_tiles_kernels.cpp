@@ -1,10 +1,10 @@
-#include "exchange/group_tiles.hpp"
+#include "gather_scatter/group_tiles.hpp"
 
 #include <algorithm>
 
 #include <slipstream/launch.hpp>
 
-#include "exchange/launch_rows.hpp"
+#include "gather_scatter/launch_rows.hpp"
 
 namespace slipstream {
 namespace {

@@ -1,4 +1,4 @@
-#include "exchange/sorted_points.hpp"
+#include "gather_scatter/sorted_points.hpp"
 
 #include <algorithm>
 #include <string>
@@ -7,7 +7,7 @@
 
 #include "device/in_parallel.hpp"
 #include "device/upload.hpp"
-#include "exchange/launch_rows.hpp"
+#include "gather_scatter/launch_rows.hpp"
 
 namespace slipstream {
 namespace {

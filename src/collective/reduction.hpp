@@ -8,7 +8,7 @@
 #include <slipstream/machine.hpp>
 #include <slipstream/stream.hpp>
 
-#include "exchange/collective_kernels.hpp"
+#include "collective/collective_kernels.hpp"
 
 namespace slipstream {
 

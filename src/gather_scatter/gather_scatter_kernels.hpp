@@ -7,8 +7,8 @@
 #include <slipstream/stream.hpp>
 #include <slipstream/transfer.hpp>
 
-#include "exchange/copies.hpp"
-#include "exchange/device_rows.hpp"
+#include "gather_scatter/copies.hpp"
+#include "gather_scatter/device_rows.hpp"
 
 namespace slipstream {
 

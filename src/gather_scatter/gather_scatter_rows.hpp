@@ -8,8 +8,8 @@
 #include <slipstream/device/caches.hpp>
 
 #include "coding/cast.hpp"
-#include "exchange/gather_scatter_kernels.hpp"
-#include "exchange/launch_rows.hpp"
+#include "gather_scatter/gather_scatter_kernels.hpp"
+#include "gather_scatter/launch_rows.hpp"
 #include "route/combine.hpp"
 
 namespace slipstream {

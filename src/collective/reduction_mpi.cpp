@@ -7,7 +7,7 @@
 #include <slipstream/error.hpp>
 
 #include "device/kept_memory.hpp"
-#include "exchange/reduction.hpp"
+#include "collective/reduction.hpp"
 #include "machine/agree.hpp"
 #include "machine/parting.hpp"
 #include "machine/patience.hpp"
