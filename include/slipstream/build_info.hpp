@@ -17,4 +17,8 @@ std::string build_cuda();
 /// HDF5's version, and whether it is "parallel" or "serial".
 std::string build_hdf5();
 
+/// Throws Error unless a library of the project, `part`, comes from the same build as the engine: one version, made in
+/// one folder. `build`: what that library's slipstream_<part>_build() returns.
+void require_build(const std::string& part, const std::string& build);
+
 }  // namespace slipstream

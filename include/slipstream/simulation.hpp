@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include <slipstream/block_sums.hpp>
 #include <slipstream/exchange.hpp>
 #include <slipstream/guard.hpp>
 #include <slipstream/state.hpp>
@@ -70,10 +69,20 @@ Task kernel_task(std::string name, Kernel kernel);
 /// A kernel that reads the ghosts of the exchange before it, and can be queued as interior and rim.
 Task split_kernel_task(std::string name, Kernel kernel);
 Task exchange_task(std::string name, Exchange& exchange);
-/// Parts and results as in BlockSums::run().
-Task sum_task(std::string name, BlockSums& sums, std::vector<const double*> parts, std::vector<double*> results);
 Task collective_task(std::string name, Collective collective);
 Task loop_task(std::string name, Loop loop);
+/// `sums`: a BlockSums (block_sums.hpp), which must outlive the task; parts and results as in BlockSums::run().
+template <class Sums>
+Task sum_task(std::string name, Sums& sums, std::vector<const double*> parts, std::vector<double*> results) {
+  Collective collective;
+  collective.run = [&sums, parts = std::move(parts), results = std::move(results)](std::vector<Stream>& streams) {
+    sums.run(streams, parts, results);
+  };
+  collective.check = [&sums] { sums.check(); };
+  collective.capturable = sums.capturable();
+  collective.loopable = sums.loopable();
+  return collective_task(std::move(name), std::move(collective));
+}
 
 /// What a TimeLoop keeps for a loop: whether another pass follows.
 class Again;

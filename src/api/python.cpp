@@ -1,9 +1,9 @@
-// The module slipstream._core: machine, plans, solvers. The package's Python files are its users.
+// The module slipstream._core, the engine: machine, grids, exchanges, bodies, files. Other modules stand on it.
 #include <slipstream/build_info.hpp>
 #include <slipstream/copy_rate.hpp>
 #include <slipstream/process.hpp>
 
-#include "api/python_common.hpp"
+#include "api/python_core.hpp"
 #include "machine/agree.hpp"
 #include "machine/end.hpp"
 #include "machine/gpu_mpi.hpp"
@@ -126,16 +126,9 @@ NB_MODULE(_core, m) {
       nb::arg("backend"), nb::arg("bytes"), nb::arg("seconds") = 0.5, nb::arg("index") = 0, nb::call_guard<Released>());
   bind_machine(m);
   bind_checkpoint(m);
-  bind_lbm(m);
   bind_series(m);
-  bind_stencil(m);
-  bind_dns(m);
   bind_bodies(m);
   bind_placement(m);
   bind_exchange(m);
-  bind_allreduce(m);
-  bind_gather_scatter(m);
-  bind_fft(m);
-  bind_sem_solver(m);
   bind_doctor(m);
 }

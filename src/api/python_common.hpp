@@ -7,9 +7,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <slipstream/bodies.hpp>
-#include <slipstream/fft.hpp>
-#include <slipstream/lbm.hpp>
+#include <slipstream/communicator.hpp>
+#include <slipstream/exchange.hpp>
 
 #include "device/decimal_point.hpp"
 
@@ -27,28 +26,13 @@ struct Released {
 const Communicator& world();
 /// Whether MPI runs already, by whomever it was started.
 bool mpi_started();
-lbm::Options options_from(const nb::dict& options);
-/// Asks the bodies, which must outlive it. `links`: "interpolated" or "half-way" for each body; empty: interpolated.
-lbm::Surfaces surfaces_of(const Bodies& bodies, const std::vector<std::string>& links);
 nb::dict block_dict(const Block& block);
 ExchangeOptions exchange_options(const nb::dict& dict);
-FftOptions fft_options(const nb::dict& dict);
 nb::list message_list(const std::vector<MessageInfo>& messages);
 
-void bind_machine(nb::module_& module);
-void bind_checkpoint(nb::module_& module);  ///< before the solvers, whose base it binds
-void bind_lbm(nb::module_& module);
-void bind_stencil(nb::module_& module);
-void bind_series(nb::module_& module);
-void bind_bodies(nb::module_& module);
-void bind_placement(nb::module_& module);
-void bind_exchange(nb::module_& module);
-void bind_allreduce(nb::module_& module);
-void bind_gather_scatter(nb::module_& module);
-void bind_fft(nb::module_& module);
-void bind_dns(nb::module_& module);
-void bind_sem_solver(nb::module_& module);
-void bind_doctor(nb::module_& module);
+/// Begins a module beside _core, whose types and errors it shares. `build` is that of the library behind it; throws Error
+/// where the engine is of another one.
+void begin_module(nb::module_& module, const char* name, const char* build);
 
 /// How something was found that may have been measured: the first entries of its dictionary.
 template <class Tuned>

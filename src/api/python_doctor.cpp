@@ -6,7 +6,7 @@
 #include <slipstream/buffer.hpp>
 #include <slipstream/stream.hpp>
 
-#include "api/python_common.hpp"
+#include "api/python_core.hpp"
 #include "machine/gpu_mpi.hpp"
 #include "route/nccl.hpp"
 #include "route/nvshmem.hpp"

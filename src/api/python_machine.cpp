@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "api/python_common.hpp"
+#include "api/python_core.hpp"
 
 namespace slipstream::python {
 namespace {

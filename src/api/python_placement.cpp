@@ -4,7 +4,7 @@
 
 #include <slipstream/pattern.hpp>
 
-#include "api/python_common.hpp"
+#include "api/python_core.hpp"
 
 namespace slipstream::python {
 namespace {

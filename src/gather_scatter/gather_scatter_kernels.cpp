@@ -99,7 +99,7 @@ struct CombineTiles {
     for (std::uint32_t s = 0; s < stretches; ++s) {
       const std::uint32_t groups = header[1 + s] & 0xffff, last = first + groups * (header[1 + s] >> 16);
       for (std::uint32_t g = thread; g < groups; g += team) {
-        Fold<T, Turn> all(op, held[first + g]);
+        GroupSum<T, Turn> all(op, held[first + g]);
         for (std::uint32_t slot = first + g + groups; slot < last; slot += groups)
           all.add(held[slot], (marks[slot / 32] >> (slot % 32) & 1) != 0);
         const T result = all.result();

@@ -34,9 +34,9 @@ struct Rounded {
 
 /// Combines values in the order of blocks: those of a block first among themselves.
 template <class T, class Turn>
-class Fold {
+class GroupSum {
  public:
-  SLIP_FN Fold(Op op, T first) : op_(op), partial_(first) {}
+  SLIP_FN GroupSum(Op op, T first) : op_(op), partial_(first) {}
   /// `another`: of another block than the value before it.
   SLIP_FN void add(T value, bool another) {
     if (another) {
@@ -68,14 +68,14 @@ template <class T, class Turn>
 SLIP_FN T folded(const T* values, const std::uint32_t* items, std::uint32_t first, std::uint32_t last,
                  std::uint32_t block, Op op) {
   std::uint32_t point = load_once(items + first), of = point / block;
-  Fold<T, Turn> fold(op, values[point]);
+  GroupSum<T, Turn> sum(op, values[point]);
   for (std::uint32_t n = first + 1; n < last; ++n) {
     const std::uint32_t before = of;
     point = load_once(items + n);
     of = point / block;
-    fold.add(values[point], of != before);
+    sum.add(values[point], of != before);
   }
-  return fold.result();
+  return sum.result();
 }
 
 /// Of a row of copies and values in the mailbox.
@@ -84,14 +84,14 @@ SLIP_FN T folded(const T* values, const T* mailbox, const Term* items, std::uint
                  std::uint32_t block, Op op) {
   const auto value = [&](const Term& term) { return term.incoming ? mailbox[term.index] : values[term.index]; };
   Term before = items[first];
-  Fold<T, Turn> fold(op, value(before));
+  GroupSum<T, Turn> sum(op, value(before));
   for (std::uint32_t n = first + 1; n < last; ++n) {
     const Term term = items[n];
     // What comes from other devices has a block of its own each.
-    fold.add(value(term), term.incoming || before.incoming || term.index / block != before.index / block);
+    sum.add(value(term), term.incoming || before.incoming || term.index / block != before.index / block);
     before = term;
   }
-  return fold.result();
+  return sum.result();
 }
 
 /// Calls f with a value of the type.

@@ -41,9 +41,9 @@ SymmetricLayout symmetric_layout(const std::vector<RouteSetup::Letter>& letters)
 namespace {
 
 /// What both ends know of their message's place.
-class End {
+class NvshmemEnd {
  public:
-  explicit End(const Message& message)
+  explicit NvshmemEnd(const Message& message)
       : message(message),
         block(static_cast<NvshmemBlock&>(*message.state)),
         place(block.layout.places.at({message.source, message.target})) {}
@@ -81,7 +81,7 @@ class NvshmemSender final : public Sender {
   void poison(Stream& stream) override { fill(stream, end_.outgoing(), poison_byte, end_.message.bytes); }
 
  private:
-  End end_;
+  NvshmemEnd end_;
   Lowering lowering_;
 };
 
@@ -124,7 +124,7 @@ class NvshmemReceiver final : public Receiver {
   std::int64_t bytes() const override { return lowering_.bytes(); }
 
  private:
-  End end_;
+  NvshmemEnd end_;
   Lowering lowering_;
   Signal* free_;  // at the source; null between nodes
 };

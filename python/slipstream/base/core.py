@@ -1,4 +1,4 @@
-"""The compiled module, imported late: checking a case or starting ranks must not wake MPI."""
+"""The compiled modules, imported late: checking a case or starting ranks must not wake MPI."""
 
 import importlib
 import os
@@ -44,6 +44,21 @@ def core() -> ModuleType:
             "different MPI installations; start with the mpiexec of the MPI that `slipstream info` names"
         )
     return module
+
+
+@cache
+def part(name: str) -> ModuleType:
+    """The compiled module `slipstream._<name>` of a solver or of a pattern, which stands on core()."""
+    core()
+    module = f"slipstream._{name}"
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+        raise CaseError(f"the compiled module of {name} is not built: run `make build`") from None
+    except ImportError as error:
+        raise CaseError(f"{module} cannot be loaded: {error}; run `make build`, which builds all parts alike") from None
 
 
 def loaded() -> bool:

@@ -12,6 +12,7 @@
 
 #include "api/exchange/caller_streams.hpp"
 #include "api/exchange/python_report.hpp"
+#include "api/python_core.hpp"
 #include "api/reading.hpp"
 
 namespace slipstream::python {

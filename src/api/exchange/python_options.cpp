@@ -32,32 +32,4 @@ ExchangeOptions exchange_options(const nb::dict& dict, Watched* watched) {
 
 ExchangeOptions exchange_options(const nb::dict& dict) { return exchange_options(dict, nullptr); }
 
-FftOptions fft_options(const nb::dict& dict) {
-  FftOptions options;
-  std::string type = "c128";
-  nb::dict exchange;
-  Reader reader(dict, "a Fourier transform");
-  reader.read("type", type);
-  reader.read("process_grid", options.process_grid);
-  reader.read("tune_process_grid", options.tune_process_grid);
-  reader.read("transposed", options.transposed);
-  reader.read("highest", options.highest);
-  reader.read("scaled", options.scaled);
-  reader.read("overlap", options.overlap);
-  reader.read("parts", options.parts);
-  reader.read("verify", options.verify);
-  std::string coding = "raw";
-  reader.read("coding", coding);
-  options.coding = coding_from_string(coding);
-  reader.read("store", options.store);
-  reader.read("exchange", exchange);
-  reader.finish();
-  options.type = dtype_from_string(type);
-  Watched watched;
-  options.exchange = exchange_options(exchange, &watched);
-  options.tune = watched.tune;
-  options.tuner_cache = watched.tuner_cache;
-  return options;
-}
-
 }  // namespace slipstream::python

@@ -5,12 +5,14 @@
 #include <nanobind/stl/pair.h>
 
 #include "api/exchange/python_report.hpp"
-#include "api/python_common.hpp"
+#include "api/lbm/python_lbm.hpp"
 #include "api/reading.hpp"
 #include "api/solver/python_solver.hpp"
 #include "grid/largest_extent.hpp"
-#include "solver/fullness.hpp"
+#include "solver/common/fullness.hpp"
 #include "solver/lbm/storage/stored_cells.hpp"
+
+extern "C" const char* slipstream_lbm_build();
 
 namespace slipstream::python {
 namespace {
@@ -47,8 +49,6 @@ lbm::Boundary boundary_from(const nb::dict& dict) {
     boundary.profile.push_back({profile.data()[n], profile.data()[n + 1], profile.data()[n + 2]});
   return boundary;
 }
-
-}  // namespace
 
 lbm::Options options_from(const nb::dict& dict) {
   lbm::Options o;
@@ -119,8 +119,6 @@ lbm::Options options_from(const nb::dict& dict) {
   }
   return o;
 }
-
-namespace {
 
 nb::dict plan(const Machine& machine, const nb::dict& dict, const Bodies* bodies,
               const std::vector<std::string>& links) {
@@ -289,21 +287,12 @@ class Series {
   VtkhdfSeries series_;
 };
 
-}  // namespace
-
 void bind_lbm(nb::module_& m) {
   m.def("plan", &plan, nb::arg("machine"), nb::arg("options"), nb::arg("bodies") = nb::none(),
         nb::arg("links") = std::vector<std::string>());
   m.def("largest_grid", &largest_grid, nb::arg("machine"), nb::arg("options"));
 
   using Release = nb::call_guard<Released>;
-  nb::class_<Trace>(m, "Trace", "Records what a run's host threads, streams and messages do.")
-      .def(nb::init<std::int64_t>(), nb::arg("most") = 20000)
-      .def("__len__", &Trace::size)
-      .def_prop_ro("dropped", &Trace::dropped)
-      .def(
-          "write", [](Trace& self, const std::string& folder) { write_trace(world(), self, folder); },
-          nb::arg("folder"), Release());
   nb::class_<Lbm, Simulation>(m, "Lbm", "A lattice Boltzmann run, in lattice units.")
       .def(
           "__init__",
@@ -371,4 +360,12 @@ void bind_lbm(nb::module_& m) {
       .def("close", &Series::close, Release());
 }
 
+}  // namespace
 }  // namespace slipstream::python
+
+NB_MODULE(_lbm, m) {
+  using namespace slipstream::python;
+  begin_module(m, "lbm", slipstream_lbm_build());
+  bind_lbm(m);
+  bind_bodies_of_lbm(m);
+}

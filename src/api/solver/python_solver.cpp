@@ -169,6 +169,13 @@ void FieldSeries::write(double time, const std::vector<Item>& items) {
 
 void bind_series(nb::module_& m) {
   using Release = nb::call_guard<Released>;
+  nb::class_<Trace>(m, "Trace", "Records what a run's host threads, streams and messages do.")
+      .def(nb::init<std::int64_t>(), nb::arg("most") = 20000)
+      .def("__len__", &Trace::size)
+      .def_prop_ro("dropped", &Trace::dropped)
+      .def(
+          "write", [](Trace& self, const std::string& folder) { write_trace(world(), self, folder); },
+          nb::arg("folder"), Release());
   nb::class_<FieldSeries>(m, "FieldSeries", "A VTKHDF time series of fields as they stand.")
       .def("write", &FieldSeries::write, nb::arg("time"), nb::arg("items"), Release())
       .def_prop_ro("last_time", &FieldSeries::last_time)

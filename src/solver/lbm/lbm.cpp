@@ -9,17 +9,6 @@
 
 namespace slipstream::lbm {
 
-const Kernels& kernels(const Options& options) {
-  using Get = const Kernels& (*)();
-  constexpr Get by_populations[3][3] = {{kernels_d2q9_f16, kernels_d2q9_f32, kernels_d2q9_f64},
-                                        {kernels_d3q19_f16, kernels_d3q19_f32, kernels_d3q19_f64},
-                                        {kernels_d3q27_f16, kernels_d3q27_f32, kernels_d3q27_f64}};
-  constexpr Get by_moments[3] = {moment_kernels_f16, moment_kernels_f32, moment_kernels_f64};
-  const int format = options.precision == DType::f16 ? 0 : options.precision == DType::f32 ? 1 : 2;
-  if (options.representation == Representation::moments) return by_moments[format]();
-  return by_populations[static_cast<int>(options.lattice)][format]();
-}
-
 Lbm::Impl::Impl(const Communicator& comm, const Machine& machine, Options wanted, Surfaces bodies)
     : comm(comm),
       options((lbm::check(wanted), std::move(wanted))),

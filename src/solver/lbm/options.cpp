@@ -3,7 +3,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "solver/cell_rows.hpp"
+#include "solver/common/cell_rows.hpp"
 #include "solver/lbm/by_moments/tiles.hpp"
 #include "solver/lbm/fields.hpp"
 #include "solver/lbm/lattice.hpp"

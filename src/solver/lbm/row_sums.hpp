@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "device/together.hpp"
-#include "solver/cell_rows.hpp"
+#include "solver/common/cell_rows.hpp"
 #include "solver/lbm/step/kernels.hpp"
 
 namespace slipstream::lbm {

@@ -13,8 +13,6 @@ std::int64_t cube_of(const Options& options) {
   return n * n * n;
 }
 
-const char* const axes[] = {"x", "y", "z"};
-
 bool chebyshev(const Options& options) { return options.krylov.preconditioner == krylov::Preconditioner::chebyshev; }
 
 }  // namespace
@@ -45,7 +43,7 @@ void check(const Options& o) {
   box_of(o).check();
   for (std::size_t d = 0; d < 3; ++d)
     require((o.sides[d][0].condition == Condition::periodic) == (o.sides[d][1].condition == Condition::periodic),
-            std::string("of the sides across ") + axes[d] + " one is periodic and the other is not");
+            std::string("of the sides across ") + "xyz"[d] + " one is periodic and the other is not");
   require(std::isfinite(o.diffusivity) && o.diffusivity > 0, "the diffusivity is a number above 0");
   require(std::isfinite(o.reaction) && o.reaction >= 0, "the reaction is a number of 0 or more");
   require(o.reaction == 0 || o.equation == Equation::helmholtz, "a reaction belongs to Helmholtz's equation");

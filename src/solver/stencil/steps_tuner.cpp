@@ -9,7 +9,7 @@
 #include "exchange/remembered.hpp"
 #include "exchange/tuner_cache.hpp"
 #include "machine/clock.hpp"
-#include "solver/fullness.hpp"
+#include "solver/common/fullness.hpp"
 #include "solver/stencil/impl.hpp"
 
 namespace slipstream::stencil {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 
+#include <slipstream/block_sums.hpp>
 #include <slipstream/launch.hpp>
 #include <slipstream/simulation.hpp>
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include <slipstream/block_sums.hpp>
 #include <slipstream/launch.hpp>
 #include <slipstream/simulation.hpp>
 

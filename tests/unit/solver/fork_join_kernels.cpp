@@ -7,7 +7,7 @@
 #include <slipstream/buffer.hpp>
 #include <slipstream/launch.hpp>
 
-#include "solver/fork_join.hpp"
+#include "solver/common/fork_join.hpp"
 #include "support/machine_rig.hpp"
 
 namespace slipstream {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "solver/part_sums.hpp"
+#include "solver/common/part_sums.hpp"
 
 namespace slipstream {
 namespace {

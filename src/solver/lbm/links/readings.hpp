@@ -3,7 +3,7 @@
 #include <slipstream/launch.hpp>
 
 #include "device/rolled.hpp"
-#include "solver/cell_rows.hpp"
+#include "solver/common/cell_rows.hpp"
 #include "solver/lbm/collision/flow.hpp"
 #include "solver/lbm/row_sums.hpp"
 #include "solver/lbm/storage/populations.hpp"

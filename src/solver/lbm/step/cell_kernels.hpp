@@ -5,7 +5,7 @@
 #include "solver/lbm/links/link_kernels.hpp"
 #include "solver/lbm/links/readings.hpp"
 #include "solver/lbm/step/kernels.hpp"
-#include "solver/row_faults.hpp"
+#include "solver/common/row_faults.hpp"
 
 namespace slipstream::lbm {
 

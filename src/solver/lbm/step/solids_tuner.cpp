@@ -24,7 +24,7 @@ constexpr double never = std::numeric_limits<double>::max();  // as text, too
 
 std::string to_lines(Solids way) { return "solids " + to_string(way) + "\n"; }
 
-std::optional<Solids> from_lines(const std::string& lines) {
+std::optional<Solids> way_from_lines(const std::string& lines) {
   for (const Solids way : ways)
     if (lines == to_lines(way)) return way;
   return {};
@@ -187,7 +187,7 @@ class SolidsTuner {
     Alike found;
     Remembered memory = memory_of(key);
     const auto recalled = memory.recall([&](const std::string& lines) {
-      found.known = from_lines(lines);
+      found.known = way_from_lines(lines);
       return found.known.has_value();
     });
     note(memory);

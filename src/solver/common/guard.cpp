@@ -8,14 +8,14 @@
 #include <slipstream/buffer.hpp>
 #include <slipstream/error.hpp>
 
-#include "solver/cell_rows.hpp"
-#include "solver/guard_kernels.hpp"
+#include "solver/common/cell_rows.hpp"
+#include "solver/common/guard_kernels.hpp"
 
 namespace slipstream {
 namespace {
 
 /// A quantity in a block of this rank, and where its rows begin among those of its device.
-struct Part {
+struct GuardedBlock {
   std::size_t quantity = 0;
   std::int64_t block = 0;
   std::int64_t first_row = 0;
@@ -33,7 +33,7 @@ struct Told {
 struct Guard::Impl {
   struct Side {
     Device device;
-    std::vector<Part> parts;
+    std::vector<GuardedBlock> parts;
     std::int64_t rows = 0;
     Buffer<RowFinding> row_findings;
     Buffer<DeviceFinding> first;  // pinned
@@ -85,7 +85,7 @@ struct Guard::Impl {
 
   void queue(Stream& stream, Side& side, std::size_t quantity) const {
     std::vector<InspectedBlock> inspected;
-    for (const Part& part : side.parts)
+    for (const GuardedBlock& part : side.parts)
       if (part.quantity == quantity) inspected.push_back({part.block, side.row_findings.data() + part.first_row});
     const Watched& one = watched[quantity];
     const std::array<double, 2> sound = range(one.name);
@@ -112,8 +112,8 @@ struct Guard::Impl {
       side.done->synchronize();
       const DeviceFinding& first = *side.first.data();
       if (first.row < 0 || told.quantity >= 0) continue;
-      const Part* part = &side.parts.front();
-      for (const Part& other : side.parts)
+      const GuardedBlock* part = &side.parts.front();
+      for (const GuardedBlock& other : side.parts)
         if (other.first_row <= first.row) part = &other;
       const Field& field = *watched[part->quantity].field;
       const auto cell = rows_of(field.shape(part->block)).cell(first.row - part->first_row, first.found.at);

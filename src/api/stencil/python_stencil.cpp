@@ -4,9 +4,11 @@
 #include "api/reading.hpp"
 #include "api/solver/python_solver.hpp"
 #include "grid/largest_extent.hpp"
-#include "solver/fullness.hpp"
+#include "solver/common/fullness.hpp"
 
 #include <nanobind/stl/pair.h>
+
+extern "C" const char* slipstream_stencil_build();
 
 namespace slipstream::python {
 namespace {
@@ -127,8 +129,6 @@ void set_guard(Stencil& self, std::int64_t every, double spacing) {
   self.time_loop().guard(self.communicator(), std::move(options));
 }
 
-}  // namespace
-
 void bind_stencil(nb::module_& m) {
   m.def("plan_stencil", &plan, nb::arg("machine"), nb::arg("options"));
   m.def("largest_stencil_grid", &largest_grid, nb::arg("machine"), nb::arg("options"));
@@ -212,4 +212,11 @@ void bind_stencil(nb::module_& m) {
           nb::arg("path"), nb::arg("up_to") = nb::none(), nb::keep_alive<0, 1>(), Release());
 }
 
+}  // namespace
 }  // namespace slipstream::python
+
+NB_MODULE(_stencil, m) {
+  using namespace slipstream::python;
+  begin_module(m, "stencil", slipstream_stencil_build());
+  bind_stencil(m);
+}

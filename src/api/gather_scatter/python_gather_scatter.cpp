@@ -12,6 +12,8 @@
 #include "api/python_common.hpp"
 #include "api/reading.hpp"
 
+extern "C" const char* slipstream_gather_scatter_build();
+
 namespace slipstream::python {
 namespace {
 
@@ -127,8 +129,6 @@ class ArrayGatherScatter {
   std::optional<GatherScatter> gather_scatter_;
 };
 
-}  // namespace
-
 void bind_gather_scatter(nb::module_& m) {
   using Release = nb::call_guard<Released>;
   nb::class_<ArrayGatherScatter>(m, "ArrayGatherScatter", "Combines shared points of arrays that the caller owns.")
@@ -171,4 +171,11 @@ void bind_gather_scatter(nb::module_& m) {
       .def("close", &ArrayGatherScatter::close, Release());
 }
 
+}  // namespace
 }  // namespace slipstream::python
+
+NB_MODULE(_gather_scatter, m) {
+  using namespace slipstream::python;
+  begin_module(m, "gather_scatter", slipstream_gather_scatter_build());
+  bind_gather_scatter(m);
+}

@@ -1,4 +1,4 @@
-#include "solver/fullness.hpp"
+#include "solver/common/fullness.hpp"
 
 #include <algorithm>
 

@@ -12,6 +12,8 @@
 #include "exchange/same_calls.hpp"
 #include "machine/agree.hpp"
 
+extern "C" const char* slipstream_collective_build();
+
 namespace slipstream::python {
 namespace {
 
@@ -86,8 +88,6 @@ nb::list collectives() {
   return all;
 }
 
-}  // namespace
-
 void bind_allreduce(nb::module_& m) {
   m.def("collectives", &collectives);
   using Release = nb::call_guard<Released>;
@@ -113,4 +113,11 @@ void bind_allreduce(nb::module_& m) {
       .def_prop_ro("needs_host", [](ArrayAllReduce& self) { return self.reduce().needs_host(); });
 }
 
+}  // namespace
 }  // namespace slipstream::python
+
+NB_MODULE(_collective, m) {
+  using namespace slipstream::python;
+  begin_module(m, "collective", slipstream_collective_build());
+  bind_allreduce(m);
+}

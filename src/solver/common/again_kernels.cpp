@@ -1,4 +1,4 @@
-#include "solver/again.hpp"
+#include "solver/common/again.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -1,8 +1,8 @@
-#include "solver/guard_kernels.hpp"
+#include "solver/common/guard_kernels.hpp"
 
 #include <slipstream/launch.hpp>
 
-#include "solver/row_faults.hpp"
+#include "solver/common/row_faults.hpp"
 
 namespace slipstream {
 namespace {

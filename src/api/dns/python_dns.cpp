@@ -10,7 +10,9 @@
 #include "api/reading.hpp"
 #include "api/solver/python_solver.hpp"
 #include "grid/largest_extent.hpp"
-#include "solver/fullness.hpp"
+#include "solver/common/fullness.hpp"
+
+extern "C" const char* slipstream_dns_build();
 
 namespace slipstream::python {
 namespace {
@@ -121,8 +123,6 @@ nb::tuple largest_dns_grid(const Machine& machine, const nb::dict& dict) {
   }));
 }
 
-}  // namespace
-
 void bind_dns(nb::module_& m) {
   using Release = nb::call_guard<Released>;
   nb::class_<Dns, Simulation>(
@@ -220,4 +220,11 @@ void bind_dns(nb::module_& m) {
         "k^4 exp(-2 (k / peak)^2) in the shells 0 .. shells, with the sum `energy`.");
 }
 
+}  // namespace
 }  // namespace slipstream::python
+
+NB_MODULE(_dns, m) {
+  using namespace slipstream::python;
+  begin_module(m, "dns", slipstream_dns_build());
+  bind_dns(m);
+}

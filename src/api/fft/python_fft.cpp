@@ -9,8 +9,11 @@
 
 #include "api/exchange/caller_streams.hpp"
 #include "api/exchange/python_report.hpp"
+#include "api/fft/python_fft.hpp"
 #include "api/reading.hpp"
 #include "api/solver/python_solver.hpp"
+
+extern "C" const char* slipstream_fft_build();
 
 namespace slipstream::python {
 namespace {
@@ -111,8 +114,6 @@ nb::dict process_grids(const FftProcessGrids& found) {
   return dict;
 }
 
-}  // namespace
-
 void bind_fft(nb::module_& m) {
   using Release = nb::call_guard<Released>;
   m.def("fft_memory", &memory_list, nb::arg("machine"), nb::arg("cells"), nb::arg("options"),
@@ -169,4 +170,11 @@ void bind_fft(nb::module_& m) {
       });
 }
 
+}  // namespace
 }  // namespace slipstream::python
+
+NB_MODULE(_fft, m) {
+  using namespace slipstream::python;
+  begin_module(m, "fft", slipstream_fft_build());
+  bind_fft(m);
+}

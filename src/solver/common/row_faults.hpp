@@ -3,7 +3,7 @@
 #include <slipstream/guard.hpp>
 
 #include "device/together.hpp"
-#include "solver/cell_rows.hpp"
+#include "solver/common/cell_rows.hpp"
 
 namespace slipstream {
 

@@ -7,10 +7,12 @@
 #include "api/reading.hpp"
 #include "api/solver/python_solver.hpp"
 #include "grid/largest_extent.hpp"
-#include "solver/fullness.hpp"
+#include "solver/common/fullness.hpp"
 #include "solver/sem/places.hpp"
 
 #include <nanobind/stl/pair.h>
+
+extern "C" const char* slipstream_sem_build();
 
 namespace slipstream::python {
 namespace {
@@ -178,11 +180,8 @@ class ElementSeries {
   HexahedraSeries series_;
 };
 
-}  // namespace
-
 void bind_sem_solver(nb::module_& m) {
   using Release = nb::call_guard<Released>;
-  nb::exception<krylov::NotSolved>(m, "NotSolved", PyExc_RuntimeError);
   m.def("plan_sem", &plan_sem, nb::arg("machine"), nb::arg("options"));
   m.def("check_sem_elements", &check_sem_elements, nb::arg("options"));
   m.def("largest_sem_grid", &largest_sem_grid, nb::arg("machine"), nb::arg("options"));
@@ -240,4 +239,11 @@ void bind_sem_solver(nb::module_& m) {
           "Messages of the last gather-scatter.");
 }
 
+}  // namespace
 }  // namespace slipstream::python
+
+NB_MODULE(_sem, m) {
+  using namespace slipstream::python;
+  begin_module(m, "sem", slipstream_sem_build());
+  bind_sem_solver(m);
+}

@@ -6,7 +6,7 @@
 #include <slipstream/simulation.hpp>
 #include <slipstream/trace.hpp>
 
-#include "solver/again.hpp"
+#include "solver/common/again.hpp"
 
 namespace slipstream {
 namespace {
@@ -79,17 +79,6 @@ Task split_kernel_task(std::string name, Kernel kernel) {
 }
 
 Task exchange_task(std::string name, Exchange& exchange) { return {.name = std::move(name), .exchange = &exchange}; }
-
-Task sum_task(std::string name, BlockSums& sums, std::vector<const double*> parts, std::vector<double*> results) {
-  Collective collective;
-  collective.run = [&sums, parts = std::move(parts), results = std::move(results)](std::vector<Stream>& streams) {
-    sums.run(streams, parts, results);
-  };
-  collective.check = [&sums] { sums.check(); };
-  collective.capturable = sums.capturable();
-  collective.loopable = sums.loopable();
-  return collective_task(std::move(name), std::move(collective));
-}
 
 Task collective_task(std::string name, Collective collective) {
   return {.name = std::move(name), .collective = std::move(collective)};

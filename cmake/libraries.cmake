@@ -1,0 +1,69 @@
+# Each library of the project: its rooms, what it links, and how its files are compiled.
+#
+# A file's name says how: *_kernels.cpp as CUDA in a CUDA build, *_cuda.cpp and src/device/cuda only there, *_nocuda.cpp
+# only elsewhere, the rest as plain C++. Files of a room are joined into one unit of kernels and one of the rest.
+
+# Compiled one by one: these have definitions of their own, or take as long as a room.
+set(SLIPSTREAM_ALONE "_cuda\\.cpp$|_nocuda\\.cpp$|device/device\\.cpp$|device/cuda/|fft/radix_stores\\.cpp$|fft/lines_|route/program_|gather_scatter/gather_scatter_kernels|gather_scatter/unique_kernels|stencil/.*_kernels|sem/.*_kernels|lbm/instances/")
+
+# Sources of a room, src/<room> and the folders below it, as files to compile.
+function(slipstream_room result room)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${room}/*.cpp)
+  if(SLIPSTREAM_CUDA)
+    list(FILTER sources EXCLUDE REGEX "_nocuda\\.cpp$")
+  else()
+    list(FILTER sources EXCLUDE REGEX "_cuda\\.cpp$|/device/cuda/")
+  endif()
+  set(alone ${sources})
+  list(FILTER alone INCLUDE REGEX "${SLIPSTREAM_ALONE}")
+  list(FILTER sources EXCLUDE REGEX "${SLIPSTREAM_ALONE}")
+  set(kernels ${sources})
+  list(FILTER kernels INCLUDE REGEX "_kernels\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "_kernels\\.cpp$")
+  string(REPLACE "/" "_" name ${room})
+  foreach(kind sources kernels)
+    if(${kind})
+      set(suffix)
+      if("${kind}" STREQUAL "kernels")
+        set(suffix _kernels)
+      endif()
+      slipstream_join(joined ${name}${suffix} ${${kind}})
+      list(APPEND alone ${joined})
+    endif()
+  endforeach()
+  set(${result} ${alone} PARENT_SCOPE)
+endfunction()
+
+# slipstream_library(<name> SOURCES file... USES library... [PRIVATE library...]): a shared library, so that all modules and
+# programs of a process share what it keeps. The engine is `slipstream`; another one is `slipstream_<name>`, exported as
+# Slipstream::<name>.
+function(slipstream_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 its "" "" "SOURCES;USES;PRIVATE")
+  set(target slipstream_${name})
+  if(name STREQUAL slipstream)
+    set(target slipstream)
+  endif()
+  # Tells libraries and modules of other builds apart: src/device/build_match.cpp.
+  string(MD5 folder ${CMAKE_BINARY_DIR})
+  string(SUBSTRING ${folder} 0 8 folder)
+  set(identity ${CMAKE_BINARY_DIR}/generated/build_of_${name}.cpp)
+  file(CONFIGURE OUTPUT ${identity} @ONLY
+       CONTENT "extern \"C\" const char* slipstream_${name}_build() { return \"${PROJECT_VERSION}-${folder}\"; }\n")
+  add_library(${target} SHARED ${its_SOURCES} ${identity})
+  add_library(Slipstream::${name} ALIAS ${target})
+  slipstream_kernels(${its_SOURCES})
+  slipstream_compile_options(${target})
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>
+                             PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(${target} PUBLIC ${its_USES} PRIVATE ${its_PRIVATE})
+  if(NOT SLIPSTREAM_SANITIZE)
+    target_link_options(${target} PRIVATE -Wl,--no-undefined)
+  endif()
+  if(SLIPSTREAM_CUDA)
+    target_include_directories(${target} PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+    target_include_directories(${target} SYSTEM PRIVATE ${SLIPSTREAM_MESSAGE_INCLUDES})
+  endif()
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} BUILD_RPATH_USE_ORIGIN ON INSTALL_RPATH "$ORIGIN"
+                        DEFINE_SYMBOL "")
+  set_property(GLOBAL APPEND PROPERTY SLIPSTREAM_LIBRARIES ${target})
+endfunction()

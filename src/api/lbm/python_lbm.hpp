@@ -1,0 +1,16 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include <slipstream/bodies.hpp>
+#include <slipstream/lbm.hpp>
+
+#include "api/python_common.hpp"
+
+namespace slipstream::python {
+
+/// Asks the bodies, which must outlive it. `links`: "interpolated" or "half-way" for each body; empty: interpolated.
+lbm::Surfaces surfaces_of(const Bodies& bodies, const std::vector<std::string>& links);
+void bind_bodies_of_lbm(nb::module_& module);
+
+}  // namespace slipstream::python

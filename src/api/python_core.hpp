@@ -1,0 +1,15 @@
+#pragma once
+// What the files of the module _core bind.
+#include "api/python_common.hpp"
+
+namespace slipstream::python {
+
+void bind_machine(nb::module_& module);
+void bind_checkpoint(nb::module_& module);  ///< Simulation, the base of all solvers' classes
+void bind_series(nb::module_& module);
+void bind_bodies(nb::module_& module);
+void bind_placement(nb::module_& module);
+void bind_exchange(nb::module_& module);
+void bind_doctor(nb::module_& module);
+
+}  // namespace slipstream::python

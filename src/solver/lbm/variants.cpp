@@ -1,0 +1,42 @@
+// Which kernels a run takes. This library holds those of D3Q19 in f32; a second one, loaded at first use, all others.
+#include <dlfcn.h>
+
+#include <slipstream/build_info.hpp>
+#include <slipstream/error.hpp>
+
+#include "solver/lbm/impl.hpp"
+#include "solver/lbm/variants.hpp"
+
+namespace slipstream::lbm {
+namespace {
+
+constexpr const char* second_library = "libslipstream_lbm_variants.so";
+
+/// Stays loaded: streams may hold its kernels until the process ends.
+VariantLookup load_variants() {
+  void* library = dlopen(second_library, RTLD_NOW | RTLD_LOCAL);
+  if (!library) throw Error(std::string("cannot load ") + second_library + " (" + dlerror() + "): run `make build`");
+  const auto build = reinterpret_cast<const char* (*)()>(dlsym(library, "slipstream_lbm_variants_build"));
+  const auto lookup = reinterpret_cast<VariantLookup>(dlsym(library, "slipstream_lbm_variant"));
+  require(build && lookup, std::string(second_library) + " is of another version: run `make build`");
+  require_build("lbm_variants", build());
+  return lookup;
+}
+
+}  // namespace
+
+const Kernels& kernels(const Options& o) {
+  const bool moments = o.representation == Representation::moments;
+  if (!moments && o.lattice == Lattice::d3q19 && o.precision == DType::f32) return kernels_d3q19_f32();
+  static const VariantLookup lookup = [&] {
+    try {
+      return load_variants();
+    } catch (const Error& error) {
+      throw Error("the kernels of " + std::string(moments ? "moments on " : "") + to_string(o.lattice) + " in " +
+                  to_string(o.precision) + " are not built: " + error.what());
+    }
+  }();
+  return *lookup(o.representation, o.lattice, o.precision);
+}
+
+}  // namespace slipstream::lbm
