@@ -24,6 +24,6 @@ function(slipstream_compile_options target)
   endif()
   list(JOIN host "," forwarded)
   target_compile_options(${target} PRIVATE
-    $<$<COMPILE_LANGUAGE:CXX>:${host} -Wall -Wextra>
+    $<$<COMPILE_LANGUAGE:CXX>:${host} -Wall -Wextra -Wno-subobject-linkage>  # the last warns of joined files alone
     $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false --Werror=cross-execution-space-call --extended-lambda -Xcompiler=${forwarded}${native} --expt-relaxed-constexpr>)
 endfunction()
