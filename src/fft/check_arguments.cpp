@@ -53,25 +53,25 @@ std::int64_t Fft::Impl::bytes_of(std::size_t device, bool of_cells) const {
 namespace {
 
 /// An array of a component on a device of this rank.
-struct Part {
+struct CheckedPart {
   const std::byte *first, *behind;
   std::size_t component, device;
 };
 
 /// By address, without those that are empty.
 template <class Arrays, class BytesOf>
-std::vector<Part> placed(const Arrays& arrays, const BytesOf& bytes_of) {
-  std::vector<Part> parts;
+std::vector<CheckedPart> placed(const Arrays& arrays, const BytesOf& bytes_of) {
+  std::vector<CheckedPart> parts;
   for (std::size_t c = 0; c < arrays.size(); ++c)
     for (std::size_t i = 0; i < arrays[c].size(); ++i)
       if (const auto* first = static_cast<const std::byte*>(arrays[c][i]); first && bytes_of(i))
         parts.push_back({first, first + bytes_of(i), c, i});
-  std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.first < b.first; });
+  std::sort(parts.begin(), parts.end(), [](const CheckedPart& a, const CheckedPart& b) { return a.first < b.first; });
   return parts;
 }
 
 /// "component 0", on one of several devices with its place.
-std::string name_of(const Part& part, std::size_t devices) {
+std::string name_of(const CheckedPart& part, std::size_t devices) {
   return "component " + std::to_string(part.component) +
          (devices > 1 ? " on device " + std::to_string(part.device) + " of this rank" : "");
 }
@@ -86,9 +86,9 @@ void Fft::Impl::require_apart(bool forward, const Sources& from, const Targets& 
     require(written[n - 1].behind <= written[n].first,
             name_of(written[n - 1], devices.size()) + " and " + name_of(written[n], devices.size()) +
                 " of a Fourier transform would be written into the same memory: give each an array of its own");
-  for (const Part& f : read) {
+  for (const CheckedPart& f : read) {
     auto t =
-        std::partition_point(written.begin(), written.end(), [&](const Part& part) { return part.behind <= f.first; });
+        std::partition_point(written.begin(), written.end(), [&](const CheckedPart& part) { return part.behind <= f.first; });
     for (; t != written.end() && t->first < f.behind; ++t)
       require(
           t->device == f.device && (t->component > f.component || (t->component == f.component && t->first == f.first)),

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t lag = 1;
 
 /// Where no number is asked for: so many parts at most, of so many bytes of a device; and modes k_x of a tile of lines.
-constexpr std::int64_t most_parts = 8, bytes_of_part = 128 << 20, tile_of_modes = 16;
+constexpr std::int64_t most_stored_parts = 8, bytes_of_stored_part = 128 << 20, tile_of_modes = 16;
 
 }  // namespace
 
@@ -33,7 +33,7 @@ int Fft::Impl::parts_along_x(Stage from, Stage to) const {
     if (comm.max(host ? 1 : 0) > 0) return 1;
     std::int64_t lines = 0;
     for (const Block& block : cut.blocks(to)) lines = std::max(lines, block.box.extent(0) * block.box.extent(2));
-    parts = std::min({most_parts, behind / tile_of_modes, 2 * cut.word() * lines * behind / bytes_of_part});
+    parts = std::min({most_stored_parts, behind / tile_of_modes, 2 * cut.word() * lines * behind / bytes_of_stored_part});
   }
   return static_cast<int>(std::clamp<std::int64_t>(parts, 1, behind - first));
 }
