@@ -11,11 +11,12 @@ import tempfile
 from pathlib import Path
 
 from slipstream.base import terminal
-from slipstream.bench.cases import QUICK, refinement
+from slipstream.base.registry import benchmarks
 from slipstream.case.reader import load
 from slipstream.run.run import run
 
 FACTORS = (1, 2, 4)
+bench = benchmarks("cases")
 
 
 def distances(path: str, overrides: list[str]) -> list[tuple[tuple[int, int, int], float]]:
@@ -23,9 +24,9 @@ def distances(path: str, overrides: list[str]) -> list[tuple[tuple[int, int, int
     coarse = load(path, overrides)
     found = []
     for n in FACTORS:
-        changes = refinement(coarse, n)
+        changes = bench.refinement(coarse, n)
         with tempfile.TemporaryDirectory() as folder:
-            case = load(path, [*overrides, *changes, *QUICK, f"output.folder={folder}/r"])
+            case = load(path, [*overrides, *changes, *bench.QUICK, f"output.folder={folder}/r"])
             run(case, terminal.console(1))
             result = json.loads((Path(folder) / "r" / "comparison.json").read_text(encoding="utf-8"))
         found.append((case.grid.cells, result["run"]["findings"]["exact.distance"]))

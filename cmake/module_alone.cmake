@@ -1,4 +1,5 @@
-# The Python module for a library that was built elsewhere, as tools/gpu_kit.sh takes it to a machine with another Python.
+# The Python modules for libraries that were built elsewhere, as tools/gpu_kit.sh takes them to machines with another
+# Python.
 find_package(Threads REQUIRED)
 find_package(MPI REQUIRED COMPONENTS CXX)
 add_library(slipstream SHARED IMPORTED GLOBAL)
@@ -7,3 +8,4 @@ set_target_properties(slipstream PROPERTIES IMPORTED_LOCATION ${SLIPSTREAM_LIBRA
   INTERFACE_COMPILE_DEFINITIONS "OMPI_SKIP_MPICXX=1;MPICH_SKIP_MPICXX=1")
 target_link_libraries(slipstream INTERFACE MPI::MPI_CXX Threads::Threads)
 add_subdirectory(src/api)
+add_subdirectory(bench)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from conftest import CASES, SMALL, Cli
 from slipstream.base.errors import CaseError
-from slipstream.bench import cases
-from slipstream.bench.cases import Entry, entries, files
+from slipstream_bench import cases
+from slipstream_bench.cases import Entry, entries, files
 
 #: A flow that decays from a known start, and a variant that asks too much.
 DECAY = """\

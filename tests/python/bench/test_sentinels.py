@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from conftest import ROOT, Cli
-from slipstream.bench import sentinels
+from slipstream_bench import sentinels
 
 WORDS = ("bench", "sentinels", "--backend", "host", "--rounds", "1")
 #: By the start of their names.
@@ -69,18 +69,21 @@ def test_rows_slower_than_the_limit_are_named() -> None:
 
 def test_a_process_of_the_parent_finds_the_parents_files(tmp_path: Path) -> None:
     own, parent = tmp_path / "own", tmp_path / "own" / ".parent"
-    for folder in ("python/slipstream", "lib", "wheels"):
+    for folder in ("python/slipstream", "bench/slipstream_bench", "lib", "wheels"):
         (own / folder).mkdir(parents=True)
     (own / "lib" / "libslipstream.so").touch()
-    (parent / "lib").mkdir(parents=True)
+    for folder in ("bench/results", "lib"):
+        (parent / folder).mkdir(parents=True)
     given = {
-        "PYTHONPATH": os.pathsep.join(str(own / name) for name in ("python", "wheels")),
+        "PYTHONPATH": os.pathsep.join(str(own / name) for name in ("python", "bench", "wheels")),
         "LD_LIBRARY_PATH": f"{own / 'lib'}{os.pathsep}/usr/lib",
         "PMIX_RANK": "0",
         "HOME": "/root",
     }
     found = sentinels.environment(parent, own, given)
-    assert found["PYTHONPATH"] == os.pathsep.join([str(parent / "python"), str(own / "wheels")])
+    assert found["PYTHONPATH"].split(os.pathsep) == [
+        str(place) for place in (parent / "python", parent / "bench", own / "wheels")
+    ]
     assert found["LD_LIBRARY_PATH"] == f"{parent / 'lib'}{os.pathsep}/usr/lib"
     assert "PMIX_RANK" not in found and found["HOME"] == "/root"
     assert sentinels.environment(own, own, given)["LD_LIBRARY_PATH"] == given["LD_LIBRARY_PATH"]
@@ -118,6 +121,39 @@ def test_a_process_that_ends_leaves_a_row_out_and_another_takes_its_place(
     assert "transpose: left out: the process of" in result.stdout
     (path,) = (tmp_path / "sentinels").glob("*.json")
     assert [row["sentinel"] for row in json.loads(path.read_text())["rows"]] == ["exchange 8^3 f32"]
+
+
+def tree_of(folder: Path, layout: str) -> Path:
+    """A tree with this one's modules, and benchmarks where trees have them now, or in the package as they had them."""
+    package = folder / "python" / "slipstream"
+    benchmarks = folder / "bench" / "slipstream_bench" if layout == "beside" else package / "bench"
+    for own, tree in ((ROOT / "python" / "slipstream", package), (ROOT / "bench" / "slipstream_bench", benchmarks)):
+        tree.mkdir(parents=True)
+        for path in own.iterdir():
+            (tree / path.name).symlink_to(path)
+    for name in ("timed.py", "record.py"):
+        text = (benchmarks / name).read_text(encoding="utf-8")
+        (benchmarks / name).unlink()
+        (benchmarks / name).write_text(f"print({str(benchmarks)!r})\n{text}")
+    return folder
+
+
+@pytest.mark.parametrize("layout", ["beside", "inside"])
+def test_probes_take_the_benchmarks_of_their_tree_wherever_they_are(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], layout: str
+) -> None:
+    tree = tree_of(tmp_path / "parent", layout)
+    worker = sentinels.Worker(tree, ["host", "0", "small"])
+    try:
+        (answer,) = sentinels.ask_all([worker], "describe")
+        assert answer["machine"]["card"] and answer["files"][0].startswith(str(tree))
+        sentinels.ask_all([worker], "open transpose")
+        (times,) = sentinels.ask_all([worker], "measure")
+    finally:
+        worker.close()
+    assert times["transpose 16^3 c64"] > 0
+    said = capfd.readouterr().err.split()
+    assert said == 2 * [str(tree / ("bench/slipstream_bench" if layout == "beside" else "python/slipstream/bench"))]
 
 
 @pytest.mark.parametrize(
