@@ -27,8 +27,8 @@ from slipstream.results import record as run_record
 
 from slipstream_bench import record
 
-#: Beside the package in the source tree; installed packages have none.
-CASES = Path(__file__).resolve().parents[3] / "cases"
+#: Of the source tree.
+CASES = Path(__file__).resolve().parents[2] / "cases"
 QUICK = ("output.fields=false", "output.pictures=false", "output.report=false")
 #: What was published of a quantity that a case of the source tree expects: Wang et al. 2013; Clift, Grace & Weber 1978.
 PUBLISHED: Mapping[tuple[str, str], float] = {
@@ -87,8 +87,6 @@ def _words(keys: Mapping[str, Any]) -> list[str]:
 def files(names: Sequence[str]) -> list[Path]:
     """Case files by their paths, by folders, or by their names among those of the source tree; none named: all of
     these. Raises CaseError."""
-    if not names and not CASES.is_dir():
-        raise CaseError("bench cases: an installed slipstream has no cases; name a folder of case files, or files")
     return list(dict.fromkeys(path for name in names or [CASES] for path in _files(Path(name))))
 
 
@@ -102,9 +100,8 @@ def _files(name: Path) -> list[Path]:
         raise CaseError(f"bench cases: no case file (*.toml) lies in {name}")
     if name.is_file():
         return [name]
-    there = sorted(path.stem for path in CASES.glob("*.toml"))
-    known = f"a name of {', '.join(there)}, or " if there else ""
-    raise CaseError(f"bench cases: {name}: no such case; give {known}the path of a file or folder")
+    known = ", ".join(sorted(path.stem for path in CASES.glob("*.toml")))
+    raise CaseError(f"bench cases: {name}: no such case; give a name of {known}, or the path of a file or folder")
 
 
 def entries(paths: Sequence[Path], variants: Sequence[str]) -> list[Entry]:

@@ -73,13 +73,6 @@ def test_names_that_are_no_cases_are_refused(tmp_path: Path) -> None:
         files([str(tmp_path)])
 
 
-def test_an_installed_package_asks_for_a_folder_or_files(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    monkeypatch.setattr(cases, "CASES", folder / "none")
-    with pytest.raises(CaseError, match="has no cases; name a folder of case files, or files"):
-        files([])
-    assert len(files([str(folder)])) == 2
-
-
 def test_variants_are_run_of_the_cases_that_have_them(folder: Path) -> None:
     paths = files([str(folder)])
     assert entries(paths, []) == [Entry(path) for path in paths]
