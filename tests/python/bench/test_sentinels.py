@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -123,37 +124,39 @@ def test_a_process_that_ends_leaves_a_row_out_and_another_takes_its_place(
     assert [row["sentinel"] for row in json.loads(path.read_text())["rows"]] == ["exchange 8^3 f32"]
 
 
-def tree_of(folder: Path, layout: str) -> Path:
-    """A tree with this one's modules, and benchmarks where trees have them now, or in the package as they had them."""
-    package = folder / "python" / "slipstream"
-    benchmarks = folder / "bench" / "slipstream_bench" if layout == "beside" else package / "bench"
-    for own, tree in ((ROOT / "python" / "slipstream", package), (ROOT / "bench" / "slipstream_bench", benchmarks)):
-        tree.mkdir(parents=True)
-        for path in own.iterdir():
-            (tree / path.name).symlink_to(path)
-    for name in ("timed.py", "record.py"):
-        text = (benchmarks / name).read_text(encoding="utf-8")
-        (benchmarks / name).unlink()
-        (benchmarks / name).write_text(f"print({str(benchmarks)!r})\n{text}")
-    return folder
+TIMED = """
+class timed:
+    def transpose(self, *_):
+        return [{"time_us": 42.0}]
+"""
+RECORD = """
+def describe_machine(machine):
+    return {"described by": __file__}
+"""
 
 
-@pytest.mark.parametrize("layout", ["beside", "inside"])
-def test_probes_take_the_benchmarks_of_their_tree_wherever_they_are(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], layout: str
-) -> None:
-    tree = tree_of(tmp_path / "parent", layout)
+@pytest.mark.parametrize("place", ["bench/slipstream_bench", "python/slipstream/bench"])
+def test_probes_take_the_benchmarks_of_their_tree_wherever_they_are(tmp_path: Path, place: str) -> None:
+    tree = tmp_path / "parent"
+    own, package = ROOT / "python" / "slipstream", tree / "python" / "slipstream"
+    shutil.copytree(own, package, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
+    for path in own.glob("*.so"):
+        (package / path.name).symlink_to(path)
+    (tree / "CMakeLists.txt").symlink_to(ROOT / "CMakeLists.txt")
+    (tree / "bench" / "results").mkdir(parents=True)
+    (tree / place).mkdir()
+    for name, text in (("__init__", ""), ("timed", TIMED), ("record", RECORD)):
+        (tree / place / f"{name}.py").write_text(text)
     worker = sentinels.Worker(tree, ["host", "0", "small"])
     try:
         (answer,) = sentinels.ask_all([worker], "describe")
-        assert answer["machine"]["card"] and answer["files"][0].startswith(str(tree))
         sentinels.ask_all([worker], "open transpose")
         (times,) = sentinels.ask_all([worker], "measure")
     finally:
         worker.close()
-    assert times["transpose 16^3 c64"] > 0
-    said = capfd.readouterr().err.split()
-    assert said == 2 * [str(tree / ("bench/slipstream_bench" if layout == "beside" else "python/slipstream/bench"))]
+    assert answer["files"][0] == str(package / "__init__.py")
+    assert answer["machine"] == {"described by": str(tree / place / "record.py")}
+    assert times == {"transpose 16^3 c64": 42.0}
 
 
 @pytest.mark.parametrize(
@@ -172,6 +175,7 @@ def test_bad_input_is_said(cli: Cli, words: list[str], said: str) -> None:
 
 def test_a_tree_is_not_measured_beside_itself(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "parent").mkdir()
-    (tmp_path / "parent" / "python").symlink_to(ROOT / "python")
+    for name in ("python", "bench"):
+        (tmp_path / "parent" / name).symlink_to(ROOT / name)
     result = cli(*WORDS, "--no-write", "--parent", str(tmp_path / "parent"))
     assert result.returncode == 2 and "which is this tree's: is it built there?" in " ".join(result.stderr.split())
