@@ -12,7 +12,6 @@ from pathlib import Path
 
 from slipstream.base import terminal
 from slipstream.base.registry import benchmarks
-from slipstream.case.reader import load
 from slipstream.run.run import run
 
 FACTORS = (1, 2, 4)
@@ -21,12 +20,11 @@ bench = benchmarks("cases")
 
 def distances(path: str, overrides: list[str]) -> list[tuple[tuple[int, int, int], float]]:
     """Cells and distance from the exact flow, from coarse to fine."""
-    coarse = load(path, overrides)
     found = []
     for n in FACTORS:
-        changes = bench.refinement(coarse, n)
         with tempfile.TemporaryDirectory() as folder:
-            case = load(path, [*overrides, *changes, *bench.QUICK, f"output.folder={folder}/r"])
+            entry = bench.Entry(Path(path), finer=n)
+            case = entry.load([*overrides, *bench.QUICK, f"output.folder={folder}/r"])
             run(case, terminal.console(1))
             result = json.loads((Path(folder) / "r" / "comparison.json").read_text(encoding="utf-8"))
         found.append((case.grid.cells, result["run"]["findings"]["exact.distance"]))
