@@ -27,7 +27,7 @@ from slipstream.results import record as run_record
 
 from slipstream_bench import record
 
-#: Of the source tree.
+#: The source tree's cases.
 CASES = Path(__file__).resolve().parents[2] / "cases"
 QUICK = ("output.fields=false", "output.pictures=false", "output.report=false")
 #: What was published of a quantity that a case of the source tree expects: Wang et al. 2013; Clift, Grace & Weber 1978.
