@@ -19,7 +19,7 @@ help:
 	@echo 'make test-all     all of them, in every combination and under the sanitizers: hours; goes on where it was stopped;'
 	@echo '                  tools/test_all.py PART... a part, --list says which there are'
 	@echo 'make set-up       install what is missing'
-	@echo 'make build        build the preset host: library, tests, Python module'
+	@echo 'make build        build the preset host: library, tests, Python module, benchmarks'
 	@echo 'make sanitize     run the C++ tests in the presets asan and tsan: the parts of test-all that begin so'
 	@echo 'make format       lay out C++ and Python as .clang-format and ruff have it'
 	@echo 'make gpu-test     build the preset cuda and run every test on the GPUs of this machine; needs no network'
@@ -72,4 +72,4 @@ gpu-kit:
 	tools/gpu_kit.sh
 
 clean:
-	rm -rf build python/slipstream/*.so python/slipstream/_*.pyi
+	rm -rf build {python/slipstream,bench/slipstream_bench}/{*.so,_*.pyi}

@@ -11,21 +11,20 @@ import tempfile
 from pathlib import Path
 
 from slipstream.base import terminal
-from slipstream.bench.cases import QUICK, refinement
-from slipstream.case.reader import load
+from slipstream.base.registry import benchmarks
 from slipstream.run.run import run
 
 FACTORS = (1, 2, 4)
+bench = benchmarks("cases")
 
 
 def distances(path: str, overrides: list[str]) -> list[tuple[tuple[int, int, int], float]]:
     """Cells and distance from the exact flow, from coarse to fine."""
-    coarse = load(path, overrides)
     found = []
     for n in FACTORS:
-        changes = refinement(coarse, n)
         with tempfile.TemporaryDirectory() as folder:
-            case = load(path, [*overrides, *changes, *QUICK, f"output.folder={folder}/r"])
+            entry = bench.Entry(Path(path), finer=n)
+            case = entry.load([*overrides, *bench.QUICK, f"output.folder={folder}/r"])
             run(case, terminal.console(1))
             result = json.loads((Path(folder) / "r" / "comparison.json").read_text(encoding="utf-8"))
         found.append((case.grid.cells, result["run"]["findings"]["exact.distance"]))

@@ -4,7 +4,7 @@
 # only elsewhere, the rest as plain C++. Files of a room are joined into one unit of kernels and one of the rest.
 
 # Compiled one by one: these have definitions of their own, or take as long as a room.
-set(SLIPSTREAM_ALONE "_cuda\\.cpp$|_nocuda\\.cpp$|device/device\\.cpp$|device/cuda/|fft/radix_stores\\.cpp$|fft/lines_|route/program_|gather_scatter/gather_scatter_kernels|gather_scatter/unique_kernels|stencil/.*_kernels|sem/.*_kernels|lbm/instances/")
+set(SLIPSTREAM_ALONE "_cuda(_kernels)?\\.cpp$|_nocuda\\.cpp$|device/device\\.cpp$|device/cuda/|fft/radix_stores\\.cpp$|fft/lines_|route/program_|gather_scatter/gather_scatter_kernels|gather_scatter/unique_kernels|stencil/.*_kernels|sem/.*_kernels|lbm/instances/")
 
 # Sources of a room, src/<room> and the folders below it, as files to compile.
 function(slipstream_room result room)
@@ -12,7 +12,7 @@ function(slipstream_room result room)
   if(SLIPSTREAM_CUDA)
     list(FILTER sources EXCLUDE REGEX "_nocuda\\.cpp$")
   else()
-    list(FILTER sources EXCLUDE REGEX "_cuda\\.cpp$|/device/cuda/")
+    list(FILTER sources EXCLUDE REGEX "_cuda(_kernels)?\\.cpp$|/device/cuda/")
   endif()
   set(alone ${sources})
   list(FILTER alone INCLUDE REGEX "${SLIPSTREAM_ALONE}")

@@ -16,7 +16,7 @@ from pathlib import Path
 import check_includes
 from check_includes import INCLUDE, SOLVERS, imported, module_of
 
-#: Rooms of the package that others reach by name alone.
+#: Rooms of Python that others reach by name alone.
 LEAVES = (*SOLVERS, "bench")
 #: The solver of a case without a solver's table.
 USUAL = "lbm"
@@ -82,7 +82,9 @@ class Tree:
 
     @cached_property
     def modules(self) -> dict[str, Path]:
-        return {module_of(Path(path)): Path(path) for path in self._files("python/slipstream", "*.py")}
+        packages = (check_includes.PACKAGE, check_includes.BENCHMARKS)
+        files = (path for package in packages for path in self._files(str(package), "*.py"))
+        return {module_of(Path(path)): Path(path) for path in files}
 
     @cached_property
     def imports(self) -> dict[str, set[str]]:
@@ -132,7 +134,7 @@ class Tree:
     def _depending(self, changed: str) -> set[str]:
         if EVERYTHING.fullmatch(changed):
             return {*self.cxx_tests, *self.python_tests, INSTALLED}
-        if changed.startswith(("src/", "include/")):
+        if changed.startswith(("src/", "include/", "bench/native/")):
             return self._broken_by_cxx(changed)
         if changed.startswith(PROGRAMS) and changed.endswith(".cpp") and changed not in self.cxx_tests:
             # Shared by all tests of the program, or deleted.
@@ -141,7 +143,7 @@ class Tree:
             return {path for path, test in self.python_tests.items() if changed in test.files}
         if changed.startswith("tests/"):
             return {path for path, depends in self.cxx_tests.items() if changed in depends}
-        if changed.startswith("python/slipstream/"):
+        if changed.startswith(("python/slipstream/", "bench/slipstream_bench/")):
             return self._broken_by_module(changed)
         if changed.startswith("examples/"):
             return {INSTALLED}
@@ -232,7 +234,7 @@ def leaf_of_cxx(path: str) -> str | None:
     parts = Path(path).parts
     if parts[0] == "src" and parts[1] == "solver" and parts[2] in SOLVERS:
         return parts[2]
-    if parts[:3] == ("src", "api", "bench"):
+    if parts[:2] == ("bench", "native"):
         return "bench"
     if parts[0] == "include" or parts[:2] == ("src", "api"):
         words = re.split(r"[_.]", parts[-1])

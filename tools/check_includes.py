@@ -2,7 +2,7 @@
 
 C++:
 
-    api -> solver, io -> fft -> exchange -> route, coding, pattern, geometry -> grid -> machine -> device
+    bench -> api -> solver, io -> fft -> exchange -> route, coding, pattern, geometry -> grid -> machine -> device
 
 A file may include headers of its own room and of rooms further right. Rooms that share a place in the chain do not
 include each other, except that route/ may know what it carries (pattern/) and how it is written (coding/). Files of
@@ -11,15 +11,16 @@ Every public header stands in PUBLIC_ROOMS or bears a solver's name. Macros, bac
 and cuFFT are allowed in device/ alone, the symbols also in files named *_cuda.*. Files of solver/ do not call MPI: they
 speak through what lies below.
 
-Python, the package python/slipstream:
+Python, the packages python/slipstream and bench/slipstream_bench:
 
-    cli -> bench -> lbm, stencil, dns, sem -> run -> pictures -> results, flow -> geometry, fft -> exchange, case
+    bench -> cli -> lbm, stencil, dns, sem -> run -> pictures -> results, flow -> geometry, fft -> exchange, case
         -> machine -> base
 
 A module may import modules of its own room and of rooms further right, by their full names, wherever in the file the
 import stands. Rooms that share a place do not import each other, and no imports go round in a circle. A text that names
 a module counts as an import of it, in all files but base/registry.py: by that table alone a room finds what lies
-further left. Beside the rooms lie __init__.py, which hands users what they import, and __main__.py.
+further left. Benchmarks are one room. Beside the rooms lie __init__.py, which hands users what they import, and
+__main__.py.
 
 Usage: python tools/check_includes.py [ROOT]
 """
@@ -32,7 +33,7 @@ from pathlib import Path
 
 RANKS = [
     ["device"], ["machine"], ["grid"], ["route", "coding", "pattern", "geometry"], ["exchange"], ["fft"],
-    ["solver", "io"], ["api"],
+    ["solver", "io"], ["api"], ["bench"],
 ]  # fmt: skip
 RANK_OF = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
 
@@ -83,21 +84,26 @@ MPI_CALL = re.compile(r"\bMPI_[A-Z]\w*\s*\(")
 MACRO = re.compile(r"^\s*#\s*define\b")
 
 PACKAGE = Path("python", "slipstream")
+BENCHMARKS = Path("bench", "slipstream_bench")
 PYTHON_RANKS = [
     ["base"], ["machine"], ["exchange", "case"], ["geometry", "fft"], ["results", "flow"], ["pictures"], ["run"],
-    SOLVERS, ["bench"], ["cli"],
+    SOLVERS, ["cli"], ["bench"],
 ]  # fmt: skip
 PYTHON_RANK_OF = {room: rank for rank, rooms in enumerate(PYTHON_RANKS) for room in rooms}
 #: Its table leads to rooms further left.
 REGISTRY = PACKAGE / "base" / "registry.py"
 #: What modules may take from the package itself.
-OF_PACKAGE = {"__version__", "_core", "_bench"}
-NAMES_MODULE = re.compile(r"slipstream(\.\w+)+\.?")
+OF_PACKAGE = {"__version__", "_core"}
+#: In a text: `slipstream` alone is the program, too.
+NAMES_MODULE = re.compile(r"slipstream(\.\w+)+\.?|slipstream_bench(\.\w+)*\.?")
 
 
 def room_of(path: Path) -> str | None:
-    """The room of a file, by its path relative to the root: src/<room>/... or include/slipstream/...; else None."""
+    """The room of a file, by its path relative to the root: src/<room>/..., include/slipstream/... or bench/native/...;
+    else None."""
     parts = path.parts
+    if parts[:2] == ("bench", "native"):
+        return "bench"
     if parts[0] == "src" and len(parts) > 2:
         return parts[1]
     if parts[:2] == ("include", "slipstream"):
@@ -109,7 +115,7 @@ def target_of(include: str, source: Path, root: Path) -> Path | None:
     """Where an include leads, relative to the root; None for a header of the system or of a library."""
     if include.startswith("slipstream/"):
         return Path("include", include)
-    for folder in (source.parent, Path("src")):
+    for folder in (source.parent, Path("src"), Path("bench")):
         candidate = (root / folder / include).resolve()
         if candidate.is_file() and candidate.is_relative_to(root):
             return candidate.relative_to(root)
@@ -172,22 +178,24 @@ def check_file(path: Path, root: Path) -> list[str]:
 
 def module_of(path: Path) -> str:
     """`slipstream.case.reader` of python/slipstream/case/reader.py; a package has the name of its folder."""
-    return ".".join(path.relative_to("python").with_suffix("").parts).removesuffix(".__init__")
+    return ".".join(path.with_suffix("").parts[1:]).removesuffix(".__init__")
 
 
 def python_room(module: str) -> str | None:
     """The room of a module; None for the package itself, and for what lies beside the rooms."""
     parts = module.split(".")
+    if parts[0] == BENCHMARKS.name:
+        return BENCHMARKS.parts[0]
     return parts[1] if len(parts) > 1 and not parts[1].startswith("_") else None
 
 
 def imported(tree: ast.Module, modules: Mapping[str, Path]) -> Iterator[tuple[int, str]]:
-    """Line and name of every module of the package that a file imports, or names in a text. `slipstream.NAME` where
+    """Line and name of every module of the packages that a file imports, or names in a text. `slipstream.NAME` where
     NAME is no module stands for what the package itself has."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names if alias.name.startswith("slipstream."))
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "slipstream":
+            yield from ((node.lineno, alias.name) for alias in node.names if NAMES_MODULE.fullmatch(alias.name))
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in (PACKAGE.name, BENCHMARKS.name):
             for alias in node.names:
                 full = f"{node.module}.{alias.name}"
                 yield node.lineno, full if full in modules or node.module == "slipstream" else str(node.module)
@@ -225,8 +233,9 @@ def circles(graph: Mapping[str, Mapping[str, int]]) -> Iterator[list[str]]:
 
 
 def check_python(root: Path) -> tuple[int, list[str]]:
-    """The number of files of the Python package and all findings in them."""
-    files = sorted(file.relative_to(root) for file in (root / PACKAGE).rglob("*.py"))
+    """The number of files of the Python packages and all findings in them."""
+    folders = (root / PACKAGE, root / BENCHMARKS)
+    files = sorted(file.relative_to(root) for folder in folders for file in folder.rglob("*.py"))
     modules = {module_of(path): path for path in files}
     graph: dict[str, dict[str, int]] = {}  # by importer and imported: the line
     findings = []
@@ -238,7 +247,7 @@ def check_python(root: Path) -> tuple[int, list[str]]:
             continue
         tree = ast.parse((root / path).read_text(encoding="utf-8"))
         relative = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level]
-        findings += [f"{path}:{line}: imports by a relative name: begin with slipstream" for line in relative]
+        findings += [f"{path}:{line}: imports by a relative name: begin with the package" for line in relative]
         for line, target in imported(tree, modules) if path != REGISTRY else ():
             if finding := check_import(path, target):
                 findings.append(f"{path}:{line}: {finding}")
@@ -253,7 +262,7 @@ def check_python(root: Path) -> tuple[int, list[str]]:
 def check_tree(root: Path) -> tuple[int, list[str]]:
     """The number of files read and all findings."""
     root = root.resolve()
-    folders = ("include", "src", "tests")
+    folders = ("include", "src", "bench/native", "tests")
     files = sorted(
         file.relative_to(root)
         for folder in folders

@@ -130,6 +130,7 @@ build_parent() {
   (
     cd "$parent"
     export SLIPSTREAM_COMMIT=${PARENT_COMMIT:-unknown}
+    [ -e bench/CMakeLists.txt ] || targets=python_package  # with the benchmarks in it
     source tools/gpu_build.sh
   )
 }
@@ -138,7 +139,7 @@ if [ "${1:-}" = --list ]; then
   benchmarks
   exit
 fi
-targets=python_package
+targets=benchmarks
 source tools/gpu_build.sh
 gpus=$(nvidia-smi -L | wc -l)
 sentinel_gpus=$((gpus < 2 ? 1 : 2)) parent=""
@@ -146,7 +147,7 @@ if [ "${1:-}" = sentinels ] && [ $# -gt 1 ]; then
   build_parent "$2"
   set -- sentinels
 fi
-aware=$("$python" -c 'from slipstream.bench.timed import timed; print(timed().mpi_gpu_aware())')
+aware=$("$python" -c 'from slipstream.base.registry import benchmarks; print(benchmarks("timed").timed().mpi_gpu_aware())')
 folder=${BENCH_FOLDER:-bench/results}
 logs=build/bench-logs
 rm -rf "$logs" && mkdir -p "$logs"

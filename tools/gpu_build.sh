@@ -1,5 +1,5 @@
 # Sourced by gpu_test.sh, gpu_sanitize.sh, gpu_bench.sh and the kit's slipstream in the root of the tree. Where gpu-kit/ holds
-# what 'make gpu-kit' has built elsewhere, only the Python module is compiled, once, for the Python here. Elsewhere it builds
+# what 'make gpu-kit' has built elsewhere, only the Python modules are compiled, once, for the Python here. Elsewhere it builds
 # the preset cuda, all of it or the targets given. Touches no network: what the machine lacks comes from gpu-kit/, too.
 # GPU_TEST_ARCHITECTURES (default: this machine's) names what to compile for. GPU_MPI=yes runs with the kit's MPI that takes
 # device memory, for the route gpu_mpi. Sets python and PYTHONPATH, and tests to the
@@ -53,7 +53,7 @@ if [ -e gpu-kit/built.tar.xz ]; then
   [ -z "$missing" ] || fail "the kit needs libraries that this machine lacks: $missing"
   cmake -S . -B build/module -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_BUILD_RPATH="$kit/lib" -DSLIPSTREAM_PYTHON=ON \
     "-DSLIPSTREAM_LIBRARY=$kit/lib/libslipstream.so" "-DPython_EXECUTABLE=$python" >build/module.log 2>&1 &&
-    cmake --build build/module >>build/module.log 2>&1 || fail "the Python module cannot be built: $(tail -n 20 build/module.log)"
+    cmake --build build/module >>build/module.log 2>&1 || fail "the Python modules cannot be built: $(tail -n 20 build/module.log)"
 else
   tests=$PWD/build/cuda/tests ctest_folder=$PWD/build/cuda
   command -v nvcc >/dev/null || fail "no nvcc on the path: install the CUDA toolkit, 13.0 or newer, or bring what 'make gpu-kit' makes."

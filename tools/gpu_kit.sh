@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Fills gpu-kit/ with what a GPU machine without network runs and lacks: the library, its tests and benchmarks built here,
 # wheels for its Python. Copy the tree with gpu-kit/ there: 'gpu-kit/slipstream' is the command line, and 'make gpu-test',
-# 'gpu-bench' and 'gpu-sanitize' take what is in the kit in place of building. There only the Python module is compiled.
+# 'gpu-bench' and 'gpu-sanitize' take what is in the kit in place of building. There only the Python modules are compiled.
 #
 # Usage: tools/gpu_kit.sh [--no-wheels]   --no-wheels: without what comes from the network
 # KIT_PYTHON (default: 3.12) is the Python over there, KIT_NVSHMEM (default: 3.4.5) its NVSHMEM, KIT_ARCHITECTURES (default:
@@ -80,10 +80,10 @@ cmake --build --preset kit
 packed=$build/packed
 rm -rf $packed
 mkdir -p $packed/lib $packed/bin $kit
-strip -o $packed/lib/libslipstream.so $build/libslipstream.so
+for library in $build/libslipstream*.so; do strip -o "$packed/lib/$(basename "$library")" "$library"; done
 for name in unit_tests mpi_tests; do strip -o $packed/bin/$name $build/tests/$name; done
 # HDF5 differs between machines, in version and in whether it is parallel; FFTW may be missing.
-ldd $build/libslipstream.so | awk '/lib(hdf5|sz|aec|fftw3)[^ ]*\.so/ {print $3}' | xargs -I{} cp -L {} $packed/lib/
+ldd $build/libslipstream.so $build/libslipstream_fft.so | awk '/lib(hdf5|sz|aec|fftw3)[^ ]*\.so/ {print $3}' | sort -u | xargs -I{} cp -L {} $packed/lib/
 # What ctest runs of it; the installed package is tested where it is built. Which folder it will lie in, gpu_build.sh says.
 sed -e "s|$PWD/$build/tests/|@kit@/bin/|g" -e '/installed/d' $build/tests/CTestTestfile.cmake \
   >$packed/CTestTestfile.cmake

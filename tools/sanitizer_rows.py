@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from slipstream.base.core import core
-from slipstream.bench import record
+from slipstream.base.registry import benchmarks
+
+record = benchmarks("record")
 
 FIGURES = frozenset({"limit_s", "passed", "failed", "skipped", "errors", "seconds", "outcome"})
 #: Exit statuses of `timeout`: ended by its signal, or killed because that was not enough.

@@ -335,8 +335,9 @@ def passed_before(folder: Path, machine: dict[str, Any], commit: str, gpus: int 
     """Names of the parts that this machine passed at a commit, on so many GPUs or more."""
     import json
 
-    from slipstream.bench import record
+    from slipstream.base.registry import benchmarks
 
+    record = benchmarks("record")
     path = folder / "tests" / f"{record.slug(machine['name'])}.json"
     if "+" in commit or not path.exists():
         return set()
@@ -361,9 +362,10 @@ def visible_gpus() -> list[str]:
 
 def this_machine(gpus: int) -> dict[str, Any]:
     from slipstream.base.core import core
-    from slipstream.bench import record
+    from slipstream.base.registry import benchmarks
 
-    return record.describe_machine(core().Machine.discover("cuda" if gpus else "host", devices_per_rank=gpus or 1))
+    machine = core().Machine.discover("cuda" if gpus else "host", devices_per_rank=gpus or 1)
+    return benchmarks("record").describe_machine(machine)
 
 
 def summary(rows: list[dict[str, Any]]) -> list[str]:
@@ -434,8 +436,9 @@ def main(words: list[str]) -> int:
 
 def _run_all(wanted: list[Part], reports: Path, arguments: argparse.Namespace, gpus: list[str]) -> int:
     from slipstream.base.core import core
-    from slipstream.bench import record
+    from slipstream.base.registry import benchmarks
 
+    record = benchmarks("record")
     machine = this_machine(len(gpus))
     # What runs on GPUs may have been built elsewhere.
     commit = core().build_info()["commit"] if gpus else commit_of_the_tree()

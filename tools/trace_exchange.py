@@ -21,9 +21,11 @@ import numpy as np
 import slipstream as slip
 from slipstream.base.core import core, launched_size
 from slipstream.base.errors import CaseError
-from slipstream.bench import record
+from slipstream.base.registry import benchmarks
 from slipstream.machine import start
 from slipstream.pictures import timeline
+
+record = benchmarks("record")
 
 RANKS = 2
 QUANTITIES = 4

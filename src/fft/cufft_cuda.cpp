@@ -1,9 +1,5 @@
 // cuFFT, found when the program runs. A plan has no workspace of its own: all plans of a device share the caller's.
 #include <cufft.h>
-#include <cufftXt.h>
-
-#include <algorithm>
-#include <chrono>
 
 #include <slipstream/buffer.hpp>
 #include <slipstream/error.hpp>
@@ -41,12 +37,6 @@ class Cufft {
   decltype(&cufftExecZ2Z) z2z = nullptr;
   decltype(&cufftExecD2Z) d2z = nullptr;
   decltype(&cufftExecZ2D) z2d = nullptr;
-  // Several GPUs of one process.
-  decltype(&cufftXtSetGPUs) set_gpus = nullptr;
-  decltype(&cufftMakePlan3d) make_plan_3d = nullptr;
-  decltype(&cufftXtMalloc) allocate = nullptr;
-  decltype(&cufftXtFree) free = nullptr;
-  decltype(&cufftXtExecDescriptor) execute = nullptr;
 
  private:
   Cufft() {
@@ -64,11 +54,6 @@ class Cufft {
     library.find(z2z, "cufftExecZ2Z");
     library.find(d2z, "cufftExecD2Z");
     library.find(z2d, "cufftExecZ2D");
-    library.find(set_gpus, "cufftXtSetGPUs");
-    library.find(make_plan_3d, "cufftMakePlan3d");
-    library.find(allocate, "cufftXtMalloc");
-    library.find(free, "cufftXtFree");
-    library.find(execute, "cufftXtExecDescriptor");
     missing_ = library.missing();
   }
   std::string missing_;
@@ -179,94 +164,12 @@ class CufftLines final : public Lines {
   std::size_t workspace_ = 0;
 };
 
-/// A plan of several GPUs with the values that it works on.
-class SeveralGpus {
- public:
-  SeveralGpus(const std::vector<Device>& devices, const Extent& cells, bool forward, cufftType type)
-      : devices_(devices), way_(forward ? CUFFT_FORWARD : CUFFT_INVERSE) {
-    const Cufft& cufft = Cufft::get();
-    cufft.check(cufft.create(&plan_), "make a plan of several GPUs");
-    try {
-      std::vector<int> gpus;
-      for (const Device device : devices) gpus.push_back(device.index);
-      cufft.check(cufft.set_gpus(plan_, static_cast<int>(gpus.size()), gpus.data()),
-                  "use " + std::to_string(gpus.size()) + " GPUs together");
-      std::vector<std::size_t> workspace(gpus.size());
-      const auto size = [&](std::size_t axis) { return static_cast<int>(cells[axis]); };
-      cufft.check(cufft.make_plan_3d(plan_, size(2), size(1), size(0), type, workspace.data()),
-                  "plan " + to_string(cells) + " values on several GPUs");
-    } catch (...) {
-      cufft.destroy(plan_);
-      throw;
-    }
-  }
-  ~SeveralGpus() { Cufft::get().destroy(plan_); }
-  SeveralGpus(const SeveralGpus&) = delete;
-  SeveralGpus& operator=(const SeveralGpus&) = delete;
-
-  cudaLibXtDesc* zeros() const {
-    const Cufft& cufft = Cufft::get();
-    cudaLibXtDesc* values = nullptr;
-    cufft.check(cufft.allocate(plan_, &values, CUFFT_XT_FORMAT_INPLACE), "allocate values on several GPUs");
-    for (std::size_t i = 0; i < devices_.size(); ++i) {
-      const cuda::DeviceScope scope(devices_[i]);
-      cuda::check(cudaMemset(values->descriptor->data[i], 0, values->descriptor->size[i]), devices_[i],
-                  "clearing values");
-    }
-    return values;
-  }
-  /// Seconds.
-  double run(cudaLibXtDesc* values) const {
-    for (const Device device : devices_) synchronize(device);
-    const auto start = std::chrono::steady_clock::now();
-    Cufft::get().check(Cufft::get().execute(plan_, values, values, way_), "transform on several GPUs");
-    for (const Device device : devices_) synchronize(device);
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  }
-
- private:
-  std::vector<Device> devices_;
-  int way_;
-  cufftHandle plan_ = 0;
-};
-
 }  // namespace
 
 std::string cufft_missing() { return Cufft::get().missing(); }
 
 std::unique_ptr<Lines> make_cufft_lines(Device device, const LineBatch& batch) {
   return std::make_unique<CufftLines>(device, batch);
-}
-
-std::array<double, 2> cufft_xt_us(const std::vector<Device>& devices, const Extent& cells, DType type, int repeats) {
-  require(Cufft::get().missing().empty(), Cufft::get().missing());
-  LineBatch batch;
-  const bool real = type == DType::f32 || type == DType::f64;
-  batch.twice = type == DType::f64 || type == DType::c128;
-  if (real) batch.kind = Kind::real_to_complex;
-  const SeveralGpus there(devices, cells, true, type_of(batch));
-  if (real) batch.kind = Kind::complex_to_real;
-  const SeveralGpus back(devices, cells, false, type_of(batch));
-  cudaLibXtDesc* const values = there.zeros();
-  std::array<std::vector<double>, 2> times;
-  try {
-    for (int n = -2; n < repeats; ++n) {
-      const double forward = there.run(values), backward = back.run(values);
-      if (n < 0) continue;
-      times[0].push_back(forward);
-      times[1].push_back(backward);
-    }
-  } catch (...) {
-    Cufft::get().free(values);
-    throw;
-  }
-  Cufft::get().free(values);
-  std::array<double, 2> median{};
-  for (std::size_t way = 0; way < 2; ++way) {
-    std::sort(times[way].begin(), times[way].end());
-    median[way] = 1e6 * times[way].at(times[way].size() / 2);
-  }
-  return median;
 }
 
 }  // namespace slipstream::fft

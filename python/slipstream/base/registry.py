@@ -1,11 +1,15 @@
 """What rooms offer to the rooms below them, by name and loaded when it is asked for: the only way up.
 
-Who asks knows the name and nothing of where it leads: solvers go by the table of a case file that is theirs, pictures
-by what they show.
+A caller knows the name and nothing of where it leads. Solvers go by the table of a case file that is theirs, pictures
+by what they show. Benchmarks are no part of the package: they lie in the source tree around it.
 """
 
+import sys
 from importlib import import_module
+from pathlib import Path
 from typing import Any
+
+from slipstream.base.errors import CaseError
 
 #: Each has what `slipstream.case.solver.Solver` says.
 SOLVERS = {
@@ -20,6 +24,8 @@ USUAL = "lbm"
 VORTICES = {"lbm": "slipstream.lbm.vortex", "dns": "slipstream.dns.vortex"}
 #: Each has draw(subject, path).
 PICTURES = {"exchange": "slipstream.pictures.exchange"}
+#: The package of benchmarks, in the folder bench/ beside python/.
+BENCHMARKS = "slipstream_bench"
 
 
 def solver(table: str) -> Any:
@@ -32,3 +38,17 @@ def vortex(table: str) -> Any:
 
 def picture(subject: str) -> Any:
     return import_module(PICTURES[subject])
+
+
+def benchmarks(module: str = "registry") -> Any:
+    """A module of the benchmarks, their table unless it is named. Raises CaseError outside of a source tree."""
+    package = Path(__file__).resolve().parents[1]
+    folder = package.parents[1] / "bench"
+    if not (folder / BENCHMARKS).is_dir():
+        raise CaseError(
+            f"benchmarks live in the source tree, and {package} is outside of one: run `bin/slipstream bench` there, "
+            "after `make build`"
+        )
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    return import_module(f"{BENCHMARKS}.{module}")

@@ -10,11 +10,9 @@ from typing import NoReturn
 from rich.console import Console
 
 from slipstream import __version__
-from slipstream.base import core
+from slipstream.base import core, registry
 from slipstream.base.errors import CaseError
 from slipstream.base.faults import nearest
-from slipstream.base.registry import VORTICES
-from slipstream.bench import registry
 from slipstream.cli import commands
 from slipstream.pictures import picture_options
 
@@ -82,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     comparing.add_argument("overrides", nargs="*", metavar="a.b=c", help="keys of the cases to change")
     comparing.add_argument("--cells", type=int, default=64, metavar="N", help="N^3 cells (default: 64)")
     comparing.add_argument("--time", type=float, default=10.0, metavar="T", help="up to the time T (default: 10)")
-    vortices = list(VORTICES)
+    vortices = list(registry.VORTICES)
     comparing.add_argument("--solvers", nargs="+", default=vortices, choices=vortices, help="default: all that have it")
     comparing.add_argument("--precisions", nargs="+", default=[], choices=["f32", "f64"],
                            help="each solver in each of them; default: that of its case")  # fmt: skip
@@ -117,7 +115,7 @@ def _parser() -> argparse.ArgumentParser:
     takes_ranks(doctor)
     doctor.add_argument("--json", action="store_true", help="print the findings as JSON")
 
-    named.add_parser("bench", help="Measure: `slipstream bench` lists what.")
+    named.add_parser("bench", help="Measure, in a source tree: `slipstream bench` lists what.")
 
     trace = add("trace", "Draw Chrome-trace files, one a rank, as a timeline.", commands.trace)
     trace.add_argument("files", nargs="+", type=Path, metavar="FILE.json")
@@ -143,7 +141,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
 
 def _parse_bench(words: Sequence[str]) -> argparse.Namespace:
     try:
-        return registry.parse(words)
+        return registry.benchmarks().parse(words)
     except CaseError as error:
         if core.rank() == 0:
             print(f"slipstream: error: {error}", file=sys.stderr, flush=True)

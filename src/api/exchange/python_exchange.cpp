@@ -337,10 +337,6 @@ void bind_exchange(nb::module_& m) {
       "throttled_seconds",
       [](const std::string& throttle, double bytes) { return throttle_from_string(throttle).seconds(bytes); },
       nb::arg("throttle"), nb::arg("bytes"), "Of messages of one pair of devices, of so many bytes in all.");
-  m.def(
-      "refusal_of_mpi", [](const std::string& calls) { return refusal_of(world(), mpi_calls_from_string(calls)); },
-      nb::arg("calls"), nb::call_guard<Released>(),
-      "Why this MPI cannot carry messages by these calls; empty where it can. Collective.");
   nb::class_<ArrayExchange>(m, "ArrayExchange", "Exchanges of arrays that the caller owns.")
       .def(
           "__init__",

@@ -1,14 +1,18 @@
 """`slipstream bench cases`: which case files it runs, what it writes, and what it says of those that fall short."""
 
 import json
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import CASES, SMALL, Cli
+from conftest import CASES, ROOT, SMALL, Cli
 from slipstream.base.errors import CaseError
-from slipstream.bench import cases
-from slipstream.bench.cases import Entry, entries, files
+from slipstream_bench import cases
+from slipstream_bench.cases import Entry, entries, files
 
 #: A flow that decays from a known start, and a variant that asks too much.
 DECAY = """\
@@ -71,13 +75,6 @@ def test_names_that_are_no_cases_are_refused(tmp_path: Path) -> None:
         files(["spere"])
     with pytest.raises(CaseError, match="no case file"):
         files([str(tmp_path)])
-
-
-def test_an_installed_package_asks_for_a_folder_or_files(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    monkeypatch.setattr(cases, "CASES", folder / "none")
-    with pytest.raises(CaseError, match="has no cases; name a folder of case files, or files"):
-        files([])
-    assert len(files([str(folder)])) == 2
 
 
 def test_variants_are_run_of_the_cases_that_have_them(folder: Path) -> None:
@@ -186,3 +183,11 @@ def test_case_that_fails_is_named_and_the_others_are_run(cli: Cli, tmp_path: Pat
 def test_other_benchmarks_take_no_names(cli: Cli) -> None:
     result = cli("bench", "lbm", "sphere")
     assert result.returncode == 2 and "bench lbm takes no names: cases only, but there is sphere" in result.stderr
+
+
+def test_the_program_beside_the_cases_finds_the_second_order() -> None:
+    command = [sys.executable, str(CASES / "convergence.py"), str(CASES / "couette.toml")]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "python")}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    orders = re.findall(r"distance \S+   order (\S+)", ended.stdout)
+    assert len(orders) == 2 and 1.9 < float(orders[-1]) < 2.1, ended.stderr

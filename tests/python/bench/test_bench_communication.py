@@ -10,9 +10,9 @@ from conftest import Cli
 from rich.console import Console
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError
-from slipstream.bench import exchange_setups, options, registry
-from slipstream.bench.lbm import blocks, common, communication, frame, splits, validation
-from slipstream.bench.lbm.splits import Choice, Setup
+from slipstream_bench import exchange_setups, options, registry
+from slipstream_bench.lbm import blocks, common, communication, frame, splits, validation
+from slipstream_bench.lbm.splits import Choice, Setup
 
 Row = dict[str, Any]
 #: Between devices, by scheme.

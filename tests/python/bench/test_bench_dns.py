@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Cli
-from slipstream.bench import dns
+from slipstream_bench import dns
 
 
 def test_rows_stand_beside_the_least_time(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

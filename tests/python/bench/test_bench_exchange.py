@@ -10,9 +10,9 @@ import pytest
 from conftest import Cli
 from rich.console import Console
 from slipstream.base.errors import CaseError
-from slipstream.bench import exchange_setups, exchange_tables, record, registry
-from slipstream.bench.exchange import FIGURES, Choice
-from slipstream.bench.exchange_setups import QUICK, SCALES, Setup
+from slipstream_bench import exchange_setups, exchange_tables, record, registry
+from slipstream_bench.exchange import FIGURES, Choice
+from slipstream_bench.exchange_setups import QUICK, SCALES, Setup
 
 Row = dict[str, Any]
 QUICK_WORDS = ("bench", "exchange", "--quick", "--backend", "host", "--folder", "out")

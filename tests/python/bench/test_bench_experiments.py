@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from conftest import Cli
-from slipstream.bench import registry
-from slipstream.bench.lbm import layout, splits, strong, updates, weak
-from slipstream.bench.lbm.splits import Setup
+from slipstream_bench import registry
+from slipstream_bench.lbm import layout, splits, strong, updates, weak
+from slipstream_bench.lbm.splits import Setup
 
 
 def row(decomposition: str, blocks: int, mlups: float, side: int = 256) -> dict[str, Any]:

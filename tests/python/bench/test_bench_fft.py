@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Cli
-from slipstream.bench import fft
+from slipstream_bench import fft
 
 
 def test_rows_stand_beside_the_library_and_the_least_time(

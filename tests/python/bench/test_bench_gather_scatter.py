@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Cli
-from slipstream.bench import gather_scatter
+from slipstream_bench import gather_scatter
 
 
 def test_rows_hold_counts_and_times(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

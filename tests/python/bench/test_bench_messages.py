@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import slipstream._core as core
 from conftest import Cli, command
-from slipstream.bench import copy, pingpong
-from slipstream.bench.timed import timed
+from slipstream_bench import copy, pingpong
+from slipstream_bench.timed import timed
 
 
 def result(folder: Path, name: str) -> dict[str, Any]:

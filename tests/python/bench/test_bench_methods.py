@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from conftest import Cli
 from rich.console import Console
-from slipstream.bench import registry
-from slipstream.bench.lbm import methods
-from slipstream.bench.lbm.methods import Choice, Method
-from slipstream.bench.record import Row
+from slipstream_bench import registry
+from slipstream_bench.lbm import methods
+from slipstream_bench.lbm.methods import Choice, Method
+from slipstream_bench.record import Row
 
 CHOICE = Choice("host", 1, 16, "f32")
 

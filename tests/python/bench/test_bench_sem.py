@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from conftest import Cli
-from slipstream.bench import axhelm, nekbone
+from slipstream_bench import axhelm, nekbone
 
 
 @pytest.mark.parametrize(("name", "clock", "stored"), [("axhelm", "events", 64), ("nekbone", "host", 162)])

@@ -9,9 +9,9 @@ import pytest
 from conftest import Cli
 from rich.console import Console
 from slipstream.base.errors import CaseError
-from slipstream.bench import registry
-from slipstream.bench.lbm import common, counters, flagfield, simd, solids
-from slipstream.bench.record import Row
+from slipstream_bench import registry
+from slipstream_bench.lbm import common, counters, flagfield, simd, solids
+from slipstream_bench.record import Row
 
 CHOICE = flagfield.Choice("host", 1, "D3Q19", "TRT", "f32", "in_place", [64])
 

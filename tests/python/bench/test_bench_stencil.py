@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from conftest import Cli
 from ranks import run_on
-from slipstream.bench import stencil
+from slipstream_bench import stencil
 
 
 def rows(folder: Path, name: str) -> list[dict[str, object]]:
@@ -59,8 +59,9 @@ def test_waves_of_floats_and_doubles_stand_beside_the_published_ones(cli: Cli, t
 
 STRICTER = """
 import sys
-from slipstream.bench import wave
+from slipstream.base.registry import benchmarks
 from slipstream.cli import main
+wave = benchmarks("wave")
 wave.ALLOWED["float"] = wave.ALLOWED["double"]
 sys.exit(main.main(["bench", "wave", "--cells", "1000", "--lengths", "--threads", "1", "--no-write"]))
 """

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Cli
-from slipstream.bench import transpose
+from slipstream_bench import transpose
 
 
 def test_rows_say_what_moved_beside_its_least_time(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

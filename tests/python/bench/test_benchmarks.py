@@ -11,11 +11,11 @@ import pytest
 from conftest import ROOT, Cli
 from rich.console import Console
 from slipstream.base.errors import CaseError
-from slipstream.bench import record, registry, stencil
-from slipstream.bench.lbm import updates
-from slipstream.bench.registry import BENCHMARKS
 from slipstream.cli import main
 from slipstream.machine import start
+from slipstream_bench import record, registry, stencil
+from slipstream_bench.lbm import updates
+from slipstream_bench.registry import BENCHMARKS
 
 
 def test_every_module_of_a_benchmark_is_in_the_table() -> None:

@@ -2,13 +2,14 @@
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import ROOT, Cli
-from slipstream.bench import sentinels
+from slipstream_bench import sentinels
 
 WORDS = ("bench", "sentinels", "--backend", "host", "--rounds", "1")
 #: By the start of their names.
@@ -69,18 +70,21 @@ def test_rows_slower_than_the_limit_are_named() -> None:
 
 def test_a_process_of_the_parent_finds_the_parents_files(tmp_path: Path) -> None:
     own, parent = tmp_path / "own", tmp_path / "own" / ".parent"
-    for folder in ("python/slipstream", "lib", "wheels"):
+    for folder in ("python/slipstream", "bench/slipstream_bench", "lib", "wheels"):
         (own / folder).mkdir(parents=True)
     (own / "lib" / "libslipstream.so").touch()
-    (parent / "lib").mkdir(parents=True)
+    for folder in ("bench/results", "lib"):
+        (parent / folder).mkdir(parents=True)
     given = {
-        "PYTHONPATH": os.pathsep.join(str(own / name) for name in ("python", "wheels")),
+        "PYTHONPATH": os.pathsep.join(str(own / name) for name in ("python", "bench", "wheels")),
         "LD_LIBRARY_PATH": f"{own / 'lib'}{os.pathsep}/usr/lib",
         "PMIX_RANK": "0",
         "HOME": "/root",
     }
     found = sentinels.environment(parent, own, given)
-    assert found["PYTHONPATH"] == os.pathsep.join([str(parent / "python"), str(own / "wheels")])
+    assert found["PYTHONPATH"].split(os.pathsep) == [
+        str(place) for place in (parent / "python", parent / "bench", own / "wheels")
+    ]
     assert found["LD_LIBRARY_PATH"] == f"{parent / 'lib'}{os.pathsep}/usr/lib"
     assert "PMIX_RANK" not in found and found["HOME"] == "/root"
     assert sentinels.environment(own, own, given)["LD_LIBRARY_PATH"] == given["LD_LIBRARY_PATH"]
@@ -120,6 +124,41 @@ def test_a_process_that_ends_leaves_a_row_out_and_another_takes_its_place(
     assert [row["sentinel"] for row in json.loads(path.read_text())["rows"]] == ["exchange 8^3 f32"]
 
 
+TIMED = """
+class timed:
+    def transpose(self, *_):
+        return [{"time_us": 42.0}]
+"""
+RECORD = """
+def describe_machine(machine):
+    return {"described by": __file__}
+"""
+
+
+@pytest.mark.parametrize("place", ["bench/slipstream_bench", "python/slipstream/bench"])
+def test_probes_take_the_benchmarks_of_their_tree_wherever_they_are(tmp_path: Path, place: str) -> None:
+    tree = tmp_path / "parent"
+    own, package = ROOT / "python" / "slipstream", tree / "python" / "slipstream"
+    shutil.copytree(own, package, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
+    for path in own.glob("*.so"):
+        (package / path.name).symlink_to(path)
+    (tree / "CMakeLists.txt").symlink_to(ROOT / "CMakeLists.txt")
+    (tree / "bench" / "results").mkdir(parents=True)
+    (tree / place).mkdir()
+    for name, text in (("__init__", ""), ("timed", TIMED), ("record", RECORD)):
+        (tree / place / f"{name}.py").write_text(text)
+    worker = sentinels.Worker(tree, ["host", "0", "small"])
+    try:
+        (answer,) = sentinels.ask_all([worker], "describe")
+        sentinels.ask_all([worker], "open transpose")
+        (times,) = sentinels.ask_all([worker], "measure")
+    finally:
+        worker.close()
+    assert answer["files"][0] == str(package / "__init__.py")
+    assert answer["machine"] == {"described by": str(tree / place / "record.py")}
+    assert times == {"transpose 16^3 c64": 42.0}
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -136,6 +175,7 @@ def test_bad_input_is_said(cli: Cli, words: list[str], said: str) -> None:
 
 def test_a_tree_is_not_measured_beside_itself(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "parent").mkdir()
-    (tmp_path / "parent" / "python").symlink_to(ROOT / "python")
+    for name in ("python", "bench"):
+        (tmp_path / "parent" / name).symlink_to(ROOT / name)
     result = cli(*WORDS, "--no-write", "--parent", str(tmp_path / "parent"))
     assert result.returncode == 2 and "which is this tree's: is it built there?" in " ".join(result.stderr.split())

@@ -11,7 +11,7 @@ import pytest
 from conftest import ROOT
 from rich.console import Console
 from slipstream.base.errors import CaseError
-from slipstream.bench import record
+from slipstream_bench import record
 
 MACHINE = {"name": "A box, 2 cores"}
 

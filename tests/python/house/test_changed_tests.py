@@ -58,7 +58,7 @@ BREAKS = {
     ),
     "a binding of all": ("src/api/python.cpp", ["python/fft/test_fft"], ["unit/grid/grid_test"]),
     "what benchmarks time": (
-        "src/api/bench/new.cpp",
+        "bench/native/new.cpp",
         ["python/bench/test_bench_fft"],
         ["python/fft/test_gpu_fft", "unit/grid/grid_test"],
     ),
@@ -85,7 +85,12 @@ BREAKS = {
         ["python/dns/test_dns_solver", "python/run/test_compare_solvers"],
         ["python/fft/test_fft", "python/machine/test_topology"],
     ),
-    "a benchmark": ("python/slipstream/bench/fft.py", ["python/bench/test_bench_fft"], ["python/geometry/test_beads"]),
+    "a kernel of benchmarks": (
+        "bench/native/team_copy_kernels.cpp",
+        ["unit/bench/team_copy_test", "python/bench/test_bench_messages"],
+        ["python/fft/test_gpu_fft", "unit/grid/grid_test"],
+    ),
+    "a benchmark": ("bench/slipstream_bench/fft.py", ["python/bench/test_bench_fft"], ["python/geometry/test_beads"]),
     "a Python test": ("tests/python/fft/test_fft.py", ["python/fft/test_fft"], ["python/geometry/test_beads"]),
     "a helper of Python tests": ("tests/python/ranks.py", ["python/machine/test_guest"], ["python/case/test_units"]),
     "a program of Python tests": (

@@ -38,6 +38,7 @@ ALLOWED = {
     "a library": ("src/io/vtkhdf/vtkhdf.cpp", "#include <hdf5.h>"),
     "a route's shared header": ("src/route/kernel.cpp", "#include <slipstream/route.hpp>"),
     "what a route carries": ("include/slipstream/route.hpp", "#include <slipstream/transfer.hpp>"),
+    "benchmarks anything": ("bench/native/fft.cpp", '#include <slipstream/lbm.hpp>\n#include "native/loops.hpp"'),
     "api anything": ("src/api/python.cpp", "#include <slipstream/lbm.hpp>\n#include <slipstream/device.hpp>"),
     "vendor calls in device": ("src/device/cuda/stream.cpp", "#include <cuda_runtime.h>\nauto a = cudaStreamCreate;"),
     "vendor calls in a file named so": ("src/machine/links_cuda.cpp", "#include <nvml.h>\nauto a = nvmlInit_v2;"),
@@ -104,6 +105,11 @@ def test_accepts_a_route_that_includes_its_own_header(findings):
     assert findings(tree=tree) == []
 
 
+def test_refuses_includes_of_benchmarks(findings):
+    tree = {"bench/native/loops.hpp": "", "src/api/python.cpp": '#include "native/loops.hpp"'}
+    assert findings(tree=tree) == ["src/api/python.cpp:1: includes bench/native/loops.hpp: api/ must not know bench/"]
+
+
 def test_finds_includes_relative_to_src(findings):
     tree = {"src/exchange/plan.hpp": "", "src/grid/grid.cpp": '#include "exchange/plan.hpp"'}
     assert findings(tree=tree) == ["src/grid/grid.cpp:1: includes src/exchange/plan.hpp: grid/ must not know exchange/"]
@@ -133,11 +139,14 @@ PYTHON_REFUSED = {
     "an import inside of a function": ("case/reader.py", "def f():\n    from slipstream.run import run", ":2: imports"),
     "an import for types alone": (
         "exchange/report.py",
-        "if TYPE_CHECKING:\n    from slipstream.bench.record import Row",
-        "exchange/ must not know bench/",
+        "if TYPE_CHECKING:\n    from slipstream.run.run import Row",
+        "exchange/ must not know run/",
     ),
     "a module by its name": ("case/reader.py", 'import_module("slipstream.lbm.checks")', "case/ must not know lbm/"),
-    "modules by a part of their names": ("run/run.py", 'import_module(f"slipstream.bench.{name}")', "bench/"),
+    "modules by a part of their names": ("run/run.py", 'import_module(f"slipstream.lbm.{name}")', "not know lbm/"),
+    "benchmarks": ("cli/parser.py", "def f():\n    from slipstream_bench import registry", "cli/ must not know bench/"),
+    "benchmarks as a whole": ("cli/parser.py", "import slipstream_bench", "cli/ must not know bench/"),
+    "benchmarks by their name": ("cli/parser.py", 'NAME = f"slipstream_bench.{name}"', "cli/ must not know bench/"),
     "what the package hands to users": ("lbm/simulation.py", "from slipstream import Grid", "stands in no room"),
     "a relative name": ("run/run.py", "from . import march", "imports by a relative name"),
     "a module in no room": ("energy.py", "", "energy.py:1: stands in no room"),
@@ -150,6 +159,16 @@ def test_refuses_imports_of(findings, path, text, expected):
     found = findings(tree={f"python/slipstream/{path}": text})
     assert len(found) == 1
     assert expected in found[0]
+
+
+def test_benchmarks_import_what_they_like_and_are_checked_too(findings):
+    good = "import slipstream as slip\nfrom slipstream.cli.main import main\nfrom slipstream_bench import record"
+    assert findings(tree={"bench/slipstream_bench/fft.py": good, "bench/slipstream_bench/record.py": ""}) == []
+    bad = findings(tree={"bench/slipstream_bench/dns.py": "from slipstream.attic import old\nfrom . import record"})
+    assert [line.partition(": ")[2] for line in bad] == [
+        "imports by a relative name: begin with the package",
+        "imports slipstream.attic, which stands in no room",
+    ]
 
 
 def test_refuses_imports_that_go_round(findings):
@@ -203,6 +222,8 @@ def test_what_solvers_share_names_none_of_them(tool, room: str) -> None:
     words = re.compile(
         rf"\"(?:{names})[\".]|\bslipstream\.(?:{names})\b|\b(?:Flow|Lbm|Stencil|Dns|Sem)Case\b|\"(?:{files})\""
     )
-    shared = [path for path in (ROOT / "python/slipstream" / room).glob("*.py") if path.stem not in own]
+    folder = ROOT / (tool.BENCHMARKS if room == "bench" else tool.PACKAGE / room)
+    shared = [path for path in folder.glob("*.py") if path.stem not in own]
+    assert shared
     code = {path.name: re.sub(r'"""(?s:.*?)"""|#.*', "", path.read_text(encoding="utf-8")) for path in shared}
     assert {name: words.findall(text) for name, text in code.items() if words.search(text)} == {}

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from conftest import ROOT, Cli
-from slipstream.exchange.model import exchange_time
 from slipstream.machine.machine_file import MachineFile, load
+from slipstream_bench.exchange_model import exchange_time
 
 SUMMIT = str(ROOT / "machines" / "summit.toml")
 

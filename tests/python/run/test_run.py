@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import slipstream._core as core
 from conftest import CASES, ROOT, SMALL, TETRAHEDRON, Cli, command, words
-from slipstream.bench.lbm import updates
 from slipstream.case.reader import load
 from slipstream.machine import discovery, predict
+from slipstream_bench.lbm import updates
 
 ALWAYS = {"case.resolved.toml", "run.json", "report.html", "profiles.csv", "comparison.json", "checkpoints"}
 RESULTS = ALWAYS | {"profiles.png", "streamlines.png", "fields.vtkhdf"}

@@ -1,0 +1,134 @@
+// cufftXt, found when the program runs.
+#include <cufftXt.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include <slipstream/device.hpp>
+
+#include "device/cuda/common.hpp"
+#include "native/cufft_xt.hpp"
+#include "route/library.hpp"
+
+namespace slipstream::fft {
+namespace {
+
+class CufftXt {
+ public:
+  static CufftXt& get() {
+    static CufftXt library;
+    return library;
+  }
+  const std::string& missing() const { return missing_; }
+  void check(cufftResult result, const std::string& what) const {
+    if (result != CUFFT_SUCCESS)
+      throw Error("cuFFT could not " + what + ": result " + std::to_string(static_cast<int>(result)) +
+                  " of enum cufftResult");
+  }
+
+  decltype(&cufftCreate) create = nullptr;
+  decltype(&cufftDestroy) destroy = nullptr;
+  decltype(&cufftXtSetGPUs) set_gpus = nullptr;
+  decltype(&cufftMakePlan3d) make_plan_3d = nullptr;
+  decltype(&cufftXtMalloc) allocate = nullptr;
+  decltype(&cufftXtFree) free = nullptr;
+  decltype(&cufftXtExecDescriptor) execute = nullptr;
+
+ private:
+  CufftXt() {
+    Library library(library_files("SLIPSTREAM_CUFFT_FILE", "libcufft.so." + std::to_string(CUFFT_VER_MAJOR),
+                                  SLIPSTREAM_CUFFT_LIBRARY));
+    library.find(create, "cufftCreate");
+    library.find(destroy, "cufftDestroy");
+    library.find(set_gpus, "cufftXtSetGPUs");
+    library.find(make_plan_3d, "cufftMakePlan3d");
+    library.find(allocate, "cufftXtMalloc");
+    library.find(free, "cufftXtFree");
+    library.find(execute, "cufftXtExecDescriptor");
+    missing_ = library.missing();
+  }
+  std::string missing_;
+};
+
+/// A plan of several GPUs with the values that it works on.
+class SeveralGpus {
+ public:
+  SeveralGpus(const std::vector<Device>& devices, const Extent& cells, bool forward, cufftType type)
+      : devices_(devices), way_(forward ? CUFFT_FORWARD : CUFFT_INVERSE) {
+    const CufftXt& cufft = CufftXt::get();
+    cufft.check(cufft.create(&plan_), "make a plan of several GPUs");
+    try {
+      std::vector<int> gpus;
+      for (const Device device : devices) gpus.push_back(device.index);
+      cufft.check(cufft.set_gpus(plan_, static_cast<int>(gpus.size()), gpus.data()),
+                  "use " + std::to_string(gpus.size()) + " GPUs together");
+      std::vector<std::size_t> workspace(gpus.size());
+      const auto size = [&](std::size_t axis) { return static_cast<int>(cells[axis]); };
+      cufft.check(cufft.make_plan_3d(plan_, size(2), size(1), size(0), type, workspace.data()),
+                  "plan " + to_string(cells) + " values on several GPUs");
+    } catch (...) {
+      cufft.destroy(plan_);
+      throw;
+    }
+  }
+  ~SeveralGpus() { CufftXt::get().destroy(plan_); }
+  SeveralGpus(const SeveralGpus&) = delete;
+  SeveralGpus& operator=(const SeveralGpus&) = delete;
+
+  cudaLibXtDesc* zeros() const {
+    const CufftXt& cufft = CufftXt::get();
+    cudaLibXtDesc* values = nullptr;
+    cufft.check(cufft.allocate(plan_, &values, CUFFT_XT_FORMAT_INPLACE), "allocate values on several GPUs");
+    for (std::size_t i = 0; i < devices_.size(); ++i) {
+      const cuda::DeviceScope scope(devices_[i]);
+      cuda::check(cudaMemset(values->descriptor->data[i], 0, values->descriptor->size[i]), devices_[i],
+                  "clearing values");
+    }
+    return values;
+  }
+  /// Seconds.
+  double run(cudaLibXtDesc* values) const {
+    for (const Device device : devices_) synchronize(device);
+    const auto start = std::chrono::steady_clock::now();
+    CufftXt::get().check(CufftXt::get().execute(plan_, values, values, way_), "transform on several GPUs");
+    for (const Device device : devices_) synchronize(device);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
+ private:
+  std::vector<Device> devices_;
+  int way_;
+  cufftHandle plan_ = 0;
+};
+
+}  // namespace
+
+std::array<double, 2> cufft_xt_us(const std::vector<Device>& devices, const Extent& cells, DType type, int repeats) {
+  require(CufftXt::get().missing().empty(), CufftXt::get().missing());
+  const bool real = type == DType::f32 || type == DType::f64, twice = type == DType::f64 || type == DType::c128;
+  const cufftType complex = twice ? CUFFT_Z2Z : CUFFT_C2C;
+  const SeveralGpus there(devices, cells, true, !real ? complex : twice ? CUFFT_D2Z : CUFFT_R2C);
+  const SeveralGpus back(devices, cells, false, !real ? complex : twice ? CUFFT_Z2D : CUFFT_C2R);
+  cudaLibXtDesc* const values = there.zeros();
+  std::array<std::vector<double>, 2> times;
+  try {
+    for (int n = -2; n < repeats; ++n) {
+      const double forward = there.run(values), backward = back.run(values);
+      if (n < 0) continue;
+      times[0].push_back(forward);
+      times[1].push_back(backward);
+    }
+  } catch (...) {
+    CufftXt::get().free(values);
+    throw;
+  }
+  CufftXt::get().free(values);
+  std::array<double, 2> median{};
+  for (std::size_t way = 0; way < 2; ++way) {
+    std::sort(times[way].begin(), times[way].end());
+    median[way] = 1e6 * times[way].at(times[way].size() / 2);
+  }
+  return median;
+}
+
+}  // namespace slipstream::fft

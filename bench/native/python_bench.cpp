@@ -1,0 +1,16 @@
+// The module slipstream_bench._native: what benchmarks time. Types and errors are those of slipstream._core, which is
+// loaded before it.
+#include "native/python_bench.hpp"
+
+NB_MODULE(_native, m) {
+  slipstream::python::bind_bench_allreduce(m);
+  slipstream::python::bind_bench_copy(m);
+  slipstream::python::bind_bench_dns(m);
+  slipstream::python::bind_bench_exchange(m);
+  slipstream::python::bind_bench_fft(m);
+  slipstream::python::bind_bench_flags(m);
+  slipstream::python::bind_bench_gather_scatter(m);
+  slipstream::python::bind_bench_pingpong(m);
+  slipstream::python::bind_bench_sem(m);
+  slipstream::python::bind_bench_transpose(m);
+}

@@ -1,0 +1,117 @@
+// What `slipstream bench axhelm` and `slipstream bench nekbone` time: an operator of spectral elements alone, and
+// iterations of conjugate gradients.
+#include <slipstream/sem.hpp>
+#include <slipstream/trace.hpp>
+
+#include "native/python_bench.hpp"
+#include "native/timed_loops.hpp"
+
+namespace slipstream::python {
+namespace {
+
+sem::Space space_of(const Machine& machine, const std::array<std::int64_t, 3>& elements, int order,
+                    const std::string& factors, const nb::dict& exchange, bool overlap = true, Trace* trace = nullptr) {
+  sem::ElementBox box;
+  box.elements = elements;
+  sem::SpaceOptions options;
+  options.factors = sem::factors_from_string(factors);
+  options.exchange = exchange_options(exchange);
+  options.exchange.trace = trace;
+  options.overlap = overlap;
+  // Elements whose factors are stored are deformed ones, those of trilinear ones too: nothing is zero.
+  box.straight = options.factors == sem::Factors::trilinear;
+  if (options.factors != sem::Factors::affine && *std::min_element(elements.begin(), elements.end()) > 3)
+    box.deform = 0.05;
+  return sem::Space(world(), machine, box, order, std::move(options));
+}
+
+/// Values that no sum makes small: the first coordinate times what is zero on the sides.
+void fill_smoothly(sem::Space& space, sem::Vector& vector) {
+  for (std::size_t d = 0; d < vector.size(); ++d) {
+    std::vector<double> values;
+    for (const sem::Point& x : space.places(d))
+      values.push_back((1 + x[0]) * x[0] * (1 - x[0]) * x[1] * (1 - x[1]) * x[2] * (1 - x[2]));
+    if (!values.empty()) copy(space.streams()[d], vector[d].data(), values.data(), vector[d].bytes());
+    space.streams()[d].synchronize();
+  }
+}
+
+double bench_axhelm(const Machine& machine, const std::array<std::int64_t, 3>& elements, int order,
+                    const std::string& factors, int repeats) {
+  sem::Space space = space_of(machine, elements, order, factors, {});
+  sem::Vector in = space.vector(), out = space.vector();
+  fill_smoothly(space, in);
+  return events_us(space.streams(), 10, repeats, [&] { space.helmholtz(in, out, 1, 0); });
+}
+
+/// Poisson's equation, and so many iterations of conjugate gradients for it.
+struct Nekbone {
+  sem::Space space;
+  sem::Vector b, x;
+  std::string sums;
+
+  Nekbone(sem::Space s, std::string by) : space(std::move(s)), b(space.vector()), x(space.vector()), sums(by) {
+    sem::Vector f = space.vector();
+    fill_smoothly(space, f);
+    space.mass(f, b);
+    space.assemble(b);
+    synchronize(space.streams());
+  }
+  void solve(int iterations, Trace* trace = nullptr) {
+    krylov::Options options;
+    options.tolerance = 0;
+    options.must_converge = false;
+    options.most_iterations = iterations;
+    options.sums_on_host = sums == "host";
+    options.trace = trace;
+    sem::solve(space, b, x, 1, 0, options);
+  }
+  void begin_again() {
+    for (std::size_t d = 0; d < x.size(); ++d)
+      if (x[d].size() > 0) fill(space.streams()[d], x[d].data(), 0, x[d].bytes());
+    synchronize(space.streams());
+  }
+};
+
+double bench_nekbone(const Machine& machine, const std::array<std::int64_t, 3>& elements, int order,
+                     const std::string& factors, const nb::dict& exchange, int iterations, int repeats, bool overlap,
+                     const std::string& sums) {
+  Nekbone nekbone(space_of(machine, elements, order, factors, exchange, overlap), sums);
+  // What every solve begins and ends with is in both, and clocks of a device that was idle, which are slow for a while.
+  constexpr int few = 2;
+  const auto [short_solve, long_solve] = least_host_us(
+      repeats, {[&] { nekbone.solve(few); }, [&] { nekbone.solve(few + iterations); }}, [&] { nekbone.begin_again(); });
+  return (long_solve - short_solve) / iterations;
+}
+
+/// The second of two solutions: the first one loads what is needed.
+void trace_nekbone(const Machine& machine, const std::array<std::int64_t, 3>& elements, int order,
+                   const std::string& factors, const nb::dict& exchange, int iterations, bool overlap,
+                   const std::string& sums, Trace& trace) {
+  Nekbone nekbone(space_of(machine, elements, order, factors, exchange, overlap, &trace), sums);
+  for (int n = 0; n < 2; ++n) {
+    nekbone.solve(iterations, &trace);
+    nekbone.begin_again();
+    world().barrier();
+  }
+}
+
+}  // namespace
+
+void bind_bench_sem(nb::module_& m) {
+  m.def("axhelm", &bench_axhelm, nb::arg("machine"), nb::arg("elements"), nb::arg("order"), nb::arg("factors"),
+        nb::arg("repeats"),
+        "Microseconds of the stiffness of all elements, not summed, by device events: slowest rank. Collective.");
+  m.def("nekbone", &bench_nekbone, nb::arg("machine"), nb::arg("elements"), nb::arg("order"), nb::arg("factors"),
+        nb::arg("exchange"), nb::arg("iterations"), nb::arg("repeats"), nb::arg("overlap"), nb::arg("sums"),
+        "Microseconds of an iteration of conjugate gradients for Poisson's equation, by the host's clock: the "
+        "difference of the fastest long and the fastest short solve over that of their iterations. `overlap`: elements "
+        "at the border of a "
+        "device first; `sums`: device, or host (it adds them up). "
+        "Collective.");
+  m.def("trace_nekbone", &trace_nekbone, nb::arg("machine"), nb::arg("elements"), nb::arg("order"), nb::arg("factors"),
+        nb::arg("exchange"), nb::arg("iterations"), nb::arg("overlap"), nb::arg("sums"), nb::arg("trace"),
+        "Records two solutions of so many iterations. Collective.");
+}
+
+}  // namespace slipstream::python

@@ -1,0 +1,312 @@
+"""`slipstream bench cases`: case files, run one after the other, and whether each finds what it expects.
+
+With `--collision` each is run by several collisions of its solver, and with `--refine` on finer grids, too: how
+accurate they are beside one another. Such rows have the comparison `collisions`.
+"""
+
+import argparse
+import json
+import math
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from slipstream.base import terminal
+from slipstream.base.core import core
+from slipstream.base.errors import CaseError, RunError
+from slipstream.case.case import Case
+from slipstream.case.reader import load, variant_names
+from slipstream.case.solver import solver_of
+from slipstream.machine import discovery
+from slipstream.results import record as run_record
+
+from slipstream_bench import record
+
+#: The source tree's cases.
+CASES = Path(__file__).resolve().parents[2] / "cases"
+QUICK = ("output.fields=false", "output.pictures=false", "output.report=false")
+#: What was published of a quantity that a case of the source tree expects: Wang et al. 2013; Clift, Grace & Weber 1978.
+PUBLISHED: Mapping[tuple[str, str], float] = {
+    ("taylor_green", "energy.peak_dissipation"): 0.012858,
+    ("taylor_green", "energy.peak_time"): 8.97,
+    ("sphere", "ball.x.last"): 1.09,
+}
+#: Quantities that are errors themselves, and what makes them percent.
+ERRORS: Mapping[str, float] = {"exact.distance": 100.0, "reference.largest_error_percent": 1.0}
+#: An order is told of errors above this one: the rest is what a run that ends leaves of its start.
+RESOLVED_PERCENT = 1e-3
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A case file, or a variant of it, with keys that are given in place of the file's, and its grid so much finer."""
+
+    path: Path
+    variant: str | None = None
+    collision: str | None = None
+    precision: str | None = None
+    finer: int = 1
+
+    def __str__(self) -> str:
+        finer = f"{self.finer} times as fine" if self.finer > 1 else None
+        return " ".join(filter(None, [self.path.stem, self.variant, self.collision, self.precision, finer]))
+
+    def load(self, changes: Sequence[str]) -> Case:
+        """Raises CaseError."""
+        case = load(self.path, list(changes), self.variant)
+        own: list[str] = []
+        if self.collision:
+            known = solver_of(case).collisions
+            if self.collision not in known:
+                there = f"it is run by {', '.join(known)}" if known else "its solver has no collisions"
+                raise CaseError(f"bench cases: {self.path.stem} takes no --collision {self.collision}: {there}")
+            own += _words(known[self.collision])
+        if self.precision:
+            own.append(f"{case.solver}.precision={self.precision}")
+        mine = [*changes, *own]
+        if own:
+            case = load(self.path, mine, self.variant)
+        if self.finer == 1:
+            return case
+        finer = case.refined(self.finer)
+        if finer is None:
+            raise CaseError(f"bench cases: {self.path.stem} takes no --refine; run a finer --variant of it")
+        return load(self.path, [*mine, *_words(finer)], self.variant)
+
+
+def _words(keys: Mapping[str, Any]) -> list[str]:
+    """As they are given on a command line."""
+    return [f"{key}={value}" for key, value in keys.items()]
+
+
+def files(names: Sequence[str]) -> list[Path]:
+    """Case files by their paths, by folders, or by their names among those of the source tree; none named: all of
+    these. Raises CaseError."""
+    return list(dict.fromkeys(path for name in names or [CASES] for path in _files(Path(name))))
+
+
+def _files(name: Path) -> list[Path]:
+    shipped = CASES / f"{name}.toml"
+    if len(name.parts) == 1 and shipped.is_file():
+        return [shipped]
+    if name.is_dir():
+        if found := sorted(name.glob("*.toml")):
+            return found
+        raise CaseError(f"bench cases: no case file (*.toml) lies in {name}")
+    if name.is_file():
+        return [name]
+    known = ", ".join(sorted(path.stem for path in CASES.glob("*.toml")))
+    raise CaseError(f"bench cases: {name}: no such case; give a name of {known}, or the path of a file or folder")
+
+
+def entries(paths: Sequence[Path], variants: Sequence[str]) -> list[Entry]:
+    """Each file, or each of these variants that it has. Raises CaseError for a variant that none has."""
+    if not variants:
+        return [Entry(path) for path in paths]
+    known = {path: variant_names(path) for path in paths}
+    for name in variants:
+        if not any(name in names for names in known.values()):
+            there = ", ".join(sorted({name for names in known.values() for name in names})) or "none"
+            raise CaseError(f"bench cases: none of the cases has a variant '{name}'; there are: {there}")
+    return [Entry(path, name) for path in paths for name in dict.fromkeys(variants) if name in known[path]]
+
+
+class Stopped(RunError):
+    """No more cases are to be run."""
+
+
+@contextmanager
+def _temporary_folder() -> Iterator[str]:
+    """Rank 0's, known to all ranks, and gone when all have left it. Collective."""
+    module = core()
+    folder = module.broadcast(tempfile.mkdtemp(prefix="slipstream-") if module.rank() == 0 else "", 0)
+    try:
+        yield folder
+        module.barrier()
+    finally:
+        if module.rank() == 0:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run(entry: Entry, changes: Sequence[str]) -> dict[str, Any]:
+    """The figures that a run leaves in its record; of rank 0. Raises CaseError or RunError on all ranks. Collective."""
+    from slipstream.run import run
+
+    module = core()
+    with _temporary_folder() as folder:
+        case = entry.load([*changes, *QUICK, f"output.folder={json.dumps(folder + '/run')}"])
+        run.run(case, Console(quiet=True))
+        kept = run_record.read(case.folder) if module.rank() == 0 else None
+        # A run that a signal or the clock has ended compares nothing.
+        found = json.dumps(kept.figures) if kept and "expected" in kept.figures else ""
+    if not module.broadcast(found, 0):
+        raise Stopped(f"bench cases: stopped during {entry}; what ran before is written")
+    return json.loads(found) if found else {}
+
+
+def rows(entry: Entry, case: Case, machine: Any, run: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row for each quantity that the case expects, or one without; of a failed run, where `run` is empty, with no
+    figures."""
+    inputs = {
+        "ranks": run.get("ranks", machine.ranks),
+        "devices": run.get("devices", len(machine.devices())),
+        "backend": machine.devices()[0]["backend"],
+        "case": entry.path.stem,
+        "variant": entry.variant,
+        **solver_of(case).inputs(case),
+        "cells": list(case.grid.cells),
+        **({"comparison": "collisions"} if entry.collision else {}),
+        "clock": "host",
+    }
+    speed = {
+        "steps": run.get("steps"),
+        "seconds": record.digits(run["seconds"]) if run else None,
+        "mlups": record.digits(run["mlups"]) if run else None,
+    }
+    found = {quantity["quantity"]: quantity for quantity in run.get("expected", ())}
+    made = [
+        inputs | {"quantity": name, "low": low, "high": high} | speed | _finding(entry, name, found.get(name))
+        for name, (low, high) in case.expected.items()
+    ]
+    nothing = {"quantity": None, "low": None, "high": None, **speed, "found": None, "met": None if run else False}
+    return made or [inputs | nothing]
+
+
+def _finding(entry: Entry, name: str, quantity: dict[str, Any] | None) -> dict[str, Any]:
+    value = quantity["value"] if quantity else None
+    error = None
+    if value is not None and name in ERRORS:
+        error = ERRORS[name] * value
+    elif value is not None and (right := PUBLISHED.get((entry.path.stem, name))):
+        error = 100.0 * (value / right - 1.0)
+    return {
+        "found": None if value is None else record.digits(value),
+        "met": bool(quantity and quantity["met"]),
+        "error_percent": None if error is None else record.digits(error),
+    }
+
+
+def tell_orders(made: Sequence[tuple[Entry, dict[str, Any]]]) -> None:
+    """Adds to the rows of errors the order with which they fell since the next coarser grid of the same case."""
+    before: dict[tuple[Entry, str], tuple[int, float]] = {}
+    for entry, row in made:
+        if row["quantity"] not in ERRORS or row["error_percent"] is None:
+            continue
+        same, error = (replace(entry, finer=1), row["quantity"]), row["error_percent"]
+        if same in before and error > RESOLVED_PERCENT:
+            finer, coarse = before[same]
+            row["order"] = record.digits(math.log(coarse / error) / math.log(entry.finer / finer))
+        before[same] = entry.finer, error
+
+
+def _show(console: Console, all_rows: list[dict[str, Any]]) -> None:
+    shown = [
+        (
+            " ".join(filter(None, (row["case"], row["variant"]))),
+            terminal.show_extent(row["cells"]),
+            row["precision"],
+            *(None if row[key] is None else f"{row[key]:.4g}" for key in ("seconds", "mlups")),
+            row["quantity"],
+            None if row["low"] is None else f"{row['low']:g} to {row['high']:g}",
+            None if row["found"] is None else f"{row['found']:g}",
+            {True: "yes", False: "NO", None: None}[row["met"]],
+        )
+        for row in all_rows
+    ]
+    columns = ["case", "cells", "precision", "s", "MLUPS", "quantity", "expected", "found", "met"]
+    console.print(terminal.table("cases and what they expect", columns, shown, left=3))
+
+
+def _show_errors(console: Console, all_rows: list[dict[str, Any]]) -> None:
+    shown = [
+        (
+            " ".join(filter(None, (row["case"], row["variant"]))),
+            terminal.show_extent(row["cells"]),
+            row["collision"],
+            row["precision"],
+            row["quantity"],
+            *(None if row.get(key) is None else f"{row[key]:.3g}" for key in ("error_percent", "order")),
+        )
+        for row in all_rows
+    ]
+    columns = ["case", "cells", "collision", "precision", "quantity", "error, %", "order"]
+    console.print(terminal.table("collisions beside one another", columns, shown, left=5))
+
+
+def _shortfall(entry: Entry, made: list[dict[str, Any]], problem: str) -> str:
+    """What is wrong with a run; empty where nothing is."""
+    missed = ", ".join(row["quantity"] for row in made if row["met"] is False and row["quantity"])
+    why = f"failed: {problem}" if problem else missed
+    return f"{entry} ({why})" if why else ""
+
+
+def bench_cases(chosen: Sequence[Entry], backend: str, console: Console, folder: Path | None) -> None:
+    """Runs the cases, prints and, on rank 0, writes, after each what it found. Raises RunError that names those that
+    failed or missed what they expect. Collective."""
+    changes = [] if backend == "auto" else [f"machine.backend={backend}"]
+    cases = [(entry, entry.load(changes)) for entry in chosen]
+    module, machine = core(), discovery.discover(cases[0][1].machine)
+    all_rows: list[dict[str, Any]] = []
+    by_entry: list[tuple[Entry, dict[str, Any]]] = []
+    short: list[str] = []
+    written: Path | None = None
+    for entry, case in cases:
+        console.print(f"{entry}: {terminal.show_extent(case.grid.cells)} cells, {case.last_step} steps at most")
+        run, problem = {}, ""
+        try:
+            run = _run(entry, changes)
+        except Stopped:
+            raise
+        except (CaseError, RunError) as error:
+            problem = str(error)
+        if module.rank() != 0:
+            continue
+        made = rows(entry, case, machine, run)
+        all_rows += made
+        by_entry += [(entry, row) for row in made]
+        tell_orders(by_entry)
+        short += filter(None, [_shortfall(entry, made, problem)])
+        # Case by case, so that what comes later cannot take along what was found.
+        written = record.keep(folder, "cases", record.describe_machine(machine), made, FIGURES, Console(quiet=True))
+    _show(console, all_rows)
+    if any(entry.collision for entry in chosen):
+        _show_errors(console, all_rows)
+    if written:
+        console.print(f"written: {written}", soft_wrap=True)
+    verdict = f"bench cases: {len(short)} of {len(cases)} did not find what they expect: {'; '.join(short)}"
+    if verdict := module.broadcast(verdict if short else "", 0):
+        raise RunError(verdict)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of a case, or path of a case file or folder")
+    parser.add_argument("--variant", nargs="+", default=[], metavar="NAME",
+                        help="variants to run in place of the cases, of those that have them")  # fmt: skip
+    parser.add_argument("--collision", nargs="+", default=[], metavar="NAME",
+                        help="run each by these collisions of its solver")  # fmt: skip
+    parser.add_argument("--precision", nargs="+", default=[], choices=["f16", "f32", "f64"],
+                        help="run each in these number formats")  # fmt: skip
+    parser.add_argument("--refine", type=int, nargs="+", default=[1], metavar="N",
+                        help="run each with N times the cells along an axis, and slower (default: 1)")  # fmt: skip
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
+    if min(arguments.refine) < 1:
+        raise CaseError("bench cases: --refine takes numbers from 1")
+    chosen = [
+        replace(entry, collision=collision, precision=precision, finer=finer)
+        for entry in entries(files(arguments.names), arguments.variant)
+        for collision in arguments.collision or [None]
+        for precision in arguments.precision or [None]
+        for finer in sorted(set(arguments.refine))
+    ]
+    bench_cases(chosen, arguments.backend, console, arguments.folder)
+
+
+#: Columns of a row that are results and not inputs; ranges too, which a case may tighten.
+FIGURES = frozenset({"steps", "seconds", "mlups", "low", "high", "found", "met", "error_percent", "order"})

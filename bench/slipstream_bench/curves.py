@@ -1,0 +1,81 @@
+"""Pictures of benchmarks: figures against the size of a message or a copy, on logarithmic axes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, NullFormatter
+from slipstream.pictures.style import STYLE, save
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One line: sizes in bytes and a figure for each."""
+
+    label: str
+    sizes: Sequence[float]
+    values: Sequence[float]
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One set of axes. Curves of one label have one colour in all panels."""
+
+    title: str
+    ylabel: str
+    curves: Sequence[Curve]
+    xlabel: str = "bytes"
+    counts: bool = False  #: along x are numbers, each with its tick, and no sizes in bytes
+
+
+def size(count: float) -> str:
+    """`8 B`, `4 KiB`, `64 MiB`."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024 or unit == "GiB":
+            break
+        count /= 1024
+    return f"{count:.3g} {unit}"
+
+
+def _draw(axes: Axes, panel: Panel, colour: dict[str, str]) -> None:
+    for curve in panel.curves:
+        line = "--" if curve.dashed else "-"
+        axes.plot(curve.sizes, curve.values, line, marker=".", ms=4, color=colour[curve.label], label=curve.label)
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    if panel.counts:
+        axes.set_xticks(sorted({x for curve in panel.curves for x in curve.sizes}))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}" if panel.counts else size(value)))
+    plain = FuncFormatter(lambda value, _: f"{value:g}")
+    axes.yaxis.set_major_formatter(plain)
+    span = axes.get_ylim()[1] / axes.get_ylim()[0]
+    axes.yaxis.set_minor_formatter(plain if span < 20 else NullFormatter())
+    axes.tick_params(axis="x", labelrotation=40)
+    axes.set(title=panel.title, xlabel=panel.xlabel, ylabel=panel.ylabel)
+
+
+def draw(path: Path, title: str, panels: Sequence[Panel], columns: int = 2) -> None:
+    """Panels beside one another, with one legend under all."""
+    labels = list(dict.fromkeys(curve.label for panel in panels for curve in panel.curves))
+    palette = plt.get_cmap("tab20" if len(labels) > 10 else "tab10").colors
+    colour = {label: palette[index % len(palette)] for index, label in enumerate(labels)}
+    rows = -(-len(panels) // columns)
+    with plt.rc_context(STYLE):
+        figure, all_axes = plt.subplots(
+            rows, columns, figsize=(5.2 * columns, 3.9 * rows + 0.9), layout="constrained", squeeze=False
+        )
+        for axes, panel in zip(all_axes.flat, panels, strict=False):
+            _draw(axes, panel, colour)
+        for axes in all_axes.flat[len(panels) :]:
+            axes.set_visible(False)
+        handles: dict[str, object] = {}
+        for axes in all_axes.flat:
+            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+                handles.setdefault(label, handle)
+        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3, fontsize=8)
+        figure.suptitle(title, fontsize=12)
+        save(figure, path)

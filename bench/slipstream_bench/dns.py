@@ -1,0 +1,176 @@
+"""`slipstream bench dns`: milliseconds of one step of a pseudo-spectral flow in a periodic box.
+
+The least time is that of the bytes that must move at the rate of a copy, or of what leaves a device at the rate of its
+links, whichever is longer. The 2/3 rule keeps a share k of the modes along each axis, so that the three passes of one
+of the 9 transforms of a right-hand side read and write k^3, k^2, k^2, k, k and 1 components. The curl reads and writes
+6 k^3, the cross product 9, and the stages of a step 51 k^3 by rk4 and 21 k^3 by rk2.
+
+Of a step, its transforms by themselves take `transforms_ms`, with their moves, packed or stored; what is left is
+point-wise. At the rate of its links what leaves a device would take `message_ms`. The moves that the engine packs, by
+themselves, take that long for what they send and `pack_ms` more: 0 where the transforms store their results.
+"""
+
+import argparse
+import math
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+from typing import Any
+
+from rich.console import Console
+from slipstream.base.core import as_case_error, core
+from slipstream.machine import predict
+
+from slipstream_bench import exchange_setups, options, record
+from slipstream_bench.fft import cut
+from slipstream_bench.timed import timed
+from slipstream_bench.whole_machine import measure, need, number
+
+#: Cells along each axis.
+SIZES = {"host": (32,), "cuda": (256, 512)}
+BYTES = {"f32": 4, "f64": 8}
+#: Right-hand sides of a step.
+STAGES = {"rk2": 2, "rk4": 4}
+TRANSFORMS = 9
+#: Components that are read or written of a right-hand side: modes of the curl, and cells of the cross product.
+CURL, CROSS = 6, 9
+#: Components of modes that the stages of a step read or write: right-hand side, velocity, sum and next velocity. The
+#: first stage reads no sum, and the last writes one result.
+UPDATES = {"rk2": 12 + 9, "rk4": 12 + 15 + 15 + 9}
+REPEATS = {"host": 3, "cuda": 10}
+STEPS = {"host": 1, "cuda": 10}
+FIGURES = frozenset(
+    {
+        "ms_per_step",
+        "mcells_per_s",
+        "transforms_ms",
+        "pointwise_ms",
+        "message_ms",
+        "travels_by",
+        "pack_ms",
+        "copy_gbs",
+        "link_gbs",
+        "share",
+        "device_bytes",
+    }
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    options.sizes(parser, "boxes of N^3 cells")
+    parser.add_argument("--types", nargs="+", default=["f64"], choices=sorted(BYTES), help="number formats")
+    parser.add_argument("--schemes", nargs="+", default=["rk4"], choices=sorted(STAGES), help="of time")
+    parser.add_argument("--weak", action="store_true", help="boxes as many times longer along z as there are devices")
+    options.transforms(parser)
+    options.routes(parser)
+    options.devices(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
+    """Measures, prints and, on rank 0, writes. Collective."""
+    need("dns", 4, sizes=arguments.sizes)
+    measure("dns", arguments, console, lambda machine, backend: _rows(arguments, machine, backend), COLUMNS, FIGURES)
+
+
+def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator[record.Row]:
+    devices = len(machine.devices())
+    copy = predict.measure_memory(machine.devices())
+    link = float(core().measure_rates(machine)[1]) if devices > 1 else 0.0
+    for n in arguments.sizes or SIZES[backend]:
+        for dtype in arguments.types:
+            for scheme in arguments.schemes:
+                for decomposition in arguments.decompositions if devices > 1 else ["slab"]:
+                    for store in arguments.store if arguments.store and devices > 1 else [""]:
+                        yield _row(arguments, machine, backend, (copy, link), n, dtype, scheme, decomposition, store)
+
+
+def moved_bytes(cells: Sequence[int], dtype: str, scheme: str) -> float:
+    """Bytes that a step must read and write, of all devices."""
+    highest = [(n - 1) // 3 for n in cells]
+    # Along x the modes of real values are half as many, and complex.
+    x, y, z = (2 * (highest[0] + 1) / cells[0], *((2 * h + 1) / n for h, n in zip(highest[1:], cells[1:], strict=True)))
+    modes = x * y * z
+    transform = modes + 2 * x * y + 2 * x + 1
+    of_stage = TRANSFORMS * transform + CURL * modes + CROSS
+    return (STAGES[scheme] * of_stage + UPDATES[scheme] * modes) * math.prod(cells) * BYTES[dtype]
+
+
+def _row(
+    arguments: argparse.Namespace,
+    machine: Any,
+    backend: str,
+    rates: tuple[float, float],
+    n: int,
+    dtype: str,
+    scheme: str,
+    decomposition: str,
+    store: str,
+) -> record.Row:
+    devices = len(machine.devices())
+    copy, link = rates
+    cells = (n, n, n * devices if arguments.weak else n)
+    transforms = {
+        "type": dtype,
+        "overlap": arguments.overlap,
+        "exchange": options.routes_of(arguments),
+        **cut(decomposition, devices, store),
+    }
+    with as_case_error():
+        dns = core().Dns(machine, {"cells": cells, "scheme": scheme, "time_step": 0.5 / max(cells), **transforms})
+        dns.taylor_green()
+        ms = timed().dns_step_us(dns, STEPS[backend], REPEATS[backend]) / 1e3
+        process_grid, held = list(dns.process_grid), max(dns.bytes())
+        del dns
+        own = {"scaled": False, "highest": tuple((along - 1) // 3 for along in cells)}
+        (three,) = timed().fft(machine, cells, transforms | own, 3, ["host"], REPEATS[backend], moves=True)
+    # A right-hand side has one field of three components there and two back.
+    of_step = STAGES[scheme] * (three["forward_us"] + 2 * three["backward_us"]) / 1e3
+    sent = STAGES[scheme] * 3 * three["sent_bytes"] / devices
+    moves = STAGES[scheme] * (three["forward_moves_us"] + 2 * three["backward_moves_us"]) / 1e3
+    packed = STAGES[scheme] * (three["forward_packed_bytes"] + 2 * three["backward_packed_bytes"]) / devices
+    pack = max(moves - packed / (link * 1e6), 0.0) if packed else 0.0
+    message = sent / (link * 1e6) if sent else 0.0
+    moved = moved_bytes(cells, dtype, scheme) / devices
+    least = max(moved / (copy * 1e6), message)
+    return {
+        "ranks": machine.ranks,
+        "devices": devices,
+        "n": n,
+        **({"weak": True} if arguments.weak else {}),
+        "dtype": dtype,
+        "scheme": scheme,
+        "decomposition": decomposition,
+        "process_grid": process_grid,
+        "overlap": arguments.overlap,
+        **({"store": store} if store else {}),
+        "mode": "resident",
+        "routes": arguments.routes or "rules",
+        "clock": "host",
+        "travels_by": exchange_setups.travels_by(three["routes"]),
+        "ms_per_step": record.digits(ms),
+        "mcells_per_s": record.digits(math.prod(cells) / ms / 1e3),
+        "transforms_ms": record.digits(of_step),
+        "pointwise_ms": record.digits(ms - of_step),
+        "pack_ms": record.digits(pack),
+        "message_ms": record.digits(message),
+        "copy_gbs": record.digits(copy),
+        "link_gbs": record.digits(link),
+        **record.share_of(least, ms, moved, machine.devices()),
+        "device_bytes": held,
+    }
+
+
+COLUMNS = {
+    "cells": lambda row: f"{row['n']}^3" + (" a device" if "weak" in row else ""),
+    "format": itemgetter("dtype"),
+    "scheme": itemgetter("scheme"),
+    "devices": lambda row: " x ".join(map(str, row["process_grid"])),
+    "stored": lambda row: row.get("store", ""),
+    "ms a step": number("ms_per_step"),
+    "Mcells/s": number("mcells_per_s"),
+    "transforms ms": number("transforms_ms"),
+    "point-wise ms": number("pointwise_ms"),
+    "pack ms": number("pack_ms"),
+    "messages ms": number("message_ms"),
+    "MB a device": number("device_bytes", factor=1e-6),
+    "% of the least time": number("share", ".3g", 100),
+}

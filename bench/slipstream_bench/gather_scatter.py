@@ -1,0 +1,212 @@
+"""`slipstream bench gather_scatter`: microseconds in which all points of a cube of elements get their copies' sum.
+
+The least time is that of a copy of all points (8 or 16 bytes each) and of the indices of those on the surfaces of
+elements (4 bytes each), at the rate that a copy has in the same run.
+
+Between several devices there is a row, too, for each route alone (beside kernel, within a device), and for
+`host_packed`: what devices share is copied to the host, packed there, sent by MPI, combined there and copied back, as
+in the baseline of J. Wahlgren's thesis (KTH, 2022).
+
+`set-up` has the seconds and the most host memory at once that the set-up takes, beyond the ids that it is given, over
+the points that have copies; on the host backend with what the devices keep.
+
+`--calls N` adds a row by the protocol of Wahlgren 2022, figure 5.4: the mean of N calls in a loop (1000 there), which
+the host waits for once; of what the host packs, a fiftieth of them. Rows that `host_packed` stands beside tell how many
+times as fast they are, and what was published: buffers on the device over buffers on the host.
+"""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+from typing import Any
+
+from rich.console import Console
+from slipstream.base.core import as_case_error
+from slipstream.base.errors import CaseError
+from slipstream.machine import predict
+
+from slipstream_bench import exchange_setups, exchange_tables, options, record
+from slipstream_bench.timed import timed
+from slipstream_bench.whole_machine import measure, need, number
+
+ORDERS = (1, 3, 7, 11)
+#: Elements along each axis of the cube that all devices share.
+ELEMENTS = {"host": 8, "cuda": 64}
+BYTES = {"f32": 4, "f64": 8}
+REPEATS = {"host": 5, "cuda": 30}
+#: Ways in which what devices share travels: routes, or None where the host packs.
+WAYS: dict[str, list[str] | None] = {
+    "host_packed": None,
+    "staged": ["staged", "kernel"],
+    "gpu_mpi": ["gpu_mpi", "kernel"],
+    "nvshmem": ["nvshmem", "kernel"],
+    "nccl": ["nccl", "kernel"],
+    "colocated": ["colocated", "peer", "kernel"],
+    "peer": ["peer", "kernel"],
+    "direct": ["direct", "kernel"],
+}
+#: How many times as fast as buffers on the host those on the device were there, by order: least and most of 4 to 128
+#: A100s. Order 1 lost on 8 to 32 of them and won on 4; order 3 lost on 64.
+PUBLISHED = {1: (1 / 6.73, None), 3: (1 / 2.88, 4.06), 7: (1.34, 3.59), 11: (1.23, 3.65)}
+#: Columns of a row that are results and not inputs.
+FIGURES = frozenset(
+    {"time_us", "setup_s", "points", "shared_points", "sent_values", "gpoints_per_s", "copy_gbs", "share"}
+    | {"setup_bytes_per_shared_point", "times_host_packed", "published_least", "published_most", "travels_by"}
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--orders", type=int, nargs="+", default=list(ORDERS), metavar="N", help="default: 1 3 7 11")
+    parser.add_argument("--elements", type=int, nargs="+", default=[], metavar="N", help="cubes of N^3 elements in all")
+    options.routes(parser)
+    parser.add_argument(
+        "--ways", nargs="*", choices=list(WAYS), metavar="WAY",
+        help="also by one way alone, host_packed or a route (default: all that can be used between several devices, "
+        "none where --routes is given)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--calls",
+        type=int,
+        metavar="N",
+        help="one more row: the mean of N calls in a loop, of what the host packs N/50",
+    )
+    parser.add_argument("--components", type=int, default=1, help="values a point (default: 1)")
+    options.precision(parser, "f64")
+    options.devices(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
+    """Measures, prints and, on rank 0, writes. Collective."""
+    if min(arguments.orders) < 1 or max(arguments.orders) > 31:
+        raise CaseError("bench gather_scatter: --orders are from 1 to 31")
+    need("gather_scatter", 1, elements=arguments.elements, components=arguments.components, calls=arguments.calls)
+
+    def rows(machine: Any, backend: str) -> Iterator[record.Row]:
+        return _beside_host_packed(list(_all(arguments, machine, backend, console)))
+
+    measure("gather_scatter", arguments, console, rows, COLUMNS, FIGURES)
+
+
+def _beside_host_packed(rows: Sequence[record.Row]) -> Iterator[record.Row]:
+    def what(row: record.Row) -> tuple[int, int, str]:
+        return row["elements"], row["order"], row["clock"]
+
+    packed = {what(row): row["time_us"] for row in rows if row["routes"] == "host_packed"}
+    for row in rows:
+        if what(row) in packed and row["routes"] != "host_packed":
+            least, most = PUBLISHED.get(row["order"], (None, None))
+            yield row | {
+                "times_host_packed": record.digits(packed[what(row)] / row["time_us"]),
+                "published_least": least and record.digits(least),
+                "published_most": most,
+            }
+        else:
+            yield row
+
+
+def _all(arguments: argparse.Namespace, machine: Any, backend: str, console: Console) -> Iterator[record.Row]:
+    several = len(machine.devices()) > 1
+    if arguments.ways and not several:
+        raise CaseError(
+            "bench gather_scatter: --ways are those between several devices: name more with --devices or -n"
+        )
+    found = list(_rows(arguments, machine, backend, options.routes_of(arguments), arguments.routes or "rules"))
+    yield from found
+    default = list(WAYS) if several and not arguments.routes else []
+    ways = default if arguments.ways is None else list(dict.fromkeys(arguments.ways))
+    if ways and not all(row["sent_values"] for row in found):
+        console.print("ways are left out: all elements lie on one device: take more")
+        return
+    for way in ways:
+        routes = WAYS[way]
+        try:
+            exchange = {"routes": routes or []}
+            yield from _rows(arguments, machine, backend, exchange, ",".join(routes or [way]), routes is None)
+        except CaseError as error:
+            if "no allowed route" not in str(error):
+                raise
+            console.print(f"{way}: left out: {exchange_tables.reasons(str(error))}", soft_wrap=True)
+
+
+def _rows(
+    arguments: argparse.Namespace,
+    machine: Any,
+    backend: str,
+    exchange: dict[str, Any],
+    name: str,
+    host_packed: bool = False,
+) -> Iterator[record.Row]:
+    clocks = ("events", "host", "calls") if arguments.calls else ("events", "host")
+    calls = max(1, (arguments.calls or 1) // (50 if host_packed else 1))
+    for elements in arguments.elements or [ELEMENTS[backend]]:
+        for order in arguments.orders:
+            rate = predict.measure_memory(machine.devices())
+            with as_case_error():
+                found = timed().gather_scatter(
+                    machine, elements, order, arguments.precision, arguments.components, exchange, host_packed,
+                    clocks, REPEATS[backend], calls,
+                )  # fmt: skip
+            for clock, figures in zip(clocks, found, strict=True):
+                yield _row(arguments, machine, name, elements, order, clock, calls, rate, figures)
+
+
+def _row(
+    arguments: argparse.Namespace,
+    machine: Any,
+    name: str,
+    elements: int,
+    order: int,
+    clock: str,
+    calls: int,
+    rate: float,
+    figures: dict[str, Any],
+) -> record.Row:
+    devices = len(machine.devices())
+    points, shared = figures["points"], figures["shared_points"]
+    moved = points * 2 * BYTES[arguments.precision] * arguments.components + 4 * shared
+    least_us = moved / (rate * 1e9 * devices) * 1e6
+    return {
+        "ranks": machine.ranks,
+        "devices": devices,
+        "order": order,
+        "elements": elements**3,
+        "dtype": arguments.precision,
+        "components": arguments.components,
+        "routes": name,
+        "clock": clock,
+        **({"calls": calls} if clock == "calls" else {}),
+        "points": int(points),
+        "shared_points": int(shared),
+        "sent_values": int(figures["sent_values"]),
+        "travels_by": exchange_setups.travels_by(figures["routes"]),
+        "time_us": record.digits(figures["time_us"]),
+        "gpoints_per_s": record.digits(points * arguments.components / figures["time_us"] / 1e3),
+        "copy_gbs": record.digits(rate),
+        **record.share_of(least_us, figures["time_us"], moved / devices, machine.devices()),
+        "setup_s": record.digits(figures["setup_s"]),
+        "setup_bytes_per_shared_point": record.digits(figures["setup_bytes"] / shared)
+        if figures["setup_bytes"] >= 0 and shared
+        else None,
+    }
+
+
+def _published(row: record.Row) -> str:
+    least, most = row.get("published_least"), row.get("published_most")
+    return "-" if least is None else f"from {least:.3g}" if most is None else f"{least:.3g} to {most:.3g}"
+
+
+COLUMNS = {
+    "elements": lambda row: f"{round(row['elements'] ** (1 / 3))}^3",
+    "order": lambda row: str(row["order"]),
+    "10^6 points": number("points", factor=1e-6),
+    "values sent": lambda row: str(row["sent_values"]),
+    "routes": itemgetter("routes"),
+    "clock": itemgetter("clock"),
+    "us": number("time_us"),
+    "Gpoint/s": number("gpoints_per_s", ".3g"),
+    "% of the copy": number("share", ".3g", 100),
+    "x host-packed": lambda row: f"{row['times_host_packed']:.3g}" if "times_host_packed" in row else "-",
+    "published": _published,
+    "set-up s": number("setup_s", ".3g"),
+    "B a shared point": number("setup_bytes_per_shared_point", ".3g"),
+}

@@ -1,0 +1,126 @@
+"""What the experiments of `slipstream bench lbm_NAME` share: what they may be asked for, and how they are timed.
+
+J. V. Tozatti Risso: Scalable GPU communication framework for stencil based applications, UFPR, 2017, with waLBerla. Its
+protocol: 200 steps, 10 times within one process, the smallest time counts; D3Q19 with one relaxation time, f64, cubes.
+Where the text of the thesis gives a number, its ratio stands beside ours; most of its results are pictures only.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from slipstream.base.core import core
+from slipstream.case.reader import Source, parse
+from slipstream.lbm.case import LbmCase
+from slipstream.lbm.tables import BY_MOMENTS
+
+from slipstream_bench import exchange_setups, options
+from slipstream_bench.record import Row
+
+STEPS, REPEATS = 200, 10
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to measure."""
+
+    backend: str
+    devices: int  #: a rank
+    threads: int
+    cells: Sequence[int]  #: cubes
+    lattice: str
+    collision: str
+    precision: str
+
+
+class Chosen(Protocol):
+    """What of any choice says which machine is asked for."""
+
+    @property
+    def backend(self) -> str: ...
+    @property
+    def threads(self) -> int: ...
+
+
+def add_options(parser: argparse.ArgumentParser, what: str = "cubes of N^3 cells a device") -> None:
+    """Those of `Choice`."""
+    options.precision(parser, "f64")
+    options.cells(parser, what)
+    options.devices(parser)
+    options.threads(parser)
+    options.method(parser)
+
+
+def representation(collision: str) -> str:
+    """The one that a collision runs by."""
+    return "moments" if collision in BY_MOMENTS else "populations"
+
+
+def method_keys(choice: Any) -> dict[str, Any]:
+    """Of [lbm]."""
+    return {
+        "precision": choice.precision,
+        "lattice": choice.lattice,
+        "representation": representation(choice.collision),
+        "collision": choice.collision,
+    }
+
+
+def method(choice: Any) -> Row:
+    """Columns of a row; those that name no representation are of populations."""
+    by = representation(choice.collision)
+    return {
+        "lattice": choice.lattice,
+        **({"representation": by} if by != "populations" else {}),
+        "collision": choice.collision,
+        "storage": choice.precision,
+        "arithmetic": "f64" if choice.precision == "f64" else "f32",
+    }
+
+
+def smallest_time(lbm: Any) -> float:
+    """Seconds of STEPS steps: the smallest of REPEATS times, by rank 0's clock between barriers. Collective."""
+    module = core()
+    return float(module.broadcast(repr(smallest_time_here(lbm, module.barrier)), 0))
+
+
+def smallest_time_within(lbm: Any, seconds: float) -> tuple[float, int]:
+    """The same of at most REPEATS times on one rank, and of how many: none but the second begins after so long."""
+    found: list[float] = []
+    while len(found) < min(2, REPEATS) or (len(found) < REPEATS and sum(found) < seconds):
+        began = time.perf_counter()
+        lbm.advance(STEPS)
+        found.append(time.perf_counter() - began)
+    return min(found), len(found)
+
+
+def smallest_time_here(lbm: Any, wait: Callable[[], None] = lambda: None) -> float:
+    """The same by this rank's clock; `wait` comes before and after the steps."""
+    best = float("inf")
+    for _ in range(REPEATS):
+        wait()
+        began = time.perf_counter()
+        lbm.advance(STEPS)
+        wait()
+        best = min(best, time.perf_counter() - began)
+    return best
+
+
+def any_case(choice: Chosen, devices: int) -> LbmCase:
+    """Says which machine is asked for, and nothing else."""
+    data = {"grid": {"cells": [8, 8, 8]}, "physics": {"viscosity": 0.1}, "run": {"steps": 1}}
+    machine = {"backend": choice.backend, "threads": choice.threads, "devices_per_rank": devices}
+    return parse(data | {"machine": machine}, Source("bench"))
+
+
+def devices_here(backend: str, ranks: int) -> int:
+    """Of a rank: all GPUs shared out, at most four in all; of the emulator two, which a small machine can bear."""
+    here = core().device_count("cuda") if backend == "cuda" else 2
+    return max(1, min(4, here) // ranks)
+
+
+def travels_by(messages: Sequence[Row]) -> str:
+    """Routes of the messages between devices."""
+    return exchange_setups.travels_by(row["route"] for row in messages if row["source"] != row["target"])

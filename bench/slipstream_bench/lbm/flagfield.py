@@ -1,0 +1,157 @@
+"""`slipstream bench lbm_flagfield`: what it is worth to leave solid cells alone (Zheng 2023, 1.2)."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+from slipstream.base import terminal
+from slipstream.base.errors import CaseError
+from slipstream.lbm.tables import BY_MOMENTS
+from slipstream.machine import discovery
+
+from slipstream_bench import options, record
+from slipstream_bench.lbm import common, counters, solids
+from slipstream_bench.lbm.solids import PAPER_CELLS, PAPER_SHARE, case_of, measure, number
+from slipstream_bench.record import Row
+
+#: Columns of a row that are results and not inputs.
+FIGURES = frozenset(
+    {"repeats", "time_ms", "mlups", "mflups", "steps_per_second", "bytes_per_fluid_cell", "ratio", "to_empty"}
+    | {"paper_ratio"}
+)
+#: The same of the rows of counters.
+COUNTED = frozenset(counters.METRICS) | {"profiled_ratio", "paper_ratio"}
+WAYS = ("dense", "flags", "sparse")  #: by moments all cells are stored: not the last
+#: Updates of fluid cells with flags over those without, of table 1.6: alone, and under the profiler.
+PAPER_FLAGS, PAPER_FLAGS_PROFILED = 884.688 / 734.668, 702.689 / 629.713
+#: Sides of the cubes, beside the paper's cells, and shares of solid cells.
+CUBES = {"host": [48], "cuda": [256, 512]}
+SHARES = (PAPER_SHARE, 0.05, 0.6)
+#: Of cubes more of them: where in between `auto` changes from one way to another.
+CUBE_SHARES = (PAPER_SHARE, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+#: Share of the body in a box with walls on all sides.
+WALLED_SHARE = 0.05
+
+
+@dataclass(frozen=True)
+class Choice(solids.Choice):
+    """What to measure."""
+
+    cells: Sequence[int]  #: cubes
+    shares: Sequence[float] = ()  #: of them that are solid; none: CUBE_SHARES
+
+
+def flagfield(choice: Choice, backend: str) -> list[Row]:
+    """The empty box, periodic and with walls on all sides, then solid cells computed, skipped, left out; ratios of
+    updates of fluid cells to those of the first way and to those of the empty periodic box."""
+    rows, ways = [], WAYS[:2] if choice.collision in BY_MOMENTS else WAYS
+    grids = [PAPER_CELLS, *((n, n, n) for n in choice.cells or CUBES[backend])]
+    for cells in grids:
+        empty = measure("flagfield", choice, cells, None, "dense")
+        found = [[empty], [measure("flagfield", choice, cells, None, "dense", walls=True)]]
+        shares = SHARES if cells == PAPER_CELLS else choice.shares or CUBE_SHARES
+        for share, walls in [*((share, False) for share in shares), (WALLED_SHARE, True)]:
+            mask = solids.solids(cells, share)
+            found.append([measure("flagfield", choice, cells, mask, way, walls) for way in ways])
+            if cells == PAPER_CELLS and share == PAPER_SHARE:
+                found[-1][ways.index("flags")]["paper_ratio"] = record.digits(PAPER_FLAGS)
+        for alike in found:
+            rows += [{"paper_ratio": None} | row | _ratios(row, alike[0], empty) for row in alike]
+    return rows
+
+
+def _ratios(row: Row, dense: Row, empty: Row) -> Row:
+    return {
+        "ratio": record.digits(row["mflups"] / dense["mflups"]),
+        "to_empty": record.digits(row["mflups"] / empty["mflups"]),
+    }
+
+
+def count(choice: Choice) -> list[Row]:
+    """Hardware counters of one step, at the paper's cells and share, and of a cube with that share and a pack; its
+    time computed over its time skipped or left out, beside the paper's updates under the profiler."""
+    side = choice.cells[0] if choice.cells else CUBES["cuda"][0]
+    rows = []
+    for cells, share in ((PAPER_CELLS, PAPER_SHARE), ((side,) * 3, PAPER_SHARE), ((side,) * 3, SHARES[-1])):
+        inputs = {
+            "ranks": 1,
+            "devices": 1,
+            "experiment": "flagfield",
+            "cells_per_device": list(cells),
+            "solid_share": record.digits(share),
+            "lattice": choice.lattice,
+            "collision": choice.collision,
+            "storage": choice.precision,
+            "streaming": choice.streaming,
+            "clock": "events",
+        }
+        found = counters.measure(choice, cells, share, WAYS)
+        for row in found:
+            same = (cells, share, row["solids"]) == (PAPER_CELLS, PAPER_SHARE, "flags")
+            ratios = {
+                "profiled_ratio": record.digits(found[0]["duration_us"] / row["duration_us"]),
+                "paper_ratio": record.digits(PAPER_FLAGS_PROFILED) if same else None,
+            }
+            rows.append(inputs | row | ratios)
+    return rows
+
+
+def _table(choice: Choice, machine: str, rows: Sequence[Row]) -> Any:
+    shown = [
+        (" x ".join(map(str, row["cells_per_device"])), "yes" if row["walls"] else "no",
+         f"{100 * row['solid_share']:.2g}", row["solids"], number(row["mlups"]), number(row["mflups"]),
+         number(row["steps_per_second"]), f"{row['bytes_per_fluid_cell']:.0f}", number(row["to_empty"], ".3f"),
+         number(row["ratio"], ".2f"), number(row["paper_ratio"], ".2f"))
+        for row in rows
+    ]  # fmt: skip
+    columns = ["cells", "walls", "% solid", "solid cells", "MLUPS", "MFLUPS", "steps/s", "B a fluid cell",
+               "to empty box", "to dense", "Zheng's"]  # fmt: skip
+    title = f"solid cells, {choice.lattice} {choice.collision} {choice.precision}, {choice.streaming} on {machine}: "
+    title += f"{common.STEPS} steps, the smallest of at most {common.REPEATS} times"
+    return terminal.table(title, columns, shown, left=4)
+
+
+def _counter_table(choice: Choice, machine: str, rows: list[Row]) -> Any:
+    names = [name for name in counters.METRICS if not name.endswith("_requests") and name != "cycles"]
+    shown = [
+        (" x ".join(map(str, row["cells_per_device"])), f"{100 * row['solid_share']:.2g}", row["solids"],
+         *(f"{row[name]:.4g}" for name in names), f"{row['profiled_ratio']:.2f}",
+         f"{row['paper_ratio']:.2f}" if row["paper_ratio"] else "-")
+        for row in rows
+    ]  # fmt: skip
+    columns = ["cells", "% solid", "solid cells", *(name.replace("_", " ") for name in names), "to dense", "Zheng's"]
+    return terminal.table(f"counters of one step, {choice.streaming} on {machine}", columns, shown, left=3)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    options.precision(parser, "f32", ("f16", "f32", "f64"))
+    options.cells(parser, "cubes of N^3 cells, beside the report's")
+    parser.add_argument("--shares", type=float, nargs="+", default=[], metavar="S",
+                        help="of the cubes' cells that are solid; default: eight from the report's to 0.6")  # fmt: skip
+    options.threads(parser)
+    options.method(parser)
+    options.streaming(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
+    """Measures, prints and writes. One rank with one device."""
+    choice, folder = record.chosen(Choice, arguments), arguments.folder
+    solids.check_ranks("lbm_flagfield")
+    if any(not 0 < share < 0.64 for share in choice.shares):
+        raise CaseError(f"bench lbm_flagfield: --shares takes numbers above 0 and below 0.64, not {choice.shares}")
+    backend = discovery.choose_backend(choice.backend)
+    machine = discovery.discover(case_of(choice, PAPER_CELLS, "dense").machine)
+    described = record.describe_machine(machine)
+    rows = flagfield(choice, backend)
+    console.print(_table(choice, machine.name, rows))
+    record.keep(folder, "lbm_flagfield", described, rows, FIGURES, console)
+    if backend != "cuda" or choice.collision in BY_MOMENTS:
+        return
+    if not counters.profiler():
+        console.print("no counters: Nsight Compute's ncu is not on the path")
+        return
+    counted = count(choice)
+    console.print(_counter_table(choice, machine.name, counted))
+    record.keep(folder, "lbm_counters", described, counted, COUNTED, console)

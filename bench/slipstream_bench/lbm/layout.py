@@ -1,0 +1,40 @@
+"""`slipstream bench lbm_layout`: a cavity, by layout and alignment of the populations (Risso 2017)."""
+
+import argparse
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+
+from slipstream_bench.lbm import splits
+from slipstream_bench.lbm.splits import Experiment, Setup
+
+ALIGNMENTS = (0, 32, 64, 128, 256, 512)
+
+
+def setups(cells: Sequence[int], most: int, least: int) -> Iterator[Setup]:
+    """Every layout at every alignment, cut so that messages leave from the ends of rows."""
+    for n in cells:
+        for layout in ("soa", "aos"):
+            for alignment in ALIGNMENTS:
+                yield Setup(f"{layout}, {n}^3", str(alignment), n, (most, 1, 1), layout, alignment)
+
+
+EXPERIMENT = Experiment(
+    name="layout",
+    title="layout and alignment",
+    place="aligned to",
+    axis="bytes to which rows are aligned",
+    percent_of="% of the fastest",
+    # With their two ghosts these have rows whose length is another at each alignment; 321 is odd.
+    cells={"host": [64], "cuda": [128, 256, 321]},
+    setups=setups,
+    cavity=True,
+    devices=lambda backend, ranks: 1,
+)
+
+
+add_options = splits.add_options
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
+    splits.run(EXPERIMENT, arguments, console)

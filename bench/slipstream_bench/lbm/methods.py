@@ -1,0 +1,189 @@
+"""`slipstream bench lbm_methods`: what a collision, a lattice, eddies, a force and boundaries cost.
+
+Updates of fluid cells a second on one device, over those of TRT on D3Q19 in an empty periodic box, measured in the same
+run. D2Q9 has a square of about as many cells as the others' cube.
+"""
+
+import argparse
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.console import Console
+from slipstream.base import terminal
+from slipstream.base.core import core
+from slipstream.base.errors import CaseError
+from slipstream.case.reader import Source, parse
+from slipstream.lbm import running
+from slipstream.lbm.case import LbmCase
+from slipstream.machine import discovery
+from slipstream.run import engine
+
+from slipstream_bench import options, record
+from slipstream_bench.lbm.common import any_case
+from slipstream_bench.record import Row
+
+#: Columns of a row that are results and not inputs.
+FIGURES = frozenset({"time_ms", "mlups", "gbs", "to_trt_d3q19"})
+LATTICES: Mapping[str, Sequence[str]] = {
+    "D2Q9": ("SRT", "TRT", "MRT"),
+    "D3Q19": ("SRT", "TRT", "MRT"),
+    "D3Q27": ("SRT", "TRT", "MRT", "cumulant"),
+}
+EMPTY = "periodic"
+BALL = "interpolated ball of 5 %"
+INLET = {"kind": "velocity", "velocity": [1.0, 0.0, 0.0]}
+#: Boxes with boundaries: which axes are periodic, and what is at the sides in x.
+SIDES: Mapping[str, tuple[list[bool], dict[str, Any]]] = {
+    EMPTY: ([True, True, True], {}),
+    "half-way walls": ([False, False, False], {}),
+    "velocity inlet, pressure outlet": ([False, True, True], {"x-": INLET, "x+": {"kind": "pressure"}}),
+    "velocity inlet, convective outlet": ([False, True, True], {"x-": INLET, "x+": {"kind": "convective"}}),
+    BALL: ([True, True, True], {}),
+}
+SHARE, SMAGORINSKY, FORCE = 0.05, 0.1, 1e-6
+#: Side of the cube where none is named; steps, few on a host, and how often: the smallest time counts.
+CELLS = {"host": 64, "cuda": 256}
+STEPS = {"host": 20, "cuda": 200}
+REPEATS = 10
+#: Times that all of it is measured anew, the fastest counting: a host that others use has good and bad minutes.
+ROUNDS = {"host": 8, "cuda": 1}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to measure."""
+
+    backend: str
+    threads: int
+    cells: int | None  #: side of the cube
+    precision: str
+
+
+@dataclass(frozen=True)
+class Method:
+    """What is measured in one row."""
+
+    lattice: str = "D3Q19"
+    collision: str = "TRT"
+    box: str = EMPTY
+    eddies: bool = field(default=False, kw_only=True)
+    force: bool = field(default=False, kw_only=True)
+
+
+#: What all others are measured by.
+BASE = Method()
+
+
+def methods() -> Iterator[Method]:
+    """Each collision on each lattice that it has, plain, with eddies and with a force; then boxes with boundaries."""
+    for lattice, collisions in LATTICES.items():
+        for collision in collisions:
+            yield Method(lattice, collision)
+            yield Method(lattice, collision, eddies=True)
+            yield Method(lattice, collision, force=True)
+    yield from (Method(box=box) for box in SIDES if box != EMPTY)
+
+
+def grid(method: Method, side: int) -> list[int]:
+    """A cube, or a square of as many cells, as nearly as rows of whole groups can."""
+    if method.lattice != "D2Q9":
+        return [side] * 3
+    return [32 * max(1, round(side**1.5 / 32))] * 2 + [1]
+
+
+def case_of(choice: Choice, method: Method, side: int) -> LbmCase:
+    cells = grid(method, side)
+    periodic, sides = SIDES[method.box]
+    data: dict[str, Any] = {
+        "grid": {"cells": cells, "periodic": periodic},
+        "lbm": {"precision": choice.precision, "lattice": method.lattice, "collision": method.collision},
+        "physics": {"viscosity": 0.05, "lid_speed": 0.05, "length": float(side)},
+        "boundaries": sides,
+        "run": {"steps": 1},
+        "machine": {"backend": choice.backend, "threads": choice.threads, "devices_per_rank": 1},
+    }
+    if method.eddies:
+        data["lbm"]["smagorinsky"] = SMAGORINSKY
+    if method.force:
+        data["physics"]["force"] = [FORCE, 0.0, 0.0]
+    if method.box == BALL:
+        radius = side * (3.0 * SHARE / (4.0 * math.pi)) ** (1.0 / 3.0)
+        data["bodies"] = {"ball": {"shape": "sphere", "centre": [side / 2.0] * 3, "radius": radius}}
+    return parse(data, Source("bench"))
+
+
+def measure(choice: Choice, method: Method, side: int, backend: str) -> Row:
+    """One row."""
+    case = case_of(choice, method, side)
+    setup = engine.prepare(case, discovery.discover(case.machine))
+    lbm = running.compiled(setup)
+    steps, seconds = STEPS[backend], float("inf")
+    for _ in range(REPEATS):
+        began = time.perf_counter()
+        lbm.advance(steps)
+        seconds = min(seconds, time.perf_counter() - began)
+    rate = lbm.fluid_cells() * steps / seconds / 1e6
+    return {
+        "ranks": 1,
+        "devices": 1,
+        "experiment": "methods",
+        "box": method.box,
+        "cells_per_device": list(case.grid.cells),
+        "lattice": method.lattice,
+        "collision": method.collision,
+        "eddies": method.eddies,
+        "force": method.force,
+        "storage": choice.precision,
+        "arithmetic": "f64" if choice.precision == "f64" else "f32",
+        "steps": steps,
+        "repeats": REPEATS,
+        "rounds": ROUNDS[backend],
+        "clock": "host",
+        "time_ms": record.digits(1e3 * seconds),
+        "mlups": record.digits(rate),
+        "gbs": record.digits(rate * setup.plan["bytes_per_cell"] / 1e3),
+    }
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    options.precision(parser, "f32", ("f16", "f32", "f64"))
+    options.one_cube(parser, "a cube of N^3 cells, 8 or more along a side")
+    options.threads(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
+    """Measures, prints and writes. One rank with one device."""
+    choice = record.chosen(Choice, arguments)
+    if core().size() != 1:
+        raise CaseError("bench lbm_methods: one rank measures one device; drop -n")
+    backend = discovery.choose_backend(choice.backend)
+    side = CELLS[backend] if choice.cells is None else choice.cells
+    if side < 8:
+        raise CaseError("bench lbm_methods: --cells needs 8 or more")
+    found = list(methods())
+    rounds = [[measure(choice, method, side, backend) for method in found] for _ in range(ROUNDS[backend])]
+    rows = [min(same, key=lambda row: row["time_ms"]) for same in zip(*rounds, strict=True)]
+    base = rows[found.index(BASE)]["mlups"]
+    for row in rows:
+        row["to_trt_d3q19"] = record.digits(row["mlups"] / base)
+    machine = discovery.discover(any_case(choice, 1).machine)
+    console.print(_table(choice, machine.name, rows))
+    record.keep(arguments.folder, "lbm_methods", record.describe_machine(machine), rows, FIGURES, console)
+
+
+def _table(choice: Choice, machine: str, rows: Sequence[Row]) -> Any:
+    def yes(value: bool) -> str:
+        return "yes" if value else "-"
+
+    lines = [
+        (row["box"], terminal.show_extent(row["cells_per_device"]), row["lattice"], row["collision"],
+         yes(row["eddies"]), yes(row["force"]), f"{row['mlups']:.4g}", f"{row['gbs']:.4g}",
+         f"{row['to_trt_d3q19']:.3f}")
+        for row in rows
+    ]  # fmt: skip
+    columns = ["box", "cells", "lattice", "collision", "eddies", "force", "MLUPS", "GB/s", "to TRT, D3Q19"]
+    title = f"methods, {choice.precision} on {machine}: {rows[0]['steps']} steps, the smallest of {rows[0]['repeats']} "
+    return terminal.table(title + "times", columns, lines, left=6)

@@ -1,0 +1,161 @@
+"""`slipstream bench NAME`: the benchmarks there are, and the command line that each of them has.
+
+A benchmark NAME is the module `slipstream_bench.NAME` (lbm_NAME: `slipstream_bench.lbm.NAME`) with
+`add_options(parser)`, which declares its own options, and `run(arguments, console)`; `arguments.folder` is None where
+nothing is to be written. A module is loaded when its benchmark is asked for.
+"""
+
+import argparse
+import difflib
+import importlib
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import NoReturn
+
+from rich.console import Console
+from slipstream.base.errors import CaseError
+
+from slipstream_bench import options
+
+#: Names, and what each measures.
+BENCHMARKS: Mapping[str, str] = {
+    "lbm": "lattice Boltzmann: updates a second of an empty periodic box, as a share of a copy's rate",
+    "lbm_layout": "layout and alignment of the populations (Risso 2017)",
+    "lbm_imbalance": "two blocks, side by side along each axis (Risso 2017)",
+    "lbm_weak": "a cube a device, on more and more devices (Risso 2017)",
+    "lbm_strong": "one cube, cut for more and more devices (Risso 2017)",
+    "lbm_communication": "ways to pack and send halos, and the step without them (Risso 2017)",
+    "lbm_blocks": "blocks inside and at the sides of an open box (Risso 2017)",
+    "lbm_validation": "a cavity on one device, one node and two, bit by bit (Risso 2017)",
+    "lbm_frame": "the width of the rim that waits for halos (Zheng 2023)",
+    "lbm_flagfield": "solid cells computed, skipped by flags, left out (Zheng 2023)",
+    "lbm_simd": "flags compared one by one and four at a time (Zheng 2023)",
+    "lbm_methods": "what collisions, lattices, eddies, a force and boundaries cost",
+    "lbm_io": "what a checkpoint costs that is written while the steps go on",
+    "cavity": "the lid-driven cavity beside published ones",
+    "cases": "case files, and whether each finds what it expects",
+    "exchange": "halos of several quantities, by size, route, packing and number of devices",
+    "pingpong": "a message there and back, by every route and by MPI alone",
+    "copy": "copies between a device, its host and a peer, by size, engine and shape",
+    "gather_scatter": "sums over points that spectral elements share, by order, route and number of devices",
+    "axhelm": "the stiffness operator of spectral elements, by order and kind of geometric factors",
+    "nekbone": "an iteration of conjugate gradients on spectral elements, by order and number of devices",
+    "transpose": "a cube of values from slabs to other slabs, by size, order of axes, route and number of devices",
+    "stencil": "cells a second of the heat equation and of waves, as a share of a copy's rate",
+    "fft": "Fourier transforms of a cube, by size, format, decomposition, route and number of devices",
+    "dns": "a step of a pseudo-spectral flow in a periodic box, by size, format, scheme and number of devices",
+    "wave": "a wave on two ranks whose messages are doubles or floats (Zheng 2023)",
+    "allreduce": "a few doubles and their sum over all devices",
+    "placement": "what placing blocks by the rates of the links gains",
+    "sentinels": "twelve rows of all solvers and patterns, in minutes, beside those of a parent's tree",
+}
+#: Those that `bench lbm --experiment NAME` names, too.
+EXPERIMENTS = tuple(name.removeprefix("lbm_") for name in BENCHMARKS if name.startswith("lbm_"))
+
+
+class _Parser(argparse.ArgumentParser):
+    """One line for what is wrong, as all errors of the user have."""
+
+    def error(self, message: str) -> NoReturn:
+        what = self.prog.removeprefix("slipstream ")
+        raise CaseError(f"{what}: {message}; `slipstream {what} --help` lists its options")
+
+
+#: Where a benchmark lies whose name does not say it.
+_ELSEWHERE = {"lbm": "lbm.updates", "cavity": "lbm.cavity"}
+
+
+def module(name: str) -> ModuleType:
+    place = _ELSEWHERE.get(name) or name.replace("lbm_", "lbm.", 1)
+    return importlib.import_module(f"slipstream_bench.{place}")
+
+
+def parser(name: str) -> argparse.ArgumentParser:
+    """The command line of a benchmark."""
+    # Abbreviations would hide the options of other benchmarks.
+    made = _Parser(prog=f"slipstream bench {name}", description=f"Measures {BENCHMARKS[name]}.", allow_abbrev=False)
+    module(name).add_options(made)
+    options.common(made.add_argument_group("as all benchmarks"))
+    made.set_defaults(command="bench", benchmark=name, action=_run)
+    return made
+
+
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """What follows `slipstream bench`. Raises CaseError that names the option or benchmark that was meant."""
+    name, rest = _split(words)
+    if not name:
+        return argparse.Namespace(command="bench", action=_list, ranks=None)
+    # Names, as of cases, may stand before and behind options.
+    arguments, unknown = parser(name).parse_known_intermixed_args(rest)
+    if unknown:
+        raise CaseError(_refusal(name, unknown))
+    if arguments.no_write:
+        arguments.folder = None
+    return arguments
+
+
+def _split(words: Sequence[str]) -> tuple[str, list[str]]:
+    """The benchmark, empty for none, and its words; options that all take may stand before it."""
+    front = _Parser(prog="slipstream bench", add_help=False, allow_abbrev=False)
+    front.add_argument("-h", "--help", action="store_true")
+    options.common(front)
+    front.add_argument("words", nargs=argparse.REMAINDER)
+    found, unknown = front.parse_known_args(words)
+    if unknown:
+        raise CaseError(f"bench {unknown[0]}: the name of a benchmark comes first; `slipstream bench` lists them")
+    if not found.words:
+        return "", []
+    name, *own = found.words
+    name = name.replace("-", "_")
+    rest = [*words[: len(words) - len(found.words)], *own]
+    if name == "lbm":
+        name, rest = _experiment(rest)
+    if name not in BENCHMARKS:
+        raise CaseError(f"no benchmark is called {name}{_nearest(name, BENCHMARKS)} `slipstream bench` lists them")
+    return name, rest
+
+
+def _experiment(words: Sequence[str]) -> tuple[str, list[str]]:
+    """`lbm --experiment weak` is lbm_weak, as commands in result files have it."""
+    alias = _Parser(prog="slipstream bench lbm", add_help=False, allow_abbrev=False)
+    alias.add_argument("--experiment", choices=EXPERIMENTS)
+    found, rest = alias.parse_known_args(words)
+    return (f"lbm_{found.experiment}", rest) if found.experiment else ("lbm", rest)
+
+
+def _refusal(name: str, unknown: Sequence[str]) -> str:
+    """Who takes what this benchmark does not, or what was meant."""
+    option = next((word.split("=")[0] for word in unknown if word.startswith("-")), None)
+    if option is None:
+        takers = [other for other in BENCHMARKS if _flags(other, positional=True)]
+        return f"bench {name} takes no names: {', '.join(takers)} only, but there is {' '.join(unknown)}"
+    takers = [other for other in BENCHMARKS if option in _flags(other)]
+    if takers:
+        return f"bench {name} takes no {option}: {', '.join(takers)} only"
+    help_line = f"`slipstream bench {name} --help` lists its options"
+    return f"bench {name} takes no {option}{_nearest(option, _flags(name))} {help_line}"
+
+
+def _flags(name: str, positional: bool = False) -> list[str]:
+    actions = parser(name)._actions  # argparse has no public list of them
+    if positional:
+        return [action.dest for action in actions if not action.option_strings]
+    return [flag for action in actions for flag in action.option_strings]
+
+
+def _nearest(word: str, known: Sequence[str] | Mapping[str, str]) -> str:
+    near = difflib.get_close_matches(word, known, 1)
+    return f"; did you mean {near[0]}?" if near else ";"
+
+
+def _run(arguments: argparse.Namespace, console: Console) -> None:
+    module(arguments.benchmark).run(arguments, console)
+
+
+def _list(_: argparse.Namespace, console: Console) -> None:
+    width = max(map(len, BENCHMARKS))
+    lines = [f"  {name:{width}}  {line}" for name, line in BENCHMARKS.items()]
+    usage = "usage: slipstream bench NAME [options]"
+    what = "Measures, prints a table and adds its rows to the file of this machine in bench/results/NAME/:"
+    end = "`slipstream bench NAME --help` shows the options of a benchmark."
+    console.print("\n".join([usage, "", what, "", *lines, "", end]), soft_wrap=True, markup=False, highlight=False)

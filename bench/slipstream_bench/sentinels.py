@@ -1,0 +1,278 @@
+"""`slipstream bench sentinels`: twelve rows that say within minutes whether a change is slower than its parent.
+
+With `--parent FOLDER`, a built tree, each row is set up by a process of either tree, and both measure in turn: parent,
+change, change, parent, and so on. `ratio` is the median of change over parent of the rounds; a row whose ratio is above
+`DOUBTFUL` gets as many rounds again. Every process is one rank that drives all devices. The measuring is
+`sentinel_probes.py` of this tree, run with the package of either tree.
+"""
+
+import argparse
+import json
+import os
+import queue
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import slipstream as slip
+from rich.console import Console
+from slipstream.base import terminal
+from slipstream.base.core import core
+from slipstream.base.errors import CaseError
+from slipstream.machine import discovery
+
+from slipstream_bench import options, record, sentinel_probes
+from slipstream_bench.record import Row
+from slipstream_bench.sentinel_probes import ANSWER, NAMES, Times
+from slipstream_bench.whole_machine import need
+
+#: Columns of a row that are results and not inputs.
+FIGURES = frozenset(
+    {"time_us", "parent_us", "parent_commit", "ratio", "least_ratio", "most_ratio", "rounds", "seconds"}
+)
+#: Ratios above it are measured once more; ratios above `SLOWER` are called slower.
+DOUBTFUL, SLOWER = 1.01, 1.02
+ROUNDS = 5
+#: Seconds that a process may take for an answer.
+PATIENCE = 120.0
+#: The folder of a tree whose package this is.
+TREE = Path(slip.__file__).resolve().parents[2]
+#: Where trees have their benchmarks, the newest first: a folder of packages, and the package in it.
+PLACES = (Path("bench", "slipstream_bench"), Path("python", "slipstream", "bench"))
+
+
+class ProbeError(Exception):
+    """A process of one of the trees gives no figures, and why."""
+
+
+def place_of(tree: Path) -> Path:
+    """One of `PLACES`, with the benchmarks of a tree; the oldest where there are none."""
+    return next((place for place in PLACES if (tree / place).is_dir()), PLACES[-1])
+
+
+def environment(tree: Path, own: Path, given: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a process of `tree`: search paths into the `own` tree lead into the other one, or nowhere, and a
+    launcher's variables are gone, for each process is a job of its own."""
+    found = {name: value for name, value in given.items() if not name.startswith(("PMIX_", "PMI_", "OMPI_COMM_"))}
+    for name in ("PYTHONPATH", "LD_LIBRARY_PATH"):
+        places = []
+        for place in filter(None, found.get(name, "").split(os.pathsep)):
+            path = Path(place).resolve()
+            there = tree / path.relative_to(own) if path.is_relative_to(own) and not path.is_relative_to(tree) else path
+            # Packages that only this tree holds, as of a kit, serve both.
+            alone = not there.exists() and not list(path.glob("*slipstream*"))
+            places.append(str(path if alone else there))
+        if name == "PYTHONPATH":
+            places[:0] = [str(tree / "python"), str(tree / place_of(tree).parts[0])]
+        if places:
+            found[name] = os.pathsep.join(dict.fromkeys(places))
+    return found
+
+
+class Worker:
+    """A process that measures with the package of a tree."""
+
+    def __init__(self, tree: Path, words: Sequence[str]) -> None:
+        self.tree, self.words = tree, words
+        # -P: the folder of the file is full of names that the standard library has, too.
+        package = ".".join(place_of(tree).parts[1:])
+        command = [sys.executable, "-P", sentinel_probes.__file__, package, *words]
+        self.process = subprocess.Popen(
+            command, env=environment(tree, TREE, os.environ), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.answers: queue.Queue[str] = queue.Queue()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        assert self.process.stdout
+        for line in self.process.stdout:
+            if ANSWER in line:
+                self.answers.put(line.partition(ANSWER)[2])
+        self.process.wait()
+        self._say_that_it_ended()
+
+    def _say_that_it_ended(self) -> None:
+        self.answers.put(json.dumps({"error": f"the process of {self.tree} has ended"}))
+
+    def send(self, command: str) -> None:
+        assert self.process.stdin
+        try:
+            self.process.stdin.write(f"{command}\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            self._say_that_it_ended()
+
+    def answer(self) -> dict[str, Any]:
+        """The answer to the oldest command without one. Raises ProbeError."""
+        try:
+            answer: dict[str, Any] = json.loads(self.answers.get(timeout=PATIENCE))
+        except queue.Empty:
+            self.process.kill()
+            self.process.wait()
+            raise ProbeError(f"the process of {self.tree} gave no answer for {PATIENCE:g} s") from None
+        if "error" in answer:
+            raise ProbeError(str(answer["error"]).splitlines()[0])
+        return answer
+
+    def close(self) -> None:
+        assert self.process.stdin
+        try:
+            self.process.stdin.close()
+            self.process.wait(PATIENCE)
+        except (BrokenPipeError, subprocess.TimeoutExpired):
+            self.process.kill()
+
+    @property
+    def ended(self) -> bool:
+        return self.process.poll() is not None
+
+
+def ask_all(workers: Sequence[Worker], command: str) -> list[dict[str, Any]]:
+    """Answers of all workers, which work at once. Raises ProbeError when all have answered."""
+    for worker in workers:
+        worker.send(command)
+    answers, problem = [], None
+    for worker in workers:
+        try:
+            answers.append(worker.answer())
+        except ProbeError as error:
+            problem = error
+    if problem:
+        raise problem
+    return answers
+
+
+def rounds_of(workers: Sequence[Worker], rounds: int) -> list[list[Times]]:
+    """Times of each worker, round by round; every other round in the opposite order, so that drift cancels."""
+    found: list[list[Times]] = [[] for _ in workers]
+    for number in range(rounds):
+        order = range(len(workers)) if number % 2 == 0 else reversed(range(len(workers)))
+        for place in order:
+            found[place] += ask_all([workers[place]], "measure")
+    return found
+
+
+def ratios(times: Sequence[Sequence[Times]], row: str) -> list[float]:
+    """Change over parent, round by round; of times of the parent first, the change last."""
+    pairs = zip(times[0], times[-1], strict=True)
+    return [mine[row] / theirs[row] if theirs[row] > 0 else float("inf") for theirs, mine in pairs]
+
+
+def measure(workers: Sequence[Worker], name: str, rounds: int) -> list[Row]:
+    """Rows of a probe. Raises ProbeError."""
+    began = time.perf_counter()
+    ask_all(workers, f"open {name}")
+    times = rounds_of(workers, rounds)
+    if len(workers) > 1 and any(statistics.median(ratios(times, row)) > DOUBTFUL for row in times[0][0]):
+        times = [first + more for first, more in zip(times, rounds_of(workers, rounds), strict=True)]
+    ask_all(workers, "close")
+    if least := [row for tree in times for one in tree for row, us in one.items() if us <= 0]:
+        raise ProbeError(f"{least[0]} takes no time that can be told from none")
+    spent = time.perf_counter() - began
+    rows = []
+    for row in times[-1][0]:
+        found: Row = {
+            "sentinel": row,
+            "time_us": record.digits(statistics.median(one[row] for one in times[-1])),
+            "rounds": len(times[-1]),
+            "seconds": record.digits(spent),
+        }
+        if len(workers) > 1:
+            over = ratios(times, row)
+            found["parent_us"] = record.digits(statistics.median(one[row] for one in times[0]))
+            found["ratio"] = record.digits(statistics.median(over))
+            found["least_ratio"], found["most_ratio"] = record.digits(min(over)), record.digits(max(over))
+        rows.append(found)
+    return rows
+
+
+def verdict(rows: Sequence[Row]) -> str:
+    """Names the rows that the change made slower."""
+    compared = [row for row in rows if "ratio" in row]
+    slower = [f"{row['sentinel']} {100 * (row['ratio'] - 1):+.1f} %" for row in compared if row["ratio"] > SLOWER]
+    limit = f"{100 * (SLOWER - 1):.0f} %"
+    return f"slower by more than {limit}: {'; '.join(slower)}" if slower else f"no row is slower by more than {limit}"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--parent", type=Path, metavar="FOLDER", help="a built tree to measure beside this one")
+    parser.add_argument(
+        "--parent-commit", default="", metavar="NAME", help="what the parent is, where its build is mute"
+    )
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"of which the median counts (default: {ROUNDS})")
+    parser.add_argument("--small", action="store_true", help="small sizes, as on the host backend")
+    parser.add_argument("--probes", nargs="+", choices=NAMES, default=list(NAMES), help="default: all")
+    options.devices(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
+    """Measures, prints and writes."""
+    need("sentinels", 1, rounds=arguments.rounds)
+    if core().size() > 1:
+        raise CaseError("bench sentinels: one process drives all devices: start it without -n")
+    parent = arguments.parent and arguments.parent.resolve()
+    if parent and not list(parent.glob("python/slipstream/_core*.so")):
+        raise CaseError(
+            f"bench sentinels: --parent {arguments.parent} holds no python/slipstream/_core: build that tree"
+        )
+    backend = discovery.choose_backend(arguments.backend)
+    small = arguments.small or backend == "host"
+    words = [backend, str(arguments.devices), "small" if small else "large"]
+    workers = [Worker(tree, words) for tree in ([parent] if parent else []) + [TREE]]
+    try:
+        _measure_all(arguments, workers, small, console)
+    except ProbeError as error:
+        raise CaseError(f"bench sentinels: {error}") from None
+    finally:
+        for worker in workers:
+            worker.close()
+
+
+def _measure_all(arguments: argparse.Namespace, workers: list[Worker], small: bool, console: Console) -> None:
+    """Measures, prints and writes; `workers` that have ended are started again."""
+    began = time.perf_counter()
+    found = ask_all(workers, "describe")
+    change = found[-1]
+    if both := [path for path in found[0]["files"] if len(found) > 1 and path in change["files"]]:
+        raise CaseError(
+            f"bench sentinels: the parent's process uses {both[0]}, which is this tree's: is it built there?"
+        )
+    inputs = {"ranks": 1, "devices": change["devices"], "backend": change["backend"], "small": small}
+    of_parent = {"parent_commit": arguments.parent_commit or found[0]["commit"]} if len(workers) > 1 else {}
+    rows: list[Row] = []
+    for name in arguments.probes:
+        try:
+            rows += [inputs | row | of_parent for row in measure(workers, name, arguments.rounds)]
+        except ProbeError as error:
+            console.print(f"{name}: left out: {error}", soft_wrap=True, highlight=False)
+            for place, worker in enumerate(workers):
+                if worker.ended:
+                    workers[place] = Worker(worker.tree, worker.words)
+            ask_all(workers, "close")
+    described = change["machine"]
+    console.print(_table(described["name"], rows, change["commit"], of_parent.get("parent_commit")))
+    if of_parent:
+        console.print(verdict(rows), soft_wrap=True, highlight=False)
+    console.print(f"{time.perf_counter() - began:.0f} s")
+    if arguments.folder is not None:
+        path = record.write(arguments.folder, "sentinels", described, change["commit"], rows, FIGURES)
+        console.print(f"written: {path}", soft_wrap=True)
+
+
+def _table(machine: str, rows: Sequence[Row], commit: str, parent: str | None) -> Any:
+    title = f"sentinels on {machine}: {commit}" + (f" beside {parent}" if parent else "")
+    if parent is None:
+        lines = [(row["sentinel"], f"{row['time_us']:.5g}", row["rounds"], f"{row['seconds']:.3g}") for row in rows]
+        return terminal.table(title, ["row", "us", "rounds", "s"], lines, left=1)
+    lines = [
+        (row["sentinel"], f"{row['parent_us']:.5g}", f"{row['time_us']:.5g}", f"{row['ratio']:.4f}",
+         f"{row['least_ratio']:.3f} to {row['most_ratio']:.3f}", row["rounds"], f"{row['seconds']:.3g}")
+        for row in rows
+    ]  # fmt: skip
+    columns = ["row", "parent us", "change us", "ratio", "of all rounds", "rounds", "s"]
+    return terminal.table(title, columns, lines, left=1)

@@ -1,0 +1,20 @@
+"""The compiled module of benchmarks, imported late."""
+
+import importlib
+from functools import cache
+from types import ModuleType
+
+from slipstream.base.core import core
+from slipstream.base.errors import CaseError
+
+
+@cache
+def timed() -> ModuleType:
+    """`slipstream_bench._native`: what benchmarks time. Its types are those of `core()`."""
+    core()
+    try:
+        return importlib.import_module("slipstream_bench._native")
+    except ModuleNotFoundError as error:
+        if error.name != "slipstream_bench._native":
+            raise
+        raise CaseError("the compiled part of the benchmarks is missing; build it with `make build`") from None

@@ -1,0 +1,237 @@
+"""`slipstream bench wave`: a wave on two ranks, its messages doubles or floats cast in flight (Zheng 2023, 2.2.1).
+
+A wave on a plane is cut into two halves of ncell cells, nhalo along the cut and 2 to 16 across it: each rank sends its
+nhalo values at the cut in every step, and computes with those that it gets. It begins as a standing wave, whose state
+after any number of steps is known, and the run ends with an error where it is another. The published tables are of two
+nodes; here both ranks are of one machine, and what is sent goes through its memory, which is fast: on a network floats
+gain more. --throttle gives the messages a slower way.
+"""
+
+import argparse
+import itertools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from slipstream.base import terminal
+from slipstream.base.core import as_case_error, core
+from slipstream.base.errors import CaseError, RunError
+from slipstream.exchange.grid import Grid
+from slipstream.exchange.halo import Exchange
+from slipstream.machine import discovery
+
+from slipstream_bench import options, record
+
+#: Seconds of ncell steps with float and with double messages, by threads, cells and cells to one value sent: tables 2.4
+#: to 2.6 there (0.00175 in 2.5 is likely 0.0175).
+PUBLISHED: dict[int, dict[int, dict[int, tuple[float, float]]]] = {
+    1: {
+        100000: {2: (261.982, 264.587), 4: (252.67, 257.162), 8: (249.412, 249.817), 16: (247.153, 247.339)},
+        10000: {2: (2.54108, 2.74232), 4: (2.41549, 2.80097), 8: (2.37467, 2.55179), 16: (2.34761, 2.47443)},
+        1000: {2: (0.0299569, 0.0375347), 4: (0.0289351, 0.0337446), 8: (0.028591, 0.0305071),
+               16: (0.0278682, 0.0312777)},
+    },
+    4: {
+        100000: {2: (114.888, 116.297), 4: (108.691, 111.183), 8: (107.47, 109.169), 16: (105.283, 106.481)},
+        10000: {2: (1.18867, 1.15762), 4: (1.08312, 1.11132), 8: (1.05376, 1.0832), 16: (1.04873, 1.06448)},
+        1000: {2: (0.0177266, 0.00175192), 4: (0.0172013, 0.0171973), 8: (0.0165005, 0.0163586),
+               16: (0.0156856, 0.0162979)},
+    },
+    64: {
+        100000: {2: (16.2163, 16.4481), 4: (14.3357, 14.8465), 8: (13.7941, 14.5594), 16: (13.481, 13.837)},
+        10000: {2: (0.504733, 0.454218), 4: (0.465676, 0.461985), 8: (0.45871, 0.511093), 16: (0.487557, 0.577424)},
+        1000: {2: (0.0392923, 0.0391511), 4: (0.0389243, 0.0394692), 8: (0.0384033, 0.0385646),
+               16: (0.0388547, 0.0399244)},
+    },
+}  # fmt: skip
+#: Seconds that a message of so many values is waited for, as floats and as doubles: table 2.3 there.
+WAITS = {100000: (0.000135, 0.000234), 1000000: (0.001133, 0.001861), 10000000: (0.010961, 0.019268),
+         100000000: (0.109485, 0.189590)}  # fmt: skip
+SHARES = (2, 4, 8, 16)
+CODINGS = {"float": "cast", "double": "raw"}
+#: How far values of a wave of height 1 may be off at the end.
+ALLOWED = {"float": 1e-5, "double": 1e-9}
+#: Steps that are measured at most; the time is that of as many as there are cells, as there.
+MOST_STEPS = 1000
+TIME_STEP = 0.5
+FIGURES = frozenset({"step_us", "time_s", "wait_us"})
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    options.cells(parser, "cells a rank (default: 1000 10000 100000)")
+    parser.add_argument(
+        "--lengths", type=int, nargs="*", default=sorted(WAITS), metavar="N",
+        help="values of a message (default: 1e5 to 1e8)"
+    )  # fmt: skip
+    parser.add_argument("--throttle", default="none", metavar="'R GB/s, L us'", help="as exchange.throttle has it")
+    parser.add_argument(
+        "--threads", type=int, nargs="+", default=[1, 4, 0], metavar="N",
+        help="threads of each rank's host kernels; 0: all its cores (default: 1 4 0)"
+    )  # fmt: skip
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
+    """Measures, prints and, on rank 0, writes. Collective."""
+    if core().size() != 2:
+        raise CaseError(f"bench wave: it takes two ranks, -n 2; there are {core().size()}")
+    if any(n < 16 for n in [*arguments.cells, *arguments.lengths]):
+        raise CaseError("bench wave: --cells and --lengths are 16 or more")
+    if any(n < 0 for n in arguments.threads):
+        raise CaseError("bench wave: --threads are 0 or more")
+    machine = record.describe_machine(
+        discovery.discover(discovery.MachineTable(backend="host", devices_per_rank=1, threads=0))
+    )
+    steps = {
+        n: list(_steps(arguments, n)) for n in dict.fromkeys(n or core().host_threads() for n in arguments.threads)
+    }
+    core().set_host_threads(0)
+    waits = list(_waits(arguments))
+    for threads, rows in steps.items():
+        console.print(_table_of_steps(threads, rows))
+    if waits:
+        console.print(_table_of_waits(waits))
+    console.print(
+        "Both ranks are of this machine: messages go through its memory. The published ones crossed a network."
+    )
+    record.keep(arguments.folder, "wave", machine, [*itertools.chain(*steps.values()), *waits], FIGURES, console)
+
+
+def _exchange(values: int, coding: str, throttle: str) -> Exchange:
+    """Of a ring of two ranks, which send so many values each."""
+    grid = Grid((2 * values, 1), periodic=(True, False), backend="host", devices_per_rank=1)
+    array = np.random.default_rng(grid.comm.rank).random(grid.array_shape((values, 0)))
+    slow = {} if throttle == "none" else {"throttle": throttle}
+    with as_case_error():
+        return Exchange(
+            grid, {"u": array}, (values, 0), low=(values, 0), high=(0, 0), coding=coding, routes="staged,kernel", **slow
+        )
+
+
+class Wave:
+    """Standing on a plane between sides at which it is zero, cut across its second axis. Collective."""
+
+    def __init__(self, nhalo: int, share: int, coding: str, throttle: str) -> None:
+        self._cells = (nhalo, 2 * share)
+        machine = core().Machine.discover("host", devices_per_rank=1)
+        wave = {"cells": (*self._cells, 1), "equation": "wave", "precision": "f64", "time_step": TIME_STEP}
+        how = {"device_grid": (1, 2, 1), "routes": ["staged", "kernel"], "coding": coding, "throttle": throttle}
+        with as_case_error():
+            self.engine = core().Stencil(machine, wave | how)
+        self.engine.start_from(self._at(0), self._at(-1))
+
+    def _at(self, step: int) -> Callable[[Sequence[int], Sequence[int]], np.ndarray]:
+        # Antisymmetric along the cut, so that values in another order are wrong ones.
+        k = [np.pi * mode / (n + 1) for mode, n in zip((2, 1), self._cells, strict=True)]
+        turn = np.arccos(1 - 2 * TIME_STEP**2 * sum(np.sin(one / 2) ** 2 for one in k))
+
+        def values(low: Sequence[int], high: Sequence[int]) -> np.ndarray:
+            x, y = (np.sin(one * (np.arange(low[a], high[a]) + 1)) for a, one in enumerate(k))
+            return np.ascontiguousarray((np.cos(turn * step) * y[:, None] * x)[None])
+
+        return values
+
+    def off(self) -> float:
+        """Largest distance from the standing wave."""
+        low, high = (0, 0, 0), (*self._cells, 1)
+        u = self.engine.gather("u", low, high)
+        here = 0.0 if u is None else float(np.abs(u[..., 0] - self._at(self.engine.step)(low, high)).max())
+        return _largest(here)
+
+
+def _largest(number: float) -> float:
+    """Of both ranks. Collective."""
+    return max(float(text) for text in core().Communicator.world().all_gather(repr(number)))
+
+
+def _steps(arguments: argparse.Namespace, threads: int) -> Iterator[record.Row]:
+    core().set_host_threads(0)
+    published = PUBLISHED.get(64 if threads == core().host_threads() and threads > 4 else threads, {})
+    core().set_host_threads(threads)
+    for cells in arguments.cells or (1000, 10000, 100000):
+        for share in SHARES:
+            theirs = dict(zip(CODINGS, published.get(cells, {}).get(share, ()), strict=False))
+            for name, coding in CODINGS.items():
+                wave, count = Wave(cells // share, share, coding, arguments.throttle), min(cells, MOST_STEPS)
+                wave.engine.advance(10)
+                core().barrier()
+                start = time.perf_counter()
+                wave.engine.advance(count)
+                spent = _largest(time.perf_counter() - start) / count
+                if (off := wave.off()) > ALLOWED[name]:
+                    raise RunError(f"bench wave: with {name} messages the wave is off by {off:.3g} after {count} steps")
+                yield {
+                    "ranks": 2,
+                    "devices": 2,
+                    "experiment": "steps",
+                    "threads": threads,
+                    "ncell": cells,
+                    "nhalo": cells // share,
+                    "message": name,
+                    "throttle": arguments.throttle,
+                    "clock": "host",
+                    "steps": count,
+                    "step_us": record.digits(spent * 1e6),
+                    "time_s": record.digits(spent * cells),
+                    "published_s": theirs.get(name),
+                }
+
+
+def _waits(arguments: argparse.Namespace) -> Iterator[record.Row]:
+    for length in arguments.lengths:
+        theirs = dict(zip(CODINGS, WAITS.get(length, ()), strict=False))
+        for name, coding in CODINGS.items():
+            exchange = _exchange(length, coding, arguments.throttle)
+            times = []
+            for _ in range(6):
+                core().barrier()
+                start = time.perf_counter()
+                exchange.begin()
+                exchange.end()
+                times.append(_largest(time.perf_counter() - start))
+            exchange.close()
+            yield {
+                "ranks": 2,
+                "devices": 2,
+                "experiment": "waits",
+                "values": length,
+                "message": name,
+                "throttle": arguments.throttle,
+                "clock": "host",
+                "wait_us": record.digits(min(times) * 1e6),
+                "published_us": record.digits(theirs[name] * 1e6) if theirs else None,
+            }
+
+
+def _pairs(rows: Sequence[record.Row]) -> Iterator[tuple[record.Row, record.Row]]:
+    return zip(rows[::2], rows[1::2], strict=True)
+
+
+def _beside(single: record.Row, double: record.Row, time: str, published: str) -> tuple[str, ...]:
+    """Our two times and their ratio, and the published ones."""
+    ours, theirs = (single[time], double[time]), (single[published], double[published])
+    return (
+        *(f"{t:.4g}" for t in ours),
+        f"{ours[1] / ours[0]:.3f}",
+        *("-" if t is None else f"{t:.4g}" for t in theirs),
+    )
+
+
+def _columns(unit: str) -> list[str]:
+    return [f"float, {unit}", f"double, {unit}", "double / float", f"published: float, {unit}", f"double, {unit}"]
+
+
+def _table_of_steps(threads: int, rows: Sequence[record.Row]) -> Any:
+    shown = [
+        (single["ncell"], f"ncell/{single['ncell'] // single['nhalo']}",
+         *_beside(single, double, "time_s", "published_s"))
+        for single, double in _pairs(rows)
+    ]  # fmt: skip
+    title = f"a wave on two ranks, ncell steps, of which {MOST_STEPS} at most were measured; threads a rank: {threads}"
+    return terminal.table(title, ["ncell", "nhalo", *_columns("s")], shown)
+
+
+def _table_of_waits(rows: Sequence[record.Row]) -> Any:
+    shown = [(single["values"], *_beside(single, double, "wait_us", "published_us")) for single, double in _pairs(rows)]
+    return terminal.table("waits for messages", ["values", *_columns("us")], shown)
