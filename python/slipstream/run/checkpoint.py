@@ -225,7 +225,8 @@ def save(engine: Any, case: Case, flow: Flow, folder: Path | None, goes_on: bool
         ring.finish()
     finally:
         locks.release()
-    ((_, path, error),) = ring.results()
+    results: list[tuple[int, str, str]] = ring.results()
+    ((_, path, error),) = results
     if error:
         raise RunError(f"the checkpoint at step {engine.step} was not written: {error}")
     return path
@@ -316,7 +317,7 @@ class Keeper:
 
     def _reason(self) -> str:
         """Why to stop, by the signal that the user sent. Collective."""
-        why = self._stop.reason()
+        why: str = self._stop.reason()
         return core().broadcast(asked_by(why), 0) if why == "SIGUSR1" else why
 
     def _begin(self, step: int) -> None:
@@ -394,7 +395,7 @@ class Keeper:
 
     def _tell(self) -> list[tuple[int, str, str]]:
         """Notes what became of checkpoints, and says which failed, on rank 0."""
-        results = self._ring.results()
+        results: list[tuple[int, str, str]] = self._ring.results()
         for step, path, error in results:
             if error:
                 self._warn(step, error)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -20,11 +20,14 @@ from slipstream.run.series import FieldSeries
 from slipstream.run.troubles import Troubles
 from slipstream.sem.case import SemCase
 
+if TYPE_CHECKING:
+    from slipstream._core import Trace
+
 
 class SemRun(PlainRun):
     """A Poisson, Helmholtz or diffusion problem under way. Collective."""
 
-    def __init__(self, setup: Setup, trace: Any = None) -> None:
+    def __init__(self, setup: Setup, trace: "Trace | None" = None) -> None:
         case = setup.case
         assert isinstance(case, SemCase)
         self._case = case

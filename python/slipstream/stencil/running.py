@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
@@ -22,6 +22,9 @@ from slipstream.run.troubles import Troubles
 from slipstream.stencil import seismograms, together
 from slipstream.stencil.case import StencilCase
 
+if TYPE_CHECKING:
+    from slipstream._core import Trace
+
 Array = np.ndarray
 #: Cells that are looked at in one go.
 SLAB = 1 << 20
@@ -30,7 +33,7 @@ SLAB = 1 << 20
 class StencilRun(PlainRun):
     """A heat or wave equation under way. Collective."""
 
-    def __init__(self, setup: Setup, trace: Any = None) -> None:
+    def __init__(self, setup: Setup, trace: "Trace | None" = None) -> None:
         case = setup.case
         assert isinstance(case, StencilCase)
         self._case = case
