@@ -41,10 +41,40 @@ class Fields(Protocol):
         ...
 
 
+class Engine(Protocol):
+    """A compiled solver as runs of all solvers see it. All calls are collective."""
+
+    @property
+    def step(self) -> int:
+        """Steps done."""
+        ...
+
+    def advance(self, steps: int) -> None:
+        """Makes so many steps."""
+        ...
+
+    def inspect(self) -> None:
+        """Raises where a guard finds the state unsound."""
+        ...
+
+    def phases(self) -> list[dict[str, Any]]:
+        """Time of the kernels and exchanges, by name."""
+        ...
+
+    def report(self) -> list[dict[str, Any]]:
+        """The messages of the last exchange: slipstream.exchange.records.Delivery."""
+        ...
+
+    def tuning(self) -> dict[str, Any]:
+        """How routes were found: slipstream.exchange.records.Tuning."""
+        ...
+
+
 class Run(Protocol):
     """A solver at work on a case. All calls are collective."""
 
-    engine: Any  #: the compiled solver: step, advance(steps), inspect(), phases(), report(), tuning()
+    @property
+    def engine(self) -> Engine: ...
 
     def cautions(self) -> Sequence[str]:
         """Warnings that are known only now that the state is there."""

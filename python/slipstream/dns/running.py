@@ -23,7 +23,7 @@ from slipstream.run.series import FieldSeries
 from slipstream.run.troubles import Troubles
 
 if TYPE_CHECKING:
-    from slipstream._core import Trace
+    from slipstream._core import Dns, Trace
 
 #: Columns of statistics.csv behind step and time.
 COLUMNS = (
@@ -41,7 +41,7 @@ class DnsRun(PlainRun):
         assert isinstance(case, DnsCase)
         self._case = case
         with as_case_error():
-            self.engine = core().Dns(setup.machine, setup.options, trace)
+            self.engine: Dns = core().Dns(setup.machine, setup.options, trace)
         if not case.restarted:
             self._begin(case)
         if case.guard.every:

@@ -21,7 +21,7 @@ from slipstream.run.troubles import Troubles
 from slipstream.sem.case import SemCase
 
 if TYPE_CHECKING:
-    from slipstream._core import Trace
+    from slipstream._core import Sem, Trace
 
 
 class SemRun(PlainRun):
@@ -32,7 +32,7 @@ class SemRun(PlainRun):
         assert isinstance(case, SemCase)
         self._case = case
         with as_case_error():
-            self.engine = core().Sem(setup.machine, setup.options, trace)
+            self.engine: Sem = core().Sem(setup.machine, setup.options, trace)
         self._effort = solutions.Effort(self.engine)
         if case.guard.every:
             self.engine.guard(case.guard.every)

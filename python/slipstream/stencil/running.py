@@ -23,7 +23,7 @@ from slipstream.stencil import seismograms, together
 from slipstream.stencil.case import StencilCase
 
 if TYPE_CHECKING:
-    from slipstream._core import Trace
+    from slipstream._core import Stencil, Trace
 
 Array = np.ndarray
 #: Cells that are looked at in one go.
@@ -42,7 +42,7 @@ class StencilRun(PlainRun):
         if case.stencil.steps_per_exchange == "auto":
             options["steps_per_exchange"], self._notes = together.fastest(setup.machine, options)
         with as_case_error():
-            self.engine = core().Stencil(setup.machine, options, trace)
+            self.engine: Stencil = core().Stencil(setup.machine, options, trace)
         self._effort = solutions.Effort(self.engine)
         self._receivers: Mapping[str, Sequence[int]] = {}  # cells before a restart
         if case.initial:
@@ -138,10 +138,10 @@ class StencilRun(PlainRun):
         problem = ""
         for low in range(0, nz, planes):
             high = min(low + planes, nz)
-            u = engine.gather("u", (0, 0, low), (nx, ny, high))
-            if u is None:
+            gathered = engine.gather("u", (0, 0, low), (nx, ny, high))
+            if gathered is None:
                 continue
-            u = u[..., 0].astype(np.float64)
+            u = np.asarray(gathered)[..., 0].astype(np.float64)
             largest, total = max(largest, float(np.abs(u).max())), total + float(u.sum())
             if case.exact and not problem:
                 cells = [np.arange(nx), np.arange(ny), np.arange(low, high)]
