@@ -11,11 +11,12 @@ import tempfile
 from pathlib import Path
 
 from slipstream.base import terminal
-from slipstream.bench.cases import QUICK, refinement
+from slipstream.base.errors import CaseError
 from slipstream.case.reader import load
 from slipstream.run.run import run
 
 FACTORS = (1, 2, 4)
+QUICK = ("output.fields=false", "output.pictures=false", "output.report=false")
 
 
 def distances(path: str, overrides: list[str]) -> list[tuple[tuple[int, int, int], float]]:
@@ -23,7 +24,10 @@ def distances(path: str, overrides: list[str]) -> list[tuple[tuple[int, int, int
     coarse = load(path, overrides)
     found = []
     for n in FACTORS:
-        changes = refinement(coarse, n)
+        finer = coarse.refined(n)
+        if finer is None:
+            raise CaseError(f"{path}: it is not known how this problem stays the same on a finer grid")
+        changes = [f"{key}={value}" for key, value in finer.items()]
         with tempfile.TemporaryDirectory() as folder:
             case = load(path, [*overrides, *changes, *QUICK, f"output.folder={folder}/r"])
             run(case, terminal.console(1))
