@@ -11,20 +11,25 @@ import tempfile
 from pathlib import Path
 
 from slipstream.base import terminal
-from slipstream.base.registry import benchmarks
+from slipstream.base.errors import CaseError
+from slipstream.case.reader import load
 from slipstream.run.run import run
 
 FACTORS = (1, 2, 4)
-bench = benchmarks("cases")
+QUICK = ("output.fields=false", "output.pictures=false", "output.report=false")
 
 
 def distances(path: str, overrides: list[str]) -> list[tuple[tuple[int, int, int], float]]:
     """Cells and distance from the exact flow, from coarse to fine."""
+    coarse = load(path, overrides)
     found = []
     for n in FACTORS:
+        finer = coarse.refined(n)
+        if finer is None:
+            raise CaseError(f"{path}: it is not known how this problem stays the same on a finer grid")
+        changes = [f"{key}={value}" for key, value in finer.items()]
         with tempfile.TemporaryDirectory() as folder:
-            entry = bench.Entry(Path(path), finer=n)
-            case = entry.load([*overrides, *bench.QUICK, f"output.folder={folder}/r"])
+            case = load(path, [*overrides, *changes, *QUICK, f"output.folder={folder}/r"])
             run(case, terminal.console(1))
             result = json.loads((Path(folder) / "r" / "comparison.json").read_text(encoding="utf-8"))
         found.append((case.grid.cells, result["run"]["findings"]["exact.distance"]))

@@ -7,14 +7,14 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
-from slipstream.pictures.style import BLUE, RED, STYLE, save
+from slipstream.pictures.style import BLUE, RED, save, styled
 
 
 def curves(
     path: Path, title: str, xlabel: str, ylabel: str, series: Mapping[str, tuple[Sequence[float], Sequence[float]]]
 ) -> None:
     """Measured points over two logarithmic axes, a line a label."""
-    with plt.rc_context(STYLE):
+    with styled():
         figure, axes = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
         for label, (x, y) in series.items():
             axes.plot(x, y, marker="o", markersize=4, label=label)
@@ -34,7 +34,7 @@ def categories(
     marks: Mapping[str, tuple[Sequence[str], Sequence[float]]],
 ) -> None:
     """Lines over named places, from zero; `marks`: points of others, as circles in their line's colour."""
-    with plt.rc_context(STYLE):
+    with styled():
         figure, axes = plt.subplots(figsize=(6.8, 4.4), layout="constrained")
         for label, (places, values) in series.items():
             axes.plot(places, values, marker="o", markersize=4, label=label)
@@ -51,7 +51,7 @@ def categories(
 
 def placements(path: Path, machines: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
     """Modelled time of an exchange by placement, a panel a machine: links above memory."""
-    with plt.rc_context(STYLE):
+    with styled():
         figure, panels = plt.subplots(
             1, len(machines), figsize=(max(3.6, 2.8 * len(machines)), 3.6), layout="constrained", squeeze=False
         )
@@ -78,7 +78,7 @@ def exchange_goals(path: Path, title: str, panels: Mapping[str, Mapping[str, Map
     across the bars, those of another library as circles."""
     # Room for the figures at the foot of the bars, where no mark is.
     bottom = min(row["time_us"] for sizes in panels.values() for by in sizes.values() for row in by.values()) / 3
-    with plt.rc_context(STYLE):
+    with styled():
         figure, all_axes = plt.subplots(
             1, len(panels), figsize=(5.0 * len(panels), 4.2), layout="constrained", squeeze=False, sharey=True
         )

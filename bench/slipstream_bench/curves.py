@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, NullFormatter
-from slipstream.pictures.style import STYLE, save
+from slipstream.pictures.style import Colour, colours, save, styled
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ def size(count: float) -> str:
     return f"{count:.3g} {unit}"
 
 
-def _draw(axes: Axes, panel: Panel, colour: dict[str, str]) -> None:
+def _draw(axes: Axes, panel: Panel, colour: dict[str, Colour]) -> None:
     for curve in panel.curves:
         line = "--" if curve.dashed else "-"
         axes.plot(curve.sizes, curve.values, line, marker=".", ms=4, color=colour[curve.label], label=curve.label)
@@ -61,10 +62,10 @@ def _draw(axes: Axes, panel: Panel, colour: dict[str, str]) -> None:
 def draw(path: Path, title: str, panels: Sequence[Panel], columns: int = 2) -> None:
     """Panels beside one another, with one legend under all."""
     labels = list(dict.fromkeys(curve.label for panel in panels for curve in panel.curves))
-    palette = plt.get_cmap("tab20" if len(labels) > 10 else "tab10").colors
+    palette = colours("tab20" if len(labels) > 10 else "tab10")
     colour = {label: palette[index % len(palette)] for index, label in enumerate(labels)}
     rows = -(-len(panels) // columns)
-    with plt.rc_context(STYLE):
+    with styled():
         figure, all_axes = plt.subplots(
             rows, columns, figsize=(5.2 * columns, 3.9 * rows + 0.9), layout="constrained", squeeze=False
         )
@@ -72,10 +73,10 @@ def draw(path: Path, title: str, panels: Sequence[Panel], columns: int = 2) -> N
             _draw(axes, panel, colour)
         for axes in all_axes.flat[len(panels) :]:
             axes.set_visible(False)
-        handles: dict[str, object] = {}
+        handles: dict[str, Artist] = {}
         for axes in all_axes.flat:
             for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
                 handles.setdefault(label, handle)
-        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3, fontsize=8)
+        figure.legend([*handles.values()], [*handles], loc="outside lower center", ncols=3, fontsize=8)
         figure.suptitle(title, fontsize=12)
         save(figure, path)

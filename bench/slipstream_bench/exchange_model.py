@@ -13,9 +13,12 @@ cards); a device's line to its host. Latency, launches and MPI are not in it.
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from slipstream.machine.machine_file import LinkTable, MachineFile
+
+if TYPE_CHECKING:
+    from slipstream._core import Machine
 
 #: (from device, to device, bytes) of one exchange; from = to where a device is its own neighbour.
 Traffic = Iterable[tuple[int, int, float]]
@@ -35,7 +38,7 @@ class ExchangeTime:
 
 
 def exchange_time(
-    machine: Any, traffic: Traffic, file: MachineFile | None = None, measured: Sequence[float] = ()
+    machine: "Machine", traffic: Traffic, file: MachineFile | None = None, measured: Sequence[float] = ()
 ) -> ExchangeTime:
     """The time of one exchange; without a file only the lines between pairs are known, by their measured rates (GB/s,
     devices x devices) where there are some."""
@@ -54,7 +57,7 @@ def exchange_time(
     return ExchangeTime(packing, loads.get(busiest, 0.0), busiest)
 
 
-def _line(machine: Any, measured: Sequence[float], source: int, target: int) -> Iterable[tuple[str, float]]:
+def _line(machine: "Machine", measured: Sequence[float], source: int, target: int) -> Iterable[tuple[str, float]]:
     """The line between two devices, all that is known of a machine that was found."""
     count = round(len(measured) ** 0.5)
     rate = measured[source * count + target] if measured else machine.link(source, target)["gb_per_s"]

@@ -86,7 +86,7 @@ def show_counts(counts: Sequence[int]) -> str:
     return "(" + " x ".join(str(n) for n in counts) + ")"
 
 
-def show_extent(extent: tuple[int, ...] | list[int]) -> str:
+def show_extent(extent: Sequence[int]) -> str:
     """`512^3`, `128^2` or `720 x 484 x 700`."""
     sides = list(extent[:2]) if len(extent) == 3 and extent[2] == 1 else list(extent)
     if len(set(sides)) == 1 and len(sides) > 1:

@@ -5,7 +5,7 @@ A solver's own case has more: its class is the solver's, found by the table of t
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -215,7 +215,7 @@ class Case(Table):
         given = self.checkpoint.folder
         return Path(given) / self.case.name if given else self.folder / CHECKPOINTS
 
-    def changed(self, **tables: dict[str, object]) -> Self:
+    def changed(self, **tables: Mapping[str, object]) -> Self:
         """The same case with some keys of its tables at other values."""
         return self.model_copy(update={name: getattr(self, name).model_copy(update=u) for name, u in tables.items()})
 

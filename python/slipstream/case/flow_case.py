@@ -5,7 +5,7 @@ the keys of [physics] are in metres and seconds, and the converter that follows 
 velocities elsewhere are ratios to the lid speed, unless units.speeds says that they are in m/s.
 """
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -27,6 +27,8 @@ from slipstream.case.flow_tables import (
 from slipstream.case.sides import BoundariesTable, Boundary, WallsTable
 from slipstream.case.tables import BodyName
 from slipstream.case.units import Converter, Scales, whole
+
+Speed = TypeVar("Speed", float, np.ndarray)
 
 
 def _is_area(key: str) -> bool:
@@ -129,9 +131,10 @@ class FlowCase(Case):
         """What expressions in the coordinates know."""
         return {"x": x, "y": y, "z": z, **self._sides(), "L": self.scales.length * self.cell_edge}
 
-    def in_lid_speeds(self, velocity: Any) -> Any:
+    def in_lid_speeds(self, velocity: Speed) -> Speed:
         """A velocity of [walls], [boundaries], [initial] or [exact], a number or an array, over the lid speed."""
-        return velocity / self.physics.lid_speed if self.units.speeds else velocity
+        lid_speed = self.physics.lid_speed if self.units.speeds else None
+        return velocity if lid_speed is None else velocity / lid_speed
 
     def wall_velocity(self, side: str) -> tuple[float, float, float]:
         """Of a side of the box that is a wall, in units of the lid speed."""

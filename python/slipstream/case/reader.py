@@ -158,8 +158,8 @@ def parse(data: dict[str, Any], source: Source) -> Case:
     try:
         data = solver.complete(data)
     except ValidationError as error:
-        faults = error.errors(include_url=False)
-        said = [source.fault(("domain", *e["loc"]), _explain(e, case_type, "domain")) for e in faults]
+        refused = error.errors(include_url=False)
+        said = [source.fault(("domain", *e["loc"]), _explain(e, case_type, "domain")) for e in refused]
         raise CaseError("\n  ".join(said)) from None
     except CaseError as error:
         raise CaseError(source.fault(("domain",), f"domain: {error}")) from None
@@ -195,7 +195,7 @@ def remembered(text: str, name: str) -> tuple[Case, list[str]]:
                 said = [f"{name}: {_explain(fault, case_type)}" for fault in faults]
                 raise CaseError("\n  ".join(said)) from None
         for *tables, key in extra:
-            table = data
+            table: Any = data
             for part in tables:
                 table = table[part]
             del table[key]

@@ -1,14 +1,19 @@
 """The solver of a case, and what is asked of it where no solver is known."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rich.console import Console, RenderableType
 
 from slipstream.base import registry, toml_text
 from slipstream.base.errors import CaseError
 from slipstream.base.faults import nearest
 from slipstream.case.case import Case
+
+if TYPE_CHECKING:
+    from slipstream._core import Machine, Trace
 
 #: Of a plan: devices, blocks and messages, with the bytes that they take.
 Plan = dict[str, Any]
@@ -19,7 +24,7 @@ class Monitor:
     """A table that grows while a run runs: a row with each look at the change."""
 
     path: Path
-    take: Any  #: adds a row for this step, if there is none; collective
+    take: Callable[[], None]  #: adds a row for this step, if there is none; collective
     at_start: bool = False  #: whether the state before the first step has a row
     every_step: bool = False  #: whether each step has a row: then it is taken before a checkpoint and at every end, too
 
@@ -36,10 +41,40 @@ class Fields(Protocol):
         ...
 
 
+class Engine(Protocol):
+    """A compiled solver as runs of all solvers see it. All calls are collective."""
+
+    @property
+    def step(self) -> int:
+        """Steps done."""
+        ...
+
+    def advance(self, steps: int) -> None:
+        """Makes so many steps."""
+        ...
+
+    def inspect(self) -> None:
+        """Raises where a guard finds the state unsound."""
+        ...
+
+    def phases(self) -> list[dict[str, Any]]:
+        """Time of the kernels and exchanges, by name."""
+        ...
+
+    def report(self) -> list[dict[str, Any]]:
+        """The messages of the last exchange: slipstream.exchange.records.Delivery."""
+        ...
+
+    def tuning(self) -> dict[str, Any]:
+        """How routes were found: slipstream.exchange.records.Tuning."""
+        ...
+
+
 class Run(Protocol):
     """A solver at work on a case. All calls are collective."""
 
-    engine: Any  #: the compiled solver: step, advance(steps), inspect(), phases(), report(), tuning()
+    @property
+    def engine(self) -> Engine: ...
 
     def cautions(self) -> Sequence[str]:
         """Warnings that are known only now that the state is there."""
@@ -94,7 +129,7 @@ class Run(Protocol):
         """The run in numbers, beside those that every run has."""
         ...
 
-    def results(self, figures: dict[str, Any], console: Any, troubles: Any) -> None:
+    def results(self, figures: dict[str, Any], console: Console, troubles: Any) -> None:
         """Finds what there is to find at the end, adds it to the figures ("findings" and "expected" among them),
         shows it, and writes files; rank 0 alone writes."""
         ...
@@ -153,7 +188,7 @@ class Solver(Protocol):
         is damaged."""
         ...
 
-    def conversions(self, case: Case) -> Sequence[Any]:
+    def conversions(self, case: Case) -> Sequence[RenderableType]:
         """Tables of units, for the terminal."""
         ...
 
@@ -161,12 +196,12 @@ class Solver(Protocol):
         """SHA-256 of the files that the case names and the state depends on, by the key of each."""
         ...
 
-    def plan(self, case: Case, machine: Any, options: Mapping[str, Any], thorough: bool = False) -> Plan:
+    def plan(self, case: Case, machine: "Machine", options: Mapping[str, Any], thorough: bool = False) -> Plan:
         """Blocks, messages and memory. `thorough`: with what takes time to find out, if that can only lower the
         memory. Collective."""
         ...
 
-    def largest_grid(self, machine: Any, options: Mapping[str, Any]) -> Sequence[int]:
+    def largest_grid(self, machine: "Machine", options: Mapping[str, Any]) -> Sequence[int]:
         """That fits, in the shape of the case."""
         ...
 
@@ -174,7 +209,7 @@ class Solver(Protocol):
         """Keys of the solver's table that would take less memory, what costs the least first."""
         ...
 
-    def start(self, setup: Any, trace: Any = None) -> Run:
+    def start(self, setup: Any, trace: "Trace | None" = None) -> Run:
         """Allocates and fills the state."""
         ...
 

@@ -76,7 +76,9 @@ def schema(described: Mapping[str, Any]) -> dict[str, Any]:
 
     def loosened(part: Mapping[str, Any], drop: str) -> dict[str, Any]:
         text = json.dumps({key: value for key, value in part.items() if key != drop})
-        return json.loads(_REFERENCE.sub(lambda m: f'"#/$defs/{m[1]}{"InVariant" * (m[1] in partial)}"', text))
+        text = _REFERENCE.sub(lambda m: f'"#/$defs/{m[1]}{"InVariant" * (m[1] in partial)}"', text)
+        found: dict[str, Any] = json.loads(text)
+        return found
 
     variant = {
         "additionalProperties": False,

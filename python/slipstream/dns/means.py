@@ -9,7 +9,8 @@ Array = np.ndarray
 
 def window(times: Array, since: float | None) -> Array:
     """Mask of the rows from the time `since` on, None: of the second half of the run. The last row is always in it."""
-    return times >= min(times[-1] / 2 if since is None else since, times[-1])
+    mask: Array = times >= min(times[-1] / 2 if since is None else since, times[-1])
+    return mask
 
 
 def c_epsilon_when_steady(taylor_reynolds: Array) -> Array:

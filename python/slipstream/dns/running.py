@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
@@ -22,6 +22,9 @@ from slipstream.run.report import expected as expected_table
 from slipstream.run.series import FieldSeries
 from slipstream.run.troubles import Troubles
 
+if TYPE_CHECKING:
+    from slipstream._core import Dns, Trace
+
 #: Columns of statistics.csv behind step and time.
 COLUMNS = (
     "energy", "dissipation", "enstrophy", "power", "velocity", "taylor_scale", "taylor_reynolds", "kolmogorov_scale",
@@ -33,12 +36,12 @@ COLUMNS = (
 class DnsRun(PlainRun):
     """A flow under way. Collective."""
 
-    def __init__(self, setup: Setup, trace: Any = None) -> None:
+    def __init__(self, setup: Setup, trace: "Trace | None" = None) -> None:
         case = setup.case
         assert isinstance(case, DnsCase)
         self._case = case
         with as_case_error():
-            self.engine = core().Dns(setup.machine, setup.options, trace)
+            self.engine: Dns = core().Dns(setup.machine, setup.options, trace)
         if not case.restarted:
             self._begin(case)
         if case.guard.every:

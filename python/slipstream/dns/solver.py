@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slipstream.base import toml_text
 from slipstream.base.core import as_case_error, core
@@ -10,6 +10,9 @@ from slipstream.case.solver import Plan, Run
 from slipstream.case.tables import EXCHANGE_PARTS
 from slipstream.dns import spectrum, velocity_file
 from slipstream.dns.case import DnsCase
+
+if TYPE_CHECKING:
+    from slipstream._core import Machine, Trace
 
 Tiles = list[tuple[str, str]]
 
@@ -145,14 +148,14 @@ def checksums(case: DnsCase) -> dict[str, str]:
     return {}
 
 
-def plan(case: DnsCase, machine: Any, options: Mapping[str, Any], thorough: bool = False) -> Plan:
+def plan(case: DnsCase, machine: "Machine", options: Mapping[str, Any], thorough: bool = False) -> Plan:
     with as_case_error():
         found: Plan = core().plan_dns(machine, options)
     found["overlaps"] = False  # a transform needs all values of the one before it
     return found
 
 
-def largest_grid(machine: Any, options: Mapping[str, Any]) -> Sequence[int]:
+def largest_grid(machine: "Machine", options: Mapping[str, Any]) -> Sequence[int]:
     found: Sequence[int] = core().largest_dns_grid(machine, options)
     return found
 
@@ -162,7 +165,7 @@ def smaller(case: DnsCase) -> Iterator[dict[str, str]]:
         yield {"precision": "f32"}
 
 
-def start(setup: Any, trace: Any = None) -> Run:
+def start(setup: Any, trace: "Trace | None" = None) -> Run:
     from slipstream.dns import running
 
     return running.DnsRun(setup, trace)

@@ -1,22 +1,12 @@
 """Records by which grids and exchanges tell of themselves."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Self
 
+from slipstream.base.records import Record
+
 Triple = tuple[int, int, int]
-
-
-class Record:
-    """Fields are subscripts, too, `block["lo"]`: earlier versions gave dicts, and programs written for them run on."""
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self.keys():
-            raise KeyError(name)
-        return getattr(self, name)
-
-    def keys(self) -> list[str]:
-        return [field.name for field in fields(self)]  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 
@@ -13,6 +13,9 @@ from slipstream.base import registry, terminal
 from slipstream.base.errors import CaseError
 from slipstream.base.files import write_text
 from slipstream.exchange.records import Arena, Block, Delivery, Tuning
+
+if TYPE_CHECKING:
+    from slipstream._core import Machine
 
 #: Endings of pictures that matplotlib is asked for.
 PICTURES = (".png", ".pdf", ".svg")
@@ -33,7 +36,7 @@ class Report:
     arenas: tuple[Arena, ...] = ()
 
     @classmethod
-    def of(cls, machine: Any, blocks: Iterable[Block], exchange: Any) -> "Report":
+    def of(cls, machine: "Machine", blocks: Iterable[Block], exchange: Any) -> "Report":
         """Of a compiled exchange or solver. Collective."""
         rows = tuple(Delivery(**each) for each in exchange.report())
         return cls(rows, machine.name, machine.devices(), tuple(blocks), Tuning.of(exchange.tuning()))

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from slipstream.base.core import core
+from slipstream.base.records import Record
 from slipstream.base.terminal import show_extent
 from slipstream.exchange import apart, fields
 from slipstream.exchange.apart import Place
 from slipstream.exchange.arrays import told_to_others
 from slipstream.exchange.grid import Grid, native_streams
 from slipstream.exchange.options import ExchangeOptions, check
-from slipstream.exchange.records import Delivery, Message, Record, Triple
+from slipstream.exchange.records import Delivery, Message, Triple
 
 if TYPE_CHECKING:
     from slipstream._core import ArrayFft

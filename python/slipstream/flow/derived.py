@@ -66,7 +66,8 @@ def derivative(case: Case, values: Array, component: int, axis: int, place: int,
     """
     below, a = _neighbour(case, values, component, axis, place, solid, "-")
     above, b = _neighbour(case, values, component, axis, place, solid, "+")
-    return (a * a * (above - values) + b * b * (values - below)) / (a * b * (a + b))
+    found: Array = (a * a * (above - values) + b * b * (values - below)) / (a * b * (a + b))
+    return found
 
 
 def _neighbour(
@@ -91,13 +92,14 @@ def _continued(values: Array, place: int, step: int) -> Array:
     """Half a cell beyond the first (step 1) or last cell of an axis."""
     count = values.shape[place]
     last, before = (0, min(1, count - 1)) if step == 1 else (count - 1, max(count - 2, 0))
-    return 1.5 * np.take(values, last, place) - 0.5 * np.take(values, before, place)
+    found: Array = 1.5 * np.take(values, last, place) - 0.5 * np.take(values, before, place)
+    return found
 
 
 def plane_vorticity(case: Case, velocity: Array, solid: Array, axes: str) -> Array:
     """The vorticity normal to a plane from velocity [second axis][first axis][component], axes "xy", "xz" or "yz"."""
     first, second = ("xyz".index(axis) for axis in axes)
-    turn = derivative(case, velocity[..., second], second, first, 1, solid)
+    turn: Array = derivative(case, velocity[..., second], second, first, 1, solid)
     turn = turn - derivative(case, velocity[..., first], first, second, 0, solid)
     # x to z turns against the right hand about y.
     return -turn if axes == "xz" else turn

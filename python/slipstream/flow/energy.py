@@ -44,13 +44,13 @@ class History:
         self._engine, self._case, self._path = engine, case, path
         self.rows: list[tuple[int, float, float]] = []  #: step, energy, dissipation in the units of the file
         if core().rank() == 0 and goes_on and path.exists():
-            self.rows = [(int(r[0]), *map(float, r[2:4])) for r in rows.read(path)[1] if int(r[0]) <= engine.step]  # type: ignore[misc]
+            self.rows = [(int(r[0]), float(r[2]), float(r[3])) for r in rows.read(path)[1] if int(r[0]) <= engine.step]
         last = self.rows[-1][0] if self.rows else -1
         self._last_goes = rows.made_by_an_end(last, engine.step, case.check_every)
 
     def take(self) -> None:
         """Adds a row for this step, if there is none. Collective."""
-        means = measure(self._engine, self._case)
+        kinetic, dissipation = measure(self._engine, self._case)
         if core().rank() != 0 or (self.rows and self.rows[-1][0] >= self._engine.step):
             return
         names, time, _, _ = _units(self._case)
@@ -58,7 +58,7 @@ class History:
             self.rows.pop()
             self._last_goes = False
         # As the file has them, so that a restart goes on with the same.
-        self.rows.append((self._engine.step, *(float(f"{value:.9g}") for value in means)))  # type: ignore[arg-type]
+        self.rows.append((self._engine.step, float(f"{kinetic:.9g}"), float(f"{dissipation:.9g}")))
         table = np.array(self.rows)
         times = table[:, 0] * time
         decay = -np.gradient(table[:, 1], times) if len(table) > 1 else np.full(1, np.nan)

@@ -1,19 +1,41 @@
 """Forces and moments on walls and bodies, in the units of the case, and their coefficients."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from slipstream.base.core import core
+from slipstream.base.records import Record
 from slipstream.base.rows import Rows
 from slipstream.case.flow_case import FlowCase
 
 AXES = "xyz"
+Vector = tuple[float, float, float]
 
 
-def measure(engine: Any, case: FlowCase, about: Sequence[float] | None = None) -> dict[str, dict[str, Any]]:
+@dataclass(frozen=True)
+class Load(Record):
+    """Force and moment of the fluid on a wall or a body; in cells and steps at density 1, or in N and N m. Coefficients
+    of a body without an area are None, and so is that of a moment without a point. They are no subscripts then."""
+
+    force: Vector
+    moment: Vector
+    coefficient: Vector | None = None  #: force / (density lid_speed^2 area / 2)
+    moment_coefficient: Vector | None = None  #: moment / (density lid_speed^2 area length / 2)
+
+    def keys(self) -> list[str]:
+        return [name for name in super().keys() if getattr(self, name) is not None]
+
+
+def _times(factor: float, parts: Sequence[float]) -> Vector:
+    x, y, z = parts
+    return (factor * x, factor * y, factor * z)
+
+
+def measure(engine: Any, case: FlowCase, about: Sequence[float] | None = None) -> dict[str, Load]:
     """By name of the wall or the body: force and moment, in cells and steps, or in N and N m. Collective.
 
     Moments are about the point `about` in the box, in cells or m; without it about that of the body, or the low corner
@@ -22,7 +44,7 @@ def measure(engine: Any, case: FlowCase, about: Sequence[float] | None = None) -
     """
     converter = case.converter
     force, length = (converter.force, converter.length) if converter else (1.0, 1.0)
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, Load] = {}
     for load in core().loads(engine, (0.0, 0.0, 0.0)):
         body = case.bodies.get(load["name"])
         point = about if about is not None or body is None else body.about
@@ -30,29 +52,24 @@ def measure(engine: Any, case: FlowCase, about: Sequence[float] | None = None) -
         if point is not None:
             # About a point p: the sum of (x - p) x f.
             moment = np.subtract(moment, np.cross(np.divide(point, case.cell_edge), load["force"])).tolist()
-        entry: dict[str, Any] = {
-            "force": [part * force for part in load["force"]],
-            "moment": [part * force * length for part in moment],
-        }
+        entry = Load(_times(force, load["force"]), _times(length, _times(force, moment)))
         if body is not None and body.area is not None:
-            entry |= _coefficients(case, body.area, entry, point is not None)
+            entry = _with_coefficients(case, body.area, entry, point is not None)
         found[load["name"]] = entry
     return found
 
 
-def _coefficients(
-    case: FlowCase, area: float, load: Mapping[str, Sequence[float]], about: bool
-) -> dict[str, list[float]]:
-    """Of a load in the units of the case, that of the moment where it is about a given point."""
+def _with_coefficients(case: FlowCase, area: float, load: Load, about: bool) -> Load:
+    """The load, which is in the units of the case, with that of its moment where it is about a given point."""
     unit, cell = (case.converter.force, case.converter.length) if case.converter else (1.0, 1.0)
     push = unit * case.scales.lid_speed**2 * (area / case.cell_edge**2)
-    found = {"coefficient": [2.0 * part / push for part in load["force"]]}
-    if about:
-        found["moment_coefficient"] = [2.0 * part / (push * cell * case.scales.length) for part in load["moment"]]
-    return found
+    turn = push * cell * case.scales.length
+    x, y, z = (2.0 * part / push for part in load.force)
+    a, b, c = (2.0 * part / turn for part in load.moment)
+    return replace(load, coefficient=(x, y, z), moment_coefficient=(a, b, c) if about else None)
 
 
-def _columns(loads: dict[str, dict[str, Any]], unit: dict[str, str]) -> Iterator[tuple[str, float]]:
+def _columns(loads: Mapping[str, Mapping[str, Vector]], unit: Mapping[str, str]) -> Iterator[tuple[str, float]]:
     for name, entry in loads.items():
         for quantity, parts in entry.items():
             for axis, part in zip(AXES, parts, strict=True):
@@ -66,7 +83,7 @@ class History:
     def __init__(self, engine: Any, case: FlowCase, path: Path, goes_on: bool) -> None:
         self._engine, self._case = engine, case
         #: The newest ones, on every rank.
-        self.last: dict[str, dict[str, Any]] = {}
+        self.last: dict[str, Load] = {}
         self._step = -1
         self._unit = {"force": " (N)", "moment": " (N m)"} if case.si else {}
         self._rows: Rows | None = None
@@ -81,7 +98,7 @@ class History:
         self.last = measure(self._engine, self._case)
         if self._rows is None:
             return
-        bodies = {name: entry for name, entry in self.last.items() if name in self._case.bodies}
+        bodies = {name: dict(entry) for name, entry in self.last.items() if name in self._case.bodies}
         time = self._step * self._case.converter.time if self._case.converter else self._case.time_of(self._step)
         when = {"step": self._step, "time (s)" if self._case.si else "time": time}
         self._rows.add(when | dict(_columns(bodies, self._unit)))
@@ -96,11 +113,13 @@ class History:
             found[column] = value
             body = self._case.bodies.get(name)
             if rest.startswith("moment z") and body is not None and body.area is not None:
-                load = {
-                    quantity: [float(row[f"{name} {quantity} {axis}{self._unit.get(quantity, '')}"]) for axis in AXES]
-                    for quantity in ("force", "moment")
-                }
-                found |= _columns(
-                    {name: _coefficients(self._case, body.area, load, body.about is not None)}, self._unit
-                )
+                load = Load(*(self._read(row, f"{name} {quantity}") for quantity in ("force", "moment")))
+                whole = dict(_with_coefficients(self._case, body.area, load, body.about is not None))
+                coefficients = {quantity: whole[quantity] for quantity in whole if "coefficient" in quantity}
+                found |= _columns({name: coefficients}, self._unit)
         return found
+
+    def _read(self, row: Mapping[str, str], load: str) -> Vector:
+        unit = self._unit.get(load.rpartition(" ")[2], "")
+        x, y, z = (float(row[f"{load} {axis}{unit}"]) for axis in AXES)
+        return (x, y, z)

@@ -166,7 +166,7 @@ def shown_normal(engine: Any, case: FlowCase) -> str:
     """The axis of the mid-plane that pictures show, on rank 0: z; where no body lies there, the first of y and x whose
     plane cuts one. Collective."""
     planes = {axis: mid_plane(engine, case, axis) for axis in "zyx" if case.bodies}
-    return next((axis for axis, plane in planes.items() if np.ma.getmaskarray(plane).any()), "z")
+    return next((a for a, plane in planes.items() if plane is not None and np.ma.getmaskarray(plane).any()), "z")
 
 
 def mid_plane(engine: Any, case: FlowCase, normal: str = "z") -> Array | None:
@@ -279,15 +279,18 @@ def compare(lines: Sequence[Profile], reference: Reference | None) -> Comparison
         "v_of_x": (horizontal.place, horizontal.velocity[:, 1]),
     }
     points = []
-    for line in reference.lines if reference else ():
-        computed = interpolate(*columns[line.name], line.place)
-        points += [Point(line.name, *map(float, row)) for row in zip(line.place, line.value, computed, strict=True)]
+    for known_line in reference.lines if reference else ():
+        place, value = known_line.place, known_line.value
+        computed = interpolate(*columns[known_line.name], place)
+        points += [Point(known_line.name, *map(float, row)) for row in zip(place, value, computed, strict=True)]
     published = {entry.name: entry for entry in reference.extrema} if reference else {}
     extrema = []
     for name, line, sign in (("u_min", "u_of_y", -1), ("v_min", "v_of_x", -1), ("v_max", "v_of_x", 1)):
         known = published.get(name)
         if found := extremum(*columns[line], sign):
-            extrema.append(ExtremumPoint(name, *found, known and known.value, known and known.place))
+            extrema.append(
+                ExtremumPoint(name, *found, known.value, known.place) if known else ExtremumPoint(name, *found)
+            )
     return Comparison(reference, tuple(points), tuple(extrema))
 
 

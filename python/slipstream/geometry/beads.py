@@ -26,7 +26,7 @@ def pack(cells: tuple[int, int, int], radius: float, count: int, seed: int) -> n
     """
     random = np.random.default_rng(seed)
     box = np.asarray(cells, dtype=float)
-    centres = random.random((count, 3)) * box
+    centres: np.ndarray = random.random((count, 3)) * box
     if count == 1:
         return centres
     for _ in range(ROUNDS):
@@ -75,4 +75,5 @@ def with_images(cells: tuple[int, int, int], centres: np.ndarray, reach: float) 
     box = np.asarray(cells, dtype=float)
     steps = np.stack(np.meshgrid(*[(-1.0, 0.0, 1.0)] * 3, indexing="ij"), axis=-1).reshape(-1, 1, 3)
     images = (centres[None] + steps * box).reshape(-1, 3)
-    return images[np.all((images > -reach) & (images < box + reach), axis=1)]
+    near: np.ndarray = images[np.all((images > -reach) & (images < box + reach), axis=1)]
+    return near

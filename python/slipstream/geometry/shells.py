@@ -21,7 +21,8 @@ def labels(vertices: int, triangles: Array) -> Array:
         np.minimum.at(new, triangles.ravel(), np.repeat(least, 3))
         new = new[new]
         if (new == found).all():
-            return found[triangles[:, 0]]
+            shells: Array = found[triangles[:, 0]]
+            return shells
         found = new
 
 

@@ -1,12 +1,44 @@
-"""Lattice Boltzmann, from Python: `slipstream.lbm.Simulation`."""
+"""Lattice Boltzmann, from Python: `slipstream.lbm.Simulation`, and the types of what it takes and returns."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from slipstream.flow.loads import Load
+    from slipstream.lbm.options import (
+        Body,
+        Boundary,
+        Checkpoint,
+        Domain,
+        Guard,
+        Initial,
+        Options,
+        Side,
+        Units,
+    )
     from slipstream.lbm.simulation import Energy, Simulation
 
-__all__ = ["Energy", "Simulation"]
+__all__ = [
+    "Body",
+    "Boundary",
+    "Checkpoint",
+    "Domain",
+    "Energy",
+    "Guard",
+    "Initial",
+    "Load",
+    "Options",
+    "Side",
+    "Simulation",
+    "Units",
+]
+
+#: Where names come from that are not of slipstream.lbm.options.
+_MODULES = {
+    "Energy": "slipstream.lbm.simulation",
+    "Load": "slipstream.flow.loads",
+    "Simulation": "slipstream.lbm.simulation",
+}
 
 
 def __dir__() -> list[str]:
@@ -16,5 +48,5 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> Any:
     # Late, because checking a case needs nothing of what marches it.
     if name in __all__:
-        return getattr(import_module("slipstream.lbm.simulation"), name)
+        return getattr(import_module(_MODULES.get(name, "slipstream.lbm.options")), name)
     raise AttributeError(f"module 'slipstream.lbm' has no attribute '{name}'")

@@ -1,11 +1,14 @@
 """Velocity, density, pressure and flags of a run over time, in one file that ParaView opens."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from slipstream.base.core import core
 from slipstream.lbm.case import LbmCase
 from slipstream.run.series import is_there
+
+if TYPE_CHECKING:
+    from slipstream._core import Lbm
 
 
 class Fields:
@@ -13,7 +16,7 @@ class Fields:
     that at rest, pressure above that at rest over density x lid speed^2; or all of them in SI. Solid cells are hidden
     from VTK (vtkGhostType). Between two writes the file is closed and whole."""
 
-    def __init__(self, lbm: Any, case: LbmCase, path: Path, goes_on: bool = False) -> None:
+    def __init__(self, lbm: "Lbm", case: LbmCase, path: Path, goes_on: bool = False) -> None:
         """Makes the file, in place of one that is there, or goes on with that. Collective."""
         self._lbm, self._case = lbm, case
         now = self._time()

@@ -1,11 +1,13 @@
 """What is said of a flow by lattice Boltzmann."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from rich.console import Group
 
 from slipstream.base.terminal import table
+from slipstream.flow.loads import Load
 from slipstream.flow.permeability import Permeability
 from slipstream.flow.profiles import Comparison
 from slipstream.lbm.case import LbmCase
@@ -34,7 +36,7 @@ def facts(case: LbmCase) -> list[tuple[str, str]]:
         ("lid speed", f"{speed}; length / lid speed = {time}"),
         ("tau", f"{scales.tau:.5f}"),
         ("Mach number", f"{scales.mach:.3f}"),
-        *([("force", "({:g}, {:g}, {:g}) {}".format(*force, unit))] if any(force) else []),
+        *([("force", "({:g}, {:g}, {:g}) ".format(*force) + unit)] if any(force) else []),
         ("grid Reynolds number", f"{scales.grid_reynolds:.2f}"),
     ]
 
@@ -55,7 +57,7 @@ def conversion(case: LbmCase) -> Group | None:
     return table("one lattice unit in SI", ["", "value", "unit"], rows)
 
 
-def loads(found: dict[str, dict[str, Any]], case: LbmCase) -> Group:
+def loads(found: Mapping[str, Load], case: LbmCase) -> Group:
     """Forces on the bodies, moments about the points that were given, and their coefficients where an area was."""
     rows = []
     for name, entry in found.items():

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -19,8 +19,11 @@ from slipstream.run.engine import Setup
 from slipstream.run.march import Outcome
 from slipstream.run.troubles import Troubles
 
+if TYPE_CHECKING:
+    from slipstream._core import Lbm, Trace
 
-def compiled(setup: Setup, trace: Any = None) -> Any:
+
+def compiled(setup: Setup, trace: "Trace | None" = None) -> "Lbm":
     """Allocates and initialises the compiled solver: fluid at rest, density 1, or the flow that the case gives.
 
     What fails where memory is taken may fail on one rank only, so it is no CaseError: the command line takes the other
@@ -30,14 +33,14 @@ def compiled(setup: Setup, trace: Any = None) -> Any:
     assert isinstance(case, LbmCase)
     with on_all_ranks():
         made = bodies.make(case) if case.bodies else None
-    lbm = core().Lbm(setup.machine, setup.options, trace, made, bodies.kinds_of_links(case))
+    lbm: Lbm = core().Lbm(setup.machine, setup.options, trace, made, bodies.kinds_of_links(case))
     fill(lbm, case)
     if case.guard.every:
         lbm.guard(case.guard.every, case.guard.density, case.spacing)
     return lbm
 
 
-def fill(lbm: Any, case: LbmCase) -> None:
+def fill(lbm: "Lbm", case: LbmCase) -> None:
     """Puts the fluid of a new solver, or of one with new solid cells, into the flow that the case gives."""
     if case.initial:
         # Each rank asks for its own cells alone, and an expression may have no value in one of them.
@@ -48,7 +51,7 @@ def fill(lbm: Any, case: LbmCase) -> None:
 class LbmRun:
     """A flow under way. Collective."""
 
-    def __init__(self, engine: Any, case: LbmCase) -> None:
+    def __init__(self, engine: "Lbm", case: LbmCase) -> None:
         self.engine, self._case = engine, case
         self._loads: loads.History | None = None
         self._drift = 0.0
@@ -74,11 +77,13 @@ class LbmRun:
         the smaller one (steadiness.scale)."""
         change = self.engine.residual()
         time = (self.engine.step - since) / self._case.scales.steps_per_time
-        return change / (time * steadiness.scale(self.engine, self._case))
+        rate: float = change / (time * steadiness.scale(self.engine, self._case))
+        return rate
 
     def conserved(self) -> float:
         """The mass, in cells at density 1."""
-        return self.engine.mass()
+        mass: float = self.engine.mass()
+        return mass
 
     def drift(self, before: float) -> tuple[str, str]:
         self._drift = share = self.engine.mass() / before - 1.0
@@ -128,8 +133,9 @@ class LbmRun:
     def results(self, figures: dict[str, Any], console: Console, troubles: Troubles) -> None:
         case = self._case
         if self._loads:
-            figures["loads"] = {name: entry for name, entry in self._loads.last.items() if name in case.bodies}
-            console.print(report.loads(figures["loads"], case))
+            of_bodies = {name: load for name, load in self._loads.last.items() if name in case.bodies}
+            figures["loads"] = {name: dict(load) for name, load in of_bodies.items()}
+            console.print(report.loads(of_bodies, case))
         if permeability.applies(case) and (found := permeability.measure(self.engine, case)):
             figures["permeability"] = found.figures()
             console.print(report.permeability(found, case))

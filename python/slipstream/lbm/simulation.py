@@ -3,11 +3,10 @@
 Collective: on several ranks, every rank makes the same calls.
 """
 
-import inspect
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack
 
 import numpy as np
 from rich.console import Console
@@ -15,23 +14,44 @@ from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError
-from slipstream.base.faults import nearest
+from slipstream.base.terminal import count, show_extent
 from slipstream.case import reader
+from slipstream.case.case import Case
 from slipstream.case.reader import Source, parse
+from slipstream.case.solver import solver_of
+from slipstream.exchange.options import check
+from slipstream.exchange.records import Block
 from slipstream.flow import energy, loads, profiles, zigzag
+from slipstream.flow.loads import Load
 from slipstream.flow.profiles import Comparison, Profile
 from slipstream.flow.zigzag import Zigzag
 from slipstream.geometry import bodies as solids
 from slipstream.lbm import cautions, running
 from slipstream.lbm.case import LbmCase
 from slipstream.lbm.fields import Fields
+from slipstream.lbm.options import (
+    Bodies,
+    Boundaries,
+    Checkpoint,
+    Domain,
+    Guard,
+    Initial,
+    Options,
+    Units,
+    Vector,
+    Walls,
+    plain,
+    table_of,
+    velocity_of,
+)
 from slipstream.machine import discovery
 from slipstream.run import checkpoint, engine
 from slipstream.run.live import LiveLine
 from slipstream.run.march import Outcome, march
 
-#: Of a case file, whose keys are keywords here.
-_TABLES = ("lbm", "machine", "exchange")
+if TYPE_CHECKING:
+    from slipstream._core import Lbm, Machine
+
 #: Long enough for any run whose end `run` is told.
 _NEVER = 2**62
 
@@ -62,9 +82,11 @@ class Simulation:
     `pressure_drop` in Pa. Velocities of walls, boundaries and `initial` stay ratios to the lid speed, or with "speeds":
     "m/s" among the units are in m/s; a pressure side takes its `pressure` in Pa.
     Keyword arguments beyond these are keys of a case file's [lbm], [machine] and [exchange]: precision="f64",
-    collision="SRT", lattice="D3Q27", smagorinsky=0.1, backend="cuda", devices_per_rank=2, routes=["staged"].
-    Raises CaseError where the numbers do not make a flow that this method can compute, and warns as `slipstream run`
-    does: of a flow that may become unstable, of bodies with places thinner than a cell, through which fluid passes.
+    collision="SRT", lattice="D3Q27", smagorinsky=0.1, backend="cuda", devices_per_rank=2, routes=["staged"]. Type
+    checkers know these keys and those of the tables, by the types of slipstream.lbm.
+    Raises TypeError for a keyword of another name, and CaseError where the numbers do not make a flow that this method
+    can compute. Warns as `slipstream run` does: of a flow that may become unstable, of bodies with places thinner than
+    a cell, through which fluid passes.
     """
 
     def __init__(
@@ -75,38 +97,37 @@ class Simulation:
         *,
         viscosity: float | None = None,
         length: float | str | None = None,
-        walls: Mapping[str, Sequence[float]] | None = None,
+        walls: Walls | None = None,
         periodic: Sequence[bool] | None = None,
-        force: Sequence[float] | None = None,
-        pressure_drop: Sequence[float] | None = None,
-        boundaries: Mapping[str, Mapping[str, Any]] | None = None,
-        bodies: Mapping[str, Mapping[str, Any]] | None = None,
-        initial: Mapping[str, Any] | None = None,
-        units: Mapping[str, Any] | None = None,
-        domain: Mapping[str, Any] | None = None,
-        guard: Mapping[str, Any] | None = None,
-        checkpoint: Mapping[str, Any] | None = None,
-        **options: Any,
+        force: Vector | None = None,
+        pressure_drop: Vector | None = None,
+        boundaries: Boundaries | None = None,
+        bodies: Bodies | None = None,
+        initial: Initial | None = None,
+        units: Units | None = None,
+        domain: Domain | None = None,
+        guard: Guard | None = None,
+        checkpoint: Checkpoint | None = None,
+        **options: Unpack[Options],
     ) -> None:
-        extents = _plain(cells)
+        check("a Simulation", Simulation, options, Options)
+        extents = plain(cells)
         if isinstance(extents, list) and len(extents) == 2:
             extents = [*extents, 1]
         tables: dict[str, dict[str, Any]] = {"lbm": {}, "machine": {}, "exchange": {}}
         tables["lbm"]["lattice"] = "D2Q9" if isinstance(extents, list) and extents[2:] == [1] else "D3Q19"
         for key, value in options.items():
-            if (table := _table_of(key)) is None:
-                raise CaseError(_unknown(key))
-            tables[table][key] = value
+            tables[table_of(key)][key] = value
         own = (walls, boundaries, bodies, initial, domain, periodic, force, pressure_drop)
         if all(given is None for given in own):
             in_si = isinstance(units, Mapping) and bool(units.get("speeds"))
             walls = {"y+": (lid_speed if in_si and lid_speed else 1.0, 0.0, 0.0)}
-        physics = {"reynolds": reynolds, "viscosity": viscosity, "lid_speed": lid_speed, "length": length}
-        physics |= {"force": force, "pressure_drop": pressure_drop}
-        given = {"initial": initial, "units": units, "domain": domain, "guard": guard, "checkpoint": checkpoint}
+        physics: dict[str, object] = {"reynolds": reynolds, "viscosity": viscosity, "lid_speed": lid_speed}
+        physics |= {"length": length, "force": force, "pressure_drop": pressure_drop}
+        given: dict[str, object] = {"boundaries": boundaries, "bodies": bodies, "initial": initial, "units": units}
+        given |= {"domain": domain, "guard": guard, "checkpoint": checkpoint, "walls": walls}
         if isinstance(walls, Mapping):
-            walls = {side: {"velocity": _velocity(side, velocity)} for side, velocity in walls.items()}
-        given |= {"walls": walls, "boundaries": boundaries, "bodies": bodies}
+            given["walls"] = {side: {"velocity": velocity_of(side, velocity)} for side, velocity in walls.items()}
         data = {
             "grid": {key: value for key, value in (("periodic", periodic), ("cells", extents)) if value is not None},
             "physics": {key: value for key, value in physics.items() if value is not None},
@@ -114,22 +135,27 @@ class Simulation:
             **{name: keys for name, keys in given.items() if keys is not None and keys != {}},
             **tables,
         }
-        self._begin(parse(_plain(data), Source("Simulation")))
+        case = parse(plain(data), Source("Simulation"))
+        assert isinstance(case, LbmCase)
+        self._begin(case)
 
     @classmethod
-    def from_case(cls, case: str | Path | LbmCase, overrides: Sequence[str] = (), variant: str | None = None) -> Self:
+    def from_case(cls, case: str | Path | Case, overrides: Sequence[str] = (), variant: str | None = None) -> Self:
         """The flow of a case file, or of a case that was loaded: from_case("cases/cavity.toml",
         ["grid.cells=[32,32,32]"], variant="fine"). `overrides` and `variant` are those of `slipstream run`, and belong
         to a file. Its [output] is left to you: nothing is written but what you ask for.
 
-        Raises CaseError that names every fault of the file and its place.
+        Raises CaseError that names every fault of the file and its place, or for a case of another solver.
         """
-        if not isinstance(case, LbmCase):
-            case = reader.load(case, overrides, variant)
-        elif overrides or variant is not None:
+        given = isinstance(case, Case)
+        if given and (overrides or variant is not None):
             raise ValueError("overrides and variant belong to a case file, not to a case that was loaded")
+        loaded = case if isinstance(case, Case) else reader.load(case, overrides, variant)
+        if not isinstance(loaded, LbmCase):
+            which = "this case" if given else str(case)
+            raise CaseError(f"{which} is of [{loaded.solver}]; a Simulation of slipstream.lbm takes one of [lbm]")
         self = cls.__new__(cls)
-        self._begin(case)
+        self._begin(loaded)
         return self
 
     def _begin(self, case: LbmCase) -> None:
@@ -137,11 +163,16 @@ class Simulation:
         self.case: LbmCase = case
         self._setup = engine.prepare(case, discovery.discover(case.machine, guest=True))
         self._flow = checkpoint.Flow.of(case, self.machine.devices()[0]["backend"])
-        self._lbm = running.compiled(self._setup)
+        self._lbm: Lbm = running.compiled(self._setup)
         _warn([*cautions.of_flow(case), *solids.thin_places(self._lbm, case)], above=2)
         self._files: dict[Path, Fields] = {}
         self._mass: float | None = None  # before the first step of all
         self._restored_in: Path | None = None  # where the checkpoint lies
+
+    def __repr__(self) -> str:
+        case, backend = self.case, self.machine.devices()[0]["backend"]
+        what = f"{show_extent(case.grid.cells)} cells, {solver_of(case).title(case)} on {backend} devices"
+        return f"<slipstream.lbm.Simulation: {what}; {count(self.step, 'step')}>"
 
     def run(
         self,
@@ -260,7 +291,7 @@ class Simulation:
         return self.case.time_step
 
     @property
-    def machine(self) -> Any:
+    def machine(self) -> "Machine":
         """The machine that the run was cut for."""
         return self._setup.machine
 
@@ -285,14 +316,16 @@ class Simulation:
         return self._gathered("density")
 
     def _gathered(self, field: str) -> np.ndarray | None:
-        values = self._lbm.gather(field, (0, 0, 0), self.case.grid.cells)
-        converter = self.case.converter
-        return values if values is None or not converter else values * getattr(converter, field)
+        found = self._lbm.gather(field, (0, 0, 0), self.case.grid.cells)
+        if found is None:
+            return None
+        values, converter = np.asarray(found), self.case.converter
+        return values * getattr(converter, field) if converter else values
 
-    def arrays(self, field: str = "velocity") -> list[tuple[dict[str, Any], Any]]:
+    def arrays(self, field: str = "velocity") -> list[tuple[Block, Any]]:
         """This rank's blocks with their arrays [z][y][x][component]: NumPy on the host, DLPack on the GPU, without a
         copy to the host, and so in cells and steps in every system of units."""
-        return self._lbm.arrays(field)
+        return [(Block.of(block), array) for block, array in self._lbm.arrays(field)]
 
     def set_solid(self, mask: np.ndarray) -> None:
         """Makes the cells where mask[z][y][x] is true solid walls at rest, in place of any `bodies`; the mask covers
@@ -308,7 +341,7 @@ class Simulation:
             raise CaseError(f"set_solid: the mask is {list(mask.shape)}; it must be [z][y][x] = {list(cells[::-1])}")
 
         def solid_cells(low: Sequence[int], high: Sequence[int]) -> int:
-            return np.count_nonzero(mask[tuple(slice(a, b) for a, b in zip(low[::-1], high[::-1], strict=True))])
+            return int(np.count_nonzero(mask[tuple(slice(a, b) for a, b in zip(low[::-1], high[::-1], strict=True))]))
 
         solids.check_room(self.case, solid_cells, "solid cells")
         self._lbm.set_solid(mask)
@@ -339,7 +372,7 @@ class Simulation:
         """Of this step, in units of the lid speed and the length; in SI m^2/s^2 and m^2/s^3. Collective."""
         return Energy(*energy.measure(self._lbm, self.case))
 
-    def loads(self, about: Sequence[float] | None = None) -> dict[str, dict[str, Any]]:
+    def loads(self, about: Sequence[float] | None = None) -> dict[str, Load]:
         """What the fluid does to each wall and body, by its name (x-, ..., those of `bodies`; "solid" for set_solid):
         `force` and `moment`, three numbers each, in cells and steps at density 1, in SI N and N m. The pressure at rest
         is left out.
@@ -357,7 +390,7 @@ class Simulation:
         return self._lbm.mass() * (converter.density * converter.length**3 if converter else 1.0)
 
     @property
-    def solver(self) -> Any:
+    def solver(self) -> "Lbm":
         """The compiled solver itself."""
         return self._lbm
 
@@ -366,34 +399,3 @@ def _warn(texts: Sequence[str], above: int = 1) -> None:
     """On rank 0, at the line so many calls above its caller."""
     for text in texts if core().rank() == 0 else []:
         warnings.warn(text, stacklevel=2 + above)
-
-
-def _plain(value: Any) -> Any:
-    """Without tuples, NumPy's numbers and mappings of other kinds, as a case file would hold it."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(entry) for key, entry in value.items()}
-    if isinstance(value, np.generic | np.ndarray):
-        return value.tolist()
-    return [_plain(entry) for entry in value] if isinstance(value, list | tuple) else value
-
-
-def _velocity(side: str, given: Any) -> list[float]:
-    """The velocity of a wall. Raises CaseError where it is no vector."""
-    try:
-        return list(map(float, given))
-    except (TypeError, ValueError):
-        raise CaseError(f"walls: {side} takes its velocity alone, as (1, 0, 0), not {given!r}") from None
-
-
-def _keys_of(table: str) -> list[str]:
-    return list(type(LbmCase.model_fields[table].default).model_fields)
-
-
-def _table_of(key: str) -> str | None:
-    return next((table for table in _TABLES if key in _keys_of(table)), None)
-
-
-def _unknown(key: str) -> str:
-    own = [name for name in inspect.signature(Simulation).parameters if name != "options"]
-    known = [*own, *(key for table in _TABLES for key in _keys_of(table))]
-    return f"Simulation: no keyword '{key}'; {nearest(key, known) or 'there are ' + ', '.join(known)}"

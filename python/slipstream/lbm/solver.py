@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
+
+from rich.console import RenderableType
 
 from slipstream.base.core import as_case_error, core, on_all_ranks
 from slipstream.case.solver import Plan, Run
@@ -14,6 +16,9 @@ from slipstream.lbm.cautions import warnings
 from slipstream.lbm.checks import problems
 from slipstream.lbm.report import compared, conversion, facts
 from slipstream.lbm.tables import BY_MOMENTS, LbmTable
+
+if TYPE_CHECKING:
+    from slipstream._core import Machine, Trace
 
 __all__ = ["compared", "facts", "problems", "warnings"]
 
@@ -72,7 +77,7 @@ def tiles(case: LbmCase, figures: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
     return [("Reynolds number", f"{case.scales.reynolds:.6g}")], found
 
 
-def conversions(case: LbmCase) -> Sequence[Any]:
+def conversions(case: LbmCase) -> Sequence[RenderableType]:
     table = conversion(case)
     return [table] if table else []
 
@@ -82,7 +87,7 @@ def checksums(case: LbmCase) -> dict[str, str]:
     return bodies.checksums(case)
 
 
-def plan(case: LbmCase, machine: Any, options: Mapping[str, Any], thorough: bool = False) -> Plan:
+def plan(case: LbmCase, machine: "Machine", options: Mapping[str, Any], thorough: bool = False) -> Plan:
     """The memory of bodies is known once they are cut, which takes its time: thorough."""
     made = None
     moments = case.lbm.representation == "moments"  # which keep all cells, whatever is solid
@@ -100,7 +105,7 @@ def plan(case: LbmCase, machine: Any, options: Mapping[str, Any], thorough: bool
     return found
 
 
-def largest_grid(machine: Any, options: Mapping[str, Any]) -> Sequence[int]:
+def largest_grid(machine: "Machine", options: Mapping[str, Any]) -> Sequence[int]:
     found: Sequence[int] = core().largest_grid(machine, options)
     return found
 
@@ -118,7 +123,7 @@ def smaller(case: LbmCase) -> Iterator[dict[str, str]]:
             yield {"precision": precision} | in_place
 
 
-def start(setup: Any, trace: Any = None) -> Run:
+def start(setup: Any, trace: "Trace | None" = None) -> Run:
     from slipstream.lbm import running
 
     return running.LbmRun(running.compiled(setup, trace), setup.case)

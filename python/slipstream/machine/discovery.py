@@ -1,6 +1,6 @@
 """The machine that a program runs on, and one that is described. Discovery is collective."""
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
@@ -8,6 +8,9 @@ from slipstream.base.core import as_case_error, core
 from slipstream.base.errors import CaseError
 from slipstream.base.keys import Table
 from slipstream.machine.machine_file import MachineFile
+
+if TYPE_CHECKING:
+    from slipstream._core import Machine
 
 
 class MachineTable(Table):
@@ -33,22 +36,25 @@ def choose_backend(wanted: str) -> str:
     return wanted
 
 
-def discover(wanted: MachineTable, *, guest: bool = False) -> Any:
+def discover(wanted: MachineTable, *, guest: bool = False) -> "Machine":
     """The machine as found, with this rank bound to it. `guest`: in another program, bound only where asked for."""
     bind = wanted.bind and (not guest or "bind" in wanted.model_fields_set)
     backend = choose_backend(wanted.backend)
     core().set_host_threads(wanted.threads)
     with as_case_error():
-        return core().Machine.discover(
+        found: Machine = core().Machine.discover(
             backend,
             devices_per_rank=wanted.devices_per_rank,
             ranks_per_node=wanted.ranks_per_node,
             cyclic=wanted.cyclic,
             bind=bind,
         )
+    return found
 
 
-def describe(description: MachineFile) -> Any:
+def describe(description: MachineFile) -> "Machine":
     """A machine that is not there."""
     with as_case_error():
-        return core().Machine.describe(description.name, description.devices(), *description.different_links())
+        links, which = description.different_links()
+        found: Machine = core().Machine.describe(description.name, description.devices(), links, which)
+    return found

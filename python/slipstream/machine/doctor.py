@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
@@ -19,6 +19,9 @@ from slipstream.base.errors import CaseError
 from slipstream.machine import doctor_host, topology
 from slipstream.machine.discovery import choose_backend
 from slipstream.machine.doctor_host import FINE, MEND, NOTE, Finding
+
+if TYPE_CHECKING:
+    from slipstream._core import Machine
 
 _COLOURS = {FINE: "green", NOTE: "yellow", MEND: "bold red"}
 
@@ -55,7 +58,7 @@ def doctor(console: Console, as_json: bool) -> int:
     return 1 if mends else 0
 
 
-def examine(machine: Any) -> list[Said]:
+def examine(machine: "Machine") -> list[Said]:
     """All findings of all ranks, the same list on every rank. Collective."""
     comm = core().Communicator.world()
     checks: list[Callable[[], list[Finding]]] = [
@@ -167,7 +170,7 @@ def gpus() -> list[Finding]:
     return [Finding("CUDA", FINE, versions), Finding("GPUs", FINE, ", ".join(listed))]
 
 
-def peers(machine: Any) -> list[Finding]:
+def peers(machine: "Machine") -> list[Finding]:
     """Pairs of devices of one node whose kernels cannot reach each other's memory."""
     devices, links = machine.devices(), machine.links()
     pairs = [
@@ -189,7 +192,7 @@ def peers(machine: Any) -> list[Finding]:
     return [Finding("peer access", MEND, f"missing from device {shown}", remedy)]
 
 
-def mapping(machine: Any, rank: int) -> list[Finding]:
+def mapping(machine: "Machine", rank: int) -> list[Finding]:
     """Maps memory of the next rank of the node, on all devices, and reads what it wrote. Collective."""
     mine = [device for device in machine.devices() if device["rank"] == rank]
     backend = mine[0]["backend"] if mine else choose_backend("auto")
@@ -219,7 +222,7 @@ def libraries(missing: Mapping[str, str]) -> list[Finding]:
     return found
 
 
-def _bus_ids(machine: Any, rank: int) -> list[str]:
+def _bus_ids(machine: "Machine", rank: int) -> list[str]:
     """PCI addresses of this rank's GPUs."""
     here = [device for device in machine.devices() if device["rank"] == rank and device["backend"] == "cuda"]
     if not here:
@@ -228,7 +231,7 @@ def _bus_ids(machine: Any, rank: int) -> list[str]:
     return [facts[device["index"]] for device in here]
 
 
-def _ranks_here(machine: Any, rank: int) -> int:
+def _ranks_here(machine: "Machine", rank: int) -> int:
     """Ranks on this rank's node."""
     hosts = {binding["rank"]: binding["host"] for binding in machine.bindings()}
     return sum(host == hosts.get(rank) for host in hosts.values()) or 1

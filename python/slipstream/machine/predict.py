@@ -1,9 +1,12 @@
 """Predicted time of a step: what memory and links allow, no more. Rates are 1e9 bytes per second."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slipstream.base.core import core
+
+if TYPE_CHECKING:
+    from slipstream._core import Machine
 
 #: Large enough not to fit a cache.
 PROBE_BYTES = 256_000_000
@@ -53,7 +56,7 @@ def measure_memory(devices: list[dict[str, Any]], probe_bytes: int = PROBE_BYTES
     return float(module.broadcast(repr(rate / shared_by), 0))
 
 
-def predict(machine: Any, plan: dict[str, Any], overlap: str, throttle: str | None = None) -> Prediction:
+def predict(machine: "Machine", plan: dict[str, Any], overlap: str, throttle: str | None = None) -> Prediction:
     """Bytes over rates, for the slowest device. Collective where a memory rate has to be measured.
 
     A throttle slows the messages of the routes that the host sends; those of other pairs of devices travel beside them.

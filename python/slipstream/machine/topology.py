@@ -4,13 +4,16 @@ of devices, millions of links, and few sorts of either."""
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Group
 from rich.text import Text
 
 from slipstream.base.terminal import ROWS, count, megabytes, rate, table
+
+if TYPE_CHECKING:
+    from slipstream._core import Machine
 
 Device = dict[str, Any]
 Link = dict[str, Any]
@@ -33,7 +36,7 @@ class Sort:
 class Topology:
     """What the tables are made from."""
 
-    def __init__(self, machine: Any) -> None:
+    def __init__(self, machine: "Machine") -> None:
         self.devices: list[Device] = machine.devices()
         self.links: list[Link]
         self.which: np.ndarray  #: of the links, by the device that it leaves and the one that it reaches
@@ -84,7 +87,7 @@ class Topology:
         counts = np.zeros(len(self.links), dtype=np.int64)
         everyone = np.concatenate(there.devices)
         for members in here.devices:
-            counts += self._counted(self.which[np.ix_(members, everyone)])
+            counts += self._counted(self.which[np.ix_(np.array(members), everyone)])
             if here is there:
                 counts -= self._counted(self.within(members))
         for link, number in zip(self.links, counts, strict=True):
@@ -95,7 +98,7 @@ class Topology:
         return np.bincount(which.ravel(), minlength=len(self.links))
 
 
-def tables(machine: Any, everything: bool = False) -> Iterator[Group | Text]:
+def tables(machine: "Machine", everything: bool = False) -> Iterator[Group | Text]:
     """Devices, links and what ranks are bound to: of each sort of node once, or of all devices one by one."""
     topology = Topology(machine)
     if everything or machine.nodes == 1:
@@ -113,7 +116,7 @@ def tables(machine: Any, everything: bool = False) -> Iterator[Group | Text]:
         yield bindings(machine, everything)
 
 
-def devices(machine: Any) -> Iterator[Group | Text]:
+def devices(machine: "Machine") -> Iterator[Group | Text]:
     """The devices alone, of each sort of node once."""
     if machine.nodes == 1:
         yield _all_devices(machine)
@@ -124,12 +127,12 @@ def devices(machine: Any) -> Iterator[Group | Text]:
         yield _one_node(topology, sort)
 
 
-def _title(machine: Any) -> Text:
+def _title(machine: "Machine") -> Text:
     sizes = {"node": machine.nodes, "rank": machine.ranks, "device": len(machine.devices())}
     return Text(f"\n{machine.name}: {', '.join(count(number, noun) for noun, number in sizes.items())}", style="bold")
 
 
-def _all_devices(machine: Any) -> Group:
+def _all_devices(machine: "Machine") -> Group:
     rows = [(d, each["name"], each["node"], each["rank"], *_memory(each)) for d, each in enumerate(machine.devices())]
     return table(str(_title(machine)).strip(), ["device", "name", "node", "rank", "memory MB", "GB/s"], rows, left=2)
 
@@ -139,7 +142,7 @@ def _one_node(topology: Topology, sort: Sort) -> Group:
     return table(title, ["device", "name", "rank", "memory MB", "GB/s"], topology.rows_of_node(sort.devices[0]), left=2)
 
 
-def bindings(machine: Any, everything: bool = False) -> Group:
+def bindings(machine: "Machine", everything: bool = False) -> Group:
     found = machine.bindings()
     shown = found if everything else found[:ROWS]
     rows = [
@@ -177,7 +180,7 @@ def _show(link: Link) -> str:
     return f"{link['kind']} {rate(link['gb_per_s']).removesuffix('.0')}{'*' if link['peer'] else ''}"
 
 
-def link_summary(machine: Any) -> str:
+def link_summary(machine: "Machine") -> str:
     """Kinds of links between different devices, each with its slowest rate."""
     links, which = machine.different_links()
     counts = np.bincount(which.ravel(), minlength=len(links)) - np.bincount(which.diagonal(), minlength=len(links))

@@ -12,7 +12,7 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Patch
 
 from slipstream.exchange.records import Delivery
 from slipstream.exchange.report import Report
-from slipstream.pictures.style import STYLE, save
+from slipstream.pictures.style import save, styled
 
 #: Colours of routes, the same in all pictures.
 COLOURS = {
@@ -50,8 +50,8 @@ def places(
     for place, (node, members) in enumerate(sorted(nodes.items())):
         left, top = (place % across) * (width + 0.8), -(place // across) * (height + 1.0)
         frames[node] = (left, top - height, width, height)
-        for n, device in enumerate(members):
-            centres[device] = (left + (n % columns + 0.5) * _STEP[0], top - (n // columns + 0.5) * _STEP[1])
+        for n, member in enumerate(members):
+            centres[member] = (left + (n % columns + 0.5) * _STEP[0], top - (n // columns + 0.5) * _STEP[1])
     return centres, frames
 
 
@@ -98,7 +98,7 @@ def draw(report: Report, path: Path) -> None:
     right = max(x + w for x, _, w, _ in frames.values())
     bottom = min(y for _, y, _, _ in frames.values())
     between = [row for row in report.rows if row.source != row.target]
-    with plt.rc_context(STYLE | {"axes.grid": False}):
+    with styled(grid=False):
         size = (min(24.0, max(6.0, 1.15 * right)), min(24.0, max(3.0, -1.05 * bottom + 1.2)))
         figure, axes = plt.subplots(figsize=size, layout="constrained")
         for node, (x, y, width, height) in frames.items():

@@ -12,7 +12,7 @@ from slipstream.flow.profiles import Profile, interpolate
 from slipstream.flow.reference import Reference
 from slipstream.pictures import palette
 from slipstream.pictures.planes import ACROSS
-from slipstream.pictures.style import BLUE, RED, STYLE, case_title, heading, save
+from slipstream.pictures.style import BLUE, RED, case_title, heading, save, styled
 
 #: Velocities below it, over the lid speed, are rounding.
 NOTHING = 1e-6
@@ -28,7 +28,7 @@ def profiles(path: Path, lines: Sequence[Profile], reference: Reference | None, 
     """u along the vertical and v along the horizontal centreline; reference points as circles."""
     vertical, horizontal = lines
     fine = np.linspace(0.0, 1.0, 401)
-    with plt.rc_context(STYLE):
+    with styled():
         figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 4.4), layout="constrained")
         left.plot(interpolate(vertical.place, vertical.velocity[:, 0], fine), fine, color=BLUE, label="slipstream")
         right.plot(fine, interpolate(horizontal.place, horizontal.velocity[:, 1], fine), color=BLUE, label="slipstream")
@@ -53,7 +53,7 @@ def profiles(path: Path, lines: Sequence[Profile], reference: Reference | None, 
 
 def streamlines(path: Path, plane: np.ndarray, case: FlowCase, normal: str = "z") -> None:
     """Streamlines of the velocity in the plane at 1/2 of an axis, coloured by its size; what is masked is solid."""
-    across, up = ACROSS[normal]
+    across, up = tuple(ACROSS[normal])
     plane = plane[..., ["xyz".index(across), "xyz".index(up)]]
     rows, columns = plane.shape[:2]
     length = case.scales.length
@@ -64,7 +64,7 @@ def streamlines(path: Path, plane: np.ndarray, case: FlowCase, normal: str = "z"
     width, height = columns / length, rows / length
     scale = min(5.2 / width, 6.5 / height)
     size = (max(width * scale, 4.0) + 2.0, max(height * scale, 1.4) + 1.4)
-    with plt.rc_context(STYLE | {"axes.grid": False}):
+    with styled(grid=False):
         figure, axes = plt.subplots(figsize=size, layout="constrained")
         mesh = axes.imshow(
             speed,
@@ -88,7 +88,7 @@ def streamlines(path: Path, plane: np.ndarray, case: FlowCase, normal: str = "z"
 
 def energy(path: Path, case: FlowCase, found: energies.Decay, reference: energies.Reference | None) -> None:
     """Energy and its decay over time."""
-    with plt.rc_context(STYLE):
+    with styled():
         figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 4.2), layout="constrained")
         left.plot(found.time, found.kinetic, color=BLUE, label="slipstream")
         right.plot(found.time, found.decay, color=BLUE, label="decay, -dE/dt")

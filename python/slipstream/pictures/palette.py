@@ -29,12 +29,14 @@ _TO_LAB = np.array(
 def oklab(colours: np.ndarray) -> np.ndarray:
     """Of colours in sRGB, 0 to 1, along the last axis."""
     linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
-    return np.cbrt(linear @ _TO_LMS.T) @ _TO_LAB.T
+    found: np.ndarray = np.cbrt(linear @ _TO_LMS.T) @ _TO_LAB.T
+    return found
 
 
 def _srgb(lab: np.ndarray) -> np.ndarray:
     linear = np.clip((lab @ np.linalg.inv(_TO_LAB).T) ** 3 @ np.linalg.inv(_TO_LMS).T, 0.0, 1.0)
-    return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+    found: np.ndarray = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+    return found
 
 
 def _colour(text: str) -> np.ndarray:

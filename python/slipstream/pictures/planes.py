@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import matplotlib
@@ -20,7 +21,7 @@ from slipstream.case.case import Case
 from slipstream.case.solver import solver_of
 from slipstream.flow import derived
 from slipstream.pictures import palette
-from slipstream.pictures.style import STYLE, heading
+from slipstream.pictures.style import heading, styled
 from slipstream.results import results
 from slipstream.results.results import Frame, Results
 
@@ -227,9 +228,9 @@ def _framed(plane: Plane, what: str) -> tuple[Figure, Axes]:
 
 
 def _bar(figure: Figure, axes: Axes, image: Any, plane: Plane, how: Look) -> None:
+    add = partial(figure.colorbar, image, ax=axes, label=how.label, extend=how.extend, pad=0.02)
     beside = _bar_beside(*plane.edges)
-    side = {"location": "right", "shrink": 0.9} if beside else {"location": "bottom", "shrink": 0.6, "aspect": 40}
-    short_ticks(figure.colorbar(image, ax=axes, label=how.label, extend=how.extend, pad=0.02, **side))
+    short_ticks(add(location="right", shrink=0.9) if beside else add(location="bottom", shrink=0.6, aspect=40))
 
 
 def short_ticks(bar: Any) -> None:
@@ -242,7 +243,7 @@ def short_ticks(bar: Any) -> None:
 
 def picture(plane: Plane, field: str, how: Look) -> Figure:
     """A field of a plane; the caller saves and closes it."""
-    with plt.rc_context(STYLE):
+    with styled():
         figure, axes = _framed(plane, field)
         _bar(figure, axes, paint(axes, plane, field, how), plane, how)
         return figure
@@ -251,7 +252,7 @@ def picture(plane: Plane, field: str, how: Look) -> Figure:
 def streamlines(plane: Plane, how: Look | None = None) -> Figure:
     """Streamlines of the velocity within a plane, over the speed; the caller saves and closes it."""
     how = how or look(plane.case, plane.cut, "speed", [plane.values("speed")])
-    with plt.rc_context(STYLE):
+    with styled():
         figure, axes = _framed(plane, "streamlines in the plane")
         _bar(figure, axes, paint(axes, plane, "speed", how), plane, how)
         draw_lines(axes, plane)
@@ -283,7 +284,7 @@ def sheet(planes: Sequence[tuple[Plane, str]]) -> Figure:
     shape = (1, len(planes)) if beside else (len(planes), 1)
     up = min(4.2 * height / width, 5.0) if beside else 9.0 * height / width + 1.2
     size = (4.2 * len(planes), up + 1.3) if beside else (9.5, len(planes) * up)
-    with plt.rc_context(STYLE):
+    with styled():
         figure, panels = plt.subplots(*shape, figsize=size, layout="constrained", squeeze=False)
         for axes, (plane, field) in zip(panels.flat, planes, strict=True):
             how = look(plane.case, plane.cut, field, [plane.values(field)])

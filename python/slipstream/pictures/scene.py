@@ -27,7 +27,7 @@ from rich.console import Console
 from slipstream.base.errors import CaseError
 from slipstream.case.case import Case
 from slipstream.pictures.planes import Cut, short_ticks
-from slipstream.pictures.style import STYLE, case_title
+from slipstream.pictures.style import case_title, styled
 from slipstream.results.results import Frame, Results
 
 Array = np.ndarray
@@ -187,7 +187,7 @@ def framed(flow: Shown, picture: Picture) -> Figure:
     """The scene with its title and colour bar; the caller saves and closes it."""
     rows, columns = picture.image.shape[:2]
     unit = flow.case.field_units
-    with plt.rc_context(STYLE):
+    with styled():
         width = 7.6
         figure, axes = plt.subplots(figsize=(width + 1.1, width * rows / columns + 0.6), layout="constrained")
         axes.imshow(picture.image, interpolation="antialiased")

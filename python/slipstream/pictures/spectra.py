@@ -14,7 +14,7 @@ import numpy as np
 from slipstream.base.terminal import show_extent
 from slipstream.case.case import Case
 from slipstream.flow.energy import Decay, Reference
-from slipstream.pictures.style import BLUE, RED, STYLE, heading, save
+from slipstream.pictures.style import BLUE, RED, heading, save, styled
 
 #: Kolmogorov's constant of the three-dimensional spectrum (Sreenivasan 1995).
 KOLMOGOROV = 1.6
@@ -26,7 +26,7 @@ def spectrum(
     """E(k) with its mean from a time on, the line C epsilon^(2/3) k^(-5/3), and where the Kolmogorov scale lies."""
     k = np.arange(len(energy))
     shown = (k > 0) & (energy > energy.max() * 1e-14)
-    with plt.rc_context(STYLE):
+    with styled():
         figure, axes = plt.subplots(figsize=(6.4, 4.8), layout="constrained")
         axes.loglog(k[shown], energy[shown], "o-", color=BLUE, markersize=3, label="E(k)")
         since, means = mean
@@ -47,7 +47,7 @@ def spectrum(
 
 def dissipation(path: Path, case: Case, column: Mapping[str, np.ndarray], reference: Any | None) -> None:
     """Over time, beside a published one where there is one."""
-    with plt.rc_context(STYLE):
+    with styled():
         figure, axes = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
         axes.plot(column["time"], column["dissipation"], color=BLUE, label="dissipation")
         if column["power"].any():
@@ -63,7 +63,7 @@ def dissipation(path: Path, case: Case, column: Mapping[str, np.ndarray], refere
 
 def decays(path: Path, found: Sequence[tuple[str, Case, Decay]], reference: Reference) -> None:
     """The dissipation, -dE/dt, of one flow by several methods over time, beside the published one."""
-    with plt.rc_context(STYLE):
+    with styled():
         figure, axes = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
         shown = reference.time <= max(decay.time[-1] for _, _, decay in found)
         axes.plot(reference.time[shown], reference.dissipation[shown], "--", color="0.3", label=reference.title)

@@ -1,6 +1,7 @@
 """What pictures have in common: style, titles, and how they are saved. They are drawn without a display."""
 
 import textwrap
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import matplotlib
@@ -15,17 +16,30 @@ from slipstream.base.terminal import show_extent
 from slipstream.case.case import Case
 from slipstream.case.solver import solver_of
 
-STYLE = {
-    "font.size": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlesize": 11,
-    "axes.grid": True,
-    "grid.color": "0.92",
-    "legend.frameon": False,
-    "figure.dpi": 160,
-}
 BLUE, RED = "#1f5fa8", "#c8442e"
+Colour = tuple[float, float, float, float]  #: red, green, blue and opacity
+
+
+def styled(grid: bool = True) -> AbstractContextManager[None]:
+    """Gives the style of all pictures to those that are drawn in it."""
+    return plt.rc_context(
+        {
+            "font.size": 10,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.titlesize": 11,
+            "axes.grid": grid,
+            "grid.color": "0.92",
+            "legend.frameon": False,
+            "figure.dpi": 160,
+        }
+    )
+
+
+def colours(name: str) -> list[Colour]:
+    """Those of a map of Matplotlib."""
+    found = matplotlib.colormaps[name]
+    return [found(n) for n in range(found.N)]
 
 
 def case_title(case: Case) -> str:

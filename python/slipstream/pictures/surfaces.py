@@ -11,6 +11,7 @@ from rich.console import Console
 
 from slipstream.base.core import as_case_error, core
 from slipstream.base.errors import CaseError
+from slipstream.case.flow_case import FlowCase
 from slipstream.geometry import bodies
 from slipstream.results.results import Results
 
@@ -85,7 +86,7 @@ def read(path: Path, pyvista: Any) -> Any:
 def _check_inside(surface: Any, paths: Sequence[Path], shown: Results) -> None:
     low, high = np.array(surface.bounds[::2]), np.array(surface.bounds[1::2])
     if (high <= 0).any() or (low >= np.array(shown.size)).any():
-        unit = "m" if shown.case.si else "L"
+        unit = shown.case.field_units.length.strip()
         spans = ", ".join(f"{a} {lo:.4g} to {hi:.4g}" for a, lo, hi in zip("xyz", low, high, strict=True))
         box = " x ".join(f"{edge:.4g}" for edge in shown.size)
         raise CaseError(
@@ -98,6 +99,7 @@ def of_case(shown: Results, pyvista: Any) -> Any | None:
     """The bodies of the case as the solver had them, in the coordinates of the fields, as far as they lie in the box;
     None where there are none. Raises CaseError that names the body that cannot be made."""
     case, made = shown.case, []
+    assert isinstance(case, FlowCase)
     for name, body in case.bodies.items():
         if body.mesh is not None:
             body = body.model_copy(update={"mesh": str(shown.find(body.mesh))})

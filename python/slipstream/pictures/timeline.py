@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from slipstream.base.errors import CaseError
-from slipstream.pictures.style import STYLE, save
+from slipstream.pictures.style import Colour, colours, save, styled
 
 #: Categories of what the engine and the solvers write, in the order of their colours.
 ENGINE_KINDS = ("compute", "copy", "host", "kernel", "message", "step")
@@ -109,14 +109,14 @@ def read(paths: Sequence[Path]) -> list[Row]:
     return [rows[key] for key in sorted(rows, key=lambda key: order[key])]
 
 
-def _colours(categories: Sequence[str]) -> dict[str, Any]:
+def _colours(categories: Sequence[str]) -> dict[str, Colour]:
     """Those that the engine writes look the same in every picture."""
     names = [*ENGINE_KINDS, *(name for name in categories if name not in ENGINE_KINDS)]
-    palette = plt.get_cmap("Set2" if len(names) <= 8 else "tab20").colors
+    palette = colours("Set2" if len(names) <= 8 else "tab20")
     return {name: palette[index % len(palette)] for index, name in enumerate(names)}
 
 
-def _draw_row(axes: Axes, row: Row, top: float, colour: dict[str, Any], span: float) -> None:
+def _draw_row(axes: Axes, row: Row, top: float, colour: dict[str, Colour], span: float) -> None:
     """A row is one high; its lanes share it."""
     lanes = row.lanes()
     height = 0.84 / len(lanes)
@@ -139,7 +139,7 @@ def draw(rows: Sequence[Row], path: Path, title: str = "") -> None:
     colour = _colours(categories)
     span = max(bar.start + bar.duration for row in rows for bar in row.bars) or 1.0
     gap = 0.4
-    with plt.rc_context(STYLE | {"axes.grid": False}):
+    with styled(grid=False):
         figure, axes = plt.subplots(figsize=(11.0, 1.4 + 0.3 * len(rows)), layout="constrained")
         top, places, previous = 0.0, [], rows[0].rank
         starts = {previous: 0.0}

@@ -13,7 +13,7 @@ from slipstream.base.core import agree_on_error, as_case_error, core, on_all_ran
 from slipstream.base.errors import CaseError, RunError
 from slipstream.case.case import Case, Conversion
 from slipstream.case.reader import remembered
-from slipstream.case.solver import solver_of
+from slipstream.case.solver import Engine, solver_of
 from slipstream.machine.start import asked_by
 from slipstream.results.record import Event
 from slipstream.run.locks import Locks
@@ -59,7 +59,7 @@ class Restart:
     time: float = 0.0  #: as its solver has it
     carried: dict[str, Any] = field(default_factory=dict)  #: `Run.carried`
 
-    def fill(self, engine: Any) -> None:
+    def fill(self, engine: Engine) -> None:
         """Sets the fields, time and step of a solver. Collective."""
         with as_case_error("--restart: "):
             core().restore(engine, self.path)
@@ -225,7 +225,8 @@ def save(engine: Any, case: Case, flow: Flow, folder: Path | None, goes_on: bool
         ring.finish()
     finally:
         locks.release()
-    ((_, path, error),) = ring.results()
+    results: list[tuple[int, str, str]] = ring.results()
+    ((_, path, error),) = results
     if error:
         raise RunError(f"the checkpoint at step {engine.step} was not written: {error}")
     return path
@@ -262,7 +263,7 @@ class Keeper:
         self._locks = locks or Locks(case.case.name)  #: the run's, which gives them back, or its own
         self._owns_locks = locks is None
         self._stop = core().StopRequest(case.checkpoint.wall_clock_limit or 0.0)
-        self._engine: Any = None
+        self._engine: Engine | None = None
         self._before: Callable[[], None] | None = None
         self._carried: Callable[[], Mapping[str, Any]] = dict
         self._ring: Any = None
@@ -277,7 +278,7 @@ class Keeper:
 
     def watch(
         self,
-        engine: Any,
+        engine: Engine,
         mass: float,
         resumed: Restart | None,
         before: Callable[[], None] | None = None,
@@ -316,11 +317,12 @@ class Keeper:
 
     def _reason(self) -> str:
         """Why to stop, by the signal that the user sent. Collective."""
-        why = self._stop.reason()
+        why: str = self._stop.reason()
         return core().broadcast(asked_by(why), 0) if why == "SIGUSR1" else why
 
     def _begin(self, step: int) -> None:
         # What is not sound is not worth keeping: the guard raises.
+        assert self._engine is not None
         self._engine.inspect()
         if self._before:
             self._before()
@@ -394,7 +396,7 @@ class Keeper:
 
     def _tell(self) -> list[tuple[int, str, str]]:
         """Notes what became of checkpoints, and says which failed, on rank 0."""
-        results = self._ring.results()
+        results: list[tuple[int, str, str]] = self._ring.results()
         for step, path, error in results:
             if error:
                 self._warn(step, error)

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slipstream.base.core import as_case_error, core
 from slipstream.base.errors import CaseError
@@ -12,18 +12,21 @@ from slipstream.case.blocks import check_blocks
 from slipstream.case.case import Case
 from slipstream.case.solver import solver_of
 
+if TYPE_CHECKING:
+    from slipstream._core import Machine
+
 
 @dataclass(frozen=True)
 class Setup:
     """A case on a machine, cut and placed, not yet allocated."""
 
     case: Case
-    machine: Any
+    machine: "Machine"
     plan: dict[str, Any]
     options: dict[str, Any]  #: what the compiled solver reads
 
 
-def prepare(case: Case, machine: Any, check_memory: bool = True) -> Setup:
+def prepare(case: Case, machine: "Machine", check_memory: bool = True) -> Setup:
     """Plans the case on the machine. Raises CaseError where it cannot be cut or does not fit."""
     case = blocks.share_blocks(case, len(machine.devices()))
     check_blocks(case, len(machine.devices()))
@@ -49,7 +52,7 @@ def needed_per_device(plan: dict[str, Any], devices: int) -> list[int]:
     return needed
 
 
-def fits(plan: dict[str, Any], machine: Any) -> bool:
+def fits(plan: dict[str, Any], machine: "Machine") -> bool:
     available = [device["memory"] for device in machine.devices()]
     return all(n <= a for n, a in zip(needed_per_device(plan, len(available)), available, strict=True))
 

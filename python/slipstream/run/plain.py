@@ -9,7 +9,7 @@ from slipstream.base.core import core
 from slipstream.base.files import write_text
 from slipstream.base.rows import Rows
 from slipstream.case.case import Case
-from slipstream.case.solver import Monitor
+from slipstream.case.solver import Engine, Monitor
 from slipstream.run.troubles import Troubles
 
 
@@ -48,7 +48,7 @@ class History:
     """A file with step, time and other columns; a row for each later step, on rank 0. Where the run goes on, with the
     rows of before, whatever columns they have."""
 
-    def __init__(self, path: Path, engine: Any, case: Case, goes_on: bool, columns: Sequence[str]) -> None:
+    def __init__(self, path: Path, engine: Engine, case: Case, goes_on: bool, columns: Sequence[str]) -> None:
         self._engine, self._case, self._columns = engine, case, columns
         self._written = engine.step if goes_on else -1
         self._rows: Rows | None = None

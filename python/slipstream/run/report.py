@@ -1,7 +1,7 @@
 """What is said of a plan and a run. Everything here takes numbers and returns text or rich tables."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 
@@ -11,6 +11,9 @@ from slipstream.case.solver import solver_of
 from slipstream.machine import predict
 from slipstream.machine.topology import link_summary
 from slipstream.run.engine import Setup, needed_per_device
+
+if TYPE_CHECKING:
+    from slipstream._core import Machine
 
 
 def problem(case: Case) -> list[tuple[str, str]]:
@@ -87,7 +90,7 @@ def placement(plan: dict[str, Any]) -> str:
     return f"placement: cost {cost:.4g}{gain}"
 
 
-def memory(plan: dict[str, Any], machine: Any) -> Group:
+def memory(plan: dict[str, Any], machine: "Machine") -> Group:
     found = machine.devices()
     names = list(dict.fromkeys(array["array"] for array in plan["arrays"]))
     amounts = {(array["device"], array["array"]): 0 for array in plan["arrays"]}

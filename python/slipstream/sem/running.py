@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -20,16 +20,19 @@ from slipstream.run.series import FieldSeries
 from slipstream.run.troubles import Troubles
 from slipstream.sem.case import SemCase
 
+if TYPE_CHECKING:
+    from slipstream._core import Sem, Trace
+
 
 class SemRun(PlainRun):
     """A Poisson, Helmholtz or diffusion problem under way. Collective."""
 
-    def __init__(self, setup: Setup, trace: Any = None) -> None:
+    def __init__(self, setup: Setup, trace: "Trace | None" = None) -> None:
         case = setup.case
         assert isinstance(case, SemCase)
         self._case = case
         with as_case_error():
-            self.engine = core().Sem(setup.machine, setup.options, trace)
+            self.engine: Sem = core().Sem(setup.machine, setup.options, trace)
         self._effort = solutions.Effort(self.engine)
         if case.guard.every:
             self.engine.guard(case.guard.every)

@@ -125,7 +125,8 @@ def _edges(count: int, stretch: float) -> Array:
     if stretch == 1 or count == 1:
         return n / count
     growth = math.log(stretch) / (count - 1)
-    return np.expm1(growth * n) / np.expm1(growth * count)
+    places: Array = np.expm1(growth * n) / np.expm1(growth * count)
+    return places
 
 
 def find(case: Any, places: Array) -> tuple[Array, Array]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slipstream.base.core import as_case_error, core
 from slipstream.case.sides import SIDES
@@ -10,6 +10,9 @@ from slipstream.case.solver import Plan, Run
 from slipstream.run.solutions import OF_AN_ITERATION
 from slipstream.sem.case import SemCase
 from slipstream.sem.checks import problems
+
+if TYPE_CHECKING:
+    from slipstream._core import Machine, Trace
 
 __all__ = ["problems"]
 
@@ -97,13 +100,13 @@ def checksums(case: SemCase) -> dict[str, str]:
     return {}
 
 
-def plan(case: SemCase, machine: Any, options: Mapping[str, Any], thorough: bool = False) -> Plan:
+def plan(case: SemCase, machine: "Machine", options: Mapping[str, Any], thorough: bool = False) -> Plan:
     with as_case_error():
         found: Plan = core().plan_sem(machine, options)
     return found
 
 
-def largest_grid(machine: Any, options: Mapping[str, Any]) -> Sequence[int]:
+def largest_grid(machine: "Machine", options: Mapping[str, Any]) -> Sequence[int]:
     found: Sequence[int] = core().largest_sem_grid(machine, options)
     return found
 
@@ -113,7 +116,7 @@ def smaller(case: SemCase) -> Iterator[dict[str, str]]:
         yield {"factors": "affine"}
 
 
-def start(setup: Any, trace: Any = None) -> Run:
+def start(setup: Any, trace: "Trace | None" = None) -> Run:
     from slipstream.sem import running
 
     return running.SemRun(setup, trace)

@@ -41,7 +41,7 @@ def _run(case: StencilCase) -> Iterator[Problem]:
 
 
 def _changed(table: Table, key: str) -> bool:
-    return getattr(table, key) != type(table).model_fields[key].default
+    return bool(getattr(table, key) != type(table).model_fields[key].default)
 
 
 def _implicit(case: StencilCase) -> Iterator[Problem]:

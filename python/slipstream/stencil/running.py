@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
@@ -22,6 +22,9 @@ from slipstream.run.troubles import Troubles
 from slipstream.stencil import seismograms, together
 from slipstream.stencil.case import StencilCase
 
+if TYPE_CHECKING:
+    from slipstream._core import Stencil, Trace
+
 Array = np.ndarray
 #: Cells that are looked at in one go.
 SLAB = 1 << 20
@@ -30,7 +33,7 @@ SLAB = 1 << 20
 class StencilRun(PlainRun):
     """A heat or wave equation under way. Collective."""
 
-    def __init__(self, setup: Setup, trace: Any = None) -> None:
+    def __init__(self, setup: Setup, trace: "Trace | None" = None) -> None:
         case = setup.case
         assert isinstance(case, StencilCase)
         self._case = case
@@ -39,7 +42,7 @@ class StencilRun(PlainRun):
         if case.stencil.steps_per_exchange == "auto":
             options["steps_per_exchange"], self._notes = together.fastest(setup.machine, options)
         with as_case_error():
-            self.engine = core().Stencil(setup.machine, options, trace)
+            self.engine: Stencil = core().Stencil(setup.machine, options, trace)
         self._effort = solutions.Effort(self.engine)
         self._receivers: Mapping[str, Sequence[int]] = {}  # cells before a restart
         if case.initial:
@@ -135,10 +138,10 @@ class StencilRun(PlainRun):
         problem = ""
         for low in range(0, nz, planes):
             high = min(low + planes, nz)
-            u = engine.gather("u", (0, 0, low), (nx, ny, high))
-            if u is None:
+            gathered = engine.gather("u", (0, 0, low), (nx, ny, high))
+            if gathered is None:
                 continue
-            u = u[..., 0].astype(np.float64)
+            u = np.asarray(gathered)[..., 0].astype(np.float64)
             largest, total = max(largest, float(np.abs(u).max())), total + float(u.sum())
             if case.exact and not problem:
                 cells = [np.arange(nx), np.arange(ny), np.arange(low, high)]

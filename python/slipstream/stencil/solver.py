@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slipstream.base.core import as_case_error, core
 from slipstream.case.solver import Plan, Run
 from slipstream.run.solutions import OF_AN_ITERATION
 from slipstream.stencil.case import StencilCase
 from slipstream.stencil.checks import problems
+
+if TYPE_CHECKING:
+    from slipstream._core import Machine, Trace
 
 __all__ = ["problems"]
 
@@ -115,13 +118,13 @@ def checksums(case: StencilCase) -> dict[str, str]:
     return {}
 
 
-def plan(case: StencilCase, machine: Any, options: Mapping[str, Any], thorough: bool = False) -> Plan:
+def plan(case: StencilCase, machine: "Machine", options: Mapping[str, Any], thorough: bool = False) -> Plan:
     with as_case_error():
         found: Plan = core().plan_stencil(machine, options)
     return found
 
 
-def largest_grid(machine: Any, options: Mapping[str, Any]) -> Sequence[int]:
+def largest_grid(machine: "Machine", options: Mapping[str, Any]) -> Sequence[int]:
     found: Sequence[int] = core().largest_stencil_grid(machine, options)
     return found
 
@@ -131,7 +134,7 @@ def smaller(case: StencilCase) -> Iterator[dict[str, str]]:
         yield {"precision": "f32"}
 
 
-def start(setup: Any, trace: Any = None) -> Run:
+def start(setup: Any, trace: "Trace | None" = None) -> Run:
     from slipstream.stencil import running
 
     return running.StencilRun(setup, trace)

@@ -1,11 +1,14 @@
 """How many steps an exchange should serve: by measurement, remembered on disk."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slipstream.base.core import as_case_error, core
 
+if TYPE_CHECKING:
+    from slipstream._core import Machine
 
-def fastest(machine: Any, options: dict[str, Any]) -> tuple[int, list[str]]:
+
+def fastest(machine: "Machine", options: dict[str, Any]) -> tuple[int, list[str]]:
     """The number, and lines that say how it was found. Collective."""
     with as_case_error():
         found = core().tune_steps(machine, options)

@@ -311,15 +311,6 @@ def test_blocks_of_a_simulation_are_arrays_that_cover_the_grid() -> None:
     assert sum(np.prod(np.asarray(array).shape[:3]) for _, array in blocks) == 8**3
 
 
-def test_simulation_refuses_unknown_options() -> None:
-    import slipstream as slip
-
-    with pytest.raises(slip.CaseError, match="no keyword 'precison'; did you mean 'precision'"):
-        slip.lbm.Simulation(cells=(8, 8, 8), reynolds=20, precison="f64")
-    with pytest.raises(slip.CaseError, match="no keyword 'reynods'; did you mean 'reynolds'"):
-        slip.lbm.Simulation(cells=(8, 8, 8), reynods=20)
-
-
 @pytest.mark.parametrize(("cells", "lattice"), [("[1,16,1]", "D2Q9"), ("[1,12,12]", "D3Q19"), ("[12,1,12]", "D3Q19")])
 def test_case_one_cell_long_leaves_all_its_files(
     tmp_path: Path, small: Path, cli: Cli, cells: str, lattice: str
