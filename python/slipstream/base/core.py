@@ -8,7 +8,7 @@ from functools import cache
 from types import ModuleType
 
 from slipstream.base import failure
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode, Fault
 
 #: How the common launchers tell a process its rank, and how many there are.
 _RANK = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")
@@ -32,7 +32,9 @@ def core() -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name != "slipstream._core":
             raise
-        raise CaseError("the compiled part of slipstream is missing; build it with `make build`") from None
+        raise CaseError(
+            "the compiled part of slipstream is missing; build it with `make build`", ErrorCode.UNAVAILABLE
+        ) from None
     if _own_process:
         module.set_process_environment()
     failure.watch(module)
@@ -41,7 +43,10 @@ def core() -> ModuleType:
     if launched is not None and launched > 1 and not module.mpi_started() and module.size() != launched:
         raise CaseError(
             f"mpiexec started {launched} processes, but each sees only {module.size()}: they belong to "
-            "different MPI installations; start with the mpiexec of the MPI that `slipstream info` names"
+            "different MPI installations; start with the mpiexec of the MPI that `slipstream info` names",
+            ErrorCode.MISMATCH,
+            given=module.size(),
+            needed=launched,
         )
     return module
 
@@ -65,24 +70,24 @@ def rank() -> int:
     return core().rank() if loaded() else (_first_number(_RANK) or 0)
 
 
-def _agreed(message: str) -> CaseError:
-    error = CaseError(message)
+def _agreed(packed: str) -> CaseError:
+    error = CaseError(Fault.unpacked(packed))
     error.agreed = True
     return error
 
 
-def agree_on_error(message: str) -> None:
-    """Collective: raises on every rank the CaseError that rank 0 found; an empty message is none."""
-    message = core().broadcast(message, 0)
-    if message:
-        raise _agreed(message)
+def agree_on_error(fault: str) -> None:
+    """Collective: raises on every rank the CaseError that rank 0 found; an empty text is none."""
+    packed = core().broadcast(Fault(fault).packed() if fault else "", 0)
+    if packed:
+        raise _agreed(packed)
 
 
-def agree(message: str) -> None:
-    """Collective: raises on every rank the CaseError of the lowest rank that has one; an empty message is none."""
-    message = core().agree(message)
-    if message:
-        raise _agreed(message)
+def agree(fault: str) -> None:
+    """Collective: raises on every rank the CaseError of the lowest rank that has one; an empty text is none."""
+    packed = core().agree(Fault(fault).packed() if fault else "")
+    if packed:
+        raise _agreed(packed)
 
 
 @contextmanager
@@ -93,16 +98,17 @@ def on_all_ranks() -> Iterator[None]:
     try:
         yield
     except (CaseError, OSError) as error:
-        problem = str(error)
+        problem = Fault.of(error)
     agree(problem)
 
 
 @contextmanager
-def as_case_error(prefix: str = "") -> Iterator[None]:
-    """Errors of the compiled module during planning are the user's to mend, and the same on every rank."""
+def as_case_error(key: str = "", file: str = "") -> Iterator[None]:
+    """Errors of the compiled module during planning are the user's to mend, and the same on every rank. They are about
+    the key and the file that are given."""
     try:
         yield
     except CaseError:
         raise
     except (RuntimeError, ValueError) as error:
-        raise CaseError(f"{prefix}{error}") from None
+        raise CaseError(Fault.of(error, ErrorCode.INVALID_ARGUMENT).at(key, file)) from None

@@ -14,8 +14,8 @@ from rich.console import Console
 
 from slipstream.base import terminal
 from slipstream.base.core import core
-from slipstream.base.errors import CaseError
-from slipstream.base.faults import nearest
+from slipstream.base.errors import ArgumentError, CaseError, ErrorCode, Fault
+from slipstream.base.faults import nearest_of
 from slipstream.case import reader
 from slipstream.case.reader import Source, parse
 from slipstream.flow import energy, loads, profiles, zigzag
@@ -127,7 +127,11 @@ class Simulation:
         if not isinstance(case, LbmCase):
             case = reader.load(case, overrides, variant)
         elif overrides or variant is not None:
-            raise ValueError("overrides and variant belong to a case file, not to a case that was loaded")
+            raise ArgumentError(
+                "overrides and variant belong to a case file, not to a case that was loaded",
+                ErrorCode.WRONG_STATE,
+                argument="overrides, variant",
+            )
         self = cls.__new__(cls)
         self._begin(case)
         return self
@@ -166,7 +170,11 @@ class Simulation:
         last = _NEVER
         if until is None and steps is None and steady is None:
             if case.run.steps == _NEVER:
-                raise ValueError("run(until=...), run(steps=...) or run(steady=...): say when to stop")
+                raise ArgumentError(
+                    "run(until=...), run(steps=...) or run(steady=...): say when to stop",
+                    ErrorCode.NOT_FOUND,
+                    argument="until, steps, steady",
+                )
             last, steady = case.last_step, case.run.residual
         if until is not None:
             last = round(until / self._time)
@@ -302,10 +310,21 @@ class Simulation:
         or at a side through which it flows.
         """
         if self.step:
-            raise CaseError(f"set_solid: {self.step} steps were made; set solid cells before the first one")
+            raise CaseError(
+                f"set_solid: {self.step} steps were made; set solid cells before the first one",
+                ErrorCode.WRONG_STATE,
+                argument="set_solid",
+                step=self.step,
+            )
         mask, cells = np.ascontiguousarray(mask, dtype=bool), self.case.grid.cells
         if mask.shape != cells[::-1]:
-            raise CaseError(f"set_solid: the mask is {list(mask.shape)}; it must be [z][y][x] = {list(cells[::-1])}")
+            raise CaseError(
+                f"set_solid: the mask is {list(mask.shape)}; it must be [z][y][x] = {list(cells[::-1])}",
+                ErrorCode.MISMATCH,
+                argument="set_solid",
+                given=list(mask.shape),
+                needed=list(cells[::-1]),
+            )
 
         def solid_cells(low: Sequence[int], high: Sequence[int]) -> int:
             return np.count_nonzero(mask[tuple(slice(a, b) for a, b in zip(low[::-1], high[::-1], strict=True))])
@@ -382,7 +401,11 @@ def _velocity(side: str, given: Any) -> list[float]:
     try:
         return list(map(float, given))
     except (TypeError, ValueError):
-        raise CaseError(f"walls: {side} takes its velocity alone, as (1, 0, 0), not {given!r}") from None
+        raise CaseError(
+            f"walls: {side} takes its velocity alone, as (1, 0, 0), not {given!r}",
+            key=f"walls.{side}",
+            given=repr(given),
+        ) from None
 
 
 def _keys_of(table: str) -> list[str]:
@@ -393,7 +416,9 @@ def _table_of(key: str) -> str | None:
     return next((table for table in _TABLES if key in _keys_of(table)), None)
 
 
-def _unknown(key: str) -> str:
+def _unknown(key: str) -> Fault:
     own = [name for name in inspect.signature(Simulation).parameters if name != "options"]
     known = [*own, *(key for table in _TABLES for key in _keys_of(table))]
-    return f"Simulation: no keyword '{key}'; {nearest(key, known) or 'there are ' + ', '.join(known)}"
+    near = nearest_of(key, known)
+    hint = f"did you mean '{near}'?" if near else f"there are {', '.join(known)}"
+    return Fault(f"Simulation: no keyword '{key}'; {hint}", ErrorCode.NOT_FOUND, option=key, nearest=near)

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from slipstream.base.core import agree_on_error, as_case_error, core, on_all_ranks
-from slipstream.base.errors import CaseError, RunError
+from slipstream.base.errors import CaseError, ErrorCode, Fault, RunError
 from slipstream.case.case import Case, Conversion
 from slipstream.case.reader import remembered
 from slipstream.case.solver import solver_of
@@ -61,7 +61,7 @@ class Restart:
 
     def fill(self, engine: Any) -> None:
         """Sets the fields, time and step of a solver. Collective."""
-        with as_case_error("--restart: "):
+        with as_case_error("--restart"):
             core().restore(engine, self.path)
 
 
@@ -130,7 +130,12 @@ def _chosen(case: Case, wanted: str) -> str:
     if not there and case.checkpoint.folder:
         there = files_in(Path(case.checkpoint.folder))  # where earlier versions put them
     if not there:
-        raise CaseError(f"--restart last: there is no checkpoint in {case.checkpoint_folder}; name a file")
+        raise CaseError(
+            f"--restart last: there is no checkpoint in {case.checkpoint_folder}; name a file",
+            ErrorCode.NOT_FOUND,
+            key="--restart",
+            file=case.checkpoint_folder,
+        )
     return str(there[-1])
 
 
@@ -140,7 +145,7 @@ def _flow_of(info: dict[str, Any]) -> Flow:
 
 
 def _read(case: Case, flow: Flow, wanted: str) -> dict[str, Any]:
-    with as_case_error("--restart: "):
+    with as_case_error("--restart"):
         info = core().checkpoint_info(_chosen(case, wanted))
     before, notes = _flow_of(info), json.loads(info["notes"])
     notes.pop("meshes", None)
@@ -150,7 +155,14 @@ def _read(case: Case, flow: Flow, wanted: str) -> dict[str, Any]:
         remedy = "run the case that it is of"
         if way and not taken and not differences(before, flow, way.keys):
             remedy += f"; or take checkpoint.convert = true, and lose {way.lost}"
-        raise CaseError(f"--restart: {info['path']} is of another case:\n  " + "\n  ".join(found) + f"\n  {remedy}")
+        raise CaseError(
+            f"--restart: {info['path']} is of another case:\n  " + "\n  ".join(found) + f"\n  {remedy}",
+            ErrorCode.MISMATCH,
+            key="--restart",
+            file=info["path"],
+            differ=", ".join(line.partition(":")[0] for line in found),
+            lost=way.lost if way and not taken else None,
+        )
     lost = taken.lost if taken else ""
     return {"path": info["path"], "step": info["step"], "time": info["time"], "lost": lost, **notes}
 
@@ -200,7 +212,13 @@ def check_folder(folder: Path, key: str, flow: Flow, output: Path | None = None,
                 "on would replace; restore one of them to go on there"
             )
         if problem:
-            problem += f"; choose another {key}, or remove them"
+            problem = Fault(
+                f"{problem}; choose another {key}, or remove them",
+                ErrorCode.MISMATCH,
+                key=key,
+                file=folder,
+                holds=names(others or later),
+            )
     agree_on_error(problem)
 
 
@@ -227,7 +245,7 @@ def save(engine: Any, case: Case, flow: Flow, folder: Path | None, goes_on: bool
         locks.release()
     ((_, path, error),) = ring.results()
     if error:
-        raise RunError(f"the checkpoint at step {engine.step} was not written: {error}")
+        raise RunError(f"the checkpoint at step {engine.step} was not written: {error}", ErrorCode.IO, step=engine.step)
     return path
 
 
@@ -238,7 +256,7 @@ def find(case: Case, flow: Flow, wanted: str) -> Restart:
         try:
             text = json.dumps(_read(case, flow, wanted))
         except CaseError as error:
-            problem = str(error)
+            problem = Fault.of(error)
     agree_on_error(problem)
     found = json.loads(core().broadcast(text, 0))
     known = {part.name for part in fields(Marks)}  # another version may have written more
@@ -311,7 +329,11 @@ class Keeper:
             self._ring.finish()
             failed = [error for at, _, error in self._tell() if at == step and error]
             if failed:
-                raise RunError(f"stopped by {why} at step {step} without a checkpoint: {failed[0]}; {self._newest()}")
+                raise RunError(
+                    f"stopped by {why} at step {step} without a checkpoint: {failed[0]}; {self._newest()}",
+                    by=why,
+                    step=step,
+                )
         return why
 
     def _reason(self) -> str:

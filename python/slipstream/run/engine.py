@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from slipstream.base.core import as_case_error, core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode, Fault
 from slipstream.base.terminal import show_extent
 from slipstream.case import blocks
 from slipstream.case.blocks import check_blocks
@@ -29,7 +29,7 @@ def prepare(case: Case, machine: Any, check_memory: bool = True) -> Setup:
     check_blocks(case, len(machine.devices()))
     options = case.options()
     if case.exchange.placement == "measured":
-        with as_case_error("exchange.placement: "):
+        with as_case_error("exchange.placement"):
             options["measured_gb_per_s"] = core().measure_rates(machine)
     solver = solver_of(case)
     plan = solver.plan(case, machine, options)
@@ -72,9 +72,16 @@ def memory_problem(setup: Setup) -> str:
     smallest = max(1, min(available))
     more = math.ceil(sum(needed) / smallest)
     remedies.append(f"or use about {more} such devices")
-    return (
-        f"grid.cells: {show_extent(case.grid.cells)} cells do not fit: needs {_show_memory(needed)}, has "
-        f"{_show_memory(available)}; {'; '.join(remedies)}"
+    said = f"grid.cells: {show_extent(case.grid.cells)} cells do not fit: needs {_show_memory(needed)}, has "
+    said += f"{_show_memory(available)}; {'; '.join(remedies)}"
+    return Fault(
+        said,
+        ErrorCode.OUT_OF_MEMORY,
+        key="grid.cells",
+        given=list(case.grid.cells),
+        needed=max(needed),
+        available=min(available),
+        largest=show_extent(solver.largest_grid(machine, setup.options)),
     )
 
 

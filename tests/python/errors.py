@@ -1,0 +1,58 @@
+"""Assertions of errors by what programs read: type, code and facts. Their words may change."""
+
+import json
+import subprocess
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from slipstream.base.errors import Coded, ErrorCode, Fault
+
+
+def has(faults: Iterable[Fault], code: str, **facts: Any) -> Fault:
+    """The one of several faults that has a code, and these facts among its own."""
+    wanted = {name: None if value is None else str(value) for name, value in facts.items()}
+    for fault in faults:
+        if (fault.code, {name: fault.facts.get(name) for name in facts}) == (ErrorCode(code), wanted):
+            return fault
+    found = "\n".join(f"{fault}\n  {fault.code}, {fault.facts}" for fault in faults)
+    pytest.fail(f"no fault is {code} with {wanted}; there are\n{found}")
+
+
+@contextmanager
+def raises(kind: type[BaseException], code: str, **facts: Any) -> Iterator["pytest.ExceptionInfo[Any]"]:
+    """Inside, an error of this type is raised, one of whose faults has this code and these facts among its own; a fact
+    that is None is not there."""
+    with pytest.raises(kind) as caught:
+        yield caught
+    assert isinstance(caught.value, Coded), f"{caught.value!r} has no code"
+    has(caught.value.faults, code, **facts)
+
+
+class Done(subprocess.CompletedProcess[str]):
+    """What a command line has left, with the errors that it said."""
+
+    errors: tuple[Fault, ...] = ()
+
+    @classmethod
+    def with_errors(cls, done: "subprocess.CompletedProcess[str]", path: Path) -> "Done":
+        """`path`: of the errors, a line of JSON for each message; gone afterwards."""
+        found = cls(done.args, done.returncode, done.stdout, done.stderr)
+        said = [json.loads(line)["faults"] for line in path.read_text(encoding="utf-8").splitlines()]
+        found.errors = tuple(
+            Fault(fault["text"], ErrorCode(fault["code"]), **fault["facts"]) for faults in said for fault in faults
+        )
+        path.unlink()
+        return found
+
+
+def is_error(done: Done, code: str, returncode: int = 2, **facts: Any) -> Fault:
+    """That a command line ended with one message, which tells of this fault."""
+    assert done.errors, done.stdout + done.stderr
+    fault = has(done.errors, code, **facts)
+    assert done.returncode == returncode, done.stderr
+    assert done.stderr.count("error:") + done.stderr.count("error on rank") == 1, done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
+    return fault
