@@ -134,7 +134,7 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
-def is_one_error(result: Done, folder: Path, code: str, **facts: object) -> None:
+def is_one_error(result: Done, folder: Path, code: str | None, **facts: object) -> None:
     """What a user can mend ends with one message and code 2, and leaves no results in the folder."""
     is_error(result, code, **facts)
     assert not (folder / "results").exists()

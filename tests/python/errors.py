@@ -11,18 +11,19 @@ import pytest
 from slipstream.base.errors import Coded, ErrorCode, Fault
 
 
-def has(faults: Iterable[Fault], code: str, **facts: Any) -> Fault:
-    """The one of several faults that has a code, and these facts among its own."""
+def has(faults: Iterable[Fault], code: str | None, **facts: Any) -> Fault:
+    """The one of several faults that has a code, and these facts among its own. No code: it is the compiled module's to
+    say."""
     wanted = {name: None if value is None else str(value) for name, value in facts.items()}
     for fault in faults:
-        if (fault.code, {name: fault.facts.get(name) for name in facts}) == (ErrorCode(code), wanted):
+        if code in (None, fault.code) and {name: fault.facts.get(name) for name in facts} == wanted:
             return fault
     found = "\n".join(f"{fault}\n  {fault.code}, {fault.facts}" for fault in faults)
     pytest.fail(f"no fault is {code} with {wanted}; there are\n{found}")
 
 
 @contextmanager
-def raises(kind: type[BaseException], code: str, **facts: Any) -> Iterator["pytest.ExceptionInfo[Any]"]:
+def raises(kind: type[BaseException], code: str | None, **facts: Any) -> Iterator["pytest.ExceptionInfo[Any]"]:
     """Inside, an error of this type is raised, one of whose faults has this code and these facts among its own; a fact
     that is None is not there."""
     with pytest.raises(kind) as caught:
@@ -48,7 +49,7 @@ class Done(subprocess.CompletedProcess[str]):
         return found
 
 
-def is_error(done: Done, code: str, returncode: int = 2, **facts: Any) -> Fault:
+def is_error(done: Done, code: str | None, returncode: int = 2, **facts: Any) -> Fault:
     """That a command line ended with one message, which tells of this fault."""
     assert done.errors, done.stdout + done.stderr
     fault = has(done.errors, code, **facts)

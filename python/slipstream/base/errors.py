@@ -1,5 +1,6 @@
 """The exceptions of the package. Programs read their code and facts; words are for people and may change."""
 
+import errno
 import json
 from collections.abc import Iterable
 from enum import StrEnum
@@ -48,7 +49,8 @@ class Fault(str):
         """What an exception says. Those of the compiled modules carry a code and facts, too; others have a code by
         their type, or the usual one."""
         if isinstance(error, OSError):
-            return cls(str(error), _code_of_system(error), file=error.filename)
+            name = errno.errorcode.get(error.errno or 0)
+            return cls(str(error), _code_of_system(error), file=error.filename, errno=name)
         if isinstance(error, MemoryError):
             return cls(str(error), ErrorCode.OUT_OF_MEMORY)
         code = getattr(error, "code", None)

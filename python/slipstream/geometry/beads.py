@@ -49,6 +49,7 @@ def pack(cells: tuple[int, int, int], radius: float, count: int, seed: int) -> n
         given=count,
         radius=radius,
         cells=cells,
+        share=f"{100 * share:.0f} %",
     )
 
 

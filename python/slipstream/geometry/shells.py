@@ -59,4 +59,5 @@ def check(name: str, mesh: Any, solid_cells: Callable[[Any], int]) -> None:
                 ErrorCode.UNSUPPORTED,
                 key=f"bodies.{name}",
                 cells=both,
+                shells=len(numbers),
             )

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from conftest import SMALL
+from errors import raises
 from slipstream.base.errors import CaseError
 from slipstream.case.reader import load
 from slipstream.results import record
@@ -57,9 +58,9 @@ def test_results_that_today_would_be_refused_can_be_shown(tmp_path: Path) -> Non
 
 
 def test_results_without_a_case_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(CaseError, match=r"case\.resolved\.toml: grid: missing"):
+    with raises(CaseError, "not_found", file=tmp_path / "none" / "case.resolved.toml", key="grid"):
         results(tmp_path / "none", "[physics]\nreynolds = 1\n")
-    with pytest.raises(CaseError, match="not valid TOML"):
+    with raises(CaseError, "bad_file", file=tmp_path / "broken" / "case.resolved.toml"):
         results(tmp_path / "broken", "[physics\n")
 
 
@@ -68,5 +69,5 @@ def test_record_of_another_version_can_be_read(tmp_path: Path) -> None:
     found = record.read(tmp_path)
     assert found is not None and (found.verdict, found.sound) == ("good", True)
     (tmp_path / record.FILE).write_text("[]")
-    with pytest.raises(CaseError, match="is not the record of a run"):
+    with raises(CaseError, "bad_file", file=tmp_path / record.FILE):
         record.read(tmp_path)
