@@ -71,21 +71,27 @@ def rank() -> int:
 
 
 def _agreed(packed: str) -> CaseError:
-    error = CaseError(Fault.unpacked(packed))
+    error = CaseError.unpacked(packed)
     error.agreed = True
     return error
 
 
-def agree_on_error(fault: str) -> None:
-    """Collective: raises on every rank the CaseError that rank 0 found; an empty text is none."""
-    packed = core().broadcast(Fault(fault).packed() if fault else "", 0)
+def _packed(problem: str | CaseError) -> str:
+    if not problem:
+        return ""
+    return (CaseError(problem) if isinstance(problem, str) else problem).packed()
+
+
+def agree_on_error(problem: str | CaseError) -> None:
+    """Collective: raises on every rank the CaseError that rank 0 found, or what it says; an empty text is none."""
+    packed = core().broadcast(_packed(problem), 0)
     if packed:
         raise _agreed(packed)
 
 
-def agree(fault: str) -> None:
+def agree(problem: str | CaseError) -> None:
     """Collective: raises on every rank the CaseError of the lowest rank that has one; an empty text is none."""
-    packed = core().agree(Fault(fault).packed() if fault else "")
+    packed = core().agree(_packed(problem))
     if packed:
         raise _agreed(packed)
 
@@ -94,10 +100,12 @@ def agree(fault: str) -> None:
 def on_all_ranks() -> Iterator[None]:
     """What fails in here on one rank, in whose files alone a mesh may be missing, is the same CaseError on all of them:
     else the others would wait for that rank. Collective at its end; inside no rank may wait for another."""
-    problem = ""
+    problem: str | CaseError = ""
     try:
         yield
-    except (CaseError, OSError) as error:
+    except CaseError as error:
+        problem = error
+    except OSError as error:
         problem = Fault.of(error)
     agree(problem)
 

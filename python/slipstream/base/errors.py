@@ -68,17 +68,6 @@ class Fault(str):
         text = "".join(f"{place}: " for place in places.values() if place) + self
         return type(self)(text, self.code, **self.facts | {name: place for name, place in places.items() if place})
 
-    def packed(self) -> str:
-        """As a message for other ranks."""
-        return json.dumps({"text": str(self), "code": self.code, "facts": self.facts})
-
-    @classmethod
-    def unpacked(cls, message: str) -> Self:
-        """From what `packed` made, behind the words that the ranks' agreement may have put before it."""
-        before, brace, rest = message.partition("{")
-        found = json.loads(brace + rest)
-        return cls(before + found["text"], ErrorCode(found["code"]), **found["facts"])
-
 
 def unsupported(text: str, **facts: Any) -> Fault:
     """Of good values that do not go together; the fact `other` is the key of the other one."""
@@ -109,6 +98,24 @@ class Coded(Exception):
         found = tuple(faults)
         error = cls(found[0].reworded("\n  ".join(found)))
         error.faults = found
+        return error
+
+    def packed(self) -> str:
+        """As JSON, for other ranks and other programs."""
+        faults = [{"code": fault.code, "facts": fault.facts, "text": fault} for fault in self.faults]
+        return json.dumps({"text": str(self), "faults": faults})
+
+    @classmethod
+    def unpacked(cls, message: str) -> Self:
+        """What `packed` has made, behind the words `rank N: ` where it is of one rank."""
+        before, brace, rest = message.partition("{")
+        found = json.loads(brace + rest)
+        more = {"rank": before.removeprefix("rank ").removesuffix(": ")} if before else {}
+        faults = tuple(
+            Fault(each["text"], ErrorCode(each["code"]), **each["facts"], **more) for each in found["faults"]
+        )
+        error = cls(faults[0].reworded(before + found["text"]))
+        error.faults = faults
         return error
 
 

@@ -1,6 +1,5 @@
 """What went wrong, for whoever reads the terminal and for programs."""
 
-import json
 import os
 import sys
 from contextlib import suppress
@@ -17,8 +16,7 @@ def say(error: BaseException, where: str = "error") -> None:
     """One message, and one line of the file of errors."""
     print(f"slipstream: {where}: {visible(str(error))}", file=sys.stderr, flush=True)
     if path := os.environ.get(FILE):
-        faults = error.faults if isinstance(error, Coded) else (Fault.of(error),)
-        entries = [{"code": fault.code, "facts": fault.facts, "text": fault} for fault in faults]
+        coded = error if isinstance(error, Coded) else Coded(Fault.of(error))
         # The error itself is what counts, whether or not there is room for it on the disk.
         with suppress(OSError), Path(path).open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"text": str(error), "faults": entries}) + "\n")
+            file.write(coded.packed() + "\n")

@@ -46,14 +46,11 @@ def communicator(comm: Any = None) -> "Communicator":
 def refuse_together(comm: Any, problem: Exception | None) -> None:
     """Collective: what one rank must refuse is an UnknownOption or an ArgumentError on all, so that no rank is left
     waiting."""
-    fault = Fault.of(problem, ErrorCode.INVALID_ARGUMENT).packed() if problem else ""
-    mine = f"{isinstance(problem, UnknownOption):d}{fault}" if problem else ""
+    mine = f"{isinstance(problem, UnknownOption):d}{ArgumentError(Fault.of(problem)).packed()}" if problem else ""
     for rank, theirs in enumerate(comm.all_gather(mine)):
         if theirs:
-            found = Fault.unpacked(theirs[1:])
-            if comm.size > 1:
-                found = Fault(found.reworded(f"rank {rank}: {found}"), rank=rank)
-            raise UnknownOption(found) if theirs[0] == "1" else ArgumentError(found)
+            kind = UnknownOption if theirs[0] == "1" else ArgumentError
+            raise kind.unpacked((f"rank {rank}: " if comm.size > 1 else "") + theirs[1:])
 
 
 class Grid:

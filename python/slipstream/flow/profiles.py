@@ -213,6 +213,7 @@ def reference_for(case: FlowCase) -> Reference | None:
         raise CaseError(
             f"output.reference: '{wanted}' is a {references.dimensions(wanted)}-D cavity with equal sides whose lid y+ "
             'moves along +x; this case is another one; take "auto" or "none"',
+            ErrorCode.UNSUPPORTED,
             key="output.reference",
             given=wanted,
             allowed="auto, none",

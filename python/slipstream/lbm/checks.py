@@ -194,6 +194,7 @@ def _method(case: LbmCase) -> Iterator[Problem]:
                 '"MRT", which run on every lattice',
                 other="lbm.lattice",
                 needed="D3Q27",
+                allowed="SRT, TRT, MRT",
             ),
         )
     if lattice == "D2Q9" and case.physics.force[2]:
@@ -492,7 +493,8 @@ def _choice_of_viscosity(case: LbmCase) -> Iterator[Problem]:
     physics = case.physics
     if (physics.reynolds is None) == (physics.viscosity is None):
         both = "only one of them" if physics.reynolds else "one of them"
-        yield ("physics",), Fault(f"reynolds or viscosity: give {both}", needed="reynolds or viscosity")
+        kind = unsupported if physics.reynolds else missing
+        yield ("physics",), kind(f"reynolds or viscosity: give {both}", needed="reynolds or viscosity")
 
 
 def _units(case: LbmCase) -> Iterator[Problem]:

@@ -26,6 +26,7 @@ class Record:
     ended: str = ""
     verdict: str = ""
     sound: bool = True
+    error: dict[str, Any] = field(default_factory=dict)  #: code and facts, where the run was given up
     figures: dict[str, Any] = field(default_factory=dict)
     phases: list[dict[str, Any]] = field(default_factory=list)
     log: list[dict[str, Any]] = field(default_factory=list)  #: when, step, what

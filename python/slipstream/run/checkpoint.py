@@ -99,7 +99,7 @@ def conversion(before: Flow, now: Flow) -> Conversion | None:
     return solver_of(tomllib.loads(now.text)).case_type.conversion(old, new)
 
 
-def differences(before: Flow, now: Flow, free: frozenset[str] = frozenset()) -> list[str]:
+def differences(before: Flow, now: Flow, free: frozenset[str] = frozenset()) -> list[Fault]:
     """Keys in which two flows differ, with both values, but for those of `free` and those that neither reads. A mesh is
     what its file holds, wherever that lies; its path counts where one of the flows has no checksum of it."""
     old, new = _of_the_flow(before.text), _of_the_flow(now.text)
@@ -116,11 +116,12 @@ def differences(before: Flow, now: Flow, free: frozenset[str] = frozenset()) -> 
         checksum = f" with SHA-256 {flow.meshes[meshes[key]][:16]}..." if key in meshes else ""
         return json.dumps(values[key]) + checksum if key in values else "not given"
 
-    return [
-        f"{key}: {show(old, before, key)} in the checkpoint, {show(new, now, key)} in the case"
-        for key in sorted((old.keys() | new.keys()) - free)
-        if differ(key)
-    ]
+    def difference(key: str) -> Fault:
+        there, here = show(old, before, key), show(new, now, key)
+        said = f"{key}: {there} in the checkpoint, {here} in the case"
+        return Fault(said, ErrorCode.MISMATCH, key=key, needed=there, given=here)
+
+    return [difference(key) for key in sorted((old.keys() | new.keys()) - free) if differ(key)]
 
 
 def _chosen(case: Case, wanted: str) -> str:
@@ -155,14 +156,12 @@ def _read(case: Case, flow: Flow, wanted: str) -> dict[str, Any]:
         remedy = "run the case that it is of"
         if way and not taken and not differences(before, flow, way.keys):
             remedy += f"; or take checkpoint.convert = true, and lose {way.lost}"
-        raise CaseError(
-            f"--restart: {info['path']} is of another case:\n  " + "\n  ".join(found) + f"\n  {remedy}",
-            ErrorCode.MISMATCH,
-            key="--restart",
-            file=info["path"],
-            differ=", ".join(line.partition(":")[0] for line in found),
-            lost=way.lost if way and not taken else None,
-        )
+        said = f"--restart: {info['path']} is of another case:\n  " + "\n  ".join(found) + f"\n  {remedy}"
+        lost = way.lost if way and not taken else None
+        whole = Fault(said, ErrorCode.MISMATCH, key="--restart", file=info["path"], lost=lost)
+        error = CaseError(whole)
+        error.faults = (whole, *found)
+        raise error
     lost = taken.lost if taken else ""
     return {"path": info["path"], "step": info["step"], "time": info["time"], "lost": lost, **notes}
 
@@ -212,13 +211,9 @@ def check_folder(folder: Path, key: str, flow: Flow, output: Path | None = None,
                 "on would replace; restore one of them to go on there"
             )
         if problem:
-            problem = Fault(
-                f"{problem}; choose another {key}, or remove them",
-                ErrorCode.MISMATCH,
-                key=key,
-                file=folder,
-                holds=names(others or later),
-            )
+            code = ErrorCode.MISMATCH if others else ErrorCode.WRONG_STATE
+            text = f"{problem}; choose another {key}, or remove them"
+            problem = Fault(text, code, key=key, file=folder, holds=names(others or later))
     agree_on_error(problem)
 
 
@@ -251,12 +246,13 @@ def save(engine: Any, case: Case, flow: Flow, folder: Path | None, goes_on: bool
 
 def find(case: Case, flow: Flow, wanted: str) -> Restart:
     """The checkpoint `wanted`, a path or "last". Collective. Raises CaseError where it cannot be used for this case."""
-    text, problem = "", ""
+    text = ""
+    problem: str | CaseError = ""
     if core().rank() == 0:
         try:
             text = json.dumps(_read(case, flow, wanted))
         except CaseError as error:
-            problem = Fault.of(error)
+            problem = error
     agree_on_error(problem)
     found = json.loads(core().broadcast(text, 0))
     known = {part.name for part in fields(Marks)}  # another version may have written more

@@ -62,12 +62,14 @@ def memory_problem(setup: Setup) -> str:
     available = [device["memory"] for device in machine.devices()]
     needed = needed_per_device(setup.plan, len(available))
     remedies = [f"the largest grid that fits is {show_extent(solver.largest_grid(machine, setup.options))}"]
+    remedy = None
     for change in solver.smaller(case):
         table = getattr(case, case.solver).model_copy(update=change)
         smaller = case.model_copy(update={case.solver: table})
         if fits(solver.plan(smaller, machine, setup.options | smaller.options()), machine):
             said = " and ".join(f'{case.solver}.{key} = "{value}"' for key, value in change.items())
             remedies.append(f"{said} would fit")
+            remedy = said
             break
     smallest = max(1, min(available))
     more = math.ceil(sum(needed) / smallest)
@@ -81,6 +83,7 @@ def memory_problem(setup: Setup) -> str:
         given=list(case.grid.cells),
         needed=max(needed),
         available=min(available),
+        remedy=remedy,
         largest=show_extent(solver.largest_grid(machine, setup.options)),
     )
 

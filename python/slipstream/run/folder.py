@@ -39,7 +39,7 @@ def output_problem(case: Case, replace: bool) -> str:
             said = f"output.folder: {folder} already holds results ({names}); pass --overwrite to replace them{again}, "
             said += "or choose another output.folder"
             key, place = "output.folder", folder
-        return Fault(said, ErrorCode.WRONG_STATE, key=key, file=place, holds=names, again="last" if again else None)
+        return Fault(said, ErrorCode.WRONG_STATE, key=key, file=place, holds=names, restart="last" if again else None)
     ancestor = folder
     while not ancestor.exists() and ancestor != ancestor.parent:
         ancestor = ancestor.parent

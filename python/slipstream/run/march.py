@@ -115,19 +115,19 @@ def march(
             keeper.end(outcome.steps)
         return outcome
     except TooFast as error:
-        raise _ended(error, f"; {keeper.leave(run.engine.step)}" if keeper else "") from None
+        raise _ended(error, f"; {keeper.leave(run.engine.step)}" if keeper else "", keeper) from None
     except core().Diverged as error:
         fault = Fault.of(error, ErrorCode.DIVERGED)
         found: Diverged = Diverged(fault.reworded(f"the flow is no longer sound: {fault} ({run.advice()})"))
     except core().NotSolved as error:
         found = NotSolved(Fault.of(error, ErrorCode.NOT_CONVERGED))
-    raise _ended(found, f"; {keeper.last_good()}" if keeper else "")
+    raise _ended(found, f"; {keeper.last_good()}" if keeper else "", keeper)
 
 
-def _ended(error: GivenUp, how: str) -> GivenUp:
+def _ended(error: GivenUp, how: str, keeper: Keeper | None) -> GivenUp:
     """The same error, which ends by where the run may go on."""
     fault = Fault.of(error)
-    return type(error)(fault.reworded(fault + how))
+    return type(error)(fault.reworded(fault + how), checkpoint=keeper.last if keeper and keeper.last else None)
 
 
 def _march(
@@ -169,7 +169,7 @@ def _march(
                 engine.inspect()  # a guard can say where
                 good = f"; {keeper.last_good()}" if keeper else ""
                 said = f"the flow became infinite before step {engine.step} ({run.advice()}){good}"
-                raise Diverged(said, step=engine.step)
+                raise Diverged(said, step=engine.step, checkpoint=keeper.last if keeper and keeper.last else None)
             steady = case.run.residual is not None and residual is not None and residual < case.run.residual
             if look:
                 look()

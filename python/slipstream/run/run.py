@@ -254,6 +254,7 @@ def _steps_on_record(
     except GivenUp as error:
         kept.add(keeper.events)
         kept.note(work.engine.step, f"given up by {error.by}")
+        kept.error = {"code": error.code, "facts": error.facts}
         _finish(kept, str(error), case, troubles, work.engine.step, error.sound)
         raise
 

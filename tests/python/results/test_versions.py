@@ -32,13 +32,14 @@ def test_key_that_a_checkpoint_lacks_has_its_default(flow: Flow, key: str) -> No
 def test_key_that_a_checkpoint_lacks_is_a_difference_where_the_case_has_another_value(small: Path, flow: Flow) -> None:
     now = Flow.of(load(small, ["lbm.magic=0.25"]), "host")
     (said,) = differences(Flow(without(flow.text, "magic"), {}), now)
-    assert said == "lbm.magic: 0.1875 in the checkpoint, 0.25 in the case"
+    assert said.facts == {"key": "lbm.magic", "needed": "0.1875", "given": "0.25"}
 
 
 def test_key_that_is_not_known_any_more_is_a_difference_of_the_flow_alone(flow: Flow) -> None:
     newer = flow.text.replace("[lbm]", "[lbm]\nswirl = 3").replace("[output]", "[output]\nsmell = true")
     assert newer.count("swirl") == newer.count("smell") == 1
-    assert differences(Flow(newer, {}), flow) == ["lbm.swirl: 3 in the checkpoint, not given in the case"]
+    (said,) = differences(Flow(newer, {}), flow)
+    assert said.facts == {"key": "lbm.swirl", "needed": "3", "given": "not given"}
 
 
 def results(folder: Path, text: str) -> Results:
