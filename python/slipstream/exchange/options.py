@@ -65,4 +65,9 @@ def check(what: str, call: Callable[..., Any], options: Iterable[str], kind: typ
             known = [*own, *kind.__annotations__]
             near = nearest_of(key, known)
             hint = f"did you mean '{near}'?" if near else f"there are {', '.join(known)}"
-            raise UnknownOption(f"{what} has no option named '{key}'; {hint}", option=key, nearest=near)
+            raise UnknownOption(
+                f"{what} has no option named '{key}'; {hint}",
+                option=key,
+                nearest=near,
+                allowed=None if near else ", ".join(known),
+            )

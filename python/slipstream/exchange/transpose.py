@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Unpack
 
 from slipstream.base.core import core
-from slipstream.base.errors import ArgumentError, ErrorCode
+from slipstream.base.errors import ArgumentError, ErrorCode, Fault
 from slipstream.base.terminal import count, show_extent
 from slipstream.exchange import apart, fields
 from slipstream.exchange.apart import Place
@@ -165,9 +165,12 @@ def _why(a: Place, b: Place) -> str:
     source, target = (b, a) if a.written else (a, b)
     if not source.read_only:
         return ""
-    return (
+    return Fault(
         f"{source.name} is read-only, but {target.name}, which a transpose writes, shares its memory: give a writable "
-        "array, or two that lie apart"
+        "array, or two that lie apart",
+        ErrorCode.UNSUPPORTED,
+        given="read-only",
+        needed="writable",
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from slipstream.base.core import core
-from slipstream.base.errors import ArgumentError, ErrorCode, OptionError
+from slipstream.base.errors import ArgumentError, ErrorCode, Fault, OptionError
 from slipstream.base.terminal import show_extent
 from slipstream.exchange import apart, fields
 from slipstream.exchange.apart import Place
@@ -367,9 +367,12 @@ def _why(a: Place, b: Place) -> str:
     if _in_turn(read, written):
         if not read.read_only:
             return ""
-        return (
+        return Fault(
             f"{read.name} is read-only, but {written.name}, which is written, shares its memory: give a writable "
-            "array, or two that lie apart"
+            "array, or two that lie apart",
+            ErrorCode.UNSUPPORTED,
+            given="read-only",
+            needed="writable",
         )
     return (
         f"{a.name} and {b.name} share memory that is written: give arrays that lie apart, or u and v of a component "
