@@ -33,7 +33,7 @@ def raises(kind: type[BaseException], code: str | None, **facts: Any) -> Iterato
 
 
 class Done(subprocess.CompletedProcess[str]):
-    """What a command line has left, with the errors that it said."""
+    """A command line that has ended, with the errors that it said."""
 
     errors: tuple[Fault, ...] = ()
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 
 class ErrorCode(StrEnum):
-    """What sort of failure it is, the same in C++ and Python."""
+    """The sort of a failure, the same in C++ and Python."""
 
     INVALID_ARGUMENT = "invalid_argument"  #: a value that can never do
     UNSUPPORTED = "unsupported"  #: good values that do not go together, or not here
@@ -29,7 +29,7 @@ class ErrorCode(StrEnum):
 
 
 class Fault(str):
-    """What is wrong, in words, with its code and facts for programs."""
+    """A thing that is wrong: a text that carries its code and facts for programs."""
 
     code: ErrorCode
     facts: dict[str, str]
@@ -46,7 +46,7 @@ class Fault(str):
 
     @classmethod
     def of(cls, error: BaseException, usual: ErrorCode = ErrorCode.INTERNAL) -> Self:
-        """What an exception says. Those of the compiled modules carry a code and facts, too; others have a code by
+        """The fault that an exception tells of. Those of the compiled modules carry a code and facts, too; others have a code by
         their type, or the usual one."""
         if isinstance(error, OSError):
             name = errno.errorcode.get(error.errno or 0)
@@ -70,12 +70,12 @@ class Fault(str):
 
 
 def unsupported(text: str, **facts: Any) -> Fault:
-    """Of good values that do not go together; the fact `other` is the key of the other one."""
+    """A fault of good values that do not go together; the fact `other` is the key of the other one."""
     return Fault(text, ErrorCode.UNSUPPORTED, **facts)
 
 
 def missing(text: str, **facts: Any) -> Fault:
-    """Of what is not given and must be."""
+    """A fault of a value that is not given and must be."""
     return Fault(text, ErrorCode.NOT_FOUND, **facts)
 
 
@@ -107,7 +107,7 @@ class Coded(Exception):
 
     @classmethod
     def unpacked(cls, message: str) -> Self:
-        """What `packed` has made, behind the words `rank N: ` where it is of one rank."""
+        """The error that `packed` has written, behind the words `rank N: ` where it is of one rank."""
         before, brace, rest = message.partition("{")
         found = json.loads(brace + rest)
         more = {"rank": before.removeprefix("rank ").removesuffix(": ")} if before else {}

@@ -25,12 +25,12 @@ def nearest(word: str, known: Sequence[str], cutoff: float = 0.5) -> str:
     return f"did you mean '{near}'?" if near else ""
 
 
-#: What pydantic knows of the bounds of a value.
+#: Bounds of a value by the names that pydantic gives them.
 _BOUNDS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 
 
 def _allowed(error: Any, patterns: Mapping[str, str]) -> str | None:
-    """What a value may be."""
+    """The values that pydantic would take, in words; None where it does not say."""
     context = error.get("ctx", {})
     if "pattern" in context:
         return patterns[context["pattern"]]

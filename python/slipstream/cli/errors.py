@@ -1,4 +1,4 @@
-"""What went wrong, for whoever reads the terminal and for programs."""
+"""Error messages on the terminal, and in a file for programs."""
 
 import os
 import sys
