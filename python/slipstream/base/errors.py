@@ -46,17 +46,17 @@ class Fault(str):
 
     @classmethod
     def of(cls, error: BaseException, usual: ErrorCode = ErrorCode.INTERNAL) -> Self:
-        """The fault that an exception tells of. Those of the compiled modules carry a code and facts, too; others have a code by
-        their type, or the usual one."""
+        """The fault that an exception tells of. Those of the compiled modules carry a code and facts, too; others have
+        a code by their type, or the usual one."""
+        code = getattr(error, "code", None)
+        if isinstance(code, str):
+            return cls(str(error), ErrorCode(code), **getattr(error, "facts", {}))
         if isinstance(error, OSError):
             name = errno.errorcode.get(error.errno or 0)
             return cls(str(error), _code_of_system(error), file=error.filename, errno=name)
         if isinstance(error, MemoryError):
             return cls(str(error), ErrorCode.OUT_OF_MEMORY)
-        code = getattr(error, "code", None)
-        if not isinstance(code, str):
-            return cls(str(error), ErrorCode.INVALID_ARGUMENT if isinstance(error, ValueError | TypeError) else usual)
-        return cls(str(error), ErrorCode(code), **getattr(error, "facts", {}))
+        return cls(str(error), ErrorCode.INVALID_ARGUMENT if isinstance(error, ValueError | TypeError) else usual)
 
     def reworded(self, text: str) -> Self:
         """The same fault in other words."""

@@ -59,8 +59,8 @@ def test_fault_in_an_error_gives_it_code_and_facts() -> None:
     assert (error.code, error.facts) == ("locked", {"key": "a.b", "file": "y"})
 
 
-class Compiled(RuntimeError):
-    """As compiled modules raise them."""
+class Compiled(TimeoutError):
+    """As compiled modules raise them; it is an OSError, too."""
 
     code = "timeout"
     facts = {"rank": "3"}
@@ -83,8 +83,10 @@ def test_every_exception_has_a_code(error: Exception, code: str, facts: dict[str
 
 
 def test_error_of_the_compiled_module_is_the_users_with_its_key() -> None:
+    error = RuntimeError("late")
+    error.code, error.facts = "timeout", {"rank": "3"}
     with pytest.raises(CaseError) as caught, core.as_case_error("a.b", "x.csv"):
-        raise Compiled("late")
+        raise error
     assert str(caught.value) == "a.b: x.csv: late"
     assert (caught.value.code, caught.value.facts) == ("timeout", {"rank": "3", "key": "a.b", "file": "x.csv"})
 

@@ -85,7 +85,7 @@ def kill_at_once(run: subprocess.Popen[str]) -> None:
 
 
 def refusal(cli: Cli, code: str | None, *words: str, **facts: object) -> Fault:
-    """The fault for which a run of the small case with these words is refused. No code: it is the compiled module's to say."""
+    """The fault for which a run of the small case is refused. No code: it is the compiled module's to say."""
     return is_error(cli("run", "small.toml", *PLAIN, *words), code, **facts)
 
 
