@@ -25,7 +25,9 @@ STEPS = ("demo", "host", "kit", "ci")
 
 def cmake_lines(clone: Path, target: str, environment: dict[str, str]) -> str:
     """The cmake commands of a target of the Makefile, joined for one shell."""
-    told = subprocess.run(["make", "-n", target], cwd=clone, env=environment, capture_output=True, text=True, check=True)
+    told = subprocess.run(
+        ["make", "-n", target], cwd=clone, env=environment, capture_output=True, text=True, check=True
+    )
     return " && ".join(line for line in told.stdout.splitlines() if line.startswith("cmake "))
 
 

@@ -5,12 +5,15 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from errors import Done, is_error
 from slipstream.base import failure
 from slipstream.base.core import core, own_process
+from slipstream.cli import errors
 from slipstream.cli.main import main
 
 # What a shell starts in the background ignores Ctrl-C, and behind nohup SIGHUP, and so would all that is started here.
@@ -66,7 +69,7 @@ needs_pyvista = pytest.mark.skipif(
     importlib.util.find_spec("pyvista") is None, reason="PyVista is not installed (tools/setup.sh render)"
 )
 
-Cli = Callable[..., subprocess.CompletedProcess[str]]
+Cli = Callable[..., Done]
 
 #: Commands that need no process of their own, which takes a second to start.
 HERE = {"bench", "check", "info", "plan", "plot", "report", "run", "topo", "trace"}
@@ -81,11 +84,18 @@ def _brief_look(backend: str, size: int, seconds: float, index: int) -> float:
     return float(_copy_bandwidth(backend, min(size, 4_000_000), min(seconds, 0.003), index))
 
 
+def _new_file() -> Path:
+    """Empty, and in no folder that a test looks into."""
+    descriptor, name = tempfile.mkstemp(prefix="slipstream-errors-")
+    os.close(descriptor)
+    return Path(name)
+
+
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Cli:
     """Runs `slipstream WORDS` in an empty folder and in this process."""
 
-    def call(*words: str) -> subprocess.CompletedProcess[str]:
+    def call(*words: str) -> Done:
         capfd.readouterr()
         with monkeypatch.context() as change:
             change.chdir(tmp_path)
@@ -93,12 +103,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
             change.setattr(core(), "copy_bandwidth", _brief_look)
             # It would take pytest down.
             change.setattr(failure, "end_all_ranks", lambda *_: None)
+            change.setenv(errors.FILE, str(said_there := _new_file()))
             try:
                 code = main(words)
             except SystemExit as end:
                 code = end.code if isinstance(end.code, int) else 1
         said = capfd.readouterr()
-        return subprocess.CompletedProcess(words, code, said.out, said.err)
+        return Done.with_errors(subprocess.CompletedProcess(words, code, said.out, said.err), said_there)
 
     return call
 
@@ -108,7 +119,7 @@ def cli(tmp_path: Path, here: Cli) -> Cli:
     """Runs `slipstream WORDS` in an empty folder: on ranks and in other environments in processes of their own, all
     else in this one. Runs draw no pictures, which take longer than they do, unless the words speak of them."""
 
-    def call(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    def call(*words: str, **environment: str) -> Done:
         if words[0] == "run" and not any(word.startswith("output.pictures") for word in words):
             words = (*words, "output.pictures=false")
         if words[0] in HERE and "-n" not in words and not environment:
@@ -123,25 +134,26 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
-def is_one_error(result: subprocess.CompletedProcess[str], said: str, folder: Path) -> None:
+def is_one_error(result: Done, folder: Path, code: str | None, **facts: object) -> None:
     """What a user can mend ends with one message and code 2, and leaves no results in the folder."""
-    assert result.returncode == 2 and said in result.stderr, result.stderr
-    assert result.stderr.count("error:") == 1, result.stderr
+    is_error(result, code, **facts)
     assert not (folder / "results").exists()
 
 
-def command(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def command(folder: Path, *words: str, **environment: str) -> Done:
     """Runs `slipstream WORDS` in a folder, in a process of its own."""
     path = os.pathsep.join(filter(None, [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]))
-    return subprocess.run(
+    said_there = _new_file()
+    done = subprocess.run(
         [sys.executable, "-m", "slipstream", *words],
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": path} | environment,
+        env=os.environ | {"PYTHONPATH": path, errors.FILE: str(said_there)} | environment,
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
+    return Done.with_errors(done, said_there)
 
 
 @pytest.fixture

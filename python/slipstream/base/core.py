@@ -8,7 +8,7 @@ from functools import cache
 from types import ModuleType
 
 from slipstream.base import failure
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode, Fault
 
 #: How the common launchers tell a process its rank, and how many there are.
 _RANK = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")
@@ -32,7 +32,9 @@ def core() -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name != "slipstream._core":
             raise
-        raise CaseError("the compiled part of slipstream is missing; build it with `make build`") from None
+        raise CaseError(
+            "the compiled part of slipstream is missing; build it with `make build`", ErrorCode.UNAVAILABLE
+        ) from None
     if _own_process:
         module.set_process_environment()
     failure.watch(module)
@@ -41,7 +43,10 @@ def core() -> ModuleType:
     if launched is not None and launched > 1 and not module.mpi_started() and module.size() != launched:
         raise CaseError(
             f"mpiexec started {launched} processes, but each sees only {module.size()}: they belong to "
-            "different MPI installations; start with the mpiexec of the MPI that `slipstream info` names"
+            "different MPI installations; start with the mpiexec of the MPI that `slipstream info` names",
+            ErrorCode.MISMATCH,
+            given=module.size(),
+            needed=launched,
         )
     return module
 
@@ -80,44 +85,53 @@ def rank() -> int:
     return core().rank() if loaded() else (_first_number(_RANK) or 0)
 
 
-def _agreed(message: str) -> CaseError:
-    error = CaseError(message)
+def _agreed(packed: str) -> CaseError:
+    error = CaseError.unpacked(packed)
     error.agreed = True
     return error
 
 
-def agree_on_error(message: str) -> None:
-    """Collective: raises on every rank the CaseError that rank 0 found; an empty message is none."""
-    message = core().broadcast(message, 0)
-    if message:
-        raise _agreed(message)
+def _packed(problem: str | CaseError) -> str:
+    if not problem:
+        return ""
+    return (CaseError(problem) if isinstance(problem, str) else problem).packed()
 
 
-def agree(message: str) -> None:
-    """Collective: raises on every rank the CaseError of the lowest rank that has one; an empty message is none."""
-    message = core().agree(message)
-    if message:
-        raise _agreed(message)
+def agree_on_error(problem: str | CaseError) -> None:
+    """Collective: raises on every rank the CaseError that rank 0 found, or what it says; an empty text is none."""
+    packed = core().broadcast(_packed(problem), 0)
+    if packed:
+        raise _agreed(packed)
+
+
+def agree(problem: str | CaseError) -> None:
+    """Collective: raises on every rank the CaseError of the lowest rank that has one; an empty text is none."""
+    packed = core().agree(_packed(problem))
+    if packed:
+        raise _agreed(packed)
 
 
 @contextmanager
 def on_all_ranks() -> Iterator[None]:
     """What fails in here on one rank, in whose files alone a mesh may be missing, is the same CaseError on all of them:
     else the others would wait for that rank. Collective at its end; inside no rank may wait for another."""
-    problem = ""
+    problem: str | CaseError = ""
     try:
         yield
-    except (CaseError, OSError) as error:
-        problem = str(error)
+    except CaseError as error:
+        problem = error
+    except OSError as error:
+        problem = Fault.of(error)
     agree(problem)
 
 
 @contextmanager
-def as_case_error(prefix: str = "") -> Iterator[None]:
-    """Errors of the compiled module during planning are the user's to mend, and the same on every rank."""
+def as_case_error(key: str = "", file: str = "") -> Iterator[None]:
+    """Errors of the compiled module during planning are the user's to mend, and the same on every rank. They are about
+    the key and the file that are given."""
     try:
         yield
     except CaseError:
         raise
     except (RuntimeError, ValueError) as error:
-        raise CaseError(f"{prefix}{error}") from None
+        raise CaseError(Fault.of(error, ErrorCode.INVALID_ARGUMENT).at(key, file)) from None

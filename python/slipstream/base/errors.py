@@ -1,7 +1,125 @@
-"""The exceptions that every rank knows of, so that they are said once."""
+"""The exceptions of the package. Programs read their code and facts; words are for people and may change."""
+
+import errno
+import json
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any, Self
 
 
-class CaseError(Exception):
+class ErrorCode(StrEnum):
+    """The sort of a failure, the same in C++ and Python."""
+
+    INVALID_ARGUMENT = "invalid_argument"  #: a value that can never do
+    UNSUPPORTED = "unsupported"  #: good values that do not go together, or not here
+    MISMATCH = "mismatch"  #: two things that must agree and do not: shapes, ranks, a checkpoint and its case
+    WRONG_STATE = "wrong_state"  #: a call at the wrong time: after close, on top of results
+    UNAVAILABLE = "unavailable"  #: this machine or build lacks it
+    NOT_FOUND = "not_found"  #: a name, a key, a file or a folder that is not there
+    BAD_FILE = "bad_file"  #: a file that is there, and cannot be understood
+    IO = "io"  #: the system could not read or write
+    LOCKED = "locked"  #: another run uses it
+    OUT_OF_MEMORY = "out_of_memory"  #: does not fit
+    TIMEOUT = "timeout"  #: waited too long
+    OVERFLOW = "overflow"  #: a number beyond what its format holds
+    DIVERGED = "diverged"  #: a flow that is no longer sound, or too fast for its time step
+    NOT_CONVERGED = "not_converged"  #: a linear system that was not solved
+    VERSION = "version"  #: made by another version
+    INTERNAL = "internal"  #: a mistake of Slipstream
+
+
+class Fault(str):
+    """A thing that is wrong: a text that carries its code and facts for programs."""
+
+    code: ErrorCode
+    facts: dict[str, str]
+
+    def __new__(cls, text: str, code: ErrorCode | None = None, **facts: Any) -> Self:
+        """Where `text` is a fault already, its code and facts stay, but for those that are given anew. A fact that is
+        None is left out."""
+        fault = super().__new__(cls, text)
+        before = text if isinstance(text, Fault) else None
+        fault.code = code or (before.code if before is not None else ErrorCode.INVALID_ARGUMENT)
+        given = {name: str(value) for name, value in facts.items() if value is not None}
+        fault.facts = (before.facts if before is not None else {}) | given
+        return fault
+
+    @classmethod
+    def of(cls, error: BaseException, usual: ErrorCode = ErrorCode.INTERNAL) -> Self:
+        """The fault that an exception tells of. Those of the compiled modules carry a code and facts, too; others have
+        a code by their type, or the usual one."""
+        code = getattr(error, "code", None)
+        if isinstance(code, str):
+            return cls(str(error), ErrorCode(code), **getattr(error, "facts", {}))
+        if isinstance(error, OSError):
+            name = errno.errorcode.get(error.errno or 0)
+            return cls(str(error), _code_of_system(error), file=error.filename, errno=name)
+        if isinstance(error, MemoryError):
+            return cls(str(error), ErrorCode.OUT_OF_MEMORY)
+        return cls(str(error), ErrorCode.INVALID_ARGUMENT if isinstance(error, ValueError | TypeError) else usual)
+
+    def reworded(self, text: str) -> Self:
+        """The same fault in other words."""
+        return type(self)(text, self.code, **self.facts)
+
+    def at(self, key: str = "", file: object = "") -> Self:
+        """The same fault of a key, or of a file, which stand before its words."""
+        places = {"key": key, "file": file}
+        text = "".join(f"{place}: " for place in places.values() if place) + self
+        return type(self)(text, self.code, **self.facts | {name: place for name, place in places.items() if place})
+
+
+def unsupported(text: str, **facts: Any) -> Fault:
+    """A fault of good values that do not go together; the fact `other` is the key of the other one."""
+    return Fault(text, ErrorCode.UNSUPPORTED, **facts)
+
+
+def missing(text: str, **facts: Any) -> Fault:
+    """A fault of a value that is not given and must be."""
+    return Fault(text, ErrorCode.NOT_FOUND, **facts)
+
+
+class Coded(Exception):
+    """An exception with a code, and with facts by name: key, file, line, given, allowed, nearest, needed, available.
+    Names of facts are those of the words that they stand for; values are text."""
+
+    code = ErrorCode.INVALID_ARGUMENT
+
+    def __init__(self, text: str = "", code: ErrorCode | None = None, **facts: Any) -> None:
+        super().__init__(text)
+        fault = Fault(text, code or (None if isinstance(text, Fault) else self.code), **facts)
+        self.code = fault.code
+        self.facts = fault.facts
+        self.faults: tuple[Fault, ...] = (fault,)  #: all that is wrong; code and facts are those of the first
+
+    @classmethod
+    def all_of(cls, faults: Iterable[Fault]) -> Self:
+        """One exception for several faults, one below the other."""
+        found = tuple(faults)
+        error = cls(found[0].reworded("\n  ".join(found)))
+        error.faults = found
+        return error
+
+    def packed(self) -> str:
+        """As JSON, for other ranks and other programs."""
+        faults = [{"code": fault.code, "facts": fault.facts, "text": fault} for fault in self.faults]
+        return json.dumps({"text": str(self), "faults": faults})
+
+    @classmethod
+    def unpacked(cls, message: str) -> Self:
+        """The error that `packed` has written, behind the words `rank N: ` where it is of one rank."""
+        before, brace, rest = message.partition("{")
+        found = json.loads(brace + rest)
+        more = {"rank": before.removeprefix("rank ").removesuffix(": ")} if before else {}
+        faults = tuple(
+            Fault(each["text"], ErrorCode(each["code"]), **each["facts"], **more) for each in found["faults"]
+        )
+        error = cls(faults[0].reworded(before + found["text"]))
+        error.faults = faults
+        return error
+
+
+class CaseError(Coded):
     """Something in the case, the command line or the surroundings that the user can change.
 
     The command line prints it once, from one rank, and exits with 2; nothing has been written by then.
@@ -11,8 +129,27 @@ class CaseError(Exception):
     agreed = False
 
 
-class RunError(RuntimeError):
-    """A run that failed on all ranks alike. The command line prints it once and exits with its code."""
+class RunError(Coded, RuntimeError):
+    """A run that failed on all ranks alike. The command line prints it once and exits with its exit code."""
 
-    code = 1
+    code = ErrorCode.IO
+    exit_code = 1
     agreed = True
+
+
+class ArgumentError(Coded, ValueError):
+    """A call with a value that cannot be."""
+
+
+class OptionError(Coded, TypeError):
+    """A call with an argument that nobody knows, or of the wrong type."""
+
+
+class RangeError(Coded, IndexError):
+    """An index beyond what there is."""
+
+
+def _code_of_system(error: OSError) -> ErrorCode:
+    if isinstance(error, FileNotFoundError):
+        return ErrorCode.NOT_FOUND
+    return ErrorCode.TIMEOUT if isinstance(error, TimeoutError) else ErrorCode.IO

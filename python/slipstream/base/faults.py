@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from slipstream.base.errors import ErrorCode, Fault
 from slipstream.base.toml_text import Path
 
 
@@ -13,31 +14,57 @@ def show(path: Path) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
 
 
+def nearest_of(word: str, known: Sequence[str], cutoff: float = 0.5) -> str | None:
+    """The name that a word was meant to be; None where none is near."""
+    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=cutoff)), None)
+
+
 def nearest(word: str, known: Sequence[str], cutoff: float = 0.5) -> str:
     """`did you mean 'cells'?`, or nothing where none is near."""
-    near = difflib.get_close_matches(word, known, n=1, cutoff=cutoff)
-    return f"did you mean '{near[0]}'?" if near else ""
+    near = nearest_of(word, known, cutoff)
+    return f"did you mean '{near}'?" if near else ""
+
+
+#: Bounds of a value by the names that pydantic gives them.
+_BOUNDS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+
+
+def _allowed(error: Any, patterns: Mapping[str, str]) -> str | None:
+    """The values that pydantic would take, in words; None where it does not say."""
+    context = error.get("ctx", {})
+    if "pattern" in context:
+        return patterns[context["pattern"]]
+    if bounds := [f"{sign} {context[name]}" for name, sign in _BOUNDS.items() if name in context]:
+        return " and ".join(bounds)
+    return context.get("expected") or {"int": "integer", "float": "number", "finite": "finite"}.get(
+        error["type"].partition("_")[0]
+    )
 
 
 def explain(
     error: Any, path: Path, known: Sequence[str], elsewhere: Sequence[str], patterns: Mapping[str, str], file: str
-) -> str:
+) -> Fault:
     """One of its errors, of the key at `path` of a case or a machine (`file`). `known`: the keys of its table;
     `elsewhere`: tables that have a key of this name, as [grid]; `patterns`: what must match them, in words."""
     kind = error["type"]
     if kind == "missing":
-        return f"{show(path)}: missing; the {file} needs it"
+        return Fault(f"{show(path)}: missing; the {file} needs it", ErrorCode.NOT_FOUND, key=show(path))
     if kind == "extra_forbidden":
         key = str(path[-1])
         # A key that another table has by just this name is believed to be meant.
-        hint = nearest(key, known, 0.8 if elsewhere else 0.5)
-        if elsewhere and not hint:
-            return f"{show(path)}: unknown key; '{key}' belongs in {elsewhere[0]}"
-        return f"{show(path)}: unknown key; {hint or 'known here: ' + ', '.join(known)}"
+        near = nearest_of(key, known, 0.8 if elsewhere else 0.5)
+        if elsewhere and not near:
+            said = f"{show(path)}: unknown key; '{key}' belongs in {elsewhere[0]}"
+            return Fault(said, ErrorCode.NOT_FOUND, key=show(path), table=elsewhere[0])
+        others = None if near else ", ".join(known)
+        said = f"{show(path)}: unknown key; " + (f"did you mean '{near}'?" if near else f"known here: {others}")
+        return Fault(said, ErrorCode.NOT_FOUND, key=show(path), nearest=near, allowed=others)
     message = error["msg"].replace("Input should", "should").replace("Tuple should", "should")
+    allowed = _allowed(error, patterns)
     if kind == "string_pattern_mismatch":
-        message = patterns[error["ctx"]["pattern"]]
+        message = str(allowed)
         path = path[:-1] if path[-1] == "[key]" else path
     value = error.get("input")
-    given = "" if isinstance(value, dict) else f" (it is {json.dumps(value, default=str)})"
-    return f"{show(path)}: {message}{given}"
+    given = None if isinstance(value, dict) else json.dumps(value, default=str)
+    text = f"{show(path)}: {message}" + ("" if given is None else f" (it is {given})")
+    return Fault(text, key=show(path), given=given, allowed=allowed)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode, Fault
 from slipstream.base.files import write_text
 
 
@@ -56,7 +56,12 @@ class Rows:
             try:
                 replace(path, list(new[0]), [list(row.values()) for row in new])
             except OSError as error:
-                raise CaseError(f"{path}: cannot be written: {error.strerror or error}; make room") from None
+                raise CaseError(
+                    f"{path}: cannot be written: {error.strerror or error}; make room",
+                    ErrorCode.IO,
+                    file=path,
+                    errno=Fault.of(error).facts.get("errno"),
+                ) from None
         else:
             path.unlink(missing_ok=True)
         self._last_goes = made_by_an_end(self._last, up_to, every)

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode, Fault
 from slipstream.base.visible import visible
 
 Path = tuple[str | int, ...]
@@ -31,12 +31,16 @@ def read(path: pathlib.Path) -> str:
     content = path.read_bytes()
     for mark, encoding in _OTHER_MARKS.items():
         if content.startswith(mark):
-            raise CaseError(f"{path}: is text in {encoding}; save it as UTF-8")
+            raise CaseError(
+                f"{path}: is text in {encoding}; save it as UTF-8", ErrorCode.BAD_FILE, file=path, given=encoding
+            )
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise CaseError(f"{path}:{line}: byte {content[error.start]:#x} is not UTF-8; save the file as UTF-8") from None
+        byte = f"{content[error.start]:#x}"
+        said = f"{path}:{line}: byte {byte} is not UTF-8; save the file as UTF-8"
+        raise CaseError(said, ErrorCode.BAD_FILE, file=path, line=line, given=byte) from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -97,15 +101,17 @@ def _keys_by_line(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
         depth += change
 
 
-def why_not(text: str, error: tomllib.TOMLDecodeError) -> str:
+def why_not(text: str, error: tomllib.TOMLDecodeError) -> Fault:
     """What is wrong with a text that is no TOML; with the remedy where a side was written without quotes."""
     where = re.search(r"at line (\d+)", str(error))
     lines = text.splitlines()
-    line = lines[int(where[1]) - 1] if where and int(where[1]) <= len(lines) else ""
+    number = int(where[1]) if where else None
+    line = lines[number - 1] if number and number <= len(lines) else ""
     key = line.partition("#")[0]
     if side := _BARE_SIDE.search(key if key.lstrip().startswith("[") else key.partition("=")[0]):
-        return f'{error}; the name of a side with a + stands in quotes: "{side[1]}"'
-    return str(error)
+        said = f'not valid TOML: {error}; the name of a side with a + stands in quotes: "{side[1]}"'
+        return Fault(said, ErrorCode.BAD_FILE, line=number, nearest=f'"{side[1]}"')
+    return Fault(f"not valid TOML: {error}", ErrorCode.BAD_FILE, line=number)
 
 
 def find_line(text: str, path: Path) -> int | None:
@@ -124,13 +130,15 @@ def parse_override(text: str) -> tuple[tuple[str, ...], Any]:
     """`grid.cells=[64,64,64]` as (("grid", "cells"), [64, 64, 64]); a value that is not TOML is a plain string."""
     key, rest = _key_path(text)
     if not key or not rest.startswith("="):
-        raise CaseError(f"'{text}' is not an override; write table.key=value, for example grid.cells=[64,64,64]")
+        said = f"'{text}' is not an override; write table.key=value, for example grid.cells=[64,64,64]"
+        raise CaseError(said, override=text)
     value = rest[1:].strip()
     try:
         return key, tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
         if value.startswith(("[", "{", '"', "'")):
-            raise CaseError(f"override '{text}': the value is not valid TOML") from None
+            said = f"override '{text}': the value is not valid TOML"
+            raise CaseError(said, override=text, key=".".join(key), given=value) from None
         return key, value
 
 
@@ -140,7 +148,9 @@ def apply_override(data: dict[str, Any], path: tuple[str, ...], value: Any) -> N
     for depth, part in enumerate(path[:-1]):
         child = table.setdefault(part, {})
         if not isinstance(child, dict):
-            raise CaseError(f"override '{'.'.join(path)}': '{'.'.join(path[: depth + 1])}' is a value, not a table")
+            wrong = ".".join(path[: depth + 1])
+            said = f"override '{'.'.join(path)}': '{wrong}' is a value, not a table"
+            raise CaseError(said, key=".".join(path), value=wrong)
         table = child
     table[path[-1]] = value
 

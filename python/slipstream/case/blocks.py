@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator
 
 from slipstream.base import toml_text
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode, Fault
 from slipstream.case.case import Case
 
 
@@ -14,7 +14,10 @@ def counts_problems(case: Case) -> Iterator[tuple[toml_text.Path, str]]:
     for name in ("node_grid", "device_grid"):
         counts = getattr(case.exchange, name)
         if any(counts) and not all(counts):
-            yield ("exchange", name), f"give all three counts, or three zeros for bisection; it is {list(counts)}"
+            yield (
+                ("exchange", name),
+                Fault(f"give all three counts, or three zeros for bisection; it is {list(counts)}", needed=3),
+            )
 
 
 def share_blocks(case: Case, devices: int) -> Case:
@@ -24,13 +27,24 @@ def share_blocks(case: Case, devices: int) -> Case:
     if not any(block):
         return case
     if any(b == 0 or n % b for b, n in zip(block, cells, strict=True)):
-        raise CaseError(f"exchange.block: blocks of {_times(block)} cells do not fill {_times(cells)}")
+        raise CaseError(
+            f"exchange.block: blocks of {_times(block)} cells do not fill {_times(cells)}",
+            ErrorCode.MISMATCH,
+            key="exchange.block",
+            given=_times(block),
+            needed=_times(cells),
+        )
     counts = [n // b for b, n in zip(block, cells, strict=True)]
     grids = [g for g in itertools.product(*map(_divisors, counts)) if math.prod(g) == devices]
     if not grids:
         raise CaseError(
             f"exchange.block: {_times(counts)} blocks of {_times(block)} cells cannot be dealt out to {devices} "
-            "devices in equal boxes; take another block, or another number of devices (machine.devices_per_rank, -n)"
+            "devices in equal boxes; take another block, or another number of devices (machine.devices_per_rank, -n)",
+            ErrorCode.UNSUPPORTED,
+            key="exchange.block",
+            given=_times(block),
+            blocks=_times(counts),
+            devices=devices,
         )
 
     def cut(grid: tuple[int, ...]) -> int:
@@ -52,7 +66,12 @@ def check_blocks(case: Case, devices: int) -> None:
         raise CaseError(
             f"{devices} devices with {math.prod(case.exchange.blocks_per_device)} blocks each make {blocks} blocks; "
             f"the grid {_times(case.grid.cells)} has only {case.cell_count} cells; take fewer devices (-n, "
-            "machine.devices_per_rank), fewer exchange.blocks_per_device, or more cells"
+            "machine.devices_per_rank), fewer exchange.blocks_per_device, or more cells",
+            ErrorCode.UNSUPPORTED,
+            key="grid.cells",
+            given=_times(case.grid.cells),
+            needed=blocks,
+            available=case.cell_count,
         )
 
     exchange = case.exchange
@@ -62,7 +81,12 @@ def check_blocks(case: Case, devices: int) -> None:
         if along > cells:
             raise CaseError(
                 f"exchange: node_grid, device_grid, blocks_per_device cut the {'xyz'[axis]} axis into {along} blocks, "
-                f"but it has only {cells} cells; cut it less, or take more cells"
+                f"but it has only {cells} cells; cut it less, or take more cells",
+                ErrorCode.UNSUPPORTED,
+                key="exchange",
+                axis="xyz"[axis],
+                needed=along,
+                available=cells,
             )
 
 

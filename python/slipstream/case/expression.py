@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from slipstream.base.errors import ArgumentError, ErrorCode
+
 #: Longer ones belong into a program.
 LONGEST = 500
 
@@ -42,19 +44,21 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     that is not finite.
     """
     if len(text) > LONGEST:
-        raise ValueError(f"the expression has {len(text)} characters; at most {LONGEST} are read")
+        raise ArgumentError(
+            f"the expression has {len(text)} characters; at most {LONGEST} are read", given=len(text), allowed=LONGEST
+        )
     try:
         tree = ast.parse(text.strip().replace("^", "**"), mode="eval")
         with np.errstate(all="ignore"):
             value = _value(tree.body, {"pi": np.pi, **names})
     except SyntaxError as error:
-        raise ValueError(f"'{text}' is no expression: {error.msg}") from None
+        raise ArgumentError(f"'{text}' is no expression: {error.msg}", given=text) from None
     except (RecursionError, MemoryError):
-        raise ValueError(f"'{text}' is nested too deeply") from None
+        raise ArgumentError(f"'{text}' is nested too deeply", ErrorCode.OVERFLOW, given=text) from None
     except ZeroDivisionError:
-        raise ValueError(f"'{text}' divides by zero") from None
+        raise ArgumentError(f"'{text}' divides by zero", ErrorCode.OVERFLOW, given=text, value="1/0") from None
     if not np.all(np.isfinite(value)):
-        raise ValueError(f"'{text}' is not finite everywhere")
+        raise ArgumentError(f"'{text}' is not finite everywhere", ErrorCode.OVERFLOW, given=text)
     return value
 
 
@@ -65,7 +69,12 @@ def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
             return np.float64(number)
         case ast.Name(id=name):
             if name not in names:
-                raise ValueError(f"'{name}' is not known; there are {', '.join(sorted(names))}")
+                raise ArgumentError(
+                    f"'{name}' is not known; there are {', '.join(sorted(names))}",
+                    ErrorCode.NOT_FOUND,
+                    name=name,
+                    allowed=", ".join(sorted(names)),
+                )
             return names[name]
         case ast.UnaryOp(op=op, operand=operand) if type(op) in _UNARY:
             return _UNARY[type(op)](_value(operand, names))
@@ -73,9 +82,23 @@ def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
             return _BINARY[type(op)](_value(left, names), _value(right, names))
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
             if name not in _FUNCTIONS:
-                raise ValueError(f"there is no function '{name}'; there are {', '.join(sorted(_FUNCTIONS))}")
+                raise ArgumentError(
+                    f"there is no function '{name}'; there are {', '.join(sorted(_FUNCTIONS))}",
+                    ErrorCode.NOT_FOUND,
+                    function=name,
+                    allowed=", ".join(sorted(_FUNCTIONS)),
+                )
             wanted = 2 if name in ("min", "max") else 1
             if len(arguments) != wanted:
-                raise ValueError(f"{name} takes {wanted} value{'s'[: wanted - 1]}, not {len(arguments)}")
+                raise ArgumentError(
+                    f"{name} takes {wanted} value{'s'[: wanted - 1]}, not {len(arguments)}",
+                    function=name,
+                    given=len(arguments),
+                    needed=wanted,
+                )
             return _FUNCTIONS[name](*(_value(argument, names) for argument in arguments))
-    raise ValueError(f"'{ast.unparse(node)}' is no arithmetic: numbers, names, + - * / ^, brackets and functions are")
+    raise ArgumentError(
+        f"'{ast.unparse(node)}' is no arithmetic: numbers, names, + - * / ^, brackets and functions are",
+        ErrorCode.UNSUPPORTED,
+        given=ast.unparse(node),
+    )

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from pydantic import Field
 
+from slipstream.base.errors import ArgumentError
 from slipstream.case.body import Body
 from slipstream.case.case import Case
 from slipstream.case.expression import evaluate
@@ -121,7 +122,7 @@ class FlowCase(Case):
             return length
         value = float(evaluate(length, self._sides()))
         if value <= 0:
-            raise ValueError(f"'{length}' is {value:g}; a length is above 0")
+            raise ArgumentError(f"'{length}' is {value:g}; a length is above 0", given=length, value=f"{value:g}")
         return value
 
     def _sides(self) -> dict[str, float]:

@@ -9,7 +9,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from slipstream.base import toml_text
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode, Fault
 from slipstream.base.faults import explain, show
 from slipstream.case import variants
 from slipstream.case.case import Case
@@ -57,6 +57,7 @@ class Source:
         self.overrides = {toml_text.parse_override(text)[0]: text for text in overrides}
         self.variant = variant
         self._tables = tables or {}
+        self.data: Mapping[str, Any] = {}  #: all that is given, once it is known
 
     def override(self, names: tuple[str, ...]) -> str | None:
         """The override that gave a key."""
@@ -64,11 +65,18 @@ class Source:
 
     def locate(self, path: toml_text.Path) -> str:
         """`cavity.toml:12` or `override 'a.b=c'`."""
+        facts = self._place(path)
+        if "override" in facts:
+            return f"override '{facts['override']}'"
+        return ":".join(facts.values())
+
+    def _place(self, path: toml_text.Path) -> dict[str, str]:
+        """The override that gave a key, or its file and line."""
         names = tuple(part for part in path if isinstance(part, str))
         if override := self.override(names):
-            return f"override '{override}'"
+            return {"override": override}
         line = toml_text.find_line(self.text, (*self._within(path), *path))
-        return f"{self.name}:{line}" if line else self.name
+        return {"file": self.name} | ({"line": str(line)} if line else {})
 
     def _within(self, path: toml_text.Path) -> tuple[str, ...]:
         """The table of the variant, where the key comes from there."""
@@ -77,11 +85,23 @@ class Source:
             return ()
         return (variants.KEY, self.variant)
 
-    def fault(self, path: toml_text.Path, said: str) -> str:
-        """`said`, which begins with the key, with its place."""
+    def fault(self, path: toml_text.Path, said: str) -> Fault:
+        """`said`, which begins with the key, with its place and what is given there."""
         within = self._within(path)
         of_variant = f" (variant {self.variant})" if self.variant is not None and not within else ""
-        return f"{self.locate(path)}: {''.join(f'{part}.' for part in within)}{said}{of_variant}"
+        text = f"{self.locate(path)}: {''.join(f'{part}.' for part in within)}{said}{of_variant}"
+        facts = {"key": show(path), "given": self._given(path), "variant": self.variant}
+        return Fault(Fault(said).reworded(text), **facts | Fault(said).facts | self._place(path))
+
+    def _given(self, path: toml_text.Path) -> str | None:
+        """The value of a key; None where it is a table, or not there."""
+        value: Any = self.data
+        for part in path:
+            try:
+                value = value[part]
+            except (KeyError, IndexError, TypeError):
+                return None
+        return None if isinstance(value, dict) else json.dumps(value, default=str)
 
 
 def _tables_of(annotation: Any) -> Iterator[type[BaseModel]]:
@@ -118,7 +138,7 @@ def _tables_with(case_type: type[Case], key: str) -> list[str]:
     ]
 
 
-def _explain(error: Any, case_type: type[Case], *table: str) -> str:
+def _explain(error: Any, case_type: type[Case], *table: str) -> Fault:
     """One of pydantic's errors in the words of a case file; of a table alone with its name."""
     path = (*table, *(part for part in error["loc"] if part not in RIM_FORMS))
     unknown = error["type"] == "extra_forbidden"
@@ -130,8 +150,9 @@ def _explain(error: Any, case_type: type[Case], *table: str) -> str:
         and len(path) == 1
         and (owners := [n for n, s in all_solvers().items() if path[0] in s.case_type.model_fields])
     ):
-        said = f"{path[0]}: unknown table; it belongs to cases of {' and '.join(f'[{owner}]' for owner in owners)}"
-        said += f", and this one is of [{case_type.solver}]"
+        text = f"{path[0]}: unknown table; it belongs to cases of {' and '.join(f'[{owner}]' for owner in owners)}"
+        text += f", and this one is of [{case_type.solver}]"
+        return Fault(text, ErrorCode.NOT_FOUND, key=path[0], solver=case_type.solver, owners=", ".join(owners))
     return said
 
 
@@ -146,32 +167,38 @@ def _too_large(value: Any, at: toml_text.Path = ()) -> Iterator[tuple[toml_text.
 
 def parse(data: dict[str, Any], source: Source) -> Case:
     """A checked case from a dictionary of tables. Raises CaseError that names every fault and its place."""
+    source.data = data
     try:
         solver = solver_of(data)
     except CaseError as error:
-        raise CaseError(f"{source.name}: {error}") from None
-    for table, hint in misspelt(data):
-        raise CaseError(source.fault((table,), f"{table}: unknown key; {hint}"))
+        raise CaseError(Fault.of(error).at(file=source.name)) from None
+    for table, near in misspelt(data):
+        unknown = Fault(f"{table}: unknown key; did you mean '{near}'?", ErrorCode.NOT_FOUND, nearest=near)
+        raise CaseError(source.fault((table,), unknown))
     case_type = solver.case_type
-    if faults := [source.fault(path, f"{show(path)}: {value} is beyond 64 bits") for path, value in _too_large(data)]:
-        raise CaseError("\n  ".join(faults))
+    beyond = [(path, f"{show(path)}: {value} is beyond 64 bits") for path, value in _too_large(data)]
+    if beyond:
+        raise CaseError.all_of(source.fault(path, Fault(said, ErrorCode.OVERFLOW)) for path, said in beyond)
     try:
         data = solver.complete(data)
     except ValidationError as error:
-        refused = error.errors(include_url=False)
-        said = [source.fault(("domain", *e["loc"]), _explain(e, case_type, "domain")) for e in refused]
-        raise CaseError("\n  ".join(said)) from None
+        faults = error.errors(include_url=False)
+        raise CaseError.all_of(
+            source.fault(("domain", *e["loc"]), _explain(e, case_type, "domain")) for e in faults
+        ) from None
     except CaseError as error:
-        raise CaseError(source.fault(("domain",), f"domain: {error}")) from None
+        fault = Fault.of(error)
+        raise CaseError(source.fault(("domain",), fault.reworded(f"domain: {fault}"))) from None
     try:
         # Read as JSON, because only there do strict types take an array for a tuple.
         case = case_type.model_validate_json(json.dumps(data, default=str))
     except ValidationError as error:
-        said = [source.fault(tuple(e["loc"]), _explain(e, case_type)) for e in error.errors(include_url=False)]
-        raise CaseError("\n  ".join(said)) from None
-    found = [source.fault(path, f"{show(path)}: {message}") for path, message in solver.problems(case)]
+        raise CaseError.all_of(
+            source.fault(tuple(e["loc"]), _explain(e, case_type)) for e in error.errors(include_url=False)
+        ) from None
+    found = [source.fault(path, Fault(message).at(show(path))) for path, message in solver.problems(case)]
     if found:
-        raise CaseError("\n  ".join(found))
+        raise CaseError.all_of(found)
     return case
 
 
@@ -183,7 +210,7 @@ def remembered(text: str, name: str) -> tuple[Case, list[str]]:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise CaseError(f"{name}: not valid TOML: {error}") from None
+        raise CaseError(f"{name}: not valid TOML: {error}", ErrorCode.BAD_FILE, file=name) from None
     case_type = solver_of(data).case_type
     while True:
         try:
@@ -192,8 +219,7 @@ def remembered(text: str, name: str) -> tuple[Case, list[str]]:
             faults = error.errors(include_url=False)
             extra = [fault["loc"] for fault in faults if fault["type"] == "extra_forbidden"]
             if not extra:
-                said = [f"{name}: {_explain(fault, case_type)}" for fault in faults]
-                raise CaseError("\n  ".join(said)) from None
+                raise CaseError.all_of(_explain(fault, case_type).at(file=name) for fault in faults) from None
         for *tables, key in extra:
             table: Any = data
             for part in tables:
@@ -207,17 +233,18 @@ def _read(path: Path) -> tuple[str, dict[str, Any], dict[str, variants.Tables]]:
     try:
         text = toml_text.read(path)
     except FileNotFoundError:
-        raise CaseError(f"{path}: no such case file (looked in {Path.cwd()})") from None
+        said = f"{path}: no such case file (looked in {Path.cwd()})"
+        raise CaseError(said, ErrorCode.NOT_FOUND, file=path) from None
     except OSError as error:
-        raise CaseError(f"{path}: cannot be read: {error}") from None
+        raise CaseError(f"{path}: cannot be read: {error}", ErrorCode.IO, file=path) from None
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise CaseError(f"{path}: not valid TOML: {toml_text.why_not(text, error)}") from None
+        raise CaseError(toml_text.why_not(text, error).at(file=path)) from None
     try:
         found = variants.take(data)
     except CaseError as error:
-        raise CaseError(f"{Source(str(path), text).locate((variants.KEY,))}: {error}") from None
+        raise CaseError(Source(str(path), text).fault((variants.KEY,), Fault.of(error))) from None
     return text, data, found
 
 
@@ -260,9 +287,9 @@ def _find_files(data: dict[str, Any], folder: Path, source: Source) -> None:
         else:
             looked = " and ".join(dict.fromkeys(str(place.absolute()) for place in places))
             said = f"{'.'.join(path)}: there is no such {what} file '{name}'; looked for {looked}"
-            faults.append(source.fault(path, said))
+            faults.append(source.fault(path, Fault(said, ErrorCode.NOT_FOUND, given=name, looked=looked)))
     if faults:
-        raise CaseError("\n  ".join(faults))
+        raise CaseError.all_of(faults)
 
 
 def load(path: str | Path, overrides: Sequence[str] = (), variant: str | None = None) -> Case:
@@ -275,13 +302,14 @@ def load(path: str | Path, overrides: Sequence[str] = (), variant: str | None = 
         try:
             tables = variants.choose(known, variant)
         except CaseError as error:
-            raise CaseError(f"{path}: {error}") from None
+            raise CaseError(Fault.of(error).at(file=path)) from None
         data = variants.merged(data, variant, tables)
     source = Source(str(path), text, overrides, variant, tables)
     for override in overrides:
         key, value = toml_text.parse_override(override)
         if key[0] == variants.KEY:
-            raise CaseError(f"override '{override}': overrides come after a variant; name the case's own key")
+            said = f"override '{override}': overrides come after a variant; name the case's own key"
+            raise CaseError(said, key=variants.KEY, override=override)
         toml_text.apply_override(data, key, value)
     _find_files(data, path.parent, source)
     return parse(data, source)
@@ -314,14 +342,14 @@ def with_lapses(case: Case, path: str | Path, overrides: Sequence[str], variant:
 
 def check_variants(path: str | Path) -> list[str]:
     """The names of a file's variants, each as the file has it. Raises CaseError with the faults of all of them."""
-    names, faults = variant_names(path), []
+    names, faults = variant_names(path), list[Fault]()
     for name in names:
         try:
             load(path, variant=name)
         except CaseError as error:
-            faults.append(str(error))
+            faults += error.faults
     if faults:
-        raise CaseError("\n  ".join(faults))
+        raise CaseError.all_of(faults)
     return names
 
 
@@ -331,14 +359,14 @@ def machine_of(overrides: Sequence[str]) -> MachineTable:
     for override in overrides:
         key, value = toml_text.parse_override(override)
         if key[0] != "machine":
-            raise CaseError(f"override '{override}': no case is read here; keys of [machine] alone")
+            said = f"override '{override}': no case is read here; keys of [machine] alone"
+            raise CaseError(said, key=".".join(key), override=override, allowed="machine")
         toml_text.apply_override(data, key, value)
     try:
         return MachineTable.model_validate_json(json.dumps(data.get("machine", {})))
     except ValidationError as error:
         source = Source("overrides", "", overrides)
-        said = [
+        raise CaseError.all_of(
             source.fault(("machine", *e["loc"]), _explain(e, solver_of({}).case_type, "machine"))
             for e in error.errors(include_url=False)
-        ]
-        raise CaseError("\n  ".join(said)) from None
+        ) from None

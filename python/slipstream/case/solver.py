@@ -9,7 +9,7 @@ from rich.console import Console, RenderableType
 
 from slipstream.base import registry, toml_text
 from slipstream.base.errors import CaseError
-from slipstream.base.faults import nearest
+from slipstream.base.faults import nearest_of
 from slipstream.case.case import Case
 
 if TYPE_CHECKING:
@@ -234,16 +234,17 @@ def solver_of(case: Case | Mapping[str, Any]) -> Solver:
     given = [name for name in registry.SOLVERS if name in case]
     if len(given) > 1:
         tables = " and ".join(f"[{name}]" for name in given)
-        raise CaseError(f"{tables} are tables of two solvers; a case has one: drop one of them")
+        said = f"{tables} are tables of two solvers; a case has one: drop one of them"
+        raise CaseError(said, given=", ".join(given))
     return _named(given[0] if given else registry.USUAL)
 
 
 def misspelt(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Tables of the data of a case that has no solver's, whose names are nearly one: each with the question."""
+    """Tables of the data of a case that has no solver's, whose names are nearly one: each with that."""
     if not any(name in data for name in registry.SOLVERS):
         for table in data.keys() - _named(registry.USUAL).case_type.model_fields.keys():
-            if hint := nearest(table, list(registry.SOLVERS), 0.6):
-                yield table, hint
+            if near := nearest_of(table, list(registry.SOLVERS), 0.6):
+                yield table, near
 
 
 def _named(name: str) -> Solver:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 
 #: The key of a case file that holds them.
 KEY = "variants"
@@ -17,12 +17,13 @@ def take(data: Tables) -> dict[str, Tables]:
     """Takes the variants out of a case file's tables, by name. Raises CaseError where they are no tables."""
     found = data.pop(KEY, {})
     if not isinstance(found, dict) or not all(isinstance(tables, dict) for tables in found.values()):
-        raise CaseError(f"{KEY}: a variant is a table of its own, [{KEY}.NAME]")
+        raise CaseError(f"{KEY}: a variant is a table of its own, [{KEY}.NAME]", key=KEY)
     for name, tables in found.items():
         if not NAME.fullmatch(name):
-            raise CaseError(f"{KEY}.{name}: a name is made of letters, digits, _ and -")
+            raise CaseError(f"{KEY}.{name}: a name is made of letters, digits, _ and -", key=f"{KEY}.{name}")
         if KEY in tables:
-            raise CaseError(f"{KEY}.{name}.{KEY}: a variant has no variants of its own")
+            key = f"{KEY}.{name}.{KEY}"
+            raise CaseError(f"{key}: a variant has no variants of its own", key=key)
     return found
 
 
@@ -31,7 +32,7 @@ def choose(found: Mapping[str, Tables], name: str) -> Tables:
     if name in found:
         return found[name]
     there = f"there are: {', '.join(found)}" if found else "the case has none"
-    raise CaseError(f"no variant '{name}'; {there}")
+    raise CaseError(f"no variant '{name}'; {there}", ErrorCode.NOT_FOUND, given=name, allowed=", ".join(found))
 
 
 def merged(data: Tables, name: str, tables: Tables) -> Tables:

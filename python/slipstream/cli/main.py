@@ -12,8 +12,8 @@ from types import ModuleType
 
 from slipstream.base import core, failure
 from slipstream.base.errors import CaseError, RunError
-from slipstream.base.visible import visible
 from slipstream.cli import commands
+from slipstream.cli.errors import say
 from slipstream.cli.parser import USER_ERROR, parse
 from slipstream.cli.pipes import patient_output
 from slipstream.machine import start
@@ -37,7 +37,7 @@ _ALIKE = 5.0
 def _fail(error: CaseError | RunError, code: int) -> None:
     """One message, from one rank: where the others may know nothing of it, they are ended."""
     if core.rank() == 0:
-        print(f"slipstream: error: {visible(str(error))}", file=sys.stderr, flush=True)
+        say(error)
     module = _module_of_job()
     if module is None:
         return
@@ -48,7 +48,7 @@ def _fail(error: CaseError | RunError, code: int) -> None:
     # In the order of the ranks, so that only the first of several speaks.
     time.sleep(0.2 * min(rank, 50))
     if rank:
-        print(f"slipstream: error on rank {rank}: {visible(str(error))}", file=sys.stderr, flush=True)
+        say(error, f"error on rank {rank}")
     failure.end_all_ranks(module, code)
 
 
@@ -96,7 +96,7 @@ def _code_of(arguments: argparse.Namespace, words: Sequence[str]) -> int:
         code = USER_ERROR
         _fail(error, code)
     except RunError as error:
-        code = error.code
+        code = error.exit_code
         _fail(error, code)
     except KeyboardInterrupt:
         code = failure.INTERRUPTED
@@ -112,7 +112,7 @@ def _crash(error: Exception) -> None:
     """A failure in the run: said by the rank that failed, which takes the others down, because they wait for it."""
     if os.environ.get("SLIPSTREAM_TRACEBACK") or not isinstance(error, RuntimeError | OSError):
         traceback.print_exception(error)
-    print(f"slipstream: error on rank {core.rank()}: {visible(str(error))}", file=sys.stderr, flush=True)
+    say(error, f"error on rank {core.rank()}")
     _end_all_ranks(failure.FAILED)
 
 

@@ -2,7 +2,6 @@
 
 import argparse
 import re
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -14,6 +13,7 @@ from slipstream.base import core, registry
 from slipstream.base.errors import CaseError
 from slipstream.base.faults import nearest
 from slipstream.cli import commands
+from slipstream.cli.errors import say
 from slipstream.pictures import picture_options
 
 USER_ERROR = 2
@@ -144,7 +144,7 @@ def _parse_bench(words: Sequence[str]) -> argparse.Namespace:
         return registry.benchmarks().parse(words)
     except CaseError as error:
         if core.rank() == 0:
-            print(f"slipstream: error: {error}", file=sys.stderr, flush=True)
+            say(error)
         raise SystemExit(USER_ERROR) from None
 
 

@@ -61,9 +61,9 @@ class DnsRun(PlainRun):
         else:
             with as_case_error():
                 self.engine.taylor_green()
-        with as_case_error("dns.time_step: "):
+        with as_case_error("dns.time_step"):
             self.engine.check_time_step()
-        with as_case_error("dns.forcing_shells: "):
+        with as_case_error("dns.forcing_shells"):
             self.engine.check_forcing()
 
     def _begin_at_random(self, case: DnsCase) -> None:
@@ -72,9 +72,9 @@ class DnsRun(PlainRun):
             with on_all_ranks():
                 wanted = spectrum.read(start.spectrum)
         else:
-            with as_case_error("initial.peak: "):
+            with as_case_error("initial.peak"):
                 wanted = core().peaked_spectrum((min(case.grid.cells) - 1) // 3, start.peak, start.energy)
-        with as_case_error(f"initial.spectrum: {start.spectrum}: " if start.spectrum else ""):
+        with as_case_error("initial.spectrum" if start.spectrum else "", start.spectrum or ""):
             self.engine.random(wanted, start.seed)
 
     def notes(self) -> list[str]:
@@ -98,7 +98,7 @@ class DnsRun(PlainRun):
         return dict(self.engine.carried())
 
     def carry(self, carried: Mapping[str, Any]) -> None:
-        with as_case_error("--restart: "):
+        with as_case_error("--restart"):
             self.engine.carry(dict(carried))
 
     def _statistics(self) -> dict[str, Any]:
@@ -113,7 +113,7 @@ class DnsRun(PlainRun):
 
     def monitors(self, goes_on: bool) -> Sequence[Monitor]:
         if goes_on:
-            with as_case_error("dns.time_step: "):
+            with as_case_error("dns.time_step"):
                 self.engine.check_time_step()
         path, of_spectra = (self._case.folder / name for name in ("statistics.csv", "spectra.csv"))
         history = History(path, self.engine, self._case, goes_on, COLUMNS)
@@ -129,7 +129,8 @@ class DnsRun(PlainRun):
             try:
                 self.engine.check_time_step()
             except RuntimeError as error:
-                raise TooFast(f"{error} (step {self.engine.step}): take a smaller dns.time_step") from None
+                said = f"{error} (step {self.engine.step}): take a smaller dns.time_step"
+                raise TooFast(said, key="dns.time_step", step=self.engine.step) from None
 
         # A flow that has become too fast leaves its spectrum, too.
         return [Monitor(of_spectra, take_spectrum, at_start=True), Monitor(path, take, at_start=True)]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from slipstream.base import toml_text
 from slipstream.base.core import as_case_error, core
+from slipstream.base.errors import Fault, missing, unsupported
 from slipstream.case.solver import Plan, Run
 from slipstream.case.tables import EXCHANGE_PARTS
 from slipstream.dns import spectrum, velocity_file
@@ -34,11 +35,18 @@ def complete(data: dict[str, Any]) -> dict[str, Any]:
 def problems(case: DnsCase) -> list[tuple[toml_text.Path, str]]:
     found: list[tuple[toml_text.Path, str]] = []
     if not all(case.grid.periodic):
-        found.append((("grid", "periodic"), "a pseudo-spectral flow is periodic along all axes; leave the key out"))
+        found.append(
+            (
+                ("grid", "periodic"),
+                unsupported(
+                    "a pseudo-spectral flow is periodic along all axes; leave the key out", needed="true, true, true"
+                ),
+            )
+        )
     if min(case.grid.cells) < 4:
-        found.append((("grid", "cells"), "each axis needs 4 cells or more"))
+        found.append((("grid", "cells"), Fault("each axis needs 4 cells or more", allowed=">= 4")))
     if case.run.steps is None and case.run.time is None:
-        found.append((("run",), "give steps or time, so that the run ends"))
+        found.append((("run",), missing("give steps or time, so that the run ends", needed="steps or time")))
     why = {
         "blocks": "transforms cut the box themselves: dns.process_grid says how",
         "halos": "belongs to solvers with halos; dns.overlap says what transforms travel beside",
@@ -47,24 +55,61 @@ def problems(case: DnsCase) -> list[tuple[toml_text.Path, str]]:
     for part, said in why.items():
         for key in EXCHANGE_PARTS[part]:
             if getattr(case.exchange, key) != type(case.exchange).model_fields[key].default:
-                found.append((("exchange", key), said))
+                found.append((("exchange", key), unsupported(said, other="dns")))
     coding = case.exchange.coding
     if coding != "raw" and (coding not in ("cast", "cast to f32") or case.dns.precision != "f64"):
         said = 'transposes round f64 to f32 and nothing else: take "cast" with dns.precision = "f64", or leave it out'
-        found.append((("exchange", "coding"), said))
+        found.append((("exchange", "coding"), unsupported(said, other="dns.precision", needed="cast")))
     if case.output.reference == "taylor_green1600" and not case.is_reference_flow:
-        found.append((("output", "reference"), 'belongs to initial.flow = "taylor_green" with dns.viscosity = 1/1600'))
+        found.append(
+            (
+                ("output", "reference"),
+                unsupported(
+                    'belongs to initial.flow = "taylor_green" with dns.viscosity = 1/1600',
+                    other="initial.flow",
+                    needed="taylor_green",
+                ),
+            )
+        )
     if case.initial.spectrum:
         if case.initial.flow != "random":
-            found.append((("initial", "spectrum"), 'belongs to flow = "random"'))
+            found.append(
+                (
+                    ("initial", "spectrum"),
+                    unsupported('belongs to flow = "random"', other="initial.flow", needed="random"),
+                )
+            )
         for key in {"peak", "energy"} & case.initial.model_fields_set:
-            found.append((("initial", key), "the file of initial.spectrum says it; leave one of the two out"))
+            found.append(
+                (
+                    ("initial", key),
+                    unsupported(
+                        "the file of initial.spectrum says it; leave one of the two out", other="initial.spectrum"
+                    ),
+                )
+            )
     if (case.initial.flow == "file") != (case.initial.file is not None):
-        found.append((("initial", "file"), 'goes with flow = "file": give both, or neither'))
+        found.append(
+            (
+                ("initial", "file"),
+                unsupported('goes with flow = "file": give both, or neither', other="initial.flow", needed="file"),
+            )
+        )
     if case.dns.forcing == "energy" and case.dns.forcing_power:
-        found.append((("dns", "forcing_power"), 'belongs to forcing = "power"'))
+        found.append(
+            (("dns", "forcing_power"), unsupported('belongs to forcing = "power"', other="dns.forcing", needed="power"))
+        )
     if case.is_forced and case.initial.flow == "taylor_green" and case.dns.forcing_shells < 2:
-        found.append((("dns", "forcing_shells"), "Taylor and Green's vortex has no energy below |k| = sqrt(3): take 2"))
+        found.append(
+            (
+                ("dns", "forcing_shells"),
+                unsupported(
+                    "Taylor and Green's vortex has no energy below |k| = sqrt(3): take 2",
+                    other="initial.flow",
+                    needed=2,
+                ),
+            )
+        )
     return found
 
 

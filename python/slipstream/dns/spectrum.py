@@ -3,8 +3,9 @@
 import math
 import re
 from pathlib import Path
+from typing import Any
 
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode, Fault
 
 #: Of all energy, what the mean velocity of a flow without one may have.
 ROUNDING = 1e-12
@@ -18,9 +19,19 @@ def read(path: str | Path) -> list[float]:
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except OSError as error:
-        raise CaseError(f"initial.spectrum: {path} cannot be read: {error.strerror or error}") from None
+        raise CaseError(
+            f"initial.spectrum: {path} cannot be read: {error.strerror or error}",
+            Fault.of(error).code,
+            key="initial.spectrum",
+            file=path,
+        ) from None
     except UnicodeDecodeError:
-        raise CaseError(f"initial.spectrum: {path} is no table of text: give lines of k and E(k)") from None
+        raise CaseError(
+            f"initial.spectrum: {path} is no table of text: give lines of k and E(k)",
+            ErrorCode.BAD_FILE,
+            key="initial.spectrum",
+            file=path,
+        ) from None
     found: dict[int, float] = {}
     head, columns = True, 2
     for number, line in enumerate(lines, 1):
@@ -31,26 +42,45 @@ def read(path: str | Path) -> list[float]:
             head, columns = False, max(2, len(words))
             continue
         head = False
-        shell, energy = _entry(words, columns, f"initial.spectrum: {path}:{number}")
+        shell, energy = _entry(words, columns, path, number)
         if shell in found:
-            raise CaseError(f"initial.spectrum: {path}:{number}: the shell {shell} stands there twice")
+            raise CaseError(
+                f"initial.spectrum: {path}:{number}: the shell {shell} stands there twice",
+                ErrorCode.BAD_FILE,
+                key="initial.spectrum",
+                file=path,
+                line=number,
+                shell=shell,
+            )
         found[shell] = energy
     if found.get(0, 0.0) < ROUNDING * sum(found.values()):
         found.pop(0, None)
     if not any(found.values()):
-        raise CaseError(f"initial.spectrum: {path} has no energy in any shell: give lines of k and E(k)")
+        raise CaseError(
+            f"initial.spectrum: {path} has no energy in any shell: give lines of k and E(k)",
+            ErrorCode.BAD_FILE,
+            key="initial.spectrum",
+            file=path,
+            needed="energy",
+        )
     return [found.get(shell, 0.0) for shell in range(max(found) + 1)]
 
 
-def _entry(words: list[str], columns: int, where: str) -> tuple[int, float]:
+def _entry(words: list[str], columns: int, path: str | Path, line: int) -> tuple[int, float]:
+    def bad(said: str, **facts: Any) -> CaseError:
+        text, code = f"initial.spectrum: {path}:{line}: {said}", ErrorCode.BAD_FILE
+        return CaseError(text, code, key="initial.spectrum", file=path, line=line, **facts)
+
     if len(words) != columns or not all(map(_is_number, words)):
         more = "" if columns == 2 else f", and {columns - 2} more as the head says"
-        raise CaseError(f"{where}: a line holds two numbers, k and E(k){more}; here stands '{' '.join(words)}'")
+        given = " ".join(words)
+        raise bad(f"a line holds two numbers, k and E(k){more}; here stands '{given}'", given=given, needed=columns)
     shell, energy = map(float, words[:2])
     if not (shell >= 0 and shell == round(shell) and shell < 1e6):
-        raise CaseError(f"{where}: shells are whole numbers k = 0, 1, 2, ..., not {words[0]}: add up what lies between")
+        said = f"shells are whole numbers k = 0, 1, 2, ..., not {words[0]}: add up what lies between"
+        raise bad(said, shell=words[0])
     if not (energy >= 0 and math.isfinite(energy)):
-        raise CaseError(f"{where}: the energy of a shell is 0 or more, not {words[1]}")
+        raise bad(f"the energy of a shell is 0 or more, not {words[1]}", energy=words[1])
     return int(shell), energy
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import ArgumentError, CaseError, ErrorCode
 from slipstream.results.results import FIELDS, field_files
 
 Cell = Sequence[int]
@@ -28,7 +28,13 @@ def read(path: str | Path, cells: Cell, boxes: Sequence[tuple[Cell, Cell]]) -> l
             block = np.ascontiguousarray(values[box], dtype=np.float64)
             if not np.isfinite(block).all():
                 z, y, x, _ = np.argwhere(~np.isfinite(block))[0] + [*reversed(lo), 0]
-                raise CaseError(f"initial.file: {path} has a value that is not finite, at x, y, z = {x}, {y}, {z}")
+                raise CaseError(
+                    f"initial.file: {path} has a value that is not finite, at x, y, z = {x}, {y}, {z}",
+                    ErrorCode.OVERFLOW,
+                    key="initial.file",
+                    file=path,
+                    at=f"{x}, {y}, {z}",
+                )
             found.append(block)
     return found
 
@@ -51,7 +57,8 @@ def _velocity(path: str | Path, cells: Cell) -> Iterator[Any]:
                 yield values
     except (OSError, ValueError, EOFError, KeyError) as error:
         said = f"initial.file: {path} cannot be read as a velocity, .npy or HDF5 with 'velocity': {error}"
-        raise CaseError(said) from None
+        code = ErrorCode.NOT_FOUND if isinstance(error, FileNotFoundError) else ErrorCode.BAD_FILE
+        raise CaseError(said, code, key="initial.file", file=path) from None
 
 
 def _latest(path: Path) -> Path:
@@ -62,7 +69,13 @@ def _latest(path: Path) -> Path:
         return path
     files = field_files(folder)
     if path.is_dir() and not files:
-        raise CaseError(f"initial.file: {path} holds no fields ({FIELDS}); run its case with output.fields = true")
+        raise CaseError(
+            f"initial.file: {path} holds no fields ({FIELDS}); run its case with output.fields = true",
+            ErrorCode.NOT_FOUND,
+            key="initial.file",
+            file=path,
+            needed=FIELDS,
+        )
     return files[-1] if files else path
 
 
@@ -73,7 +86,7 @@ class _Last:
         steps = file["VTKHDF/Steps"]
         count = int(np.ravel(steps.attrs["NSteps"])[0])
         if not count:
-            raise ValueError("it holds no time")
+            raise ArgumentError("it holds no time")
         self._values = file["Series/velocity"]
         self._row = int(steps["CellDataOffsets/velocity"][count - 1])
         self.shape, self.dtype = self._values.shape[1:], self._values.dtype
@@ -85,9 +98,21 @@ class _Last:
 def _check_array(path: str | Path, values: Any, cells: Cell) -> None:
     wanted = (*reversed(cells), 3)
     if values.dtype.kind != "f":
-        raise CaseError(f"initial.file: {path} holds {values.dtype}: a velocity is float32 or float64")
+        raise CaseError(
+            f"initial.file: {path} holds {values.dtype}: a velocity is float32 or float64",
+            ErrorCode.UNSUPPORTED,
+            key="initial.file",
+            file=path,
+            given=values.dtype,
+            allowed="float32, float64",
+        )
     if tuple(values.shape) != wanted:
         raise CaseError(
             f"initial.file: {path} has the shape {tuple(values.shape)}, but the velocity on this grid has {wanted}, "
-            "[z][y][x][component]: write it so, or change grid.cells"
+            "[z][y][x][component]: write it so, or change grid.cells",
+            ErrorCode.MISMATCH,
+            key="initial.file",
+            file=path,
+            given=tuple(values.shape),
+            needed=wanted,
         )

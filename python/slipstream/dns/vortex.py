@@ -17,7 +17,11 @@ FEWEST_CELLS = 8
 
 def tables(cells: int, time: float) -> dict[str, Any]:
     if cells < FEWEST_CELLS:
-        raise CaseError(f"a vortex by Fourier modes needs {FEWEST_CELLS} cells or more along each axis, not {cells}")
+        raise CaseError(
+            f"a vortex by Fourier modes needs {FEWEST_CELLS} cells or more along each axis, not {cells}",
+            given=cells,
+            allowed=f">= {FEWEST_CELLS}",
+        )
     # The vortex is never faster than 1: the Courant number stays below 3 * 1.28 / (2 pi) = 0.6.
     time_step = 1.28 / cells
     return {

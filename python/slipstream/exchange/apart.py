@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from slipstream.base.errors import ArgumentError
 from slipstream.exchange.arrays import Described
 
 
@@ -36,8 +37,8 @@ def apart_or_why(a: Place, b: Place) -> str:
 
 
 def require_apart(places: Iterable[Place], why: Callable[[Place, Place], str] = apart_or_why) -> None:
-    """Raises ValueError where two places share memory, and `why` says that they may not. They come to it in the order
-    in which they are given."""
+    """Raises ArgumentError where two places share memory, and `why` says that they may not. They come to it in the
+    order in which they are given."""
     given = [place for place in places if place.first < place.behind]
     before: list[int] = []  # that reach as far as the next one
     for number in sorted(range(len(given)), key=lambda n: given[n].first):
@@ -45,7 +46,7 @@ def require_apart(places: Iterable[Place], why: Callable[[Place, Place], str] = 
         for other in before:
             a, b = given[min(number, other)], given[max(number, other)]
             if (said := why(a, b)) and _meet(a, b):
-                raise ValueError(said)
+                raise ArgumentError(said, one=a.name, other=b.name)
         before.append(number)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from slipstream.base.core import core
+from slipstream.base.errors import ArgumentError, ErrorCode, OptionError
 
 #: Number formats by NumPy's kind and size in bytes. What only moves values may let formats of one size stand for each
 #: other.
@@ -60,9 +61,11 @@ def describe(array: Any, name: str) -> Described:
             require_own_order(held.format, name)
         facts = core().array_facts(held)
     except TypeError:
-        raise TypeError(
+        raise OptionError(
             f"{name}: {type(array).__name__} is no array that can be used where it lies: it must offer "
-            "__cuda_array_interface__, __array_interface__, DLPack or a buffer"
+            "__cuda_array_interface__, __array_interface__, DLPack or a buffer",
+            argument=name,
+            given=type(array).__name__,
         ) from None
     kind, size = _KINDS.get(facts["kind"], "V"), facts["bits"] // 8
     shape, strides = tuple(facts["shape"]), tuple(facts["strides"])
@@ -73,19 +76,32 @@ def describe(array: Any, name: str) -> Described:
 def _from_interface(interface: dict[str, Any], on_host: bool, name: str) -> Described:
     parts = re.fullmatch(r"([<>|=])([a-zA-Z])(\d+)", interface["typestr"])
     if not parts:
-        raise TypeError(f"{name}: values of the type '{interface['typestr']}' cannot be exchanged: use numbers")
+        raise OptionError(
+            f"{name}: values of the type '{interface['typestr']}' cannot be exchanged: use numbers",
+            ErrorCode.UNSUPPORTED,
+            argument=name,
+            given=interface["typestr"],
+        )
     kind, size = parts[2], int(parts[3])
     found, exact = _format(kind, size, name)
     require_own_order(interface["typestr"], name)
     if not isinstance(interface.get("data"), tuple):
-        raise TypeError(f"{name}: the array's interface states no address ('data'): give one that does")
+        raise OptionError(
+            f"{name}: the array's interface states no address ('data'): give one that does",
+            argument=name,
+            needed="data",
+        )
     pointer, read_only = interface["data"]
     shape, strides = tuple(interface["shape"]), interface.get("strides")
     if strides is None:
         strides = tuple(math.prod(shape[axis + 1 :]) * size for axis in range(len(shape)))
     if any(stride % size for stride in strides):
-        raise ValueError(
-            f"{name}: strides of {strides} bytes are no multiples of the {size} bytes of a value: copy the array"
+        raise ArgumentError(
+            f"{name}: strides of {strides} bytes are no multiples of the {size} bytes of a value: copy the array",
+            ErrorCode.UNSUPPORTED,
+            argument=name,
+            given=strides,
+            needed=f"multiples of {size}",
         )
     in_values = tuple(stride // size for stride in strides)
     how = (size, found, exact, on_host, bool(read_only))
@@ -95,16 +111,24 @@ def _from_interface(interface: dict[str, Any], on_host: bool, name: str) -> Desc
 def require_own_order(text: str, name: str) -> None:
     """text: of a number format, which may begin with a byte order."""
     if text.startswith((_OTHER_ORDER, "!")):
-        raise ValueError(
+        raise ArgumentError(
             f"{name}: the array's numbers ('{text}') have the other byte order than this machine's: give "
-            'array.astype(dtype.newbyteorder("="))'
+            'array.astype(dtype.newbyteorder("="))',
+            ErrorCode.UNSUPPORTED,
+            argument=name,
+            given=text,
+            needed="native byte order",
         )
 
 
 def _aligned(array: Described, name: str) -> Described:
     if array.pointer % array.size:
-        raise ValueError(
-            f"{name}: the array's address is no multiple of the {array.size} bytes of a value: copy the array"
+        raise ArgumentError(
+            f"{name}: the array's address is no multiple of the {array.size} bytes of a value: copy the array",
+            ErrorCode.UNSUPPORTED,
+            argument=name,
+            given=array.pointer,
+            needed=f"a multiple of {array.size}",
         )
     return array
 
@@ -114,16 +138,25 @@ def _format(kind: str, size: int, name: str) -> tuple[str, bool]:
     exact = _FORMATS.get((kind, size))
     found = exact or (_BY_SIZE.get(size) if kind in "biufc" else None)
     if found is None:
-        raise TypeError(
+        raise OptionError(
             f"{name}: values of kind '{kind}' and {size} bytes cannot be exchanged: use numbers of 1, 2, 4 or 8 bytes, "
-            "or complex128"
+            "or complex128",
+            ErrorCode.UNSUPPORTED,
+            argument=name,
+            given=f"{kind}{size}",
         )
     return found, exact is not None
 
 
 def require_writable(array: Described, name: str, why: str) -> None:
     if array.read_only:
-        raise ValueError(f"{name}: the array is read-only, but {why}: pass a writable array")
+        raise ArgumentError(
+            f"{name}: the array is read-only, but {why}: pass a writable array",
+            ErrorCode.UNSUPPORTED,
+            argument=name,
+            given="read-only",
+            needed="writable",
+        )
 
 
 @contextmanager
@@ -149,14 +182,22 @@ def stream_pointer(stream: Any) -> int:
         if hasattr(stream, attribute):
             value = getattr(stream, attribute)
             return int(getattr(value, "value", value) or 0)
-    raise TypeError(f"{type(stream).__name__} is no stream: pass its address, or a stream of CuPy, PyTorch or Numba")
+    raise OptionError(
+        f"{type(stream).__name__} is no stream: pass its address, or a stream of CuPy, PyTorch or Numba",
+        argument="stream",
+        given=type(stream).__name__,
+    )
 
 
 def one_each(given: Any, devices: int) -> list[Any]:
     """An array for each device of a rank, from a list, or from the array alone where there is one device."""
     found = list(given) if isinstance(given, list | tuple) else [given]
     if len(found) != devices:
-        raise ValueError(f"{len(found)} arrays for the {devices} devices of this rank: give one for each")
+        raise ArgumentError(
+            f"{len(found)} arrays for the {devices} devices of this rank: give one for each",
+            given=len(found),
+            needed=devices,
+        )
     return found
 
 
@@ -167,18 +208,35 @@ def packed(array: Any, values: int, dtype: str, backend: str, done: str, compone
     size = math.prod(found.shape)
     if size != values or found.format != dtype or not found.exact:
         kind = found.format if found.exact else "another format"
-        raise ValueError(f"an array holds {size} values of {kind}, but {values} of {dtype} are {done}")
+        raise ArgumentError(
+            f"an array holds {size} values of {kind}, but {values} of {dtype} are {done}",
+            ErrorCode.MISMATCH,
+            given=f"{size} x {kind}",
+            needed=f"{values} x {dtype}",
+        )
     if components > 1 and len(found.shape) > 1 and found.shape[0] != components:
-        raise ValueError(
+        raise ArgumentError(
             f"an array has the shape {found.shape}, but its first axis must be that of the {components} components: "
-            "move it there and copy the array (numpy.moveaxis, numpy.ascontiguousarray)"
+            "move it there and copy the array (numpy.moveaxis, numpy.ascontiguousarray)",
+            ErrorCode.MISMATCH,
+            given=found.shape,
+            needed=components,
         )
     if found.on_host != (backend == "host"):
         here = "host" if found.on_host else "GPU"
-        raise ValueError(f"an array lies in {here} memory, but the grid's backend is {backend}")
+        raise ArgumentError(
+            f"an array lies in {here} memory, but the grid's backend is {backend}",
+            ErrorCode.MISMATCH,
+            given=here,
+            needed=backend,
+        )
     expected = 1
     for extent, stride in zip(reversed(found.shape), reversed(found.strides), strict=True):
         if extent > 1 and stride != expected and size:
-            raise ValueError(f"an array has the strides {found.strides}: its values must lie side by side")
+            raise ArgumentError(
+                f"an array has the strides {found.strides}: its values must lie side by side",
+                ErrorCode.UNSUPPORTED,
+                given=found.strides,
+            )
         expected *= extent
     return found

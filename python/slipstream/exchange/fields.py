@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from slipstream.base.errors import ArgumentError, ErrorCode
 from slipstream.exchange import apart, arrays
 from slipstream.exchange.grid import Grid, refuse_together
 from slipstream.exchange.records import Triple
@@ -39,7 +40,13 @@ def item(
     lists = [copy if isinstance(copy, list) else [copy] for copy in copies]
     for given in lists:
         if len(given) != len(grid.local):
-            raise ValueError(f"field '{name}': {len(given)} arrays for the {len(grid.local)} blocks of this rank")
+            raise ArgumentError(
+                f"field '{name}': {len(given)} arrays for the {len(grid.local)} blocks of this rank",
+                ErrorCode.MISMATCH,
+                field=name,
+                given=len(given),
+                needed=len(grid.local),
+            )
     found = []
     for block in range(len(grid.local)):
         for given in lists:
@@ -49,14 +56,20 @@ def item(
             if places is not None:
                 places.append(apart.place_of(array, _place_name(name, block, len(grid.local)), bool(written)))
             if how.get("combine") and not array.exact:
-                raise ValueError(
+                raise ArgumentError(
                     f"field '{name}' is to be combined by '{how['combine']}', but its values are not of f32, f64, i32, "
-                    "i64, u8, c64 or c128: exchanges compute with these only"
+                    "i64, u8, c64 or c128: exchanges compute with these only",
+                    ErrorCode.UNSUPPORTED,
+                    field=name,
+                    argument="combine",
+                    given=how["combine"],
                 )
             components = _check(grid, name, block, array, widths, layout)
             found.append((array, components))
     if len({(array.format, components) for array, components in found}) > 1:
-        raise ValueError(f"field '{name}': its arrays differ in number format or components")
+        raise ArgumentError(
+            f"field '{name}': its arrays differ in number format or components", ErrorCode.MISMATCH, field=name
+        )
     return {
         "name": name,
         # A rank without blocks has no array to tell these from: _agree() asks the others.
@@ -85,20 +98,38 @@ def _check(
     ghost, padding = (widths[key][: grid.axes] for key in ("ghost", "padding"))
     shapes = [grid.array_shape(ghost, components, block=block, layout=layout, padding=extra) for extra in (0, padding)]
     if array.shape not in shapes:
-        raise ValueError(
+        raise ArgumentError(
             f"field '{name}', block {block} of this rank: the array has the shape {array.shape}, but must have "
-            f"{shapes[0]}" + (f" or, with its padding, {shapes[1]}" if shapes[0] != shapes[1] else "")
+            f"{shapes[0]}" + (f" or, with its padding, {shapes[1]}" if shapes[0] != shapes[1] else ""),
+            ErrorCode.MISMATCH,
+            field=name,
+            block=block,
+            given=array.shape,
+            needed=shapes[0],
         )
     if array.on_host != (grid.backend == "host"):
         here, there = ("host", "GPU") if array.on_host else ("GPU", "host")
-        raise ValueError(
+        raise ArgumentError(
             f"field '{name}': the array lies in {here} memory, but the grid's backend is {grid.backend}; "
-            f"allocate it in {there} memory, or make the grid with another backend"
+            f"allocate it in {there} memory, or make the grid with another backend",
+            ErrorCode.MISMATCH,
+            field=name,
+            given=here,
+            needed=there,
         )
     if components == 0:
-        raise ValueError(f"field '{name}': the array has no components: leave the axis out, or give one or more")
+        raise ArgumentError(
+            f"field '{name}': the array has no components: leave the axis out, or give one or more",
+            field=name,
+            components=0,
+        )
     if any(stride == 0 for n, stride in zip(array.shape, array.strides, strict=True) if n > 1):
-        raise ValueError(f"field '{name}': the array has one value for all places along an axis: copy it")
+        raise ArgumentError(
+            f"field '{name}': the array has one value for all places along an axis: copy it",
+            ErrorCode.UNSUPPORTED,
+            field=name,
+            given=array.strides,
+        )
     return components
 
 
@@ -126,7 +157,13 @@ def agree(comm: Any, problem: Exception | None, items: list[dict[str, Any]]) -> 
     for rank, theirs in enumerate(everyone):
         if theirs["names"] != everyone[0]["names"]:
             both = [", ".join(each["names"]) for each in (everyone[0], theirs)]
-            raise ValueError(f"rank 0 exchanges the fields {both[0]}, rank {rank} {both[1]}: give the same")
+            raise ArgumentError(
+                f"rank 0 exchanges the fields {both[0]}, rank {rank} {both[1]}: give the same",
+                ErrorCode.MISMATCH,
+                rank=rank,
+                given=both[1],
+                needed=both[0],
+            )
     for index, item in enumerate(items):
         known = next((each["kinds"][index] for each in everyone if each["kinds"][index]), None)
         if not item["arrays"] and known:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 
 from slipstream.base.core import core
+from slipstream.base.errors import ArgumentError, ErrorCode
 from slipstream.base.terminal import count
 from slipstream.exchange import apart, arrays, fields
 from slipstream.exchange.grid import Grid, native_streams
@@ -192,8 +193,11 @@ class GatherScatter:
     def _ids_of(self, ids: Any) -> list[Any]:
         given = ids if isinstance(ids, list | tuple) else [ids]
         if len(given) != self._devices:
-            raise ValueError(
-                f"ids of {len(given)} devices for the {self._devices} of this rank: give one array for each"
+            raise ArgumentError(
+                f"ids of {len(given)} devices for the {self._devices} of this rank: give one array for each",
+                argument="ids",
+                given=len(given),
+                needed=self._devices,
             )
         return [_flat(one) for one in given]
 
@@ -201,9 +205,15 @@ class GatherScatter:
 def _flat(ids: Any) -> Any:
     found = np.asarray(ids)
     if found.dtype.kind not in "iu":
-        raise ValueError(f"ids are whole numbers, not of {found.dtype}")
+        raise ArgumentError(f"ids are whole numbers, not of {found.dtype}", argument="ids", given=found.dtype)
     arrays.require_own_order(found.dtype.str, "ids")
     most = np.iinfo(np.int64).max
     if found.dtype.kind == "u" and found.size and found.max() > most:
-        raise ValueError(f"a point has the id {found.max()}, and ids are at most {most}: number points from 1")
+        raise ArgumentError(
+            f"a point has the id {found.max()}, and ids are at most {most}: number points from 1",
+            ErrorCode.OVERFLOW,
+            argument="ids",
+            given=found.max(),
+            allowed=most,
+        )
     return np.ascontiguousarray(found, np.int64).reshape(-1)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from slipstream.base.core import core
+from slipstream.base.errors import ArgumentError, ErrorCode, Fault, OptionError
 from slipstream.base.terminal import count, show_extent
 from slipstream.exchange import arrays
 from slipstream.exchange.options import GridOptions, UnknownOption, Width, check
@@ -33,19 +34,23 @@ def communicator(comm: Any = None) -> "Communicator":
         found = comm
         return found
     if not isinstance(comm, int) and not hasattr(comm, "py2f"):
-        raise TypeError(f"comm: give slip.world(), a communicator of mpi4py or its integer, not {comm!r}")
+        raise OptionError(
+            f"comm: give slip.world(), a communicator of mpi4py or its integer, not {comm!r}",
+            argument="comm",
+            given=repr(comm),
+        )
     found = core().Communicator.from_handle(comm if isinstance(comm, int) else comm.py2f())
     return found
 
 
 def refuse_together(comm: Any, problem: Exception | None) -> None:
-    """Collective: what one rank must refuse is an UnknownOption or a ValueError on all, so that no rank is left
+    """Collective: what one rank must refuse is an UnknownOption or an ArgumentError on all, so that no rank is left
     waiting."""
-    mine = "" if problem is None else f"{isinstance(problem, UnknownOption):d}{problem}"
+    mine = f"{isinstance(problem, UnknownOption):d}{ArgumentError(Fault.of(problem)).packed()}" if problem else ""
     for rank, theirs in enumerate(comm.all_gather(mine)):
         if theirs:
-            text = theirs[1:] if comm.size == 1 else f"rank {rank}: {theirs[1:]}"
-            raise UnknownOption(text) if theirs[0] == "1" else ValueError(text)
+            kind = UnknownOption if theirs[0] == "1" else ArgumentError
+            raise kind.unpacked((f"rank {rank}: " if comm.size > 1 else "") + theirs[1:])
 
 
 class Grid:
@@ -85,7 +90,12 @@ class Grid:
             check("a grid", Grid, options, GridOptions)
             extents = _each("cells", cells, operator.index, "whole numbers")
             if len(extents) not in (2, 3):
-                raise ValueError(f"cells: give two or three extents, not {len(extents)}")
+                raise ArgumentError(
+                    f"cells: give two or three extents, not {len(extents)}",
+                    argument="cells",
+                    given=len(extents),
+                    allowed="2, 3",
+                )
             closed = _each("periodic", periodic, operator.index, "True or False")
             own = _boxes(boxes or ())
         except (TypeError, ValueError) as error:
@@ -173,7 +183,9 @@ class Grid:
         except TypeError:
             widths = ()
         if len(widths) != self.axes:
-            raise ValueError(f"give one whole number, or {self.axes} (x first), not {width!r}")
+            raise ArgumentError(
+                f"give one whole number, or {self.axes} (x first), not {width!r}", given=repr(width), needed=self.axes
+            )
         return _triple(widths, 0)
 
 
@@ -188,7 +200,9 @@ def _each(name: str, values: Any, of: Callable[[Any], int], what: str) -> tuple[
     try:
         return tuple(map(of, values))
     except TypeError:
-        raise ValueError(f"{name}: give {what}, one for each axis, not {values!r}") from None
+        raise ArgumentError(
+            f"{name}: give {what}, one for each axis, not {values!r}", argument=name, given=repr(values)
+        ) from None
 
 
 def _boxes(given: Iterable[tuple[Sequence[int], Sequence[int], int]]) -> list[tuple[Any, Any, int]]:
@@ -196,7 +210,9 @@ def _boxes(given: Iterable[tuple[Sequence[int], Sequence[int], int]]) -> list[tu
     try:
         return [((*lo, 0)[:3], (*hi, 1)[:3], device) for lo, hi, device in given]
     except (TypeError, ValueError):
-        raise ValueError("boxes: give each as (lo, hi, device), with lo and hi of one number per axis") from None
+        raise ArgumentError(
+            "boxes: give each as (lo, hi, device), with lo and hi of one number per axis", argument="boxes"
+        ) from None
 
 
 def native_streams(grid: Grid, stream: Any) -> list[int]:
@@ -204,5 +220,10 @@ def native_streams(grid: Grid, stream: Any) -> list[int]:
     if stream is None:
         return []
     if grid.backend == "host":
-        raise ValueError("the host backend has no streams: call begin() and end() without one")
+        raise ArgumentError(
+            "the host backend has no streams: call begin() and end() without one",
+            ErrorCode.UNSUPPORTED,
+            argument="stream",
+            backend="host",
+        )
     return [arrays.stream_pointer(one) for one in (stream if isinstance(stream, list | tuple) else [stream])]

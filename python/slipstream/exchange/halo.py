@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Unpack
 
 from slipstream.base.core import core
+from slipstream.base.errors import ArgumentError, ErrorCode
 from slipstream.base.terminal import show_extent
 from slipstream.exchange import apart
 from slipstream.exchange import fields as described_fields
@@ -116,7 +117,9 @@ def _of(value: Any, name: str, what: str) -> Any:
     if not isinstance(value, Mapping):
         return value
     if name not in value:
-        raise ValueError(f"{what} was given by field name, but none for '{name}'")
+        raise ArgumentError(
+            f"{what} was given by field name, but none for '{name}'", ErrorCode.NOT_FOUND, argument=what, field=name
+        )
     return value[name]
 
 

@@ -4,7 +4,8 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
-from slipstream.base.faults import nearest
+from slipstream.base.errors import ErrorCode, OptionError
+from slipstream.base.faults import nearest_of
 
 #: One number of cells, or one for each axis, x first.
 Width = int | Sequence[int]
@@ -50,8 +51,10 @@ class GridOptions(TypedDict, total=False):
     placement_seed: int
 
 
-class UnknownOption(TypeError):
+class UnknownOption(OptionError):
     """A keyword argument that nobody knows."""
+
+    code = ErrorCode.NOT_FOUND
 
 
 def check(what: str, call: Callable[..., Any], options: Iterable[str], kind: type) -> None:
@@ -60,5 +63,11 @@ def check(what: str, call: Callable[..., Any], options: Iterable[str], kind: typ
         if key not in kind.__annotations__:
             own = [name for name in inspect.signature(call).parameters if name != "options"]
             known = [*own, *kind.__annotations__]
-            hint = nearest(key, known) or f"there are {', '.join(known)}"
-            raise UnknownOption(f"{what} has no option named '{key}'; {hint}")
+            near = nearest_of(key, known)
+            hint = f"did you mean '{near}'?" if near else f"there are {', '.join(known)}"
+            raise UnknownOption(
+                f"{what} has no option named '{key}'; {hint}",
+                option=key,
+                nearest=near,
+                allowed=None if near else ", ".join(known),
+            )

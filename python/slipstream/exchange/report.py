@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group
 
 from slipstream.base import registry, terminal
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.base.files import write_text
 from slipstream.exchange.records import Arena, Block, Delivery, Tuning
 
@@ -105,7 +105,7 @@ class Report:
             else:
                 self.picture(path)
         except OSError as error:
-            raise CaseError(f"report: {path} cannot be written: {error}") from None
+            raise CaseError(f"report: {path} cannot be written: {error}", ErrorCode.IO, file=path) from None
 
     def picture(self, path: Path) -> None:
         """Nodes as frames, devices as boxes with their blocks, an arrow a message in the colour of its route."""
@@ -115,7 +115,13 @@ class Report:
 def check_name(path: Path) -> None:
     """Raises where the ending says no format."""
     if path.suffix not in (".json", *PICTURES):
-        raise CaseError(f"report: {path}: name a file that ends in .json, {', '.join(PICTURES)}")
+        raise CaseError(
+            f"report: {path}: name a file that ends in .json, {', '.join(PICTURES)}",
+            ErrorCode.UNSUPPORTED,
+            key="--report",
+            file=path,
+            allowed=", ".join((".json", *PICTURES)),
+        )
 
 
 def _number(value: float | None, form: str) -> str:

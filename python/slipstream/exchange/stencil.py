@@ -7,7 +7,8 @@ from typing import Any, Self, Unpack
 
 import numpy as np
 
-from slipstream.base.faults import nearest
+from slipstream.base.errors import ArgumentError, ErrorCode, RangeError
+from slipstream.base.faults import nearest_of
 from slipstream.base.terminal import count, show_extent
 from slipstream.exchange.grid import Grid, refuse_together
 from slipstream.exchange.halo import Exchange
@@ -35,15 +36,27 @@ class Shifted:
     def __getitem__(self, shift: tuple[int, ...]) -> Any:
         shift = shift if isinstance(shift, tuple) else (shift,)
         if not all(isinstance(d, int | np.integer) for d in shift):
-            raise IndexError(f"a shift is made of whole numbers, not {shift}")
+            raise RangeError(f"a shift is made of whole numbers, not {shift}", given=shift)
         if len(shift) != len(self._cells):
-            raise IndexError(f"a grid of {len(self._cells)} axes takes so many shifts, not {len(shift)}")
+            raise RangeError(
+                f"a grid of {len(self._cells)} axes takes so many shifts, not {len(shift)}",
+                ErrorCode.MISMATCH,
+                given=len(shift),
+                needed=len(self._cells),
+            )
         if any(abs(d) > self._ghost for d in shift):
-            raise IndexError(f"a shift by {shift} reaches beyond the radius {self._ghost} of the stencil")
+            raise RangeError(
+                f"a shift by {shift} reaches beyond the radius {self._ghost} of the stencil",
+                given=shift,
+                allowed=self._ghost,
+            )
         if (along := sum(map(bool, shift))) > _AXES[self._reach]:
             wider = "faces_and_edges" if along == 2 and len(shift) == 3 else "all"
-            raise IndexError(
-                f"a shift by {shift} goes along {along} axes, and reach is '{self._reach}'; give reach=\"{wider}\""
+            raise RangeError(
+                f"a shift by {shift} goes along {along} axes, and reach is '{self._reach}'; give reach=\"{wider}\"",
+                given=shift,
+                reach=self._reach,
+                needed=wider,
             )
         places = [slice(a + self._ghost + d, b + self._ghost + d) for (a, b), d in zip(self._cells, shift, strict=True)]
         return self._array[tuple(reversed(places))]
@@ -100,7 +113,9 @@ class Stencil:
         problem: Exception | None = None
         try:
             if taken := _OWN & options.keys():
-                raise UnknownOption(f"{min(taken)}: no option of a Stencil, whose radius and reach say what travels")
+                raise UnknownOption(
+                    f"{min(taken)}: no option of a Stencil, whose radius and reach say what travels", option=min(taken)
+                )
             check("a stencil", Stencil, options, StencilOptions)
             radius = _count("radius: a stencil reaches one cell at least", radius, 1)
             dtype, names = _number_format(dtype, outside), _names(fields)
@@ -150,7 +165,11 @@ class Stencil:
                     try:
                         self.interior(name, block)[...] = given
                     except (TypeError, ValueError) as error:
-                        raise ValueError(f"fill: the values of {name} are no numbers for its cells: {error}") from None
+                        raise ArgumentError(
+                            f"fill: the values of {name} are no numbers for its cells: {error}",
+                            ErrorCode.MISMATCH,
+                            field=name,
+                        ) from None
         return self
 
     def interior(self, name: str, block: int = 0) -> Any:
@@ -158,7 +177,12 @@ class Stencil:
         name that no field has."""
         self._known(name)
         if not 0 <= block < len(self.grid.local):
-            raise IndexError(f"this rank has {len(self.grid.local)} blocks, counted from 0, and no block {block}")
+            raise RangeError(
+                f"this rank has {len(self.grid.local)} blocks, counted from 0, and no block {block}",
+                ErrorCode.NOT_FOUND,
+                block=block,
+                available=len(self.grid.local),
+            )
         inner = slice(self.radius, -self.radius)
         return self._copies[name][0][block][(inner,) * self.grid.axes]
 
@@ -169,8 +193,11 @@ class Stencil:
 
     def _known(self, name: str) -> None:
         if name not in self.names:
-            hint = nearest(name, self.names) or f"there are {', '.join(self.names)}"
-            raise ValueError(f"no field '{name}'; {hint}")
+            near, known = nearest_of(name, self.names), ", ".join(self.names)
+            hint = f"did you mean '{near}'?" if near else f"there are {known}"
+            raise ArgumentError(
+                f"no field '{name}'; {hint}", ErrorCode.NOT_FOUND, field=name, nearest=near, allowed=known
+            )
 
     def _streams(self) -> list[Any] | None:
         """CuPy's current one of each device of this rank, on which the update runs."""
@@ -213,9 +240,17 @@ class Stencil:
             found = self._update(*(self._shifted(name, block, cells) for name in self.names))
             news = found if isinstance(found, tuple) else (found,)
             if any(new is None for new in news):
-                raise ValueError("the update returned None: it must return the new values")
+                raise ArgumentError(
+                    "the update returned None: it must return the new values", argument="update", given="None"
+                )
             if len(news) > len(self.names):
-                raise ValueError(f"the update returned {len(news)} arrays for {len(self.names)} fields")
+                raise ArgumentError(
+                    f"the update returned {len(news)} arrays for {len(self.names)} fields",
+                    ErrorCode.MISMATCH,
+                    argument="update",
+                    given=len(news),
+                    needed=len(self.names),
+                )
             place = tuple(slice(a + self.radius, b + self.radius) for a, b in reversed(cells))
             for name, new in zip(self.names, news, strict=False):
                 self._copies[name][1][block][place] = new
@@ -243,19 +278,33 @@ def _count(what: str, value: Any, least: int) -> int:
     except TypeError:
         number = least - 1
     if number < least:
-        raise ValueError(f"{what}: give a whole number from {least} on, not {value!r}")
+        raise ArgumentError(
+            f"{what}: give a whole number from {least} on, not {value!r}",
+            argument=what.partition(":")[0],
+            given=repr(value),
+            allowed=f">= {least}",
+        )
     return number
 
 
 def _check_sizes(grid: Grid, radius: int, reach: str) -> None:
     """Raises ValueError for a reach that is none, and where a block is thinner than the radius."""
     if reach not in _AXES:
-        raise ValueError(f"reach: give {', '.join(map(repr, _AXES))}, not {reach!r}")
+        raise ArgumentError(
+            f"reach: give {', '.join(map(repr, _AXES))}, not {reach!r}",
+            argument="reach",
+            given=repr(reach),
+            allowed=", ".join(_AXES),
+        )
     smallest = min((n for block in grid.blocks for n in _extent(block, grid.axes)), default=radius)
     if smallest < radius:
-        raise ValueError(
+        raise ArgumentError(
             f"radius: {radius} is more than the {smallest} cells of the thinnest block; take fewer devices, more "
-            "cells or a smaller radius, or leave z out of the grid where it has one cell"
+            "cells or a smaller radius, or leave z out of the grid where it has one cell",
+            ErrorCode.UNSUPPORTED,
+            argument="radius",
+            given=radius,
+            available=smallest,
         )
 
 
@@ -264,11 +313,17 @@ def _number_format(dtype: Any, outside: Any) -> np.dtype[Any]:
     try:
         found: np.dtype[Any] = np.dtype(dtype)
     except TypeError:
-        raise ValueError(f'dtype: {dtype!r} is no number format; give one of NumPy\'s, as "float64"') from None
+        raise ArgumentError(
+            f'dtype: {dtype!r} is no number format; give one of NumPy\'s, as "float64"',
+            argument="dtype",
+            given=repr(dtype),
+        ) from None
     try:
         np.full((), outside, found)
     except (TypeError, ValueError):
-        raise ValueError(f"outside: give a number, not {outside!r}") from None
+        raise ArgumentError(
+            f"outside: give a number, not {outside!r}", argument="outside", given=repr(outside)
+        ) from None
     return found
 
 
@@ -276,7 +331,11 @@ def _names(fields: Any) -> tuple[str, ...]:
     """The names of fields, each once. Raises ValueError."""
     given = tuple(fields) if isinstance(fields, list | tuple) else ()
     if not given or not all(isinstance(name, str) for name in given) or len(set(given)) < len(given):
-        raise ValueError(f'fields: give a list of different names, as ["u", "v"], not {fields!r}')
+        raise ArgumentError(
+            f'fields: give a list of different names, as ["u", "v"], not {fields!r}',
+            argument="fields",
+            given=repr(fields),
+        )
     return given
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Unpack
 
 from slipstream.base.core import core
+from slipstream.base.errors import ArgumentError, ErrorCode, Fault
 from slipstream.base.terminal import count, show_extent
 from slipstream.exchange import apart, fields
 from slipstream.exchange.apart import Place
@@ -58,7 +59,12 @@ class Transpose(Running):
             check("a transpose", Transpose, options, ExchangeOptions)
             layouts = (layout, layout) if isinstance(layout, str) else layout
             if len(layouts) != 2:
-                raise ValueError(f"layout: give one, or a pair for source and target, not {len(layouts)}")
+                raise ArgumentError(
+                    f"layout: give one, or a pair for source and target, not {len(layouts)}",
+                    argument="layout",
+                    given=len(layouts),
+                    needed=2,
+                )
             exchange["routes"] = [routes] if isinstance(routes, str) else list(routes)
             how["axes"] = _axes(axes, source.axes)
             how["kept"] = _kept(kept or {})
@@ -70,7 +76,13 @@ class Transpose(Running):
             self._names = list(given[0])
             if self._names != list(given[1]):
                 names = [", ".join(filter(None, each)) or "none by name" for each in given]
-                raise ValueError(f"arrays has the fields {names[0]}, into {names[1]}: give the same, in the same order")
+                raise ArgumentError(
+                    f"arrays has the fields {names[0]}, into {names[1]}: give the same, in the same order",
+                    ErrorCode.MISMATCH,
+                    argument="into",
+                    given=names[1],
+                    needed=names[0],
+                )
             places: list[Place] = []
             for name in self._names:
                 for end, of in zip(self._ends, given, strict=True):
@@ -95,24 +107,42 @@ class Transpose(Running):
         all or some. Nothing is planned again. The change is ordered behind what the stream holds. Needs rebinds=True.
         Not collective."""
         if not self._rebinds:
-            raise ValueError("this transpose was made for its arrays alone: make it with rebinds=True")
+            raise ArgumentError(
+                "this transpose was made for its arrays alone: make it with rebinds=True",
+                ErrorCode.WRONG_STATE,
+                argument="rebinds",
+                needed=True,
+            )
         natives = native_streams(self.grid, stream)
         self._require_apart(arrays, into)
         for index, given in enumerate((arrays, into)):
             for name, one in ({} if given is None else _named(given)).items():
                 if name not in self._names:
-                    raise ValueError(f"the transpose has no field named '{name}': it has {', '.join(self._names)}")
+                    raise ArgumentError(
+                        f"the transpose has no field named '{name}': it has {', '.join(self._names)}",
+                        ErrorCode.NOT_FOUND,
+                        field=name,
+                        allowed=", ".join(self._names),
+                    )
                 number = self._names.index(name)
                 item, known = self._ends[index].item(name, one, []), self._kinds[number]
                 kind = [item[key] for key in fields.KIND]
                 if item["arrays"] and kind != known:
-                    raise ValueError(
-                        f"arrays of {kind[1]} x {kind[0]} cannot take the place of {known[1]} x {known[0]}"
+                    raise ArgumentError(
+                        f"arrays of {kind[1]} x {kind[0]} cannot take the place of {known[1]} x {known[0]}",
+                        ErrorCode.MISMATCH,
+                        field=name,
+                        given=f"{kind[1]} x {kind[0]}",
+                        needed=f"{known[1]} x {known[0]}",
                     )
                 if fields.strides_of(item) != self._strides[number][index]:
-                    raise ValueError(
+                    raise ArgumentError(
                         f"{self._ends[index].name} {name}: the arrays lie in memory in another way than those that the "
-                        "transpose was made with: copy them into arrays with the same strides"
+                        "transpose was made with: copy them into arrays with the same strides",
+                        ErrorCode.MISMATCH,
+                        field=name,
+                        argument="strides",
+                        side=self._ends[index].name,
                     )
                 pointers = [array["pointer"] for array in item["arrays"]]
                 self._exchange.bind(number, index == 0, pointers, natives)
@@ -135,9 +165,12 @@ def _why(a: Place, b: Place) -> str:
     source, target = (b, a) if a.written else (a, b)
     if not source.read_only:
         return ""
-    return (
+    return Fault(
         f"{source.name} is read-only, but {target.name}, which a transpose writes, shares its memory: give a writable "
-        "array, or two that lie apart"
+        "array, or two that lie apart",
+        ErrorCode.UNSUPPORTED,
+        given="read-only",
+        needed="writable",
     )
 
 
@@ -149,7 +182,12 @@ def _named(given: Any) -> dict[str, Any]:
 def _axes(given: Sequence[int], extents: int) -> Axes:
     """Of three axes, z staying where it is in grids of two extents."""
     if len(given) != 3 and len(given) != extents:
-        raise ValueError(f"axes: give one for each of the grid's {extents} axes, not {len(given)}")
+        raise ArgumentError(
+            f"axes: give one for each of the grid's {extents} axes, not {len(given)}",
+            argument="axes",
+            given=len(given),
+            needed=extents,
+        )
     x, y, z = (*given, 2)[:3]
     return (x, y, z)
 
@@ -158,9 +196,20 @@ def _kept(given: Mapping[int, Sequence[tuple[int, int]]]) -> list[list[tuple[int
     """Ranges by axis."""
     for axis, ranges in given.items():
         if axis not in (0, 1, 2):
-            raise ValueError(f"kept: {axis!r} is no axis of the source: name 0, 1 or 2")
+            raise ArgumentError(
+                f"kept: {axis!r} is no axis of the source: name 0, 1 or 2",
+                argument="kept",
+                given=repr(axis),
+                allowed="0, 1, 2",
+            )
         if not len(ranges):
-            raise ValueError(f"kept: axis {axis} has no range: give one or more, or leave it out and all cells travel")
+            raise ArgumentError(
+                f"kept: axis {axis} has no range: give one or more, or leave it out and all cells travel",
+                argument="kept",
+                axis=axis,
+                given=0,
+                needed="1 or more",
+            )
     return [list(given.get(axis, ())) for axis in range(3)]
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from slipstream.base.core import core
+from slipstream.base.errors import ArgumentError, ErrorCode, Fault, OptionError
 from slipstream.base.records import Record
 from slipstream.base.terminal import show_extent
 from slipstream.exchange import apart, fields
@@ -146,7 +147,13 @@ class Plan:
         """
         held = math.prod(memory.shape) * memory.dtype.itemsize
         if held < self.room(block):
-            raise ValueError(f"block {block} in place needs {self.room(block)} bytes, and the array has {held}")
+            raise ArgumentError(
+                f"block {block} in place needs {self.room(block)} bytes, and the array has {held}",
+                ErrorCode.MISMATCH,
+                block=block,
+                given=held,
+                needed=self.room(block),
+            )
         views = []
         for grid, dtype in self._sides():
             shape = grid.array_shape(0, block=block)
@@ -228,9 +235,21 @@ class Plan:
         spectrum = SPECTRA[self._type]
         kinds = {spectrum: "complex", {"c64": "f32", "c128": "f64"}[spectrum]: "real"}
         if item["arrays"] and item["type"] not in kinds:
-            raise ValueError(f"multiply holds {item['type']}, but this plan takes {' or '.join(sorted(kinds))}")
+            raise ArgumentError(
+                f"multiply holds {item['type']}, but this plan takes {' or '.join(sorted(kinds))}",
+                ErrorCode.MISMATCH,
+                argument="multiply",
+                given=item["type"],
+                allowed=", ".join(sorted(kinds)),
+            )
         if item["arrays"] and item["components"] != 1:
-            raise ValueError(f"multiply has {item['components']} components: give one for all")
+            raise ArgumentError(
+                f"multiply has {item['components']} components: give one for all",
+                ErrorCode.MISMATCH,
+                argument="multiply",
+                given=item["components"],
+                needed=1,
+            )
         found = _places(self.spectral, "multiply", multiply, item["type"], False)
         return kinds.get(item["type"], "real"), found[0] if found else []
 
@@ -299,9 +318,11 @@ class Plan:
 
     def _run(self, forward: bool, given: Any, into: Any, stream: Any) -> None:
         if hasattr(stream, "shape"):
-            raise ValueError(
+            raise ArgumentError(
                 "the third argument is a stream, not an array: give several fields as tuples, "
-                "forward((u, v, w), (u_k, v_k, w_k))"
+                "forward((u, v, w), (u_k, v_k, w_k))",
+                argument="stream",
+                given=type(stream).__name__,
             )
         with told_to_others(lambda: self._plan.run(forward, [], [], [])):
             (source, target), places = self._sides_given("uv" if forward else "vu", (given, into))
@@ -319,13 +340,20 @@ class Plan:
         # A rank without blocks has no array to tell the number of components from.
         counts = [len(side) for side in found if side]
         if len(set(counts)) > 1:
-            raise ValueError(
+            raise ArgumentError(
                 f"{', '.join(names[:-1])} and {names[-1]} have {', '.join(map(str, counts[:-1]))} and {counts[-1]} "
-                "components: give all the same"
+                "components: give all the same",
+                ErrorCode.MISMATCH,
+                given=", ".join(map(str, counts)),
             )
         count = counts[0] if counts else self._components or 1
         if self._components not in (None, count):
-            raise ValueError(f"the plan is for {self._components} components, and the arrays have {count}")
+            raise ArgumentError(
+                f"the plan is for {self._components} components, and the arrays have {count}",
+                ErrorCode.MISMATCH,
+                given=count,
+                needed=self._components,
+            )
         addresses = [
             [[place.first for place in component] for component in side] or [[] for _ in range(count)] for side in found
         ]
@@ -340,9 +368,12 @@ def _why(a: Place, b: Place) -> str:
     if _in_turn(read, written):
         if not read.read_only:
             return ""
-        return (
+        return Fault(
             f"{read.name} is read-only, but {written.name}, which is written, shares its memory: give a writable "
-            "array, or two that lie apart"
+            "array, or two that lie apart",
+            ErrorCode.UNSUPPORTED,
+            given="read-only",
+            needed="writable",
         )
     return (
         f"{a.name} and {b.name} share memory that is written: give arrays that lie apart, or u and v of a component "
@@ -401,7 +432,11 @@ def _options(
 ) -> dict[str, Any]:
     measured = process_grid == "measured"
     if isinstance(process_grid, str) and not measured:
-        raise ValueError(f"process_grid is '{process_grid}': give two numbers or 'measured'")
+        raise ArgumentError(
+            f"process_grid is '{process_grid}': give two numbers or 'measured'",
+            argument="process_grid",
+            given=process_grid,
+        )
     return {
         "type": type_,
         "process_grid": (0, 0) if measured else tuple(process_grid),
@@ -419,7 +454,13 @@ def _options(
 def _type_of(dtype: Any) -> str:
     name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
     if name not in TYPES:
-        raise ValueError(f"dtype {name}: Fourier transforms are of {', '.join(TYPES)}")
+        raise ArgumentError(
+            f"dtype {name}: Fourier transforms are of {', '.join(TYPES)}",
+            ErrorCode.UNSUPPORTED,
+            argument="dtype",
+            given=name,
+            allowed=", ".join(TYPES),
+        )
     return TYPES[name]
 
 
@@ -430,11 +471,19 @@ def _places(grid: Grid, side: str, given: Any, type_: str, written: bool) -> lis
     several = isinstance(given, tuple)
     for field in given if several else (given,):
         if isinstance(field, tuple):
-            raise TypeError(f"{side}: give one array, or a list of one for each block, for each field of the tuple")
+            raise OptionError(
+                f"{side}: give one array, or a list of one for each block, for each field of the tuple", argument=side
+            )
         wholes: list[Place] = []
         item = fields.item(grid, side, field, _PACKED, "soa", {}, written=why, places=wholes)
         if item["arrays"] and item["type"] != type_:
-            raise ValueError(f"{side} holds {item['type']}, but this plan takes {type_} there")
+            raise ArgumentError(
+                f"{side} holds {item['type']}, but this plan takes {type_} there",
+                ErrorCode.MISMATCH,
+                argument=side,
+                given=item["type"],
+                needed=type_,
+            )
         for number in range(item["components"] if item["arrays"] else 0):
             several = several or item["components"] > 1
             name = f"component {len(found)} of {side}" if several else side
@@ -452,6 +501,11 @@ def _bounds(extent: Triple, array: dict[str, Any], component: int, type_: str, s
     """Addresses of the first byte of a component and of the one behind its last."""
     packed = (1, extent[0], extent[0] * extent[1])
     if any(s != p for s, p, n in zip(array["stride"], packed, extent, strict=True) if n > 1):
-        raise ValueError(f"{side}: rows and planes of the array must lie without gaps: copy it")
+        raise ArgumentError(
+            f"{side}: rows and planes of the array must lie without gaps: copy it",
+            ErrorCode.UNSUPPORTED,
+            argument=side,
+            given=array["stride"],
+        )
     first = array["pointer"] + component * array["component_stride"] * BYTES[type_]
     return first, first + math.prod(extent) * BYTES[type_]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from slipstream.base.core import core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, Fault
 from slipstream.case.distance import Distance
 from slipstream.case.expression import evaluate
 from slipstream.case.flow_case import FlowCase
@@ -61,7 +61,7 @@ def starter(case: FlowCase) -> Callable[[tuple[int, ...], tuple[int, ...]], Arra
         try:
             return np.ascontiguousarray(flow(case, cells))
         except ValueError as error:
-            raise CaseError(f"initial: {error}") from None
+            raise CaseError(Fault.of(error).at("initial")) from None
 
     return values
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from slipstream.base import rows
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.base.files import write_text
 from slipstream.case.flow_case import FlowCase
 from slipstream.flow import derived
@@ -212,7 +212,11 @@ def reference_for(case: FlowCase) -> Reference | None:
     if not cavity or references.dimensions(wanted) != dimension:
         raise CaseError(
             f"output.reference: '{wanted}' is a {references.dimensions(wanted)}-D cavity with equal sides whose lid y+ "
-            'moves along +x; this case is another one; take "auto" or "none"'
+            'moves along +x; this case is another one; take "auto" or "none"',
+            ErrorCode.UNSUPPORTED,
+            key="output.reference",
+            given=wanted,
+            allowed="auto, none",
         )
     return references.load(wanted, case.scales.reynolds)
 
@@ -320,7 +324,9 @@ def read_profiles(path: Path, case: FlowCase) -> tuple[Profile, Profile]:
                 found[axis].append([float(number) for number in numbers])
         vertical, horizontal = (_profile_of(axis, np.array(numbers), speed) for axis, numbers in found.items())
     except (OSError, KeyError, ValueError, IndexError) as error:
-        raise CaseError(f"{path}: is not a file of profiles, or is damaged: {error}") from None
+        raise CaseError(
+            f"{path}: is not a file of profiles, or is damaged: {error}", ErrorCode.BAD_FILE, file=path
+        ) from None
     return vertical, horizontal
 
 

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from slipstream.base.errors import ArgumentError, ErrorCode
+
 #: By which the centres of a disordered pack are pushed apart, at most.
 ROUNDS = 4000
 
@@ -40,9 +42,14 @@ def pack(cells: tuple[int, int, int], radius: float, count: int, seed: int) -> n
         np.add.at(centres, second, -push)
         centres %= box
     share = solid_share(count, radius, cells)
-    raise ValueError(
+    raise ArgumentError(
         f"{count} beads of radius {radius:g} do not find room in {cells[0]} x {cells[1]} x {cells[2]} cells, of which "
-        f"they would fill {100 * share:.0f} %: take fewer or smaller ones; about 62 % can be filled"
+        f"they would fill {100 * share:.0f} %: take fewer or smaller ones; about 62 % can be filled",
+        ErrorCode.UNSUPPORTED,
+        given=count,
+        radius=radius,
+        cells=cells,
+        share=f"{100 * share:.0f} %",
     )
 
 

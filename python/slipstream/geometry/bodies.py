@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from slipstream.base.core import as_case_error, core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode, Fault
 from slipstream.case.body import Body
 from slipstream.case.flow_case import FlowCase
 from slipstream.geometry import beads, shells
@@ -52,7 +52,7 @@ def _beads(body: Body, case: FlowCase) -> Any:
     try:
         centres = beads.pack(cells, radius, beads.count_for(body.solid, radius, cells), body.seed)
     except ValueError as error:
-        raise CaseError(str(error)) from None
+        raise CaseError(Fault.of(error)) from None
     # Links from the last cells reach a cell and a half beyond the sides.
     shown = beads.with_images(cells, centres, radius + 2.0)
     spheres = np.ascontiguousarray(shown * case.cell_edge)
@@ -79,7 +79,12 @@ def checksums(case: FlowCase) -> dict[str, str]:
             with open(body.mesh, "rb") as file:
                 found[name] = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
-            raise CaseError(f"bodies.{name}.mesh: {body.mesh} cannot be read: {error.strerror or error}") from None
+            raise CaseError(
+                f"bodies.{name}.mesh: {body.mesh} cannot be read: {error.strerror or error}",
+                ErrorCode.IO,
+                key=f"bodies.{name}.mesh",
+                file=body.mesh,
+            ) from None
     return found
 
 
@@ -133,7 +138,7 @@ def link_memory(
         return needed
     boxes = [(block["lo"], block["hi"]) for block in blocks]
     for name, body in case.bodies.items():
-        with as_case_error(f"bodies.{name}: "):
+        with as_case_error(f"bodies.{name}"):
             mesh = with_images(surface(body, case), body, case)
             shares = mesh.link_bytes(case.cell_edge, boxes, lattice, representation, precision, body.links)
         for block, share in zip(blocks, shares, strict=True):
@@ -145,12 +150,12 @@ def make(case: FlowCase) -> Any:
     """All bodies of the case on its cells. Raises CaseError that names the body and what is wrong with it."""
     named = []
     for name, body in case.bodies.items():
-        with as_case_error(f"bodies.{name}: "):
+        with as_case_error(f"bodies.{name}"):
             mesh = surface(body, case)
             if body.shape not in ("cylinder", "beads"):
                 mesh.require_inside(name, case.cell_edge, case.grid.cells, case.length_unit)
             named.append((name, mesh, _continued(body)))
-    with as_case_error("bodies: "):
+    with as_case_error("bodies"):
         made = core().make_bodies(named, case.cell_edge, case.grid.cells, _periodic(case))
     for name, mesh, goes_on in named:
         if case.bodies[name].mesh is not None:
@@ -163,7 +168,10 @@ def make(case: FlowCase) -> Any:
             edge = f" of {case.cell_edge:g} m" if case.si else ""
             raise CaseError(
                 f"bodies.{name}: it holds no centre of a cell in the box, so that the flow would pass it unseen: it is "
-                f"{extents} cells{edge} large; take smaller cells, or a thicker body, or move it"
+                f"{extents} cells{edge} large; take smaller cells, or a thicker body, or move it",
+                ErrorCode.UNSUPPORTED,
+                key=f"bodies.{name}",
+                given=extents,
             )
     return made
 
@@ -189,7 +197,12 @@ def check_room(case: FlowCase, solid_cells: Callable[[Corner, Corner], int], who
     those between two corners of a box."""
     cells = case.grid.cells
     if solid_cells((0, 0, 0), cells) == case.cell_count:
-        raise CaseError(f"{who}: they fill the whole box and leave no fluid; check their scale and place")
+        raise CaseError(
+            f"{who}: they fill the whole box and leave no fluid; check their scale and place",
+            ErrorCode.UNSUPPORTED,
+            key=who,
+            cells=case.cell_count,
+        )
     for side, boundary in case.boundaries.given():
         axis = "xyz".index(side[0])
         low, high = [0, 0, 0], list(cells)
@@ -200,5 +213,8 @@ def check_room(case: FlowCase, solid_cells: Callable[[Corner, Corner], int], who
         if boundary.kind != "slip" and solid_cells((*low,), (*high,)) == case.cell_count // cells[axis]:
             raise CaseError(
                 f"boundaries.{side}: {who} fill all cells of this side, so that nothing can flow through it; move them "
-                "or give the box more cells there"
+                "or give the box more cells there",
+                ErrorCode.UNSUPPORTED,
+                key=f"boundaries.{side}",
+                other=who,
             )

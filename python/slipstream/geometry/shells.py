@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from slipstream.base.core import core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 
 Array = np.ndarray
 
@@ -56,5 +56,9 @@ def check(name: str, mesh: Any, solid_cells: Callable[[Any], int]) -> None:
             raise CaseError(
                 f"bodies.{name}: two of its {len(numbers)} shells overlap and face opposite ways, so that the {both} "
                 "cells that both enclose would be fluid; turn one of them round, or make them bodies of their own "
-                "(bodies.X.part)"
+                "(bodies.X.part)",
+                ErrorCode.UNSUPPORTED,
+                key=f"bodies.{name}",
+                cells=both,
+                shells=len(numbers),
             )

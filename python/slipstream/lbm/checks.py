@@ -5,18 +5,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from slipstream.base.errors import ErrorCode, Fault, missing, unsupported
 from slipstream.base.toml_text import Path
 from slipstream.case.blocks import counts_problems
 from slipstream.case.body import Body
 from slipstream.case.sides import SIDES
 from slipstream.flow import initial
-from slipstream.lbm import scales
+from slipstream.lbm import scales, side_checks
 from slipstream.lbm.case import LbmCase
-from slipstream.lbm.scales import MACH_HIGH, Problem, step_remedy
+from slipstream.lbm.scales import MACH_HIGH, Problem
 from slipstream.lbm.tables import BY_MOMENTS
-
-#: Sides of given velocity balance where what they let in and out differs by no more than this, of both together.
-BALANCE = 1e-3
 
 
 def problems(case: LbmCase) -> list[Problem]:
@@ -25,9 +23,9 @@ def problems(case: LbmCase) -> list[Problem]:
         *_shapes(case),
         *_representation(case),
         *_method(case),
-        *_walls(case),
-        *_boundaries(case),
-        *_pressure_drop(case),
+        *side_checks.walls(case),
+        *side_checks.boundaries(case),
+        *side_checks.pressure_drop(case),
         *_length(case),
         *_bodies(case),
         *_run(case),
@@ -37,11 +35,11 @@ def problems(case: LbmCase) -> list[Problem]:
     found += _units(case)
     return found or [
         *_si_length(case),
-        *_profiles(case),
-        *_side_density(case),
+        *side_checks.profiles(case),
+        *side_checks.side_density(case),
         *_initial(case),
         *_exact(case),
-        *_closed(case),
+        *side_checks.closed(case),
         *scales.problems(case),
     ]
 
@@ -49,13 +47,37 @@ def problems(case: LbmCase) -> list[Problem]:
 def _shapes(case: LbmCase) -> Iterator[Problem]:
     nz = case.grid.cells[2]
     if case.lbm.lattice == "D2Q9" and nz != 1:
-        yield ("grid", "cells"), f'a 2-D lattice needs nz = 1, it is {nz}; or take lbm.lattice = "D3Q19" or "D3Q27"'
+        yield (
+            ("grid", "cells"),
+            unsupported(
+                f'a 2-D lattice needs nz = 1, it is {nz}; or take lbm.lattice = "D3Q19" or "D3Q27"',
+                other="lbm.lattice",
+                needed="nz = 1",
+            ),
+        )
     if case.lbm.lattice != "D2Q9" and nz == 1:
-        yield ("grid", "cells"), 'a 3-D lattice needs nz > 1; or take lbm.lattice = "D2Q9" for a 2-D flow'
+        yield (
+            ("grid", "cells"),
+            unsupported(
+                'a 3-D lattice needs nz > 1; or take lbm.lattice = "D2Q9" for a 2-D flow',
+                other="lbm.lattice",
+                needed="nz > 1",
+            ),
+        )
     if case.lbm.lattice == "D2Q9" and case.lbm.layout == "soa_z":
-        yield ("lbm", "layout"), 'rows along z are one cell long in 2-D; take "auto", "soa" or "aos"'
+        yield (
+            ("lbm", "layout"),
+            unsupported(
+                'rows along z are one cell long in 2-D; take "auto", "soa" or "aos"',
+                other="lbm.lattice",
+                allowed="auto, soa, aos",
+            ),
+        )
     if case.lbm.alignment != "auto" and case.lbm.alignment & (case.lbm.alignment - 1):
-        yield ("lbm", "alignment"), f"must be a power of two, it is {case.lbm.alignment}"
+        yield (
+            ("lbm", "alignment"),
+            Fault(f"must be a power of two, it is {case.lbm.alignment}", needed="a power of two"),
+        )
     yield from counts_problems(case)
 
 
@@ -81,39 +103,77 @@ def _representation(case: LbmCase) -> Iterator[Problem]:
         populations = "" if _has_no_cumulants(case) else ', or lbm.representation = "populations"'
         yield (
             ("lbm", "collision"),
-            f'"{lbm.collision}" needs more than the ten moments that a cell holds; take "regularised" or "recursive"'
-            + populations
-            if by_moments
-            else f'"{lbm.collision}" runs with lbm.representation = "moments"; take that, or "SRT", "TRT" or "MRT"',
+            unsupported(
+                f'"{lbm.collision}" needs more than the ten moments that a cell holds; take "regularised" or '
+                f'"recursive"{populations}'
+                if by_moments
+                else f'"{lbm.collision}" runs with lbm.representation = "moments"; take that, or "SRT", "TRT" or "MRT"',
+                other="lbm.representation",
+                allowed=", ".join(sorted(BY_MOMENTS)) if by_moments else "SRT, TRT, MRT",
+            ),
         )
     if not by_moments:
         for key in ("tile", "chunk"):
             if getattr(lbm, key) != "auto":
-                yield ("lbm", key), 'shares out a step by moments; take lbm.representation = "moments", or leave it out'
+                yield (
+                    ("lbm", key),
+                    unsupported(
+                        'shares out a step by moments; take lbm.representation = "moments", or leave it out',
+                        other="lbm.representation",
+                        needed="moments",
+                    ),
+                )
         return
     cells = case.grid.cells
     tiles = ("64x8", "32x16") if lbm.precision == "f16" else ("64x4", "32x8")
     if lbm.tile not in ("auto", *tiles):
         yield (
             ("lbm", "tile"),
-            f'{lbm.precision} has no tile of {lbm.tile} cells; take "{tiles[0]}", "{tiles[1]}" or "auto"',
+            unsupported(
+                f'{lbm.precision} has no tile of {lbm.tile} cells; take "{tiles[0]}", "{tiles[1]}" or "auto"',
+                other="lbm.precision",
+                allowed=", ".join(tiles),
+            ),
         )
     if lbm.tile_cells[0] > cells[0] or lbm.tile_cells[1] > cells[1]:
-        yield ("lbm", "tile"), f'{lbm.tile} cells do not fit a grid of {" x ".join(map(str, cells))}; take "auto"'
+        yield (
+            ("lbm", "tile"),
+            Fault(
+                f'{lbm.tile} cells do not fit a grid of {" x ".join(map(str, cells))}; take "auto"',
+                ErrorCode.MISMATCH,
+                other="grid.cells",
+            ),
+        )
     if lbm.chunk != "auto" and lbm.chunk > cells[2]:
-        yield ("lbm", "chunk"), f"the grid has {cells[2]} planes along z, fewer than {lbm.chunk}"
+        yield (
+            ("lbm", "chunk"),
+            Fault(
+                f"the grid has {cells[2]} planes along z, fewer than {lbm.chunk}",
+                ErrorCode.MISMATCH,
+                other="grid.cells",
+                available=cells[2],
+            ),
+        )
     if reason := NO_MOMENTS.get(lbm.lattice):
         yield (
             ("lbm", "lattice"),
-            f'moments cannot be had with "{lbm.lattice}": {reason}; take "D3Q19", or lbm.representation = '
-            '"populations"',
+            unsupported(
+                f'moments cannot be had with "{lbm.lattice}": {reason}; take "D3Q19", or lbm.representation = '
+                '"populations"',
+                other="lbm.representation",
+                allowed="D3Q19",
+            ),
         )
     for key, (values, reason) in SUITED.items():
         if (value := getattr(lbm, key)) not in values:
             yield (
                 ("lbm", key),
-                f'moments cannot be had with "{value}": {reason}; take "{values[0]}", or lbm.representation = '
-                '"populations"',
+                unsupported(
+                    f'moments cannot be had with "{value}": {reason}; take "{values[0]}", or lbm.representation = '
+                    '"populations"',
+                    other="lbm.representation",
+                    allowed=", ".join(values),
+                ),
             )
 
 
@@ -126,161 +186,70 @@ def _method(case: LbmCase) -> Iterator[Problem]:
     if _has_no_cumulants(case) and case.lbm.representation == "populations":
         yield (
             ("lbm", "collision"),
-            f'"cumulant" runs on lbm.lattice = "D3Q27", not on "{lattice}"; take that lattice, or "SRT", "TRT" or '
-            '"MRT", which run on every lattice',
+            unsupported(
+                f'"cumulant" runs on lbm.lattice = "D3Q27", not on "{lattice}"; take that lattice, or "SRT", "TRT" or '
+                '"MRT", which run on every lattice',
+                other="lbm.lattice",
+                needed="D3Q27",
+                allowed="SRT, TRT, MRT",
+            ),
         )
     if lattice == "D2Q9" and case.physics.force[2]:
-        yield ("physics", "force"), "in 2-D no force acts along z: the third part must be 0"
-
-
-def _walls(case: LbmCase) -> Iterator[Problem]:
-    for side, wall in case.walls.given():
-        axis = "xyz".index(side[0])
-        if case.grid.periodic[axis]:
-            yield ("walls", side), f"the {side[0]} axis is periodic and can have no wall; drop one of the two"
-        if case.lbm.lattice == "D2Q9" and axis == 2:
-            yield ("walls", side), "a 2-D lattice has no walls along z"
-        elif case.lbm.lattice == "D2Q9" and wall.velocity[2]:
-            yield ("walls", side, "velocity"), "in 2-D a wall cannot move along z"
-        if wall.velocity[axis]:
-            yield ("walls", side, "velocity"), f"a wall moves in its own plane: the {side[0]} component must be 0"
-
-
-def _boundaries(case: LbmCase) -> Iterator[Problem]:
-    walls = {side for side, _ in case.walls.given()}
-    for side, boundary in case.boundaries.given():
-        axis = "xyz".index(side[0])
-        path: Path = ("boundaries", side)
-        if case.grid.periodic[axis]:
-            yield path, f"the {side[0]} axis is periodic and can have no boundary; drop one of the two"
-        if side in walls:
-            yield path, f"walls.{side} is given, too; drop one of the two"
-        if case.lbm.lattice == "D2Q9" and axis == 2:
-            yield path, "a 2-D lattice has no sides along z"
-        if (boundary.kind == "velocity") != (boundary.velocity is not None):
-            yield (*path, "velocity"), 'belongs to kind = "velocity", and only there; give both or none'
-        for key in ("density", "pressure"):
-            if boundary.kind not in ("pressure", "convective") and getattr(boundary, key) is not None:
-                yield (*path, key), 'belongs to kind = "pressure" or "convective"'
-        if boundary.density is not None and boundary.pressure is not None:
-            yield (*path, "pressure"), "density says it, too; drop one of the two"
-        for key in ("speed", "relaxation"):
-            if boundary.kind != "convective" and getattr(boundary, key) is not None:
-                yield (*path, key), 'belongs to kind = "convective"'
-        if case.lbm.lattice == "D2Q9" and boundary.velocity and boundary.velocity[2]:
-            yield (*path, "velocity"), "in 2-D nothing flows along z: the third part must be 0"
-
-    convective = [side for side, boundary in case.boundaries.given() if boundary.kind == "convective"]
-    for side in convective[1:]:
-        yield ("boundaries", side, "kind"), f'{convective[0]} is convective, and one side may be; take "pressure" here'
-
-
-def _flow_in(case: LbmCase) -> dict[str, float]:
-    """What comes in through each side of given velocity, lid speeds times cells, over the centres of its cells."""
-    found, cells = {}, case.grid.cells
-    for side, boundary in case.boundaries.given():
-        if boundary.kind != "velocity":
-            continue
-        axis = "xyz".index(side[0])
-        slower, faster = (n for n in (2, 1, 0) if n != axis)
-        points = case.profile(side, boundary).reshape(2 * cells[slower] + 1, 2 * cells[faster] + 1, 3)
-        found[side] = float(points[1::2, 1::2, axis].sum()) * (1.0 if side[1] == "-" else -1.0)
-    return found
-
-
-def _closed(case: LbmCase) -> Iterator[Problem]:
-    """Fluid comes in and finds no way out, or the other way round: the density grows, or falls, without an end."""
-    if any(boundary.kind in ("pressure", "convective") for _, boundary in case.boundaries.given()):
-        return
-    try:
-        flows = _flow_in(case)
-    except ValueError:
-        return  # told by _profiles
-    total = sum(flows.values())
-    if abs(total) <= BALANCE * sum(map(abs, flows.values())):
-        return
-    share = f"{100 * abs(total) * case.scales.length / case.cell_count:.2g} % of the fluid in length / lid speed"
-    sides = [side for side, flow in flows.items() if flow * total > 0]
-    way, other, change = ("comes in", "out", "grow") if total > 0 else ("leaves", "in", "fall")
-    yield (
-        ("boundaries", sides[0]),
-        f"what {way} through {' and '.join(sides)} has no way {other}: the density would {change} without an end, by "
-        f'{share}; make another side kind = "pressure", or let as much {other} through one of kind = "velocity"',
-    )
-
-
-def _pressure_drop(case: LbmCase) -> Iterator[Problem]:
-    path: Path = ("physics", "pressure_drop")
-    for axis, drop in zip("xyz", case.physics.pressure_drop, strict=True):
-        periodic, cells = case.grid.periodic["xyz".index(axis)], case.grid.cells["xyz".index(axis)]
-        if drop and not periodic:
-            yield path, f"the {axis} axis is not periodic and has no drop; set grid.periodic, or take pressure sides"
-        elif drop and cells < 2:
-            yield path, f"the {axis} axis needs two cells at least for a drop"
-    driven = [side for side, boundary in case.boundaries.given() if boundary.kind != "slip"]
-    if any(case.physics.pressure_drop) and driven:
-        yield path, f"boundaries.{driven[0]} drives the flow, too; drop one of the two"
+        yield (
+            ("physics", "force"),
+            unsupported("in 2-D no force acts along z: the third part must be 0", other="lbm.lattice"),
+        )
 
 
 def _length(case: LbmCase) -> Iterator[Problem]:
     try:
         _ = case.given_length
     except ValueError as error:
-        yield ("physics", "length"), str(error)
+        yield ("physics", "length"), Fault.of(error)
 
 
 def _bodies(case: LbmCase) -> Iterator[Problem]:
     for name, body in case.bodies.items():
         path: Path = ("bodies", name)
         if (body.mesh is None) == (body.shape is None):
-            yield path, "mesh or shape: give one of them"
+            yield path, Fault("mesh or shape: give one of them", needed="mesh or shape")
         if body.shape == "beads":
             yield from _beads(case, body, path)
         elif body.shape and (body.centre is None or body.radius is None):
-            yield path, f"a {body.shape} needs centre and radius"
+            yield path, missing(f"a {body.shape} needs centre and radius", needed="centre, radius")
         if body.shape != "beads" and (body.solid is not None or body.seed):
-            yield path, "solid and seed belong to beads"
+            yield path, unsupported("solid and seed belong to beads", other="shape", needed="beads")
         if body.units and not case.si:
-            yield (*path, "units"), 'belongs to a case in SI; in one in cells a mesh is in cells, after "scale"'
+            yield (
+                (*path, "units"),
+                unsupported(
+                    'belongs to a case in SI; in one in cells a mesh is in cells, after "scale"',
+                    other="units.system",
+                    needed="SI",
+                ),
+            )
         if body.mesh is None and (body.units or body.part or body.orient or body.weld):
-            yield path, "units, part, orient and weld belong to a mesh"
+            yield path, unsupported("units, part, orient and weld belong to a mesh", other="mesh")
         if name in SIDES:
-            yield path, "is the name of a side; choose another"
+            yield path, Fault("is the name of a side; choose another", given=name)
 
 
 def _beads(case: LbmCase, body: Body, path: Path) -> Iterator[Problem]:
     if body.radius is None or body.solid is None:
-        yield path, "beads need radius and solid"
+        yield path, missing("beads need radius and solid", needed="radius, solid")
     elif 2.0 * body.radius / case.cell_edge > 0.5 * min(case.grid.cells):
-        yield (*path, "radius"), "beads must be at most half as wide as the box; more cells, or smaller beads"
-    if body.centre is not None:
-        yield (*path, "centre"), "beads lie all over the box and have none"
-    if not all(case.grid.periodic):
-        yield path, "beads fill a box that goes on for ever: grid.periodic = [true, true, true]"
-
-
-def _profiles(case: LbmCase) -> Iterator[Problem]:
-    """Expressions that have no value."""
-    for side, boundary in case.boundaries.given():
-        try:
-            case.profile(side, boundary)
-        except ValueError as error:
-            yield ("boundaries", side, "velocity"), str(error)
-
-
-def _side_density(case: LbmCase) -> Iterator[Problem]:
-    """Pressures in Pa that the fluid of this method could not bear."""
-    low, high = case.guard.density
-    for side, boundary in case.boundaries.given():
-        density = case.side_density(boundary)
-        if boundary.pressure is None or low <= density <= high:
-            continue
-        # What a Pa is in the lattice grows with the square of the step.
-        remedy = step_remedy(case, math.sqrt(((high if density > 1 else low) - 1.0) / (density - 1.0)))[1]
         yield (
-            ("boundaries", side, "pressure"),
-            f"the density that follows is {density:.3g} of that at rest, and guard.density reaches from {low:g} to "
-            f"{high:g}; pressure counts from that at rest; take a smaller one, or {remedy}",
+            (*path, "radius"),
+            Fault("beads must be at most half as wide as the box; more cells, or smaller beads", other="grid.cells"),
+        )
+    if body.centre is not None:
+        yield (*path, "centre"), unsupported("beads lie all over the box and have none", other="shape")
+    if not all(case.grid.periodic):
+        yield (
+            path,
+            unsupported(
+                "beads fill a box that goes on for ever: grid.periodic = [true, true, true]", other="grid.periodic"
+            ),
         )
 
 
@@ -291,24 +260,35 @@ def _initial(case: LbmCase) -> Iterator[Problem]:
     try:
         flow = initial.flow(case, initial.sample(case))
     except ValueError as error:
-        yield path, str(error)
+        yield path, Fault.of(error)
         return
     speed, density = np.linalg.norm(flow[..., 1:], axis=-1).max(), 1.0 + flow[..., 0]
     if math.sqrt(3.0) * speed > MACH_HIGH:
         yield (
             (*path, "velocity"),
-            f"its Mach number is {math.sqrt(3.0) * speed:.3f}, above {MACH_HIGH}, where a weakly compressible method "
-            "stops being accurate; take a smaller velocity or physics.lid_speed",
+            Fault(
+                f"its Mach number is {math.sqrt(3.0) * speed:.3f}, above {MACH_HIGH}, where a weakly compressible "
+                "method stops being accurate; take a smaller velocity or physics.lid_speed",
+                value=f"{math.sqrt(3.0) * speed:.3f}",
+                allowed=f"<= {MACH_HIGH}",
+            ),
         )
     low, high = case.guard.density
     if density.min() < low or density.max() > high:
         yield (
             (*path, "pressure"),
-            f"the density that follows reaches from {density.min():.3g} to {density.max():.3g}, and guard.density from "
-            f"{low:g} to {high:g}; take a smaller pressure or physics.lid_speed",
+            Fault(
+                f"the density that follows reaches from {density.min():.3g} to {density.max():.3g}, and guard.density "
+                f"from {low:g} to {high:g}; take a smaller pressure or physics.lid_speed",
+                value=f"{density.min():.3g} to {density.max():.3g}",
+                allowed=f"{low:g} to {high:g}",
+            ),
         )
     if case.lbm.lattice == "D2Q9" and np.any(flow[..., 3]):
-        yield (*path, "velocity"), "in 2-D nothing flows along z: the third part must be 0"
+        yield (
+            (*path, "velocity"),
+            unsupported("in 2-D nothing flows along z: the third part must be 0", other="lbm.lattice"),
+        )
 
 
 def _exact(case: LbmCase) -> Iterator[Problem]:
@@ -317,26 +297,30 @@ def _exact(case: LbmCase) -> Iterator[Problem]:
     try:
         initial.exact(case, initial.sample(case), 1.0)
     except ValueError as error:
-        yield ("exact", "velocity"), str(error)
+        yield ("exact", "velocity"), Fault.of(error)
 
 
 def _run(case: LbmCase) -> Iterator[Problem]:
     if case.run.steps is None and case.run.time_units is None and case.run.time is None:
         keys = "steps, time_units or time" if case.si else "steps or time_units"
-        yield ("run",), f"give {keys}, so that the run ends even where the flow stays unsteady"
+        yield (("run",), missing(f"give {keys}, so that the run ends even where the flow stays unsteady", needed=keys))
 
 
 def _guard(case: LbmCase) -> Iterator[Problem]:
     low, high = case.guard.density
     if not low < 1.0 < high:
-        yield ("guard", "density"), f"the range must hold 1, the density of a fluid at rest; it is {[low, high]}"
+        yield (
+            ("guard", "density"),
+            Fault(f"the range must hold 1, the density of a fluid at rest; it is {[low, high]}", needed=1),
+        )
 
 
 def _choice_of_viscosity(case: LbmCase) -> Iterator[Problem]:
     physics = case.physics
     if (physics.reynolds is None) == (physics.viscosity is None):
         both = "only one of them" if physics.reynolds else "one of them"
-        yield ("physics",), f"reynolds or viscosity: give {both}"
+        kind = unsupported if physics.reynolds else missing
+        yield ("physics",), kind(f"reynolds or viscosity: give {both}", needed="reynolds or viscosity")
 
 
 def _units(case: LbmCase) -> Iterator[Problem]:
@@ -350,31 +334,61 @@ def _units(case: LbmCase) -> Iterator[Problem]:
         for path in given + sides:
             yield (
                 path,
-                'belongs to a case in SI, and this one is in cells and steps: take units.system = "SI" and write '
-                "[physics] in metres and seconds, or drop it",
+                unsupported(
+                    'belongs to a case in SI, and this one is in cells and steps: take units.system = "SI" and write '
+                    "[physics] in metres and seconds, or drop it",
+                    other="units.system",
+                    needed="SI",
+                ),
             )
         return
     if units.cell is None:
-        yield ("units", "cell"), 'missing; a case in SI needs the edge of a cell in m, or take units.system = "lattice"'
+        yield (
+            ("units", "cell"),
+            missing(
+                'missing; a case in SI needs the edge of a cell in m, or take units.system = "lattice"',
+                other="units.system",
+            ),
+        )
     if units.density is None:
         yield (
             ("units", "density"),
-            "missing; a case in SI needs the density of the fluid at rest in kg/m^3 (water 998, air 1.2)",
+            missing(
+                "missing; a case in SI needs the density of the fluid at rest in kg/m^3 (water 998, air 1.2)",
+                other="units.system",
+                unit="kg/m^3",
+            ),
         )
     if case.physics.lid_speed is None:
         yield (
             ("physics", "lid_speed"),
-            "missing; a case in SI needs the speed of the lid, or another that is typical, in m/s",
+            missing(
+                "missing; a case in SI needs the speed of the lid, or another that is typical, in m/s",
+                other="units.system",
+                unit="m/s",
+            ),
         )
     if case.output.every and case.output.every_time:
-        yield ("output", "every_time"), "every (length / lid speed) or every_time (s): give only one of them"
+        yield (
+            ("output", "every_time"),
+            unsupported("every (length / lid speed) or every_time (s): give only one of them", other="output.every"),
+        )
     if units.step and units.lattice_speed:
-        yield ("units", "step"), "step (s) or lattice_speed (the lid speed in cells per step): give only one of them"
+        yield (
+            ("units", "step"),
+            unsupported(
+                "step (s) or lattice_speed (the lid speed in cells per step): give only one of them",
+                other="units.lattice_speed",
+            ),
+        )
 
 
 def _si_length(case: LbmCase) -> Iterator[Problem]:
     if case.si and case.scales.length < 1:
         yield (
             ("physics", "length"),
-            f"{case.given_length:g} m is less than one cell of {case.units.cell:g} m; take a smaller units.cell",
+            Fault(
+                f"{case.given_length:g} m is less than one cell of {case.units.cell:g} m; take a smaller units.cell",
+                other="units.cell",
+            ),
         )

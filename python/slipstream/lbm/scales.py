@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 
+from slipstream.base.errors import Fault
 from slipstream.base.toml_text import Path
 from slipstream.flow.steadiness import side_speeds
 from slipstream.lbm.case import LbmCase
@@ -48,8 +49,13 @@ def _mach(case: LbmCase) -> Iterator[Problem]:
         path, remedy = step_remedy(case, limit / case.scales.lid_speed)
     yield (
         path,
-        f"Mach number {mach:.3f} is above {MACH_HIGH}, where a weakly compressible method stops being accurate; "
-        f"take {remedy}",
+        Fault(
+            f"Mach number {mach:.3f} is above {MACH_HIGH}, where a weakly compressible method stops being accurate; "
+            f"take {remedy}",
+            value=f"{mach:.3f}",
+            allowed=f"<= {MACH_HIGH}",
+            remedy=remedy,
+        ),
     )
 
 
@@ -70,11 +76,27 @@ def _tau(case: LbmCase) -> Iterator[Problem]:
     path = ("physics", "viscosity" if case.physics.viscosity is not None else "reynolds")
     say = f"tau = {scales.tau:.5f} is outside the usable range {tau_low} to {TAU_HIGH:g}"
     if case.si:
-        yield path, f"{say}; {_si_tau_remedies(case, tau_low)} would do"
+        yield (
+            path,
+            Fault(
+                f"{say}; {_si_tau_remedies(case, tau_low)} would do",
+                value=f"{scales.tau:.5f}",
+                allowed=f"{tau_low} to {TAU_HIGH:g}",
+                remedy=_si_tau_remedies(case, tau_low),
+            ),
+        )
         return
     if path[-1] == "viscosity":
         low, high = (tau_low - 0.5) / 3, (TAU_HIGH - 0.5) / 3
-        yield path, f"{say}; take {low:.2g} <= viscosity <= {high:.2g}"
+        yield (
+            path,
+            Fault(
+                f"{say}; take {low:.2g} <= viscosity <= {high:.2g}",
+                value=f"{scales.tau:.5f}",
+                allowed=f"{tau_low} to {TAU_HIGH:g}",
+                remedy=f"{low:.2g} <= viscosity <= {high:.2g}",
+            ),
+        )
         return
     small = scales.tau < tau_low
     viscosity = ((tau_low if small else TAU_HIGH) - 0.5) / 3
@@ -88,7 +110,15 @@ def _tau(case: LbmCase) -> Iterator[Problem]:
         remedies.insert(0, f"{'at least' if small else 'at most'} {whole} cells along the length")
     if speed * math.sqrt(3.0) <= MACH_HIGH:
         remedies.insert(0, f"lid_speed {'>=' if small else '<='} {rounded(speed, up=small)}")
-    yield path, f"{say}; " + " or ".join(remedies) + " would do"
+    yield (
+        path,
+        Fault(
+            f"{say}; " + " or ".join(remedies) + " would do",
+            value=f"{scales.tau:.5f}",
+            allowed=f"{tau_low} to {TAU_HIGH:g}",
+            remedy=" or ".join(remedies),
+        ),
+    )
 
 
 def _si_tau_remedies(case: LbmCase, tau_low: float) -> str:
@@ -119,8 +149,11 @@ def _magic(case: LbmCase) -> Iterator[Problem]:
     if not low <= case.lbm.magic / factor <= 1 / low:
         yield (
             ("lbm", "magic"),
-            f"the odd moments relax with tau = 1/2 + {case.lbm.magic / factor:.3g}; take "
-            f"{low * factor:.2g} <= magic <= {factor / low:.2g} (0.1875 is usual)",
+            Fault(
+                f"the odd moments relax with tau = 1/2 + {case.lbm.magic / factor:.3g}; take "
+                f"{low * factor:.2g} <= magic <= {factor / low:.2g} (0.1875 is usual)",
+                allowed=f"{low * factor:.2g} <= magic <= {factor / low:.2g}",
+            ),
         )
 
 

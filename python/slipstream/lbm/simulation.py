@@ -13,7 +13,7 @@ from rich.console import Console
 
 from slipstream.base import terminal
 from slipstream.base.core import core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import ArgumentError, CaseError, ErrorCode
 from slipstream.base.terminal import count, show_extent
 from slipstream.case import reader
 from slipstream.case.case import Case
@@ -149,11 +149,19 @@ class Simulation:
         """
         given = isinstance(case, Case)
         if given and (overrides or variant is not None):
-            raise ValueError("overrides and variant belong to a case file, not to a case that was loaded")
+            raise ArgumentError(
+                "overrides and variant belong to a case file, not to a case that was loaded",
+                ErrorCode.WRONG_STATE,
+                argument="overrides, variant",
+            )
         loaded = case if isinstance(case, Case) else reader.load(case, overrides, variant)
         if not isinstance(loaded, LbmCase):
             which = "this case" if given else str(case)
-            raise CaseError(f"{which} is of [{loaded.solver}]; a Simulation of slipstream.lbm takes one of [lbm]")
+            raise CaseError(
+                f"{which} is of [{loaded.solver}]; a Simulation of slipstream.lbm takes one of [lbm]",
+                ErrorCode.MISMATCH,
+                given=loaded.solver,
+            )
         self = cls.__new__(cls)
         self._begin(loaded)
         return self
@@ -197,7 +205,11 @@ class Simulation:
         last = _NEVER
         if until is None and steps is None and steady is None:
             if case.run.steps == _NEVER:
-                raise ValueError("run(until=...), run(steps=...) or run(steady=...): say when to stop")
+                raise ArgumentError(
+                    "run(until=...), run(steps=...) or run(steady=...): say when to stop",
+                    ErrorCode.NOT_FOUND,
+                    argument="until, steps, steady",
+                )
             last, steady = case.last_step, case.run.residual
         if until is not None:
             last = round(until / self._time)
@@ -335,10 +347,21 @@ class Simulation:
         or at a side through which it flows.
         """
         if self.step:
-            raise CaseError(f"set_solid: {self.step} steps were made; set solid cells before the first one")
+            raise CaseError(
+                f"set_solid: {self.step} steps were made; set solid cells before the first one",
+                ErrorCode.WRONG_STATE,
+                argument="set_solid",
+                step=self.step,
+            )
         mask, cells = np.ascontiguousarray(mask, dtype=bool), self.case.grid.cells
         if mask.shape != cells[::-1]:
-            raise CaseError(f"set_solid: the mask is {list(mask.shape)}; it must be [z][y][x] = {list(cells[::-1])}")
+            raise CaseError(
+                f"set_solid: the mask is {list(mask.shape)}; it must be [z][y][x] = {list(cells[::-1])}",
+                ErrorCode.MISMATCH,
+                argument="set_solid",
+                given=list(mask.shape),
+                needed=list(cells[::-1]),
+            )
 
         def solid_cells(low: Sequence[int], high: Sequence[int]) -> int:
             return int(np.count_nonzero(mask[tuple(slice(a, b) for a, b in zip(low[::-1], high[::-1], strict=True))]))

@@ -24,7 +24,9 @@ def tables(cells: int, time: float) -> dict[str, Any]:
         fewest = math.ceil(slowest * math.sqrt(3.0) / MACH_HIGH)
         raise CaseError(
             f"a vortex of Reynolds number {REYNOLDS} needs {fewest} cells or more along each axis by lattice "
-            f"Boltzmann, not {cells}: below, relaxation asks for a Mach number above {MACH_HIGH}"
+            f"Boltzmann, not {cells}: below, relaxation asks for a Mach number above {MACH_HIGH}",
+            given=cells,
+            allowed=f">= {fewest}",
         )
     steps_per_time = cells / (2 * math.pi) / speed
     return {

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from slipstream.base.core import as_case_error, core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.base.keys import Table
 from slipstream.machine.machine_file import MachineFile
 
@@ -32,7 +32,12 @@ def choose_backend(wanted: str) -> str:
     if not module.available(wanted):
         cuda = module.build_info()["cuda"]
         why = "no GPU was found" if cuda else "this build has no CUDA; build with `cmake --preset cuda`"
-        raise CaseError(f'machine.backend = "{wanted}": {why}; machine.backend = "host" runs on the CPU')
+        raise CaseError(
+            f'machine.backend = "{wanted}": {why}; machine.backend = "host" runs on the CPU',
+            ErrorCode.UNAVAILABLE,
+            key="machine.backend",
+            given=wanted,
+        )
     return wanted
 
 

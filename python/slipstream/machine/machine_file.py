@@ -46,7 +46,7 @@ import numpy as np
 from pydantic import Field, ValidationError
 
 from slipstream.base import toml_text
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode, Fault
 from slipstream.base.faults import explain
 from slipstream.base.keys import Count, Positive, Table
 
@@ -209,32 +209,37 @@ class MachineFile(Table):
             rates.append(table.per_node_gb_per_s / self.devices_per_node)
         return min(rates)
 
-    def faults(self) -> list[str]:
+    def faults(self) -> list[Fault]:
         """What the shapes need and the file does not say."""
         return [*self._missing(), *self._wrong_pairs()]
 
-    def _missing(self) -> Iterator[str]:
+    def _missing(self) -> Iterator[Fault]:
         if self.ranks and self.devices_per_node % self.ranks:
-            yield f"{self.devices_per_node} devices of a node cannot be dealt to {self.ranks} ranks evenly"
-        if max(self.device.groups) > 1 and self.links.within is None:
-            yield "[links.within] is missing: a group has more than one device"
-        if len(self.device.groups) > 1 and self.links.between is None:
-            yield "[links.between] is missing: a node has more than one group"
-        if self.nodes > 1 and self.links.network is None:
-            yield "[links.network] is missing: there is more than one node"
+            said = f"{self.devices_per_node} devices of a node cannot be dealt to {self.ranks} ranks evenly"
+            yield Fault(said, ErrorCode.MISMATCH, key="ranks", given=self.ranks, devices=self.devices_per_node)
+        for key, why, needed in (
+            ("within", "a group has more than one device", max(self.device.groups) > 1),
+            ("between", "a node has more than one group", len(self.device.groups) > 1),
+            ("network", "there is more than one node", self.nodes > 1),
+        ):
+            if needed and getattr(self.links, key) is None:
+                yield Fault(f"[links.{key}] is missing: {why}", ErrorCode.NOT_FOUND, key=f"links.{key}")
         tables = (self.links.within, self.links.between, self.links.network)
         if self.host.gb_per_s is None and any(table and table.through_host for table in tables):
-            yield "host.gb_per_s is missing: a link goes through the host"
+            said = "host.gb_per_s is missing: a link goes through the host"
+            yield Fault(said, ErrorCode.NOT_FOUND, key="host.gb_per_s")
 
-    def _wrong_pairs(self) -> Iterator[str]:
+    def _wrong_pairs(self) -> Iterator[Fault]:
         seen = set()
         for pair in self.links.pairs:
             key = frozenset(pair.devices)
             if len(key) < 2 or max(key) >= self.devices_per_node:
                 last = self.devices_per_node - 1
-                yield f"links.pairs: {pair.devices} are no two different devices of a node, which are 0 to {last}"
+                said = f"links.pairs: {pair.devices} are no two different devices of a node, which are 0 to {last}"
+                yield Fault(said, key="links.pairs", given=pair.devices, allowed=f"0 to {last}")
             if key in seen:
-                yield f"links.pairs: {pair.devices} are named twice"
+                said = f"links.pairs: {pair.devices} are named twice"
+                yield Fault(said, key="links.pairs", given=pair.devices, twice="yes")
             seen.add(key)
 
 
@@ -256,11 +261,11 @@ def load(path: str | Path) -> MachineFile:
         text = toml_text.read(path)
         machine = MachineFile.model_validate(tomllib.loads(text))
     except FileNotFoundError:
-        raise CaseError(f"{path}: no such machine file") from None
+        raise CaseError(f"{path}: no such machine file", ErrorCode.NOT_FOUND, file=path) from None
     except OSError as error:
-        raise CaseError(f"{path}: cannot be read: {error}") from None
+        raise CaseError(f"{path}: cannot be read: {error}", ErrorCode.IO, file=path) from None
     except tomllib.TOMLDecodeError as error:
-        raise CaseError(f"{path}: not valid TOML: {error}") from None
+        raise CaseError(toml_text.why_not(text, error).at(file=path)) from None
     except ValidationError as error:
         faults = []
         for fault in error.errors(include_url=False):
@@ -268,8 +273,8 @@ def load(path: str | Path) -> MachineFile:
             line = toml_text.find_line(text, key)
             where = f"{path}:{line}" if line else str(path)
             said = explain(fault, key, _keys_at(key[:-1]), [], {}, "machine")
-            faults.append(f"{where}: {said}")
-        raise CaseError("\n  ".join(faults)) from None
-    if faults := machine.faults():
-        raise CaseError("\n  ".join(f"{path}: {fault}" for fault in faults))
+            faults.append(Fault(said.reworded(f"{where}: {said}"), file=path, line=line))
+        raise CaseError.all_of(faults) from None
+    if found := machine.faults():
+        raise CaseError.all_of(fault.at(file=path) for fault in found)
     return machine

@@ -14,7 +14,7 @@ from types import FrameType
 
 from slipstream.base import processes
 from slipstream.base.core import launched_size
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.base.terminal import TERMINAL_WIDTH
 from slipstream.machine.launcher_words import Words
 from slipstream.machine.pipe import Output
@@ -26,14 +26,23 @@ ASKED_BY = "SLIPSTREAM_ASKED_BY"
 def check_launcher(ranks: int) -> str:
     """Path of mpiexec, or a CaseError that says why there can be no `ranks` ranks."""
     if ranks < 1:
-        raise CaseError(f"-n {ranks}: at least one rank is needed")
+        raise CaseError(f"-n {ranks}: at least one rank is needed", key="-n", given=ranks, allowed=">= 1")
     if launched_size() is not None:
-        raise CaseError(f"-n {ranks} inside mpiexec: give the number of ranks to one of the two")
+        raise CaseError(
+            f"-n {ranks} inside mpiexec: give the number of ranks to one of the two",
+            ErrorCode.WRONG_STATE,
+            key="-n",
+            given=ranks,
+        )
     mpiexec = shutil.which("mpiexec")
     if mpiexec is None:
         raise CaseError(
             f"-n {ranks} needs mpiexec, which is not on PATH; install an MPI (Debian: apt-get install openmpi-bin), or "
-            "leave -n away: one rank can drive several devices (machine.devices_per_rank)"
+            "leave -n away: one rank can drive several devices (machine.devices_per_rank)",
+            ErrorCode.UNAVAILABLE,
+            key="-n",
+            given=ranks,
+            needed="mpiexec",
         )
     return mpiexec
 

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure
 
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.case.flow_case import FlowCase
 from slipstream.flow import derived
 from slipstream.pictures import film, flow_quantities, palette, scene, surfaces
@@ -33,7 +33,13 @@ class Flow:
         self.solid = shown.read(frame, "flags") != 0
         if not np.isfinite(self.velocity).all():
             time = self.case.field_units.time(frame.time)
-            raise CaseError(f"{frame.path}: the velocity at {time} is not finite; name an earlier --time, or plot it")
+            raise CaseError(
+                f"{frame.path}: the velocity at {time} is not finite; name an earlier --time, or plot it",
+                ErrorCode.OVERFLOW,
+                file=frame.path,
+                key="--time",
+                given=time,
+            )
         at = [derived.coordinates(n, self.case.spacing) for n in shown.extent]
         self.grid = pyvista.RectilinearGrid(*at)
         padded = derived.velocity_with_sides(self.case, self.velocity)
@@ -189,7 +195,9 @@ def body_pressure(flow: Flow, view: View, body: Any) -> Picture:
     sampled["pressure"] = np.where(sampled["vtkValidPointMask"] == 1, sampled["pressure"], np.nan)
     size = np.abs(sampled["pressure"][np.isfinite(sampled["pressure"])])
     if not size.size:
-        raise CaseError("--scene body: no point of the body lies in the box")
+        raise CaseError(
+            "--scene body: no point of the body lies in the box", ErrorCode.NOT_FOUND, key="--scene", given="body"
+        )
     most = float(np.percentile(size, 99.5)) or 1.0
     norm, colours = Normalize(-most, most), palette.diverging()
     stage.add_mesh(
@@ -210,7 +218,9 @@ class FlowArtist:
     def __init__(self, shown: Results, wish: Wish) -> None:
         if wish.options.field:
             raise CaseError(
-                "--field: the scenes of a flow have fields of their own; `slipstream plot --field` draws others"
+                "--field: the scenes of a flow have fields of their own; `slipstream plot --field` draws others",
+                ErrorCode.UNSUPPORTED,
+                key="--field",
             )
         self._shown, self._wish, self._q = shown, wish, wish.options.q
         self._pyvista = scene.load_pyvista()
@@ -250,7 +260,10 @@ class FlowArtist:
             return vortices(flow, view, body, self._q, top)
         if body is None:
             raise CaseError(
-                f"--scene body: {self._shown.folder} has neither solid cells nor a surface; name one by --body"
+                f"--scene body: {self._shown.folder} has neither solid cells nor a surface; name one by --body",
+                ErrorCode.NOT_FOUND,
+                key="--body",
+                file=self._shown.folder,
             )
         return body_pressure(flow, view, body)
 

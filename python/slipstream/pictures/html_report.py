@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.base.files import write_text
 from slipstream.case.case import Case
 from slipstream.case.solver import solver_of
@@ -61,7 +61,7 @@ def write(folder: Path, output: Path | None = None, draw: bool = True) -> Path:
     try:
         write_text(path, text)
     except OSError as error:
-        raise CaseError(f"report: {path} cannot be written: {error}") from None
+        raise CaseError(f"report: {path} cannot be written: {error}", ErrorCode.IO, file=path) from None
     return path
 
 

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 
 #: What `render` draws; the body only where there is one.
 SCENES = ("slices", "streamlines", "q", "body")
@@ -73,11 +73,24 @@ def check_film(arguments: argparse.Namespace) -> None:
     if arguments.film:
         check_film_name(arguments.film)
         if arguments.time is not None:
-            raise CaseError("--time: a film shows all times; leave one of --film and --time out")
+            raise CaseError(
+                "--time: a film shows all times; leave one of --film and --time out", key="--time", other="--film"
+            )
     if not 0.1 <= arguments.fps <= 120.0:
-        raise CaseError(f"--fps {arguments.fps:g}: a film has 0.1 to 120 frames a second")
+        raise CaseError(
+            f"--fps {arguments.fps:g}: a film has 0.1 to 120 frames a second",
+            key="--fps",
+            given=f"{arguments.fps:g}",
+            allowed="0.1 to 120",
+        )
 
 
 def check_film_name(path: Path) -> None:
     if path.suffix.lower() not in FILMS:
-        raise CaseError(f"--film {path}: name a file that ends in {' or '.join(FILMS)}")
+        raise CaseError(
+            f"--film {path}: name a file that ends in {' or '.join(FILMS)}",
+            ErrorCode.UNSUPPORTED,
+            key="--film",
+            given=path,
+            allowed=", ".join(FILMS),
+        )

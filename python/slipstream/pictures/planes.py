@@ -16,7 +16,7 @@ from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.case.case import Case
 from slipstream.case.solver import solver_of
 from slipstream.flow import derived
@@ -124,18 +124,29 @@ def parse_cut(text: str, case: Case) -> Cut:
     name, _, value = text.partition("=")
     normal = name.strip()
     if normal not in ACROSS:
-        raise CaseError(f"--plane {text}: name an axis and a place, as z=0.5 or x")
+        raise CaseError(f"--plane {text}: name an axis and a place, as z=0.5 or x", key="--plane", given=text)
     axis = "xyz".index(normal)
     low, high = case.corner[axis], case.corner[axis] + results.box_size(case)[axis]
     try:
         at = float(value) if value else (low + high) / 2
     except ValueError:
-        raise CaseError(f"--plane {text}: '{value}' is not a number") from None
+        raise CaseError(f"--plane {text}: '{value}' is not a number", key="--plane", given=text, value=value) from None
     if not low <= at <= high:
         unit = case.field_units.length
-        raise CaseError(f"--plane {text}: outside of the box, which goes from {normal} = {low:.6g} to {high:.6g}{unit}")
+        raise CaseError(
+            f"--plane {text}: outside of the box, which goes from {normal} = {low:.6g} to {high:.6g}{unit}",
+            key="--plane",
+            given=text,
+            allowed=f"{low:.6g} to {high:.6g}{unit}",
+        )
     if case.dimensions < 3 and normal != "z":
-        raise CaseError(f"--plane {text}: a case in two dimensions has the plane z alone")
+        raise CaseError(
+            f"--plane {text}: a case in two dimensions has the plane z alone",
+            ErrorCode.UNSUPPORTED,
+            key="--plane",
+            given=text,
+            allowed="z",
+        )
     return Cut(normal, at)
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from slipstream.base.errors import CaseError
-from slipstream.base.faults import nearest
+from slipstream.base.errors import CaseError, ErrorCode
+from slipstream.base.faults import nearest_of
 from slipstream.case.solver import solver_of
 from slipstream.pictures import film, planes, style
 from slipstream.pictures.picture_options import check_film
@@ -28,14 +28,18 @@ def command(arguments: argparse.Namespace, console: Console) -> None:
         if arguments.film:
             field = fields[0]
             if len(cuts) > 1 or len(arguments.field) > 1:
-                raise CaseError("--film: a film shows one plane and one field; name one --plane and one --field")
+                raise CaseError(
+                    "--film: a film shows one plane and one field; name one --plane and one --field",
+                    ErrorCode.NOT_FOUND,
+                    key="--plane, --field",
+                )
             report_film(console, film.write(arguments.film, _frames(shown, cuts[0], field), arguments.fps))
             return
         written = _pictures(shown, frame, cuts, fields, arguments.output or shown.folder / PICTURES)
         if not arguments.field:
             written += solver_of(shown.case).curves(shown, arguments.output or shown.folder / PICTURES)
     except OSError as error:
-        raise CaseError(f"a picture cannot be written: {error}") from None
+        raise CaseError(f"a picture cannot be written: {error}", ErrorCode.IO) from None
     report_files(console, written)
 
 
@@ -46,7 +50,10 @@ def _fields(shown: Results, asked: Sequence[str]) -> list[str]:
     for name in asked:
         if name not in known and name not in lines:
             all_of_them = [*known, *lines]
-            raise CaseError(f"--field {name}: {nearest(name, all_of_them) or 'there are ' + ', '.join(all_of_them)}")
+            near, known = nearest_of(name, all_of_them), ", ".join(all_of_them)
+            hint = f"did you mean '{near}'?" if near else f"there are {known}"
+            said, code = f"--field {name}: {hint}", ErrorCode.NOT_FOUND
+            raise CaseError(said, code, key="--field", given=name, nearest=near, allowed=known)
     return list(asked) or [name for name, quantity in known.items() if quantity.usual] + lines
 
 

@@ -24,7 +24,7 @@ from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.case.case import Case
 from slipstream.pictures.planes import Cut, short_ticks
 from slipstream.pictures.style import case_title, styled
@@ -42,12 +42,16 @@ def load_pyvista() -> Any:
     if importlib.util.find_spec("pyvista") is None:
         raise CaseError(
             "render: PyVista is not installed; `tools/setup.sh render` in the source tree, or "
-            "`pip install 'slipstream[render]'`, brings it. `slipstream plot` needs nothing more"
+            "`pip install 'slipstream[render]'`, brings it. `slipstream plot` needs nothing more",
+            ErrorCode.UNAVAILABLE,
+            needed="pyvista",
         )
     if not (os.environ.get("DISPLAY") or any(map(ctypes.util.find_library, ("EGL", "OSMesa")))):
         raise CaseError(
             "render: there is nothing to draw with: no display, and neither libEGL nor libOSMesa, with which VTK draws "
-            "without one; install Debian's libegl1 (`tools/setup.sh render` does) or libosmesa6"
+            "without one; install Debian's libegl1 (`tools/setup.sh render` does) or libosmesa6",
+            ErrorCode.UNAVAILABLE,
+            needed="libEGL, libOSMesa",
         )
     import pyvista
 

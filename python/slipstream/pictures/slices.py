@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from matplotlib.figure import Figure
 
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.case.case import Case
 from slipstream.case.solver import solver_of
 from slipstream.pictures import film, planes, scene
@@ -34,7 +34,13 @@ def usual_field(case: Case, asked: Sequence[str]) -> str:
     known = solver_of(case).quantities(case)
     for name in asked:
         if name not in known:
-            raise CaseError(f"--field {name}: there are {', '.join(known)}")
+            raise CaseError(
+                f"--field {name}: there are {', '.join(known)}",
+                ErrorCode.NOT_FOUND,
+                key="--field",
+                given=name,
+                allowed=", ".join(known),
+            )
     return next(iter(asked), None) or next(name for name, quantity in known.items() if quantity.usual)
 
 

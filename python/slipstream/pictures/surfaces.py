@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console
 
 from slipstream.base.core import as_case_error, core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.case.flow_case import FlowCase
 from slipstream.geometry import bodies
 from slipstream.results.results import Results
@@ -68,18 +68,24 @@ def read(path: Path, pyvista: Any) -> Any:
     """A surface from a file. The solver's own reader takes what it can: PyVista's reads some dialects otherwise. Raises
     CaseError."""
     if path.suffix.lower() not in MESHES:
-        raise CaseError(f"--body {path}: name a file that ends in {', '.join(MESHES)}")
+        raise CaseError(
+            f"--body {path}: name a file that ends in {', '.join(MESHES)}",
+            ErrorCode.UNSUPPORTED,
+            key="--body",
+            file=path,
+            allowed=", ".join(MESHES),
+        )
     if not path.exists():
-        raise CaseError(f"--body {path}: no such file")
+        raise CaseError(f"--body {path}: no such file", ErrorCode.NOT_FOUND, key="--body", file=path)
     if path.suffix.lower() in (".stl", ".obj"):
-        with as_case_error("--body "):
+        with as_case_error("--body"):
             mesh = core().Mesh.read(str(path))
         return pyvista.PolyData.from_regular_faces(mesh.vertices, mesh.triangles)
     with pyvista.vtk_verbosity("off"):
         surface = pyvista.read(path)
     triangles = surface.triangulate() if isinstance(surface, pyvista.PolyData) else surface
     if not isinstance(triangles, pyvista.PolyData) or not triangles.n_cells:
-        raise CaseError(f"--body {path}: holds no triangles")
+        raise CaseError(f"--body {path}: holds no triangles", ErrorCode.BAD_FILE, key="--body", file=path)
     return triangles
 
 
@@ -91,7 +97,12 @@ def _check_inside(surface: Any, paths: Sequence[Path], shown: Results) -> None:
         box = " x ".join(f"{edge:.4g}" for edge in shown.size)
         raise CaseError(
             f"--body {paths[0]}: {spans} {unit} lies outside of the box of {box} {unit}; --body-scale and --body-move "
-            "bring the file's coordinates to those of the fields"
+            "bring the file's coordinates to those of the fields",
+            ErrorCode.MISMATCH,
+            key="--body",
+            file=paths[0],
+            given=spans,
+            allowed=box,
         )
 
 
@@ -103,7 +114,7 @@ def of_case(shown: Results, pyvista: Any) -> Any | None:
     for name, body in case.bodies.items():
         if body.mesh is not None:
             body = body.model_copy(update={"mesh": str(shown.find(body.mesh))})
-        with as_case_error(f"bodies.{name}: "):
+        with as_case_error(f"bodies.{name}"):
             mesh = bodies.with_images(bodies.surface(body, case), body, case)
         points = mesh.vertices * (case.spacing / case.cell_edge)
         # A part of a file comes with the vertices of the others.

@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode, Fault
 from slipstream.pictures.style import Colour, colours, save, styled
 
 #: Categories of what the engine and the solvers write, in the order of their colours.
@@ -56,12 +56,12 @@ def _events(path: Path) -> list[dict[str, Any]]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise CaseError(f"trace: {path}: {error.strerror}") from None
+        raise CaseError(f"trace: {path}: {error.strerror}", Fault.of(error).code, file=path) from None
     except ValueError as error:
-        raise CaseError(f"trace: {path} is no JSON: {error}") from None
+        raise CaseError(f"trace: {path} is no JSON: {error}", ErrorCode.BAD_FILE, file=path) from None
     events = content.get("traceEvents") if isinstance(content, dict) else content
     if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
-        raise CaseError(f'trace: {path} has no list "traceEvents"')
+        raise CaseError(f'trace: {path} has no list "traceEvents"', ErrorCode.BAD_FILE, file=path, needed="traceEvents")
     return events
 
 
@@ -70,7 +70,13 @@ def _bar(event: dict[str, Any], path: Path) -> Bar:
         start, duration = float(event["ts"]), float(event["dur"])
     except (KeyError, TypeError, ValueError):
         name = event.get("name", "an event")
-        raise CaseError(f'trace: {path}: "{name}" has no numbers "ts" and "dur" (microseconds)') from None
+        raise CaseError(
+            f'trace: {path}: "{name}" has no numbers "ts" and "dur" (microseconds)',
+            ErrorCode.BAD_FILE,
+            file=path,
+            event=name,
+            needed="ts, dur",
+        ) from None
     return Bar(str(event.get("name", "")), str(event.get("cat") or "other"), start, duration)
 
 
@@ -102,7 +108,11 @@ def read(paths: Sequence[Path]) -> list[Row]:
             rows.setdefault((rank, name), Row(rank, name)).bars.append(_bar(event, path))
             order.setdefault((rank, name), (_number(pid), _number(places.get((pid, tid), tid))))
     if not rows:
-        raise CaseError(f"trace: no events of a duration in {', '.join(map(str, paths))}")
+        raise CaseError(
+            f"trace: no events of a duration in {', '.join(map(str, paths))}",
+            ErrorCode.NOT_FOUND,
+            file=", ".join(map(str, paths)),
+        )
     first = min(bar.start for row in rows.values() for bar in row.bars)
     for row in rows.values():
         row.bars = [Bar(bar.name, bar.category, bar.start - first, bar.duration) for bar in row.bars]
@@ -206,10 +216,16 @@ def trace(paths: Sequence[Path], output: Path, title: str = "", middle: str = ""
     rows = read(paths)
     if middle and not any(bar.name == middle for row in rows for bar in row.bars):
         names = ", ".join(sorted({bar.name for row in rows for bar in row.bars})[:12])
-        raise CaseError(f'trace: no bar is called "{middle}": take one of {names}')
+        raise CaseError(
+            f'trace: no bar is called "{middle}": take one of {names}',
+            ErrorCode.NOT_FOUND,
+            key="--middle",
+            given=middle,
+            allowed=names,
+        )
     rows = window(rows, middle, count) if middle else rows
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         draw(rows, output, title)
     except (OSError, ValueError) as error:  # matplotlib knows the format by the name's ending
-        raise CaseError(f"trace: {output} cannot be written: {error}") from None
+        raise CaseError(f"trace: {output} cannot be written: {error}", ErrorCode.IO, file=output) from None

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.base.files import write_text
 
 FILE = "run.json"
@@ -26,6 +26,7 @@ class Record:
     ended: str = ""
     verdict: str = ""
     sound: bool = True
+    error: dict[str, Any] = field(default_factory=dict)  #: code and facts, where the run was given up
     figures: dict[str, Any] = field(default_factory=dict)
     phases: list[dict[str, Any]] = field(default_factory=list)
     log: list[dict[str, Any]] = field(default_factory=list)  #: when, step, what
@@ -65,7 +66,9 @@ def read(folder: Path) -> Record | None:
         known = {entry.name for entry in fields(Record)}  # another version may have written more
         return Record(**{key: value for key, value in found.items() if key in known})
     except (OSError, AttributeError, TypeError, ValueError) as error:
-        raise CaseError(f"{path}: is not the record of a run, or is damaged: {error}") from None
+        raise CaseError(
+            f"{path}: is not the record of a run, or is damaged: {error}", ErrorCode.BAD_FILE, file=path
+        ) from None
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -75,7 +78,7 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise CaseError(f"{path}: cannot be read: {error}") from None
+        raise CaseError(f"{path}: cannot be read: {error}", ErrorCode.BAD_FILE, file=path) from None
     return content if isinstance(content, dict) else {}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.case.case import Case
 from slipstream.case.reader import remembered
 
@@ -39,9 +39,18 @@ class Results:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         if not self.folder.is_dir():
-            raise CaseError(f"{folder}: no such folder of results; `slipstream run` makes one, results/<name>")
+            raise CaseError(
+                f"{folder}: no such folder of results; `slipstream run` makes one, results/<name>",
+                ErrorCode.NOT_FOUND,
+                file=folder,
+            )
         if not (self.folder / CASE).exists():
-            raise CaseError(f"{folder}: holds no results of a run ({CASE} is missing)")
+            raise CaseError(
+                f"{folder}: holds no results of a run ({CASE} is missing)",
+                ErrorCode.NOT_FOUND,
+                file=folder,
+                needed=CASE,
+            )
         # What a run of any version has left can be shown, and without its meshes.
         self.case: Case = _case(self.folder / CASE)
         self.frames = frames(self.folder)
@@ -49,7 +58,13 @@ class Results:
     def frame(self, time: float | None = None) -> Frame:
         """The frame nearest to a time, the last by default."""
         if not self.frames:
-            raise CaseError(f"{self.folder}: holds no fields ({FIELDS}); run the case with output.fields = true")
+            raise CaseError(
+                f"{self.folder}: holds no fields ({FIELDS}); run the case with output.fields = true",
+                ErrorCode.NOT_FOUND,
+                file=self.folder,
+                needed=FIELDS,
+                key="output.fields",
+            )
         if time is None:
             return self.frames[-1]
         return min(self.frames, key=lambda frame: abs(frame.time - time))
@@ -77,7 +92,9 @@ class Results:
                 steps = file["VTKHDF/Steps"]
                 return frozenset(name for kind in ("Cell", "Point") for name in steps.get(f"{kind}DataOffsets", ()))
         except (OSError, KeyError) as error:
-            raise CaseError(f"{frame.path}: is not a file of fields, or is damaged: {error}") from None
+            raise CaseError(
+                f"{frame.path}: is not a file of fields, or is damaged: {error}", ErrorCode.BAD_FILE, file=frame.path
+            ) from None
 
     def read(self, frame: Frame, name: str, box: Slices = WHOLE) -> Array:
         """Values of a field at the cells box[x, y, z], as [z][y][x] or [z][y][x][component]."""
@@ -85,14 +102,19 @@ class Results:
             with _open(frame.path) as file:
                 return np.asarray(self.case.read(file, name, frame.step, box))
         except (OSError, KeyError) as error:
-            raise CaseError(f"{frame.path}: the field {name} cannot be read: {error}") from None
+            raise CaseError(
+                f"{frame.path}: the field {name} cannot be read: {error}",
+                ErrorCode.BAD_FILE,
+                file=frame.path,
+                field=name,
+            ) from None
 
 
 def _case(path: Path) -> Case:
     try:
         return remembered(path.read_text(encoding="utf-8"), str(path))[0]
     except (OSError, UnicodeDecodeError) as error:
-        raise CaseError(f"{path}: cannot be read: {error}") from None
+        raise CaseError(f"{path}: cannot be read: {error}", ErrorCode.IO, file=path) from None
 
 
 def _open(path: Path) -> Any:
@@ -115,7 +137,9 @@ def _times(path: Path) -> list[float]:
             steps = file["VTKHDF/Steps"]
             return [float(time) for time in steps["Values"][: int(np.ravel(steps.attrs["NSteps"])[0])]]
     except (OSError, KeyError) as error:
-        raise CaseError(f"{path}: is not a file of fields, or is damaged: {error}") from None
+        raise CaseError(
+            f"{path}: is not a file of fields, or is damaged: {error}", ErrorCode.BAD_FILE, file=path
+        ) from None
 
 
 def field_files(folder: Path) -> list[Path]:

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from slipstream.base.core import agree_on_error, as_case_error, core, on_all_ranks
-from slipstream.base.errors import CaseError, RunError
+from slipstream.base.errors import CaseError, ErrorCode, Fault, RunError
 from slipstream.case.case import Case, Conversion
 from slipstream.case.reader import remembered
 from slipstream.case.solver import Engine, solver_of
@@ -61,7 +61,7 @@ class Restart:
 
     def fill(self, engine: Engine) -> None:
         """Sets the fields, time and step of a solver. Collective."""
-        with as_case_error("--restart: "):
+        with as_case_error("--restart"):
             core().restore(engine, self.path)
 
 
@@ -99,7 +99,7 @@ def conversion(before: Flow, now: Flow) -> Conversion | None:
     return solver_of(tomllib.loads(now.text)).case_type.conversion(old, new)
 
 
-def differences(before: Flow, now: Flow, free: frozenset[str] = frozenset()) -> list[str]:
+def differences(before: Flow, now: Flow, free: frozenset[str] = frozenset()) -> list[Fault]:
     """Keys in which two flows differ, with both values, but for those of `free` and those that neither reads. A mesh is
     what its file holds, wherever that lies; its path counts where one of the flows has no checksum of it."""
     old, new = _of_the_flow(before.text), _of_the_flow(now.text)
@@ -116,11 +116,12 @@ def differences(before: Flow, now: Flow, free: frozenset[str] = frozenset()) -> 
         checksum = f" with SHA-256 {flow.meshes[meshes[key]][:16]}..." if key in meshes else ""
         return json.dumps(values[key]) + checksum if key in values else "not given"
 
-    return [
-        f"{key}: {show(old, before, key)} in the checkpoint, {show(new, now, key)} in the case"
-        for key in sorted((old.keys() | new.keys()) - free)
-        if differ(key)
-    ]
+    def difference(key: str) -> Fault:
+        there, here = show(old, before, key), show(new, now, key)
+        said = f"{key}: {there} in the checkpoint, {here} in the case"
+        return Fault(said, ErrorCode.MISMATCH, key=key, needed=there, given=here)
+
+    return [difference(key) for key in sorted((old.keys() | new.keys()) - free) if differ(key)]
 
 
 def _chosen(case: Case, wanted: str) -> str:
@@ -130,7 +131,12 @@ def _chosen(case: Case, wanted: str) -> str:
     if not there and case.checkpoint.folder:
         there = files_in(Path(case.checkpoint.folder))  # where earlier versions put them
     if not there:
-        raise CaseError(f"--restart last: there is no checkpoint in {case.checkpoint_folder}; name a file")
+        raise CaseError(
+            f"--restart last: there is no checkpoint in {case.checkpoint_folder}; name a file",
+            ErrorCode.NOT_FOUND,
+            key="--restart",
+            file=case.checkpoint_folder,
+        )
     return str(there[-1])
 
 
@@ -140,7 +146,7 @@ def _flow_of(info: dict[str, Any]) -> Flow:
 
 
 def _read(case: Case, flow: Flow, wanted: str) -> dict[str, Any]:
-    with as_case_error("--restart: "):
+    with as_case_error("--restart"):
         info = core().checkpoint_info(_chosen(case, wanted))
     before, notes = _flow_of(info), json.loads(info["notes"])
     notes.pop("meshes", None)
@@ -150,7 +156,12 @@ def _read(case: Case, flow: Flow, wanted: str) -> dict[str, Any]:
         remedy = "run the case that it is of"
         if way and not taken and not differences(before, flow, way.keys):
             remedy += f"; or take checkpoint.convert = true, and lose {way.lost}"
-        raise CaseError(f"--restart: {info['path']} is of another case:\n  " + "\n  ".join(found) + f"\n  {remedy}")
+        said = f"--restart: {info['path']} is of another case:\n  " + "\n  ".join(found) + f"\n  {remedy}"
+        lost = way.lost if way and not taken else None
+        whole = Fault(said, ErrorCode.MISMATCH, key="--restart", file=info["path"], lost=lost)
+        error = CaseError(whole)
+        error.faults = (whole, *found)
+        raise error
     lost = taken.lost if taken else ""
     return {"path": info["path"], "step": info["step"], "time": info["time"], "lost": lost, **notes}
 
@@ -200,7 +211,9 @@ def check_folder(folder: Path, key: str, flow: Flow, output: Path | None = None,
                 "on would replace; restore one of them to go on there"
             )
         if problem:
-            problem += f"; choose another {key}, or remove them"
+            code = ErrorCode.MISMATCH if others else ErrorCode.WRONG_STATE
+            text = f"{problem}; choose another {key}, or remove them"
+            problem = Fault(text, code, key=key, file=folder, holds=names(others or later))
     agree_on_error(problem)
 
 
@@ -228,18 +241,19 @@ def save(engine: Any, case: Case, flow: Flow, folder: Path | None, goes_on: bool
     results: list[tuple[int, str, str]] = ring.results()
     ((_, path, error),) = results
     if error:
-        raise RunError(f"the checkpoint at step {engine.step} was not written: {error}")
+        raise RunError(f"the checkpoint at step {engine.step} was not written: {error}", ErrorCode.IO, step=engine.step)
     return path
 
 
 def find(case: Case, flow: Flow, wanted: str) -> Restart:
     """The checkpoint `wanted`, a path or "last". Collective. Raises CaseError where it cannot be used for this case."""
-    text, problem = "", ""
+    text = ""
+    problem: str | CaseError = ""
     if core().rank() == 0:
         try:
             text = json.dumps(_read(case, flow, wanted))
         except CaseError as error:
-            problem = str(error)
+            problem = error
     agree_on_error(problem)
     found = json.loads(core().broadcast(text, 0))
     known = {part.name for part in fields(Marks)}  # another version may have written more
@@ -312,7 +326,11 @@ class Keeper:
             self._ring.finish()
             failed = [error for at, _, error in self._tell() if at == step and error]
             if failed:
-                raise RunError(f"stopped by {why} at step {step} without a checkpoint: {failed[0]}; {self._newest()}")
+                raise RunError(
+                    f"stopped by {why} at step {step} without a checkpoint: {failed[0]}; {self._newest()}",
+                    by=why,
+                    step=step,
+                )
         return why
 
     def _reason(self) -> str:

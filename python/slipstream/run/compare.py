@@ -16,7 +16,7 @@ from rich.console import Console
 
 from slipstream.base import registry, rows, terminal, toml_text
 from slipstream.base.core import agree_on_error, core, on_all_ranks
-from slipstream.base.errors import CaseError, RunError
+from slipstream.base.errors import CaseError, ErrorCode, Fault, RunError
 from slipstream.case.case import Case
 from slipstream.case.reader import Source, parse
 from slipstream.case.solver import solver_of
@@ -60,7 +60,12 @@ def cases(arguments: argparse.Namespace, overrides: Sequence[str]) -> dict[str, 
     """Of each solver in each precision that was asked for. An override of a solver's own table is that solver's. Raises
     CaseError."""
     if not arguments.time > 0:
-        raise CaseError(f"compare: --time must be above 0, it is {arguments.time:g}")
+        raise CaseError(
+            f"compare: --time must be above 0, it is {arguments.time:g}",
+            key="--time",
+            given=f"{arguments.time:g}",
+            allowed="> 0",
+        )
     given = [toml_text.parse_override(text) for text in overrides]
     found = {}
     for solver in dict.fromkeys(arguments.solvers):
@@ -70,7 +75,7 @@ def cases(arguments: argparse.Namespace, overrides: Sequence[str]) -> dict[str, 
             try:
                 data = vortex.tables(arguments.cells, arguments.time)
             except CaseError as error:
-                raise CaseError(f"compare: --cells: {error}") from None
+                raise CaseError(Fault.of(error).at("--cells")) from None
             data["case"] = {"name": f"compare_{name}", "description": "Taylor-Green vortex"}
             data["output"] = data.get("output", {}) | QUIET | {"folder": str(arguments.folder / name)}
             data["checkpoint"] = {"final": False}
@@ -118,7 +123,7 @@ def _entry(vortex: Vortex, case: Case) -> Entry | None:
     # Such a run has no findings.
     whole = bool(kept and "findings" in kept.figures)
     if not json.loads(core().broadcast(json.dumps(whole), 0)):
-        raise RunError(f"compare: stopped during {case.case.name}")
+        raise RunError(f"compare: stopped during {case.case.name}", ErrorCode.WRONG_STATE, case=case.case.name)
     if not kept:
         return None
     title = f"{vortex.title}, {solver_of(case).inputs(case)['precision']}"

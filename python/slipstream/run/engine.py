@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from slipstream.base.core import as_case_error, core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode, Fault
 from slipstream.base.terminal import show_extent
 from slipstream.case import blocks
 from slipstream.case.blocks import check_blocks
@@ -32,7 +32,7 @@ def prepare(case: Case, machine: "Machine", check_memory: bool = True) -> Setup:
     check_blocks(case, len(machine.devices()))
     options = case.options()
     if case.exchange.placement == "measured":
-        with as_case_error("exchange.placement: "):
+        with as_case_error("exchange.placement"):
             options["measured_gb_per_s"] = core().measure_rates(machine)
     solver = solver_of(case)
     plan = solver.plan(case, machine, options)
@@ -65,19 +65,29 @@ def memory_problem(setup: Setup) -> str:
     available = [device["memory"] for device in machine.devices()]
     needed = needed_per_device(setup.plan, len(available))
     remedies = [f"the largest grid that fits is {show_extent(solver.largest_grid(machine, setup.options))}"]
+    remedy = None
     for change in solver.smaller(case):
         table = getattr(case, case.solver).model_copy(update=change)
         smaller = case.model_copy(update={case.solver: table})
         if fits(solver.plan(smaller, machine, setup.options | smaller.options()), machine):
             said = " and ".join(f'{case.solver}.{key} = "{value}"' for key, value in change.items())
             remedies.append(f"{said} would fit")
+            remedy = said
             break
     smallest = max(1, min(available))
     more = math.ceil(sum(needed) / smallest)
     remedies.append(f"or use about {more} such devices")
-    return (
-        f"grid.cells: {show_extent(case.grid.cells)} cells do not fit: needs {_show_memory(needed)}, has "
-        f"{_show_memory(available)}; {'; '.join(remedies)}"
+    said = f"grid.cells: {show_extent(case.grid.cells)} cells do not fit: needs {_show_memory(needed)}, has "
+    said += f"{_show_memory(available)}; {'; '.join(remedies)}"
+    return Fault(
+        said,
+        ErrorCode.OUT_OF_MEMORY,
+        key="grid.cells",
+        given=list(case.grid.cells),
+        needed=max(needed),
+        available=min(available),
+        remedy=remedy,
+        largest=show_extent(solver.largest_grid(machine, setup.options)),
     )
 
 

@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode, Fault
 from slipstream.case.case import Case
 from slipstream.case.solver import solver_of
 from slipstream.results import record
@@ -32,14 +32,14 @@ def output_problem(case: Case, replace: bool) -> str:
         kept, names = checkpoint.files_in(case.checkpoint_folder), checkpoint.names(there)
         again = ", --restart last to go on from the last checkpoint" if kept else ""
         if case.checkpoint.folder and kept == there:
-            return (
-                f"checkpoint.folder: {case.checkpoint_folder} already holds checkpoints ({names}); pass --overwrite to "
-                f"replace those of this flow{again}, or choose another checkpoint.folder"
-            )
-        return (
-            f"output.folder: {folder} already holds results ({names}); pass --overwrite to replace them{again}, or "
-            "choose another output.folder"
-        )
+            said = f"checkpoint.folder: {case.checkpoint_folder} already holds checkpoints ({names}); pass --overwrite "
+            said += f"to replace those of this flow{again}, or choose another checkpoint.folder"
+            key, place = "checkpoint.folder", case.checkpoint_folder
+        else:
+            said = f"output.folder: {folder} already holds results ({names}); pass --overwrite to replace them{again}, "
+            said += "or choose another output.folder"
+            key, place = "output.folder", folder
+        return Fault(said, ErrorCode.WRONG_STATE, key=key, file=place, holds=names, restart="last" if again else None)
     ancestor = folder
     while not ancestor.exists() and ancestor != ancestor.parent:
         ancestor = ancestor.parent
@@ -51,7 +51,8 @@ def output_problem(case: Case, replace: bool) -> str:
             pass
     except OSError as error:
         why = error.strerror or str(error)
-        return f"output.folder: cannot write to {folder}: {why}; choose another output.folder"
+        said = f"output.folder: cannot write to {folder}: {why}; choose another output.folder"
+        return Fault(said, ErrorCode.IO, key="output.folder", file=folder)
     return ""
 
 

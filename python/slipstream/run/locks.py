@@ -11,6 +11,7 @@ from pathlib import Path
 
 from slipstream.base import processes
 from slipstream.base.core import agree_on_error, core
+from slipstream.base.errors import ErrorCode, Fault
 from slipstream.case.case import CHECKPOINTS
 from slipstream.results.record import now
 
@@ -88,11 +89,13 @@ def _problem(folder: Path, key: str) -> str:
         return ""
     who = f"process {owner.pid} of {owner.user} on {owner.host}, since {owner.since}, case {owner.case}"
     if owner.is_near():
-        return f"{key}: {folder} is in use by a run ({who}); wait for it, end it, or choose another {key}"
-    return (
-        f"{key}: {folder} is in use by a run ({who}), as far as can be seen from {socket.gethostname()}; choose "
-        f"another {key}, or, if that run is no more, remove {path}"
-    )
+        said = f"{key}: {folder} is in use by a run ({who}); wait for it, end it, or choose another {key}"
+    else:
+        said = f"{key}: {folder} is in use by a run ({who}), as far as can be seen from {socket.gethostname()}; choose "
+        said += f"another {key}, or, if that run is no more, remove {path}"
+    lock = None if owner.is_near() else path
+    facts = {"process": owner.pid, "user": owner.user, "host": owner.host, "case": owner.case, "lock": lock}
+    return Fault(said, ErrorCode.LOCKED, key=key, file=folder, **facts)
 
 
 def _is_mine(owner: Owner) -> bool:
@@ -142,7 +145,8 @@ class Locks:
                 if not any(folder.absolute().is_relative_to(held.absolute().parent) for held in self._held):
                     said = problem(folder, key) or self._lock(folder, key)
             except OSError as error:
-                said = f"{key}: cannot write to {folder}: {error.strerror or error}; choose another {key}"
+                text = f"{key}: cannot write to {folder}: {error.strerror or error}; choose another {key}"
+                said = Fault(text, ErrorCode.IO, key=key, file=folder)
         agree_on_error(said)
 
     def _lock(self, folder: Path, key: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from slipstream.base import failure
 from slipstream.base.core import core
-from slipstream.base.errors import RunError
+from slipstream.base.errors import ErrorCode, Fault, RunError
 from slipstream.case.case import Case
 from slipstream.case.solver import Run, solver_of
 from slipstream.run.checkpoint import Keeper, Marks
@@ -20,6 +20,7 @@ BEAT = 0.25
 class GivenUp(RunError):
     """A run that cannot go on as it is."""
 
+    code = ErrorCode.DIVERGED
     by = ""  #: who found it
     sound = True  #: whether its state may be gone on with
 
@@ -33,7 +34,7 @@ class TooFast(GivenUp):
 class Diverged(GivenUp):
     """The flow is no longer sound."""
 
-    code = failure.DIVERGED
+    exit_code = failure.DIVERGED
     by = "the guard"
     sound = False
 
@@ -41,6 +42,7 @@ class Diverged(GivenUp):
 class NotSolved(Diverged):
     """A step whose linear system was not solved. What the steps before it have left is sound."""
 
+    code = ErrorCode.NOT_CONVERGED
     by = "the linear solver"
 
 
@@ -113,13 +115,19 @@ def march(
             keeper.end(outcome.steps)
         return outcome
     except TooFast as error:
-        raise TooFast(f"{error}; {keeper.leave(run.engine.step)}" if keeper else str(error)) from None
+        raise _ended(error, f"; {keeper.leave(run.engine.step)}" if keeper else "", keeper) from None
     except core().Diverged as error:
-        found: Diverged = Diverged(f"the flow is no longer sound: {error} ({run.advice()})")
+        fault = Fault.of(error, ErrorCode.DIVERGED)
+        found: Diverged = Diverged(fault.reworded(f"the flow is no longer sound: {fault} ({run.advice()})"))
     except core().NotSolved as error:
-        found = NotSolved(str(error))
-    good = f"; {keeper.last_good()}" if keeper else ""
-    raise type(found)(f"{found}{good}")
+        found = NotSolved(Fault.of(error, ErrorCode.NOT_CONVERGED))
+    raise _ended(found, f"; {keeper.last_good()}" if keeper else "", keeper)
+
+
+def _ended(error: GivenUp, how: str, keeper: Keeper | None) -> GivenUp:
+    """The same error, which ends by where the run may go on."""
+    fault = Fault.of(error)
+    return type(error)(fault.reworded(fault + how), checkpoint=keeper.last if keeper and keeper.last else None)
 
 
 def _march(
@@ -160,7 +168,8 @@ def _march(
             if residual is not None and not math.isfinite(residual):
                 engine.inspect()  # a guard can say where
                 good = f"; {keeper.last_good()}" if keeper else ""
-                raise Diverged(f"the flow became infinite before step {engine.step} ({run.advice()}){good}")
+                said = f"the flow became infinite before step {engine.step} ({run.advice()}){good}"
+                raise Diverged(said, step=engine.step, checkpoint=keeper.last if keeper and keeper.last else None)
             steady = case.run.residual is not None and residual is not None and residual < case.run.residual
             if look:
                 look()

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from slipstream.base import files, terminal
 from slipstream.base.core import agree_on_error, core
-from slipstream.base.errors import CaseError, RunError
+from slipstream.base.errors import CaseError, ErrorCode, Fault, RunError
 from slipstream.case.case import Case
 from slipstream.case.solver import Fields, Monitor, Run, solver_of
 from slipstream.exchange.records import Block
@@ -194,7 +194,10 @@ def _figures(case: Case, work: Run, outcome: Outcome, setup: engine.Setup, build
 def _require_all_written(troubles: Troubles) -> None:
     """Collective. A run that went on without a part of its results is no success."""
     if missing := core().broadcast(troubles.incomplete, 0):
-        raise RunError(f"the results are incomplete: {missing} could not be written, see the warnings above; make room")
+        raise RunError(
+            f"the results are incomplete: {missing} could not be written, see the warnings above; make room",
+            file=missing,
+        )
 
 
 def _open_folder(
@@ -226,7 +229,8 @@ def _replace_results(case: Case, texts: dict[Path, str], anew: bool) -> str:
             for new in made.values():
                 new.unlink(missing_ok=True)
             why = error.strerror or str(error)
-            return f"output.folder: cannot write {path}: {why}; make room, or choose another output.folder"
+            said = f"output.folder: cannot write {path}: {why}; make room, or choose another output.folder"
+            return Fault(said, ErrorCode.IO, key="output.folder", file=path)
     for path in left_by_others(case) if anew else []:
         path.unlink(missing_ok=True)
     for path, new in made.items():
@@ -250,6 +254,7 @@ def _steps_on_record(
     except GivenUp as error:
         kept.add(keeper.events)
         kept.note(work.engine.step, f"given up by {error.by}")
+        kept.error = {"code": error.code, "facts": error.facts}
         _finish(kept, str(error), case, troubles, work.engine.step, error.sound)
         raise
 

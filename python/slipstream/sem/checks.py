@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from slipstream.base.errors import Fault, missing, unsupported
 from slipstream.base.toml_text import Path
 from slipstream.case.sides import SIDES
 from slipstream.case.tables import EXCHANGE_PARTS
@@ -33,13 +34,24 @@ def _sides(case: SemCase) -> Iterator[Problem]:
             if not periodic:
                 yield (
                     ("boundaries", side),
-                    f"is missing: give a value or a flux there, or make the axis {axis} periodic (grid.periodic)",
+                    missing(
+                        f"is missing: give a value or a flux there, or make the axis {axis} periodic (grid.periodic)",
+                        needed="value or flux",
+                    ),
                 )
             continue
         if periodic:
-            yield ("boundaries", side), f"the axis {axis} is periodic and has no sides; drop one of the two"
+            yield (
+                ("boundaries", side),
+                unsupported(
+                    f"the axis {axis} is periodic and has no sides; drop one of the two", other="grid.periodic"
+                ),
+            )
         elif (given[side].value is None) == (given[side].flux is None):
-            yield ("boundaries", side), "give either a value (Dirichlet) or a flux (Neumann)"
+            yield (
+                ("boundaries", side),
+                Fault("give either a value (Dirichlet) or a flux (Neumann)", needed="value or flux"),
+            )
 
 
 def _equation(case: SemCase) -> Iterator[Problem]:
@@ -50,35 +62,67 @@ def _equation(case: SemCase) -> Iterator[Problem]:
         return key in given and getattr(table, key) != fields[key].default
 
     if table.equation == "helmholtz" and not table.reaction:
-        yield ("sem", "reaction"), 'is missing: equation = "helmholtz" has reaction u with a factor above 0'
+        yield (
+            ("sem", "reaction"),
+            missing('is missing: equation = "helmholtz" has reaction u with a factor above 0', other="sem.equation"),
+        )
     if table.equation != "helmholtz" and table.reaction:
-        yield ("sem", "reaction"), 'belongs to equation = "helmholtz"'
+        yield (
+            ("sem", "reaction"),
+            unsupported('belongs to equation = "helmholtz"', other="sem.equation", needed="helmholtz"),
+        )
     if changed("degree") and table.preconditioner != "chebyshev":
-        yield ("sem", "degree"), 'belongs to preconditioner = "chebyshev"'
+        yield (
+            ("sem", "degree"),
+            unsupported('belongs to preconditioner = "chebyshev"', other="sem.preconditioner", needed="chebyshev"),
+        )
     if not case.marches:
         for key in ("time_step", "time_order", "start"):
             if changed(key):
-                yield ("sem", key), 'belongs to equation = "diffusion"; this one is solved in one step'
+                yield (
+                    ("sem", key),
+                    unsupported(
+                        'belongs to equation = "diffusion"; this one is solved in one step',
+                        other="sem.equation",
+                        needed="diffusion",
+                    ),
+                )
         if case.initial:
-            yield ("initial",), 'belongs to equation = "diffusion"'
+            yield (
+                ("initial",),
+                unsupported('belongs to equation = "diffusion"', other="sem.equation", needed="diffusion"),
+            )
         for key in ("steps", "time", "residual"):
             if getattr(case.run, key) is not None and (key, case.run.steps) != ("steps", 1):
-                yield ("run", key), 'belongs to equation = "diffusion"; this one is solved in one step'
+                yield (
+                    ("run", key),
+                    unsupported(
+                        'belongs to equation = "diffusion"; this one is solved in one step',
+                        other="sem.equation",
+                        needed="diffusion",
+                    ),
+                )
         return
     if table.time_step is None:
-        yield ("sem", "time_step"), 'is missing: equation = "diffusion" goes over time'
+        yield (("sem", "time_step"), missing('is missing: equation = "diffusion" goes over time', other="sem.equation"))
     if case.run.steps is None and case.run.time is None:
-        yield ("run",), "give steps or time, so that the run ends"
+        yield ("run",), missing("give steps or time, so that the run ends", needed="steps or time")
     if table.start == "exact" and case.exact is None:
-        yield ("sem", "start"), '"exact" takes the times before the start from [exact], which is missing'
+        yield (
+            ("sem", "start"),
+            missing('"exact" takes the times before the start from [exact], which is missing', other="exact"),
+        )
     if table.start == "exact" and case.initial:
-        yield ("initial",), 'sem.start = "exact" begins from [exact]; drop one of the two'
+        yield (
+            ("initial",),
+            unsupported('sem.start = "exact" begins from [exact]; drop one of the two', other="sem.start"),
+        )
 
 
 def _exchange(case: SemCase) -> Iterator[Problem]:
     for key, why in _NOT_OURS.items():
         if getattr(case.exchange, key) != type(case.exchange).model_fields[key].default:
-            yield ("exchange", key), f"{why}; leave the key out"
+            yield ("exchange", key), unsupported(f"{why}; leave the key out", other="sem")
 
 
 def _expressions(case: SemCase) -> Iterator[Problem]:
@@ -110,4 +154,4 @@ def _tried(case: SemCase, path: Path, given: float | str, places: np.ndarray, ti
     try:
         case.values(given, places, time)
     except ValueError as error:
-        yield path, str(error)
+        yield path, Fault.of(error)

@@ -74,7 +74,7 @@ class SemRun(PlainRun):
 
     def results(self, figures: dict[str, Any], console: Console, troubles: Troubles) -> None:
         case, effort = self._case, self._effort()
-        with as_case_error("exact.value: "):
+        with as_case_error("exact.value"):
             found = self.engine.statistics(case.function(case.exact.value) if case.exact else None)
         figures["findings"], figures["expected"] = {}, []
         if core().rank() != 0:

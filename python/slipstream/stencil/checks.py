@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from slipstream.base.errors import Fault, missing, unsupported
 from slipstream.base.keys import Table
 from slipstream.base.toml_text import Path
 from slipstream.case.blocks import counts_problems
@@ -24,20 +25,33 @@ def problems(case: StencilCase) -> list[Problem]:
 def _shapes(case: StencilCase) -> Iterator[Problem]:
     nx, ny, nz = case.grid.cells
     if nx == 1:
-        yield ("grid", "cells"), "a stencil needs more than one cell along x"
+        yield ("grid", "cells"), Fault("a stencil needs more than one cell along x", needed="nx > 1")
     if ny == 1 and nz > 1:
-        yield ("grid", "cells"), "a case in two dimensions has its cells along x and y: nz = 1"
+        yield ("grid", "cells"), Fault("a case in two dimensions has its cells along x and y: nz = 1", needed="nz = 1")
     yield from counts_problems(case)
     if case.exchange.rim == "auto" or any(case.exchange.rim) or case.exchange.rim_processors:
-        yield ("exchange", "rim"), "the rim of a stencil is what a step reaches; leave rim and rim_processors out"
+        yield (
+            ("exchange", "rim"),
+            unsupported(
+                "the rim of a stencil is what a step reaches; leave rim and rim_processors out", other="stencil"
+            ),
+        )
     for axis, n in zip("xyz", case.grid.cells, strict=True):
         if n > 1 and n < case.radius:
-            yield ("grid", "cells"), f"a step reaches {case.radius} cells, and the axis {axis} has {n}"
+            yield (
+                ("grid", "cells"),
+                Fault(
+                    f"a step reaches {case.radius} cells, and the axis {axis} has {n}",
+                    needed=case.radius,
+                    available=n,
+                    axis=axis,
+                ),
+            )
 
 
 def _run(case: StencilCase) -> Iterator[Problem]:
     if case.run.steps is None and case.run.time is None:
-        yield ("run",), "give steps or time, so that the run ends"
+        yield ("run",), missing("give steps or time, so that the run ends", needed="steps or time")
 
 
 def _changed(table: Table, key: str) -> bool:
@@ -49,23 +63,48 @@ def _implicit(case: StencilCase) -> Iterator[Problem]:
     if not case.implicit:
         for key in ("tolerance", "absolute_tolerance", "most_iterations", "not_converged"):
             if _changed(table, key):
-                yield ("stencil", key), 'belongs to time = "backward_euler" and "crank_nicolson"'
+                yield (
+                    ("stencil", key),
+                    unsupported(
+                        'belongs to time = "backward_euler" and "crank_nicolson"',
+                        other="stencil.time",
+                        needed="backward_euler, crank_nicolson",
+                    ),
+                )
         return
     if table.time_step is None:
-        yield ("stencil", "time_step"), f'is missing: time = "{table.time}" is stable for all; say which it shall take'
+        yield (
+            ("stencil", "time_step"),
+            missing(
+                f'is missing: time = "{table.time}" is stable for all; say which it shall take', other="stencil.time"
+            ),
+        )
     if table.steps_per_exchange != 1:
-        yield ("stencil", "steps_per_exchange"), "implicit steps exchange in each iteration; leave the key out"
+        yield (
+            ("stencil", "steps_per_exchange"),
+            unsupported("implicit steps exchange in each iteration; leave the key out", other="stencil.time"),
+        )
     for key in _NOT_OF_SLABS:
         if _changed(case.exchange, key):
-            yield ("exchange", key), "implicit runs are cut into slabs, and values travel as they are; leave it out"
+            yield (
+                ("exchange", key),
+                unsupported(
+                    "implicit runs are cut into slabs, and values travel as they are; leave it out",
+                    other="stencil.time",
+                ),
+            )
 
 
 def _together(case: StencilCase) -> Iterator[Problem]:
     if case.stencil.steps_per_exchange == "auto" and _changed(case.exchange, "coding"):
         yield (
             ("stencil", "steps_per_exchange"),
-            f'"auto" goes with exchange.coding = "raw" alone: with "{case.exchange.coding}" bits depend on the steps; '
-            "give their number",
+            unsupported(
+                f'"auto" goes with exchange.coding = "raw" alone: with "{case.exchange.coding}" bits depend on the '
+                "steps; give their number",
+                other="exchange.coding",
+                needed="raw",
+            ),
         )
 
 
@@ -74,15 +113,24 @@ def _belongs(case: StencilCase) -> Iterator[Problem]:
     if table.equation == "heat":
         for key in ("order", "speed", "absorbing"):
             if _changed(table, key):
-                yield ("stencil", key), 'belongs to equation = "wave"'
+                yield (
+                    ("stencil", key),
+                    unsupported('belongs to equation = "wave"', other="stencil.equation", needed="wave"),
+                )
         if case.sources:
-            yield ("sources",), 'belong to equation = "wave"'
+            yield (("sources",), unsupported('belong to equation = "wave"', other="stencil.equation", needed="wave"))
         if case.initial and case.initial.rate != 0:
-            yield ("initial", "rate"), 'belongs to equation = "wave"'
+            yield (
+                ("initial", "rate"),
+                unsupported('belongs to equation = "wave"', other="stencil.equation", needed="wave"),
+            )
         return
     for key in ("points", "diffusivity", "time"):
         if _changed(table, key):
-            yield ("stencil", key), 'belongs to equation = "heat"'
+            yield (
+                ("stencil", key),
+                unsupported('belongs to equation = "heat"', other="stencil.equation", needed="heat"),
+            )
 
 
 def _sides(case: StencilCase) -> Iterator[Problem]:
@@ -94,19 +142,45 @@ def _sides(case: StencilCase) -> Iterator[Problem]:
         kinds.append((("boundaries", side, "kind"), table.kind))
         if not case.bounds(axis):
             why = "is periodic" if case.grid.periodic[axis] else "has one cell"
-            yield ("boundaries", side), f"the axis {side[0]} {why} and has no sides; drop one of the two"
+            yield (
+                ("boundaries", side),
+                unsupported(
+                    f"the axis {side[0]} {why} and has no sides; drop one of the two",
+                    other="grid.periodic" if case.grid.periodic[axis] else "grid.cells",
+                ),
+            )
     for path, kind in kinds:
         if kind == wrong:
-            yield path, f'"{wrong}" belongs to equation = "{other}"; for {case.stencil.equation} say "{right}"'
+            yield (
+                path,
+                unsupported(
+                    f'"{wrong}" belongs to equation = "{other}"; for {case.stencil.equation} say "{right}"',
+                    other="stencil.equation",
+                    needed=right,
+                ),
+            )
     layers = case.stencil.absorbing
     fixed = [[kind == "fixed" for kind in case.sides[2 * a : 2 * a + 2]] for a in range(3) if case.bounds(a)]
     if layers and fixed and not any(map(any, fixed)):
-        yield ("stencil", "absorbing"), "layers lie in front of fixed sides, and all sides are free; fix a side"
+        yield (
+            ("stencil", "absorbing"),
+            unsupported(
+                "layers lie in front of fixed sides, and all sides are free; fix a side", other="stencil.sides"
+            ),
+        )
     for axis, n in enumerate(case.grid.cells):
         depth = layers * case.sides[2 * axis : 2 * axis + 2].count("fixed")
         if case.bounds(axis) and n < depth:
             at = "a side" if depth == layers else "both sides"
-            yield ("stencil", "absorbing"), f"{layers} layers at {at} do not fit into {n} cells along {'xyz'[axis]}"
+            yield (
+                ("stencil", "absorbing"),
+                Fault(
+                    f"{layers} layers at {at} do not fit into {n} cells along {'xyz'[axis]}",
+                    needed=depth,
+                    available=n,
+                    axis="xyz"[axis],
+                ),
+            )
 
 
 def _points(case: StencilCase) -> Iterator[Problem]:
@@ -114,7 +188,7 @@ def _points(case: StencilCase) -> Iterator[Problem]:
         for name, point in points.items():
             if any(not 0 <= c < n for c, n in zip(case.cell_of(point.at), case.grid.cells, strict=True)):
                 size = " x ".join(f"{n * case.spacing:g}" for n in case.grid.cells)
-                yield (table, name, "at"), f"lies outside of the box of {size}"
+                yield (table, name, "at"), Fault(f"lies outside of the box of {size}", allowed=size)
 
 
 def _expressions(case: StencilCase) -> Iterator[Problem]:
@@ -129,10 +203,17 @@ def _expressions(case: StencilCase) -> Iterator[Problem]:
         try:
             values = case.values(given, cells, **more)
         except ValueError as error:
-            yield path, str(error)
+            yield path, Fault.of(error)
             continue
         if path[-1] == "speed" and values.min() <= 0:
-            yield path, f"waves need a speed above 0; here it reaches {values.min():g}"
+            yield (
+                path,
+                Fault(
+                    f"waves need a speed above 0; here it reaches {values.min():g}",
+                    value=f"{values.min():g}",
+                    allowed="> 0",
+                ),
+            )
 
 
 def _time_step(case: StencilCase) -> Iterator[Problem]:
@@ -140,12 +221,16 @@ def _time_step(case: StencilCase) -> Iterator[Problem]:
     try:
         limit = case.stable_time_step
     except ValueError as error:  # of the speed, in a cell that was not tried
-        yield ("stencil", "speed"), str(error)
+        yield ("stencil", "speed"), Fault.of(error)
         return
     if given is not None and given > limit * (1 + 1e-12) and not case.implicit:
         other = ', or time = "backward_euler" or "crank_nicolson", which have no limit'
         yield (
             ("stencil", "time_step"),
-            f"{given:g} is above {limit:.6g}, the largest for which the scheme is stable; take at most that, or larger "
-            f"cells{other if case.stencil.equation == 'heat' else ''}",
+            Fault(
+                f"{given:g} is above {limit:.6g}, the largest for which the scheme is stable; take at most that, or "
+                f"larger cells{other if case.stencil.equation == 'heat' else ''}",
+                allowed=f"<= {limit:.6g}",
+                remedy="implicit" if case.stencil.equation == "heat" else None,
+            ),
         )

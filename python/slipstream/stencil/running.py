@@ -8,6 +8,7 @@ import numpy as np
 from rich.console import Console
 
 from slipstream.base.core import agree_on_error, as_case_error, core
+from slipstream.base.errors import Fault
 from slipstream.case.distance import Distance
 from slipstream.case.solver import Fields, Monitor
 from slipstream.exchange.report import tuning_lines
@@ -57,7 +58,7 @@ class StencilRun(PlainRun):
         def values_of(given: float | str) -> Callable[[Sequence[int], Sequence[int]], Array]:
             return lambda low, high: case.values(given, [np.arange(a, b) for a, b in zip(low, high, strict=True)])
 
-        with as_case_error("initial: "):
+        with as_case_error("initial"):
             if case.stencil.equation == "wave":
                 self.engine.start_moving(values_of(start.value), values_of(start.rate))
             else:
@@ -148,7 +149,7 @@ class StencilRun(PlainRun):
                 try:
                     wanted = case.values(case.exact.value, cells, t=case.time_of(engine.step))
                 except ValueError as error:
-                    problem = f"exact.value: {error}"
+                    problem = Fault.of(error).at("exact.value")
                     continue
                 off.add(u, wanted)
         agree_on_error(problem)

@@ -4,6 +4,7 @@ import errno
 from pathlib import Path
 
 import pytest
+from errors import raises
 from slipstream.base import rows
 from slipstream.base.errors import CaseError
 from slipstream.base.rows import Rows
@@ -45,7 +46,7 @@ def test_rows_that_cannot_be_written_anew_are_named_and_stay(tmp_path: Path, mon
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Path, "write_text", full)
-    with pytest.raises(CaseError, match=f"{path}: cannot be written: No space left on device"):
+    with raises(CaseError, "io", file=path, errno="ENOSPC"):
         rows.Rows(path, 1)
     assert [*tmp_path.iterdir()] == [path] and path.read_text().endswith("3,4\n")
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from errors import raises
 from slipstream.case.expression import evaluate
 
 Y = np.linspace(0.0, 4.0, 9)
@@ -23,28 +24,27 @@ def test_value_is_that_of_the_arithmetic(text: str, value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "code", "facts"),
     [
-        ("4*y*", "is no expression"),
-        ("h*y", "'h' is not known; there are H, pi, y"),
-        ("erf(y)", "there is no function 'erf'"),
-        ("sin(y, y)", "sin takes 1 value, not 2"),
-        ("min(y)", "min takes 2 values, not 1"),
-        ("1/y", "is not finite everywhere"),
-        ("log(y - 9)", "is not finite everywhere"),
-        ("9^9^9^9", "is not finite everywhere"),
-        ("True", "'True' is no arithmetic"),
-        ("'a'*3", "is no arithmetic"),
-        ("y.T", "'y.T' is no arithmetic"),
-        ("[y]", "is no arithmetic"),
-        ("__import__('os')", "there is no function '__import__'"),
-        ("(lambda: 1)()", "is no arithmetic"),
-        ("y if y else 1", "is no arithmetic"),
-        ("y" + "+y" * 300, "at most 500 are read"),
-        ("(" * 240 + "y" + ")" * 240, ""),
+        ("4*y*", "invalid_argument", {"given": "4*y*"}),
+        ("h*y", "not_found", {"name": "h", "allowed": "H, pi, y"}),
+        ("erf(y)", "not_found", {"function": "erf"}),
+        ("sin(y, y)", "invalid_argument", {"function": "sin", "given": 2, "needed": 1}),
+        ("min(y)", "invalid_argument", {"function": "min", "given": 1, "needed": 2}),
+        ("1/y", "overflow", {"given": "1/y"}),
+        ("log(y - 9)", "overflow", {"given": "log(y - 9)"}),
+        ("9^9^9^9", "overflow", {"given": "9^9^9^9"}),
+        ("True", "unsupported", {"given": "True"}),
+        ("'a'*3", "unsupported", {"given": "'a'"}),
+        ("y.T", "unsupported", {"given": "y.T"}),
+        ("[y]", "unsupported", {"given": "[y]"}),
+        ("__import__('os')", "not_found", {"function": "__import__"}),
+        ("(lambda: 1)()", "unsupported", {"given": "(lambda: 1)()"}),
+        ("y if y else 1", "unsupported", {"given": "y if y else 1"}),
+        ("y" + "+y" * 300, "invalid_argument", {"given": 601, "allowed": 500}),
+        ("(" * 240 + "y" + ")" * 240, "invalid_argument", {"given": "(" * 240 + "y" + ")" * 240}),
     ],
 )
-def test_what_is_no_arithmetic_is_refused(text: str, says: str) -> None:
-    with pytest.raises(ValueError, match=".") as error:
+def test_what_is_no_arithmetic_is_refused(text: str, code: str, facts: dict[str, object]) -> None:
+    with raises(ValueError, code, **facts):
         evaluate(text, {"y": Y, "H": 4.0})
-    assert says in str(error.value)

@@ -10,6 +10,7 @@ import h5py
 import numpy as np
 import pytest
 from conftest import ROOT, Cli, backend_of, command, is_one_error
+from errors import is_error
 from slipstream.base import rows
 from slipstream.base.core import core
 from slipstream.case.reader import load
@@ -181,50 +182,53 @@ def test_a_flow_begins_with_the_velocity_of_a_run_or_of_numpy(
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "code", "facts"),
     [
-        (None, "initial.file: there is no such"),
-        (np.zeros((16, 20, 24, 2)), "has the shape (16, 20, 24, 2), but the velocity on this grid has (16, 20, 24, 3)"),
-        (np.zeros((24, 20, 16, 3)), "has the shape (24, 20, 16, 3)"),
-        (np.zeros((16, 20, 24, 3), int), "holds int64: a velocity is float32 or float64"),
-        (np.full((16, 20, 24, 3), np.nan), "has a value that is not finite, at x, y, z = 0, 0, 0"),
-        (b"\x93NUMPY", "u.npy cannot be read as a velocity"),
+        (None, "not_found", {"given": "u.npy"}),
+        (np.zeros((16, 20, 24, 2)), "mismatch", {"given": (16, 20, 24, 2), "needed": (16, 20, 24, 3)}),
+        (np.zeros((24, 20, 16, 3)), "mismatch", {"given": (24, 20, 16, 3), "needed": (16, 20, 24, 3)}),
+        (np.zeros((16, 20, 24, 3), int), "unsupported", {"given": "int64", "allowed": "float32, float64"}),
+        (np.full((16, 20, 24, 3), np.nan), "overflow", {"at": "0, 0, 0"}),
+        (b"\x93NUMPY", "bad_file", {"file": "u.npy"}),
     ],
 )
-def test_a_velocity_that_cannot_be_is_one_error(cli: Cli, tmp_path: Path, values: Any, said: str) -> None:
+def test_a_velocity_that_cannot_be_is_one_error(
+    cli: Cli, tmp_path: Path, values: Any, code: str, facts: dict[str, object]
+) -> None:
     if isinstance(values, bytes):
         (tmp_path / "u.npy").write_bytes(values)
     elif values is not None:
         np.save(tmp_path / "u.npy", values)
-    is_one_error(cli("run", case(tmp_path, FROM_FILE)), said, tmp_path)
+    is_one_error(cli("run", case(tmp_path, FROM_FILE)), tmp_path, code, key="initial.file", **facts)
 
 
 def test_what_one_rank_finds_in_a_velocity_ends_both(cli: Cli, tmp_path: Path) -> None:
     velocity = np.zeros((16, 20, 24, 3))
     velocity[12, 3, 5] = np.inf
     np.save(tmp_path / "u.npy", velocity)
-    is_one_error(cli("run", case(tmp_path, FROM_FILE), "-n", "2"), "at x, y, z = 5, 3, 12", tmp_path)
+    result = cli("run", case(tmp_path, FROM_FILE), "-n", "2")
+    is_one_error(result, tmp_path, "overflow", key="initial.file", at="5, 3, 12")
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "code", "key"),
     [
-        (["dns.time_step=1"], "dns.time_step: the time step 1"),
-        pytest.param(["initial.peak=0.04"], "initial.peak: a spectrum with its peak", marks=pytest.mark.thorough),
+        (["dns.time_step=1"], None, "dns.time_step"),
+        pytest.param(["initial.peak=0.04"], None, "initial.peak", marks=pytest.mark.thorough),
         pytest.param(
-            ["dns.forcing_power=1", "dns.forcing_shells=1"],
-            "dns.forcing_shells: the forcing",
-            marks=pytest.mark.thorough,
+            ["dns.forcing_power=1", "dns.forcing_shells=1"], None, "dns.forcing_shells", marks=pytest.mark.thorough
         ),
-        (["grid.cells=[20000,20000,20000]"], "the largest grid that fits is"),
+        (["grid.cells=[20000,20000,20000]"], "out_of_memory", "grid.cells"),
     ],
 )
-def test_bad_input_is_one_error_on_two_ranks(cli: Cli, tmp_path: Path, words: list[str], said: str) -> None:
+def test_bad_input_is_one_error_on_two_ranks(
+    cli: Cli, tmp_path: Path, words: list[str], code: str | None, key: str
+) -> None:
     spectrum = {"dns.forcing_shells=1"} & set(words)
     if spectrum:
         (tmp_path / "wanted.csv").write_text("3 0.1\n")
     text = SPECTRUM if spectrum else DECAY
-    is_one_error(cli("run", case(tmp_path, text), *words, "-n", "2"), said, tmp_path)
+    is_one_error(cli("run", case(tmp_path, text), *words, "-n", "2"), tmp_path, code, key=key)
 
 
 def test_a_vortex_leaves_a_spectrum_to_begin_with(here: Cli, tmp_path: Path) -> None:
@@ -273,7 +277,7 @@ def test_a_restart_may_take_another_time_step(cli: Cli, tmp_path: Path) -> None:
     _, table = rows.read(tmp_path / "results" / "decay" / "statistics.csv")
     assert [float(row[1]) for row in table][-3:] == pytest.approx([0.2, 0.25, 0.3])
     result = cli("run", "a.toml", "dns.time_step=3", "--restart", "last", "run.time=30")
-    assert result.returncode == 2 and "dns.time_step: the time step 3" in result.stderr, result.stderr
+    is_error(result, None, key="dns.time_step")
 
 
 def test_the_limit_of_a_time_step_is_that_of_its_scheme(here: Cli, tmp_path: Path) -> None:
@@ -282,7 +286,8 @@ def test_the_limit_of_a_time_step_is_that_of_its_scheme(here: Cli, tmp_path: Pat
     result = here("run", case(tmp_path), *words, "dns.scheme=rk4")
     assert result.returncode == 0, result.stderr
     result = here("run", case(tmp_path), *words, "dns.scheme=rk2", "--overwrite")
-    assert result.returncode == 2 and "above 0.5" in result.stderr, result.stderr
+    is_error(result, None, key="dns.time_step")
+    assert "above 0.5" in result.stderr
 
 
 @pytest.mark.parametrize("ranks", [(), ("-n", "2")])
@@ -339,22 +344,30 @@ def test_f32_follows_f64() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "code", "facts"),
     [
-        (None, "initial.spectrum: there is no such spectrum file 'wanted.csv'; looked for"),
-        ("1 0.1\n2 0.2 0.3\n", "wanted.csv:2: a line holds two numbers, k and E(k); here stands '2 0.2 0.3'"),
-        ("k,E\n0.5,1\n", "wanted.csv:2: shells are whole numbers k = 0, 1, 2, ..., not 0.5"),
-        ("1,0.1\n2,-3\n", "wanted.csv:2: the energy of a shell is 0 or more, not -3"),
-        ("1,0.1\n1,0.2\n", "wanted.csv:2: the shell 1 stands there twice"),
-        ("k,E\n", "wanted.csv has no energy in any shell"),
-        ("1,0.1\n40,0.2\n", "has energy in shell 40, but a grid of 24 x 20 x 16 cells has shells 1 to 10"),
-        (b"\xff\xfe", "is no table of text"),
+        (None, "not_found", {"given": "wanted.csv"}),
+        ("1 0.1\n2 0.2 0.3\n", "bad_file", {"file": "wanted.csv", "line": 2, "given": "2 0.2 0.3", "needed": 2}),
+        ("k,E\n0.5,1\n", "bad_file", {"file": "wanted.csv", "line": 2, "shell": 0.5}),
+        ("1,0.1\n2,-3\n", "bad_file", {"file": "wanted.csv", "line": 2, "energy": -3}),
+        ("1,0.1\n1,0.2\n", "bad_file", {"file": "wanted.csv", "line": 2, "shell": 1}),
+        ("k,E\n", "bad_file", {"file": "wanted.csv", "needed": "energy"}),
+        (b"\xff\xfe", "bad_file", {"file": "wanted.csv"}),
     ],
 )
-def test_a_spectrum_that_cannot_be_is_one_error(here: Cli, tmp_path: Path, text: str | bytes | None, said: str) -> None:
+def test_a_spectrum_that_cannot_be_is_one_error(
+    here: Cli, tmp_path: Path, text: str | bytes | None, code: str, facts: dict[str, object]
+) -> None:
     if text is not None:
         (tmp_path / "wanted.csv").write_bytes(text.encode() if isinstance(text, str) else text)
-    is_one_error(here("run", case(tmp_path, SPECTRUM)), said, tmp_path)
+    is_one_error(here("run", case(tmp_path, SPECTRUM)), tmp_path, code, key="initial.spectrum", **facts)
+
+
+def test_a_spectrum_beyond_the_grid_is_one_error(here: Cli, tmp_path: Path) -> None:
+    (tmp_path / "wanted.csv").write_text("1,0.1\n40,0.2\n")
+    result = here("run", case(tmp_path, SPECTRUM))
+    is_one_error(result, tmp_path, None, key="initial.spectrum", file="wanted.csv")
+    assert "has energy in shell 40, but a grid of 24 x 20 x 16 cells has shells 1 to 10" in result.stderr
 
 
 def test_the_budget_of_every_step_is_accounted(here: Cli, tmp_path: Path) -> None:
@@ -367,14 +380,13 @@ def test_the_budget_of_every_step_is_accounted(here: Cli, tmp_path: Path) -> Non
 def test_a_flow_that_becomes_too_fast_is_ended(here: Cli, tmp_path: Path) -> None:
     words = ("dns.forcing_power=50", "dns.largest_courant=0.2", "run.check_every=2", "output.pictures=false")
     result = here("run", case(tmp_path), *words)
-    assert result.returncode == 1 and "has the Courant number (CFL)" in result.stderr, result.stderr
-    assert result.stderr.count("error:") == 1
-    step = int(result.stderr.split("(step ")[1].split(")")[0])
+    fault = is_error(result, "diverged", 1, key="dns.time_step")
+    step = int(fault.facts["step"])
     folder, last = tmp_path / "results" / "decay", f"checkpoint-{step:012d}.h5"
-    assert "take a smaller dns.time_step; go on with that by --restart last, from results/decay/" in result.stderr
+    assert fault.facts["checkpoint"] == f"results/decay/checkpoints/{last}"
     assert [path.name for path in (folder / "checkpoints").iterdir()] == [last]
     kept = json.loads((folder / "run.json").read_text())
-    assert "has the Courant number (CFL)" in kept["verdict"] and kept["sound"]
+    assert kept["error"]["code"] == "diverged" and kept["error"]["facts"]["key"] == "dns.time_step" and kept["sound"]
     assert [entry["what"] for entry in kept["log"]][-1] == "given up by the limit of the time step"
     assert (folder / "report.html").exists()
     again = here("run", case(tmp_path), *words, "--restart", "last", "dns.time_step=1e-5", f"run.steps={step + 2}")
@@ -390,7 +402,7 @@ def test_a_flow_that_diverges_is_ended_by_the_guard(here: Cli, tmp_path: Path) -
         r"no longer sound: velocity is not finite \(-?(?:nan|inf)\) at step (\d+) on rank 0", result.stderr
     )
     assert found and int(found[1]) % 7 == 0 and int(found[1]) < 100, result.stderr
-    assert "take a smaller time step" in result.stderr and "there is no checkpoint" in result.stderr
+    is_error(result, "diverged", 3, checkpoint=None)
     kept = json.loads((tmp_path / "results" / "decay" / "run.json").read_text())
     assert not kept["sound"] and "given up by the guard" in [entry["what"] for entry in kept["log"]]
 
@@ -476,29 +488,52 @@ def test_taylor_green_begins_as_published(cli: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "code", "facts"),
     [
-        (["dns.time_step=1"], "Courant number (CFL)"),
-        (["grid.periodic=[true,true,false]"], "grid.periodic: a pseudo-spectral flow is periodic along all axes"),
-        (["grid.cells=[24,2,16]"], "grid.cells: each axis needs 4 cells or more"),
-        (["dns.process_grid=[3,1]"], "the process grid 3 x 1 of a Fourier transform does not have as many places"),
-        (["dns.forcing=energy", "dns.forcing_power=1"], 'dns.forcing_power: belongs to forcing = "power"'),
-        (["initial.peak=0.04"], "initial.peak: a spectrum with its peak at 0.04"),
-        (["initial.file=a.toml"], 'initial.file: goes with flow = "file"'),
-        (["initial.peak=2", "initial.flow=file"], 'initial.file: goes with flow = "file"'),
-        (["exchange.blocks_per_device=[2,1,1]"], "exchange.blocks_per_device: transforms cut the box themselves"),
-        (["exchange.overlap=on"], "exchange.overlap: belongs to solvers with halos"),
-        (["dns.precision=f32", "exchange.coding=cast"], "exchange.coding: transposes round f64 to f32"),
-        (["exchange.coding=cast to bf16"], "exchange.coding: transposes round f64 to f32"),
-        (["output.reference=taylor_green1600"], "output.reference: belongs to"),
-        (["stencil.order=2"], "[stencil] and [dns] are tables of two solvers"),
-        (["initial.spectrum=a.toml"], "initial.peak: the file of initial.spectrum says it"),
-        (["dns.viscosty=1"], "did you mean 'viscosity'?"),
-        (["grid.cells=[20000,20000,20000]"], "the largest grid that fits is"),
+        (["dns.time_step=1"], None, {"key": "dns.time_step"}),
+        (["grid.periodic=[true,true,false]"], "unsupported", {"key": "grid.periodic", "needed": "true, true, true"}),
+        (["grid.cells=[24,2,16]"], "invalid_argument", {"key": "grid.cells", "allowed": ">= 4"}),
+        (["dns.forcing=energy", "dns.forcing_power=1"], "unsupported", {"key": "dns.forcing_power", "needed": "power"}),
+        (["initial.peak=0.04"], None, {"key": "initial.peak"}),
+        (["initial.file=a.toml"], "unsupported", {"key": "initial.file", "needed": "file"}),
+        (["initial.peak=2", "initial.flow=file"], "unsupported", {"key": "initial.file", "needed": "file"}),
+        (
+            ["exchange.blocks_per_device=[2,1,1]"],
+            "unsupported",
+            {"key": "exchange.blocks_per_device", "other": "dns"},
+        ),
+        (["exchange.overlap=on"], "unsupported", {"key": "exchange.overlap", "other": "dns"}),
+        (
+            ["dns.precision=f32", "exchange.coding=cast"],
+            "unsupported",
+            {"key": "exchange.coding", "given": '"cast"', "other": "dns.precision"},
+        ),
+        (
+            ["exchange.coding=cast to bf16"],
+            "unsupported",
+            {"key": "exchange.coding", "given": '"cast to bf16"', "needed": "cast"},
+        ),
+        (
+            ["output.reference=taylor_green1600"],
+            "unsupported",
+            {"key": "output.reference", "needed": "taylor_green"},
+        ),
+        (["stencil.order=2"], "invalid_argument", {"given": "stencil, dns"}),
+        (["initial.spectrum=a.toml"], "unsupported", {"key": "initial.peak", "other": "initial.spectrum"}),
+        (["dns.viscosty=1"], "not_found", {"key": "dns.viscosty", "nearest": "viscosity"}),
+        (["grid.cells=[20000,20000,20000]"], "out_of_memory", {"key": "grid.cells"}),
     ],
 )
-def test_bad_input_is_one_error(cli: Cli, tmp_path: Path, words: list[str], said: str) -> None:
-    is_one_error(cli("run", case(tmp_path), *words), said, tmp_path)
+def test_bad_input_is_one_error(
+    cli: Cli, tmp_path: Path, words: list[str], code: str | None, facts: dict[str, object]
+) -> None:
+    is_one_error(cli("run", case(tmp_path), *words), tmp_path, code, **facts)
+
+
+def test_process_grid_of_another_number_of_devices_is_one_error(cli: Cli, tmp_path: Path) -> None:
+    result = cli("run", case(tmp_path), "dns.process_grid=[3,1]")
+    is_one_error(result, tmp_path, None)
+    assert "the process grid 3 x 1 of a Fourier transform does not have as many places" in result.stderr
 
 
 def test_plan_and_check_tell_of_the_case(here: Cli, tmp_path: Path) -> None:

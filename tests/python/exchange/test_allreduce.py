@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import slipstream as slip
 from arrays import grid_of
+from errors import raises
 from ranks import run_on
 
 FORMATS = {"f64": np.float64, "f32": np.float32, "i64": np.int64}
@@ -44,19 +45,19 @@ def test_arrays_of_any_shape_are_taken_one_after_the_other() -> None:
 
 
 BAD = {
-    "count": (lambda a: a[:5], "holds 5 values of f64, but 6 of f64"),
-    "format": (lambda a: a.astype(np.float32), "6 values of f32, but 6 of f64"),
-    "kind": (lambda a: a.astype(np.uint64), "values of another format"),
-    "gaps": (lambda a: np.zeros(12)[::2], "must lie side by side"),
-    "number_of_arrays": (lambda a: [a, a], "2 arrays for the 1 devices"),
+    "count": (lambda a: a[:5], "mismatch", {"given": "5 x f64", "needed": "6 x f64"}),
+    "format": (lambda a: a.astype(np.float32), "mismatch", {"given": "6 x f32", "needed": "6 x f64"}),
+    "kind": (lambda a: a.astype(np.uint64), "mismatch", {"given": "6 x another format", "needed": "6 x f64"}),
+    "gaps": (lambda a: np.zeros(12)[::2], "unsupported", {"given": (2,)}),
+    "number_of_arrays": (lambda a: [a, a], "invalid_argument", {"given": 2, "needed": 1}),
 }
 
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_arrays_are_refused(case: str) -> None:
-    change, message = BAD[case]
+    change, code, facts = BAD[case]
     reduce = slip.AllReduce(grid_of(), 6)
-    with pytest.raises(ValueError, match=message):
+    with raises(ValueError, code, **facts):
         reduce.run(change(np.zeros(6)))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import slipstream as slip
 from conftest import Cli
+from errors import raises
 from rich.console import Console
 from slipstream.base.errors import CaseError
 from slipstream.case.reader import load
@@ -67,7 +68,7 @@ def test_report_tells_the_memory_that_exchanges_share() -> None:
 
 
 def test_report_of_another_ending_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CaseError, match=r"ends in \.json"):
+    with raises(CaseError, "unsupported", key="--report", file=tmp_path / "report.txt"):
         Report((), "m", [], ()).write(tmp_path / "report.txt")
 
 
@@ -180,5 +181,5 @@ def test_multiprocessors_of_the_rim_are_told_where_there_is_one() -> None:
 
 
 def test_unknown_route_is_refused_in_a_case(small: Path) -> None:
-    with pytest.raises(CaseError, match=r"exchange\.routes"):
+    with raises(CaseError, "invalid_argument", key="exchange.routes[0]", given='"-pigeon"'):
         load(small, ['exchange.routes=["-pigeon"]'])

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import slipstream as slip
+from errors import raises
 from ranks import run_on
 
 CELLS = (4, 4, 4)
@@ -115,7 +116,6 @@ def read_only() -> Any:
     return u
 
 
-ORDER = r'have the other byte order than this machine.s: give array.astype\(dtype.newbyteorder\("="\)\)'
 OTHER = ctypes.c_double.__ctype_be__ if sys.byteorder == "little" else ctypes.c_double.__ctype_le__
 
 
@@ -123,7 +123,7 @@ OTHER = ctypes.c_double.__ctype_be__ if sys.byteorder == "little" else ctypes.c_
 def test_the_other_byte_order_is_refused(call: str) -> None:
     given = (swapped(), Interface(swapped(), "__array_interface__"), Interface(swapped(), "__cuda_array_interface__"))
     for u in (*given, buffer_of(OTHER)):
-        with pytest.raises(ValueError, match=ORDER):
+        with raises(ValueError, "unsupported", needed="native byte order"):
             CALLS[call](u)
 
 
@@ -139,7 +139,7 @@ def test_the_other_byte_order_is_refused_in_modes_factors_and_ids() -> None:
         lambda: slip.GatherScatter(grid_of(), np.arange(3).astype(np.dtype(int).newbyteorder())),
         lambda: filled(np.ones(SHAPE, np.dtype("uint16").newbyteorder())),
     ):
-        with pytest.raises(ValueError, match=ORDER):
+        with raises(ValueError, "unsupported", needed="native byte order"):
             call()
 
 
@@ -155,7 +155,7 @@ def test_what_is_only_read_may_be_read_only(call: str) -> None:
 @pytest.mark.parametrize("call", WRITES)
 def test_what_is_written_may_not_be_read_only(call: str) -> None:
     for u in (read_only(), Interface(read_only(), "__array_interface__"), OnlyDLPack(read_only())):
-        with pytest.raises(ValueError, match="the array is read-only, but .*: pass a writable array"):
+        with raises(ValueError, "unsupported", given="read-only", needed="writable"):
             WRITES[call](u)
 
 
@@ -165,14 +165,13 @@ def test_what_is_read_only_is_not_written_by_another_name() -> None:
     shown = u.view()
     shown.flags.writeable = False
     into = room.view(complex).reshape(4, 3, 4)
-    words = "is read-only, but .* shares its memory: give a writable array, or two that lie apart"
     for call in (
         lambda: plan().forward(shown, into),
         lambda: plan().convolve(shown, modes(), u),
         lambda: plan().convolve(shown, into, np.zeros(SHAPE)),
         lambda: slip.Transpose(grid_of(), grid_of(), shown, u, axes=(2, 1, 0)),
     ):
-        with pytest.raises(ValueError, match=words):
+        with raises(ValueError, "unsupported", given="read-only", needed="writable"):
             call()
     plan().forward(u, into)
 
@@ -234,9 +233,6 @@ def test_each_kind_of_array_is_taken_or_refused(call: str, kind: str) -> None:
         CALLS[call](make())
 
 
-SHARED = "share memory that is written"
-
-
 def test_results_and_what_is_read_lie_apart() -> None:
     room, two = np.zeros(400), slip.Grid(CELLS, backend="host", devices_per_rank=2, periodic=(True,) * 3)
     a, b = room[:64], room[32:96]
@@ -251,7 +247,7 @@ def test_results_and_what_is_read_lie_apart() -> None:
         "'values' of device 0 and 'values' of device 1": lambda: half.run([room[:32], room[16:48]]),
         "the array of device 0 and the array of device 1": lambda: slip.AllReduce(two, 4).run([room[:4], room[3:7]]),
         "field 'u' and field 'v'": lambda: slip.Exchange(grid_of(), {"u": cube, "v": next_}, ghost=0),
-        "field 'u', block 0 of this rank, and field 'u', block 1": lambda: slip.Exchange(
+        "field 'u', block 0 of this rank, and field 'u', block 1 of this rank,": lambda: slip.Exchange(
             two, {"u": [one, one]}, ghost=0
         ),
         "field 'target u' and field 'target v'": lambda: slip.Transpose(
@@ -269,7 +265,8 @@ def test_results_and_what_is_read_lie_apart() -> None:
         ),
     }
     for words, call in calls.items():
-        with pytest.raises(ValueError, match=f"{words.strip()}.*{SHARED}"):
+        names = dict(zip(("one", "other"), words.strip().split(" and "), strict=True))
+        with raises(ValueError, "invalid_argument", **names):
             call()
     del other
 
@@ -289,9 +286,9 @@ def test_what_is_bound_lies_apart() -> None:
     fields = {name: np.ones(SHAPE) for name in "uv"}
     into = {name: np.zeros(SHAPE) for name in "uv"}
     with slip.Transpose(grid, grid, fields, into, rebinds=True) as transpose:
-        with pytest.raises(ValueError, match=f"field 'target u' and field 'target v' {SHARED}"):
+        with raises(ValueError, "invalid_argument", one="field 'target u'", other="field 'target v'"):
             transpose.bind(into={"u": room[:64].reshape(SHAPE), "v": room[2:66].reshape(SHAPE)})
-        with pytest.raises(ValueError, match=f"field 'target u' and field 'target v' {SHARED}"):
+        with raises(ValueError, "invalid_argument", one="field 'target u'", other="field 'target v'"):
             transpose.bind(into={"u": into["v"]})
         transpose.bind(into={"u": into["v"], "v": into["u"]})
         transpose.run()

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from errors import raises
 from slipstream.base.errors import CaseError
 from slipstream.case.reader import load
 from slipstream.flow import permeability as bed
@@ -34,7 +35,7 @@ def test_a_seed_names_a_pack() -> None:
 
 def test_beads_that_find_no_room_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(beads, "ROUNDS", 50)
-    with pytest.raises(ValueError, match="would fill 84 %"):
+    with raises(ValueError, "unsupported", given=25, radius=4.0, share="84 %"):
         beads.pack((20, 20, 20), 4.0, 25, 1)
 
 
@@ -46,16 +47,16 @@ def test_a_mask_of_beads_goes_on_beyond_the_sides() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "code", "facts"),
     [
-        ("bodies.beads.solid=0.9", "less than 0.63"),
-        ("bodies.beads.centre=[1,1,1]", "have none"),
-        ("bodies.beads.radius=20", "at most half as wide as the box"),
-        ("grid.periodic=[true,true,false]", "beads fill a box that goes on for ever"),
+        ("bodies.beads.solid=0.9", "invalid_argument", {"key": "bodies.beads.solid", "allowed": "< 0.63"}),
+        ("bodies.beads.centre=[1,1,1]", "unsupported", {"key": "bodies.beads.centre", "other": "shape"}),
+        ("bodies.beads.radius=20", "invalid_argument", {"key": "bodies.beads.radius", "other": "grid.cells"}),
+        ("grid.periodic=[true,true,false]", "unsupported", {"key": "bodies.beads", "other": "grid.periodic"}),
     ],
 )
-def test_beads_that_make_no_pack_are_refused(change: str, says: str) -> None:
-    with pytest.raises(CaseError, match=says):
+def test_beads_that_make_no_pack_are_refused(change: str, code: str, facts: dict[str, str]) -> None:
+    with raises(CaseError, code, **facts):
         load(CASES / "bead_pack.toml", [change])
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import SMALL, TETRAHEDRON, Cli, needs_pyvista
+from errors import raises
 from rich.console import Console
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError
@@ -196,8 +197,8 @@ def test_body_whose_mesh_is_gone_is_told_in_one_sentence() -> None:
     Path("gone.obj").unlink()
     surface, said = found(shown)
     assert surface is None
-    assert said.startswith("warning: bodies.part: gone.obj: there is no such mesh file") and said.count("\n") == 1
-    with pytest.raises(CaseError, match=r"bodies\.part: gone\.obj"):
+    assert "bodies.part: gone.obj: " in said and said.count("\n") == 1
+    with raises(CaseError, None, key="bodies.part"):
         surfaces.of_case(shown, scene.load_pyvista())
 
 

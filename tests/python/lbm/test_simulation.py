@@ -12,6 +12,7 @@ import pytest
 import slipstream as slip
 import slipstream._core  # noqa: F401
 from conftest import ROOT, SMALL, TETRAHEDRON, Cli
+from errors import raises
 from slipstream.case.reader import load
 from slipstream.lbm import Simulation
 from slipstream.pictures.flow_quantities import pressure
@@ -55,24 +56,26 @@ def outlet_filled() -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("mask", "says"),
+    ("mask", "code", "facts"),
     [
-        (np.ones(CELLS[::-1], dtype=bool), "solid cells: they fill the whole box and leave no fluid"),
-        (outlet_filled(), r"boundaries.x\+: solid cells fill all cells of this side"),
-        (np.zeros(CELLS, dtype=bool), r"the mask is \[12, 10, 8\]; it must be \[z\]\[y\]\[x\] = \[8, 10, 12\]"),
+        (np.ones(CELLS[::-1], dtype=bool), "unsupported", {"key": "solid cells", "cells": 8 * 10 * 12}),
+        (outlet_filled(), "unsupported", {"key": "boundaries.x+", "other": "solid cells"}),
+        (np.zeros(CELLS, dtype=bool), "mismatch", {"given": "[12, 10, 8]", "needed": "[8, 10, 12]"}),
     ],
 )
-def test_solid_cells_that_leave_no_way_for_the_flow_are_refused(mask: np.ndarray, says: str) -> None:
+def test_solid_cells_that_leave_no_way_for_the_flow_are_refused(
+    mask: np.ndarray, code: str, facts: dict[str, object]
+) -> None:
     sides = {"x-": {"kind": "velocity", "velocity": (1, 0, 0)}, "x+": {"kind": "pressure"}}
     flow = Simulation(CELLS, 20, 0.05, walls={}, boundaries=sides, backend="host")
-    with pytest.raises(slip.CaseError, match=says):
+    with raises(slip.CaseError, code, **facts):
         flow.set_solid(mask)
 
 
 def test_solid_cells_are_refused_after_the_first_step() -> None:
     flow = Simulation(CELLS, 20, 0.05, backend="host")
     flow.run(steps=1, quiet=True)
-    with pytest.raises(slip.CaseError, match="1 steps were made; set solid cells before the first one"):
+    with raises(slip.CaseError, "wrong_state", argument="set_solid", step=1):
         flow.set_solid(block())
 
 
@@ -96,17 +99,17 @@ def test_simulation_of_a_loaded_case_ends_when_it_is_steady(case_file: Path) -> 
     case = load(case_file, ["grid.cells=[8,8,8]", "run.steps=4000", "run.residual=0.5", "physics.reynolds=10"])
     outcome = Simulation.from_case(case).run(quiet=True)
     assert outcome.steady and outcome.steps < 4000
-    with pytest.raises(ValueError, match="belong to a case file"):
+    with raises(ValueError, "wrong_state", argument="overrides, variant"):
         Simulation.from_case(case, ["run.steps=1"])
 
 
 def test_faults_of_a_case_file_are_told_with_their_place(case_file: Path) -> None:
-    with pytest.raises(slip.CaseError, match=r"override 'grid.cels=1': grid.cels: unknown key; did you mean 'cells'"):
+    with raises(slip.CaseError, "not_found", override="grid.cels=1", key="grid.cels", nearest="cells"):
         Simulation.from_case(case_file, ["grid.cels=1"])
 
 
 def test_run_without_an_end_is_refused() -> None:
-    with pytest.raises(ValueError, match="say when to stop"):
+    with raises(ValueError, "not_found", argument="until, steps, steady"):
         Simulation(CELLS, 20, 0.05, backend="host").run(quiet=True)
 
 
@@ -134,28 +137,28 @@ def test_flow_with_something_of_its_own_has_no_lid(own: dict[str, object]) -> No
 
 
 def test_wall_given_as_a_table_is_refused_with_the_form_that_it_has() -> None:
-    with pytest.raises(slip.CaseError, match=r"walls: y- takes its velocity alone, as \(1, 0, 0\), not {'velocity'"):
+    with raises(slip.CaseError, "invalid_argument", key="walls.y-", given="{'velocity': [0, 0, 0]}"):
         Simulation(CELLS, 20, 0.05, walls={"y-": {"velocity": [0, 0, 0]}}, backend="host")
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "key", "value"),
     [
-        ({"cells": 5}, r"grid.cells: should be a valid array \(it is 5\)"),
-        ({"walls": [1]}, r"walls: should be an object \(it is \[1\]\)"),
-        ({"force": 1}, r"physics.force: should be a valid array"),
-        ({"force": ("a", 0, 0)}, r"physics.force\[0\]: should be a valid number \(it is \"a\"\)"),
-        ({"periodic": True}, r"grid.periodic: should be a valid array \(it is true\)"),
-        ({"boundaries": {"x-": "slip"}}, r"boundaries.x-: should be an object"),
-        ({"bodies": [1]}, r"bodies: should be an object"),
-        ({"initial": (1, 0, 0)}, r"initial: should be an object"),
-        ({"units": "SI"}, r"units: should be an object"),
-        ({"guard": 5}, r"guard: should be an object"),
+        ({"cells": 5}, "grid.cells", "5"),
+        ({"walls": [1]}, "walls", "[1]"),
+        ({"force": 1}, "physics.force", "1"),
+        ({"force": ("a", 0, 0)}, "physics.force[0]", '"a"'),
+        ({"periodic": True}, "grid.periodic", "true"),
+        ({"boundaries": {"x-": "slip"}}, "boundaries.x-", '"slip"'),
+        ({"bodies": [1]}, "bodies", "[1]"),
+        ({"initial": (1, 0, 0)}, "initial", "[1, 0, 0]"),
+        ({"units": "SI"}, "units", '"SI"'),
+        ({"guard": 5}, "guard", "5"),
     ],
     ids=str,
 )
-def test_argument_of_the_wrong_form_is_told_in_words(given: dict[str, object], said: str) -> None:
-    with pytest.raises(slip.CaseError, match=said):
+def test_argument_of_the_wrong_form_is_told_by_its_key(given: dict[str, object], key: str, value: str) -> None:
+    with raises(slip.CaseError, "invalid_argument", key=key, given=value):
         Simulation(**({"cells": CELLS, "reynolds": 20, "lid_speed": 0.05, "backend": "host"} | given))
 
 
@@ -205,7 +208,7 @@ def test_energy_is_that_of_the_velocity() -> None:
 
 def test_guard_of_a_simulation_has_the_range_and_the_period_that_were_given() -> None:
     close = {"every": 5, "density": (0.9999, 1.0001)}
-    with pytest.raises(march.Diverged, match="no longer sound"):
+    with raises(march.Diverged, "diverged"):
         Simulation((8, 8, 8), 20, 0.1, guard=close, backend="host").run(steps=40, quiet=True)
     Simulation((8, 8, 8), 20, 0.1, guard=close | {"every": 0}, backend="host").run(steps=40, quiet=True)
 
@@ -225,7 +228,7 @@ def test_box_round_the_meshes_of_a_simulation_holds_whole_blocks(tmp_path: Path)
 
 
 def test_box_needs_cells_or_a_domain() -> None:
-    with pytest.raises(slip.CaseError, match="grid.cells: missing"):
+    with raises(slip.CaseError, "not_found", key="grid.cells"):
         Simulation(reynolds=10)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import SMALL, Cli, command
+from errors import is_error
 
 
 class Page(HTMLParser):
@@ -148,10 +149,8 @@ def test_page_can_be_left_out(cli: Cli, small: Path) -> None:
     assert not (small.parent / "results" / "small" / "report.html").exists()
 
 
-@pytest.mark.parametrize(
-    ("name", "said"), [("run.json", "not the record of a run"), ("comparison.json", "cannot be read")]
-)
-def test_report_of_damaged_files_is_an_error(cli: Cli, results: Path, name: str, said: str) -> None:
+@pytest.mark.parametrize("name", ["run.json", "comparison.json"])
+def test_report_of_damaged_files_is_an_error(cli: Cli, results: Path, name: str) -> None:
     (results / name).write_text('{"run"')
     result = cli("report", "results/small")
-    assert result.returncode == 2 and said in result.stderr and "Traceback" not in result.stderr
+    is_error(result, "bad_file", file=f"results/small/{name}")

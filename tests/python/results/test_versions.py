@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from conftest import SMALL
+from errors import raises
 from slipstream.base.errors import CaseError
 from slipstream.case.reader import load
 from slipstream.results import record
@@ -31,13 +32,14 @@ def test_key_that_a_checkpoint_lacks_has_its_default(flow: Flow, key: str) -> No
 def test_key_that_a_checkpoint_lacks_is_a_difference_where_the_case_has_another_value(small: Path, flow: Flow) -> None:
     now = Flow.of(load(small, ["lbm.magic=0.25"]), "host")
     (said,) = differences(Flow(without(flow.text, "magic"), {}), now)
-    assert said == "lbm.magic: 0.1875 in the checkpoint, 0.25 in the case"
+    assert said.facts == {"key": "lbm.magic", "needed": "0.1875", "given": "0.25"}
 
 
 def test_key_that_is_not_known_any_more_is_a_difference_of_the_flow_alone(flow: Flow) -> None:
     newer = flow.text.replace("[lbm]", "[lbm]\nswirl = 3").replace("[output]", "[output]\nsmell = true")
     assert newer.count("swirl") == newer.count("smell") == 1
-    assert differences(Flow(newer, {}), flow) == ["lbm.swirl: 3 in the checkpoint, not given in the case"]
+    (said,) = differences(Flow(newer, {}), flow)
+    assert said.facts == {"key": "lbm.swirl", "needed": "3", "given": "not given"}
 
 
 def results(folder: Path, text: str) -> Results:
@@ -57,9 +59,9 @@ def test_results_that_today_would_be_refused_can_be_shown(tmp_path: Path) -> Non
 
 
 def test_results_without_a_case_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(CaseError, match=r"case\.resolved\.toml: grid: missing"):
+    with raises(CaseError, "not_found", file=tmp_path / "none" / "case.resolved.toml", key="grid"):
         results(tmp_path / "none", "[physics]\nreynolds = 1\n")
-    with pytest.raises(CaseError, match="not valid TOML"):
+    with raises(CaseError, "bad_file", file=tmp_path / "broken" / "case.resolved.toml"):
         results(tmp_path / "broken", "[physics\n")
 
 
@@ -68,5 +70,5 @@ def test_record_of_another_version_can_be_read(tmp_path: Path) -> None:
     found = record.read(tmp_path)
     assert found is not None and (found.verdict, found.sound) == ("good", True)
     (tmp_path / record.FILE).write_text("[]")
-    with pytest.raises(CaseError, match="is not the record of a run"):
+    with raises(CaseError, "bad_file", file=tmp_path / record.FILE):
         record.read(tmp_path)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from errors import raises
 from slipstream.base.errors import CaseError
 from slipstream.base.terminal import banner, console, table
 from slipstream.case.reader import load
@@ -244,7 +245,7 @@ def test_misprint_of_ghia_is_left_out() -> None:
 
 def test_there_is_no_reference_for_other_reynolds_numbers() -> None:
     assert reference.best(2, 250) is None
-    with pytest.raises(CaseError, match="it has 100, 400, 1000"):
+    with raises(CaseError, "not_found", given=250, allowed="100, 400, 1000"):
         reference.load("ghia1982", 250)
 
 

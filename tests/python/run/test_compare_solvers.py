@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, Cli, command, is_one_error
+from errors import is_error
 from slipstream.base import registry
 
 SHORT = ("--cells", "40", "--time", "0.5")
@@ -27,7 +28,7 @@ def test_all_solvers_that_have_the_vortex_follow_the_published_decay(here: Cli, 
         assert float(row["largest_energy_error"]) < 1e-3 and float(row["seconds"]) > 0
     assert (folder / "comparison.png").stat().st_size > 5000
     again = here("compare", *SHORT)
-    assert again.returncode == 2 and "already holds results" in again.stderr
+    is_error(again, "wrong_state", key="output.folder")
 
 
 def test_one_solver_on_two_ranks_with_a_key_of_its_own(tmp_path: Path) -> None:
@@ -51,18 +52,25 @@ def test_single_precision_follows_double(here: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "code", "facts"),
     [
-        (["--cells", "24"], "compare: --cells: a vortex of Reynolds number 1600 needs 40 cells or more"),
-        (["--cells", "4", "--solvers", "dns"], "needs 8 cells or more along each axis, not 4"),
-        (["--time", "-1"], "compare: --time must be above 0, it is -1"),
-        (["dns.time_stop=1"], "dns.time_stop: unknown key; did you mean 'time_step'?"),
-        (["--solvers", "stencil"], "invalid choice: 'stencil'"),
-        (["--precisions", "f16"], "invalid choice: 'f16'"),
+        (["--cells", "24"], "invalid_argument", {"key": "--cells", "given": 24, "allowed": ">= 40"}),
+        (["--cells", "4", "--solvers", "dns"], "invalid_argument", {"key": "--cells", "given": 4, "allowed": ">= 8"}),
+        (["--time", "-1"], "invalid_argument", {"key": "--time", "given": -1, "allowed": "> 0"}),
+        (["dns.time_stop=1"], "not_found", {"key": "dns.time_stop", "nearest": "time_step"}),
     ],
 )
-def test_bad_words_are_one_error_and_leave_nothing(here: Cli, tmp_path: Path, words: list[str], said: str) -> None:
-    is_one_error(here("compare", *words), said, tmp_path)
+def test_bad_words_are_one_error_and_leave_nothing(
+    here: Cli, tmp_path: Path, words: list[str], code: str, facts: dict[str, object]
+) -> None:
+    is_one_error(here("compare", *words), tmp_path, code, **facts)
+
+
+@pytest.mark.parametrize("words", [["--solvers", "stencil"], ["--precisions", "f16"]])
+def test_word_that_no_option_takes_is_one_error_and_leaves_nothing(here: Cli, tmp_path: Path, words: list[str]) -> None:
+    result = here("compare", *words)
+    assert result.returncode == 2 and result.stderr.count("error:") == 1
+    assert all(word in result.stderr for word in words) and not (tmp_path / "results").exists()
 
 
 def test_the_published_data_name_their_source() -> None:

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, TETRAHEDRON, Cli
+from errors import is_error, raises
 from slipstream.base import rows, terminal
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, Fault
 from slipstream.run import locks
 from small_runs import ENDLESS, family, start, wait_for_steps
 
@@ -204,8 +205,7 @@ def test_initial_flow_without_a_value_on_one_rank_is_one_message_and_ends_all(
     # Between the cells that a check looks at, in the half of rank 1.
     singular = 'initial={velocity=["1e-3/(y-36.5)",0,0]}'
     found = cli("run", "flat.toml", "grid.cells=[8,40,1]", "physics.length=16", singular, "-n", "2")
-    assert found.returncode == 2, found.stdout
-    assert found.stderr.count("error:") == 1 and "rank 1: initial: " in found.stderr
+    is_error(found, "overflow", rank=1, key="initial", given="1e-3/(y-36.5)")
     assert not (tmp_path / "results").exists()
 
 
@@ -292,8 +292,7 @@ def test_folder_of_a_run_that_is_alive_is_refused(tmp_path: Path, flat: Path, cl
     wait_for_steps(run)
     for words in (["--overwrite"], ["--restart", "last"], ["output.folder=other", "checkpoint.folder=kept"]):
         refused = cli("run", "flat.toml", *words)
-        assert refused.returncode == 2
-        assert f"is in use by a run (process {run.pid} of " in refused.stderr and "case flat" in refused.stderr
+        is_error(refused, "locked", process=run.pid, case="flat")
     other = cli("run", "flat.toml", "case.name=other", "checkpoint.folder=kept", "checkpoint.every=20")
     assert other.returncode == 0, other.stderr
     run.send_signal(signal.SIGTERM)
@@ -314,7 +313,7 @@ def test_lock_of_a_dead_process_is_none_and_one_of_another_host_is_named(tmp_pat
     assert locks.problem(tmp_path, "output.folder") == ""
     path.write_text(json.dumps(owner | {"host": "elsewhere"}))
     said = locks.problem(tmp_path, "output.folder")
-    assert "on elsewhere, since " in said and f"if that run is no more, remove {path}" in said
+    assert isinstance(said, Fault) and (said.facts["host"], said.facts["lock"]) == ("elsewhere", str(path))
     held.release()
     assert path.exists(), "another run's lock is not this one's to remove"
 
@@ -330,7 +329,7 @@ def test_folder_is_locked_where_there_are_no_hard_links(tmp_path: Path, monkeypa
     assert owner["pid"] == os.getpid() and [*tmp_path.iterdir()] == [path]
     parent = owner | {"pid": os.getppid(), "born": born(os.getppid())}
     path.write_text(json.dumps(parent))
-    with pytest.raises(CaseError, match=f"is in use by a run .process {os.getppid()} of "):
+    with raises(CaseError, "locked", key="output.folder", process=os.getppid()):
         locks.Locks("flat").take(tmp_path, "output.folder")
     path.write_text(json.dumps(parent | {"born": "0"}))
     locks.Locks("flat").take(tmp_path, "output.folder")
@@ -351,7 +350,7 @@ def test_lock_that_another_run_has_taken_over_from_a_dead_one_stays(
         return rename(dead, aside)
 
     monkeypatch.setattr(Path, "rename", rename_too_late)
-    with pytest.raises(CaseError, match="is in use by a run"):
+    with raises(CaseError, "locked", key="output.folder", file=tmp_path):
         locks.Locks("flat").take(tmp_path, "output.folder")
     assert path.read_text() == other and [*tmp_path.iterdir()] == [path]
 
@@ -395,7 +394,7 @@ def test_full_disk_of_results_is_told_by_file_and_the_run_goes_on(tmp_path: Path
     for name in ("energy.csv", "loads.csv", "fields.vtkhdf"):
         assert said.count(f"warning: results/flat/{name}: ") == 1, said
     assert run.returncode == 1
-    assert "error: the results are incomplete: " in said and verdict(tmp_path).startswith("stopped at step 600")
+    assert said.count("error: ") == 1 and verdict(tmp_path).startswith("stopped at step 600")
     assert (tmp_path / "results/flat/profiles.csv").exists()
     assert not list(tmp_path.rglob("*.new"))
     written = said.partition("\nwritten:\n")[2]
@@ -428,8 +427,8 @@ def test_full_disk_at_the_beginning_is_one_error_and_leaves_the_results_before(
     before = {path: path.read_bytes() for path in tmp_path.glob("results/**/*") if path.is_file()}
     found = run_on_two(tmp_path, NO_ROOM_FOR_THE_RECORD)
     assert found.returncode == 2, found.stdout
-    said = "cannot write results/flat/run.json: No space left on device; make room, or choose another output.folder"
-    assert found.stderr == f"slipstream: error: output.folder: {said}\n"
+    assert found.stderr.count("error:") == 1 and "output.folder: " in found.stderr
+    assert "results/flat/run.json" in found.stderr and os.strerror(errno.ENOSPC) in found.stderr
     assert {path: path.read_bytes() for path in tmp_path.glob("results/**/*") if path.is_file()} == before
 
 

@@ -6,7 +6,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,21 @@ def load(name: str, reynolds: float) -> Reference:
     """The named set at a Reynolds number. Raises CaseError that lists the ones there are."""
     title = {key: title for key, title, _ in _SETS}.get(name)
     if title is None:
-        raise CaseError(f"no reference '{name}'; there are {', '.join(key for key, _, _ in _SETS)}")
+        raise CaseError(
+            f"no reference '{name}'; there are {', '.join(key for key, _, _ in _SETS)}",
+            ErrorCode.NOT_FOUND,
+            given=name,
+            allowed=", ".join(key for key, _, _ in _SETS),
+        )
     if not any(abs(known - reynolds) <= _SAME * reynolds for known in _columns(name)):
         there = ", ".join(f"{known:g}" for known in _columns(name))
-        raise CaseError(f"reference '{name}' has no Reynolds number {reynolds:g}; it has {there}")
+        raise CaseError(
+            f"reference '{name}' has no Reynolds number {reynolds:g}; it has {there}",
+            ErrorCode.NOT_FOUND,
+            key="output.reference",
+            given=f"{reynolds:g}",
+            allowed=there,
+        )
     citation, _ = _read(f"{name}_u_of_y")
     extrema: tuple[Extremum, ...] = ()
     if name == "albensoeder2005":

@@ -1,0 +1,22 @@
+"""Error messages on the terminal, and in a file for programs."""
+
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from slipstream.base.errors import Coded, Fault
+from slipstream.base.visible import visible
+
+#: Names a file to which each error is added as a line of JSON, with codes and facts.
+FILE = "SLIPSTREAM_ERRORS"
+
+
+def say(error: BaseException, where: str = "error") -> None:
+    """One message, and one line of the file of errors."""
+    print(f"slipstream: {where}: {visible(str(error))}", file=sys.stderr, flush=True)
+    if path := os.environ.get(FILE):
+        coded = error if isinstance(error, Coded) else Coded(Fault.of(error))
+        # The error itself is what counts, whether or not there is room for it on the disk.
+        with suppress(OSError), Path(path).open("a", encoding="utf-8") as file:
+            file.write(coded.packed() + "\n")
