@@ -1,6 +1,14 @@
 set(SLIPSTREAM_JOINED_FOLDER ${CMAKE_BINARY_DIR}/joined CACHE PATH
     "Where files lie that join sources: builds that have it in common compile the same files, and ccache compiles them once")
 
+# Sets <result> to the path of a source in src/ or tests/ from there, as it is included.
+function(slipstream_included_as result source)
+  get_filename_component(source ${source} ABSOLUTE)
+  file(RELATIVE_PATH source ${PROJECT_SOURCE_DIR} ${source})
+  string(REGEX REPLACE "^(src|tests)/" "" source ${source})
+  set(${result} ${source} PARENT_SCOPE)
+endfunction()
+
 # Sets <result> to a file <name>.cpp that includes the sources, which lie in src/ or tests/: one unit costs the headers of
 # all of them once. A <name> that ends in _kernels is for *_kernels.cpp. It stands for the same sources in every build, since
 # builds may share the folder. A source alone is its own file.
@@ -12,12 +20,38 @@ function(slipstream_join result name)
   endif()
   set(content)
   foreach(source ${ARGN})
-    get_filename_component(source ${source} ABSOLUTE)
-    file(RELATIVE_PATH source ${PROJECT_SOURCE_DIR} ${source})
-    string(REGEX REPLACE "^(src|tests)/" "" source ${source})
-    string(APPEND content "#include \"${source}\"\n")
+    slipstream_included_as(included ${source})
+    string(APPEND content "#include \"${included}\"\n")
   endforeach()
   set(joined ${SLIPSTREAM_JOINED_FOLDER}/${name}.cpp)
   file(CONFIGURE OUTPUT ${joined} CONTENT "${content}" @ONLY)  # leaves a file of the same content as it is
   set(${result} ${joined} PARENT_SCOPE)
+endfunction()
+
+# Sets <result> to files that join the sources of each folder, at most so many in one, kernels apart from the others.
+function(slipstream_join_rooms result most)
+  set(rooms)
+  set(all)
+  foreach(source ${ARGN})
+    slipstream_included_as(included ${source})
+    get_filename_component(room ${included} DIRECTORY)
+    string(REGEX MATCH "_kernels\\.cpp$" kernels ${included})
+    list(APPEND sources_of_${room}:${kernels} ${source})
+    list(APPEND rooms ${room}:${kernels})
+  endforeach()
+  list(REMOVE_DUPLICATES rooms)
+  foreach(room ${rooms})
+    list(LENGTH sources_of_${room} count)
+    math(EXPR parts "(${count} + ${most} - 1) / ${most}")
+    foreach(part RANGE 1 ${parts})
+      math(EXPR first "${count} * (${part} - 1) / ${parts}")
+      math(EXPR length "${count} * ${part} / ${parts} - ${first}")
+      list(SUBLIST sources_of_${room} ${first} ${length} sources)
+      string(REPLACE ":" "_${part}" name ${room})
+      string(REPLACE ".cpp" "" name ${name})
+      slipstream_join(joined ${name} ${sources})
+      list(APPEND all ${joined})
+    endforeach()
+  endforeach()
+  set(${result} ${all} PARENT_SCOPE)
 endfunction()

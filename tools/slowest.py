@@ -8,6 +8,7 @@ machine has cores.
 """
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -32,9 +33,10 @@ def units(found: dict[str, float]) -> list[tuple[float, str]]:
 
 
 def source(output: str) -> str:
-    """`tests/CMakeFiles/unit_tests.dir/unit/box_test.cpp.o` is `tests/unit/box_test.cpp`."""
+    """`tests/CMakeFiles/unit_tests.dir/unit/box_test.cpp.o` is `tests/unit/box_test.cpp`; `__` stands for `..`."""
     parts = output.removesuffix(".o").split("/")
-    return "/".join(part for part in parts if part != "CMakeFiles" and not part.endswith(".dir"))
+    kept = (part for part in parts if part != "CMakeFiles" and not part.endswith(".dir"))
+    return os.path.normpath("/".join(".." if part == "__" else part for part in kept))
 
 
 def main(words: list[str]) -> int:

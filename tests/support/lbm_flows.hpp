@@ -86,16 +86,16 @@ inline Options wide(Options o) {
 /// Solid cells, or round ones that cut links, which blocks cut through.
 enum class Obstacles : std::uint8_t { none, cells, round };
 
-struct Flow {
+struct SampleFlow {
   const char* name;
   Options (*options)(DType);
   Obstacles obstacles;
 };
 
-inline const std::vector<Flow> flows = [] {
+inline const std::vector<SampleFlow> flows = [] {
   using L = Lattice;
   using C = Collision;
-  return std::vector<Flow>{
+  return std::vector<SampleFlow>{
       {"cavity_d3q19_trt", [](DType t) { return cavity(L::d3q19, t); }, Obstacles::none},
       {"cavity_d2q9_trt", [](DType t) { return cavity(L::d2q9, t); }, Obstacles::none},
       {"cavity_d3q27_cumulant", [](DType t) { return cavity(L::d3q27, t, C::cumulant); }, Obstacles::none},
@@ -157,12 +157,14 @@ struct Way {
   int rim_processors = 0;
 };
 
-inline Surfaces ball(const Extent& e) { return Round{{10.3, 8.2, 0.5 * e[2]}, 4.4, true}.surfaces("ball", true); }
+inline Surfaces round_bodies(const Extent& e) {
+  return Round{{10.3, 8.2, 0.5 * e[2]}, 4.4, true}.surfaces("ball", true);
+}
 
 inline void set(Lbm& lbm, Obstacles obstacles) {
   const Extent& e = lbm.options().cells;
   if (obstacles == Obstacles::cells) lbm.set_solid(bodies(e));
-  if (obstacles == Obstacles::round) lbm.set_bodies(ball(e));
+  if (obstacles == Obstacles::round) lbm.set_bodies(round_bodies(e));
 }
 
 inline std::unique_ptr<Lbm> made(const Communicator& comm, Options o, const Way& way, Obstacles obstacles) {

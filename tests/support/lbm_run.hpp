@@ -108,7 +108,7 @@ constexpr Method populations_held{"D2Q9", Lattice::d2q9},
     moments_held{"recursive", Lattice::d3q19, Collision::recursive};
 
 /// Options of a flow in f64 by each lattice, and by moments.
-class EveryMethod : public testing::TestWithParam<Method> {
+class FlowByMethod : public testing::TestWithParam<Method> {
  public:
   static constexpr std::array all{populations_held, Method{"D3Q19", Lattice::d3q19}, Method{"D3Q27", Lattice::d3q27},
                                   Method{"regularised", Lattice::d3q19, Collision::regularised}, moments_held};

@@ -27,8 +27,8 @@ FieldOptions described(Layout layout = Layout::soa) {
 }
 
 /// Memory for a field as a caller would get it, with nothing of Slipstream's in front of the corner.
-struct Arrays {
-  Arrays(const Grid& grid, FieldOptions options, Memory memory) {
+struct AdoptedArrays {
+  AdoptedArrays(const Grid& grid, FieldOptions options, Memory memory) {
     options.alignment = 1;
     for (const std::int64_t id : grid.local())
       for (int c = 0; c < options.copies; ++c) {
@@ -73,7 +73,7 @@ std::string compare_with_own(Backend backend, const Way& way, Layout layout, Mem
   const Machine machine = machine_here(backend, way);
   const Grid grid({13, 10 + comm.size(), 5 * machine.devices()}, machine, comm.rank(), periodic_blocks());
   FieldOptions options = described(layout);
-  const Arrays arrays(grid, options, memory);
+  const AdoptedArrays arrays(grid, options, memory);
   ExchangeOptions by;
   by.routes = way.routes;
   by.knobs.grouping = way.grouping;
@@ -141,7 +141,7 @@ class Refused : public testing::Test {
   Machine machine = machine_here(Backend::host, 1);
   Grid grid{{8, 8, 4 * comm.size()}, machine, comm.rank(), periodic_blocks()};
   FieldOptions options = described();
-  Arrays arrays{grid, options, Memory::shared};
+  AdoptedArrays arrays{grid, options, Memory::shared};
   std::string why() {
     return error_of([&] { Field::adopt(comm, grid, options, arrays.list); });
   }
@@ -177,7 +177,7 @@ TEST_F(Refused, AnAddressBetweenTwoValues) {
 TEST_F(Refused, AnotherPaddingOnAnotherRank) {
   if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
   if (last()) options.padding[0] += 1;
-  arrays = Arrays(grid, options, Memory::shared);
+  arrays = AdoptedArrays(grid, options, Memory::shared);
   EXPECT_NE(why().find("describe a field differently"), std::string::npos) << why();
 }
 
@@ -185,7 +185,7 @@ TEST_F(Refused, NothingWhereAllIsRight) { EXPECT_EQ(why(), ""); }
 
 TEST_F(Refused, MappingWhereOneArrayOfOneRankHasNoHandle) {
   EXPECT_TRUE(Field::adopt(comm, grid, options, arrays.list).options().shared);
-  if (last()) arrays = Arrays(grid, options, Memory::device);
+  if (last()) arrays = AdoptedArrays(grid, options, Memory::device);
   EXPECT_FALSE(Field::adopt(comm, grid, options, arrays.list).options().shared);
 }
 

@@ -15,7 +15,7 @@ namespace slipstream {
 namespace {
 
 /// Every interior cell becomes the mean of itself and its neighbours, so that a stale ghost is seen for ever.
-struct Average {
+struct Mean {
   View<double> from, to;
   SLIP_FN void operator()(int i, int j, int k) const {
     const std::int64_t at = i * from.stride[0] + j * from.stride[1] + k * from.stride[2];
@@ -90,7 +90,7 @@ class Captured : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
     } else {
       exchange.run(streams);
     }
-    compute<Average>(streams, field, next);
+    compute<Mean>(streams, field, next);
     compute<Assign>(streams, next, field);
   }
 

@@ -20,7 +20,7 @@ FieldOptions field_of(const char* name, DType type) {
 }
 
 /// A halo of one field, for what is refused.
-struct Refused {
+struct RefusedCoding {
   Communicator comm = Communicator::world();
   Machine machine = machine_here(Backend::host, 2);
   Grid grid{{12, 10, 8}, machine, comm.rank(), GridOptions{}};
@@ -33,7 +33,7 @@ struct Refused {
 };
 
 TEST(CodingRefuses, TypesThatItCannotNarrow) {
-  const Refused r;
+  const RefusedCoding r;
   constexpr Coding cast{Coding::Kind::cast};
   for (const DType type : {DType::i32, DType::i64, DType::u8, DType::f16, DType::c64})
     EXPECT_EQ(r.by(type, cast), "the coding cast of field u, which holds " + to_string(type) +
@@ -48,7 +48,7 @@ TEST(CodingRefuses, TypesThatItCannotNarrow) {
 }
 
 TEST(CodingRefuses, RatesAndBlocksOutOfRangeAndOfKindsThatHaveNone) {
-  const Refused r;
+  const RefusedCoding r;
   const auto with = [](double rate, int block) {
     Coding coding{Coding::Kind::cast};
     if (rate != 0) coding.rate = rate;
@@ -72,7 +72,7 @@ TEST(CodingRefuses, RatesAndBlocksOutOfRangeAndOfKindsThatHaveNone) {
 }
 
 TEST(CodingRefuses, ToMeasureWhatIsPackedElsewhere) {
-  const Refused r;
+  const RefusedCoding r;
   ExchangeOptions options;
   options.routes = {RouteKind::kernel, RouteKind::staged};
   options.knobs.pack = Pack::per_direction;
@@ -82,7 +82,7 @@ TEST(CodingRefuses, ToMeasureWhatIsPackedElsewhere) {
 }
 
 TEST(CodingRefuses, AnotherCodingOnOneRank) {
-  const Refused r;
+  const RefusedCoding r;
   if (r.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
   const std::string said = r.by(DType::f64, {r.comm.rank() == 1 ? Coding::Kind::cast : Coding::Kind::raw});
   expect_words(said, {"the ranks construct different exchanges: rank 0 one of u (1 x f64, soa, by halo)",
@@ -90,7 +90,7 @@ TEST(CodingRefuses, AnotherCodingOnOneRank) {
 }
 
 TEST(CodingRefuses, CopiesOfBoxes) {
-  const Refused r;
+  const RefusedCoding r;
   ExchangeOptions options;
   options.routes = {RouteKind::staged};
   options.knobs.pack = Pack::memcpy3d;
@@ -99,7 +99,7 @@ TEST(CodingRefuses, CopiesOfBoxes) {
 }
 
 TEST(CodingRefuses, TwoCodingsOfOneSum) {
-  const Refused r;
+  const RefusedCoding r;
   const HaloAdjoint sum{Halo::Options{}};
   Field field(r.grid, field_of("u", DType::f64));
   expect_words(error_of([&] {

@@ -270,7 +270,7 @@ void store(std::byte* at, DType type, double value) {
   }
 }
 
-constexpr double untouched = 201;
+constexpr double never_written = 201;
 
 class ExchangeScenario : public testing::TestWithParam<std::tuple<Backend, int>> {
  protected:
@@ -307,11 +307,11 @@ class ExchangeScenario : public testing::TestWithParam<std::tuple<Backend, int>>
       away += local[a] < 0 || local[a] >= e[a];
       global[a] = block.box.lo[a] + local[a];
       if (global[a] >= 0 && global[a] < grid.extent()[a]) continue;
-      if (!grid.periodic()[a]) return untouched;
+      if (!grid.periodic()[a]) return never_written;
       global[a] = (global[a] + grid.extent()[a]) % grid.extent()[a];
     }
     const int reach = s.reach == Reach::faces ? 1 : s.reach == Reach::faces_and_edges ? 2 : 3;
-    return away <= reach ? value_of(global, c, round, s.type) : untouched;
+    return away <= reach ? value_of(global, c, round, s.type) : never_written;
   }
 
   void set(Field& field, int round) {
@@ -321,7 +321,7 @@ class ExchangeScenario : public testing::TestWithParam<std::tuple<Backend, int>>
       each(field, id, [&](const Extent& p, int c, std::int64_t at) {
         const Extent global{block.box.lo[0] + p[0], block.box.lo[1] + p[1], block.box.lo[2] + p[2]};
         store(host.data() + at * size_of(s.type), s.type,
-              inside(p, field.shape(id).extent) ? value_of(global, c, round, s.type) : untouched);
+              inside(p, field.shape(id).extent) ? value_of(global, c, round, s.type) : never_written);
       });
       Stream stream(field.device(id));
       copy(stream, field.data(id), host.data(), host.bytes());

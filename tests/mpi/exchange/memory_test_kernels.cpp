@@ -12,9 +12,8 @@
 
 #include "support/device_rig.hpp"
 
+namespace slipstream {
 namespace {
-
-using namespace slipstream;
 
 constexpr std::uint64_t minute_ns = 60ull * 1000000000ull;
 
@@ -150,3 +149,4 @@ TEST_P(MemoryTest, SignalsOrderDataBetweenProcesses) {
 }
 
 }  // namespace
+}  // namespace slipstream

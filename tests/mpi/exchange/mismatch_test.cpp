@@ -11,8 +11,8 @@
 namespace slipstream {
 namespace {
 
-struct Pieces {
-  explicit Pieces(int devices, int ranks_per_node = 0)
+struct NamedPieces {
+  explicit NamedPieces(int devices, int ranks_per_node = 0)
       : machine(machine_here(Backend::host, devices, ranks_per_node)),
         grid({8 * machine.devices(), 6, 4}, machine, Communicator::world().rank(), periodic()) {}
   static GridOptions periodic() {
@@ -35,18 +35,18 @@ struct Pieces {
 };
 
 TEST(Mismatch, OtherFieldsOnOneRankAreAnErrorOnAll) {
-  Pieces p(1);
+  NamedPieces p(1);
   if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
-  Field field(p.grid, Pieces::named("u", p.comm.rank() == 1 ? 2 : 1));
+  Field field(p.grid, NamedPieces::named("u", p.comm.rank() == 1 ? 2 : 1));
   const std::string error = error_of([&] { Exchange(p.comm, p.grid, {{&p.halo, &field}}); });
   EXPECT_NE(error.find("rank 0 one of u (1 x f32"), std::string::npos) << error;
   EXPECT_NE(error.find("rank 1 one of u (2 x f32"), std::string::npos) << error;
 }
 
 TEST(Mismatch, AnotherOrderOnOneRankIsAnErrorOnAll) {
-  Pieces p(1);
+  NamedPieces p(1);
   if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
-  Field u(p.grid, Pieces::named("u")), v(p.grid, Pieces::named("v"));
+  Field u(p.grid, NamedPieces::named("u")), v(p.grid, NamedPieces::named("v"));
   Field& first = p.comm.rank() == 1 ? v : u;
   const std::string error = error_of([&] { Exchange(p.comm, p.grid, {{&p.halo, &first}}); });
   EXPECT_NE(error.find("rank 0 one of u ("), std::string::npos) << error;
@@ -54,9 +54,9 @@ TEST(Mismatch, AnotherOrderOnOneRankIsAnErrorOnAll) {
 }
 
 TEST(Mismatch, OtherTransfersOnOneRankAreAnErrorOnAll) {
-  Pieces p(1);
+  NamedPieces p(1);
   if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
-  Field u(p.grid, Pieces::named("u"));
+  Field u(p.grid, NamedPieces::named("u"));
   Halo::Options narrow;
   if (p.comm.rank() == 1) narrow.low = {0, 0, 0};
   const Halo other(narrow);
@@ -83,8 +83,8 @@ class Uneven final : public Pattern {
 };
 
 TEST(Mismatch, EndsThatListOtherNumbersOfValuesAreAnErrorOnAll) {
-  Pieces p(1);
-  Field u(p.grid, Pieces::named("u"));
+  NamedPieces p(1);
+  Field u(p.grid, NamedPieces::named("u"));
   for (const bool turned : {false, true}) {
     const Uneven uneven(turned);
     const std::string said = error_of([&] { Exchange(p.comm, p.grid, {{&uneven, &u}}); });
@@ -95,9 +95,9 @@ TEST(Mismatch, EndsThatListOtherNumbersOfValuesAreAnErrorOnAll) {
 }
 
 TEST(Mismatch, OtherRoutesOnOneRankAreAnErrorOnAll) {
-  Pieces p(1);
+  NamedPieces p(1);
   if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
-  Field u(p.grid, Pieces::named("u"));
+  Field u(p.grid, NamedPieces::named("u"));
   ExchangeOptions options;
   if (p.comm.rank() == 1) options.routes = {RouteKind::kernel, RouteKind::staged};
   const std::string error = error_of([&] { Exchange(p.comm, p.grid, {{&p.halo, &u}}, options); });
@@ -121,14 +121,14 @@ class RanksApart : public testing::TestWithParam<std::size_t> {
   std::string missing() const {
     if (Communicator::world().size() == 1) return "needs two ranks";
     if (auto why = unavailable(Backend::host, way); !why.empty()) return why;
-    const Pieces p(way.devices, way.ranks_per_node);
-    return refusal_of(p.grid, {{&p.halo, Pieces::named("u")}}, impatient());
+    const NamedPieces p(way.devices, way.ranks_per_node);
+    return refusal_of(p.grid, {{&p.halo, NamedPieces::named("u")}}, impatient());
   }
 };
 TEST_P(RanksApart, TimeOutWhereOneIsAloneAndSayWhoWaitedForWhom) {
   if (const auto why = missing(); !why.empty()) GTEST_SKIP() << why;
-  Pieces p(way.devices, way.ranks_per_node);
-  Field u(p.grid, Pieces::named("u"));
+  NamedPieces p(way.devices, way.ranks_per_node);
+  Field u(p.grid, NamedPieces::named("u"));
   const ExchangeOptions options = impatient();
   {
     Exchange exchange(p.comm, p.grid, {{&p.halo, &u}}, options);
@@ -172,8 +172,8 @@ class LastExchange : public testing::Test {
   }
   void TearDown() override { p.comm.barrier(); }
 
-  Pieces p{1};
-  Field u{p.grid, Pieces::named("u")};
+  NamedPieces p{1};
+  Field u{p.grid, NamedPieces::named("u")};
   std::vector<Stream> streams = streams_of(p.grid);
   std::optional<Exchange> exchange;
 };
@@ -215,7 +215,7 @@ TEST_F(LastExchange, ThatFailsLeavesGhostsThatWereNotOpenAsTheyWere) {
 }
 
 TEST_F(LastExchange, IsRefusedOnAStreamOfAnotherDevice) {
-  const Pieces two(2);
+  const NamedPieces two(2);
   std::vector<Stream> others;
   others.emplace_back(two.machine.device(2 * p.comm.rank() + 1).local);
   const std::string error = error_of([&] { exchange->begin(others); });
@@ -230,8 +230,8 @@ TEST_F(LastExchange, ThatFailsOnOneRankIsToldByTheReportOnAll) {
 
 TEST_P(RanksApart, TimeOutInAnotherOrderAndNameTheFieldsAndTheOrder) {
   if (const auto why = missing(); !why.empty()) GTEST_SKIP() << why;
-  Pieces p(way.devices, way.ranks_per_node);
-  Field u(p.grid, Pieces::named("u")), v(p.grid, Pieces::named("v"));
+  NamedPieces p(way.devices, way.ranks_per_node);
+  Field u(p.grid, NamedPieces::named("u")), v(p.grid, NamedPieces::named("v"));
   const ExchangeOptions options = impatient();
   std::string message;
   {
@@ -258,11 +258,11 @@ INSTANTIATE_TEST_SUITE_P(Routes, RanksApart, testing::Range<std::size_t>(0, all_
 
 /// Why an exchange of so many fields that swap between two arrays could not be made; empty where it could.
 std::string problem_of_swapping(std::size_t count) {
-  const Pieces p(1);
+  const NamedPieces p(1);
   std::deque<Field> fields;
   std::vector<ExchangeItem> items;
   for (std::size_t n = 0; n < count; ++n) {
-    FieldOptions options = Pieces::named(std::string(1, static_cast<char>('a' + n)));
+    FieldOptions options = NamedPieces::named(std::string(1, static_cast<char>('a' + n)));
     options.copies = 2;
     items.push_back({&p.halo, &fields.emplace_back(p.grid, options)});
   }
@@ -278,14 +278,14 @@ TEST(Copies, OfSevenFieldsThatSwapAreToBePutIntoTwo) {
 }
 
 /// Bytes that exchanges hold on this rank's device.
-std::size_t held(const Pieces& p) {
+std::size_t held(const NamedPieces& p) {
   return p.comm.arena(p.machine.device(p.machine.devices_of_rank(p.comm.rank()).front()).local).use().used;
 }
 
 TEST(End, WaitsForRanksThatComeLate) {
-  Pieces p(1);
+  NamedPieces p(1);
   if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
-  Field u(p.grid, Pieces::named("u"));
+  Field u(p.grid, NamedPieces::named("u"));
   const std::size_t before = held(p);
   std::optional<Exchange> exchange(std::in_place, p.comm, p.grid, std::vector<ExchangeItem>{{&p.halo, &u}});
   if (p.comm.rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(6));
@@ -294,9 +294,9 @@ TEST(End, WaitsForRanksThatComeLate) {
 }
 
 TEST(End, KeepsTheMemoryThatRanksWhoDoNotComeMayStoreTo) {
-  Pieces p(1);
+  NamedPieces p(1);
   if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
-  Field u(p.grid, Pieces::named("u"));
+  Field u(p.grid, NamedPieces::named("u"));
   ExchangeOptions options;
   options.wait_limit = 0.3;
   const std::size_t before = held(p);
@@ -326,7 +326,7 @@ class Onwards final : public Pattern {
 
 /// Why an exchange by these routes could not be made.
 std::string without_room(std::vector<RouteKind> routes, int devices, int ranks_per_node = 0) {
-  Pieces p(devices, ranks_per_node);
+  NamedPieces p(devices, ranks_per_node);
   ExchangeOptions options;
   options.routes = std::move(routes);
   const Onwards onwards;
@@ -335,7 +335,7 @@ std::string without_room(std::vector<RouteKind> routes, int devices, int ranks_p
   GridOptions planes;
   planes.boxes = dealt_blocks(cells, {1, 1, p.machine.devices()}, p.machine.devices());
   const Grid grid(cells, p.machine, p.comm.rank(), planes);
-  FieldOptions values = Pieces::named("v");
+  FieldOptions values = NamedPieces::named("v");
   values.ghost = {0, 0, 0};
   std::vector<OwnArray> nowhere;  // nothing is read before memory for the messages is asked for
   for (std::size_t n = 0; n < grid.local().size(); ++n)

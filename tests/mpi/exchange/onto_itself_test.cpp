@@ -6,14 +6,12 @@
 #include <slipstream/transpose.hpp>
 #include <slipstream/tuner.hpp>
 
+#include "mpi/exchange/permutations.hpp"
 #include "support/error_text.hpp"
 #include "support/exchange_rig.hpp"
 
 namespace slipstream {
 namespace {
-
-using Axes = std::array<int, 3>;
-constexpr std::array<Axes, 6> permutations{{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}, {2, 0, 1}, {1, 0, 2}, {0, 2, 1}}};
 
 std::int64_t value(const Extent& cell, int round) {
   return ((cell[2] * 131 + cell[1]) * 37 + cell[0] * 5 + round * 71) % 239;

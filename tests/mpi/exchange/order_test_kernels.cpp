@@ -132,14 +132,14 @@ TEST_P(Order, ThreeExchangesInFlightMayBeBegunAndEndedInAnyOrder) {
   }
 }
 
-std::vector<Order::ParamType> cases() {
+std::vector<Order::ParamType> every_way() {
   std::vector<Order::ParamType> found;
   for (const Backend backend : backends_here())
     for (std::size_t w = 0; w < all_ways().size(); ++w) found.emplace_back(backend, w);
   return found;
 }
 
-INSTANTIATE_TEST_SUITE_P(Routes, Order, testing::ValuesIn(cases()),
+INSTANTIATE_TEST_SUITE_P(Routes, Order, testing::ValuesIn(every_way()),
                          [](const auto& info) { return name_of(std::get<0>(info.param), std::get<1>(info.param)); });
 
 }  // namespace

@@ -12,14 +12,14 @@ namespace slipstream {
 namespace {
 
 /// Two slabs along z and, turned or not, along x.
-struct Slabs {
+struct TwoSlabs {
   Communicator comm = Communicator::world();
   Machine machine = machine_here(Backend::host, 1);
   Grid source{{8, 6, 4}, machine, comm.rank()}, target{{4, 6, 8}, machine, comm.rank()};
 };
 
 TEST(TransposeRefuses, AxesThatAreNoPermutation) {
-  const Slabs s;
+  const TwoSlabs s;
   EXPECT_EQ(error_of([&] {
               Transpose(s.source, s.source, {.axes = {0, 1, 1}, .kept = {}});
             }),
@@ -27,13 +27,13 @@ TEST(TransposeRefuses, AxesThatAreNoPermutation) {
 }
 
 TEST(TransposeRefuses, ExtentsThatDoNotMatch) {
-  const Slabs s;
+  const TwoSlabs s;
   EXPECT_EQ(error_of([&] { Transpose(s.source, s.target); }),
             "axis 0 of a transpose's source has 8 cells, and axis 0 of its target, where it goes, has 4");
 }
 
 TEST(TransposeRefuses, RangesThatLeaveTheirAxisOrMeet) {
-  const Slabs s;
+  const TwoSlabs s;
   for (const std::vector<Transpose::Range>& ranges :
        {std::vector<Transpose::Range>{{4, 9}}, {{-1, 2}}, {{3, 3}}, {{0, 5}, {4, 8}}})
     EXPECT_NE(error_of([&] {
@@ -43,7 +43,7 @@ TEST(TransposeRefuses, RangesThatLeaveTheirAxisOrMeet) {
 }
 
 TEST(TransposeRefuses, FieldsOfDifferentTypesOrOnOtherGrids) {
-  const Slabs s;
+  const TwoSlabs s;
   const Transpose transpose(s.source, s.target, {.axes = {2, 1, 0}, .kept = {}});
   FieldOptions floats, doubles;
   floats.name = "floats";

@@ -7,6 +7,7 @@
 
 #include <slipstream/transpose.hpp>
 
+#include "mpi/exchange/permutations.hpp"
 #include "mpi/rank_table.hpp"
 #include "route/all_to_all.hpp"
 
@@ -15,10 +16,6 @@
 
 namespace slipstream {
 namespace {
-
-using Axes = std::array<int, 3>;
-
-constexpr std::array<Axes, 6> permutations{{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}, {2, 0, 1}, {1, 0, 2}, {0, 2, 1}}};
 
 /// What one transpose moves, drawn at random, the same on all ranks.
 struct Drawn {
@@ -67,9 +64,9 @@ Drawn draw(const Axes& axes, int devices, unsigned seed, bool plain) {
   return d;
 }
 
-class Rig {
+class TransposeRig {
  public:
-  Rig(const Drawn& drawn, const Machine& machine, int rank)
+  TransposeRig(const Drawn& drawn, const Machine& machine, int rank)
       : drawn_(drawn),
         source(drawn.cells, machine, rank, drawn.source),
         target(turned(drawn.cells), machine, rank, drawn.target),
@@ -163,7 +160,7 @@ class Rig {
   std::vector<Field> from, to;
 };
 
-void run(const Communicator& comm, Rig& rig, const ExchangeOptions& options, int items = 1) {
+void run(const Communicator& comm, TransposeRig& rig, const ExchangeOptions& options, int items = 1) {
   rig.make_fields(items);
   Exchange exchange(comm, rig.source, rig.items(), options);
   std::vector<Stream> streams = streams_of(rig.source);
@@ -188,7 +185,7 @@ TEST_P(Transposes, BringEveryCellToItsPlaceAndNothingElse) {
     if (!ranks::is_due(number + permutation + seed / 2, 3)) continue;
     SCOPED_TRACE("seed " + std::to_string(seed));
     const unsigned mixed = static_cast<unsigned>(number * 131 + permutation * 17) + seed;
-    Rig rig(draw(permutations[permutation], machine.devices(), mixed, seed < 3), machine, comm.rank());
+    TransposeRig rig(draw(permutations[permutation], machine.devices(), mixed, seed < 3), machine, comm.rank());
     ExchangeOptions options;
     options.routes = way.routes;
     options.knobs.grouping = way.grouping;
@@ -237,7 +234,7 @@ TEST_P(TransposesInOneCall, BringEveryCellToItsPlaceAndNothingElse) {
   for (unsigned seed = 0; seed < 6; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const Drawn d = draw(permutations[seed], machine.devices(), seed, seed < 3);
-    Rig rig(d, machine, comm.rank());
+    TransposeRig rig(d, machine, comm.rank());
     ExchangeOptions options;
     options.routes = way.routes;
     options.knobs.mpi = called.calls;
@@ -288,7 +285,7 @@ TEST_P(SlowedTransposes, BringEveryCellToItsPlace) {
   d.from.name = "from";
   d.to.name = "to";
   d.from.type = d.to.type = DType::c128;
-  Rig rig(d, machine, comm.rank());
+  TransposeRig rig(d, machine, comm.rank());
   ExchangeOptions options;
   options.routes = {RouteKind::kernel, RouteKind::staged};
   options.knobs = GetParam();
@@ -322,7 +319,7 @@ TEST(TransposesInOneCallInTime, TellOfARankThatDoesNotCome) {
       std::cout << "left out: " << why << '\n';
       continue;
     }
-    Rig rig(draw(permutations[1], machine.devices(), 0, true), machine, comm.rank());
+    TransposeRig rig(draw(permutations[1], machine.devices(), 0, true), machine, comm.rank());
     rig.make_fields();
     ExchangeOptions options;
     options.routes = {RouteKind::kernel, RouteKind::staged};
@@ -349,7 +346,7 @@ TEST(TransposesInOneCallRefuse, MessagesOfNodes) {
   const Communicator comm = Communicator::world();
   if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
   const Machine machine = machine_here(Backend::host, 1, 1);
-  Rig rig(draw(permutations[1], machine.devices(), 0, true), machine, comm.rank());
+  TransposeRig rig(draw(permutations[1], machine.devices(), 0, true), machine, comm.rank());
   rig.make_fields();
   ExchangeOptions options;
   options.knobs.mpi = MpiCalls::alltoallv;
@@ -393,7 +390,7 @@ TEST(TransposesThatRebind, GoThroughSlotsBetweenRanks) {
   options.routes = {RouteKind::kernel, RouteKind::direct};
   options.knobs.in_place = options.knobs.sealed = 0;
   const auto bytes = [&](bool rebinds) {
-    Rig rig(d, machine, comm.rank());
+    TransposeRig rig(d, machine, comm.rank());
     rig.make_fields();
     std::vector<ExchangeItem> items = rig.items();
     items.front().rebinds = rebinds;
@@ -418,7 +415,7 @@ TEST_P(TransposesOfSomeDevices, BringEveryCellToItsPlace) {
   for (std::size_t p = 0; p < permutations.size(); ++p) {
     SCOPED_TRACE("permutation " + std::to_string(p));
     const Drawn d = draw(permutations[p], machine.devices(), 3 * static_cast<unsigned>(p), p % 2 == 0);
-    Rig rig(d, machine, comm.rank());
+    TransposeRig rig(d, machine, comm.rank());
     if (const auto why = refusal_of(rig.source, {{&rig.transpose, d.from, d.to}}, options); !why.empty())
       GTEST_SKIP() << why;
     run(comm, rig, options);

@@ -13,8 +13,8 @@
 namespace slipstream {
 namespace {
 
-struct World {
-  explicit World(int ranks_per_node = 0) : machine(discover(comm, ranks_per_node)), grid(make_grid()) {
+struct HostWorld {
+  explicit HostWorld(int ranks_per_node = 0) : machine(discover(comm, ranks_per_node)), grid(make_grid()) {
     FieldOptions options;
     options.name = "values";
     options.ghost = {1, 1, 1};
@@ -39,16 +39,16 @@ struct World {
   std::vector<Stream> streams;
 };
 
-struct Way {
+struct HostWay {
   RouteKind route;
   int ranks_per_node;
   const char* name;
 };
 
-class HostRoute : public testing::TestWithParam<Way> {};
+class HostRoute : public testing::TestWithParam<HostWay> {};
 
 TEST_P(HostRoute, NamesTheDeviceThatItWaitedFor) {
-  World world(GetParam().ranks_per_node);
+  HostWorld world(GetParam().ranks_per_node);
   const int ranks = world.comm.size(), rank = world.comm.rank(), missing = ranks - 1;
   if (ranks == 1) GTEST_SKIP() << "needs 2 ranks";
   const Halo halo(Halo::Options{});
@@ -74,7 +74,7 @@ TEST_P(HostRoute, NamesTheDeviceThatItWaitedFor) {
 }
 
 TEST_P(HostRoute, MayBeLeftBetweenBeginAndEnd) {
-  World world(GetParam().ranks_per_node);
+  HostWorld world(GetParam().ranks_per_node);
   const Halo halo(Halo::Options{});
   ExchangeOptions options;
   options.routes = {RouteKind::kernel, GetParam().route};
@@ -87,13 +87,13 @@ TEST_P(HostRoute, MayBeLeftBetweenBeginAndEnd) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, HostRoute,
-                         testing::Values(Way{RouteKind::staged, 0, "staged_on_a_node"},
-                                         Way{RouteKind::staged, 1, "staged_between_nodes"},
-                                         Way{RouteKind::gpu_mpi, 0, "gpu_mpi"}),
+                         testing::Values(HostWay{RouteKind::staged, 0, "staged_on_a_node"},
+                                         HostWay{RouteKind::staged, 1, "staged_between_nodes"},
+                                         HostWay{RouteKind::gpu_mpi, 0, "gpu_mpi"}),
                          [](const auto& info) { return info.param.name; });
 
 std::string problem_of(RouteKind route, const Knobs& knobs) {
-  World world;
+  HostWorld world;
   const Halo halo(Halo::Options{});
   ExchangeOptions options;
   options.routes = {route};
@@ -181,7 +181,7 @@ TEST(MpiFiles, ThatCannotBeMadeAreNotBelieved) {
 }
 
 TEST(GpuMpi, IsPlannedWithoutAProof) {
-  const World world(1);
+  const HostWorld world(1);
   if (world.comm.size() == 1) GTEST_SKIP() << "needs 2 ranks";
   const Halo halo(Halo::Options{});
   ExchangeOptions options;

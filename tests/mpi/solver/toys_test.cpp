@@ -158,13 +158,13 @@ class Chaos {
   bool set_ = false;
 };
 
-struct Tuning {
+struct StepTuning {
   const char* name;
   Knobs knobs;
 };
 
-std::vector<Tuning> tunings() {
-  std::vector<Tuning> list(5);
+std::vector<StepTuning> tunings() {
+  std::vector<StepTuning> list(5);
   list[0].name = "by_size";
   list[1].name = "short_rings";
   list[1].knobs.chunk = 1 << 10;
@@ -212,10 +212,10 @@ class Toys : public testing::TestWithParam<std::tuple<Backend, Case, int>> {
  protected:
   static constexpr int rounds = 20;
   static inline const std::vector<Way> ways = all_ways();
-  static inline const std::vector<Tuning> table = tunings();
+  static inline const std::vector<StepTuning> table = tunings();
   Backend backend = std::get<0>(GetParam());
   const Way& way = ways[std::get<1>(GetParam()).first];
-  const Tuning& tuning = table[std::get<1>(GetParam()).second];
+  const StepTuning& tuning = table[std::get<1>(GetParam()).second];
   Chaos chaos{std::get<2>(GetParam())};
   Communicator comm = Communicator::world();
   std::optional<Grid> grid;

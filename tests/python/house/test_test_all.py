@@ -47,6 +47,7 @@ NINJA = """# ninja log v5
 0\t9000\t1\tCMakeFiles/slipstream.dir/src/grid/box.cpp.o\tcd
 0\t12000\t1\tlibslipstream.a\tef
 5000\t6000\t2\ttests/CMakeFiles/unit_tests.dir/unit/box_test.cpp.o\tab
+6000\t8000\t2\ttests/CMakeFiles/unit_tests.dir/__/build/joined/unit/grid_1.cpp.o\tgh
 """
 
 
@@ -329,7 +330,11 @@ sys.exit(test_all.until_interrupted([]))
 
 def test_slowest_units_of_a_build_are_named_as_their_sources() -> None:
     tool = imported("slowest")
-    assert tool.units(tool.times(NINJA)) == [(9.0, "src/grid/box.cpp"), (1.0, "tests/unit/box_test.cpp")]
+    assert tool.units(tool.times(NINJA)) == [
+        (9.0, "src/grid/box.cpp"),
+        (2.0, "build/joined/unit/grid_1.cpp"),
+        (1.0, "tests/unit/box_test.cpp"),
+    ]
 
 
 def test_demo_builds_no_tests() -> None:

@@ -8,9 +8,8 @@
 
 #include "support/device_rig.hpp"
 
+namespace slipstream {
 namespace {
-
-using namespace slipstream;
 
 class CopyBoxTest : public DeviceTest {};
 
@@ -73,3 +72,4 @@ TEST_P(CopyBoxTest, CopyBoxOfNothingMovesNothing) {
 }
 
 }  // namespace
+}  // namespace slipstream

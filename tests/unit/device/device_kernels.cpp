@@ -10,9 +10,8 @@
 
 #include "support/device_rig.hpp"
 
+namespace slipstream {
 namespace {
-
-using namespace slipstream;
 
 class BufferTest : public DeviceTest {};
 
@@ -193,3 +192,4 @@ TEST_P(DevicesTest, DeviceThatDoesNotExistIsAnError) {
 }
 
 }  // namespace
+}  // namespace slipstream

@@ -10,9 +10,8 @@
 
 #include "support/device_rig.hpp"
 
+namespace slipstream {
 namespace {
-
-using namespace slipstream;
 
 struct CountCell {
   static constexpr int threads = 64;
@@ -154,3 +153,4 @@ TEST_P(LaunchTest, EarlyLaunchesWaitForWhatWasBefore) {
 }
 
 }  // namespace
+}  // namespace slipstream

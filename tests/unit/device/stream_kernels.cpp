@@ -10,9 +10,8 @@
 
 #include "support/device_rig.hpp"
 
+namespace slipstream {
 namespace {
-
-using namespace slipstream;
 
 /// Writes the ramp of a value that is read when the kernel runs.
 struct WriteRampOf {
@@ -246,3 +245,4 @@ TEST_P(StreamTest, CaptureThatIsNotJoinedIsAnError) {
 }
 
 }  // namespace
+}  // namespace slipstream

@@ -18,7 +18,7 @@ struct Number {
   SLIP_FN void operator()(int i, int j, int k) const { cells[i + side * (j + side * k)] += number; }
 };
 /// Another kernel for the same cells.
-struct Double {
+struct DoubleCell {
   int* cells;
   int side;
   SLIP_FN void operator()(int i, int j, int k) const { cells[i + side * (j + side * k)] *= 2; }
@@ -74,7 +74,7 @@ class Togethers : public testing::TestWithParam<Backend> {
     for (int n = 0; n < cubes; ++n) {
       const bool numbered = n % 3 != 0;
       together.add(numbered ? boxes[n] : Box{}, Number{cube(n), side, n});
-      together.add(boxes[n], Double{cube(n), side});
+      together.add(boxes[n], DoubleCell{cube(n), side});
     }
     together.launch();
   }

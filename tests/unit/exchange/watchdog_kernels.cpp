@@ -13,9 +13,8 @@
 #include "exchange/watchdog.hpp"
 #include "support/machine_rig.hpp"
 
+namespace slipstream {
 namespace {
-
-using namespace slipstream;
 
 constexpr double limit = 0.3, first_limit = 1.5;
 
@@ -152,3 +151,4 @@ TEST_P(WatchdogTest, KeepsWhatCheckShallThrow) {
 }
 
 }  // namespace
+}  // namespace slipstream

@@ -13,13 +13,13 @@ namespace slipstream {
 namespace {
 
 /// Rows of a block's whole box, encoded into packed values.
-struct Rows {
+struct EncodedRows {
   Transfer transfer;
   Leg leg;
   Place place;
   alignas(256) std::byte values[64]{};
 
-  Rows(const Extent& cells, DType type, Wire wire, std::int64_t alignment) {
+  EncodedRows(const Extent& cells, DType type, Wire wire, std::int64_t alignment) {
     FieldOptions options;
     options.type = type;
     options.ghost = {1, 1, 1};
@@ -40,7 +40,7 @@ struct Rows {
 };
 
 TEST(CodedMovers, TakeAsManyValuesAsFill16Bytes) {
-  const auto movers = Rows({24, 3, 2}, DType::f64, Wire::f32, 32).packing();
+  const auto movers = EncodedRows({24, 3, 2}, DType::f64, Wire::f32, 32).packing();
   ASSERT_EQ(movers.size(), 1u);
   EXPECT_EQ(values_of(movers[0]), 2);
   EXPECT_EQ(movers[0].word, 16);
@@ -55,8 +55,8 @@ TEST(CodedMovers, TakeAsManyValuesAsFill16Bytes) {
 
 TEST(CodedMovers, LeaveTheEndsOfLongRowsToOthers) {
   // Packed rows of 42 values of 2 bytes start on no more than 4.
-  EXPECT_EQ(values_of(Rows({42, 3, 1}, DType::f32, Wire::f16, 32).packing().front()), 1);
-  const auto movers = Rows({42, 1, 1}, DType::f32, Wire::f16, 32).packing();
+  EXPECT_EQ(values_of(EncodedRows({42, 3, 1}, DType::f32, Wire::f16, 32).packing().front()), 1);
+  const auto movers = EncodedRows({42, 1, 1}, DType::f32, Wire::f16, 32).packing();
   ASSERT_EQ(movers.size(), 2u);
   EXPECT_EQ(values_of(movers[0]), 4);
   EXPECT_EQ(movers[0].extent[0], 10);
@@ -67,10 +67,10 @@ TEST(CodedMovers, LeaveTheEndsOfLongRowsToOthers) {
 }
 
 TEST(CodedMovers, TakeSingleValuesWhereRowsStartAnywhere) {
-  Rows rows({24, 3, 2}, DType::f64, Wire::f32, 32);
+  EncodedRows rows({24, 3, 2}, DType::f64, Wire::f32, 32);
   rows.place.origin += 8;
   EXPECT_EQ(values_of(rows.packing().front()), 1);
-  EXPECT_EQ(values_of(Rows({24, 3, 2}, DType::c128, Wire::f32, 32).packing().front()), 1);
+  EXPECT_EQ(values_of(EncodedRows({24, 3, 2}, DType::c128, Wire::f32, 32).packing().front()), 1);
 }
 
 /// A message of three boxes.

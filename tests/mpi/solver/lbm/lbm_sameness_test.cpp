@@ -14,13 +14,13 @@ namespace {
 
 /// Two ranks run each way with half of the flows. One, to which f16 alone is new, and more, to whom cuts along two axes
 /// are, with a fifth.
-bool is_run(const Flow& flow, std::size_t way, int ranks) {
+bool is_run(const SampleFlow& flow, std::size_t way, int ranks) {
   const auto found = std::find_if(flows.begin(), flows.end(),
-                                  [&](const Flow& other) { return std::string_view(other.name) == flow.name; });
+                                  [&](const SampleFlow& other) { return std::string_view(other.name) == flow.name; });
   return ranks::is_due(static_cast<std::size_t>(found - flows.begin()) + way, ranks == 2 ? 2 : 5);
 }
 
-class Sameness : public testing::TestWithParam<std::tuple<Flow, Backend, DType>> {};
+class Sameness : public testing::TestWithParam<std::tuple<SampleFlow, Backend, DType>> {};
 
 TEST_P(Sameness, OfAllBitsHoweverAFlowIsRun) {
   const auto& [flow, backend, precision] = GetParam();
@@ -52,7 +52,7 @@ INSTANTIATE_TEST_SUITE_P(Lbm, Sameness,
 TEST(HostAgainstCuda, PopulationsAgreeAfter100StepsInF64) {
   if (!available(Backend::cuda)) GTEST_SKIP() << "needs a GPU";
   const Communicator self(MPI_COMM_SELF);
-  for (const Flow& flow : flows) {
+  for (const SampleFlow& flow : flows) {
     SCOPED_TRACE(flow.name);
     const Options o = flow.options(DType::f64);
     const auto host = run(self, o, {"host"}, flow.obstacles, 100);

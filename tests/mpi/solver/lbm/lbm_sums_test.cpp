@@ -12,8 +12,9 @@
 namespace slipstream::lbm {
 namespace {
 
-const Flow& flow_called(const std::string& name) {
-  const auto found = std::find_if(flows.begin(), flows.end(), [&](const Flow& flow) { return flow.name == name; });
+const SampleFlow& flow_called(const std::string& name) {
+  const auto found =
+      std::find_if(flows.begin(), flows.end(), [&](const SampleFlow& flow) { return flow.name == name; });
   require(found != flows.end(), "no flow is called " + name);
   return *found;
 }
@@ -50,7 +51,7 @@ TEST_P(Sums, AreTheSameHoweverAFlowIsRun) {
   std::size_t ran = 0;
   for (const char* name : {"channel_d3q19_srt", "open_d3q19_trt", "outflow_d3q19_mrt", "driven_moments", "open_moments",
                            "outflow_moments"}) {
-    const Flow& flow = flow_called(name);
+    const SampleFlow& flow = flow_called(name);
     const Options o = flow.options(DType::f32);
     const bool moments = o.representation == Representation::moments;
     const auto alone = sums(*made(self, o, {"alone", GetParam()}, flow.obstacles));

@@ -56,7 +56,7 @@ class MeasuredRim : public testing::TestWithParam<Backend> {
                              void (*look_after)(Lbm&)) const {
     const Communicator self(MPI_COMM_SELF);
     for (const int number : numbers) {
-      const Flow& flow = flows[number];
+      const SampleFlow& flow = flows[number];
       SCOPED_TRACE(flow.name);
       const Options plain = flow.options(DType::f32);
       const auto alone = run(self, plain, {"alone", GetParam()}, flow.obstacles, 25);
@@ -103,7 +103,7 @@ TEST_P(MeasuredRim, IsWideEnoughForBodiesThatCutLinks) {
     o.tune_rim = tuned;
     // Too thin for any rim but the least.
     o.grid.partition.blocks_per_device = {3, 1, 1};
-    Lbm lbm(world, machine_here(GetParam(), 1), o, given == Given::later ? Surfaces{} : ball(o.cells));
+    Lbm lbm(world, machine_here(GetParam(), 1), o, given == Given::later ? Surfaces{} : round_bodies(o.cells));
     if (given != Given::at_once) set(lbm, obstacles);
     expect_bits(lbm, alone);
   }
@@ -222,7 +222,7 @@ TEST_P(MeasuredSolids, FailOnAllRanksWhereOneHasNoMemory) {
   GridOptions blocks = o.grid;
   blocks.periodic = o.periodic;
   const Grid grid(o.cells, machine_here(GetParam(), 1), world.rank(), blocks);
-  Surfaces failing = ball(o.cells);
+  Surfaces failing = round_bodies(o.cells);
   if (world.rank() == world.size() - 1)
     failing.solid = [](const Box&) -> std::vector<std::uint16_t> { throw std::bad_alloc(); };
   EXPECT_THROW(measure_kept(world, grid, o, failing), Error);

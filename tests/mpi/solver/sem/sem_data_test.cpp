@@ -8,6 +8,7 @@
 #include <slipstream/gather.hpp>
 #include <slipstream/sem_solver.hpp>
 
+#include "mpi/solver/sem/each_place.hpp"
 #include "solver/sem/lifting.hpp"
 #include "support/machine_rig.hpp"
 
@@ -15,14 +16,6 @@ namespace slipstream::sem {
 namespace {
 
 using At = std::function<double(const Point&, double)>;
-
-Function each(At f) {
-  return [f = std::move(f)](std::span<const Point> places, double time) {
-    std::vector<double> values;
-    for (const Point& x : places) values.push_back(f(x, time));
-    return values;
-  };
-}
 
 /// Values of w at this rank's first device.
 std::vector<double> values_of(Space& space, const Vector& w) {

@@ -9,19 +9,11 @@
 #include <slipstream/sem_solver.hpp>
 #include <slipstream/vtkhdf_hexahedra.hpp>
 
+#include "mpi/solver/sem/each_place.hpp"
 #include "support/machine_rig.hpp"
 
 namespace slipstream::sem {
 namespace {
-
-/// At each place and time.
-Function each(std::function<double(const Point&, double)> f) {
-  return [f = std::move(f)](std::span<const Point> places, double time) {
-    std::vector<double> values;
-    for (const Point& x : places) values.push_back(f(x, time));
-    return values;
-  };
-}
 
 Given steady(std::function<double(const Point&, double)> f) { return {each(std::move(f)), true}; }
 Given unsteady(std::function<double(const Point&, double)> f) { return {each(std::move(f)), false}; }

@@ -38,13 +38,13 @@ std::vector<double> with_laplacian(const Options& options, const std::vector<dou
   return found;
 }
 
-struct Scenario {
+struct ImplicitScenario {
   const char* name;
   Options options;
 };
 
-std::vector<Scenario> scenarios() {
-  std::vector<Scenario> all;
+std::vector<ImplicitScenario> implicit_scenarios() {
+  std::vector<ImplicitScenario> all;
   all.push_back({"euler_of_7_points", implicit_heat({18, 11, 13}, {true, false, true}, Scheme::backward_euler)});
   all.push_back({"euler_of_27_points", implicit_heat({13, 12, 11}, {false, true, false}, Scheme::backward_euler)});
   all.back().options.points = 27;
@@ -61,7 +61,7 @@ std::vector<Scenario> scenarios() {
 
 class ImplicitHeat : public testing::TestWithParam<std::tuple<Backend, std::size_t>> {
  protected:
-  static inline const std::vector<Scenario> all = scenarios();
+  static inline const std::vector<ImplicitScenario> all = implicit_scenarios();
   Backend backend = std::get<0>(GetParam());
   Options options = all[std::get<1>(GetParam())].options;
 };
@@ -96,9 +96,10 @@ TEST_P(ImplicitHeat, SolvesItsEquationWithTheSameBitsWhateverTheCuts) {
 
 INSTANTIATE_TEST_SUITE_P(Scenarios, ImplicitHeat,
                          testing::Combine(testing::ValuesIn(backends_here()),
-                                          testing::Range<std::size_t>(0, scenarios().size())),
+                                          testing::Range<std::size_t>(0, implicit_scenarios().size())),
                          [](const auto& info) {
-                           return to_string(std::get<0>(info.param)) + "_" + scenarios()[std::get<1>(info.param)].name;
+                           return to_string(std::get<0>(info.param)) + "_" +
+                                  implicit_scenarios()[std::get<1>(info.param)].name;
                          });
 
 /// A wave of the grid decays by exp(-kappa m t), m its eigenvalue: what is off is the error in time.

@@ -12,8 +12,8 @@
 namespace slipstream::lbm {
 namespace {
 
-class LoadsOn : public EveryMethod {};
-INSTANTIATE_TEST_SUITE_P(Lbm, LoadsOn, testing::ValuesIn(EveryMethod::all),
+class LoadsOn : public FlowByMethod {};
+INSTANTIATE_TEST_SUITE_P(Lbm, LoadsOn, testing::ValuesIn(FlowByMethod::all),
                          [](const auto& info) { return info.param.name; });
 
 /// Root of the mean square error over the largest speed, of the flow that a force drives along a round pipe in z.
@@ -41,7 +41,7 @@ double pipe_error(const Method& method, int n, bool with_cuts) {
 }
 
 TEST(InterpolatedBounceBack, BeatsHalfWayLinksInARoundPipeAndConvergesWithOrderTwo) {
-  for (const Method& method : EveryMethod::all) {
+  for (const Method& method : FlowByMethod::all) {
     if (method.flat()) continue;
     SCOPED_TRACE(method.name);
     const double coarse = pipe_error(method, 12, true), fine = pipe_error(method, 24, true);
@@ -71,7 +71,7 @@ TEST(InterpolatedBounceBack, OfSurfacesHalfWayIsHalfWayToTheLastBit) {
     run.lbm.advance(40);
     return run.numbers("velocity");
   };
-  for (const Method& method : EveryMethod::all) {
+  for (const Method& method : FlowByMethod::all) {
     if (method.flat()) continue;
     EXPECT_EQ(flow(method, true), flow(method, false)) << method.name;
   }

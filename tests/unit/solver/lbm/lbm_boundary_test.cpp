@@ -11,8 +11,8 @@
 namespace slipstream::lbm {
 namespace {
 
-class Sides : public EveryMethod {};
-INSTANTIATE_TEST_SUITE_P(Lbm, Sides, testing::ValuesIn(EveryMethod::all),
+class Sides : public FlowByMethod {};
+INSTANTIATE_TEST_SUITE_P(Lbm, Sides, testing::ValuesIn(FlowByMethod::all),
                          [](const auto& info) { return info.param.name; });
 
 /// Flows of many steps, in f64 and in a plane: by populations of D2Q9, and by moments two cells deep.

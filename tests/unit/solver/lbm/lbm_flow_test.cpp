@@ -15,29 +15,29 @@
 namespace slipstream::lbm {
 namespace {
 
-struct Method {
+struct Variant {
   Lattice lattice;
   Collision collision;
   DType precision;
 };
 
-std::string name_of(const Method& m) {
+std::string variant_name(const Variant& m) {
   return to_string(m.lattice) + "_" + to_string(m.collision) + "_" + to_string(m.precision);
 }
 
-bool by_moments(const Method& m) {
+bool by_moments(const Variant& m) {
   return m.collision == Collision::regularised || m.collision == Collision::recursive;
 }
 
 /// Those of all that run which `wanted` takes.
 template <class F>
-std::vector<Method> methods(const F& wanted) {
-  std::vector<Method> all;
+std::vector<Variant> methods(const F& wanted) {
+  std::vector<Variant> all;
   for (const auto lattice : {Lattice::d2q9, Lattice::d3q19, Lattice::d3q27})
     for (const auto collision : {Collision::srt, Collision::trt, Collision::mrt, Collision::cumulant,
                                  Collision::regularised, Collision::recursive})
       for (const auto precision : {DType::f16, DType::f32, DType::f64}) {
-        const Method m{lattice, collision, precision};
+        const Variant m{lattice, collision, precision};
         const bool runs = by_moments(m)                      ? lattice == Lattice::d3q19
                           : collision == Collision::cumulant ? lattice == Lattice::d3q27
                                                              : true;
@@ -46,7 +46,7 @@ std::vector<Method> methods(const F& wanted) {
   return all;
 }
 
-Options options_of(const Method& m) {
+Options options_of(const Variant& m) {
   Options o;
   o.lattice = m.lattice;
   o.collision = m.collision;
@@ -60,24 +60,24 @@ double by_format(DType precision, double f16, double f32, double f64) {
   return precision == DType::f16 ? f16 : precision == DType::f32 ? f32 : f64;
 }
 
-class EveryMethod : public testing::TestWithParam<Method> {};
+class EveryMethod : public testing::TestWithParam<Variant> {};
 
 /// In the number format whose rounding leaves room for it.
 class MethodInF64 : public EveryMethod {};
 /// Whose walls lie where its magic number puts them.
 class MethodOfMagic : public EveryMethod {};
 
-constexpr auto named = [](const testing::TestParamInfo<Method>& info) { return name_of(info.param); };
-INSTANTIATE_TEST_SUITE_P(Lbm, EveryMethod, testing::ValuesIn(methods([](const Method&) { return true; })), named);
+constexpr auto named = [](const testing::TestParamInfo<Variant>& info) { return variant_name(info.param); };
+INSTANTIATE_TEST_SUITE_P(Lbm, EveryMethod, testing::ValuesIn(methods([](const Variant&) { return true; })), named);
 INSTANTIATE_TEST_SUITE_P(Lbm, MethodInF64,
-                         testing::ValuesIn(methods([](const Method& m) { return m.precision == DType::f64; })), named);
-INSTANTIATE_TEST_SUITE_P(Lbm, MethodOfMagic, testing::ValuesIn(methods([](const Method& m) {
+                         testing::ValuesIn(methods([](const Variant& m) { return m.precision == DType::f64; })), named);
+INSTANTIATE_TEST_SUITE_P(Lbm, MethodOfMagic, testing::ValuesIn(methods([](const Variant& m) {
                            return m.collision == Collision::trt || m.collision == Collision::mrt;
                          })),
                          named);
 
 /// Viscosity by which a Taylor-Green vortex of a size decays, over that asked for.
-double viscosity_of_decay(const Method& method, double size) {
+double viscosity_of_decay(const Variant& method, double size) {
   constexpr int n = 32;
   constexpr double viscosity = 0.04, k = 2 * std::numbers::pi / n;
   const bool flat = method.lattice == Lattice::d2q9;

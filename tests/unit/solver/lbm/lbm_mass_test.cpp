@@ -60,7 +60,7 @@ class Mass : public testing::TestWithParam<std::tuple<Method, Walled>> {
     return o;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Lbm, Mass, testing::Combine(testing::ValuesIn(EveryMethod::all), testing::ValuesIn(sides)),
+INSTANTIATE_TEST_SUITE_P(Lbm, Mass, testing::Combine(testing::ValuesIn(FlowByMethod::all), testing::ValuesIn(sides)),
                          [](const auto& info) {
                            return std::string(std::get<0>(info.param).name) + "_" + std::get<1>(info.param).name;
                          });

@@ -10,7 +10,7 @@
 namespace slipstream::lbm {
 namespace {
 
-struct Way {
+struct StartWay {
   const char* name;
   Lattice lattice;
   DType precision;
@@ -18,7 +18,7 @@ struct Way {
   Collision collision;
 };
 
-class Start : public testing::TestWithParam<Way> {
+class Start : public testing::TestWithParam<StartWay> {
  protected:
   static constexpr std::int64_t n = 32;
   static constexpr double speed = 0.02;
@@ -56,14 +56,14 @@ class Start : public testing::TestWithParam<Way> {
 };
 INSTANTIATE_TEST_SUITE_P(
     Lbm, Start,
-    testing::Values(Way{"d2q9_f64", Lattice::d2q9, DType::f64, Streaming::two, Collision::trt},
-                    Way{"d2q9_f64_in_place", Lattice::d2q9, DType::f64, Streaming::in_place, Collision::srt},
-                    Way{"d3q19_f32", Lattice::d3q19, DType::f32, Streaming::two, Collision::mrt},
-                    Way{"d3q19_f16_in_place", Lattice::d3q19, DType::f16, Streaming::in_place, Collision::trt},
-                    Way{"d3q27_f64", Lattice::d3q27, DType::f64, Streaming::two, Collision::cumulant},
-                    Way{"regularised_f64", Lattice::d3q19, DType::f64, Streaming::two, Collision::regularised},
-                    Way{"recursive_f32", Lattice::d3q19, DType::f32, Streaming::two, Collision::recursive},
-                    Way{"recursive_f16", Lattice::d3q19, DType::f16, Streaming::two, Collision::recursive}),
+    testing::Values(StartWay{"d2q9_f64", Lattice::d2q9, DType::f64, Streaming::two, Collision::trt},
+                    StartWay{"d2q9_f64_in_place", Lattice::d2q9, DType::f64, Streaming::in_place, Collision::srt},
+                    StartWay{"d3q19_f32", Lattice::d3q19, DType::f32, Streaming::two, Collision::mrt},
+                    StartWay{"d3q19_f16_in_place", Lattice::d3q19, DType::f16, Streaming::in_place, Collision::trt},
+                    StartWay{"d3q27_f64", Lattice::d3q27, DType::f64, Streaming::two, Collision::cumulant},
+                    StartWay{"regularised_f64", Lattice::d3q19, DType::f64, Streaming::two, Collision::regularised},
+                    StartWay{"recursive_f32", Lattice::d3q19, DType::f32, Streaming::two, Collision::recursive},
+                    StartWay{"recursive_f16", Lattice::d3q19, DType::f16, Streaming::two, Collision::recursive}),
     [](const auto& info) { return info.param.name; });
 
 TEST_P(Start, HasTheVelocityAndDensityThatWereGiven) {

@@ -195,7 +195,7 @@ TEST_P(AgainstPlainSolver, Agrees) {
   with_lattice(c.lattice, [&]<class L>(L) { compare<L>(c, o, mask); });
 }
 
-constexpr std::array<bool, 3> closed{false, false, false}, channel{true, false, true}, channel_2d{true, false, false};
+constexpr std::array<bool, 3> closed{false, false, false}, walls_y{true, false, true}, walls_y_2d{true, false, false};
 constexpr std::array<double, 3> force{3e-4, 1e-4, 2e-4}, force_2d{3e-4, 1e-4, 0};
 
 using C = Collision;
@@ -204,27 +204,27 @@ const Case cases[] = {
     {"d3q19_srt_f64", Lattice::d3q19, C::srt, DType::f64, closed, false},
     {"d3q19_trt_f32", Lattice::d3q19, C::trt, DType::f32, closed, false},
     {"d3q19_trt_f16", Lattice::d3q19, C::trt, DType::f16, closed, false},
-    {"d3q19_trt_force_body_f16", Lattice::d3q19, C::trt, DType::f16, channel, true, {}, force},
+    {"d3q19_trt_force_body_f16", Lattice::d3q19, C::trt, DType::f16, walls_y, true, {}, force},
     {"d3q27_cumulant_f16", Lattice::d3q27, C::cumulant, DType::f16, closed, false},
     {"d2q9_mrt_f16", Lattice::d2q9, C::mrt, DType::f16, closed, false},
-    {"d3q19_channel_body", Lattice::d3q19, C::trt, DType::f64, channel, true},
+    {"d3q19_channel_body", Lattice::d3q19, C::trt, DType::f64, walls_y, true},
     {"d3q19_mrt_f64", Lattice::d3q19, C::mrt, DType::f64, closed, false},
-    {"d3q19_trt_force_body", Lattice::d3q19, C::trt, DType::f64, channel, true, {}, force},
+    {"d3q19_trt_force_body", Lattice::d3q19, C::trt, DType::f64, walls_y, true, {}, force},
     {"d3q19_srt_force", Lattice::d3q19, C::srt, DType::f64, closed, false, {}, force},
     {"d3q19_srt_eddies", Lattice::d3q19, C::srt, DType::f64, closed, false, 0.17},
-    {"d3q19_trt_eddies_body", Lattice::d3q19, C::trt, DType::f64, channel, true, 0.17},
-    {"d3q19_mrt_eddies_force_f32", Lattice::d3q19, C::mrt, DType::f32, channel, false, 0.17, force},
+    {"d3q19_trt_eddies_body", Lattice::d3q19, C::trt, DType::f64, walls_y, true, 0.17},
+    {"d3q19_mrt_eddies_force_f32", Lattice::d3q19, C::mrt, DType::f32, walls_y, false, 0.17, force},
     {"d3q27_trt_f64", Lattice::d3q27, C::trt, DType::f64, closed, false},
-    {"d3q27_channel_body_f32", Lattice::d3q27, C::srt, DType::f32, channel, true},
+    {"d3q27_channel_body_f32", Lattice::d3q27, C::srt, DType::f32, walls_y, true},
     {"d3q27_mrt_force", Lattice::d3q27, C::mrt, DType::f64, closed, false, {}, force},
     {"d3q27_cumulant_f64", Lattice::d3q27, C::cumulant, DType::f64, closed, false},
     {"d3q27_cumulant_f32", Lattice::d3q27, C::cumulant, DType::f32, closed, false},
-    {"d3q27_cumulant_eddies_force_body", Lattice::d3q27, C::cumulant, DType::f64, channel, true, 0.17, force},
+    {"d3q27_cumulant_eddies_force_body", Lattice::d3q27, C::cumulant, DType::f64, walls_y, true, 0.17, force},
     {"d2q9_trt_f64", Lattice::d2q9, C::trt, DType::f64, closed, false},
     {"d2q9_srt_f32", Lattice::d2q9, C::srt, DType::f32, closed, false},
-    {"d2q9_channel_body", Lattice::d2q9, C::srt, DType::f64, channel_2d, true},
-    {"d2q9_mrt_force_f32", Lattice::d2q9, C::mrt, DType::f32, channel_2d, false, {}, force_2d},
-    {"d2q9_srt_eddies_force_body", Lattice::d2q9, C::srt, DType::f64, channel_2d, true, 0.17, force_2d},
+    {"d2q9_channel_body", Lattice::d2q9, C::srt, DType::f64, walls_y_2d, true},
+    {"d2q9_mrt_force_f32", Lattice::d2q9, C::mrt, DType::f32, walls_y_2d, false, {}, force_2d},
+    {"d2q9_srt_eddies_force_body", Lattice::d2q9, C::srt, DType::f64, walls_y_2d, true, 0.17, force_2d},
 };
 
 INSTANTIATE_TEST_SUITE_P(Lbm, AgainstPlainSolver, testing::ValuesIn(cases),

@@ -10,7 +10,7 @@
 namespace slipstream::lbm {
 namespace {
 
-struct Way {
+struct ZigzagWay {
   const char* name;
   Lattice lattice;
   DType precision;
@@ -19,10 +19,10 @@ struct Way {
   Solids solids;
 };
 
-class ZigzagOf : public testing::TestWithParam<Way> {
+class ZigzagOf : public testing::TestWithParam<ZigzagWay> {
  protected:
   Options options(const Extent& cells, bool periodic) const {
-    const Way& way = GetParam();
+    const ZigzagWay& way = GetParam();
     Options o;
     o.lattice = way.lattice;
     o.precision = way.precision;
@@ -45,11 +45,12 @@ class ZigzagOf : public testing::TestWithParam<Way> {
 INSTANTIATE_TEST_SUITE_P(
     Lbm, ZigzagOf,
     testing::Values(
-        Way{"d2q9_f64", Lattice::d2q9, DType::f64, Streaming::two, Collision::trt, Solids::flags},
-        Way{"d3q19_f32_sparse", Lattice::d3q19, DType::f32, Streaming::two, Collision::mrt, Solids::sparse},
-        Way{"d3q19_f16_in_place", Lattice::d3q19, DType::f16, Streaming::in_place, Collision::trt, Solids::dense},
-        Way{"d3q27_f64_in_place", Lattice::d3q27, DType::f64, Streaming::in_place, Collision::cumulant, Solids::sparse},
-        Way{"recursive_f32", Lattice::d3q19, DType::f32, Streaming::two, Collision::recursive, Solids::flags}),
+        ZigzagWay{"d2q9_f64", Lattice::d2q9, DType::f64, Streaming::two, Collision::trt, Solids::flags},
+        ZigzagWay{"d3q19_f32_sparse", Lattice::d3q19, DType::f32, Streaming::two, Collision::mrt, Solids::sparse},
+        ZigzagWay{"d3q19_f16_in_place", Lattice::d3q19, DType::f16, Streaming::in_place, Collision::trt, Solids::dense},
+        ZigzagWay{"d3q27_f64_in_place", Lattice::d3q27, DType::f64, Streaming::in_place, Collision::cumulant,
+                  Solids::sparse},
+        ZigzagWay{"recursive_f32", Lattice::d3q19, DType::f32, Streaming::two, Collision::recursive, Solids::flags}),
     [](const auto& info) { return info.param.name; });
 
 constexpr double size = 0.03;

@@ -115,7 +115,7 @@ Layout layout_on_gpus(const Extent& cells, const Extent& devices, const Extent& 
     all[d].local = {backend, d};
     all[d].memory = 1 << 30;
   }
-  std::vector<Link> links(16, Link{LinkKind::nvlink, 100, true});
+  std::vector<slipstream::Link> links(16, slipstream::Link{LinkKind::nvlink, 100, true});
   for (int d = 0; d < 4; ++d) links[5 * d].kind = LinkKind::same;
   const Machine machine("four", all, links);
   GridOptions options;
