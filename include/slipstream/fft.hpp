@@ -61,8 +61,8 @@ struct FftOptions {
   /// not come back to rounding (or the coding's), or the sums of squares on both sides differ (Parseval). Takes an
   /// array of each side a device meanwhile.
   bool verify = false;
-  /// Results are stored by the kernels that GPUs have, on the host too, for those lines that they hold: to compare
-  /// both.
+  /// Results are stored by the kernels that GPUs have, on the host too: to compare both. The host has them for a few
+  /// lines in double precision (docs/fft.md); others are packed.
   bool gpu_lines = false;
   ExchangeOptions exchange;
   std::optional<TuneOptions> tune = {};  ///< measure the routes of every transpose that the engine packs

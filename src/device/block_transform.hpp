@@ -2,10 +2,8 @@
 // Fourier transforms by the threads of a block, on GPUs: cuFFTDx, in builds that ask for it (cmake/cufftdx.cmake).
 #include <slipstream/device/function.hpp>
 
-#if defined(__CUDACC__)
 #define CUFFTDX_DISABLE_CUTLASS_DEPENDENCY
 #include <cufftdx.hpp>
-#endif
 
 namespace slipstream {
 

@@ -1,6 +1,8 @@
 #pragma once
 // Lines that the kernels' own radices do not have, by cuFFTDx, NVIDIA's transforms for device code: of builds with
-// SLIPSTREAM_CUFFTDX. On the host sums stand in for them, so that the rest of these kernels is tested there.
+// SLIPSTREAM_CUFFTDX, on GPUs alone.
+#include <slipstream/stream.hpp>
+
 #include <slipstream/fft/line_launch.hpp>
 
 namespace slipstream::fft {
@@ -8,8 +10,8 @@ namespace slipstream::fft {
 /// Each is done in parts of 448 or 480 values.
 template <int... lengths>
 struct LineLengths {};
-using CufftdxLengths = LineLengths<448, 480, 896, 960, 1792, 1920>;
-using CufftdxRealLengths = LineLengths<896, 960, 1792, 1920>;
+using CufftdxLengths = LineLengths<448, 480, 896, 960>;
+using CufftdxRealLengths = LineLengths<896, 960>;
 
 template <int... lengths>
 constexpr bool is_one_of(LineLengths<lengths...>, std::int64_t length) {
@@ -19,8 +21,8 @@ constexpr bool is_cufftdx_line(std::int64_t length, bool real) {
   return real ? is_one_of(CufftdxRealLengths{}, length) : is_one_of(CufftdxLengths{}, length);
 }
 
-/// As launch_line_tiles.
-template <class T, bool real>
-void launch_cufftdx_lines(Stream& stream, int length, const LineJob<T>& job);
+/// As LineFamily::launch.
+template <class T>
+void launch_cufftdx_lines(Stream& stream, int length, bool real, const LineJob<T>& job);
 
 }  // namespace slipstream::fft

@@ -41,9 +41,10 @@ void launch_one_of(LineLengths<lengths...>, Stream& stream, int wanted, const Li
           "cuFFTDx transforms no lines of " + std::to_string(wanted) + " values here");
 }
 
-template <class T, bool real>
-void launch_cufftdx_lines(Stream& stream, int length, const LineJob<T>& job) {
-  launch_one_of<T, real>(std::conditional_t<real, CufftdxRealLengths, CufftdxLengths>{}, stream, length, job);
+template <class T>
+void launch_cufftdx_lines(Stream& stream, int length, bool real, const LineJob<T>& job) {
+  if (real) return launch_one_of<T, true>(CufftdxRealLengths{}, stream, length, job);
+  launch_one_of<T, false>(CufftdxLengths{}, stream, length, job);
 }
 
 }  // namespace slipstream::fft

@@ -37,13 +37,4 @@ struct Factor {
   }
 };
 
-/// All lengths that the library has such kernels for.
-struct AllLengths {
-  static bool hold(std::int64_t length) { return is_line(length, false) && length <= longest_line_through; }
-  template <class T, class Read>
-  static void launch(Stream& stream, int length, const LineJob<T>& job, const Read& read) {
-    launch_line_tiles<T, false>(stream, length, job, read);
-  }
-};
-
 }  // namespace slipstream::fft

@@ -5,10 +5,9 @@
 #include <slipstream/fft/pointwise.hpp>
 
 #include "fft/choose.hpp"
-#include "fft/clear_kernels.hpp"
 #include "fft/impl.hpp"
 #include "fft/make_factor.hpp"
-#include "fft/scale_kernels.hpp"
+#include "fft/passes.hpp"
 
 namespace slipstream {
 

@@ -1,7 +1,7 @@
-#include <slipstream/fft/line_kernels.hpp>
+#include "fft/line_families_kernels.hpp"
 
 namespace slipstream::fft {
 
-template void launch_line_tiles_of_odd<double, true, 1>(Stream&, int, const LineJob<double>&, const AsTheyAre&);
+template struct LineFamily<double, 1>;
 
 }  // namespace slipstream::fft

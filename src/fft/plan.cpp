@@ -402,11 +402,14 @@ void Fft::Impl::plan_backward(Lane& lane) {
     add_lines(backward, Stage::physical, Array::from, Array::first,
               [&](const Extent&) { return cut.alone_along_z(false); });
     add_lines(backward, Stage::physical, Array::first, Array::to, first);
-    if (!cut.transposed || !fft::radix_holds(cut.alone_turned())) return;
+    const fft::LineBatch turned = cut.alone_turned();
+    const auto reads = [&](Device device) {
+      return (device.backend != Backend::host || options.gpu_lines) && fft::radix_holds(device.backend, turned);
+    };
+    if (!cut.transposed || std::none_of(local.begin(), local.end(), reads)) return;
     lane.through = LinesOfDevices(devices.size());
     for (std::size_t i = 0; i < devices.size(); ++i)
-      if (local[i].backend != Backend::host || options.gpu_lines)
-        lane.through[i] = fft::make_lines(local[i], cut.alone_turned());
+      if (reads(local[i])) lane.through[i] = fft::make_lines(local[i], turned);
     return;
   }
   const std::vector<std::pair<Stage, Stage>> moves = moves_of(machine, cut, options, true);

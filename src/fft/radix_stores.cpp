@@ -9,6 +9,7 @@
 #include <slipstream/fft/pointwise.hpp>
 #include "device/upload.hpp"
 #include "fft/cufftdx_lines.hpp"
+#include "fft/line_families.hpp"
 
 namespace slipstream::fft {
 namespace {
@@ -19,15 +20,16 @@ constexpr bool with_cufftdx = true;
 constexpr bool with_cufftdx = false;
 #endif
 
-bool holds(std::int64_t length, bool real) {
+bool holds(Backend backend, bool twice, std::int64_t length, bool real) {
+  if (backend == Backend::host) return is_host_line(twice, length, real);
   return is_line(length, real) || (with_cufftdx && is_cufftdx_line(length, real));
 }
 
-template <class T, bool real>
-void launch_lines(Stream& stream, int length, const LineJob<T>& job) {
+template <class T>
+void launch_lines(Stream& stream, int length, bool real, const LineJob<T>& job) {
   if constexpr (with_cufftdx)
-    if (is_cufftdx_line(length, real)) return launch_cufftdx_lines<T, real>(stream, length, job);
-  launch_line_tiles<T, real>(stream, length, job);
+    if (is_cufftdx_line(length, real)) return launch_cufftdx_lines<T>(stream, length, real, job);
+  with_family<T>(length, [&](auto family) { family.launch(stream, length, real, job); });
 }
 
 /// Of two passes: tiles of a chunk side by side, and chunks by which the first is ahead. One chunk would be too few:
@@ -66,7 +68,7 @@ class RadixLines final : public Lines {
       : batch_(batch), roots_(roots_of_one<T>(device, batch.sizes.back())) {}
 
   void run(Stream& stream, const void* from, void* to) override {
-    launch_lines<T, false>(stream, length(), job(from, to, is_narrow(length())));
+    launch_lines(stream, length(), false, job(from, to, is_narrow(length())));
   }
   void run_with(Stream& stream, const void* from, void* to, const Operation& operation) override {
     operation->ride(stream, length(), job(from, to, false), {1, static_cast<std::int32_t>(batch_.rows)});
@@ -143,7 +145,7 @@ class RadixStoredLines final : public StoredLines {
                    forward_,
                    roots_[0].data()};
     job.two.apart = true;
-    launch_lines<T, false>(stream, length_[0], job);
+    launch_lines(stream, length_[0], false, job);
   }
   void run_with(Stream& stream, const void* from, void* work, const Exchange& exchange,
                 const Operation& operation) override {
@@ -240,11 +242,7 @@ class RadixStoredLines final : public StoredLines {
 
   void launch(Stream& stream, std::size_t axis, const LinePass<T>& pass) const {
     const LineJob<T> job{{pass, {}}, {}, forward_, roots_[axis].data()};
-    if (axis == 0 && real_) {
-      launch_lines<T, true>(stream, length_[axis], job);
-    } else {
-      launch_lines<T, false>(stream, length_[axis], job);
-    }
+    launch_lines(stream, length_[axis], axis == 0 && real_, job);
   }
 
   void launch_with(Stream& stream, const LinePass<T>& pass, const Pointwise& operation,
@@ -259,11 +257,7 @@ class RadixStoredLines final : public StoredLines {
     job.two.lead = std::min(lead, job.two.chunks);
     job.two.ticket = counters_.data();
     fill(stream, counters_.data(), 0, counters_.bytes());
-    if (real_) {
-      launch_lines<T, true>(stream, length_[0], job);
-    } else {
-      launch_lines<T, false>(stream, length_[0], job);
-    }
+    launch_lines(stream, length_[0], real_, job);
   }
 
   Device device_;
@@ -277,10 +271,10 @@ class RadixStoredLines final : public StoredLines {
 
 }  // namespace
 
-bool radix_holds(const LineBatch& batch) {
+bool radix_holds(Backend backend, const LineBatch& batch) {
   if (batch.kind == Kind::complex_to_real || batch.sizes.size() > 2) return false;
-  if (batch.sizes.size() == 2 && !holds(batch.sizes.front(), false)) return false;
-  return holds(batch.sizes.back(), batch.kind == Kind::real_to_complex);
+  if (batch.sizes.size() == 2 && !holds(backend, batch.twice, batch.sizes.front(), false)) return false;
+  return holds(backend, batch.twice, batch.sizes.back(), batch.kind == Kind::real_to_complex);
 }
 
 std::unique_ptr<Lines> make_radix_lines(Device device, const LineBatch& batch) {
@@ -289,10 +283,8 @@ std::unique_ptr<Lines> make_radix_lines(Device device, const LineBatch& batch) {
 }
 
 std::unique_ptr<StoredLines> make_radix_stored_lines(Device device, const LineBatch& batch, const Extent& block) {
-  require(radix_holds(batch), "lines of " + std::to_string(batch.sizes.back()) +
-                                  " values cannot be stored where they must go: they are 2^k from 16, " +
-                                  "3 * 2^k from 48, 5 * 2^k from 80, 9 * 2^k from 144 or 125 * 2^k from 250, up to " +
-                                  std::to_string(longest_line) + ", and others where cuFFTDx is built in");
+  require(radix_holds(device.backend, batch), "no kernel of " + to_string(device) + " stores lines of " +
+                                                  std::to_string(batch.sizes.back()) + " values where they must go");
   if (batch.twice) return std::make_unique<RadixStoredLines<double>>(device, batch, block);
   return std::make_unique<RadixStoredLines<float>>(device, batch, block);
 }

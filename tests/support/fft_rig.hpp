@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numbers>
 #include <optional>
+#include <span>
 
 #include <slipstream/fft.hpp>
 
@@ -158,6 +159,10 @@ inline std::vector<std::array<int, 2>> process_grids(int devices) {
 }
 
 inline constexpr DType types[] = {DType::c128, DType::f64, DType::c64, DType::f32};
+/// Those whose lines the kernels of GPUs transform, on the host too.
+inline std::span<const DType> types_of_kernels(Backend backend) {
+  return std::span(types).first(backend == Backend::host ? 2 : 4);
+}
 
 /// Fields on both sides that begin at the same address, in memory of the larger of both.
 struct InPlace {

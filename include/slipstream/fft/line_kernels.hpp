@@ -6,7 +6,8 @@
 
 namespace slipstream::fft {
 
-/// The kernel of a length, `length` values or `real` numbers. Lines that are read through an operation go in one pass.
+/// The kernel of a length, `length` values or `real` numbers; one pass over such lines, or two passes of which the
+/// first is `real`. Lines that are read through an operation go in one pass.
 template <class T, bool real, int length, class Tiles = Tiling<T, length>, class Read>
 void launch_line_tiles_of(Stream& stream, const LineJob<T>& job, const Read& read) {
   if constexpr (is_narrow(length) && !real && std::is_same_v<Read, AsTheyAre> &&
@@ -14,24 +15,14 @@ void launch_line_tiles_of(Stream& stream, const LineJob<T>& job, const Read& rea
     if (job.narrow) return launch_line_tiles_of<T, real, length, NarrowTiling<T, length>>(stream, job, read);
   using Kernel = LineTiles<T, length, real, Read, Tiles>;
   const Kernel kernel{{job.pass[0], job.pass[1]}, job.two, job.forward, job.roots, read};
-  launch_teams(stream, job.two.chunks > 0 ? kernel.teams_of_both() : kernel.teams(), Kernel::threads,
-               Kernel::shared_bytes(), kernel);
-}
-
-template <class T, bool real, int length, class Read>
-void launch_line_tiles_from(Stream& stream, int wanted, const LineJob<T>& job, const Read& read) {
-  if (wanted == length) return launch_line_tiles_of<T, real, length>(stream, job, read);
-  constexpr int longest = std::is_same_v<Read, AsTheyAre> ? longest_line : longest_line_through;
-  if constexpr (2 * length <= longest) {
-    launch_line_tiles_from<T, real, 2 * length>(stream, wanted, job, read);
+  const std::int64_t teams = job.two.chunks > 0 ? kernel.teams_of_both() : kernel.teams();
+  if constexpr (is_host_line(std::is_same_v<T, double>, length, real)) {
+    launch_teams(stream, teams, Kernel::threads, Kernel::shared_bytes(), kernel);
   } else {
-    throw Error("no kernel transforms lines of " + std::to_string(wanted) + " values");
+    require(stream.device().backend != Backend::host,
+            "the host has no kernel for lines of " + std::to_string(length) + " values: FFTW transforms them there");
+    launch_teams_on_gpu(stream, teams, Kernel::threads, Kernel::shared_bytes(), kernel);
   }
-}
-
-template <class T, bool real, int odd, class Read>
-void launch_line_tiles_of_odd(Stream& stream, int length, const LineJob<T>& job, const Read& read) {
-  launch_line_tiles_from<T, real, (real ? 2 : 1) * shortest_line(odd)>(stream, length, job, read);
 }
 
 }  // namespace slipstream::fft

@@ -408,40 +408,24 @@ struct LineTiles {
     }
   }
 
-  /// By a library for device code; on the host, which has none, by the sums themselves.
+  /// By a library for device code.
   template <class R, int n, int parts, bool real, bool ranges, class Team>
   SLIP_FN void whole(const Team& team, Pair<T>* tile, const T* from, const LinePass<T>& p, int first, int count,
                      const Item& item) const {
     constexpr int m = R::values / R::first, fine = length / n;
-    const auto load_all = [&](Pair<T>(&x)[R::first], int i, int line) {
-      load<n, parts, R::first, real, ranges>(x, i, line, from, p, first, item);
-      if (parts > 1 && item.part != 0)
-        for (int j = 0; j < R::first; ++j) x[j] = x[j] * roots[(i + j * m) * item.part * fine];
-    };
-    if constexpr (Team::sequential) {
-      const auto sum = [&](const Pair<T>* terms, int size, int step) {
-        Pair<T> all = terms[0];
-        for (int e = 1; e < size; ++e) all = all + terms[e] * roots[e * step % R::values * (length / R::values)];
-        return all;
-      };
-      Pair<T> x[R::first], all[R::values];
-      for (int line = 0; line < count; ++line) {
-        for (int i = 0; i < m; ++i) {
-          load_all(x, i, line);
-          for (int q = 0; q < R::first; ++q) all[q * m + i] = sum(x, R::first, q * m);
-        }
-        for (int k = 0; k < R::values; ++k) tile[at(k, line)] = sum(all + k % R::first * m, m, k);
+    Pair<T> x[R::first];
+    team.each([&](int thread) {
+      const int i = thread % m;
+      if (thread / m < count) {
+        load<n, parts, R::first, real, ranges>(x, i, thread / m, from, p, first, item);
+        if (parts > 1 && item.part != 0)
+          for (int j = 0; j < R::first; ++j) x[j] = x[j] * roots[(i + j * m) * item.part * fine];
       }
-    } else {
-      Pair<T> x[R::first];
-      team.each([&](int thread) {
-        if (thread / m < count) load_all(x, thread % m, thread / m);
-        R::transform(x, tile);
-      });
-      team.each([&](int thread) {
-        for (int j = 0; j < R::first; ++j) tile[at(thread % m + j * m, thread / m)] = x[j];
-      });
-    }
+      R::transform(x, tile);
+    });
+    team.each([&](int thread) {
+      for (int j = 0; j < R::first; ++j) tile[at(thread % m + j * m, thread / m)] = x[j];
+    });
   }
 
   template <class R, int parts, bool real>

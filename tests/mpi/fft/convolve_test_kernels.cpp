@@ -89,7 +89,15 @@ void multiply(Field& v, const std::array<int, 3>& axes, const Extent& cells, con
   }
 }
 
-class Convolutions : public OnDevices {};
+class Convolutions : public OnDevices {
+ protected:
+  bool host() const { return std::get<0>(GetParam()) == Backend::host; }
+  /// The type with a number, among those that the kernels of GPUs have here, or among all.
+  DType type_of(std::size_t number, bool gpu_lines) const {
+    const std::span all = gpu_lines ? types_of_kernels(std::get<0>(GetParam())) : std::span<const DType>(types);
+    return all[number % all.size()];
+  }
+};
 
 /// All values of the components of a field on this rank differ by at most this from those of another, which has
 /// values of this size.
@@ -182,14 +190,14 @@ TEST_P(Convolutions, AreThreeCallsInOne) {
   std::size_t number = 0;
   // Lengths along z that kernels of GPUs hold, odd, prime and uneven ones, few planes, and flat boxes.
   for (const Extent cells : {Extent{16, 10, 32}, Extent{12, 9, 48}, Extent{7, 11, 80}, Extent{13, 6, 17},
-                             Extent{5, 3, 2}, Extent{18, 10, 1}, Extent{3, 4, 250}})
+                             Extent{5, 3, 2}, Extent{18, 10, 1}, Extent{3, 4, 250}, Extent{9, 7, 16}})
     for (const auto& grid : process_grids(m.devices()))
       for (const bool gpu_lines : {false, true}) {
-        if (gpu_lines && cells[2] < 16) continue;
+        if (gpu_lines && (host() ? cells[2] != 16 && cells[2] != 32 : cells[2] < 16)) continue;  // as without
         // Each type in turn.
         if (!ranks::is_due(number++ / 4 + static_cast<std::size_t>(m.devices()), 2)) continue;
         FftOptions options;
-        options.type = types[number % 4];
+        options.type = type_of(number, gpu_lines);
         options.process_grid = grid;
         options.transposed = number % 5 != 4;
         options.overlap = number % 7 == 3;
@@ -211,14 +219,15 @@ TEST_P(Convolutions, OfEachKindByTheKernelsOfGpus) {
   const Machine m = machine();
   std::size_t number = 0;
   for (const Multiplied& of : table())
-    for (const DType type : types) {
+    for (const DType type : types_of_kernels(std::get<0>(GetParam()))) {
       if (!ranks::is_due(number++ / 4 + static_cast<std::size_t>(m.devices()), 2)) continue;
       FftOptions options;
       options.type = type;
       options.gpu_lines = true;
       options.process_grid = process_grids(m.devices()).back();
-      if (number % 2 == 0) options.highest = {3, 2, 20};
-      check(comm, m, {16, 12, number % 3 == 0 ? 160 : number % 3 == 1 ? 64 : 96}, options, of, 1);
+      const std::int64_t length = (host() ? std::array{32, 16, 32} : std::array{160, 64, 96})[number % 3];
+      if (number % 2 == 0) options.highest = {3, 2, length / 8};
+      check(comm, m, {16, 12, length}, options, of, 1);
       if (HasFatalFailure()) return;
     }
 }
@@ -226,12 +235,12 @@ TEST_P(Convolutions, OfEachKindByTheKernelsOfGpus) {
 /// Complex slabs whose backward transform does z and x before its move.
 TEST_P(Convolutions, OfSlabsThatGoBackTurned) {
   const Machine m = machine();
-  for (const DType type : {DType::c64, DType::c128, DType::f64}) {
+  for (const DType type : types_of_kernels(std::get<0>(GetParam()))) {
     FftOptions options;
     options.type = type;
     options.gpu_lines = true;
     options.process_grid = {1, m.devices()};
-    if (type == DType::f64) options.highest = {5, 5, 10};
+    if (is_real(type)) options.highest = {5, 5, 10};
     check(comm, m, {32, 16, 32}, options, table()[2], 2);
     if (HasFatalFailure()) return;
   }
@@ -241,7 +250,7 @@ TEST_P(Convolutions, OfSlabsThatGoBackTurned) {
 TEST_P(Convolutions, OfLongLines) {
   const Machine m = machine();
   if (comm.size() > 1 || m.devices() > 2) GTEST_SKIP() << "large";
-  for (const std::int64_t length : {512, 320, 384, 480, 640, 1024}) {
+  for (const std::int64_t length : host() ? std::vector{32, 1024} : std::vector{512, 320, 384, 480, 640, 1024}) {
     FftOptions options;
     options.type = length % 3 ? DType::c128 : DType::c64;
     options.gpu_lines = true;
@@ -264,11 +273,11 @@ TEST_P(Convolutions, ByFunctorsOfTheCaller) {
   const Machine m = machine();
   std::size_t number = 0;
   for (const auto& grid : process_grids(m.devices()))
-    for (const std::int64_t length : {64, 15})
+    for (const std::int64_t length : {32, 15})
       for (const bool gpu_lines : {false, true}) {
         const Extent cells{12, 10, length};
         FftOptions options;
-        options.type = number % 3 ? DType::f64 : DType::c64;
+        options.type = number % 3 ? DType::f64 : gpu_lines && host() ? DType::c128 : DType::c64;
         options.process_grid = grid;
         options.transposed = number % 4 != 3;
         options.gpu_lines = gpu_lines;
@@ -276,7 +285,7 @@ TEST_P(Convolutions, ByFunctorsOfTheCaller) {
         std::array<double, 3> unit{};
         for (std::size_t a = 0; a < 3; ++a) unit[a] = std::numbers::pi / static_cast<double>(cells[a]);
         const auto made = [&]<class T>(const Fft& plan, T) {
-          return fft::operations_of<T, fft::Lengths<64>>(
+          return fft::operations_of<T, fft::Lengths<32>>(
               plan, std::vector<Turned<T>>(plan.spectral().local().size(), {{unit[0], unit[1], unit[2]}}));
         };
         const Multiplied shift{"a functor", {}, [&](const Extent& k, const Extent&) {
@@ -292,8 +301,8 @@ TEST_P(Convolutions, ByFunctorsOfTheCaller) {
 
 TEST_P(Convolutions, WorkInOneArray) {
   const Machine m = machine();
-  for (const DType type : types)
-    for (const bool gpu_lines : {false, true}) {
+  for (const bool gpu_lines : {false, true})
+    for (const DType type : gpu_lines ? types_of_kernels(std::get<0>(GetParam())) : std::span<const DType>(types)) {
       FftOptions options;
       options.type = type;
       options.gpu_lines = gpu_lines;
@@ -336,8 +345,11 @@ TEST_P(Convolutions, SayWhereTheOperationIsDone) {
   EXPECT_EQ(by_kernels.find("stored by the lines") == std::string::npos, m.devices() == 1) << by_kernels;
   // FFTW's lines leave them where none of those kernels read.
   EXPECT_NE(place({8, 9, 15}, gpu).find(of_forward), std::string::npos);
-  EXPECT_NE(place({32, 32, 512}, gpu).find(of_backward), std::string::npos);
+  EXPECT_NE(place({32, 32, 16}, gpu).find(of_backward), std::string::npos);
+  EXPECT_NE(place({32, 32, 512}, gpu).find(of_forward), std::string::npos);  // of GPUs alone
   EXPECT_NE(place({32, 32, 1024}, gpu).find(of_forward), std::string::npos);
+  gpu.type = DType::c64;
+  EXPECT_NE(place({8, 9, 32}, gpu).find(of_forward), std::string::npos);  // of GPUs alone
   EXPECT_NE(place({8, 9, 32}, packs).find(m.devices() > 1 ? of_forward : of_backward), std::string::npos);
 }
 

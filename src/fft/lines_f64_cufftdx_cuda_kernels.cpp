@@ -2,6 +2,6 @@
 
 namespace slipstream::fft {
 
-template void launch_cufftdx_lines<float, false>(Stream&, int, const LineJob<float>&);
+template void launch_cufftdx_lines<double>(Stream&, int, bool, const LineJob<double>&);
 
 }  // namespace slipstream::fft

@@ -2,6 +2,6 @@
 
 namespace slipstream::fft {
 
-template void launch_cufftdx_lines<double, false>(Stream&, int, const LineJob<double>&);
+template void launch_cufftdx_lines<float>(Stream&, int, bool, const LineJob<float>&);
 
 }  // namespace slipstream::fft

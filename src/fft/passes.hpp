@@ -13,5 +13,7 @@ namespace slipstream::fft {
 /// within. A range is of the whole grid, whose cells the block counts from box.lo on; an axis has at most two.
 void clear_outside(Stream& stream, void* values, const Box& box, bool twice,
                    const std::array<std::vector<std::pair<std::int64_t, std::int64_t>>, 3>& ranges);
+/// Multiplies f32 or f64 numbers by a factor.
+void scale(Stream& stream, void* values, std::int64_t count, bool twice, double factor);
 
 }  // namespace slipstream::fft

@@ -1,7 +1,0 @@
-#include "fft/cufftdx_tiles.hpp"
-
-namespace slipstream::fft {
-
-template void launch_cufftdx_lines<float, true>(Stream&, int, const LineJob<float>&);
-
-}  // namespace slipstream::fft

@@ -1,7 +1,0 @@
-#include <slipstream/fft/line_kernels.hpp>
-
-namespace slipstream::fft {
-
-template void launch_line_tiles_of_odd<float, true, 1>(Stream&, int, const LineJob<float>&, const AsTheyAre&);
-
-}  // namespace slipstream::fft
