@@ -41,7 +41,7 @@ void clear_outside(Stream& stream, void* values, const Box& box, bool twice,
   Within along[3];
   for (std::size_t a = 0; a < 3; ++a) {
     const auto& of_axis = ranges[a];
-    require(of_axis.size() <= 2, "at most two ranges of an axis are kept");
+    require(of_axis.size() <= 2, ErrorCode::unsupported, "at most two ranges of an axis are kept");
     along[a] = {{0, 0}, {of_axis.empty() ? static_cast<int>(box.extent(static_cast<int>(a))) : 0, 0}};
     for (std::size_t r = 0; r < of_axis.size(); ++r) {
       along[a].lo[r] = static_cast<int>(of_axis[r].first - box.lo[a]);

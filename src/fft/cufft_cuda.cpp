@@ -25,8 +25,10 @@ class Cufft {
   void check(cufftResult result, const std::string& what) const {
     if (result == CUFFT_ALLOC_FAILED) throw OutOfMemory("cuFFT could not " + what + ": the GPU's memory is full");
     if (result != CUFFT_SUCCESS)
-      throw Error("cuFFT could not " + what + ": result " + std::to_string(static_cast<int>(result)) +
-                  " of enum cufftResult");
+      throw Error(
+          ErrorCode::unavailable,
+          "cuFFT could not " + what + ": result " + std::to_string(static_cast<int>(result)) + " of enum cufftResult",
+          {{"library", "cuFFT"}, {"result", static_cast<int>(result)}});
   }
 
   decltype(&cufftCreate) create = nullptr;
@@ -90,7 +92,7 @@ std::vector<long long> embedding(const LineBatch& batch, const Side& side) {
 class CufftLines final : public Lines {
  public:
   CufftLines(Device device, const LineBatch& batch) : device_(device), batch_(batch) {
-    require(Cufft::get().missing().empty(), Cufft::get().missing());
+    require(Cufft::get().missing().empty(), ErrorCode::unavailable, Cufft::get().missing());
     const Cufft& cufft = Cufft::get();
     const cuda::DeviceScope scope(device);
     cufft.check(cufft.create(&plan_), "make a plan");
@@ -239,7 +241,7 @@ std::unique_ptr<Lines> make_cufft_lines(Device device, const LineBatch& batch) {
 }
 
 std::array<double, 2> cufft_xt_us(const std::vector<Device>& devices, const Extent& cells, DType type, int repeats) {
-  require(Cufft::get().missing().empty(), Cufft::get().missing());
+  require(Cufft::get().missing().empty(), ErrorCode::unavailable, Cufft::get().missing());
   LineBatch batch;
   const bool real = type == DType::f32 || type == DType::f64;
   batch.twice = type == DType::f64 || type == DType::c128;

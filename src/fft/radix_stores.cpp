@@ -289,10 +289,11 @@ std::unique_ptr<Lines> make_radix_lines(Device device, const LineBatch& batch) {
 }
 
 std::unique_ptr<StoredLines> make_radix_stored_lines(Device device, const LineBatch& batch, const Extent& block) {
-  require(radix_holds(batch), "lines of " + std::to_string(batch.sizes.back()) +
-                                  " values cannot be stored where they must go: they are 2^k from 16, " +
-                                  "3 * 2^k from 48, 5 * 2^k from 80, 9 * 2^k from 144 or 125 * 2^k from 250, up to " +
-                                  std::to_string(longest_line) + ", and others where cuFFTDx is built in");
+  require(radix_holds(batch), ErrorCode::unsupported,
+          "lines of " + std::to_string(batch.sizes.back()) +
+              " values cannot be stored where they must go: they are 2^k from 16, " +
+              "3 * 2^k from 48, 5 * 2^k from 80, 9 * 2^k from 144 or 125 * 2^k from 250, up to " +
+              std::to_string(longest_line) + ", and others where cuFFTDx is built in");
   if (batch.twice) return std::make_unique<RadixStoredLines<double>>(device, batch, block);
   return std::make_unique<RadixStoredLines<float>>(device, batch, block);
 }

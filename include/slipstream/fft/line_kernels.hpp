@@ -25,7 +25,7 @@ void launch_line_tiles_from(Stream& stream, int wanted, const LineJob<T>& job, c
   if constexpr (2 * length <= longest) {
     launch_line_tiles_from<T, real, 2 * length>(stream, wanted, job, read);
   } else {
-    throw Error("no kernel transforms lines of " + std::to_string(wanted) + " values");
+    throw Error(ErrorCode::unsupported, "no kernel transforms lines of " + std::to_string(wanted) + " values");
   }
 }
 

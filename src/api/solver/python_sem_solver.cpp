@@ -4,6 +4,7 @@
 #include <slipstream/vtkhdf_hexahedra.hpp>
 
 #include "api/exchange/python_report.hpp"
+#include "api/python_errors.hpp"
 #include "api/reading.hpp"
 #include "api/solver/python_solver.hpp"
 #include "grid/largest_extent.hpp"
@@ -182,7 +183,7 @@ class ElementSeries {
 
 void bind_sem_solver(nb::module_& m) {
   using Release = nb::call_guard<Released>;
-  nb::exception<krylov::NotSolved>(m, "NotSolved", PyExc_RuntimeError);
+  error_class<krylov::NotSolved>(m, "NotSolved");
   m.def("plan_sem", &plan_sem, nb::arg("machine"), nb::arg("options"));
   m.def("check_sem_elements", &check_sem_elements, nb::arg("options"));
   m.def("largest_sem_grid", &largest_sem_grid, nb::arg("machine"), nb::arg("options"));
