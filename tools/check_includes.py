@@ -2,7 +2,7 @@
 
 C++:
 
-    bench -> api -> solver, io -> fft -> exchange -> route, coding, pattern, geometry -> grid -> machine -> device
+    bench -> api -> solver, io -> fft -> gather_scatter, collective -> exchange -> route, coding, pattern, geometry -> grid -> machine -> device
 
 A file may include headers of its own room and of rooms further right. Rooms that share a place in the chain do not
 include each other, except that route/ may know what it carries (pattern/) and how it is written (coding/). Files of
@@ -32,7 +32,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 RANKS = [
-    ["device"], ["machine"], ["grid"], ["route", "coding", "pattern", "geometry"], ["exchange"], ["fft"],
+    ["device"], ["machine"], ["grid"], ["route", "coding", "pattern", "geometry"], ["exchange"],
+    ["gather_scatter", "collective"], ["fft"],
     ["solver", "io"], ["api"], ["bench"],
 ]  # fmt: skip
 RANK_OF = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
@@ -53,7 +54,9 @@ PUBLIC_ROOMS = {
     "coding": "coding",
     "geometry": "mesh bodies",
     "route": "route throttle window",
-    "exchange": "exchange arena_report collective block_sums gather_scatter tuner",
+    "exchange": "exchange arena_report tuner",
+    "gather_scatter": "gather_scatter",
+    "collective": "collective block_sums",
     "fft": "fft",
     "solver": "simulation guard point_update krylov",
     "io": "gather vtkhdf vtkhdf_hexahedra output checkpoint",
@@ -93,7 +96,7 @@ PYTHON_RANK_OF = {room: rank for rank, rooms in enumerate(PYTHON_RANKS) for room
 #: Its table leads to rooms further left.
 REGISTRY = PACKAGE / "base" / "registry.py"
 #: What modules may take from the package itself.
-OF_PACKAGE = {"__version__", "_core"}
+OF_PACKAGE = {"__version__", "_core", "_collective", "_gather_scatter", "_fft", *(f"_{name}" for name in SOLVERS)}
 #: In a text: `slipstream` alone is the program, too.
 NAMES_MODULE = re.compile(r"slipstream(\.\w+)+\.?|slipstream_bench(\.\w+)*\.?")
 

@@ -38,7 +38,7 @@ class CopyBench {
         pageable_(device_, most, Memory::host) {
     if (peer >= 0) {
       const Device other{device_.backend, peer};
-      require(peer_access(device_, other) && peer_access(other, device_),
+      require(peer_access(device_, other) && peer_access(other, device_), ErrorCode::unavailable,
               to_string(device_) + " and " + to_string(other) + " do not reach each other's memory");
       there_.emplace(Peer{Stream(other), two(other, most, Memory::device)});
     }
@@ -148,7 +148,7 @@ class CopyBench {
         box(s, packed, true);
       };
     } else {
-      throw Error("no way to copy a region is named '" + method + "'");
+      throw Error(ErrorCode::invalid_argument, "no way to copy a region is named '" + method + "'");
     }
     return timed({{&stream_, queue}}, bytes);
   }
@@ -160,7 +160,7 @@ class CopyBench {
   };
 
   Peer& peer() {
-    require(there_.has_value(), "a copy to a peer needs a second device");
+    require(there_.has_value(), ErrorCode::unavailable, "a copy to a peer needs a second device");
     return *there_;
   }
 
@@ -186,7 +186,7 @@ class CopyBench {
     if (what == "stores_to_host") return {kernel(stream_, pinned_[0], here_[0])};
     if (what == "loads_from_host") return {kernel(stream_, here_[0], pinned_[0])};
     if (what == "stores_to_peer") return {kernel(stream_, peer().buffers[0], here_[0])};
-    throw Error("no copy is named '" + what + "'");
+    throw Error(ErrorCode::invalid_argument, "no copy is named '" + what + "'");
   }
 
   /// Work that takes so many seconds or up to twice as many.

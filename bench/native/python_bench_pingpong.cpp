@@ -173,7 +173,7 @@ class RoutePingPongs {
     const double host = host_seconds(comm, count, [&] { pair->trip(true); });
     std::vector<double> rounds;
     for (int round = 0; round < 3; ++round) rounds.push_back(pair->device_seconds(count));
-    require(comm.all(pair->arrived()),
+    require(comm.all(pair->arrived()), ErrorCode::internal,
             "a message of " + std::to_string(bytes) + " bytes by the route " + route_ + " arrived with wrong values");
     return {host / 2 * 1e6, median(rounds) / 2 * 1e6};
   }
@@ -195,7 +195,8 @@ class RoutePingPongs {
 class MpiEnd {
  public:
   MpiEnd(Device device, std::size_t bytes, const std::string& memory) : stream_(device), bytes_(bytes) {
-    require(memory == "host" || memory == "staged" || memory == "device", "no memory is named '" + memory + "'");
+    require(memory == "host" || memory == "staged" || memory == "device", "no memory is named '" + memory + "'",
+            {{"option", "memory"}, {"given", memory}});
     if (memory != "device") host_ = Buffer<std::byte>(device, bytes, Memory::pinned);
     if (memory != "host") device_ = Buffer<std::byte>(device, bytes, Memory::message);
   }
@@ -231,8 +232,8 @@ class MpiEnd {
 double mpi_pingpong(const Machine& machine, int a, int b, std::size_t bytes, const std::string& memory, double budget) {
   const Communicator& comm = world();
   const int first = machine.device(a).rank, second = machine.device(b).rank;
-  require(first != second, "a ping-pong of MPI needs two ranks");
-  require(bytes <= 0x7fffffff, "a ping-pong of MPI takes messages below 2 GB");
+  require(first != second, ErrorCode::unsupported, "a ping-pong of MPI needs two ranks");
+  require(bytes <= 0x7fffffff, ErrorCode::unsupported, "a ping-pong of MPI takes messages below 2 GB");
   const bool leads = comm.rank() == first, answers = comm.rank() == second;
   std::unique_ptr<MpiEnd> end;
   if (leads || answers) end = std::make_unique<MpiEnd>(machine.device(leads ? a : b).local, bytes, memory);
@@ -261,8 +262,9 @@ double mpi_pingpong(const Machine& machine, int a, int b, std::size_t bytes, con
   // Ranks that only watch end their trips at once: the count is the slowest rank's.
   const int trips = agree_on_count(comm, budget, trip);
   const double seconds = host_seconds(comm, trips, trip);
-  require(comm.all(!answers || end->get() == values), "a message of " + std::to_string(bytes) + " bytes in " + memory +
-                                                          " memory arrived through MPI with wrong values");
+  require(comm.all(!answers || end->get() == values), ErrorCode::internal,
+          "a message of " + std::to_string(bytes) + " bytes in " + memory +
+              " memory arrived through MPI with wrong values");
   return seconds / 2 * 1e6;
 }
 

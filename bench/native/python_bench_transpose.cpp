@@ -67,7 +67,7 @@ class Bench {
         std::size_t most = 3;
         for (std::size_t a = 0; a < 3; ++a)
           if (devices[a] % factor == 0 && (most == 3 || devices[a] > devices[most])) most = a;
-        require(most < 3, "no axis of this decomposition is cut by the nodes");
+        require(most < 3, ErrorCode::unsupported, "no axis of this decomposition is cut by the nodes");
         nodes[most] *= factor;
         devices[most] /= factor;
       }

@@ -17,7 +17,7 @@ from operator import itemgetter
 from typing import Any
 
 from rich.console import Console
-from slipstream.base.core import as_case_error, core
+from slipstream.base.core import as_case_error, core, part
 from slipstream.machine import predict
 
 from slipstream_bench import exchange_setups, options, record
@@ -115,7 +115,7 @@ def _row(
         **cut(decomposition, devices, store),
     }
     with as_case_error():
-        dns = core().Dns(machine, {"cells": cells, "scheme": scheme, "time_step": 0.5 / max(cells), **transforms})
+        dns = part("dns").Dns(machine, {"cells": cells, "scheme": scheme, "time_step": 0.5 / max(cells), **transforms})
         dns.taylor_green()
         ms = timed().dns_step_us(dns, STEPS[backend], REPEATS[backend]) / 1e3
         process_grid, held = list(dns.process_grid), max(dns.bytes())

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import slipstream as slip
+from slipstream.base import core as compiled
 from slipstream.base.core import core
 from slipstream.case.reader import Source, parse
 from slipstream.lbm import running
@@ -202,7 +203,9 @@ class Probes:
     def _dns(self) -> Measure:
         n, steps, repeats = self.scale.dns
         how = {"type": "f64", "scheme": "rk4", "time_step": 0.5 / n, "process_grid": (1, self.devices)}
-        made = core().Dns(self.machine, {"cells": (n, n, n), "overlap": False, "exchange": {"routes": []}, **how})
+        # The parent's engine may be one module with the solvers.
+        module = compiled.part("dns") if hasattr(compiled, "part") else core()
+        made = module.Dns(self.machine, {"cells": (n, n, n), "overlap": False, "exchange": {"routes": []}, **how})
         made.taylor_green()
         return lambda: {f"DNS {n}^3 f64": self.timed.dns_step_us(made, steps, repeats)}
 

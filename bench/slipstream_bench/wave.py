@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from slipstream.base import terminal
-from slipstream.base.core import as_case_error, core
+from slipstream.base.core import as_case_error, core, part
 from slipstream.base.errors import CaseError, RunError
 from slipstream.exchange.grid import Grid
 from slipstream.exchange.halo import Exchange
@@ -118,7 +118,7 @@ class Wave:
         wave = {"cells": (*self._cells, 1), "equation": "wave", "precision": "f64", "time_step": TIME_STEP}
         how = {"device_grid": (1, 2, 1), "routes": ["staged", "kernel"], "coding": coding, "throttle": throttle}
         with as_case_error():
-            self.engine = core().Stencil(machine, wave | how)
+            self.engine = part("stencil").Stencil(machine, wave | how)
         self.engine.start_from(self._at(0), self._at(-1))
 
     def _at(self, step: int) -> Callable[[Sequence[int], Sequence[int]], np.ndarray]:

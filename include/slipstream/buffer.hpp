@@ -74,7 +74,7 @@ class Buffer {
   std::span<T> span() const {
     require(memory_ == Memory::pinned || memory_ == Memory::pinned_shared || memory_ == Memory::host ||
                 device_.backend == Backend::host,
-            "a Buffer in GPU memory cannot be read by the host: copy it first");
+            ErrorCode::unsupported, "a Buffer in GPU memory cannot be read by the host: copy it first");
     return {data_, size_};
   }
 

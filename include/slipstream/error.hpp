@@ -1,30 +1,93 @@
 #pragma once
 #include <stdexcept>
 #include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace slipstream {
 
-/// What every room throws: one sentence saying what happened, where, and what to do about it.
+/// Why a call failed, for callers that act on it. In Python it is the attribute `code`, by the same name.
+enum class ErrorCode {
+  invalid_argument,  ///< an argument or an option is not allowed, whatever the others are
+  unsupported,       ///< what options or objects ask for together is not offered
+  mismatch,          ///< ranks disagree, or objects that belong together do
+  wrong_state,       ///< calls come in a wrong order, or an object is closed or busy
+  unavailable,       ///< a device, a library or a compiled part is missing here, or does not work
+  not_found,         ///< no file, field, body, part or item has this name or number
+  bad_file,          ///< a file is damaged, or does not hold what it should
+  io,                ///< a file or folder cannot be opened, read or written
+  locked,            ///< another process or thread holds what is asked for
+  out_of_memory,     ///< the device or the host has no memory for it
+  timeout,           ///< a wait was longer than its limit
+  overflow,          ///< a finite value is infinite in the coding that it travels in
+  diverged,          ///< a simulation has values that are not finite or out of their range
+  not_converged,     ///< a system of equations was not solved
+  version,           ///< a file or a compiled part is of another version
+  internal,          ///< a check of the library's own failed, or a function that it was given threw: report it
+};
+
+/// The name of the code, as it stands in the enum.
+const char* to_string(ErrorCode code);
+
+/// A name and a value that an error tells, such as "option" and "viscosity". Numbers are written in full.
+struct Fact {
+  Fact(std::string name, std::string value) : name(std::move(name)), value(std::move(value)) {}
+  Fact(std::string name, const char* value) : name(std::move(name)), value(value) {}
+  Fact(std::string name, double value);
+  template <class Integer>
+  requires std::is_integral_v<Integer> Fact(std::string name, Integer value)
+      : name(std::move(name)), value(std::to_string(value)) {}
+
+  bool operator==(const Fact&) const = default;
+
+  std::string name;
+  std::string value;
+};
+using Facts = std::vector<Fact>;
+
+/// The facts of an error and more, of which those with a name that it has are left out.
+Facts joined(Facts facts, const Facts& more);
+
+/// Every room throws it. Programs read the code and the facts. The text is one sentence for people: what happened,
+/// where, and what to do about it. Its words may change from one version to the next; codes and names of facts do not.
 class Error : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  Error(ErrorCode code, const std::string& message, Facts facts = {});
+
+  ErrorCode code() const noexcept { return code_; }
+  /// Sorted by name.
+  const Facts& facts() const noexcept { return facts_; }
+  /// The value of a fact; empty where the error has none of this name.
+  const std::string& fact(const char* name) const noexcept;
+
+ private:
+  ErrorCode code_;
+  Facts facts_;
 };
 
 /// A wait that outlived its limit; names who waited for whom.
 class Timeout : public Error {
  public:
-  using Error::Error;
+  explicit Timeout(const std::string& message, Facts facts = {})
+      : Error(ErrorCode::timeout, message, std::move(facts)) {}
 };
 
 /// A request that the device or the host has no memory for.
 class OutOfMemory : public Error {
  public:
-  using Error::Error;
+  explicit OutOfMemory(const std::string& message, Facts facts = {})
+      : Error(ErrorCode::out_of_memory, message, std::move(facts)) {}
 };
 
-/// Throws Error(message) unless the condition holds.
-inline void require(bool condition, const std::string& message) {
-  if (!condition) throw Error(message);
+/// Throws an Error unless the condition holds.
+inline void require(bool condition, ErrorCode code, const std::string& message, Facts facts = {}) {
+  if (!condition) throw Error(code, message, std::move(facts));
+}
+
+/// The same for an argument that is not allowed.
+inline void require(bool condition, const std::string& message, Facts facts = {}) {
+  if (!condition) throw Error(ErrorCode::invalid_argument, message, std::move(facts));
 }
 
 }  // namespace slipstream

@@ -23,14 +23,16 @@ class Trace;
 /// the exchange goes on to say so.
 class Overflow : public Error {
  public:
-  using Error::Error;
+  explicit Overflow(const std::string& message, Facts facts = {})
+      : Error(ErrorCode::overflow, message, std::move(facts)) {}
 };
 
 /// A place of a window that the caller's kernels did not store to (ExchangeOptions::poison); names it and the item.
 /// What was there has been sent.
 class Unwritten : public Error {
  public:
-  using Error::Error;
+  explicit Unwritten(const std::string& message, Facts facts = {})
+      : Error(ErrorCode::wrong_state, message, std::move(facts)) {}
 };
 
 struct ExchangeOptions {

@@ -139,7 +139,8 @@ class Field {
 
   template <class T>
   View<T> view(std::int64_t block, int copy = 0) const {
-    require(dtype_of<T>() == options_.type, "field " + options_.name + " holds " + to_string(options_.type));
+    require(dtype_of<T>() == options_.type, ErrorCode::mismatch,
+            "field " + options_.name + " holds " + to_string(options_.type));
     const BlockShape& s = shape(block);
     return {reinterpret_cast<T*>(data(block, copy)) + s.origin,
             {s.stride[0], s.stride[1], s.stride[2]},
@@ -165,8 +166,8 @@ class Field {
   };
   struct WithoutArrays {};
   Field(const Grid& grid, FieldOptions options, WithoutArrays);
-  /// Why these arrays cannot be taken; empty where they have been.
-  std::string take(const std::vector<OwnArray>& arrays);
+  /// Throws Error where these arrays cannot be taken.
+  void take(const std::vector<OwnArray>& arrays);
   const Storage& storage(std::int64_t block) const;
   void require_boxes() const;
   const Grid* grid_;

@@ -59,7 +59,7 @@ struct Finding {
 /// The flow is no longer sound. Thrown on all ranks, after the devices have stopped.
 class Diverged : public Error {
  public:
-  explicit Diverged(const Finding& finding, const std::string& text) : Error(text), finding(finding) {}
+  Diverged(const Finding& finding, const std::string& text, const Facts& more = {});
   Finding finding;
 };
 

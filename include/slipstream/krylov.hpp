@@ -94,7 +94,8 @@ struct System {
 /// A system that was not solved: the message has the unknown, the end of the residual history, and the likely cause.
 class NotSolved : public Error {
  public:
-  using Error::Error;
+  explicit NotSolved(const std::string& message, Facts facts = {})
+      : Error(ErrorCode::not_converged, message, std::move(facts)) {}
 };
 
 /// Preconditioned conjugate gradients (Hestenes and Stiefel 1952; Saad 2003, algorithm 9.1). Coefficients stay on the

@@ -18,7 +18,7 @@ void launch_on_gpu([[maybe_unused]] Stream& stream, const Box& box, [[maybe_unus
 #if defined(__CUDACC__)
   cuda::launch(stream, box, kernel);
 #else
-  throw Error("a kernel for a GPU was launched from a file that was not compiled as CUDA");
+  throw Error(ErrorCode::internal, "a kernel for a GPU was launched from a file that was not compiled as CUDA");
 #endif
 }
 
@@ -36,7 +36,7 @@ void launch_teams_on_gpu([[maybe_unused]] Stream& stream, std::int64_t teams, [[
 #if defined(__CUDACC__)
   cuda::launch_teams(stream, teams, threads, shared_bytes, kernel);
 #else
-  throw Error("a kernel for a GPU was launched from a file that was not compiled as CUDA");
+  throw Error(ErrorCode::internal, "a kernel for a GPU was launched from a file that was not compiled as CUDA");
 #endif
 }
 template <class Kernel>

@@ -50,7 +50,7 @@ class PointUpdate final : public Simulation {
   /// Collective. Starts at zero. Throws Error where a block is thinner than the radius.
   PointUpdate(const Communicator& comm, const Grid& grid, Update update, Options options = {})
       : grid_(grid), update_(update), radius_(options.radius), field_(grid, field_options(comm, grid, options)) {
-    require(radius_ >= 1, "an update reaches one cell at least");
+    require(radius_ >= 1, "an update reaches one cell at least", {{"option", "radius"}, {"given", radius_}});
     const Extent& width = field_.options().ghost;
     Halo::Options halo;
     halo.reach = options.reach;
@@ -130,9 +130,10 @@ class PointUpdate final : public Simulation {
     for (int a = 0; a < 3; ++a) {
       field.ghost[a] = a < grid.dimensions() ? options.radius : 0;
       for (const Block& block : grid.blocks())
-        require(block.box.extent(a) >= field.ghost[a],
+        require(block.box.extent(a) >= field.ghost[a], ErrorCode::unsupported,
                 "block " + std::to_string(block.id) + " is thinner than the radius " + std::to_string(options.radius) +
-                    " of the update: take fewer devices or more cells");
+                    " of the update: take fewer devices or more cells",
+                {{"block", block.id}, {"given", block.box.extent(a)}, {"needed", options.radius}});
     }
     return field;
   }

@@ -41,7 +41,8 @@ struct State {
 
   Field& operator[](const std::string& name) const {
     const auto it = fields.find(name);
-    require(it != fields.end(), "the state has no field named '" + name + "'");
+    if (it == fields.end())
+      throw Error(ErrorCode::not_found, "the state has no field named '" + name + "'", {{"field", name}});
     if (const auto own = arrange.find(name); own != arrange.end()) own->second();
     return *it->second;
   }

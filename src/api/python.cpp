@@ -4,6 +4,7 @@
 #include <slipstream/process.hpp>
 
 #include "api/python_core.hpp"
+#include "api/python_errors.hpp"
 #include "machine/agree.hpp"
 #include "machine/end.hpp"
 #include "machine/gpu_mpi.hpp"
@@ -77,18 +78,7 @@ NB_MODULE(_core, m) {
   using namespace slipstream;
   using namespace slipstream::python;
   nb::set_leak_warnings(false);
-  // A described error of the library is the caller's RuntimeError; memory has its own kind in Python too.
-  nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
-    try {
-      std::rethrow_exception(thrown);
-    } catch (const OutOfMemory& e) {
-      PyErr_SetString(PyExc_MemoryError, e.what());
-    } catch (const Overflow& e) {
-      PyErr_SetString(PyExc_OverflowError, e.what());
-    } catch (const Timeout& e) {
-      PyErr_SetString(PyExc_TimeoutError, e.what());
-    }
-  });
+  translate_errors();
 
   // The first call starts MPI, which waits for the other ranks.
   m.def(

@@ -29,8 +29,9 @@ Mesh mesh_of(const Points& vertices, const Triangles& triangles) {
     mesh.triangles.push_back({triangles(n, 0), triangles(n, 1), triangles(n, 2)});
     for (const std::int32_t vertex : mesh.triangles.back())
       require(
-          vertex >= 0 && static_cast<std::size_t>(vertex) < vertices.shape(0),
-          "a triangle of a mesh names vertex " + std::to_string(vertex) + " of " + std::to_string(vertices.shape(0)));
+          vertex >= 0 && static_cast<std::size_t>(vertex) < vertices.shape(0), ErrorCode::not_found,
+          "a triangle of a mesh names vertex " + std::to_string(vertex) + " of " + std::to_string(vertices.shape(0)),
+          {{"vertex", vertex}, {"vertices", vertices.shape(0)}});
   }
   mesh.part.assign(mesh.triangles.size(), 0);
   return mesh;

@@ -4,6 +4,7 @@
 #include <slipstream/simulation.hpp>
 
 #include "api/python_core.hpp"
+#include "api/python_errors.hpp"
 
 namespace slipstream::python {
 namespace {
@@ -59,8 +60,8 @@ class Ring {
 void bind_checkpoint(nb::module_& m) {
   using Release = nb::call_guard<Released>;
   nb::class_<Simulation>(m, "Simulation", "A State and a step.");
-  nb::exception<Diverged>(m, "Diverged", PyExc_RuntimeError);
-  nb::exception<krylov::NotSolved>(m, "NotSolved", PyExc_RuntimeError);
+  error_class<Diverged>(m, "Diverged");
+  error_class<krylov::NotSolved>(m, "NotSolved");
   nb::class_<Ring>(m, "Checkpoints", "The last checkpoints of a run. All but poll, results and last are collective.")
       .def(nb::init<Simulation&, const std::string&, int, const std::string&, const std::string&, std::int64_t>(),
            nb::arg("simulation"), nb::arg("folder"), nb::arg("keep"), nb::arg("case_text"),

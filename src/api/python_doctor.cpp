@@ -75,8 +75,9 @@ void read_neighbour(Device device, const std::string& handle_bytes, int neighbou
   const Buffer<int> seen(device, 1, Memory::pinned);
   copy(stream, seen.data(), mapped.get(), sizeof(int));
   stream.synchronize();
-  require(seen.data()[0] == neighbour, "mapped memory of rank " + std::to_string(neighbour) + " of the node holds " +
-                                           std::to_string(seen.data()[0]) + " instead of what was written there");
+  require(seen.data()[0] == neighbour, ErrorCode::unavailable,
+          "mapped memory of rank " + std::to_string(neighbour) + " of the node holds " +
+              std::to_string(seen.data()[0]) + " instead of what was written there");
 }
 
 /// Collective on the node. Maps what the next rank exports of its device of this turn; returns what went wrong.
@@ -115,7 +116,7 @@ nb::object map_neighbour(const std::string& backend_name, const std::vector<int>
   bool alone = false;
   {
     Released release;
-    require(!indices.empty(), "a rank without devices cannot map memory of another");
+    require(!indices.empty(), ErrorCode::unsupported, "a rank without devices cannot map memory of another");
     const Communicator node = node_of(world());
     alone = node.size() == 1;
     const auto turns = alone ? 0 : static_cast<std::size_t>(node.max(static_cast<double>(indices.size())));

@@ -58,7 +58,8 @@ nb::tuple different_links(const Machine& machine) {
       which->push_back(static_cast<std::uint16_t>(at - found.begin()));
       if (at == found.end()) found.push_back(link);
     }
-  require(found.size() <= 65536, "machine '" + machine.name() + "' has more than 65536 sorts of links");
+  require(found.size() <= 65536, ErrorCode::unsupported,
+          "machine '" + machine.name() + "' has more than 65536 sorts of links");
   nb::list list;
   for (const Link& link : found) list.append(link_dict(link));
   const std::size_t shape[2] = {static_cast<std::size_t>(devices), static_cast<std::size_t>(devices)};

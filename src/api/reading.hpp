@@ -17,7 +17,9 @@ Value one_of(const std::string& text, std::initializer_list<std::pair<const char
     if (text == name) return value;
     names += (names.empty() ? "" : ", ") + std::string(name);
   }
-  throw Error(std::string("no ") + what + " is named '" + text + "': choose among " + names);
+  throw Error(ErrorCode::invalid_argument,
+              std::string("no ") + what + " is named '" + text + "': choose among " + names,
+              {{"option", what}, {"given", text}, {"choices", names}});
 }
 
 /// What `read` makes of the options of a caller: one rank that refuses them is an error on all, so that none is left
@@ -25,7 +27,7 @@ Value one_of(const std::string& text, std::initializer_list<std::pair<const char
 template <class Read>
 auto on_every_rank(const Communicator& comm, const Read& read) {
   std::optional<decltype(read())> made;
-  const std::string refused = failure_of([&] { made.emplace(read()); });
+  const Problem refused = failure_of([&] { made.emplace(read()); });
   const Released release;
   agree(comm, refused);
   return std::move(*made);
@@ -48,15 +50,19 @@ class Reader {
     try {
       value = nb::cast<T>(options_[key]);
     } catch (const std::bad_cast&) {
-      throw Error("the option '" + std::string(key) + "' of " + what_ +
-                  " has a value of the wrong type: " + nb::cast<std::string>(nb::repr(options_[key])));
+      throw Error(
+          ErrorCode::invalid_argument,
+          "the option '" + std::string(key) + "' of " + what_ +
+              " has a value of the wrong type: " + nb::cast<std::string>(nb::repr(options_[key])),
+          {{"option", std::string(key)}, {"of", what_}, {"given", nb::cast<std::string>(nb::repr(options_[key]))}});
     }
   }
   void finish() const {
     for (const auto& [key, value] : options_) {
       const auto name = nb::cast<std::string>(key);
       if (std::find(known_.begin(), known_.end(), name) == known_.end())
-        throw Error(what_ + " has no option named '" + name + "'; " + hint(name));
+        throw Error(ErrorCode::invalid_argument, what_ + " has no option named '" + name + "'; " + hint(name),
+                    {{"option", name}, {"of", what_}});
     }
   }
 

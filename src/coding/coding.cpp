@@ -21,7 +21,7 @@ const std::string cast_to = "cast to ", rate_is = ", rate ", block_is = ", block
 std::string to_string(Narrow type) {
   for (const auto& [known, name] : names)
     if (known == type) return name;
-  throw Error("an unknown number format of a coding");
+  throw Error(ErrorCode::internal, "an unknown number format of a coding");
 }
 
 std::string to_string(const Coding& coding) {
@@ -56,8 +56,9 @@ Coding coding_from_string(const std::string& whole) {
   std::string text = whole;
   Coding coding;
   if (const auto block = taken(text, block_is)) {
-    require(*block == std::floor(*block) && std::abs(*block) < 1e9,
-            "the block of the coding '" + whole + "' is no whole number");
+    if (!(*block == std::floor(*block) && std::abs(*block) < 1e9))
+      throw Error(ErrorCode::invalid_argument, "the block of the coding '" + whole + "' is no whole number",
+                  {{"option", "block"}, {"given", whole}});
     coding.block = static_cast<int>(*block);
   }
   coding.rate = taken(text, rate_is);
@@ -69,28 +70,38 @@ Coding coding_from_string(const std::string& whole) {
       coding.type = type;
       return coding;
     }
-  throw Error("unknown coding '" + whole + "': choose raw, cast, cast to f32, cast to f16 or cast to bf16");
+  throw Error(ErrorCode::invalid_argument,
+              "unknown coding '" + whole + "': choose raw, cast, cast to f32, cast to f16 or cast to bf16",
+              {{"option", "coding"}, {"given", whole}});
 }
 
 Wire wire_of(const Coding& coding, DType type, const std::string& field) {
   const std::string what =
       "the coding " + to_string(coding) + " of " + field + ", which holds " + to_string(type) + ": ";
+  const auto facts = [&](const char* option) -> Facts {
+    return {{"field", field}, {"type", to_string(type)}, {"coding", to_string(coding)}, {"option", option}};
+  };
   require(!coding.rate || (*coding.rate > 0 && *coding.rate <= 64),
-          what + "a rate is above 0 and at most 64 bits a value");
-  require(!coding.block || (*coding.block >= 1 && *coding.block <= 4096), what + "a block has 1 to 4096 values");
-  require(!coding.rate && !coding.block,
+          what + "a rate is above 0 and at most 64 bits a value", facts("rate"));
+  require(!coding.block || (*coding.block >= 1 && *coding.block <= 4096), what + "a block has 1 to 4096 values",
+          facts("block"));
+  require(!coding.rate && !coding.block, ErrorCode::unsupported,
           what +
               (coding.kind == Coding::Kind::raw ? "raw sends values as they are" : "cast writes each value by itself") +
-              ", and takes neither rate nor block: leave them out");
+              ", and takes neither rate nor block: leave them out",
+          facts(coding.rate ? "rate" : "block"));
   if (coding.kind == Coding::Kind::raw) {
-    require(!coding.type, what + "raw sends values as they are, and was given a format: choose cast");
+    require(!coding.type, ErrorCode::unsupported,
+            what + "raw sends values as they are, and was given a format: choose cast", facts("format"));
     return Wire::same;
   }
   const bool wide = type == DType::f64 || type == DType::c128;
-  require(wide || type == DType::f32, what + "cast rounds f64 and c128 to f32, and f32 to f16 or bf16: choose raw");
+  require(wide || type == DType::f32, ErrorCode::unsupported,
+          what + "cast rounds f64 and c128 to f32, and f32 to f16 or bf16: choose raw", facts("type"));
   const Narrow to = coding.type.value_or(wide ? Narrow::f32 : Narrow::f16);
-  require(wide == (to == Narrow::f32),
-          what + (wide ? "f64 and c128 are cast to f32" : "f32 is cast to f16 or bf16, which are narrower"));
+  require(wide == (to == Narrow::f32), ErrorCode::unsupported,
+          what + (wide ? "f64 and c128 are cast to f32" : "f32 is cast to f16 or bf16, which are narrower"),
+          facts("format"));
   return to == Narrow::f32 ? Wire::f32 : to == Narrow::f16 ? Wire::f16 : Wire::bf16;
 }
 

@@ -48,10 +48,12 @@ class Tree {
   explicit Tree(std::vector<Run> runs) : runs_(std::move(runs)) {
     std::sort(runs_.begin(), runs_.end(), [](const Run& a, const Run& b) { return a.first < b.first; });
     for (std::size_t n = 1; n < runs_.size(); ++n)
-      require(runs_[n - 1].behind <= runs_[n].first,
-              "block " + std::to_string(runs_[n].first) + " of a sum lies on device " +
-                  std::to_string(runs_[n - 1].device) + " and on device " + std::to_string(runs_[n].device) +
-                  ": every block has a number of its own");
+      if (runs_[n - 1].behind > runs_[n].first)
+        throw Error(ErrorCode::mismatch,
+                    "block " + std::to_string(runs_[n].first) + " of a sum lies on device " +
+                        std::to_string(runs_[n - 1].device) + " and on device " + std::to_string(runs_[n].device) +
+                        ": every block has a number of its own",
+                    {{"block", runs_[n].first}, {"device", runs_[n - 1].device}, {"peer", runs_[n].device}});
     if (runs_.empty()) return;
     height_ = std::bit_width(static_cast<std::uint64_t>(runs_.back().behind - 1));
     root_ = descend(0, height_);
@@ -105,13 +107,17 @@ std::vector<Run> runs_of_all(const Communicator& comm, const Machine& machine,
   on_all_ranks(comm, "a sum over blocks could not be made", [&] {
     require_ranks_of(comm, machine, "a sum over blocks");
     wait_limit_ns(wait_limit, "a sum over blocks");
-    require(blocks.size() == devices.size(), "a sum over blocks was given those of " + std::to_string(blocks.size()) +
-                                                 " devices for the " + std::to_string(devices.size()) +
-                                                 " of this rank");
+    if (blocks.size() != devices.size())
+      throw Error(ErrorCode::mismatch,
+                  "a sum over blocks was given those of " + std::to_string(blocks.size()) + " devices for the " +
+                      std::to_string(devices.size()) + " of this rank",
+                  {{"given", blocks.size()}, {"needed", devices.size()}});
     for (std::size_t d = 0; d < blocks.size(); ++d) {
       for (std::size_t n = 0; n < blocks[d].size(); ++n)
-        require(blocks[d][n] >= 0 && (n == 0 || blocks[d][n - 1] < blocks[d][n]),
-                "the blocks of a sum are not numbered from 0, ascending on each device");
+        if (!(blocks[d][n] >= 0 && (n == 0 || blocks[d][n - 1] < blocks[d][n])))
+          throw Error(ErrorCode::invalid_argument,
+                      "the blocks of a sum are not numbered from 0, ascending on each device",
+                      {{"option", "blocks"}, {"device", devices[d]}});
       for (const Run& run : runs_of(blocks[d], devices[d])) append_record(mine, run);
     }
   });
@@ -124,12 +130,16 @@ struct BlockSums::Impl {
   Impl(const Communicator& comm, const Machine& machine, const std::vector<std::vector<std::int64_t>>& blocks, int sums,
        const AllReduceOptions& options) {
     const Tree tree(runs_of_all(comm, machine, blocks, options.wait_limit));
-    require(sums >= 1, "a sum over blocks of " + std::to_string(sums) + " sums: at least one");
+    if (sums < 1)
+      throw Error(ErrorCode::invalid_argument, "a sum over blocks of " + std::to_string(sums) + " sums: at least one",
+                  {{"option", "sums"}, {"given", sums}});
     branches = static_cast<int>(tree.branches.size());
-    require(branches * sums <= AllReduce::most_values,
-            std::to_string(sums) + " sums over blocks have " + std::to_string(branches) +
-                " branches each that lie on one device, and an all-reduce takes " +
-                std::to_string(AllReduce::most_values) + " values: give devices blocks beside each other");
+    if (branches * sums > AllReduce::most_values)
+      throw Error(ErrorCode::unsupported,
+                  std::to_string(sums) + " sums over blocks have " + std::to_string(branches) +
+                      " branches each that lie on one device, and an all-reduce takes " +
+                      std::to_string(AllReduce::most_values) + " values: give devices blocks beside each other",
+                  {{"needed", branches * sums}, {"limit", AllReduce::most_values}});
     const std::vector<int> devices = machine.devices_of_rank(comm.rank());
     on_all_ranks(comm, "a sum over blocks could not be made", [&] {
       for (std::size_t d = 0; d < devices.size(); ++d) {
@@ -155,10 +165,12 @@ struct BlockSums::Impl {
   }
 
   void run(std::vector<Stream>& streams, const std::vector<const double*>& parts, const std::vector<double*>& results) {
-    require(streams.size() == lower.size() && parts.size() == lower.size() && results.size() == lower.size(),
-            "a sum over blocks was given " + std::to_string(streams.size()) + " streams, " +
-                std::to_string(parts.size()) + " parts and " + std::to_string(results.size()) + " results for the " +
-                std::to_string(lower.size()) + " devices of this rank");
+    if (!(streams.size() == lower.size() && parts.size() == lower.size() && results.size() == lower.size()))
+      throw Error(ErrorCode::mismatch,
+                  "a sum over blocks was given " + std::to_string(streams.size()) + " streams, " +
+                      std::to_string(parts.size()) + " parts and " + std::to_string(results.size()) +
+                      " results for the " + std::to_string(lower.size()) + " devices of this rank",
+                  {{"needed", lower.size()}});
     in_order.begin(streams);
     run_now(streams, parts, results);
     in_order.end(streams);

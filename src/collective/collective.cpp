@@ -42,7 +42,9 @@ std::string to_string(ReduceMethod method) {
 ReduceMethod reduce_method_from_string(const std::string& name) {
   for (const ReduceMethod method : {ReduceMethod::automatic, ReduceMethod::peer, ReduceMethod::nccl, ReduceMethod::mpi})
     if (to_string(method) == name) return method;
-  throw Error("'" + name + "' is no method of an all-reduce: choose automatic, peer, nccl or mpi");
+  throw Error(ErrorCode::invalid_argument,
+              "'" + name + "' is no method of an all-reduce: choose automatic, peer, nccl or mpi",
+              {{"option", "method"}, {"given", name}});
 }
 
 struct AllReduce::Impl {
@@ -64,11 +66,17 @@ struct AllReduce::Impl {
 
   void check_arguments(const Communicator& comm, int values, DType type, Op op, const AllReduceOptions& options) const {
     require_discovered(comm, machine, "an all-reduce");
-    require(values >= 1 && values <= most_values,
-            "an all-reduce of " + std::to_string(values) + " values: it takes 1 to " + std::to_string(most_values));
-    require(type == DType::f32 || type == DType::f64 || type == DType::i64,
-            "an all-reduce of " + to_string(type) + ": it takes f32, f64 and i64");
-    require(op != Op::copy, "an all-reduce needs an operation: add, multiply, min or max");
+    if (!(values >= 1 && values <= most_values))
+      throw Error(
+          ErrorCode::invalid_argument,
+          "an all-reduce of " + std::to_string(values) + " values: it takes 1 to " + std::to_string(most_values),
+          {{"option", "values"}, {"given", values}, {"limit", most_values}});
+    if (!(type == DType::f32 || type == DType::f64 || type == DType::i64))
+      throw Error(ErrorCode::unsupported, "an all-reduce of " + to_string(type) + ": it takes f32, f64 and i64",
+                  {{"option", "type"}, {"given", to_string(type)}});
+    if (op == Op::copy)
+      throw Error(ErrorCode::invalid_argument, "an all-reduce needs an operation: add, multiply, min or max",
+                  {{"option", "op"}});
     wait_limit_ns(options.wait_limit, "an all-reduce");
   }
 
@@ -76,8 +84,10 @@ struct AllReduce::Impl {
     const std::int64_t mine =
         (((values * 16 + static_cast<int>(type)) * 16) + static_cast<int>(op)) * 16 + static_cast<int>(options.method);
     for (const std::int64_t other : comm.all_gather(mine))
-      require(other == mine,
-              "the ranks construct different all-reduces: values, type, operation and method must be the same");
+      if (other != mine)
+        throw Error(ErrorCode::mismatch,
+                    "the ranks construct different all-reduces: values, type, operation and method must be the same",
+                    {{"object", "an all-reduce"}});
   }
 
   /// Leaves `reduction` empty, and the reason, where the method cannot serve and another may.
@@ -91,26 +101,37 @@ struct AllReduce::Impl {
       reason += (reason.empty() ? "" : "; ") +
                 std::string(peer ? "all devices reach each other's memory" : "NCCL joins all devices");
     } catch (const Error& error) {
-      require(another, "an all-reduce by the method " + to_string(wanted) + " is impossible: " + error.what() +
-                           "; use another, or automatic");
+      if (!another)
+        throw Error(ErrorCode::unavailable,
+                    "an all-reduce by the method " + to_string(wanted) + " is impossible: " + error.what() +
+                        "; use another, or automatic",
+                    {{"option", "method"}, {"given", to_string(wanted)}, {"reason", error.what()}});
       reason += (reason.empty() ? "not " : "; not ") + to_string(wanted) + ": " + error.what();
     }
   }
 
   void run(std::vector<Stream>& streams, const std::vector<void*>& values) {
-    require(streams.size() == devices.size() && values.size() == devices.size(),
-            "an all-reduce was given " + std::to_string(streams.size()) + " streams and " +
-                std::to_string(values.size()) + " arrays for the " + std::to_string(devices.size()) +
-                " devices of this rank");
+    if (streams.size() != devices.size() || values.size() != devices.size())
+      throw Error(ErrorCode::mismatch,
+                  "an all-reduce was given " + std::to_string(streams.size()) + " streams and " +
+                      std::to_string(values.size()) + " arrays for the " + std::to_string(devices.size()) +
+                      " devices of this rank",
+                  {{"given", std::min(streams.size(), values.size())}, {"needed", devices.size()}});
     for (std::size_t i = 0; i < devices.size(); ++i)
-      require(streams[i].device() == machine.device(devices[i]).local,
-              "stream " + std::to_string(i) + " of an all-reduce is on " + to_string(streams[i].device()) +
-                  ", not on " + to_string(machine.device(devices[i]).local));
+      if (streams[i].device() != machine.device(devices[i]).local)
+        throw Error(ErrorCode::mismatch,
+                    "stream " + std::to_string(i) + " of an all-reduce is on " + to_string(streams[i].device()) +
+                        ", not on " + to_string(machine.device(devices[i]).local),
+                    {{"stream", i},
+                     {"given", to_string(streams[i].device())},
+                     {"needed", to_string(machine.device(devices[i]).local)}});
     for (std::size_t a = 0; a < values.size(); ++a)
       for (std::size_t b = 0; b < a; ++b)
-        require(!share_memory({values[a], bytes_of_array}, {values[b], bytes_of_array}),
-                "arrays " + std::to_string(b) + " and " + std::to_string(a) +
-                    " of an all-reduce share memory: give each device an array of its own");
+        if (share_memory({values[a], bytes_of_array}, {values[b], bytes_of_array}))
+          throw Error(ErrorCode::invalid_argument,
+                      "arrays " + std::to_string(b) + " and " + std::to_string(a) +
+                          " of an all-reduce share memory: give each device an array of its own",
+                      {{"array", b}, {"other", a}});
     reduction->check();
     if (machine.devices() == 1) return;
     calls.begin(streams);

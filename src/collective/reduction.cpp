@@ -8,12 +8,12 @@ namespace slipstream {
 
 std::string ReduceTeam::name(int device) const { return end_of(device, machine.device(device).rank); }
 
-std::string ReduceTeam::missed(std::uint64_t number, const std::string& who, const std::string& whom,
-                               double seconds) const {
+Timeout ReduceTeam::missed(std::uint64_t number, const std::string& who, const std::string& whom,
+                           double seconds) const {
   std::ostringstream text;
   text << "all-reduce " << number << ": " << who << " waited longer than " << seconds << " s for " << whom
        << ": did all ranks call run equally often, and does that one still live?";
-  return text.str();
+  return Timeout(text.str(), {{"rank", rank}, {"sequence", number}, {"limit", seconds}, {"whom", whom}});
 }
 
 }  // namespace slipstream

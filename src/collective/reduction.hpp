@@ -24,7 +24,7 @@ struct ReduceTeam {
   /// "device 1 on rank 0"
   std::string name(int device) const;
   /// What is thrown where a device waited for another in vain.
-  std::string missed(std::uint64_t number, const std::string& who, const std::string& whom, double seconds) const;
+  Timeout missed(std::uint64_t number, const std::string& who, const std::string& whom, double seconds) const;
 };
 
 class Reduction {

@@ -63,8 +63,8 @@ class MpiReduction final : public Reduction {
   }
 
   void check() const override {
-    if (late_) throw Timeout(broken_);
-    require(broken_.empty(), broken_);
+    if (late_) throw Timeout(broken_->what(), broken_->facts());
+    throw_if(broken_);
   }
 
  private:
@@ -118,10 +118,13 @@ class MpiReduction final : public Reduction {
     std::memcpy(&number, letter.place.data(), sizeof number);
     const std::vector<int> theirs = team_.machine.devices_of_rank(letter.rank);
     if (number != number_) {
-      broken_ = "all-reduce " + std::to_string(number_) + ": rank " + std::to_string(letter.rank) +
-                " sent values of its all-reduce " + std::to_string(number) + " to rank " + std::to_string(team_.rank) +
-                ": all ranks must call run equally often, also after an error on one of them";
-      throw Error(broken_);
+      broken_ = Error(ErrorCode::mismatch,
+                      "all-reduce " + std::to_string(number_) + ": rank " + std::to_string(letter.rank) +
+                          " sent values of its all-reduce " + std::to_string(number) + " to rank " +
+                          std::to_string(team_.rank) +
+                          ": all ranks must call run equally often, also after an error on one of them",
+                      {{"rank", letter.rank}, {"sequence", number_}, {"given", number}});
+      throw Error(*broken_);
     }
     std::memcpy(row(theirs.front()), letter.place.data() + sizeof number, theirs.size() * bytes_);
   }
@@ -130,9 +133,11 @@ class MpiReduction final : public Reduction {
     const auto open =
         std::find_if(letters_.begin(), letters_.end(), [](const Letter& l) { return !l.received || !l.sent; });
     const int first = team_.machine.devices_of_rank(open->rank).front();
-    broken_ = team_.missed(number_, "rank " + std::to_string(team_.rank), team_.name(first), team_.wait_limit);
+    const Timeout timeout =
+        team_.missed(number_, "rank " + std::to_string(team_.rank), team_.name(first), team_.wait_limit);
+    broken_ = timeout;
     late_ = true;
-    throw Timeout(broken_);
+    throw timeout;
   }
 
   ReduceTeam team_;
@@ -144,7 +149,7 @@ class MpiReduction final : public Reduction {
   Parting parting_;
   Requests requests_;
   std::uint64_t number_ = 0;
-  std::string broken_;
+  Problem broken_;
   bool late_ = false;
 };
 

@@ -46,8 +46,8 @@ class PeerReduction final : public Reduction {
     for (std::size_t i = 0; i < sides_.size(); ++i) {
       const MissedWords& missed = *sides_[i].missed.data();
       if (load_acquire(&missed.set))
-        throw Timeout(team_.missed(missed.sequence, team_.name(team_.devices[i]),
-                                   team_.name(static_cast<int>(missed.from)), team_.wait_limit));
+        throw team_.missed(missed.sequence, team_.name(team_.devices[i]), team_.name(static_cast<int>(missed.from)),
+                           team_.wait_limit);
     }
   }
 
@@ -101,8 +101,9 @@ class PeerReduction final : public Reduction {
       imported_.push_back(import_memory(user, addresses_[target].handle));
       return static_cast<WordPair*>(imported_.back().get());
     }
-    require(there.local == user || peer_access(user, there.local),
-            "kernels on " + to_string(user) + " cannot store to " + to_string(there.local));
+    require(there.local == user || peer_access(user, there.local), ErrorCode::unavailable,
+            "kernels on " + to_string(user) + " cannot store to " + to_string(there.local),
+            {{"device", to_string(user)}, {"peer", to_string(there.local)}});
     return reinterpret_cast<WordPair*>(addresses_[target].here);
   }
 

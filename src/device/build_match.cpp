@@ -7,8 +7,10 @@ namespace slipstream {
 
 void require_build(const std::string& part, const std::string& build) {
   const std::string own = slipstream_slipstream_build();
-  require(build == own, "the library of " + part + " is of another build (" + build + ") than the engine (" + own +
-                            "): run `make build`, which builds all parts alike");
+  require(build == own, ErrorCode::version,
+          "the library of " + part + " is of another build (" + build + ") than the engine (" + own +
+              "): run `make build`, which builds all parts alike",
+          {{"part", part}, {"given", build}, {"needed", own}});
 }
 
 }  // namespace slipstream

@@ -18,7 +18,8 @@ DeviceBackend* cuda_backend() { return nullptr; }
 DeviceBackend& backend_of(Backend backend) {
   if (backend == Backend::host) return host_backend();
   DeviceBackend* cuda = cuda_backend();
-  require(cuda != nullptr, "this build of Slipstream has no CUDA backend: configure with the preset cuda");
+  require(cuda != nullptr, ErrorCode::unavailable,
+          "this build of Slipstream has no CUDA backend: configure with the preset cuda", {{"backend", "cuda"}});
   return *cuda;
 }
 
@@ -76,7 +77,8 @@ std::string to_string(Device device) { return to_string(device.backend) + ":" + 
 Backend backend_from_string(const std::string& name) {
   if (name == "host") return Backend::host;
   if (name == "cuda") return Backend::cuda;
-  throw Error("no backend is named '" + name + "': choose host or cuda");
+  throw Error(ErrorCode::invalid_argument, "no backend is named '" + name + "': choose host or cuda",
+              {{"option", "backend"}, {"given", name}});
 }
 
 std::string memory_problem(Device device, const void* pointer, std::size_t bytes) {
@@ -91,7 +93,7 @@ MemoryHandle export_memory(Device device, const void* pointer) {
 }
 
 std::shared_ptr<void> import_memory(Device device, const MemoryHandle& handle) {
-  require(handle.backend == device.backend, "memory of another backend cannot be mapped");
+  require(handle.backend == device.backend, ErrorCode::mismatch, "memory of another backend cannot be mapped");
   return backend_of(device.backend).import_memory(device.index, handle);
 }
 
@@ -129,9 +131,11 @@ Graph Stream::end_capture() { return Graph(impl_->end_capture()); }
 
 void Graph::launch(Stream& stream) const {
   for (const auto& used : impl_->used)
-    require(!used->over, "a graph that holds " + used->what +
-                             " was launched after the end of it, whose memory may be " +
-                             "another's by now: let graphs go before what they hold, or capture them anew");
+    if (used->over)
+      throw Error(ErrorCode::wrong_state,
+                  "a graph that holds " + used->what + " was launched after the end of it, whose memory may be " +
+                      "another's by now: let graphs go before what they hold, or capture them anew",
+                  {{"holds", used->what}});
   impl_->launch(stream.impl());
 }
 

@@ -188,7 +188,7 @@ class Together {
     const auto bytes = std::as_bytes(std::span(&item, 1));
     items.insert(items.end(), bytes.begin(), bytes.end());
 #else
-    throw Error("a kernel for a GPU was launched from a file that was not compiled as CUDA");
+    throw Error(ErrorCode::internal, "a kernel for a GPU was launched from a file that was not compiled as CUDA");
 #endif
   }
 
@@ -207,7 +207,7 @@ class Together {
     const auto bytes = std::as_bytes(std::span(&item, 1));
     if (teams > 0) items.insert(items.end(), bytes.begin(), bytes.end());
 #else
-    throw Error("a kernel for a GPU was launched from a file that was not compiled as CUDA");
+    throw Error(ErrorCode::internal, "a kernel for a GPU was launched from a file that was not compiled as CUDA");
 #endif
   }
 

@@ -29,10 +29,12 @@ void Exchange::Impl::count_combinations() {
       count = std::min(count * field->options().copies, std::int64_t{1} << 32);
       copies += (copies.empty() ? "" : " x ") + std::to_string(field->options().copies);
     }
-  require(count <= most_combinations, "the fields of one exchange have " + copies +
-                                          " copies, which can be current in " + std::to_string(count) +
-                                          " combinations, and at most " + std::to_string(most_combinations) +
-                                          " are listed: put fields that swap into two exchanges or more");
+  if (count > most_combinations)
+    throw Error(ErrorCode::unsupported,
+                "the fields of one exchange have " + copies + " copies, which can be current in " +
+                    std::to_string(count) + " combinations, and at most " + std::to_string(most_combinations) +
+                    " are listed: put fields that swap into two exchanges or more",
+                {{"combinations", count}, {"limit", most_combinations}});
   combinations = static_cast<int>(count);
 }
 
@@ -46,10 +48,13 @@ void Exchange::Impl::note_generations() {
 
 void Exchange::Impl::check_generations() const {
   for (const auto& [field, generation] : generations)
-    require(field->generation() == generation,
-            "field " + field->options().name +
-                " has dropped or remade its arrays since its exchange was made, which would use the memory of the old "
-                "ones: make the exchange anew");
+    if (field->generation() != generation)
+      throw Error(
+          ErrorCode::wrong_state,
+          "field " + field->options().name +
+              " has dropped or remade its arrays since its exchange was made, which would use the memory of the old "
+              "ones: make the exchange anew",
+          {{"field", field->options().name}});
 }
 
 /// Which of a field's arrays is current in a combination.
@@ -139,28 +144,43 @@ void Exchange::Impl::place_arrays(Side& side) {
 
 void Exchange::Impl::bind(std::size_t index, ItemEnd end, const std::vector<void*>& arrays,
                           std::vector<Stream>& streams) {
-  require(index < items.size(), "an exchange of " + std::to_string(items.size()) + " items has no item " +
-                                    std::to_string(index) + " that could be bound anew");
+  if (index >= items.size())
+    throw Error(ErrorCode::not_found,
+                "an exchange of " + std::to_string(items.size()) + " items has no item " + std::to_string(index) +
+                    " that could be bound anew",
+                {{"item", index}, {"limit", items.size()}});
   const ExchangeItem& item = items[index];
   if (!item.target) end = ItemEnd::source;
   const Field& field = end == ItemEnd::source ? *item.source : item.to();
   const std::string what = "item " + std::to_string(index) + " (" + field.options().name + ") ";
-  require(item.rebinds, what + "was made for its fields' arrays alone: set ExchangeItem::rebinds when it is made");
-  require(!open && !opened, what + "cannot be bound anew between begin and end");
+  if (!item.rebinds)
+    throw Error(ErrorCode::unsupported,
+                what + "was made for its fields' arrays alone: set ExchangeItem::rebinds when it is made",
+                {{"item", index}, {"option", "rebinds"}});
+  if (open || opened)
+    throw Error(ErrorCode::wrong_state, what + "cannot be bound anew between begin and end", {{"item", index}});
   check_streams(streams);
   const std::vector<std::int64_t>& blocks = field.grid().local();
   const auto copies = static_cast<std::size_t>(field.options().copies);
-  require(arrays.size() == blocks.size() * copies, what + "was given " + std::to_string(arrays.size()) +
-                                                       " arrays for " + std::to_string(blocks.size()) + " blocks of " +
-                                                       std::to_string(copies) + " copies on this rank");
+  if (arrays.size() != blocks.size() * copies)
+    throw Error(ErrorCode::mismatch,
+                what + "was given " + std::to_string(arrays.size()) + " arrays for " + std::to_string(blocks.size()) +
+                    " blocks of " + std::to_string(copies) + " copies on this rank",
+                {{"item", index}, {"given", arrays.size()}, {"needed", blocks.size() * copies}});
   for (std::size_t n = 0; n < arrays.size(); ++n) {
     const std::int64_t block = blocks[n / copies];
     const std::string why = field.refusal(block, arrays[n]);
-    require(why.empty(), what + "cannot be bound to an array of block " + std::to_string(block) + ": " + why);
-    require(rest(arrays[n]) == rest(field.array(block, 0)),
-            what + "cannot be bound to an array of block " + std::to_string(block) + " whose address is " +
-                std::to_string(rest(arrays[n])) + " bytes behind a multiple of 16, for it was planned with one " +
-                std::to_string(rest(field.array(block, 0))) + " bytes behind: values are moved in words of up to 16");
+    if (!why.empty())
+      throw Error(ErrorCode::invalid_argument,
+                  what + "cannot be bound to an array of block " + std::to_string(block) + ": " + why,
+                  {{"item", index}, {"block", block}});
+    if (rest(arrays[n]) != rest(field.array(block, 0)))
+      throw Error(
+          ErrorCode::unsupported,
+          what + "cannot be bound to an array of block " + std::to_string(block) + " whose address is " +
+              std::to_string(rest(arrays[n])) + " bytes behind a multiple of 16, for it was planned with one " +
+              std::to_string(rest(field.array(block, 0))) + " bytes behind: values are moved in words of up to 16",
+          {{"item", index}, {"block", block}, {"given", rest(arrays[n])}, {"needed", rest(field.array(block, 0))}});
   }
   for (std::size_t s = 0; s < sides.size(); ++s) {
     Side& side = *sides[s];
@@ -208,9 +228,12 @@ void Exchange::Impl::check_bound(const Side& side, int index) const {
     const Intervals<std::int64_t> written(std::move(targets));
     for (const auto& [read, block] : sources)
       written.any_meeting(read, [&, from = block](std::int64_t to) -> bool {
-        throw Error("the source and the target of item " + std::to_string(index) + " (" + item.source->options().name +
-                    ") are bound to the same memory, in blocks " + std::to_string(from) + " and " + std::to_string(to) +
-                    ", and the exchange was planned with arrays that were apart: make an exchange of these arrays");
+        throw Error(ErrorCode::unsupported,
+                    "the source and the target of item " + std::to_string(index) + " (" + item.source->options().name +
+                        ") are bound to the same memory, in blocks " + std::to_string(from) + " and " +
+                        std::to_string(to) +
+                        ", and the exchange was planned with arrays that were apart: make an exchange of these arrays",
+                    {{"item", index}, {"source_block", from}, {"target_block", to}, {"problem", "same_memory"}});
       });
   }
 }

@@ -33,7 +33,7 @@ void Exchange::Impl::make() {
   const std::string what = "an exchange could not be made";
   // First of all, whatever the others are about to make: one that fails here says so in the same words.
   std::string words;
-  const std::string unplanned = failure_of([&] {
+  const Problem unplanned = failure_of([&] {
     check_items();
     slipstream::check(options.throttle);
     planned = slipstream::planned(items);
@@ -42,8 +42,9 @@ void Exchange::Impl::make() {
     words = described(grid, planned);
     hash = plan_hash(grid, planned, options);
   });
-  require_same(comm, unplanned.empty() ? hash : 0, unplanned.empty() ? words : "what cannot be planned: " + unplanned);
-  require(unplanned.empty(), unplanned);
+  if (unplanned) words = std::string("what cannot be planned: ") + unplanned->what();
+  require_same(comm, unplanned ? 0 : hash, words);
+  throw_if(unplanned);
   own = std::make_unique<Parting>(comm, "an exchange");
   coded = std::any_of(items.begin(), items.end(),
                       [](const ExchangeItem& item) { return item.coding.kind != Coding::Kind::raw; });
@@ -60,10 +61,13 @@ void Exchange::Impl::make() {
     overlaps = moved_onto_itself(grid, items, bundles);
   });
   overlaps = !comm.all(!overlaps);
-  require(!overlaps || options.knobs.pack == Pack::fused,
-          "a field is moved onto itself, and all of its values must be taken before any of them is changed, in the "
-          "launch of all messages; pack = " +
-              to_string(options.knobs.pack) + " packs them otherwise: choose pack = fused");
+  if (overlaps && options.knobs.pack != Pack::fused)
+    throw Error(
+        ErrorCode::unsupported,
+        "a field is moved onto itself, and all of its values must be taken before any of them is changed, in the "
+        "launch of all messages; pack = " +
+            to_string(options.knobs.pack) + " packs them otherwise: choose pack = fused",
+        {{"option", "pack"}, {"given", to_string(options.knobs.pack)}});
   agree_on_messages();
   const std::string refused = comm.all(!asks) ? std::string() : gpu_mpi_refusal();
   on_all_ranks(comm, what, [&] { make_channels(refused); });
@@ -96,16 +100,24 @@ void Exchange::Impl::check_items() const {
   };
   require_ranks_of(comm, grid.machine(), grid.rank(), "an exchange");
   wait_limit_ns(options.wait_limit, "an exchange");
-  require(!options.measure_errors || options.knobs.pack == Pack::fused,
-          "errors of codings are measured of values that are packed in the launch of all messages, and pack = " +
-              to_string(options.knobs.pack) + " packs them otherwise: choose pack = fused");
+  if (options.measure_errors && options.knobs.pack != Pack::fused)
+    throw Error(ErrorCode::unsupported,
+                "errors of codings are measured of values that are packed in the launch of all messages, and pack = " +
+                    to_string(options.knobs.pack) + " packs them otherwise: choose pack = fused",
+                {{"option", "pack"}, {"given", to_string(options.knobs.pack)}});
   for (const auto& item : items) {
-    require(item.pattern && item.source, "an item of an exchange has no pattern or no field");
-    require(same(item.source->grid(), grid),
-            "field " + item.source->options().name + " does not lie on the grid of its exchange");
-    require(same(item.to().grid(), item.pattern->target(grid)), "field " + item.to().options().name +
-                                                                    " does not lie on the blocks that the pattern '" +
-                                                                    item.pattern->name() + "' brings values to");
+    if (!(item.pattern && item.source))
+      throw Error(ErrorCode::invalid_argument, "an item of an exchange has no pattern or no field",
+                  {{"option", "items"}});
+    if (!same(item.source->grid(), grid))
+      throw Error(ErrorCode::mismatch,
+                  "field " + item.source->options().name + " does not lie on the grid of its exchange",
+                  {{"field", item.source->options().name}});
+    if (!same(item.to().grid(), item.pattern->target(grid)))
+      throw Error(ErrorCode::mismatch,
+                  "field " + item.to().options().name + " does not lie on the blocks that the pattern '" +
+                      item.pattern->name() + "' brings values to",
+                  {{"field", item.to().options().name}, {"pattern", item.pattern->name()}});
   }
 }
 
@@ -159,8 +171,10 @@ void Exchange::Impl::agree_on_messages() const {
   };
   std::map<std::pair<std::int64_t, std::int64_t>, Listed> known;
   const auto differ = [](std::int64_t source, std::int64_t target) {
-    throw Error("the ranks of devices " + std::to_string(source) + " and " + std::to_string(target) +
-                " list different transfers between them: patterns must be the same on all ranks");
+    throw Error(ErrorCode::mismatch,
+                "the ranks of devices " + std::to_string(source) + " and " + std::to_string(target) +
+                    " list different transfers between them: patterns must be the same on all ranks",
+                {{"device", source}, {"peer", target}});
   };
   for (const Entry& entry : records_of<Entry>(comm.all_gather(mine))) {
     const auto [seen, first] = known.try_emplace({entry.source, entry.target}, Listed{entry.hash});
@@ -197,11 +211,16 @@ void Exchange::Impl::make_message(Channel& channel, int most_devices) {
   m.parts = route(channel.choice.route).parts(m, b.legs);
   if (m.parts) m.bytes = bytes_of_parts(*m.parts);
   const bool slowed = m.throttle.slows() && route(channel.choice.route).needs_host();
-  require(!slowed || m.throttle.seconds(static_cast<double>(m.bytes)) < options.wait_limit,
-          "a message of " + std::to_string(m.bytes) + " B takes " +
-              std::to_string(m.throttle.seconds(static_cast<double>(m.bytes))) + " s by the throttle " +
-              to_string(m.throttle) + ", and waits end after " + std::to_string(options.wait_limit) +
-              " s: give a longer wait_limit or a faster throttle");
+  if (slowed && !(m.throttle.seconds(static_cast<double>(m.bytes)) < options.wait_limit))
+    throw Error(ErrorCode::unsupported,
+                "a message of " + std::to_string(m.bytes) + " B takes " +
+                    std::to_string(m.throttle.seconds(static_cast<double>(m.bytes))) + " s by the throttle " +
+                    to_string(m.throttle) + ", and waits end after " + std::to_string(options.wait_limit) +
+                    " s: give a longer wait_limit or a faster throttle",
+                {{"option", "wait_limit"},
+                 {"given", options.wait_limit},
+                 {"bytes", m.bytes},
+                 {"throttle", to_string(m.throttle)}});
   m.produced = std::any_of(b.legs.begin(), b.legs.end(), [](const Leg& leg) { return leg.produced; });
   m.host_shared = channel.pair.same_node;
   m.whole_lines = channel.pair.whole_lines;

@@ -68,10 +68,12 @@ std::vector<Mover> Combiner::movers(const std::vector<Contributor>& contributors
     const auto* first = all.front()->arrived.leg->transfer;
     bool listed = false;
     for (const Contributor* c : all) {
-      require(c->arrived.leg->transfer->op == first->op,
-              "one array of a block is the target of different operations in one exchange: make two exchanges");
-      require(c->arrived.leg->wire == all.front()->arrived.leg->wire,
-              "one array of a block is the target of different codings in one exchange: make two exchanges");
+      require(c->arrived.leg->transfer->op == first->op, ErrorCode::unsupported,
+              "one array of a block is the target of different operations in one exchange: make two exchanges",
+              {{"problem", "op"}});
+      require(c->arrived.leg->wire == all.front()->arrived.leg->wire, ErrorCode::unsupported,
+              "one array of a block is the target of different codings in one exchange: make two exchanges",
+              {{"problem", "coding"}});
       listed |= c->arrived.leg->transfer->target.ids != nullptr;
     }
     if (listed) {
@@ -156,7 +158,8 @@ void Combiner::lists(const std::vector<const Contributor*>& all, std::vector<Mov
   for (const Contributor* c : all) {
     const Leg& leg = *c->arrived.leg;
     const IndexSet& set = leg.transfer->target;
-    require(set.ids != nullptr, "an array that is the target of lists of elements is the target of a box too");
+    require(set.ids != nullptr, ErrorCode::unsupported,
+            "an array that is the target of lists of elements is the target of a box too", {{"problem", "lists"}});
     const auto size = static_cast<std::int64_t>(size_of(leg.wire, leg.type));
     for (std::size_t n = 0; n < set.ids->size(); ++n)
       targets[(*set.ids)[n]].push_back({c, c->arrived.values + static_cast<std::int64_t>(n) * size});

@@ -28,11 +28,13 @@ void Directory::gather(const Communicator& comm) {
 
 void* Directory::find(const Key& key, Device user) {
   const auto found = all_.find(key);
-  require(found != all_.end(), "device " + std::to_string(key.device) + " published no address for device " +
-                                   std::to_string(key.peer) + ": the ranks planned different exchanges");
+  require(found != all_.end(), ErrorCode::mismatch,
+          "device " + std::to_string(key.device) + " published no address for device " + std::to_string(key.peer) +
+              ": the ranks planned different exchanges");
   const Record& record = found->second;
   if (record.rank == rank_) return reinterpret_cast<void*>(record.address);
-  require(record.mapped != 0, "memory of device " + std::to_string(key.device) + " was not offered for mapping");
+  require(record.mapped != 0, ErrorCode::internal,
+          "memory of device " + std::to_string(key.device) + " was not offered for mapping");
   imported_.push_back(import_memory(user, record.handle));
   return imported_.back().get();
 }

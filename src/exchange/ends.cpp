@@ -72,9 +72,14 @@ void Exchange::Impl::make_ends() {
       }
     } catch (const OutOfMemory& error) {
       throw OutOfMemory("no room on rank " + std::to_string(grid.rank()) + " for " + doing + " the message of " +
-                        std::to_string(m.bytes) + " B from device " + std::to_string(m.source) + " to device " +
-                        std::to_string(m.target) + " by " + to_string(channel.choice.route) + ": " + error.what() +
-                        "; fewer ghost layers or quantities in one exchange take less");
+                            std::to_string(m.bytes) + " B from device " + std::to_string(m.source) + " to device " +
+                            std::to_string(m.target) + " by " + to_string(channel.choice.route) + ": " + error.what() +
+                            "; fewer ghost layers or quantities in one exchange take less",
+                        joined(error.facts(), {{"purpose", doing},
+                                               {"rank", grid.rank()},
+                                               {"source", m.source},
+                                               {"target", m.target},
+                                               {"route", to_string(channel.choice.route)}}));
     }
   }
 }

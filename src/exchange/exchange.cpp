@@ -14,7 +14,8 @@ namespace slipstream {
 Side& Exchange::Impl::side_of(int device) {
   for (auto& side : sides)
     if (side->index == device) return *side;
-  throw Error("device " + std::to_string(device) + " does not belong to this rank");
+  throw Error(ErrorCode::not_found, "device " + std::to_string(device) + " does not belong to this rank",
+              {{"device", device}});
 }
 
 Pulse Exchange::Impl::pulse(const Side& side) const {
@@ -24,22 +25,30 @@ Pulse Exchange::Impl::pulse(const Side& side) const {
 
 void Exchange::Impl::check_streams(const std::vector<Stream>& streams) const {
   const std::size_t count = streams.size();
-  require(count == sides.size(), "an exchange was given " + std::to_string(count) + " streams for the " +
-                                     std::to_string(sides.size()) + " devices of this rank");
+  if (count != sides.size())
+    throw Error(ErrorCode::mismatch,
+                "an exchange was given " + std::to_string(count) + " streams for the " + std::to_string(sides.size()) +
+                    " devices of this rank",
+                {{"given", count}, {"needed", sides.size()}});
   for (std::size_t i = 0; i < count; ++i)
-    require(streams[i].device() == sides[i]->device, "stream " + std::to_string(i) + " of an exchange is on " +
-                                                         to_string(streams[i].device()) + ", not on " +
-                                                         to_string(sides[i]->device));
+    if (streams[i].device() != sides[i]->device)
+      throw Error(ErrorCode::mismatch,
+                  "stream " + std::to_string(i) + " of an exchange is on " + to_string(streams[i].device()) +
+                      ", not on " + to_string(sides[i]->device),
+                  {{"stream", i}, {"given", to_string(streams[i].device())}, {"needed", to_string(sides[i]->device)}});
 }
 
 void Exchange::Impl::start(std::vector<Stream>& streams) {
   check_streams(streams);
   check_waits();
   check_values();
-  require(!open && !opened, "an exchange was begun again before its end");
+  if (open || opened)
+    throw Error(ErrorCode::wrong_state, "an exchange was begun again before its end", {{"problem", "begun_again"}});
   check_generations();
   check_bound();
-  for (const Stream& stream : streams) require(capturable || !stream.capturing(), why_not_captured());
+  for (const Stream& stream : streams)
+    if (!capturable && stream.capturing())
+      throw Error(ErrorCode::unsupported, why_not_captured(), {{"problem", "captured"}});
   calls.begin(streams);
   agree_now_and_then(streams);
   ++sequence;
@@ -177,8 +186,11 @@ void Exchange::Impl::send_all(std::vector<Stream>& streams, bool opens) {
 
 void Exchange::Impl::end(std::vector<Stream>& streams) {
   const HostSpan span(options.trace, "end");
-  require(!opened, "an exchange was ended that was opened and not posted");
-  require(open, "an exchange was ended that was not begun");
+  if (opened)
+    throw Error(ErrorCode::wrong_state, "an exchange was ended that was opened and not posted",
+                {{"problem", "not_posted"}});
+  if (!open)
+    throw Error(ErrorCode::wrong_state, "an exchange was ended that was not begun", {{"problem", "not_begun"}});
   check_waits();
   if (host_driven) drive_host_routes();
   open = false;
@@ -306,34 +318,42 @@ void Exchange::Impl::trace_states() const {
   }
 }
 
+std::string Exchange::Impl::field_names() const {
+  std::string names;
+  for (const auto& item : items) names += (names.empty() ? "" : ", ") + item.source->options().name;
+  return names;
+}
+
 /// How people would know one exchange from another.
 std::string Exchange::Impl::name(std::uint64_t number) const {
-  std::string fields;
-  for (const auto& item : items) fields += (fields.empty() ? " of " : ", ") + item.source->options().name;
-  return "exchange " + std::to_string(number) + fields;
+  return "exchange " + std::to_string(number) + (items.empty() ? "" : " of ") + field_names();
 }
 
-/// What a Timeout says: who waited, and for whom where `who` does not say it.
-std::string Exchange::Impl::too_late(std::uint64_t number, const std::string& who, const std::string& whom,
-                                     double seconds) const {
-  return name(number) + ": " + who + " longer than " + std::to_string(seconds) + " s" +
-         (whom.empty() ? "" : " for " + whom) +
-         "; a rank that has stopped, or that calls its exchanges in another order, keeps others waiting";
+/// `who` waited, and for `whom` where it does not say so itself.
+Timeout Exchange::Impl::too_late(std::uint64_t number, const std::string& who, const std::string& whom, double seconds,
+                                 Facts facts) const {
+  facts.insert(facts.end(),
+               {{"fields", field_names()}, {"rank", grid.rank()}, {"sequence", number}, {"limit", seconds}});
+  if (!whom.empty()) facts.emplace_back("whom", whom);
+  return Timeout(name(number) + ": " + who + " longer than " + std::to_string(seconds) + " s" +
+                     (whom.empty() ? "" : " for " + whom) +
+                     "; a rank that has stopped, or that calls its exchanges in another order, keeps others waiting",
+                 std::move(facts));
 }
 
-std::string Exchange::Impl::who_waits() const {
+std::pair<std::string, std::string> Exchange::Impl::who_waits() const {
   // They know more of a message with many parts than who waits for one of them.
   for (const auto& [kind, state] : states)
-    if (const auto what = state->waiting_for(); !what.empty())
-      return end_of(sides.front()->index, grid.rank()) + " waited for " + what;
+    if (auto what = state->waiting_for(); !what.empty())
+      return {end_of(sides.front()->index, grid.rank()), std::move(what)};
   for (const auto& side : sides) {
-    const std::string me = end_of(side->index, grid.rank()) + " waited for ";
+    const std::string me = end_of(side->index, grid.rank());
     for (const auto& receiver : side->receivers)
-      if (const auto what = receiver->waiting_for(); !what.empty()) return me + what;
+      if (auto what = receiver->waiting_for(); !what.empty()) return {me, std::move(what)};
     for (const auto& sender : side->senders)
-      if (const auto what = sender->waiting_for(); !what.empty()) return me + what;
+      if (auto what = sender->waiting_for(); !what.empty()) return {me, std::move(what)};
   }
-  return "nobody waits any more";
+  return {};
 }
 
 void Exchange::Impl::drive_host_routes() {
@@ -344,25 +364,30 @@ void Exchange::Impl::drive_host_routes() {
     return false;
   };
   if (asked_until(done, options.wait_limit)) return;
-  complaint = too_late(sequence, who_waits(), "", options.wait_limit);
-  throw Timeout(complaint);
+  const auto [who, whom] = who_waits();
+  complaint = whom.empty() ? too_late(sequence, "nobody waits any more", "", options.wait_limit)
+                           : too_late(sequence, who + " waited for " + whom, "", options.wait_limit, {{"whom", whom}});
+  throw Timeout(*complaint);
 }
 
 /// Once a wait has given up, an exchange does no more: what the others sent last is not theirs to trust.
 /// Also of one whose making failed half-way.
 void Exchange::Impl::check_waits() {
-  if (!complaint.empty()) throw Timeout(complaint);
+  if (complaint) throw Timeout(*complaint);
   if (watchdog) watchdog->check();
   for (const auto& side : sides) {
     const Failure* failure = side->failure.data();
     if (!failure || !load_acquire(&failure->set)) continue;
     const int peer = static_cast<int>(failure->peer);
     if (peer < 0)
-      throw Timeout(name(failure->sequence) + ": " + end_of(side->index, grid.rank()) +
-                    " moved nothing, for a neighbour has ended its exchange after an error; that rank's message says "
-                    "why");
-    throw Timeout(too_late(failure->sequence, end_of(side->index, grid.rank()) + " waited",
-                           end_of(peer, grid.machine().device(peer).rank), options.wait_limit));
+      throw Timeout(
+          name(failure->sequence) + ": " + end_of(side->index, grid.rank()) +
+              " moved nothing, for a neighbour has ended its exchange after an error; that rank's message says "
+              "why",
+          {{"device", side->index}, {"rank", grid.rank()}, {"sequence", failure->sequence}});
+    const int peer_rank = grid.machine().device(peer).rank;
+    throw too_late(failure->sequence, end_of(side->index, grid.rank()) + " waited", end_of(peer, peer_rank),
+                   options.wait_limit, {{"device", side->index}, {"peer", peer}, {"peer_rank", peer_rank}});
   }
 }
 
@@ -411,7 +436,7 @@ std::uint64_t Exchange::sequence() const { return impl_->sequence; }
 const Signal* Exchange::broken_on(Device device) const {
   for (const auto& side : impl_->sides)
     if (side->device == device) return side->broken();
-  throw Error(to_string(device) + " does not belong to this rank of the exchange");
+  throw Error(ErrorCode::not_found, to_string(device) + " does not belong to this rank of the exchange");
 }
 
 std::int64_t Exchange::bytes_on(Device device) const {

@@ -119,7 +119,7 @@ struct Exchange::Impl {
   int first_free_tag() const;
   void prepare_routes();
   void set_watchdog();
-  std::string late_in_library(std::uint64_t number, std::size_t late, double seconds) const;
+  Timeout late_in_library(std::uint64_t number, std::size_t late, double seconds) const;
   void tell_of(Watchdog& teller, std::uint64_t number, std::size_t late, double seconds);
   [[noreturn]] void end_job(const std::string& why) const;
   bool over() const;
@@ -178,7 +178,7 @@ struct Exchange::Impl {
   static void strip_release(Side& side, Batch& release);
   void poison(Side& side, Stream& stream);
   void poison_slots(Side& side, Stream& stream);
-  std::string unwritten_here() const;
+  std::optional<Unwritten> unwritten_here() const;
   void check_windows();
 
   // exchange.cpp
@@ -209,9 +209,11 @@ struct Exchange::Impl {
   bool drive_states();
   bool progress();
   void trace_states() const;
+  std::string field_names() const;
   std::string name(std::uint64_t number) const;
-  std::string too_late(std::uint64_t number, const std::string& who, const std::string& whom, double seconds) const;
-  std::string who_waits() const;
+  Timeout too_late(std::uint64_t number, const std::string& who, const std::string& whom, double seconds,
+                   Facts facts = {}) const;
+  std::pair<std::string, std::string> who_waits() const;  ///< and for whom
   void drive_host_routes();
   void check_waits();
   std::vector<double> arrival_us();
@@ -222,7 +224,7 @@ struct Exchange::Impl {
   void agree_on_values();
   void agree_at_end();
   void agree_now_and_then(const std::vector<Stream>& streams);
-  std::string too_large(int item) const;
+  Overflow too_large(int item) const;
   void check_values() const;
   void check();
   bool part(double seconds) noexcept;
@@ -258,9 +260,9 @@ struct Exchange::Impl {
   bool produces = false;   // the caller's kernels store some item's values
   bool opened = false;     // and may now
   bool open = false;
-  bool bound_anew = false;  // since it was seen that arrays are apart
-  bool overlaps = false;    // values are moved onto others that are moved, too
-  std::string complaint;    // of the Timeout after which the host gave up
+  bool bound_anew = false;           // since it was seen that arrays are apart
+  bool overlaps = false;             // values are moved onto others that are moved, too
+  std::optional<Timeout> complaint;  // of the Timeout after which the host gave up
   std::uint64_t sequence = 0;
   CallsInOrder calls{"an exchange"};
   OpenExchange driven{[this] { progress(); }};
@@ -268,7 +270,7 @@ struct Exchange::Impl {
   bool told_at_end = false;            // and all ranks tell each other at end(): some rank's host drives a route, or
                                        // windows are looked at
   bool looks = false;                  // whether the caller's kernels have stored all that they promised
-  std::string unwritten;               // what they have not; the same on all ranks
+  std::optional<Unwritten> unwritten;  // what they have not; the same on all ranks
   int too_large_of = 0;                // 1 + the item of such a value; the same on all ranks
   bool unanswered = false;             // when this rank asked the others
   int begun_unasked = 0;               // exchanges since the ranks last asked each other, where end() does not

@@ -39,7 +39,8 @@ void Exchange::Impl::in_room_for(const char* what, const Side& side, const std::
     make();
   } catch (const OutOfMemory& error) {
     throw OutOfMemory("no room on device " + std::to_string(side.index) + " of rank " + std::to_string(grid.rank()) +
-                      " for " + what + " of an exchange: " + error.what());
+                          " for " + what + " of an exchange: " + error.what(),
+                      joined(error.facts(), {{"purpose", what}, {"rank", grid.rank()}}));
   }
 }
 
@@ -78,12 +79,13 @@ void Exchange::Impl::make_landing_places() {
     try {
       if (slot_bytes) side->slots = side->arena.take<std::byte>(slot_bytes, Memory::shared);
     } catch (const Error& error) {
-      throw OutOfMemory("no room on device " + std::to_string(side->index) + " of rank " + std::to_string(grid.rank()) +
-                        " for the landing slots of an exchange, " + std::to_string(slot_bytes) +
-                        " B in all: " + by_message(channels, side->index, device_bytes) + " (" + error.what() +
-                        "); fewer ghost layers, quantities or cells of a device take less, and of large messages a "
-                        "smaller ring (Knobs::ring, "
-                        "in Python ring=...)");
+      throw OutOfMemory(
+          "no room on device " + std::to_string(side->index) + " of rank " + std::to_string(grid.rank()) +
+              " for the landing slots of an exchange, " + std::to_string(slot_bytes) +
+              " B in all: " + by_message(channels, side->index, device_bytes) + " (" + error.what() +
+              "); fewer ghost layers, quantities or cells of a device take less, and of large messages a "
+              "smaller ring (Knobs::ring, in Python ring=...)",
+          joined(error.facts(), {{"purpose", "landing slots"}, {"rank", grid.rank()}, {"needed", slot_bytes}}));
     }
     fill(side->stream, side->signals.data(), 0, side->signals.bytes());
     // Lines that an earlier exchange left in the same memory must not pass for this one's.
@@ -116,10 +118,11 @@ void Exchange::Impl::make_host_landings() {
         places = side->arena.take<std::byte>(bytes, mapped ? Memory::pinned_shared : Memory::pinned);
       } catch (const Error& error) {
         if (!mapped)
-          throw OutOfMemory("no room in the host's memory for the landing places of device " +
-                            std::to_string(side->index) + " of rank " + std::to_string(grid.rank()) + ", " +
-                            std::to_string(bytes) + " B: " + by_message(channels, side->index, host_bytes) + " (" +
-                            error.what() + ")");
+          throw OutOfMemory(
+              "no room in the host's memory for the landing places of device " + std::to_string(side->index) +
+                  " of rank " + std::to_string(grid.rank()) + ", " + std::to_string(bytes) +
+                  " B: " + by_message(channels, side->index, host_bytes) + " (" + error.what() + ")",
+              joined(error.facts(), {{"purpose", "landing places"}, {"rank", grid.rank()}, {"needed", bytes}}));
         continue;  // nothing is published, so that prove_host_landings() fails and messages go through MPI
       }
       if (!mapped) std::memset(places.data(), 0, places.bytes());

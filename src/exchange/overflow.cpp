@@ -45,7 +45,7 @@ void Exchange::Impl::agree_on_values() {
     complaint = too_late(sequence, "rank " + std::to_string(grid.rank()) + " waited",
                          "the other ranks to tell whether a value was too large for its coding, or never stored",
                          options.wait_limit);
-    throw Timeout(complaint);
+    throw Timeout(*complaint);
   }
   too_large_of = std::max(too_large_of, *found);
   if (looks) check_windows();
@@ -61,7 +61,7 @@ void Exchange::Impl::agree_at_end() {
   if (!asked_until(encoded, 2 * options.wait_limit)) {
     complaint = too_late(sequence, "rank " + std::to_string(grid.rank()) + " waited", "its own devices to pack",
                          2 * options.wait_limit);
-    throw Timeout(complaint);
+    throw Timeout(*complaint);
   }
   agree_on_values();
 }
@@ -82,18 +82,23 @@ bool Exchange::Impl::part(double seconds) noexcept {
   return somewhere && own->part(seconds);
 }
 
-/// What an Overflow says.
-std::string Exchange::Impl::too_large(int item) const {
+Overflow Exchange::Impl::too_large(int item) const {
   const PlannedItem& of = planned.at(static_cast<std::size_t>(item));
-  return name(sequence) + ": a finite value of item " + std::to_string(item) + " (" + of.source.name + " by " +
-         pattern_names.at(static_cast<std::size_t>(item)) + ") is too large for its coding, " + to_string(of.coding) +
-         ", and arrived as infinite, in this exchange or before: choose the coding raw or scale the field";
+  const std::string& pattern = pattern_names.at(static_cast<std::size_t>(item));
+  return Overflow(name(sequence) + ": a finite value of item " + std::to_string(item) + " (" + of.source.name + " by " +
+                      pattern + ") is too large for its coding, " + to_string(of.coding) +
+                      ", and arrived as infinite, in this exchange or before: choose the coding raw or scale the field",
+                  {{"sequence", sequence},
+                   {"item", item},
+                   {"field", of.source.name},
+                   {"pattern", pattern},
+                   {"coding", to_string(of.coding)}});
 }
 
 /// Throws what all ranks know, and so on all of them.
 void Exchange::Impl::check_values() const {
-  if (!unwritten.empty()) throw Unwritten(unwritten);
-  if (too_large_of > 0) throw Overflow(too_large(too_large_of - 1));
+  if (unwritten) throw Unwritten(*unwritten);
+  if (too_large_of > 0) throw too_large(too_large_of - 1);
 }
 
 void Exchange::Impl::check() {

@@ -21,20 +21,30 @@ namespace {
 void check(const PlannedItem& item) {
   const FieldOptions &from = item.source, &to = item.to();
   const std::string what = "the pattern '" + item.pattern->name() + "' ";
-  require(from.type == to.type, what + "moves values of " + named(from) + " (" + to_string(from.type) + ") to " +
-                                    named(to) + " (" + to_string(to.type) + "): give both the same number format");
+  if (from.type != to.type)
+    throw Error(ErrorCode::mismatch,
+                what + "moves values of " + named(from) + " (" + to_string(from.type) + ") to " + named(to) + " (" +
+                    to_string(to.type) + "): give both the same number format",
+                {{"pattern", item.pattern->name()}, {"source", from.name}, {"target", to.name}, {"option", "type"}});
   wire_of(item.coding, from.type, named(from));
-  require(!item.produced || item.coding.kind == Coding::Kind::raw,
-          what + "is to have its values of " + named(from) +
-              " stored by the caller's kernels, which do not know the coding " + to_string(item.coding) +
-              ": choose the coding raw, or let the exchange pack");
+  if (item.produced && item.coding.kind != Coding::Kind::raw)
+    throw Error(ErrorCode::unsupported,
+                what + "is to have its values of " + named(from) +
+                    " stored by the caller's kernels, which do not know the coding " + to_string(item.coding) +
+                    ": choose the coding raw, or let the exchange pack",
+                {{"pattern", item.pattern->name()}, {"field", from.name}, {"option", "coding"}});
   const Op op = item.pattern->op();
   if (op == Op::copy) return;
-  require(from.type != DType::f16, what + "combines values, and " + named(from) +
-                                       " holds f16, which is moved and not computed with: take a field of f32");
-  require(!is_complex(from.type) || op == Op::add || op == Op::multiply,
-          what + "takes the smallest or largest of complex numbers (" + named(from) + ", " + to_string(from.type) +
-              "), which have no order: choose add or multiply");
+  if (from.type == DType::f16)
+    throw Error(ErrorCode::unsupported,
+                what + "combines values, and " + named(from) +
+                    " holds f16, which is moved and not computed with: take a field of f32",
+                {{"pattern", item.pattern->name()}, {"field", from.name}, {"type", to_string(from.type)}});
+  if (is_complex(from.type) && op != Op::add && op != Op::multiply)
+    throw Error(ErrorCode::unsupported,
+                what + "takes the smallest or largest of complex numbers (" + named(from) + ", " +
+                    to_string(from.type) + "), which have no order: choose add or multiply",
+                {{"pattern", item.pattern->name()}, {"field", from.name}, {"type", to_string(from.type)}});
 }
 
 void add(Hash& hash, const FieldOptions& field) {
@@ -178,7 +188,9 @@ Choice choose(const Pair& pair, int source, int target, const ExchangeOptions& o
       if (!last) refuse("not", kind, why);
     }
   }
-  throw Error("no allowed route joins two of the devices (" + refused + "): allow more routes, staged serves any pair");
+  throw Error(ErrorCode::unavailable,
+              "no allowed route joins two of the devices (" + refused + "): allow more routes, staged serves any pair",
+              {{"problem", "no_route"}, {"refused", refused}});
 }
 
 std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items, const ExchangeOptions& options) {

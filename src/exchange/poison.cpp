@@ -91,8 +91,8 @@ void Exchange::Impl::poison_slots(Side& side, Stream& stream) {
   if (!side.release.empty()) side.release.run(stream, pulse(side), false);
 }
 
-/// What this rank's kernels have left; empty where they have stored everything.
-std::string Exchange::Impl::unwritten_here() const {
+/// Tells of the places that this rank's kernels have left; none where they have stored everything.
+std::optional<Unwritten> Exchange::Impl::unwritten_here() const {
   Poison::Left all;
   const Side* where = nullptr;
   for (const auto& side : sides) {
@@ -107,18 +107,30 @@ std::string Exchange::Impl::unwritten_here() const {
   if (!where) return {};
   const Window& w = where->produced->window(all.place);
   const PlannedItem& item = planned.at(static_cast<std::size_t>(w.item));
-  return name(sequence) + ": between open() and post(), the caller's kernels left " + std::to_string(all.count) +
-         " values of rank " + std::to_string(grid.rank()) +
-         " unwritten, or stored what they had read before it came; " + "the first is of item " +
-         std::to_string(w.item) + " (" + item.source.name + " by " +
-         pattern_names.at(static_cast<std::size_t>(w.item)) + "): component " + std::to_string(w.component) +
-         " of cell (" + shown(cell_of(w, all.value)) + ") of block " + std::to_string(w.block) + ", in a window on " +
-         to_string(where->device);
+  const std::string& pattern = pattern_names.at(static_cast<std::size_t>(w.item));
+  const std::string cell = "(" + shown(cell_of(w, all.value)) + ")";
+  return Unwritten(name(sequence) + ": between open() and post(), the caller's kernels left " +
+                       std::to_string(all.count) + " values of rank " + std::to_string(grid.rank()) +
+                       " unwritten, or stored what they had read before it came; the first is of item " +
+                       std::to_string(w.item) + " (" + item.source.name + " by " + pattern + "): component " +
+                       std::to_string(w.component) + " of cell " + cell + " of block " + std::to_string(w.block) +
+                       ", in a window on " + to_string(where->device),
+                   {{"sequence", sequence},
+                    {"values", all.count},
+                    {"rank", grid.rank()},
+                    {"item", w.item},
+                    {"field", item.source.name},
+                    {"pattern", pattern},
+                    {"component", w.component},
+                    {"cell", cell},
+                    {"block", w.block},
+                    {"device", to_string(where->device)}});
 }
 
 /// Collective, behind the streams' looks.
 void Exchange::Impl::check_windows() {
-  if (unwritten.empty()) unwritten = first_failure(comm, unwritten_here());
+  if (unwritten) return;
+  if (const Problem first = first_failure(comm, unwritten_here())) unwritten.emplace(first->what(), first->facts());
 }
 
 }  // namespace slipstream

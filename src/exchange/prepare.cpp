@@ -63,16 +63,20 @@ void Exchange::Impl::prepare_routes() {
   for (const Entry& entry : records_of<Entry>(comm.all_gather(mine))) {
     const auto [seen, first] =
         known.try_emplace({static_cast<int>(entry.source), static_cast<int>(entry.target)}, entry);
-    require(first || seen->second.route == entry.route,
-            "the ranks of devices " + std::to_string(entry.source) + " and " + std::to_string(entry.target) +
-                " choose different routes between them (" + to_string(static_cast<RouteKind>(entry.route)) + ", " +
-                to_string(static_cast<RouteKind>(seen->second.route)) +
-                "): make the same libraries visible to all ranks, or name the routes to use");
-    require(first || seen->second.same_layout(entry),
-            "the ranks of devices " + std::to_string(entry.source) + " and " + std::to_string(entry.target) +
-                " lay out the message between them differently (" + std::to_string(seen->second.bytes) + " and " +
-                std::to_string(entry.bytes) +
-                " B): give all ranks the same exchange options, and the same build of the library");
+    if (!(first || seen->second.route == entry.route))
+      throw Error(ErrorCode::mismatch,
+                  "the ranks of devices " + std::to_string(entry.source) + " and " + std::to_string(entry.target) +
+                      " choose different routes between them (" + to_string(static_cast<RouteKind>(entry.route)) +
+                      ", " + to_string(static_cast<RouteKind>(seen->second.route)) +
+                      "): make the same libraries visible to all ranks, or name the routes to use",
+                  {{"device", entry.source}, {"peer", entry.target}, {"problem", "route"}});
+    if (!(first || seen->second.same_layout(entry)))
+      throw Error(ErrorCode::mismatch,
+                  "the ranks of devices " + std::to_string(entry.source) + " and " + std::to_string(entry.target) +
+                      " lay out the message between them differently (" + std::to_string(seen->second.bytes) + " and " +
+                      std::to_string(entry.bytes) +
+                      " B): give all ranks the same exchange options, and the same build of the library",
+                  {{"device", entry.source}, {"peer", entry.target}, {"problem", "layout"}});
   }
   for (const RouteKind kind : all_routes()) {
     RouteSetup setup{comm,          grid.machine(),   {},
@@ -116,7 +120,7 @@ void Exchange::Impl::set_watchdog() {
 }
 
 /// The library does not say which of its neighbours a device waits for.
-std::string Exchange::Impl::late_in_library(std::uint64_t number, std::size_t late, double seconds) const {
+Timeout Exchange::Impl::late_in_library(std::uint64_t number, std::size_t late, double seconds) const {
   const auto place = [&](int device) { return end_of(device, grid.machine().device(device).rank); };
   const int me = sides[late]->index;
   std::set<int> others;
@@ -129,17 +133,17 @@ std::string Exchange::Impl::late_in_library(std::uint64_t number, std::size_t la
   others.erase(me);
   std::string whom;
   for (const int other : others) whom += (whom.empty() ? "" : " or ") + place(other);
-  return too_late(number, place(me) + " waited", whom, seconds);
+  return too_late(number, place(me) + " waited", whom, seconds, {{"device", me}});
 }
 
 /// Runs in the watchdog's thread.
 void Exchange::Impl::tell_of(Watchdog& teller, std::uint64_t number, std::size_t late, double seconds) {
-  const std::string text = late_in_library(number, late, seconds);
-  teller.complain(text);
+  const Timeout timeout = late_in_library(number, late, seconds);
+  teller.complain(timeout);
   bool ended = true;
   for (const auto& [kind, state] : states)
     if (state->waits_for_ever()) ended &= state->abandon();
-  if (!ended) end_job(text);
+  if (!ended) end_job(timeout.what());
 }
 
 /// Where nothing ends what a stream waits for, whoever waits for the stream would wait for ever.
@@ -197,14 +201,14 @@ void Exchange::Impl::await_or_abandon() noexcept {
   try {
     check_waits();
   } catch (const Error& error) {
-    complaint = error.what();
+    complaint = Timeout(error.what(), error.facts());
   }
   watchdog.reset();
   if (asked_until([this] { return over(); }, options.wait_limit)) return;
   complaint = late_in_library(sequence, 0, options.wait_limit);
   bool ended = true;
   for (const auto& [kind, state] : states) ended &= state->abandon();
-  if (!ended) end_job(complaint);
+  if (!ended) end_job(complaint->what());
 }
 
 }  // namespace slipstream

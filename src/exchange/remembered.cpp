@@ -106,7 +106,7 @@ void Remembered::find(const Communicator& comm, const Read& read, const std::fun
     if (lines.empty()) return;
     if (comm.rank() == 0) keep(lines);
   }
-  require(read(lines),
+  require(read(lines), ErrorCode::version,
           "the ranks do not agree on what was tuned, " + kind_.what + ": they run different builds of slipstream");
 }
 

@@ -41,29 +41,36 @@ std::string SameCalls::described(int call) const {
          std::to_string(call / ways);
 }
 
-void SameCalls::compare(int kind, Op op, const std::string& problem, bool each, std::uint64_t details) {
+void SameCalls::compare(int kind, Op op, const Problem& problem, bool each, std::uint64_t details) {
   const int ways = static_cast<int>(kinds_.size() * operations.size());
   const int way = way_of(kind, op), call = made_ % calls * ways + way;
   if (!each && compared_.contains(way)) return;
   const auto agreed = [&](int mine) {
-    const std::optional<int> greatest = own_.greatest(problem.empty() ? mine : most - rank_, seconds_);
+    const std::optional<int> greatest = own_.greatest(problem ? most - rank_ : mine, seconds_);
     const std::optional<int> least = greatest ? own_.greatest(-mine, seconds_) : std::nullopt;
     if (!least)
       throw Timeout("rank " + std::to_string(rank_) + " waited longer than " + std::to_string(seconds_) +
-                    " s for the other ranks to make " + described(call) + " of " + what_ +
-                    "; a rank that has stopped, or that makes its calls in another order, keeps others waiting");
+                        " s for the other ranks to make " + described(call) + " of " + what_ +
+                        "; a rank that has stopped, or that makes its calls in another order, keeps others waiting",
+                    {{"rank", rank_}, {"limit", seconds_}, {"object", what_}});
     return std::pair{-*least, *greatest};
   };
   const auto [first, last] = agreed(call);
-  require(problem.empty(), problem);
-  require(last < calls * ways, "rank " + std::to_string(most - last) + " could not make " + described(call) + " of " +
-                                   what_ + ": its own error says why");
-  require(first == last, "the ranks call " + what_ + " differently: some " + described(first) + ", others " +
-                             described(last) + "; all must make the same calls with the same operations");
+  throw_if(problem);
+  require(last < calls * ways, ErrorCode::mismatch,
+          "rank " + std::to_string(most - last) + " could not make " + described(call) + " of " + what_ +
+              ": its own error says why",
+          {{"rank", most - last}, {"object", what_}, {"call", described(call)}});
+  require(first == last, ErrorCode::mismatch,
+          "the ranks call " + what_ + " differently: some " + described(first) + ", others " + described(last) +
+              "; all must make the same calls with the same operations",
+          {{"object", what_}, {"call", described(first)}, {"other_call", described(last)}});
   if (each) {
     const auto [one, other] = agreed(static_cast<int>(details % detail_range));
-    require(one == other, "the ranks make " + described(call) + " of " + what_ +
-                              " with different numbers: give the same on all ranks");
+    require(
+        one == other, ErrorCode::mismatch,
+        "the ranks make " + described(call) + " of " + what_ + " with different numbers: give the same on all ranks",
+        {{"object", what_}, {"call", described(call)}});
   }
   compared_.insert(way);
 }

@@ -8,6 +8,7 @@
 #include <slipstream/stream.hpp>
 #include <slipstream/transfer.hpp>
 
+#include "machine/agree.hpp"
 #include "machine/parting.hpp"
 
 namespace slipstream {
@@ -24,7 +25,7 @@ class SameCalls {
   /// Collective where this rank has not yet compared such a call, or where it is compared `each` time. Throws Error on
   /// all ranks where the last calls that they counted differ, or where some have a `problem`, which is theirs; Timeout
   /// where some do not come. `details`, of each call that is compared each time: a number that is the same on all.
-  void compare(int kind, Op op, const std::string& problem, bool each = false, std::uint64_t details = 0);
+  void compare(int kind, Op op, const Problem& problem, bool each = false, std::uint64_t details = 0);
 
  private:
   int way_of(int kind, Op op) const;

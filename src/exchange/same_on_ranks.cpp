@@ -23,9 +23,11 @@ void require_same(const Communicator& comm, std::uint64_t number, const std::str
   if (other == numbers.end()) return;
   const std::vector<std::string> texts = comm.all_gather(text);
   const auto rank = static_cast<std::size_t>(other - numbers.begin());
-  throw Error("the ranks construct different " + things + ": rank 0 one of " + texts.front() + ", rank " +
-              std::to_string(rank) + " one of " + texts[rank] +
-              (texts[rank] == texts.front() ? ", with other ghosts, blocks, routes, knobs or throttle" : ""));
+  throw Error(ErrorCode::mismatch,
+              "the ranks construct different " + things + ": rank 0 one of " + texts.front() + ", rank " +
+                  std::to_string(rank) + " one of " + texts[rank] +
+                  (texts[rank] == texts.front() ? ", with other ghosts, blocks, routes, knobs or throttle" : ""),
+              {{"rank", rank}, {"first", texts.front()}, {"given", texts[rank]}});
 }
 
 }  // namespace slipstream

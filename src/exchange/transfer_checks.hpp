@@ -22,7 +22,7 @@ class TransferChecks {
     const Grid& grid;
     const FieldOptions& field;
   };
-  [[noreturn]] void refuse(const Transfer& t, const std::string& what) const;
+  [[noreturn]] void refuse(const Transfer& t, const std::string& what, Facts facts) const;
   void check_block(const Transfer& t, const End& end, std::int64_t block) const;
   void check_shapes(const Transfer& t) const;
   void check_values(const Transfer& t, const End& end, std::int64_t block, const IndexSet& set) const;

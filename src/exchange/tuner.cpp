@@ -73,7 +73,7 @@ class Tuner {
     const double start = now_us();
     std::uint64_t mine = 0;
     std::string words;
-    const std::string unplanned = failure_of([&] {
+    const Problem unplanned = failure_of([&] {
       require_ranks_of(comm_, grid_.machine(), grid_.rank(), "a tuned exchange");
       wait_limit_ns(options_.wait_limit, "an exchange");
       words = described(grid_, planned_) + ", tuned with " + std::to_string(how_.warm_ups) + " warm-ups, " +
@@ -81,8 +81,8 @@ class Tuner {
               beside_;
       mine = number();
     });
-    require_same(comm_, mine, unplanned.empty() ? words : "what cannot be planned: " + unplanned);
-    require(unplanned.empty(), unplanned);
+    require_same(comm_, mine, unplanned ? std::string("what cannot be planned: ") + unplanned->what() : words);
+    throw_if(unplanned);
     check_work(comm_, how_);
     result_.options = options_;
     result_.source = "rules";
@@ -292,7 +292,7 @@ class Tuner {
       try {
         work();
       } catch (const Overflow& overflow) {
-        too_large_ = overflow.what();
+        too_large_ = overflow;
         throw;
       }
     };
@@ -300,11 +300,12 @@ class Tuner {
 
   /// True where nothing failed on any rank. Otherwise the candidate is dropped, with a note. Throws Overflow on all
   /// ranks where some met one. Collective.
-  bool goes_on(Candidate& candidate, const std::string& failed_here) {
-    const std::string failure = first_failure(comm_, failed_here);
-    if (failure.empty()) return true;
-    if (const std::string too_large = first_failure(comm_, too_large_); !too_large.empty()) throw Overflow(too_large);
-    if (comm_.rank() == 0) result_.notes.push_back(candidate.name + ": " + failure);
+  bool goes_on(Candidate& candidate, const Problem& failed_here) {
+    const Problem failure = first_failure(comm_, failed_here);
+    if (!failure) return true;
+    if (const Problem too_large = first_failure(comm_, too_large_))
+      throw Overflow(too_large->what(), too_large->facts());
+    if (comm_.rank() == 0) result_.notes.push_back(candidate.name + ": " + failure->what());
     candidate.measured = false;
     candidate.whole = never;
     candidate.times.clear();
@@ -312,10 +313,10 @@ class Tuner {
   }
 
   /// One exchange from a common start; keeps the best times. Returns how it failed here.
-  std::string trial(Exchange& exchange, Candidate& candidate, std::vector<double>& best) {
+  Problem trial(Exchange& exchange, Candidate& candidate, std::vector<double>& best) {
     double taken = never;
     comm_.barrier();
-    const std::string failure = failure_of(watched([&] {
+    Problem failure = failure_of(watched([&] {
       const double start = now_us();
       once_(exchange, streams_);
       for (Stream& stream : streams_) stream.synchronize();
@@ -347,11 +348,11 @@ class Tuner {
     const auto make = [&] {
       exchange.emplace(comm_, grid_, items_, options);
       const std::string stray = astray(*exchange, candidate);
-      require(stray.empty(), stray);
+      require(stray.empty(), ErrorCode::unavailable, stray);
     };
     if (!goes_on(candidate, failure_of(make))) return;
     std::vector<double> best(exchange->messages().size(), never);
-    std::string failure;  // other ranks may have none yet, and go on
+    Problem failure;  // other ranks may have none yet, and go on
     for (int n = 0; n < how_.warm_ups; ++n) attempt(failure, watched([&] { once_(*exchange, streams_); }));
     if (!goes_on(candidate, failure) || !goes_on(candidate, trial(*exchange, candidate, best))) return;
     candidate.times = gathered(*exchange, best);
@@ -468,7 +469,8 @@ class Tuner {
     const auto best = std::find_if(candidates_.begin(), candidates_.end(), [&](const Candidate& candidate) {
       return candidate.measured && candidate.whole <= tie * least;
     });
-    require(best != candidates_.end(), "no route between the devices could be measured");
+    require(best != candidates_.end(), ErrorCode::unavailable, "no route between the devices could be measured",
+            {{"problem", "no_route"}});
     Found found{best->knobs, {}, {}};
     for (const auto& [key, bytes] : pairs_) {
       const auto given = best->chosen.find(key);
@@ -533,7 +535,7 @@ class Tuner {
   std::vector<Arena> arenas_;  // so that one candidate's memory serves the next
   std::vector<Candidate> candidates_;
   std::map<PairKey, std::string> reasons_;
-  std::string too_large_;  // what an Overflow here said
+  Problem too_large_;  // what an Overflow here said
   Tuning result_;
 };
 
@@ -542,9 +544,10 @@ class Tuner {
 void check_work(const Communicator& comm, const TuneOptions& how) {
   on_all_ranks(comm, [&] {
     require(!how.work || !how.work_name.empty(),
-            "an exchange is to be tuned beside work that has no name: what is measured is remembered by work_name");
+            "an exchange is to be tuned beside work that has no name: what is measured is remembered by work_name",
+            {{"option", "work_name"}});
     require(how.work || how.work_name.empty(),
-            "an exchange is to be tuned beside '" + how.work_name + "', and no work is given");
+            "an exchange is to be tuned beside '" + how.work_name + "', and no work is given", {{"option", "work"}});
   });
 }
 

@@ -86,12 +86,12 @@ bool Watchdog::watch(std::uint64_t number, const std::vector<Stream*>& streams, 
 
 void Watchdog::check() const {
   const std::lock_guard lock(mutex_);
-  if (!complaint_.empty()) throw Timeout(complaint_);
+  if (complaint_) throw Timeout(*complaint_);
 }
 
-void Watchdog::complain(const std::string& text) {
+void Watchdog::complain(const Timeout& timeout) {
   const std::lock_guard lock(mutex_);
-  complaint_ = text;
+  complaint_ = timeout;
 }
 
 bool Watchdog::over(Shift& shift) {

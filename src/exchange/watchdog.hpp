@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include <slipstream/error.hpp>
 #include <slipstream/stream.hpp>
 
 namespace slipstream {
@@ -42,7 +43,7 @@ class Watchdog {
 
   /// Throws Timeout where somebody complained.
   void check() const;
-  void complain(const std::string& text);
+  void complain(const Timeout& timeout);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -70,7 +71,7 @@ class Watchdog {
   std::condition_variable changed_;
   std::deque<Shift> shifts_;              // the oldest first; the last may be open
   std::vector<std::vector<Span>> spare_;  // to be used again
-  std::string complaint_;
+  std::optional<Timeout> complaint_;
   bool young_ = true;  // no shift has ended yet
   bool ending_ = false;
   std::thread thread_;

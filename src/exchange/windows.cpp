@@ -54,13 +54,19 @@ void Exchange::Impl::make_opening(Side& side, const Batch& opened) {
 }
 
 void Exchange::Impl::require_unproduced(const char* what) const {
-  require(!produces, std::string("an exchange of values that the caller's kernels store was given to ") + what +
-                         "(), which would send what nobody has stored: call open(), the kernels, post() and end()");
+  if (produces)
+    throw Error(ErrorCode::wrong_state,
+                std::string("an exchange of values that the caller's kernels store was given to ") + what +
+                    "(), which would send what nobody has stored: call open(), the kernels, post() and end()",
+                {{"problem", "produced"}, {"call", what}});
 }
 
 void Exchange::Impl::open_windows(std::vector<Stream>& streams) {
   const HostSpan span(options.trace, "open");
-  require(produces, "an exchange was opened of which no item is produced: call begin(), or set ExchangeItem::produced");
+  if (!produces)
+    throw Error(ErrorCode::wrong_state,
+                "an exchange was opened of which no item is produced: call begin(), or set ExchangeItem::produced",
+                {{"problem", "not_produced"}});
   start(streams);
   opened = true;
   for (std::size_t i = 0; i < sides.size(); ++i) {
@@ -81,7 +87,8 @@ void Exchange::Impl::open_windows(std::vector<Stream>& streams) {
 
 void Exchange::Impl::post(std::vector<Stream>& streams) {
   const HostSpan span(options.trace, "post");
-  require(opened, "an exchange was posted that was not opened");
+  if (!opened)
+    throw Error(ErrorCode::wrong_state, "an exchange was posted that was not opened", {{"problem", "not_opened"}});
   check_streams(streams);
   opened = false;
   open = true;
@@ -91,11 +98,16 @@ void Exchange::Impl::post(std::vector<Stream>& streams) {
 
 Exchange::WindowTable Exchange::window_table(std::size_t item, Device device, DType type) const {
   const Impl& impl = *impl_;
-  require(impl.opened, "windows of an exchange were asked for that is not open: call open() first");
+  if (!impl.opened)
+    throw Error(ErrorCode::wrong_state, "windows of an exchange were asked for that is not open: call open() first",
+                {{"problem", "not_opened"}});
   const std::vector<Window>& list = window_list(item, device);
   const FieldOptions& source = impl.planned[item].source;
-  require(type == source.type, "windows of " + to_string(type) + " were asked for, and field " + source.name +
-                                   ", whose values they take, holds " + to_string(source.type));
+  if (type != source.type)
+    throw Error(ErrorCode::mismatch,
+                "windows of " + to_string(type) + " were asked for, and field " + source.name +
+                    ", whose values they take, holds " + to_string(source.type),
+                {{"field", source.name}, {"given", to_string(type)}, {"needed", to_string(source.type)}});
   for (const auto& side : impl.sides) {
     if (side->device != device) continue;
     const ProducedWindows& made = side->windows.at(item);
@@ -103,16 +115,18 @@ Exchange::WindowTable Exchange::window_table(std::size_t item, Device device, DT
     return {made.table.data(), made.first.data(), source.components, named ? side->arrays.on_device() : nullptr,
             side->broken()};
   }
-  throw Error(to_string(device) + " does not belong to this rank of the exchange");
+  throw Error(ErrorCode::not_found, to_string(device) + " does not belong to this rank of the exchange");
 }
 
 const std::vector<Window>& Exchange::window_list(std::size_t item, Device device) const {
-  require(
-      item < impl_->items.size() && impl_->items[item].produced,
-      "item " + std::to_string(item) + " of an exchange has no windows: set ExchangeItem::produced when it is made");
+  if (!(item < impl_->items.size() && impl_->items[item].produced))
+    throw Error(
+        ErrorCode::not_found,
+        "item " + std::to_string(item) + " of an exchange has no windows: set ExchangeItem::produced when it is made",
+        {{"item", item}});
   for (const auto& side : impl_->sides)
     if (side->device == device) return side->windows.at(item).list;
-  throw Error(to_string(device) + " does not belong to this rank of the exchange");
+  throw Error(ErrorCode::not_found, to_string(device) + " does not belong to this rank of the exchange");
 }
 
 void Exchange::open(std::vector<Stream>& streams) { impl_->open_windows(streams); }

@@ -24,10 +24,16 @@ using Writers = std::vector<Writer>::const_iterator;
 
 [[noreturn]] void refuse(const Writer& a, const Writer& b, const std::string& place) {
   const auto from = [](const Writer& w) { return "from block " + std::to_string(w.transfer->source_block); };
-  throw Error("the pattern '" + a.pattern->name() + "' moves a value " + from(a) + " to " + place + " of block " +
-              std::to_string(a.transfer->target_block) + " of " + named(a.field->options()) + ", and " +
-              (a.pattern == b.pattern ? "another one" : "the pattern '" + b.pattern->name() + "' one") + " " + from(b) +
-              ": nothing says which arrives last, so let one transfer copy to each place");
+  throw Error(ErrorCode::unsupported,
+              "the pattern '" + a.pattern->name() + "' moves a value " + from(a) + " to " + place + " of block " +
+                  std::to_string(a.transfer->target_block) + " of " + named(a.field->options()) + ", and " +
+                  (a.pattern == b.pattern ? "another one" : "the pattern '" + b.pattern->name() + "' one") + " " +
+                  from(b) + ": nothing says which arrives last, so let one transfer copy to each place",
+              {{"pattern", a.pattern->name()},
+               {"source_block", a.transfer->source_block},
+               {"target_block", a.transfer->target_block},
+               {"field", a.field->options().name},
+               {"place", place}});
 }
 
 void check_boxes(const Writer& a, const Writer& b) {

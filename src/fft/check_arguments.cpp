@@ -11,34 +11,43 @@ using fft::Stage;
 
 void Fft::Impl::check_call(Call call, const std::vector<Stream>& streams, const std::function<void()>& checks,
                            std::optional<std::uint64_t> details) {
-  const std::string problem = failure_of(checks);
+  const Problem problem = failure_of(checks);
   if (same_calls) {
     same_calls->count();
     if (!captured(streams)) same_calls->compare(call, Op::copy, problem, details.has_value(), details.value_or(0));
   }
-  require(problem.empty(), problem);
+  throw_if(problem);
 }
 
 void Fft::Impl::check_arguments(bool forward, const Sources& from, const Targets& to,
                                 const std::vector<Stream>& streams) const {
-  require(streams.size() == devices.size(), "a Fourier transform was given " + std::to_string(streams.size()) +
-                                                " streams for the " + std::to_string(devices.size()) +
-                                                " devices of this rank: give one for each");
+  if (streams.size() != devices.size())
+    throw Error(ErrorCode::mismatch,
+                "a Fourier transform was given " + std::to_string(streams.size()) + " streams for the " +
+                    std::to_string(devices.size()) + " devices of this rank: give one for each",
+                {{"streams", streams.size()}, {"needed", devices.size()}});
   for (std::size_t i = 0; i < devices.size(); ++i)
-    require(streams[i].device() == local[i], "stream " + std::to_string(i) + " of a Fourier transform is on " +
-                                                 to_string(streams[i].device()) + ", not on " + to_string(local[i]));
-  require(from.size() == to.size() && !from.empty(),
-          "a Fourier transform was given " + std::to_string(from.size()) + " components to read and " +
-              std::to_string(to.size()) + " to fill: give both the same" + (from.empty() ? ", one or more" : ""));
+    if (streams[i].device() != local[i])
+      throw Error(ErrorCode::mismatch,
+                  "stream " + std::to_string(i) + " of a Fourier transform is on " + to_string(streams[i].device()) +
+                      ", not on " + to_string(local[i]),
+                  {{"stream", i}, {"given", to_string(streams[i].device())}, {"needed", to_string(local[i])}});
+  if (from.size() != to.size() || from.empty())
+    throw Error(ErrorCode::mismatch,
+                "a Fourier transform was given " + std::to_string(from.size()) + " components to read and " +
+                    std::to_string(to.size()) + " to fill: give both the same" + (from.empty() ? ", one or more" : ""),
+                {{"source", from.size()}, {"target", to.size()}});
   require_apart(forward, from, to);
 }
 
 void Fft::Impl::check_convolution(const Sources& from, const Targets& through, const Targets& to,
                                   const std::vector<Stream>& streams) const {
-  require(from.size() == through.size() && from.size() == to.size(),
-          "a convolution was given " + std::to_string(from.size()) + " components to read, " +
-              std::to_string(through.size()) + " to work in and " + std::to_string(to.size()) +
-              " to fill: give all the same");
+  if (from.size() != through.size() || from.size() != to.size())
+    throw Error(ErrorCode::mismatch,
+                "a convolution was given " + std::to_string(from.size()) + " components to read, " +
+                    std::to_string(through.size()) + " to work in and " + std::to_string(to.size()) +
+                    " to fill: give all the same",
+                {{"source", from.size()}, {"through", through.size()}, {"target", to.size()}});
   check_arguments(true, from, through, streams);
   Sources modes;
   for (const auto& component : through) modes.emplace_back(component.begin(), component.end());
@@ -70,6 +79,14 @@ std::vector<CheckedPart> placed(const Arrays& arrays, const BytesOf& bytes_of) {
   return parts;
 }
 
+Facts facts_of(const CheckedPart& written, const char* problem, const CheckedPart& other) {
+  return {{"component", written.component},
+          {"device", written.device},
+          {"problem", problem},
+          {"other_component", other.component},
+          {"other_device", other.device}};
+}
+
 /// "component 0", on one of several devices with its place.
 std::string name_of(const CheckedPart& part, std::size_t devices) {
   return "component " + std::to_string(part.component) +
@@ -83,19 +100,23 @@ void Fft::Impl::require_apart(bool forward, const Sources& from, const Targets& 
   const auto written = placed(to, [&](std::size_t i) { return bytes_of(i, !forward); });
   const auto read = placed(from, [&](std::size_t i) { return bytes_of(i, forward); });
   for (std::size_t n = 1; n < written.size(); ++n)
-    require(written[n - 1].behind <= written[n].first,
-            name_of(written[n - 1], devices.size()) + " and " + name_of(written[n], devices.size()) +
-                " of a Fourier transform would be written into the same memory: give each an array of its own");
+    if (written[n - 1].behind > written[n].first)
+      throw Error(ErrorCode::invalid_argument,
+                  name_of(written[n - 1], devices.size()) + " and " + name_of(written[n], devices.size()) +
+                      " of a Fourier transform would be written into the same memory: give each an array of its own",
+                  facts_of(written[n - 1], "written_twice", written[n]));
   for (const CheckedPart& f : read) {
     auto t =
         std::partition_point(written.begin(), written.end(), [&](const CheckedPart& part) { return part.behind <= f.first; });
     for (; t != written.end() && t->first < f.behind; ++t)
-      require(
-          t->device == f.device && (t->component > f.component || (t->component == f.component && t->first == f.first)),
-          name_of(*t, devices.size()) + " of a Fourier transform would be written over what " +
-              name_of(f, devices.size()) +
-              " is read from: give arrays that do not overlap, or one that begins at the same address and holds "
-              "the larger of both");
+      if (t->device != f.device || t->component < f.component || (t->component == f.component && t->first != f.first))
+        throw Error(
+            ErrorCode::invalid_argument,
+            name_of(*t, devices.size()) + " of a Fourier transform would be written over what " +
+                name_of(f, devices.size()) +
+                " is read from: give arrays that do not overlap, or one that begins at the same address and holds "
+                "the larger of both",
+            facts_of(*t, "written_over", f));
   }
 }
 
@@ -108,9 +129,12 @@ void Fft::Impl::require_apart(const FftFactor& factor, const Targets& through, c
       for (const bool of_cells : {false, true})
         for (const auto& component : of_cells ? to : through)
           for (std::size_t i = 0; i < component.size(); ++i)
-            require(!component[i] || !share_memory(given, {component[i], bytes_of(i, of_cells)}),
-                    "a factor of modes, block " + std::to_string(n) +
-                        " of this rank, lies in memory that the convolution writes: give an array that lies apart");
+            if (component[i] && share_memory(given, {component[i], bytes_of(i, of_cells)}))
+              throw Error(
+                  ErrorCode::invalid_argument,
+                  "a factor of modes, block " + std::to_string(n) +
+                      " of this rank, lies in memory that the convolution writes: give an array that lies apart",
+                  {{"block", n}, {"problem", "written_over"}});
     }
 }
 

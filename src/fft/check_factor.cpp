@@ -10,25 +10,42 @@ namespace slipstream::fft {
 void check_factor(const FftFactor& factor, bool real, std::size_t blocks) {
   const std::complex<double> constant = factor.constant;
   const std::string number = std::to_string(constant.real()) + " + " + std::to_string(constant.imag()) + " i";
-  require(std::isfinite(constant.real()) && std::isfinite(constant.imag()),
-          "the constant factor of a convolution is " + number + ": it must be finite");
-  require(!real || constant.imag() == 0, "the constant factor of a convolution of real values is " + number +
-                                             ": it must be real, as the result is; for a derivative give its order");
+  if (!(std::isfinite(constant.real()) && std::isfinite(constant.imag())))
+    throw Error(ErrorCode::invalid_argument,
+                "the constant factor of a convolution is " + number + ": it must be finite",
+                {{"option", "constant"}, {"given", number}});
+  if (real && constant.imag() != 0)
+    throw Error(ErrorCode::unsupported,
+                "the constant factor of a convolution of real values is " + number +
+                    ": it must be real, as the result is; for a derivative give its order",
+                {{"option", "constant"}, {"given", number}});
   for (std::size_t a = 0; a < 3; ++a) {
-    require(factor.derivative[a] >= 0, "a derivative of order " + std::to_string(factor.derivative[a]) +
-                                           " was asked for along axis " + std::to_string(a) + ": it is 0 or more");
-    require(std::isfinite(factor.edges[a]) && factor.edges[a] > 0, "the edge of a box along axis " + std::to_string(a) +
-                                                                       " is " + std::to_string(factor.edges[a]) +
-                                                                       ": it must be above 0");
+    if (factor.derivative[a] < 0)
+      throw Error(ErrorCode::invalid_argument,
+                  "a derivative of order " + std::to_string(factor.derivative[a]) + " was asked for along axis " +
+                      std::to_string(a) + ": it is 0 or more",
+                  {{"option", "derivative"}, {"axis", a}, {"given", factor.derivative[a]}});
+    if (!(std::isfinite(factor.edges[a]) && factor.edges[a] > 0))
+      throw Error(ErrorCode::invalid_argument,
+                  "the edge of a box along axis " + std::to_string(a) + " is " + std::to_string(factor.edges[a]) +
+                      ": it must be above 0",
+                  {{"option", "edges"}, {"axis", a}, {"given", factor.edges[a]}});
   }
-  require(std::isfinite(factor.gaussian) && factor.gaussian >= 0,
-          "a Gaussian filter of the width " + std::to_string(factor.gaussian) + " was asked for: it is 0 or more");
-  require(factor.sharp >= 0, "a sharp filter was asked for that cuts at the wave number " +
-                                 std::to_string(factor.sharp) + ": it is 0 or more, or infinite for none");
+  if (!(std::isfinite(factor.gaussian) && factor.gaussian >= 0))
+    throw Error(ErrorCode::invalid_argument,
+                "a Gaussian filter of the width " + std::to_string(factor.gaussian) + " was asked for: it is 0 or more",
+                {{"option", "gaussian"}, {"given", factor.gaussian}});
+  if (!(factor.sharp >= 0))
+    throw Error(ErrorCode::invalid_argument,
+                "a sharp filter was asked for that cuts at the wave number " + std::to_string(factor.sharp) +
+                    ": it is 0 or more, or infinite for none",
+                {{"option", "sharp"}, {"given", factor.sharp}});
   for (const auto& [arrays, name] : {std::pair{&factor.real, "real"}, {&factor.complex, "complex"}})
-    require(arrays->empty() || arrays->size() == blocks,
-            std::string("a factor of modes has ") + std::to_string(arrays->size()) + ' ' + name +
-                " arrays, and the spectrum " + std::to_string(blocks) + " blocks on this rank: give one for each");
+    if (!arrays->empty() && arrays->size() != blocks)
+      throw Error(ErrorCode::mismatch,
+                  std::string("a factor of modes has ") + std::to_string(arrays->size()) + ' ' + name +
+                      " arrays, and the spectrum " + std::to_string(blocks) + " blocks on this rank: give one for each",
+                  {{"option", name}, {"given", arrays->size()}, {"needed", blocks}});
 }
 
 std::uint64_t number_of(const FftFactor& factor) {

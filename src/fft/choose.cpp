@@ -105,10 +105,10 @@ class Chooser {
     std::vector<Stream> streams;
     std::vector<const void*> u, v;
     std::vector<void*> to_u, to_v;
-    const auto goes_on = [&](const std::string& failed_here) {
-      const std::string failure = first_failure(comm_, failed_here);
-      if (!failure.empty() && comm_.rank() == 0) result_.notes.push_back(shown(grid) + ": " + failure);
-      return failure.empty();
+    const auto goes_on = [&](const Problem& failed_here) {
+      const Problem failure = first_failure(comm_, failed_here);
+      if (failure && comm_.rank() == 0) result_.notes.push_back(shown(grid) + ": " + failure->what());
+      return !failure;
     };
     if (!goes_on(failure_of([&] { fft.emplace(comm_, machine_, cells_, options); }))) return;
     if (!goes_on(failure_of([&] {
@@ -165,12 +165,14 @@ void agree_on_transform(const Communicator& comm, const Machine& machine, const 
                         const FftOptions& options) {
   const bool given = options.process_grid != std::array{0, 0};
   std::string words;
-  const std::string refused = failure_of([&] {
+  const Problem refused = failure_of([&] {
     require_ranks_of(comm, machine, "a Fourier transform");
     wait_limit_ns(options.exchange.wait_limit, "a Fourier transform");
-    require(!given || !options.tune_process_grid, "the process grid " + shown(options.process_grid) +
-                                                      " of a Fourier transform was given, and the fastest was asked "
-                                                      "for: do one of the two");
+    require(!given || !options.tune_process_grid, ErrorCode::unsupported,
+            "the process grid " + shown(options.process_grid) +
+                " of a Fourier transform was given, and the fastest was asked "
+                "for: do one of the two",
+            {{"option", "process_grid"}, {"given", shown(options.process_grid)}});
     const Decomposition checked(machine, cells, options);
     wire_of(options.coding, checked.complex_type(), "a Fourier transform");
     words = to_string(cells) + " cells of " + to_string(options.type) + " on " + std::to_string(checked.devices) +

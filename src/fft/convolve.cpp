@@ -80,12 +80,16 @@ void Fft::Impl::convolve(const Sources& from, const Targets& through, const Targ
 
 Operations Fft::Impl::by_device(const Fft::Operations& by_block) const {
   const Grid& on = grid(last_stage());
-  require(by_block.size() == on.local().size(),
-          "a convolution was given " + std::to_string(by_block.size()) + " operations, and the spectrum has " +
-              std::to_string(on.local().size()) + " blocks on this rank: give one for each");
+  if (by_block.size() != on.local().size())
+    throw Error(ErrorCode::mismatch,
+                "a convolution was given " + std::to_string(by_block.size()) + " operations, and the spectrum has " +
+                    std::to_string(on.local().size()) + " blocks on this rank: give one for each",
+                {{"option", "operations"}, {"given", by_block.size()}, {"needed", on.local().size()}});
   Operations found(devices.size());
   for (std::size_t n = 0; n < by_block.size(); ++n) {
-    require(by_block[n] != nullptr, "a convolution was given a block without an operation");
+    if (by_block[n] == nullptr)
+      throw Error(ErrorCode::invalid_argument, "a convolution was given a block without an operation",
+                  {{"option", "operations"}, {"block", n}});
     found[place_of(on.block(on.local()[n]).device)] = by_block[n];
   }
   return found;

@@ -21,8 +21,10 @@ class Cufft {
   void check(cufftResult result, const std::string& what) const {
     if (result == CUFFT_ALLOC_FAILED) throw OutOfMemory("cuFFT could not " + what + ": the GPU's memory is full");
     if (result != CUFFT_SUCCESS)
-      throw Error("cuFFT could not " + what + ": result " + std::to_string(static_cast<int>(result)) +
-                  " of enum cufftResult");
+      throw Error(
+          ErrorCode::unavailable,
+          "cuFFT could not " + what + ": result " + std::to_string(static_cast<int>(result)) + " of enum cufftResult",
+          {{"library", "cuFFT"}, {"result", static_cast<int>(result)}});
   }
 
   decltype(&cufftCreate) create = nullptr;
@@ -75,7 +77,7 @@ std::vector<long long> embedding(const LineBatch& batch, const Side& side) {
 class CufftLines final : public Lines {
  public:
   CufftLines(Device device, const LineBatch& batch) : device_(device), batch_(batch) {
-    require(Cufft::get().missing().empty(), Cufft::get().missing());
+    require(Cufft::get().missing().empty(), ErrorCode::unavailable, Cufft::get().missing());
     const Cufft& cufft = Cufft::get();
     const cuda::DeviceScope scope(device);
     cufft.check(cufft.create(&plan_), "make a plan");

@@ -5,6 +5,8 @@
 namespace slipstream::fft {
 
 std::string cufft_missing() { return "this build has no cuFFT (needs a CUDA build with cufft.h)"; }
-std::unique_ptr<Lines> make_cufft_lines(Device, const LineBatch&) { throw Error(cufft_missing()); }
+std::unique_ptr<Lines> make_cufft_lines(Device, const LineBatch&) {
+  throw Error(ErrorCode::unavailable, cufft_missing());
+}
 
 }  // namespace slipstream::fft

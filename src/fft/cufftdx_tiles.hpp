@@ -37,7 +37,7 @@ void launch_one_of(LineLengths<lengths...>, Stream& stream, int wanted, const Li
     if (wanted == length) launch_line_tiles_of<T, real, length, CufftdxTiling<T, length>>(stream, job, AsTheyAre{});
     return wanted == length;
   };
-  require((launch(std::integral_constant<int, lengths>{}) || ...),
+  require((launch(std::integral_constant<int, lengths>{}) || ...), ErrorCode::unsupported,
           "cuFFTDx transforms no lines of " + std::to_string(wanted) + " values here");
 }
 

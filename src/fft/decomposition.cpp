@@ -10,19 +10,26 @@ namespace slipstream::fft {
 Decomposition::Decomposition(const Machine& machine, const Extent& all, const FftOptions& options)
     : cells(all), highest(options.highest), devices(machine.devices()), transposed(options.transposed) {
   require(std::min({cells[0], cells[1], cells[2]}) >= 1,
-          "a Fourier transform of " + to_string(cells) + " cells was asked for: each axis needs 1 or more");
-  require(std::max({cells[0], cells[1], cells[2]}) < std::int64_t{1} << 30,
-          "a Fourier transform of " + to_string(cells) + " cells was asked for: an axis has at most 2^30 - 1");
+          "a Fourier transform of " + to_string(cells) + " cells was asked for: each axis needs 1 or more",
+          {{"option", "cells"}, {"given", to_string(cells)}});
+  require(std::max({cells[0], cells[1], cells[2]}) < std::int64_t{1} << 30, ErrorCode::unsupported,
+          "a Fourier transform of " + to_string(cells) + " cells was asked for: an axis has at most 2^30 - 1",
+          {{"option", "cells"}, {"given", to_string(cells)}});
   const DType type = options.type;
   real = type == DType::f32 || type == DType::f64;
   twice = type == DType::f64 || type == DType::c128;
-  require(real || is_complex(type),
-          "values of " + to_string(type) + " have no Fourier transform here: choose f32, f64, c64 or c128");
+  require(real || is_complex(type), ErrorCode::unsupported,
+          "values of " + to_string(type) + " have no Fourier transform here: choose f32, f64, c64 or c128",
+          {{"option", "type"}, {"given", to_string(type)}});
   for (std::size_t a = 0; a < 3; ++a)
-    require(highest[a] >= -1, "the highest mode of a Fourier transform along axis " + std::to_string(a) + " is " +
-                                  std::to_string(highest[a]) + ": it is 0 or more, or -1 for all");
-  require(options.parts >= 0, "a move of a Fourier transform was asked for in " + std::to_string(options.parts) +
-                                  " parts: give 1 or more, or 0 for a number by size");
+    require(highest[a] >= -1,
+            "the highest mode of a Fourier transform along axis " + std::to_string(a) + " is " +
+                std::to_string(highest[a]) + ": it is 0 or more, or -1 for all",
+            {{"option", "highest"}, {"axis", a}, {"given", highest[a]}});
+  require(options.parts >= 0,
+          "a move of a Fourier transform was asked for in " + std::to_string(options.parts) +
+              " parts: give 1 or more, or 0 for a number by size",
+          {{"option", "parts"}, {"given", options.parts}});
   modes = cells;
   if (real) modes[0] = cells[0] / 2 + 1;
   choose(options.process_grid);
@@ -79,7 +86,10 @@ void Decomposition::choose(std::array<int, 2> wanted) {
     require(wanted[0] >= 1 && wanted[1] >= 1 && wanted[0] * wanted[1] == devices,
             "the process grid " + std::to_string(wanted[0]) + " x " + std::to_string(wanted[1]) +
                 " of a Fourier transform does not have as many places as there are devices, " +
-                std::to_string(devices) + ": give two numbers whose product that is, or none");
+                std::to_string(devices) + ": give two numbers whose product that is, or none",
+            {{"option", "process_grid"},
+             {"given", std::to_string(wanted[0]) + " x " + std::to_string(wanted[1])},
+             {"needed", devices}});
     process = wanted;
     return;
   }

@@ -190,12 +190,17 @@ void Fft::Impl::scale(const std::vector<void*>& arrays, std::vector<Stream>& str
 
 template <class Pointer>
 std::vector<Pointer> Fft::Impl::by_device(const Grid& of, const std::vector<Pointer>& arrays, const char* what) const {
-  require(arrays.size() == of.local().size(),
-          std::string("a Fourier transform was given ") + std::to_string(arrays.size()) + " arrays of the " + what +
-              " grid, which has " + std::to_string(of.local().size()) + " blocks on this rank: give one for each");
+  if (arrays.size() != of.local().size())
+    throw Error(ErrorCode::mismatch,
+                std::string("a Fourier transform was given ") + std::to_string(arrays.size()) + " arrays of the " +
+                    what + " grid, which has " + std::to_string(of.local().size()) +
+                    " blocks on this rank: give one for each",
+                {{"kind", what}, {"given", arrays.size()}, {"needed", of.local().size()}});
   std::vector<Pointer> found(devices.size(), nullptr);
   for (std::size_t n = 0; n < arrays.size(); ++n) {
-    require(arrays[n] != nullptr, "a Fourier transform was given an array without an address");
+    if (arrays[n] == nullptr)
+      throw Error(ErrorCode::invalid_argument, "a Fourier transform was given an array without an address",
+                  {{"array", n}, {"problem", "null"}});
     found[place_of(of.block(of.local()[n]).device)] = arrays[n];
   }
   return found;
@@ -213,19 +218,28 @@ std::vector<std::vector<Pointer>> Fft::Impl::by_component(const Grid& of,
 template <class Pointer>
 std::vector<std::vector<Pointer>> Fft::Impl::arrays_of(const Field& field, const Grid& on, DType type) const {
   const std::string name = "field " + field.options().name;
-  require(field.options().type == type,
-          name + " holds " + to_string(field.options().type) + ", the transform " + to_string(type) + " on this side");
-  require(field.grid().extent() == on.extent() && field.grid().local().size() == on.local().size(),
-          name + " does not lie on the transform's grid: make it on physical() or spectral()");
+  if (field.options().type != type)
+    throw Error(
+        ErrorCode::mismatch,
+        name + " holds " + to_string(field.options().type) + ", the transform " + to_string(type) + " on this side",
+        {{"field", field.options().name}, {"given", to_string(field.options().type)}, {"needed", to_string(type)}});
+  if (!(field.grid().extent() == on.extent() && field.grid().local().size() == on.local().size()))
+    throw Error(ErrorCode::mismatch,
+                name + " does not lie on the transform's grid: make it on physical() or spectral()",
+                {{"field", field.options().name}, {"problem", "grid"}});
   std::vector<std::vector<Pointer>> arrays(static_cast<std::size_t>(field.options().components));
   for (const std::int64_t id : on.local()) {
     const BlockShape& shape = field.shape(id);
-    require(
-        field.grid().block(id).box == on.block(id).box && field.device(id) == machine.device(on.block(id).device).local,
-        name + " does not lie on the transform's grid: make it on physical() or spectral()");
-    require(shape.ghost == Extent{0, 0, 0} && shape.stride[0] == 1 && shape.stride[1] == shape.extent[0] &&
-                shape.stride[2] == shape.extent[0] * shape.extent[1],
-            name + " has ghosts or gaps between rows: make it with physical_field() or spectral_field()");
+    if (!(field.grid().block(id).box == on.block(id).box &&
+          field.device(id) == machine.device(on.block(id).device).local))
+      throw Error(ErrorCode::mismatch,
+                  name + " does not lie on the transform's grid: make it on physical() or spectral()",
+                  {{"field", field.options().name}, {"problem", "grid"}});
+    if (!(shape.ghost == Extent{0, 0, 0} && shape.stride[0] == 1 && shape.stride[1] == shape.extent[0] &&
+          shape.stride[2] == shape.extent[0] * shape.extent[1]))
+      throw Error(ErrorCode::mismatch,
+                  name + " has ghosts or gaps between rows: make it with physical_field() or spectral_field()",
+                  {{"field", field.options().name}, {"problem", "gaps"}});
     const auto size = static_cast<std::int64_t>(size_of(type));
     std::byte* at = field.data(id) + size * shape.origin;
     for (auto& component : arrays) {

@@ -150,10 +150,10 @@ class FftwStoredLines final : public StoredLines {
 }  // namespace
 
 void Lines::run_with(Stream&, const void*, void*, const Operation&) {
-  throw Error("lines whose transform takes no operation were given one");
+  throw Error(ErrorCode::internal, "lines whose transform takes no operation were given one");
 }
 void StoredLines::run_with(Stream&, const void*, void*, const Exchange&, const Operation&) {
-  throw Error("lines whose transform takes no operation were given one");
+  throw Error(ErrorCode::internal, "lines whose transform takes no operation were given one");
 }
 
 void StoredLines::run_beside(Stream& stream, const void* from, void* work, const Exchange& exchange, Lines& others,

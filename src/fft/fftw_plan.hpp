@@ -74,7 +74,8 @@ class Plan {
       const int sign = kind_ == Kind::forward ? FFTW_FORWARD : FFTW_BACKWARD;
       plan_ = N::c2c(rank, axes.data(), 1, &many, complex(from), complex(to), sign, how);
     }
-    require(plan_ != nullptr, "FFTW could not plan transforms of " + std::to_string(batch.sizes.back()) + " values");
+    require(plan_ != nullptr, ErrorCode::unavailable,
+            "FFTW could not plan transforms of " + std::to_string(batch.sizes.back()) + " values");
   }
   ~Plan() {
     const std::lock_guard lock(planner());

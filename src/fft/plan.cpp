@@ -165,7 +165,8 @@ Fft::Impl::Impl(const Communicator& c, const Machine& m, const Extent& cells, Ff
   on_all_ranks(comm, [&] {
     for (const Device device : local)
       if (const std::string why = fft::missing(device.backend); !why.empty())
-        throw Error("Fourier transforms on " + to_string(device) + ": " + why);
+        throw Error(ErrorCode::unavailable, "Fourier transforms on " + to_string(device) + ": " + why,
+                    {{"device", to_string(device)}, {"reason", why}});
     fft::require_room(machine, devices, cells, options);
   });
   tuning.options = options.exchange;

@@ -36,10 +36,16 @@ void require_room(const Machine& machine, const std::vector<int>& devices, const
       return fullest;
     });
     const auto mb = [](std::int64_t bytes) { return std::to_string(bytes / 1000000) + " MB"; };
-    throw Error("a Fourier transform of " + to_string(cells) + " values needs " + mb(beside_arrays(m)) + " on device " +
-                std::to_string(devices[i]) + " beside the " + mb(m.physical + m.spectral) + " of its arrays, and " +
-                mb(free[i]) + " are free: the largest of this shape that fits with them is " + to_string(largest) +
-                "; or use more devices, or a narrower type");
+    throw Error(ErrorCode::out_of_memory,
+                "a Fourier transform of " + to_string(cells) + " values needs " + mb(beside_arrays(m)) + " on device " +
+                    std::to_string(devices[i]) + " beside the " + mb(m.physical + m.spectral) + " of its arrays, and " +
+                    mb(free[i]) + " are free: the largest of this shape that fits with them is " + to_string(largest) +
+                    "; or use more devices, or a narrower type",
+                {{"cells", to_string(cells)},
+                 {"device", devices[i]},
+                 {"needed", beside_arrays(m)},
+                 {"available", free[i]},
+                 {"largest", to_string(largest)}});
   }
 }
 

@@ -124,11 +124,12 @@ class Check {
     });
     again = std::sqrt(comm_.sum_in_rank_order(again) / all / cells);
     const double parseval = std::abs(modes / cells - 1);
-    require(std::max({off, again, parseval}) <= most(),
+    require(std::max({off, again, parseval}) <= most(), ErrorCode::internal,
             "a Fourier transform of " + to_string(fft_.cells()) + " cells of " + to_string(options_.type) +
                 " is wrong: values come back with a relative error of " + shown(std::max(off, again)) +
                 ", and the sums of squares of cells and modes differ by " + shown(parseval) + " of them; at most " +
-                shown(most()) + " was expected. Compare with other routes (exchange.routes) or with store = false");
+                shown(most()) + " was expected. Compare with other routes (exchange.routes) or with store = false",
+            {{"error", std::max(off, again)}, {"parseval", parseval}, {"limit", most()}});
   }
 
  private:

@@ -34,7 +34,7 @@ std::vector<Holder> holders_in(const std::map<int, std::string>& texts) {
 
 /// Letters to the ranks that hold an id of several devices: all holders of it. `problem`: of blocks on two devices.
 void list_shared(std::vector<Holder> met, const Machine& machine, std::map<int, std::string>& letters,
-                 std::string& problem) {
+                 Problem& problem) {
   std::sort(met.begin(), met.end());
   each_id(met, [&](std::size_t first, std::size_t last) {
     bool several = false;
@@ -42,10 +42,12 @@ void list_shared(std::vector<Holder> met, const Machine& machine, std::map<int, 
     for (std::size_t n = first; n < last; ++n) {
       several |= met[n].device != met[first].device;
       ranks.push_back(machine.device(static_cast<int>(met[n].device)).rank);
-      if (n > first && met[n].block == met[n - 1].block && problem.empty())
-        problem = "block " + std::to_string(met[n].block) + " of a gather-scatter lies on device " +
-                  std::to_string(met[n - 1].device) + " and on device " + std::to_string(met[n].device) +
-                  ": number the blocks of all devices through (first_block)";
+      if (n > first && met[n].block == met[n - 1].block && !problem)
+        problem = Error(ErrorCode::mismatch,
+                        "block " + std::to_string(met[n].block) + " of a gather-scatter lies on device " +
+                            std::to_string(met[n - 1].device) + " and on device " + std::to_string(met[n].device) +
+                            ": number the blocks of all devices through (first_block)",
+                        {{"block", met[n].block}, {"device", met[n - 1].device}, {"peer", met[n].device}});
     }
     if (!several) return;
     std::sort(ranks.begin(), ranks.end());
@@ -65,7 +67,7 @@ std::vector<Holder> meet(const Communicator& comm, const Machine& machine, std::
   }
   std::map<int, std::string> told = rendezvous(comm, std::move(letters), seconds);
   letters.clear();
-  std::string problem;
+  Problem problem;
   attempt(problem, [&] { list_shared(holders_in(std::exchange(told, {})), machine, letters, problem); });
   agree(comm, problem);
   std::vector<Holder> shared = holders_in(rendezvous(comm, std::move(letters), seconds));
@@ -87,7 +89,8 @@ Mailbox laid_out(std::map<int, MailboxShare>& mail) {
     box.size += one.incoming_count;
     box.mail.push_back(one);
   }
-  require(box.size < (std::int64_t{1} << 31), "a device shares too many points with others for one gather-scatter");
+  require(box.size < (std::int64_t{1} << 31), ErrorCode::unsupported,
+          "a device shares too many points with others for one gather-scatter");
   return box;
 }
 
@@ -219,9 +222,10 @@ std::vector<Copies> find_copies(const Communicator& comm, const Machine& machine
     });
   };
   on_all_ranks(comm, [&] {
-    require(points.size() == devices.size(),
+    require(points.size() == devices.size(), ErrorCode::mismatch,
             "a gather-scatter was given the points of " + std::to_string(points.size()) + " devices, and rank " +
-                std::to_string(comm.rank()) + " drives " + std::to_string(devices.size()));
+                std::to_string(comm.rank()) + " drives " + std::to_string(devices.size()),
+            {{"given", points.size()}, {"needed", devices.size()}});
     each_device([&](std::size_t d) {
       sorted[d].emplace(machine.device(devices[d]).local, points[d]);
       ranges[d] = sorted[d]->range();

@@ -161,11 +161,15 @@ struct GatherScatter::Impl {
     if (options.tune) check_work(comm, *options.tune);
     CopiesOnDevice::require_known(options.type);
     wire = wire_of(options.coding, options.type, "a gather-scatter");
-    require(options.components >= 1,
-            "a gather-scatter needs one component or more, not " + std::to_string(options.components));
-    require(!options.host_packed || (!options.unique && !options.tune && !options.exchange.measure_errors),
-            "a gather-scatter that is packed on the host has no unique values, nothing to tune and no errors to "
-            "measure: leave these out");
+    if (options.components < 1)
+      throw Error(ErrorCode::invalid_argument,
+                  "a gather-scatter needs one component or more, not " + std::to_string(options.components),
+                  {{"option", "components"}, {"given", options.components}});
+    if (options.host_packed && (options.unique || options.tune || options.exchange.measure_errors))
+      throw Error(ErrorCode::unsupported,
+                  "a gather-scatter that is packed on the host has no unique values, nothing to tune and no errors to "
+                  "measure: leave these out",
+                  {{"option", "host_packed"}});
   }
 
   static Counts counts_of(const Copies& c) {
@@ -192,31 +196,44 @@ struct GatherScatter::Impl {
   }
 
   void check_op(Op op) const {
-    require(op != Op::copy, "a gather-scatter needs an operation: add, multiply, min or max");
-    require(!is_complex(options.type) || op == Op::add || op == Op::multiply,
-            "a gather-scatter of complex numbers (" + to_string(options.type) +
-                ") has no smallest or largest: choose add or multiply");
+    if (op == Op::copy)
+      throw Error(ErrorCode::invalid_argument, "a gather-scatter needs an operation: add, multiply, min or max",
+                  {{"option", "op"}});
+    if (is_complex(options.type) && op != Op::add && op != Op::multiply)
+      throw Error(ErrorCode::unsupported,
+                  "a gather-scatter of complex numbers (" + to_string(options.type) +
+                      ") has no smallest or largest: choose add or multiply",
+                  {{"option", "op"}, {"type", to_string(options.type)}});
   }
 
   void check_streams(const std::vector<Stream>& streams) const {
     for (std::size_t d = 0; d < copies.size(); ++d) {
       const Device local = machine.device(copies[d].device).local;
-      require(streams[d].device() == local, "stream " + std::to_string(d) + " of a gather-scatter is on " +
-                                                to_string(streams[d].device()) + ", not on " + to_string(local));
+      if (streams[d].device() != local)
+        throw Error(ErrorCode::mismatch,
+                    "stream " + std::to_string(d) + " of a gather-scatter is on " + to_string(streams[d].device()) +
+                        ", not on " + to_string(local),
+                    {{"stream", d}, {"given", to_string(streams[d].device())}, {"needed", to_string(local)}});
     }
   }
 
+  static const char* kind_of_array(const char* what) { return *what ? "unique values" : "points"; }
+
   /// What comes again is not looked at again.
   void check_memory(std::size_t d, const Values& values, std::int64_t count, const char* what) {
-    require(options.components == 1 || values.stride >= count,
-            "array " + std::to_string(d) + what + " of a gather-scatter has a stride of " +
-                std::to_string(values.stride) + " values from one component to the next, each of which has " +
-                std::to_string(count) + ": give at least as many");
+    if (options.components > 1 && values.stride < count)
+      throw Error(ErrorCode::invalid_argument,
+                  "array " + std::to_string(d) + what + " of a gather-scatter has a stride of " +
+                      std::to_string(values.stride) + " values from one component to the next, each of which has " +
+                      std::to_string(count) + ": give at least as many",
+                  {{"array", d}, {"kind", kind_of_array(what)}, {"given", values.stride}, {"needed", count}});
     const std::int64_t elements = (options.components - 1) * values.stride + count;
     if (count == 0 || sound.contains({d, values.data, elements})) return;
     const std::string problem = memory_problem(machine.device(copies[d].device).local, values.data,
                                                static_cast<std::size_t>(elements) * size_of(options.type));
-    require(problem.empty(), "array " + std::to_string(d) + what + " of a gather-scatter: " + problem);
+    if (!problem.empty())
+      throw Error(ErrorCode::invalid_argument, "array " + std::to_string(d) + what + " of a gather-scatter: " + problem,
+                  {{"array", d}, {"kind", kind_of_array(what)}, {"reason", problem}});
     constexpr std::size_t most = 256;
     if (sound.size() == most) sound.clear();
     sound.insert({d, values.data, elements});
@@ -226,13 +243,20 @@ struct GatherScatter::Impl {
   template <class Count>
   std::vector<Values> taken(const std::vector<Stream>& streams, const std::vector<Array>& arrays, const char* what,
                             const Count& count) {
-    require(streams.size() == copies.size() && arrays.size() == copies.size(),
-            "a gather-scatter was given " + std::to_string(streams.size()) + " streams and " +
-                std::to_string(arrays.size()) + " arrays" + what + " for the " + std::to_string(copies.size()) +
-                " devices of this rank");
+    if (streams.size() != copies.size() || arrays.size() != copies.size())
+      throw Error(ErrorCode::mismatch,
+                  "a gather-scatter was given " + std::to_string(streams.size()) + " streams and " +
+                      std::to_string(arrays.size()) + " arrays" + what + " for the " + std::to_string(copies.size()) +
+                      " devices of this rank",
+                  {{"kind", kind_of_array(what)},
+                   {"streams", streams.size()},
+                   {"arrays", arrays.size()},
+                   {"needed", copies.size()}});
     std::vector<Values> all;
     for (std::size_t d = 0; d < copies.size(); ++d) {
-      require(arrays[d].values || count(d) == 0, "array " + std::to_string(d) + what + " of a gather-scatter is null");
+      if (!arrays[d].values && count(d) != 0)
+        throw Error(ErrorCode::invalid_argument, "array " + std::to_string(d) + what + " of a gather-scatter is null",
+                    {{"array", d}, {"kind", kind_of_array(what)}, {"problem", "null"}});
       all.push_back({arrays[d].values, arrays[d].stride ? arrays[d].stride : count(d)});
       check_memory(d, all.back(), count(d), what);
     }
@@ -268,22 +292,28 @@ struct GatherScatter::Impl {
                        &chosen == &gather});
     for (std::size_t a = 0; a < parts.size(); ++a)
       for (std::size_t b = 0; b < a; ++b)
-        require(!(parts[a].written || parts[b].written) || !share_memory(parts[a].at, parts[b].at),
-                "array " + std::to_string(parts[b].device) + parts[b].what + " of a gather-scatter and array " +
-                    std::to_string(parts[a].device) + parts[a].what +
-                    " share memory that is written: give arrays that lie apart");
+        if ((parts[a].written || parts[b].written) && share_memory(parts[a].at, parts[b].at))
+          throw Error(ErrorCode::invalid_argument,
+                      "array " + std::to_string(parts[b].device) + parts[b].what + " of a gather-scatter and array " +
+                          std::to_string(parts[a].device) + parts[a].what +
+                          " share memory that is written: give arrays that lie apart",
+                      {{"array", parts[b].device}, {"other", parts[a].device}, {"problem", "shared"}});
   }
 
   void take(Way& chosen, const std::vector<Stream>& streams, const std::vector<Array>& arrays, Op op,
             const std::vector<Array>* unique = nullptr) {
-    require(!open, "a gather-scatter was started again before its end");
-    require(
-        &chosen == &both || chosen.mail != nullptr,
-        "a gather-scatter was asked for unique values that was made without them: set GatherScatterOptions::unique");
+    if (open)
+      throw Error(ErrorCode::wrong_state, "a gather-scatter was started again before its end",
+                  {{"problem", "started_again"}});
+    if (&chosen != &both && chosen.mail == nullptr)
+      throw Error(
+          ErrorCode::wrong_state,
+          "a gather-scatter was asked for unique values that was made without them: set GatherScatterOptions::unique",
+          {{"option", "unique"}});
     if (&chosen != &scatter) check_op(op);
     way = &chosen;
     std::vector<Values> points, values;
-    const std::string problem = failure_of([&] {
+    const Problem problem = failure_of([&] {
       points = taken(streams, arrays, "", [&](std::size_t d) { return copies[d].points; });
       check_streams(streams);
       if (unique)
@@ -294,7 +324,7 @@ struct GatherScatter::Impl {
       same_calls->count();
       if (!captured(streams)) same_calls->compare(kind_of(chosen), op, problem);
     }
-    require(problem.empty(), problem);
+    throw_if(problem);
     current = std::move(points);
     uniques = std::move(values);
     operation = op;
@@ -444,7 +474,9 @@ struct GatherScatter::Impl {
   }
 
   void finish(std::vector<Stream>& streams) {
-    require(open, "a gather-scatter was finished that was not started");
+    if (!open)
+      throw Error(ErrorCode::wrong_state, "a gather-scatter was finished that was not started",
+                  {{"problem", "not_started"}});
     open = false;
     for (std::size_t d = 0; d < copies.size(); ++d) do_own(d, streams[d]);
     if (host) host->finish(streams, current, operation);

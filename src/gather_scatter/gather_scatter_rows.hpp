@@ -111,7 +111,9 @@ void with_type(DType type, const F& f) {
     case DType::c128:
       return f(Complex<double>{});
     default:
-      throw Error("a gather-scatter of " + to_string(type) + ": it takes f32, f64, i32, i64, c64 and c128");
+      throw Error(ErrorCode::unsupported,
+                  "a gather-scatter of " + to_string(type) + ": it takes f32, f64, i32, i64, c64 and c128",
+                  {{"option", "type"}, {"given", to_string(type)}});
   }
 }
 

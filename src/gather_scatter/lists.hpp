@@ -11,8 +11,10 @@ namespace slipstream {
 
 /// As many as 32 bits count, which a device's lists are made of.
 inline std::uint32_t counted(std::size_t items) {
-  require(items <= UINT32_MAX, "a device shares " + std::to_string(items) +
-                                   " points, more than the lists of a gather-scatter hold: use more devices");
+  require(items <= UINT32_MAX, ErrorCode::unsupported,
+          "a device shares " + std::to_string(items) +
+              " points, more than the lists of a gather-scatter hold: use more devices",
+          {{"given", items}, {"limit", UINT32_MAX}});
   return static_cast<std::uint32_t>(items);
 }
 

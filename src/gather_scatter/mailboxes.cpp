@@ -41,7 +41,7 @@ class MailboxPattern final : public Pattern {
   std::uint64_t fingerprint() const override { return fingerprint_; }
   /// Of this rank alone: no other knows of its stretches.
   std::vector<Transfer> transfers(const Grid& grid, int components, const Extent&, int rank) const override {
-    require(rank == grid.rank(), "a gather-scatter is planned by its own rank alone");
+    require(rank == grid.rank(), ErrorCode::mismatch, "a gather-scatter is planned by its own rank alone");
     std::vector<int> all(static_cast<std::size_t>(components));
     std::iota(all.begin(), all.end(), 0);
     std::vector<Transfer> found;
@@ -81,9 +81,11 @@ std::vector<MailboxPattern::Stretch> matched(const Communicator& comm, const Mac
   for (std::size_t d = 0; d < boxes.size(); ++d)
     for (const MailboxShare& mail : boxes[d]->mail) {
       const auto there = known.find({mail.device, devices[d]});
-      require(there != known.end() && there->second.count == mail.outgoing_count,
-              "devices " + std::to_string(devices[d]) + " and " + std::to_string(mail.device) +
-                  " of a gather-scatter list different numbers of shared values");
+      if (!(there != known.end() && there->second.count == mail.outgoing_count))
+        throw Error(ErrorCode::mismatch,
+                    "devices " + std::to_string(devices[d]) + " and " + std::to_string(mail.device) +
+                        " of a gather-scatter list different numbers of shared values",
+                    {{"device", devices[d]}, {"peer", mail.device}});
       list({devices[d], mail.device, mail.outgoing, there->second.incoming, mail.outgoing_count});
       // Of two devices of this rank, each lists what it sends.
       if (machine.device(mail.device).rank != comm.rank())

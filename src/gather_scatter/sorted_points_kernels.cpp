@@ -106,17 +106,21 @@ struct ListCopies {
 
 Points points_with_ids(const SharedPoints& points) {
   const auto count = static_cast<std::int64_t>(points.ids.size());
-  require(count <= most_points, "a gather-scatter was given " + std::to_string(count) +
-                                    " points on one device, and takes at most " + std::to_string(most_points) +
-                                    ": use more devices");
+  require(count <= most_points, ErrorCode::unsupported,
+          "a gather-scatter was given " + std::to_string(count) + " points on one device, and takes at most " +
+              std::to_string(most_points) + ": use more devices",
+          {{"given", count}, {"limit", most_points}});
   require(points.block >= 1,
-          "a gather-scatter needs blocks of one point or more, not of " + std::to_string(points.block));
+          "a gather-scatter needs blocks of one point or more, not of " + std::to_string(points.block),
+          {{"option", "block"}, {"given", points.block}});
   return found_in_parallel<Point>(points.ids.size(), [&](std::size_t first, std::size_t last, const auto& add) {
     for (std::size_t i = first; i < last; ++i) {
       const std::int64_t id = points.ids[i];
       if (id < 0)
-        throw Error("point " + std::to_string(i) + " of a gather-scatter has the id " + std::to_string(id) +
-                    ": ids are positive, and 0 where a point is shared with nobody");
+        throw Error(ErrorCode::invalid_argument,
+                    "point " + std::to_string(i) + " of a gather-scatter has the id " + std::to_string(id) +
+                        ": ids are positive, and 0 where a point is shared with nobody",
+                    {{"point", i}, {"given", id}});
       if (id > 0) add({id, static_cast<std::uint32_t>(i)});
     }
   });

@@ -17,12 +17,15 @@ namespace slipstream {
 namespace {
 
 void check(const std::vector<Body>& bodies) {
-  require(bodies.size() <= 65535, std::to_string(bodies.size()) +
-                                      " bodies: at most 65535 can be told apart; join those that need no force each");
+  require(
+      bodies.size() <= 65535, ErrorCode::unsupported,
+      std::to_string(bodies.size()) + " bodies: at most 65535 can be told apart; join those that need no force each",
+      {{"given", bodies.size()}, {"limit", 65535}});
   std::set<std::string> names;
   for (const Body& body : bodies) {
-    require(!body.name.empty(), "a body has no name: give each one");
-    require(names.insert(body.name).second, "two bodies are called '" + body.name + "': give each its own name");
+    require(!body.name.empty(), "a body has no name: give each one", {{"option", "name"}});
+    require(names.insert(body.name).second, "two bodies are called '" + body.name + "': give each its own name",
+            {{"option", "name"}, {"body", body.name}});
     require_watertight(body.mesh, body.name);
   }
 }
@@ -37,8 +40,9 @@ void check(const std::vector<Direction>& directions) {
   std::set<Direction> seen;
   for (const Direction& d : directions) {
     const bool step = std::all_of(d.begin(), d.end(), [](int c) { return c >= -1 && c <= 1; });
-    require(step && d != Direction{0, 0, 0}, "direction " + text(d) + " of a link is no step to a neighbour");
-    require(seen.insert(d).second, "direction " + text(d) + " of links is listed twice");
+    require(step && d != Direction{0, 0, 0}, "direction " + text(d) + " of a link is no step to a neighbour",
+            {{"direction", text(d)}});
+    require(seen.insert(d).second, "direction " + text(d) + " of links is listed twice", {{"direction", text(d)}});
   }
 }
 
@@ -85,12 +89,16 @@ struct Bodies::Impl {
         const std::string axis(1, "xyz"[a]);
         char length[32];
         std::snprintf(length, sizeof length, "%.6g", (bounds.hi[a] - bounds.lo[a]) / domain.spacing);
-        require(goes_on(static_cast<std::uint16_t>(n + 1), domain, a),
+        require(goes_on(static_cast<std::uint16_t>(n + 1), domain, a), ErrorCode::unsupported,
                 "body '" + bodies[n].name + "' is " + length + " cells long along " + axis +
                     ", longer than the period of " + std::to_string(domain.cells[a]) +
                     ", and not the same where it leaves and where it comes in again: "
                     "give the domain more cells along " +
-                    axis + ", or make the body shorter");
+                    axis + ", or make the body shorter",
+                {{"body", bodies[n].name},
+                 {"axis", axis},
+                 {"length", (bounds.hi[a] - bounds.lo[a]) / domain.spacing},
+                 {"limit", domain.cells[a]}});
       }
     }
   }
@@ -112,7 +120,7 @@ struct Bodies::Impl {
   }
 
   void require_covered(const Box& box) const {
-    require(intersection(box, cells) == box || box.empty(),
+    require(intersection(box, cells) == box || box.empty(), ErrorCode::unsupported,
             "bodies are asked for cells outside of the domain and its ghost layers; make them with more ghosts");
   }
 };
@@ -142,7 +150,9 @@ std::int64_t Bodies::number_of(const std::string& name) const {
     if (impl_->bodies[b].name == name) return static_cast<std::int64_t>(b);
     names += (b == 0 ? "'" : ", '") + impl_->bodies[b].name + "'";
   }
-  throw Error("there is no body '" + name + "'" + (names.empty() ? "" : ": the bodies are " + names));
+  throw Error(ErrorCode::not_found,
+              "there is no body '" + name + "'" + (names.empty() ? "" : ": the bodies are " + names),
+              {{"body", name}, {"choices", names}});
 }
 
 std::vector<std::uint16_t> Bodies::solid(const Box& cells) const {

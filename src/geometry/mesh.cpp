@@ -17,7 +17,8 @@ double metres_per(const std::string& units) {
   static const std::map<std::string, double> table{{"m", 1},     {"cm", 1e-2},   {"mm", 1e-3},  {"um", 1e-6},
                                                    {"km", 1000}, {"in", 0.0254}, {"ft", 0.3048}};
   const auto found = table.find(units);
-  require(found != table.end(), "units '" + units + "' of a mesh are unknown: choose one of m, cm, mm, um, km, in, ft");
+  require(found != table.end(), "units '" + units + "' of a mesh are unknown: choose one of m, cm, mm, um, km, in, ft",
+          {{"option", "units"}, {"given", units}});
   return found->second;
 }
 
@@ -90,10 +91,13 @@ double volume(const Mesh& mesh) {
 
 Mesh transformed(const Mesh& mesh, const MeshTransform& transform) {
   require(std::isfinite(transform.scale) && transform.scale > 0,
-          "the scale of a mesh is " + to_text(transform.scale) + ": it must be positive");
-  require(finite(transform.rotate), "the rotation of a mesh is " + to_text(transform.rotate) + ": it must be finite");
+          "the scale of a mesh is " + to_text(transform.scale) + ": it must be positive",
+          {{"option", "scale"}, {"given", transform.scale}});
+  require(finite(transform.rotate), "the rotation of a mesh is " + to_text(transform.rotate) + ": it must be finite",
+          {{"option", "rotate"}});
   require(finite(transform.translate),
-          "the translation of a mesh is " + to_text(transform.translate) + ": it must be finite");
+          "the translation of a mesh is " + to_text(transform.translate) + ": it must be finite",
+          {{"option", "translate"}});
   const double factor = metres_per(transform.units) * transform.scale;
   Mesh result = mesh;
   for (Point& p : result.vertices) p = factor * p;
@@ -111,7 +115,8 @@ Mesh select_part(const Mesh& mesh, const std::string& part) {
   if (found == mesh.parts.end()) {
     std::string names;
     for (const std::string& name : mesh.parts) names += (names.empty() ? "'" : ", '") + name + "'";
-    throw Error("a mesh has no part '" + part + "': its parts are " + names);
+    throw Error(ErrorCode::not_found, "a mesh has no part '" + part + "': its parts are " + names,
+                {{"part", part}, {"choices", names}});
   }
   const auto number = static_cast<std::int32_t>(found - mesh.parts.begin());
   Mesh result;

@@ -11,25 +11,30 @@ namespace {
 constexpr std::array<char, 3> axis_names{'x', 'y', 'z'};
 
 void check_options(const Bounds& body, const MeshDomainOptions& options) {
-  require(finite(body.lo) && finite(body.hi), "a domain from a mesh needs a mesh with triangles");
-  require(std::isfinite(options.spacing) && options.spacing > 0, "the spacing of a domain from a mesh is " +
-                                                                     to_text(options.spacing) +
-                                                                     ": it must be a length in " + options.unit);
+  require(finite(body.lo) && finite(body.hi), "a domain from a mesh needs a mesh with triangles", {{"option", "mesh"}});
+  require(
+      std::isfinite(options.spacing) && options.spacing > 0,
+      "the spacing of a domain from a mesh is " + to_text(options.spacing) + ": it must be a length in " + options.unit,
+      {{"option", "spacing"}, {"given", options.spacing}});
   for (int a = 0; a < 3; ++a) {
     const std::string axis(1, axis_names[a]);
-    require(options.block[a] > 0, "blocks of a domain from a mesh have " + std::to_string(options.block[a]) +
-                                      " cells along " + axis + ": give at least 1");
+    require(options.block[a] > 0,
+            "blocks of a domain from a mesh have " + std::to_string(options.block[a]) + " cells along " + axis +
+                ": give at least 1",
+            {{"option", "block"}, {"axis", axis}, {"given", options.block[a]}});
     require(std::isfinite(options.margin_low[a]) && std::isfinite(options.margin_high[a]),
-            "the margins of a domain from a mesh along " + axis + " must be finite");
-    require(body.hi[a] - body.lo[a] + options.margin_low[a] + options.margin_high[a] > 0,
+            "the margins of a domain from a mesh along " + axis + " must be finite",
+            {{"option", "margin"}, {"axis", axis}});
+    require(body.hi[a] - body.lo[a] + options.margin_low[a] + options.margin_high[a] > 0, ErrorCode::unsupported,
             "the margins of a domain from a mesh leave nothing along " + axis + ": the body is " +
                 to_text(body.hi[a] - body.lo[a]) + " long, the margins are " + to_text(options.margin_low[a]) +
-                " and " + to_text(options.margin_high[a]));
+                " and " + to_text(options.margin_high[a]),
+            {{"option", "margin"}, {"axis", axis}});
   }
 }
 
 // With the confusion of units whose end makes the body a hundredth to the whole of the domain, where there is one.
-std::string check_units(double size, double domain) {
+std::string check_units(double size, double domain, Facts& facts) {
   struct Confusion {
     double factor;
     const char* name;
@@ -39,16 +44,18 @@ std::string check_units(double size, double domain) {
         Confusion{0.0254, "in were taken for m"}, Confusion{1e3, "m were taken for mm"},
         Confusion{1e2, "m were taken for cm"}, Confusion{1 / 0.0254, "m were taken for in"}}) {
     const double part = size * factor / domain;
-    if (part >= 0.01 && part <= 1)
-      return "check the units of its mesh: it would fit if scaled by " + to_text(factor) + ", as where " + name;
+    if (part < 0.01 || part > 1) continue;
+    facts.emplace_back("scale", factor);
+    return "check the units of its mesh: it would fit if scaled by " + to_text(factor) + ", as where " + name;
   }
   return "check the units of its mesh";
 }
 
 // With the power of ten that makes the body a twentieth to a half of the domain.
-std::string another_scale(double size, double domain) {
+std::string another_scale(double size, double domain, Facts& facts) {
   if (size <= 0) return "its mesh is a point";
   const double factor = std::pow(10.0, std::floor(std::log10(0.5 * domain / size)));
+  facts.emplace_back("scale", factor);
   return "give its mesh another scale: " + to_text(factor) + " times as large, it would fit";
 }
 
@@ -61,10 +68,11 @@ MeshDomain fit_domain(const Bounds& body, const MeshDomainOptions& options) {
   for (int a = 0; a < 3; ++a) {
     const double low = body.lo[a] - options.margin_low[a], high = body.hi[a] + options.margin_high[a];
     const double wanted = (high - low) / options.spacing;
-    require(wanted < 1e9, "a domain from a mesh would have " + to_text(wanted) + " cells along " +
-                              std::string(1, axis_names[a]) + ": the spacing of " + to_text(options.spacing) + " " +
-                              options.unit + " is far too small for it; check the " +
-                              (options.unit == "m" ? "units" : "scale") + " of the mesh");
+    require(wanted < 1e9, ErrorCode::unsupported,
+            "a domain from a mesh would have " + to_text(wanted) + " cells along " + std::string(1, axis_names[a]) +
+                ": the spacing of " + to_text(options.spacing) + " " + options.unit +
+                " is far too small for it; check the " + (options.unit == "m" ? "units" : "scale") + " of the mesh",
+            {{"option", "spacing"}, {"axis", std::string(1, axis_names[a])}, {"cells", wanted}});
     // An extent that is a whole number of cells but for rounding needs no cell more.
     const auto needed = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(wanted * (1 - 1e-12) - 1e-9)));
     domain.blocks[a] = (needed + options.block[a] - 1) / options.block[a];
@@ -76,7 +84,8 @@ MeshDomain fit_domain(const Bounds& body, const MeshDomainOptions& options) {
 }
 
 void require_inside(const Bounds& body, const std::string& name, const MeshDomain& domain, const std::string& unit) {
-  require(finite(body.lo) && finite(body.hi), "body '" + name + "' has no triangles");
+  require(finite(body.lo) && finite(body.hi), "body '" + name + "' has no triangles",
+          {{"body", name}, {"triangles", 0}});
   Bounds box;
   box.include(domain.origin);
   Point high;
@@ -90,14 +99,20 @@ void require_inside(const Bounds& body, const std::string& name, const MeshDomai
   const bool metres = unit == "m";
   if (body_size > 10 * room_size || body_size < domain.spacing) {
     const std::string cell = metres ? "a cell (" + to_text(domain.spacing) + " m)" : "a cell";
-    throw Error(where + ": it is " +
-                (body_size < domain.spacing ? "smaller than " + cell : "far larger than the domain") + "; " +
-                (metres ? check_units(body_size, room_size) : another_scale(body_size, room_size)));
+    Facts facts{{"body", name}, {"size", body_size}, {"domain", room_size}};
+    const std::string advice =
+        metres ? check_units(body_size, room_size, facts) : another_scale(body_size, room_size, facts);
+    throw Error(ErrorCode::unsupported,
+                where + ": it is " +
+                    (body_size < domain.spacing ? "smaller than " + cell : "far larger than the domain") + "; " +
+                    advice,
+                std::move(facts));
   }
   for (int a = 0; a < 3; ++a)
-    require(body.hi[a] > box.lo[a] && body.lo[a] < box.hi[a],
+    require(body.hi[a] > box.lo[a] && body.lo[a] < box.hi[a], ErrorCode::unsupported,
             where + ": it lies outside along " + std::string(1, axis_names[a]) + "; translate it, or check its " +
-                (metres ? "units" : "scale"));
+                (metres ? "units" : "scale"),
+            {{"body", name}, {"axis", std::string(1, axis_names[a])}});
 }
 
 bool longer_than(const MeshDomain& domain, const Bounds& body, int axis) {

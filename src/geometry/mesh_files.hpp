@@ -18,10 +18,10 @@ std::string stl_bytes(const Mesh& mesh);
 /// A path's last name without its ending: what a part is called that has no name.
 std::string stem_of(const std::string& path);
 
-/// Like require(), for what is checked a million times: the sentence is made only where it is needed.
-template <class Sentence>
-void require_with(bool condition, const Sentence& sentence) {
-  if (!condition) throw Error(sentence());
+/// Like require(), for what is checked a million times: the error is made only where it is needed.
+template <class Made>
+void require_with(bool condition, const Made& made) {
+  if (!condition) throw Error(made());
 }
 
 /// Gives a part its number, a new one at its first mention.

@@ -137,16 +137,23 @@ std::string MeshFlaws::to_string() const {
 }
 
 void require_watertight(const Mesh& mesh, const std::string& name) {
-  require(!mesh.triangles.empty(), "body '" + name + "' has no triangles");
+  require(!mesh.triangles.empty(), "body '" + name + "' has no triangles", {{"body", name}, {"triangles", 0}});
   const MeshFlaws flaws = find_flaws(mesh);
   if (flaws.watertight()) return;
+  Facts facts{{"body", name},
+              {"holes", flaws.holes.size()},
+              {"open_edges", flaws.open_edges.count},
+              {"odd_edges", flaws.odd_edges.count},
+              {"turned_edges", flaws.turned_edges.count}};
   std::string advice = "close it in the program that made it";
   if (flaws.open_edges.count == 0 && flaws.odd_edges.count == 0) {
     advice = "turn its triangles round until all face outwards ('orient = true' does)";
   } else if (const double tolerance = closing_tolerance(mesh); tolerance > 0) {
     advice = "joining vertices closer than " + to_text(tolerance) + " closes it ('weld = " + to_text(tolerance) + "')";
+    facts.emplace_back("weld", tolerance);
   }
-  throw Error("body '" + name + "': its surface has no inside: " + flaws.to_string() + "; " + advice);
+  throw Error(ErrorCode::unsupported,
+              "body '" + name + "': its surface has no inside: " + flaws.to_string() + "; " + advice, std::move(facts));
 }
 
 }  // namespace slipstream

@@ -22,9 +22,10 @@ class ObjParser {
  public:
   ObjParser(std::string_view text, const std::string& path) : lines_(text, path), path_(path) {
     const std::size_t zero = text.find('\0');
-    require(zero == text.npos,
+    require(zero == text.npos, ErrorCode::bad_file,
             path + ": byte " + std::to_string(zero) +
-                " is 0, which no text holds; the file is damaged or no OBJ: copy or export it again");
+                " is 0, which no text holds; the file is damaged or no OBJ: copy or export it again",
+            {{"file", path}, {"byte", zero}});
   }
 
   Mesh parse() {
@@ -51,14 +52,15 @@ class ObjParser {
   void require_harmless(std::string_view word) const {
     const auto first = static_cast<unsigned char>(word.front());
     require_with(first < 0x80 && std::string_view("0123456789+-.\\").find(word.front()) == word.npos, [&] {
-      return lines_.where() + quoted(word) +
-             " begins no statement of OBJ; the line above may be broken, or characters that are not seen stand in "
-             "front";
+      return lines_.wrong(quoted(word) +
+                              " begins no statement of OBJ; the line above may be broken, or characters that are not "
+                              "seen stand in front",
+                          {{"word", shown(word)}, {"expected", "statement"}});
     });
     for (const std::string_view curved : {"surf", "bzp", "bsp", "cdp"})
       require_with(!is_keyword(word, curved), [&] {
-        return lines_.where() + quoted(word) +
-               " is a curved surface, and only polygons are read; export it as polygons";
+        return lines_.wrong(quoted(word) + " is a curved surface, and only polygons are read; export it as polygons",
+                            {{"word", shown(word)}, {"expected", "polygon"}});
       });
   }
 
@@ -67,19 +69,23 @@ class ObjParser {
     for (int a = 0; a < 3; ++a) {
       const std::string_view word = next_word(line);
       const auto value = to_number(word);
-      require_with(value.has_value(),
-                   [&] { return lines_.where() + "a vertex needs three numbers, and " + quoted(word) + " is none"; });
+      require_with(value.has_value(), [&] {
+        return lines_.wrong("a vertex needs three numbers, and " + quoted(word) + " is none",
+                            {{"word", shown(word)}, {"expected", "coordinate"}});
+      });
       p[a] = *value;
     }
     // A weight or a colour; what else stands there may be a statement that lost its line.
     for (std::string_view word = next_word(line); !word.empty(); word = next_word(line))
       require_with(to_number(word).has_value(), [&] {
-        return lines_.where() + quoted(word) +
-               " stands behind a vertex, where only numbers may; is a line end missing?";
+        return lines_.wrong(quoted(word) + " stands behind a vertex, where only numbers may; is a line end missing?",
+                            {{"word", shown(word)}, {"expected", "number"}});
       });
     require_with(finite(p), [&] {
-      return lines_.where() + "vertex " + std::to_string(mesh_.vertices.size() + 1) + " is at " + to_text(p) +
-             ", which is no position; repair or export the mesh again";
+      const std::size_t vertex = mesh_.vertices.size() + 1;
+      return lines_.wrong("vertex " + std::to_string(vertex) + " is at " + to_text(p) +
+                              ", which is no position; repair or export the mesh again",
+                          {{"vertex", vertex}, {"position", to_text(p)}});
     });
     mesh_.vertices.push_back(p);
   }
@@ -90,17 +96,19 @@ class ObjParser {
     for (std::string_view word = next_word(line); !word.empty(); word = next_word(line)) {
       const auto index = to_integer(word.substr(0, word.find('/')));
       require_with(index.has_value() && *index != 0, [&] {
-        return lines_.where() + quoted(word) + " does not name a corner of a face; vertices count from 1";
+        return lines_.wrong(quoted(word) + " does not name a corner of a face; vertices count from 1",
+                            {{"word", shown(word)}, {"expected", "corner"}});
       });
       require_with(*index > 0 || -*index <= known, [&] {
-        return lines_.where() + "a face goes " + std::to_string(-*index) + " vertices back, but only " +
-               std::to_string(known) + " stand above";
+        return lines_.wrong("a face goes " + std::to_string(-*index) + " vertices back, but only " +
+                                std::to_string(known) + " stand above",
+                            {{"vertex", *index}, {"vertices", known}});
       });
       corners_.push_back(*index > 0 ? *index - 1 : known + *index);
     }
     require_with(corners_.size() - first >= 3, [&] {
-      return lines_.where() + "a face has " + std::to_string(corners_.size() - first) +
-             " corners; it needs three or more";
+      return lines_.wrong("a face has " + std::to_string(corners_.size() - first) + " corners; it needs three or more",
+                          {{"corners", corners_.size() - first}});
     });
     if (part_ < 0) part_ = part_number(mesh_, name_.empty() ? stem_of(path_) : name_);
     faces_.push_back({first, corners_.size(), lines_.number(), part_});
@@ -110,8 +118,10 @@ class ObjParser {
     polygon_.clear();
     for (std::size_t c = face.first; c < face.last; ++c) {
       require_with(corners_[c] < static_cast<std::int64_t>(mesh_.vertices.size()), [&] {
-        return lines_.where(face.line) + "a face names vertex " + std::to_string(corners_[c] + 1) +
-               ", but the file has " + std::to_string(mesh_.vertices.size()) + "; it may be cut short";
+        return lines_.wrong(face.line,
+                            "a face names vertex " + std::to_string(corners_[c] + 1) + ", but the file has " +
+                                std::to_string(mesh_.vertices.size()) + "; it may be cut short",
+                            {{"vertex", corners_[c] + 1}, {"vertices", mesh_.vertices.size()}});
       });
       polygon_.push_back(static_cast<std::int32_t>(corners_[c]));
     }

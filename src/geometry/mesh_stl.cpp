@@ -100,7 +100,7 @@ class AsciiParser {
         in_facets = false;
       } else {
         // What programs say of themselves and the date stands round the lines of a solid.
-        require_with(keyword_.empty() && !in_facets, [&] { return unexpected("'facet' or 'endsolid'"); });
+        require_with(keyword_.empty() && !in_facets, [&] { return unexpected("facet' or 'endsolid"); });
         line_ = {};
       }
     }
@@ -108,8 +108,10 @@ class AsciiParser {
   }
 
  private:
-  std::string unexpected(const std::string& wanted) const {
-    return lines_.where() + quoted(keyword_.empty() ? word_ : keyword_) + " stands where " + wanted + " is due";
+  Error unexpected(const std::string& wanted) const {
+    const std::string_view word = keyword_.empty() ? word_ : keyword_;
+    return lines_.wrong(quoted(word) + " stands where '" + wanted + "' is due",
+                        {{"word", shown(word)}, {"expected", wanted}});
   }
 
   // To the next keyword, which may stand in the same line, or else to the first word of the next line that is neither
@@ -131,8 +133,11 @@ class AsciiParser {
   }
 
   void expect(std::string_view keyword) {
-    require_with(next(), [&] { return path_ + ": ends in the middle of a triangle; the file is cut short"; });
-    require_with(keyword_ == keyword, [&] { return unexpected(std::string("'").append(keyword).append("'")); });
+    require_with(next(), [&] {
+      return Error(ErrorCode::bad_file, path_ + ": ends in the middle of a triangle; the file is cut short",
+                   {{"file", path_}, {"missing", std::string(keyword)}});
+    });
+    require_with(keyword_ == keyword, [&] { return unexpected(std::string(keyword)); });
   }
 
   void read_facet() {
@@ -144,13 +149,15 @@ class AsciiParser {
       for (int a = 0; a < 3; ++a) {
         word_ = next_word(line_);
         const auto value = to_number(word_);
-        require_with(value.has_value(),
-                     [&] { return lines_.where() + quoted(word_) + " stands where a coordinate is due"; });
+        require_with(value.has_value(), [&] {
+          return lines_.wrong(quoted(word_) + " stands where a coordinate is due",
+                              {{"word", shown(word_)}, {"expected", "coordinate"}});
+        });
         p[a] = *value;
       }
       require_with(finite(p), [&] {
-        return lines_.where() + "a vertex is at " + to_text(p) +
-               ", which is no position; repair or export the mesh again";
+        return lines_.wrong("a vertex is at " + to_text(p) + ", which is no position; repair or export the mesh again",
+                            {{"position", to_text(p)}});
       });
       mesh_.vertices.push_back(p);
     }
@@ -168,26 +175,37 @@ class AsciiParser {
 
 void require_binary(std::string_view bytes, const std::string& path) {
   require_with(bytes.size() >= header_bytes + 4, [&] {
-    return path + ": is neither ASCII STL nor long enough for binary STL (" + std::to_string(bytes.size()) +
-           " bytes, the header alone has 84)";
+    return Error(ErrorCode::bad_file,
+                 path + ": is neither ASCII STL nor long enough for binary STL (" + std::to_string(bytes.size()) +
+                     " bytes, the header alone has 84)",
+                 {{"file", path}, {"bytes", bytes.size()}, {"needed", header_bytes + 4}});
   });
   const std::string_view start = bytes.substr(0, header_bytes + 4);
-  require(std::any_of(start.begin(), start.end(), [](char c) { return c >= 0 && c < ' ' && !std::isspace(c); }),
-          path +
-              ": is text, but not of an STL file, which begins with 'solid' and goes on with lines that begin with "
-              "'facet'; export it again, or name it by what it is");
+  if (!(std::any_of(start.begin(), start.end(), [](char c) { return c >= 0 && c < ' ' && !std::isspace(c); })))
+    throw Error(
+        ErrorCode::bad_file,
+        path +
+            ": is text, but not of an STL file, which begins with 'solid' and goes on with lines that begin with "
+            "'facet'; export it again, or name it by what it is",
+        {{"file", path}, {"expected", "solid"}});
   const std::uint64_t count = triangles_announced(bytes);
-  const std::string said = path + ": announces " + std::to_string(count) + " triangles but holds " +
-                           std::to_string((bytes.size() - header_bytes - 4) / record_bytes);
-  require(bytes.size() >= binary_size(count), said + "; the file is cut short or is no STL: copy or export it again");
-  require(!goes_on(bytes, count), said + "; those behind would be lost: export it again, as one solid");
+  const std::uint64_t held = (bytes.size() - header_bytes - 4) / record_bytes;
+  const std::string said =
+      path + ": announces " + std::to_string(count) + " triangles but holds " + std::to_string(held);
+  const Facts facts{{"file", path}, {"announced", count}, {"held", held}};
+  require(bytes.size() >= binary_size(count), ErrorCode::bad_file,
+          said + "; the file is cut short or is no STL: copy or export it again", facts);
+  require(!goes_on(bytes, count), ErrorCode::bad_file,
+          said + "; those behind would be lost: export it again, as one solid", facts);
 }
 
 Mesh parse_binary(std::string_view bytes, const std::string& path) {
   require_binary(bytes, path);
   const std::uint64_t count = triangles_announced(bytes);
-  require(3 * count <= static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max()),
-          path + ": has " + std::to_string(count) + " triangles; at most 715827882 can be read");
+  if (3 * count > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max()))
+    throw Error(ErrorCode::unsupported,
+                path + ": has " + std::to_string(count) + " triangles; at most 715827882 can be read",
+                {{"file", path}, {"given", count}, {"limit", 715827882}});
   Mesh mesh;
   mesh.parts = {stem_of(path)};
   mesh.part.assign(count, 0);
@@ -201,8 +219,10 @@ Mesh parse_binary(std::string_view bytes, const std::string& path) {
     for (int corner = 0; corner < 3; ++corner) {
       const Point p{corners[3 * corner], corners[3 * corner + 1], corners[3 * corner + 2]};
       require_with(finite(p), [&] {
-        return path + ": triangle " + std::to_string(t + 1) + " has a vertex at " + to_text(p) +
-               ", which is no position; repair or export the mesh again";
+        return Error(ErrorCode::bad_file,
+                     path + ": triangle " + std::to_string(t + 1) + " has a vertex at " + to_text(p) +
+                         ", which is no position; repair or export the mesh again",
+                     {{"file", path}, {"triangle", t + 1}, {"position", to_text(p)}});
       });
       mesh.vertices.push_back(p);
     }

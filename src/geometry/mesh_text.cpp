@@ -69,12 +69,18 @@ bool is_utf8(std::string_view text) {
 
 LineReader::LineReader(std::string_view text, const std::string& path) : text_(text), path_(path) {
   const std::string_view encoding = wide_encoding(text);
-  require(encoding.empty(), path + ": is text in " + std::string(encoding) +
-                                ", which is not read; save it as UTF-8 or ASCII, as editors and iconv do");
+  require(encoding.empty(), ErrorCode::bad_file,
+          path + ": is text in " + std::string(encoding) +
+              ", which is not read; save it as UTF-8 or ASCII, as editors and iconv do",
+          {{"file", path}, {"encoding", std::string(encoding)}});
   place_.feed = std::min(text.find('\n'), text.size());
 }
 
-std::string LineReader::where(std::int64_t line) const { return path_ + ", line " + std::to_string(line) + ": "; }
+Error LineReader::wrong(std::int64_t line, const std::string& what, Facts facts) const {
+  facts.emplace_back("file", path_);
+  facts.emplace_back("line", line);
+  return {ErrorCode::bad_file, path_ + ", line " + std::to_string(line) + ": " + what, std::move(facts)};
+}
 
 std::string_view LineReader::one() {
   auto& [at, feed, read] = place_;
@@ -175,7 +181,7 @@ std::string to_utf8(std::string_view name) {
   return text;
 }
 
-std::string quoted(std::string_view word) {
+std::string shown(std::string_view word) {
   constexpr std::size_t most = 40;
   std::string text = to_utf8(word);
   if (text.size() > most) {
@@ -186,7 +192,9 @@ std::string quoted(std::string_view word) {
   }
   for (char& c : text)
     if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '?';
-  return "'" + text + "'";
+  return text;
 }
+
+std::string quoted(std::string_view word) { return "'" + shown(word) + "'"; }
 
 }  // namespace slipstream

@@ -4,6 +4,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include <slipstream/error.hpp>
 
 namespace slipstream {
 
@@ -19,9 +22,9 @@ class LineReader {
   /// The next line without its comment, joined with the lines below it where it ends in a backslash and they go on with
   /// a number. Other backslashes belong to a name, such as that of a folder.
   bool next_joined(std::string_view& line);
-  /// "PATH, line N: ", of the line that was read last, or of the first of those joined.
-  std::string where() const { return where(first_); }
-  std::string where(std::int64_t line) const;
+  /// An error in the line that was read last, or the first of those joined, or in another one.
+  Error wrong(const std::string& what, Facts facts) const { return wrong(first_, what, std::move(facts)); }
+  Error wrong(std::int64_t line, const std::string& what, Facts facts) const;
   std::int64_t number() const { return first_; }
 
  private:
@@ -49,7 +52,9 @@ std::optional<double> to_number(std::string_view word);
 std::optional<std::int64_t> to_integer(std::string_view word);
 /// A name as UTF-8: what is not, is taken for Latin-1, which any bytes are.
 std::string to_utf8(std::string_view name);
-/// A word of the file for an error's sentence: in quotes, not too long, and without control characters.
+/// A word of the file for an error: not too long, and without control characters.
+std::string shown(std::string_view word);
+/// The same in quotes, for its sentence.
 std::string quoted(std::string_view word);
 
 }  // namespace slipstream

@@ -51,7 +51,7 @@ Surfaces surfaces_of(const std::vector<Body>& bodies, const MeshDomain& domain, 
     vertices += images * static_cast<std::int64_t>(body.mesh.vertices.size());
   }
   require(
-      std::max(triangles, vertices) < std::int64_t{1} << 31,
+      std::max(triangles, vertices) < std::int64_t{1} << 31, ErrorCode::unsupported,
       std::to_string(triangles) + " triangles in all bodies: fewer than 2^31 can be numbered; make the meshes coarser");
   Surfaces all;
   for (std::size_t n = 0; n < bodies.size(); ++n) {

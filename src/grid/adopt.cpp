@@ -52,13 +52,14 @@ std::string Field::refusal(std::int64_t block, const void* array) const {
   return why;
 }
 
-std::string Field::take(const std::vector<OwnArray>& arrays) {
+void Field::take(const std::vector<OwnArray>& arrays) {
   const std::string name = "field " + options_.name;
   const auto size = static_cast<std::int64_t>(size_of(options_.type));
   const std::size_t wanted = storage_.size() * static_cast<std::size_t>(options_.copies);
-  if (arrays.size() != wanted)
-    return name + " was given " + std::to_string(arrays.size()) + " arrays for " + std::to_string(storage_.size()) +
-           " blocks of " + std::to_string(options_.copies) + " copies on this rank";
+  require(arrays.size() == wanted, ErrorCode::mismatch,
+          name + " was given " + std::to_string(arrays.size()) + " arrays for " + std::to_string(storage_.size()) +
+              " blocks of " + std::to_string(options_.copies) + " copies on this rank",
+          {{"field", options_.name}, {"given", arrays.size()}, {"needed", wanted}});
   options_.shared = true;
   std::vector<std::pair<std::byte*, std::byte*>> ranges;
   for (std::size_t i = 0; i < arrays.size(); ++i) {
@@ -66,13 +67,21 @@ std::string Field::take(const std::vector<OwnArray>& arrays) {
     const OwnArray& array = arrays[i];
     const std::string what = name + ", block " + std::to_string(storage.block);
     const std::int64_t bytes = span_of(storage.shape, options_.components) * size;
-    if (!same_strides(array, storage.shape, options_.components))
-      return what + ": the array's strides are " + strides_text(array.stride, array.component_stride) +
-             " elements, but must be " +
-             strides_text({storage.shape.stride[0], storage.shape.stride[1], storage.shape.stride[2]},
-                          storage.shape.component_stride) +
-             " (" + to_string(options_.layout) + "): pack the array, state its padding or choose another layout";
-    if (const std::string why = refusal(storage.block, array.data); !why.empty()) return what + ": " + why;
+    if (!same_strides(array, storage.shape, options_.components)) {
+      const std::string needed = strides_text(
+          {storage.shape.stride[0], storage.shape.stride[1], storage.shape.stride[2]}, storage.shape.component_stride);
+      const std::string given = strides_text(array.stride, array.component_stride);
+      throw Error(ErrorCode::mismatch,
+                  what + ": the array's strides are " + given + " elements, but must be " + needed + " (" +
+                      to_string(options_.layout) + "): pack the array, state its padding or choose another layout",
+                  {{"field", options_.name}, {"block", storage.block}, {"given", given}, {"needed", needed}});
+    }
+    if (const std::string why = refusal(storage.block, array.data); !why.empty()) {
+      const bool aligned = reinterpret_cast<std::uintptr_t>(array.data) % size == 0;
+      const char* const problem = !array.data ? "null" : aligned ? "memory" : "alignment";
+      throw Error(ErrorCode::invalid_argument, what + ": " + why,
+                  {{"field", options_.name}, {"block", storage.block}, {"problem", problem}});
+    }
     auto* const first = static_cast<std::byte*>(array.data);
     ranges.emplace_back(first, first + bytes);
     options_.shared = options_.shared && mappable(storage.device, array.data);
@@ -81,8 +90,9 @@ std::string Field::take(const std::vector<OwnArray>& arrays) {
   std::sort(ranges.begin(), ranges.end());
   for (std::size_t i = 1; i < ranges.size(); ++i)
     if (ranges[i].first < ranges[i - 1].second)
-      return name + ": two of its arrays overlap in memory; give every block and copy its own";
-  return {};
+      throw Error(ErrorCode::invalid_argument,
+                  name + ": two of its arrays overlap in memory; give every block and copy its own",
+                  {{"field", options_.name}, {"problem", "shared"}});
 }
 
 Field Field::adopt(const Communicator& comm, const Grid& grid, FieldOptions options,
@@ -90,11 +100,13 @@ Field Field::adopt(const Communicator& comm, const Grid& grid, FieldOptions opti
   options.alignment = 1;
   options.adopted = true;
   Field field(grid, std::move(options), WithoutArrays{});
-  agree(comm, field.take(arrays));
+  on_all_ranks(comm, [&] { field.take(arrays); });
   const std::vector<std::string> all = comm.all_gather(fingerprint(field.options_));
   for (int rank = 0; rank < comm.size(); ++rank)
-    require(all[rank] == all[0], "ranks 0 and " + std::to_string(rank) + " describe a field differently: \"" + all[0] +
-                                     "\" and \"" + all[rank] + "\"");
+    require(all[rank] == all[0], ErrorCode::mismatch,
+            "ranks 0 and " + std::to_string(rank) + " describe a field differently: \"" + all[0] + "\" and \"" +
+                all[rank] + "\"",
+            {{"rank", rank}});
   field.options_.shared = comm.all(field.options_.shared);
   return field;
 }

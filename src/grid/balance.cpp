@@ -84,11 +84,14 @@ class Sharer {
 }  // namespace
 
 std::vector<int> share_out(const std::vector<Box>& boxes, const std::vector<double>& weights, int parts) {
-  require(boxes.size() == weights.size(), "there are " + std::to_string(boxes.size()) + " boxes and " +
-                                              std::to_string(weights.size()) + " weights: give one for each");
-  require(parts >= 1 && boxes.size() >= static_cast<std::size_t>(parts),
+  require(boxes.size() == weights.size(), ErrorCode::mismatch,
+          "there are " + std::to_string(boxes.size()) + " boxes and " + std::to_string(weights.size()) +
+              " weights: give one for each",
+          {{"boxes", boxes.size()}, {"weights", weights.size()}});
+  require(parts >= 1 && boxes.size() >= static_cast<std::size_t>(parts), ErrorCode::unsupported,
           std::to_string(boxes.size()) + " boxes cannot be shared out among " + std::to_string(parts) +
-              " devices: take more boxes or fewer devices");
+              " devices: take more boxes or fewer devices",
+          {{"boxes", boxes.size()}, {"devices", parts}});
   return Sharer(boxes, weights).owners(parts);
 }
 

@@ -41,7 +41,9 @@ std::string to_string(DType type) {
 DType dtype_from_string(const std::string& text) {
   for (const auto& [value, name] : dtype_names)
     if (text == name) return value;
-  throw Error("no number format is named '" + text + "': choose u8, i32, i64, f16, f32, f64, c64 or c128");
+  throw Error(ErrorCode::invalid_argument,
+              "no number format is named '" + text + "': choose u8, i32, i64, f16, f32, f64, c64 or c128",
+              {{"option", "type"}, {"given", text}});
 }
 
 Layout suited_layout(const Grid& grid) {
@@ -56,7 +58,8 @@ std::string to_string(Layout layout) { return layout == Layout::soa ? "soa" : la
 Layout layout_from_string(const std::string& name) {
   for (const Layout layout : {Layout::soa, Layout::aos, Layout::soa_z})
     if (name == to_string(layout)) return layout;
-  throw Error("no layout is named '" + name + "': choose soa, aos or soa_z");
+  throw Error(ErrorCode::invalid_argument, "no layout is named '" + name + "': choose soa, aos or soa_z",
+              {{"option", "layout"}, {"given", name}});
 }
 
 BlockShape block_shape(const Extent& extent, const FieldOptions& options) {
@@ -118,7 +121,8 @@ Field::Field(const Grid& grid, FieldOptions options) : Field(grid, std::move(opt
 }
 
 void Field::drop_arrays() {
-  require(!options_.adopted, "the arrays of field " + options_.name + " are the caller's: it cannot drop them");
+  require(!options_.adopted, ErrorCode::unsupported,
+          "the arrays of field " + options_.name + " are the caller's: it cannot drop them");
   for (Storage& storage : storage_) {
     if (!storage.arrays.empty()) ++generation_;
     storage.arrays.clear();
@@ -150,7 +154,7 @@ void Field::make_arrays() {
 const Field::Storage& Field::storage(std::int64_t block) const {
   const auto found =
       std::lower_bound(storage_.begin(), storage_.end(), block, [](const auto& s, auto id) { return s.block < id; });
-  require(found != storage_.end() && found->block == block,
+  require(found != storage_.end() && found->block == block, ErrorCode::not_found,
           "field " + options_.name + " holds no block " + std::to_string(block) + " on this rank");
   return *found;
 }
@@ -159,7 +163,8 @@ const BlockShape& Field::shape(std::int64_t block) const { return storage(block)
 Device Field::device(std::int64_t block) const { return storage(block).device; }
 std::byte* Field::array(std::int64_t block, int array) const {
   const Storage& s = storage(block);
-  require(!s.arrays.empty(), "field " + options_.name + " has no arrays yet: make_arrays() makes them");
+  require(!s.arrays.empty(), ErrorCode::wrong_state,
+          "field " + options_.name + " has no arrays yet: make_arrays() makes them");
   return s.arrays.at(array);
 }
 std::shared_ptr<const void> Field::owner(std::int64_t block, int array) const {
@@ -168,7 +173,7 @@ std::shared_ptr<const void> Field::owner(std::int64_t block, int array) const {
 }
 void Field::require_boxes() const {
   for (const Storage& s : storage_)
-    require(!options_.packed || options_.packed->at(s.block) < 0,
+    require(!options_.packed || options_.packed->at(s.block) < 0, ErrorCode::unsupported,
             "field " + options_.name + " does not store block " + std::to_string(s.block) +
                 " as a box: it cannot be read or written by cells");
 }

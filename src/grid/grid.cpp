@@ -12,9 +12,10 @@ namespace slipstream {
 
 Grid::Grid(Extent extent, const Machine& machine, int rank, GridOptions options)
     : extent_(extent), machine_(machine), rank_(rank), dimensions_(options.dimensions), periodic_(options.periodic) {
-  require(dimensions_ == 3 || (dimensions_ == 2 && extent_[2] == 1),
+  require(dimensions_ == 3 || (dimensions_ == 2 && extent_[2] == 1), ErrorCode::unsupported,
           "a grid of " + to_string(extent_) + " cells was given " + std::to_string(dimensions_) +
-              " dimensions: it has 3, or 2 where it has one cell along z");
+              " dimensions: it has 3, or 2 where it has one cell along z",
+          {{"option", "dimensions"}, {"given", dimensions_}});
   if (options.boxes.empty()) {
     cut_and_place(options);
   } else {
@@ -52,26 +53,36 @@ void Grid::take(const std::vector<Block>& blocks, bool covered) {
   std::int64_t cells = 0;
   for (Block block : blocks) {
     block.id = static_cast<std::int64_t>(blocks_.size());
-    require(block.device >= 0 && block.device < machine_.devices(),
-            "block " + std::to_string(block.id) + " was given to device " + std::to_string(block.device) +
-                ", but the machine has " + std::to_string(machine_.devices()));
+    if (block.device < 0 || block.device >= machine_.devices())
+      throw Error(ErrorCode::invalid_argument,
+                  "block " + std::to_string(block.id) + " was given to device " + std::to_string(block.device) +
+                      ", but the machine has " + std::to_string(machine_.devices()),
+                  {{"block", block.id}, {"device", block.device}, {"limit", machine_.devices()}});
     block.rank = machine_.device(block.device).rank;
-    require(!block.box.empty() && intersection(block.box, box()) == block.box,
-            "block " + std::to_string(block.id) + ", from cell " + cell_text(block.box.lo) + " to before " +
-                cell_text(block.box.hi) + ", is empty or leaves the grid of " + to_string(extent_) +
-                " cells: give blocks of one or more of its cells");
+    if (block.box.empty() || intersection(block.box, box()) != block.box)
+      throw Error(ErrorCode::invalid_argument,
+                  "block " + std::to_string(block.id) + ", from cell " + cell_text(block.box.lo) + " to before " +
+                      cell_text(block.box.hi) + ", is empty or leaves the grid of " + to_string(extent_) +
+                      " cells: give blocks of one or more of its cells",
+                  {{"block", block.id}, {"lo", cell_text(block.box.lo)}, {"hi", cell_text(block.box.hi)}});
     cells += block.box.volume();
     blocks_.push_back(block);
   }
   index();
   for (const Block& block : blocks_)
     for (const std::int64_t other : overlapping(block.box))
-      require(other == block.id,
-              "blocks " + std::to_string(block.id) + " and " + std::to_string(other) + " overlap, both have cell " +
-                  cell_text(intersection(block.box, blocks_[other].box).lo) + ": give each cell to one block");
-  require(!covered || cells == volume(extent_), "the blocks cover " + std::to_string(cells) + " of " +
-                                                    std::to_string(volume(extent_)) +
-                                                    " cells of the grid, and leave holes: give each cell to one block");
+      if (other != block.id)
+        throw Error(ErrorCode::invalid_argument,
+                    "blocks " + std::to_string(block.id) + " and " + std::to_string(other) +
+                        " overlap, both have cell " + cell_text(intersection(block.box, blocks_[other].box).lo) +
+                        ": give each cell to one block",
+                    {{"block", block.id},
+                     {"other", other},
+                     {"cell", cell_text(intersection(block.box, blocks_[other].box).lo)}});
+  require(!covered || cells == volume(extent_),
+          "the blocks cover " + std::to_string(cells) + " of " + std::to_string(volume(extent_)) +
+              " cells of the grid, and leave holes: give each cell to one block",
+          {{"needed", volume(extent_)}, {"given", cells}});
 }
 
 void Grid::index() {

@@ -24,8 +24,10 @@ Extent bisect(const Extent& extent, int parts, Tie tie) {
       // Pieces are extent / count long; compared without rounding.
       if (longest < 0 || extent[a] * counts[longest] > extent[longest] * counts[a]) longest = a;
     }
-    require(longest >= 0, "a grid of " + to_string(extent) + " cells cannot be cut into " + std::to_string(parts) +
-                              " blocks: use fewer devices, ranks or blocks, or more cells");
+    require(longest >= 0, ErrorCode::unsupported,
+            "a grid of " + to_string(extent) + " cells cannot be cut into " + std::to_string(parts) +
+                " blocks: use fewer devices, ranks or blocks, or more cells",
+            {{"cells", to_string(extent)}, {"blocks", parts}});
     counts[longest] *= factor;
   }
   return counts;
@@ -56,8 +58,10 @@ std::vector<Box> cut(const std::vector<Box>& boxes, const Extent& counts) {
 
 Extent chosen(const Extent& wanted, const Extent& extent, int parts, Tie tie, const std::string& what) {
   if (volume(wanted) == 0) return bisect(extent, parts, tie);
-  require(volume(wanted) == parts, "the " + what + " grid " + to_string(wanted) + " has " +
-                                       std::to_string(volume(wanted)) + " places for " + std::to_string(parts));
+  require(volume(wanted) == parts,
+          "the " + what + " grid " + to_string(wanted) + " has " + std::to_string(volume(wanted)) + " places for " +
+              std::to_string(parts),
+          {{"given", volume(wanted)}, {"needed", parts}});
   return wanted;
 }
 
@@ -65,7 +69,8 @@ Extent chosen(const Extent& wanted, const Extent& extent, int parts, Tie tie, co
 
 Partition partition(const Extent& extent, int nodes, int devices_per_node, const PartitionOptions& options) {
   require(volume(extent) > 0 && extent[0] > 0 && extent[1] > 0,
-          "a grid of " + to_string(extent) + " cells has no cells: every extent must be at least 1");
+          "a grid of " + to_string(extent) + " cells has no cells: every extent must be at least 1",
+          {{"option", "cells"}, {"given", to_string(extent)}});
   Partition result;
   result.nodes = chosen(options.nodes, extent, nodes, options.tie, "node");
   const std::vector<Box> whole{{{0, 0, 0}, extent}};
@@ -76,9 +81,10 @@ Partition partition(const Extent& extent, int nodes, int devices_per_node, const
   require(volume(result.blocks) >= 1, "blocks_per_device must be at least 1 on every axis");
   result.boxes = cut(result.device_boxes, result.blocks);
   for (const Box& box : result.boxes)
-    require(!box.empty(), "a grid of " + to_string(extent) + " cells cannot be cut into " + to_string(result.nodes) +
-                              " nodes of " + to_string(result.devices) + " devices of " + to_string(result.blocks) +
-                              " blocks: some blocks would have no cells");
+    require(!box.empty(), ErrorCode::unsupported,
+            "a grid of " + to_string(extent) + " cells cannot be cut into " + to_string(result.nodes) + " nodes of " +
+                to_string(result.devices) + " devices of " + to_string(result.blocks) +
+                " blocks: some blocks would have no cells");
   return result;
 }
 

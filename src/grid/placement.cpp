@@ -24,7 +24,9 @@ std::string to_string(PlacementMethod method) { return method_names.at(static_ca
 PlacementMethod placement_from_string(const std::string& name) {
   for (std::size_t i = 0; i < method_names.size(); ++i)
     if (name == method_names[i]) return static_cast<PlacementMethod>(i);
-  throw Error("no placement is named '" + name + "': choose trivial, random, theoretical or measured");
+  throw Error(ErrorCode::invalid_argument,
+              "no placement is named '" + name + "': choose trivial, random, theoretical or measured",
+              {{"option", "placement"}, {"given", name}});
 }
 
 namespace detail {
@@ -65,12 +67,15 @@ class Placer {
   Placer(const Machine& machine, const Partition& partition, const Extent& extent, const GridOptions& options)
       : machine_(machine), options_(options), random_(options.placement_seed) {
     const std::size_t devices = machine.devices();
-    require(options.measured_gb_per_s.empty() || options.measured_gb_per_s.size() == devices * devices,
-            "the measured rates are " + std::to_string(options.measured_gb_per_s.size()) + " figures for " +
-                std::to_string(devices) + " devices: give one for each pair, as measure_rates does");
+    require(
+        options.measured_gb_per_s.empty() || options.measured_gb_per_s.size() == devices * devices, ErrorCode::mismatch,
+        "the measured rates are " + std::to_string(options.measured_gb_per_s.size()) + " figures for " +
+            std::to_string(devices) + " devices: give one for each pair, as measure_rates does",
+        {{"option", "measured_gb_per_s"}, {"given", options.measured_gb_per_s.size()}, {"needed", devices * devices}});
     require(options.placement != PlacementMethod::measured || !options.measured_gb_per_s.empty(),
             "placement 'measured' needs measured rates: call measure_rates on the machine that was found; a machine "
-            "that is described by a file has none, take 'theoretical' there");
+            "that is described by a file has none, take 'theoretical' there",
+            {{"option", "measured_gb_per_s"}});
     flows_ = halo_flows(partition.device_boxes, extent, options.periodic);
     const int nodes = machine.uniform() ? machine.nodes() : 1;
     members_.resize(nodes);

@@ -33,7 +33,8 @@ void MpiPieces::open(const std::string& path) {
   path_ = path;
   failure_.clear();
   const int code = MPI_File_open(MPI_COMM_SELF, path.c_str(), MPI_MODE_WRONLY, MPI_INFO_NULL, &file_);
-  require(code == MPI_SUCCESS, "MPI could not open '" + path + "' to write into it: " + text_of(code));
+  require(code == MPI_SUCCESS, ErrorCode::io, "MPI could not open '" + path + "' to write into it: " + text_of(code),
+          {{"file", path}});
 }
 
 MpiPieces::Slot* MpiPieces::acquire(Place& place, Device device, std::size_t bytes) {

@@ -40,8 +40,10 @@ PieceWriter::~PieceWriter() {
 
 void PieceWriter::open(const std::string& path) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  require(file >= 0, "opening '" + path + "' to write into it: " + std::strerror(errno) +
-                         "; the folder must be one that all ranks share");
+  require(file >= 0, ErrorCode::io,
+          "opening '" + path + "' to write into it: " + std::strerror(errno) +
+              "; the folder must be one that all ranks share",
+          {{"file", path}});
   std::lock_guard lock(mutex_);
   path_ = path;
   file_ = file;
@@ -165,7 +167,7 @@ void PieceWriter::work() {
       underway.push_back(std::move(jobs_.front()));
       jobs_.pop_front();
       lock.unlock();
-      const std::string failure = failure_of([&] { start_fetching(underway.back()); });
+      const std::string failure = text_of(failure_of([&] { start_fetching(underway.back()); }));
       lock.lock();
       if (failure_.empty()) failure_ = failure;
     }
@@ -175,10 +177,10 @@ void PieceWriter::work() {
       // After a failure pieces are only taken from the devices' way.
       const bool failed = !failure_.empty();
       lock.unlock();
-      const std::string failure = failure_of([&] {
+      const std::string failure = text_of(failure_of([&] {
         job.copied.synchronize();
         if (!failed) write(job);
-      });
+      }));
       release(job.slot);
       lock.lock();
       if (failure_.empty()) failure_ = failure;
@@ -186,7 +188,7 @@ void PieceWriter::work() {
     }
     if (ending_ && !done_) {
       lock.unlock();
-      const std::string failure = failure_of([&] { close_file(); });
+      const std::string failure = text_of(failure_of([&] { close_file(); }));
       lock.lock();
       if (failure_.empty()) failure_ = failure;
       done_ = true;
@@ -235,7 +237,8 @@ void PieceWriter::write_bytes(std::int64_t at, const void* values, std::size_t b
   while (bytes > 0) {
     const ssize_t written = ::pwrite(file_, from, bytes, at);
     if (written < 0 && errno == EINTR) continue;
-    require(written > 0, "writing '" + path_ + "': " + std::strerror(written < 0 ? errno : ENOSPC));
+    require(written > 0, ErrorCode::io, "writing '" + path_ + "': " + std::strerror(written < 0 ? errno : ENOSPC),
+            {{"file", path_}});
     from += written;
     at += written;
     bytes -= static_cast<std::size_t>(written);
@@ -246,8 +249,8 @@ void PieceWriter::close_file() {
   const int file = std::exchange(file_, -1);
   const int failure = ::fsync(file) == 0 || errno == EINVAL ? 0 : errno;
   const bool closed = ::close(file) == 0;
-  require(failure == 0 && closed,
-          "forcing '" + path_ + "' to the disk: " + std::strerror(failure != 0 ? failure : errno));
+  require(failure == 0 && closed, ErrorCode::io,
+          "forcing '" + path_ + "' to the disk: " + std::strerror(failure != 0 ? failure : errno), {{"file", path_}});
 }
 
 }  // namespace slipstream

@@ -67,7 +67,7 @@ Bytes receive_piece(const Communicator& comm, int from, std::int64_t bytes) {
   MPI_Recv(values.data(), static_cast<int>(bytes), MPI_BYTE, from, values_tag, comm.mpi(), &status);
   int received = 0;
   MPI_Get_count(&status, MPI_BYTE, &received);
-  require(received == bytes, "rank " + std::to_string(from) + " could not copy its values out");
+  require(received == bytes, ErrorCode::unavailable, "rank " + std::to_string(from) + " could not copy its values out");
   return values;
 }
 
@@ -82,14 +82,14 @@ void write_values_in_parallel(const Communicator& comm, const std::string& path,
     transfer = collective_transfer();
     arrays = open_arrays(file, sources);
   });
-  std::string failure;
+  Problem failure;
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const auto pieces = pieces_by_rank(sources[i], comm.size(), piece_bytes);
     const std::vector<Box>& mine = pieces[comm.rank()];
     std::size_t rounds = 0;
     for (const auto& of_rank : pieces) rounds = std::max(rounds, of_rank.size());
     for (std::size_t round = 0; round < rounds; ++round) {
-      Box box = round < mine.size() && failure.empty() ? mine[round] : Box{};
+      Box box = round < mine.size() && !failure ? mine[round] : Box{};
       Bytes values;
       attempt(failure, [&] { values = copy_out(sources[i], box); });
       if (values.empty()) box = Box{};
@@ -110,7 +110,7 @@ void write_values_by_collecting(const Communicator& comm, const std::string& pat
     arrays = open_arrays(file, sources);
   });
   const bool root = comm.rank() == 0;
-  std::string failure;
+  Problem failure;
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const auto pieces = pieces_by_rank(sources[i], comm.size(), piece_bytes);
     for (int owner = 0; owner < comm.size(); ++owner) {
@@ -124,7 +124,7 @@ void write_values_by_collecting(const Communicator& comm, const std::string& pat
         // A piece that could not be copied out is sent without values, since rank 0 waits for it.
         if (!root)
           send_piece(comm, values);
-        else if (failure.empty())
+        else if (!failure)
           attempt(failure, [&] { write_box(arrays[i], sources[i].array, box, values.data()); });
       }
     }

@@ -79,14 +79,14 @@ int steps_between(hwloc_obj_t a, hwloc_obj_t b) {
 
 struct Affinity::Tree {
   Tree() {
-    require(hwloc_topology_init(&topology) == 0, "hwloc cannot be used on this host");
+    require(hwloc_topology_init(&topology) == 0, ErrorCode::unavailable, "hwloc cannot be used on this host");
     // Plug-ins that open displays or compute libraries cost time and tell nothing that is asked for here.
     for (const char* plug_in : {"gl", "opencl"})
       hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, plug_in);
     hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
     if (hwloc_topology_load(topology) == 0) return;
     hwloc_topology_destroy(topology);
-    throw Error("hwloc cannot read the topology of this host: look at what lstopo says");
+    throw Error(ErrorCode::unavailable, "hwloc cannot read the topology of this host: look at what lstopo says");
   }
   ~Tree() { hwloc_topology_destroy(topology); }
 

@@ -2,49 +2,104 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
+#include <utility>
 #include <vector>
 
-#include <slipstream/error.hpp>
-
 namespace slipstream {
+namespace {
 
-std::string failure_of(const std::function<void()>& work) {
+/// Code, message and facts, each behind its size; empty where there is no failure.
+std::string letter_of(const Problem& failure) {
+  std::string letter;
+  const auto add = [&](const std::string& part) { letter += std::to_string(part.size()) + ' ' + part; };
+  if (!failure) return letter;
+  add(std::to_string(static_cast<int>(failure->code())));
+  add(failure->what());
+  for (const Fact& fact : failure->facts()) add(fact.name), add(fact.value);
+  return letter;
+}
+
+Error error_in(const std::string& letter) {
+  std::size_t at = 0;
+  const auto next = [&] {
+    std::size_t digits = 0;
+    const std::size_t size = std::stoull(letter.substr(at), &digits);
+    at += digits + 1 + size;
+    return letter.substr(at - size, size);
+  };
+  const auto code = static_cast<ErrorCode>(std::stoi(next()));
+  const std::string message = next();
+  Facts facts;
+  while (at < letter.size()) {
+    std::string name = next();
+    facts.emplace_back(std::move(name), next());
+  }
+  return {code, message, std::move(facts)};
+}
+
+Error with_rank(const Error& error, std::int64_t rank) {
+  return {error.code(), "rank " + std::to_string(rank) + ": " + error.what(), joined(error.facts(), {{"rank", rank}})};
+}
+
+}  // namespace
+
+Problem failure_of(const std::function<void()>& work) {
+  constexpr auto words = [](const std::exception& e) { return *e.what() ? e.what() : "failed without saying why"; };
   try {
     work();
+  } catch (const Error& error) {
+    return Error(error.code(), words(error), error.facts());
+  } catch (const std::bad_alloc& error) {
+    return Error(ErrorCode::out_of_memory, words(error));
   } catch (const std::exception& error) {
-    return *error.what() ? error.what() : "failed without saying why";
+    return Error(ErrorCode::internal, words(error));
   }
   return {};
 }
 
-void attempt(std::string& failure, const std::function<void()>& work) {
-  const std::string mine = failure_of(work);
-  if (failure.empty()) failure = mine;
+std::string text_of(const Problem& failure) { return failure ? failure->what() : ""; }
+
+void throw_if(const Problem& failure) {
+  if (failure) throw Error(*failure);
 }
 
-std::string first_failure(const Communicator& comm, const std::string& failure) {
-  if (comm.all(failure.empty())) return {};
-  const std::vector<std::string> all = comm.all_gather(failure);
+void attempt(Problem& failure, const std::function<void()>& work) {
+  Problem mine = failure_of(work);
+  if (!failure) failure = std::move(mine);
+}
+
+Problem first_failure(const Communicator& comm, const Problem& failure) {
+  if (comm.all(!failure)) return {};
+  const std::vector<std::string> all = comm.all_gather(letter_of(failure));
+  const auto first = std::find_if(all.begin(), all.end(), [](const std::string& letter) { return !letter.empty(); });
+  const Error error = error_in(*first);
+  const auto says_it = [&](const std::string& letter) {
+    return !letter.empty() && std::string(error_in(letter).what()) == error.what();
+  };
+  return std::all_of(all.begin(), all.end(), says_it) ? error : with_rank(error, first - all.begin());
+}
+
+std::string first_failure(const Communicator& comm, const std::string& reason) {
+  if (comm.all(reason.empty())) return {};
+  const std::vector<std::string> all = comm.all_gather(reason);
   const auto first = std::find_if(all.begin(), all.end(), [](const std::string& text) { return !text.empty(); });
   if (std::count(all.begin(), all.end(), *first) == comm.size()) return *first;
   return "rank " + std::to_string(first - all.begin()) + ": " + *first;
 }
 
-void agree(const Communicator& comm, const std::string& failure) {
-  const std::string first = first_failure(comm, failure);
-  require(first.empty(), first);
-}
+void agree(const Communicator& comm, const Problem& failure) { throw_if(first_failure(comm, failure)); }
 
 void on_all_ranks(const Communicator& comm, const std::function<void()>& work) { agree(comm, failure_of(work)); }
 
 void on_rank_zero(const Communicator& comm, const std::function<void()>& work) {
-  const std::string failure = comm.broadcast(comm.rank() == 0 ? failure_of(work) : std::string{}, 0);
-  require(failure.empty(), failure);
+  const std::string letter = comm.broadcast(comm.rank() == 0 ? letter_of(failure_of(work)) : std::string{}, 0);
+  if (!letter.empty()) throw error_in(letter);
 }
 
 void on_all_ranks(const Communicator& comm, const std::string& what, const std::function<void()>& work) {
   std::exception_ptr caught;
-  const std::string mine = failure_of([&] {
+  const Problem mine = failure_of([&] {
     try {
       work();
     } catch (...) {
@@ -52,9 +107,9 @@ void on_all_ranks(const Communicator& comm, const std::string& what, const std::
       throw;
     }
   });
-  const std::string first = first_failure(comm, mine);
+  const Problem first = first_failure(comm, mine);
   if (caught) std::rethrow_exception(caught);
-  require(first.empty(), what + ": " + first);
+  if (first) throw Error(first->code(), what + ": " + first->what(), first->facts());
 }
 
 }  // namespace slipstream

@@ -1,23 +1,35 @@
 #pragma once
 #include <functional>
+#include <optional>
 #include <string>
 
 #include <slipstream/communicator.hpp>
+#include <slipstream/error.hpp>
 
 namespace slipstream {
 
-/// What `work` throws, as text; empty where it throws nothing.
-std::string failure_of(const std::function<void()>& work);
+/// An error that is told to other ranks before it is thrown, or none.
+using Problem = std::optional<Error>;
+
+/// Does `work` and returns the error that it throws.
+Problem failure_of(const std::function<void()>& work);
+/// The text of a failure; empty where there is none.
+std::string text_of(const Problem& failure);
+
+/// Throws the failure where there is one.
+void throw_if(const Problem& failure);
 
 /// Keeps the first failure of a sequence that must go on to its end, because other ranks count on it.
-void attempt(std::string& failure, const std::function<void()>& work);
+void attempt(Problem& failure, const std::function<void()>& work);
 
-/// The failure of the lowest rank that has one, the same on all ranks; empty where none has. Its rank stands before it
-/// ("rank 3: ...") unless all say the same. Collective.
-std::string first_failure(const Communicator& comm, const std::string& failure);
+/// The failure of the lowest rank that has one, the same on all ranks, with its code and facts. Where not all say the
+/// same, the rank is the fact "rank" and stands before the text ("rank 3: ..."). Collective.
+Problem first_failure(const Communicator& comm, const Problem& failure);
+/// The same of a reason that is no error; empty where no rank has one. Collective.
+std::string first_failure(const Communicator& comm, const std::string& reason);
 
 /// Throws the first failure on all ranks; returns where there is none. Collective.
-void agree(const Communicator& comm, const std::string& failure);
+void agree(const Communicator& comm, const Problem& failure);
 
 /// Does `work`, in which ranks do not wait for each other, on every rank or on rank 0; then agrees. Collective.
 void on_all_ranks(const Communicator& comm, const std::function<void()>& work);

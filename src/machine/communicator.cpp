@@ -27,7 +27,8 @@ void check_mpi(int code, const std::string& what) {
   char text[MPI_MAX_ERROR_STRING] = {};
   int length = 0;
   MPI_Error_string(code, text, &length);
-  throw Error("MPI could not " + what + ": " + std::string(text, length));
+  throw Error(ErrorCode::unavailable, "MPI could not " + what + ": " + std::string(text, length),
+              {{"library", "MPI"}, {"result", code}});
 }
 
 namespace {
@@ -54,10 +55,11 @@ bool thread_may_call() {
 }
 
 void require_thread() {
-  require(thread_may_call(),
+  require(thread_may_call(), ErrorCode::wrong_state,
           "a thread that did not start MPI was to call it, and MPI was started for one thread (MPI_THREAD_FUNNELED or "
           "less): call from the thread that started MPI, or start it with MPI_THREAD_SERIALIZED or "
-          "MPI_THREAD_MULTIPLE");
+          "MPI_THREAD_MULTIPLE",
+          {{"problem", "thread"}});
 }
 
 /// Begins what all ranks do together, and waits for its end without keeping a core from the ranks that are waited for,
@@ -170,7 +172,8 @@ void start_mpi() {
 }
 
 int message_size(std::size_t bytes) {
-  require(bytes <= static_cast<std::size_t>(INT_MAX), "a text of more than 2 GB cannot travel in one MPI message");
+  require(bytes <= static_cast<std::size_t>(INT_MAX), ErrorCode::unsupported,
+          "a text of more than 2 GB cannot travel in one MPI message");
   return static_cast<int>(bytes);
 }
 
@@ -212,17 +215,22 @@ Communicator Communicator::world() {
     start_mpi();
     return new Communicator(MPI_COMM_WORLD);
   }();
-  require(mpi_alive(), "MPI has been finalised, by whom started it: make no more use of its communicators");
+  require(mpi_alive(), ErrorCode::wrong_state,
+          "MPI has been finalised, by whom started it: make no more use of its communicators",
+          {{"problem", "finalised"}});
   return *world;
 }
 
 Communicator::Communicator(MPI_Comm comm) {
-  require(mpi_alive(), "a communicator was asked for before MPI_Init or after MPI_Finalize: use Communicator::world()");
+  require(mpi_alive(), ErrorCode::wrong_state,
+          "a communicator was asked for before MPI_Init or after MPI_Finalize: use Communicator::world()",
+          {{"problem", "not_started"}});
   require_thread();
   require(comm != MPI_COMM_NULL, "MPI_COMM_NULL is no communicator: ranks outside a group must not make one");
   int between = 0;
   check_mpi(MPI_Comm_test_inter(comm, &between), "inspect a communicator");
-  require(!between, "an intercommunicator cannot be used: merge it first (MPI_Intercomm_merge)");
+  require(!between, ErrorCode::unsupported, "an intercommunicator cannot be used: merge it first (MPI_Intercomm_merge)",
+          {{"problem", "intercommunicator"}});
   collect([&](MPI_Request* request) { return MPI_Comm_idup(comm, &comm_, request); }, "duplicate a communicator");
   owned_ = Duplicates::all().keep(comm_);
   check_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "set an error handler");
@@ -264,7 +272,8 @@ bool Communicator::all(bool value) const {
 
 std::string Communicator::broadcast(const std::string& text, int root) const {
   require(root >= 0 && root < size_,
-          "rank " + std::to_string(root) + " cannot broadcast: there are " + std::to_string(size_) + " ranks");
+          "rank " + std::to_string(root) + " cannot broadcast: there are " + std::to_string(size_) + " ranks",
+          {{"option", "root"}, {"given", root}, {"limit", size_ - 1}});
   std::string result = text;
   std::int64_t bytes = static_cast<std::int64_t>(text.size());
   collect([&](MPI_Request* request) { return MPI_Ibcast(&bytes, 1, MPI_INT64_T, root, comm_, request); },

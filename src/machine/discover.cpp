@@ -135,13 +135,16 @@ class Discovery {
  private:
   void check_options() const {
     const Machine::Options& o = options_;
-    require(o.devices_per_rank >= 0, "devices_per_rank is negative: give a count, or 0 to share devices out");
-    require(o.ranks_per_node >= 0, "ranks_per_node is negative: give a count, or 0 to take nodes as found");
+    require(o.devices_per_rank >= 0, "devices_per_rank is negative: give a count, or 0 to share devices out",
+            {{"option", "devices_per_rank"}, {"given", o.devices_per_rank}});
+    require(o.ranks_per_node >= 0, "ranks_per_node is negative: give a count, or 0 to take nodes as found",
+            {{"option", "ranks_per_node"}, {"given", o.ranks_per_node}});
     const auto all = comm_.all_gather(
         joined(std::vector<int>{static_cast<int>(o.backend), o.devices_per_rank, o.ranks_per_node, o.cyclic, o.bind}));
     for (int rank = 1; rank < comm_.size(); ++rank)
-      require(all[rank] == all[0],
-              "ranks 0 and " + std::to_string(rank) + " ask for different machines: give all ranks the same options");
+      require(all[rank] == all[0], ErrorCode::mismatch,
+              "ranks 0 and " + std::to_string(rank) + " ask for different machines: give all ranks the same options",
+              {{"rank", rank}});
   }
 
   /// Groups ranks by shared memory, and hosts into the nodes that ranks_per_node asks for. Ranks of one host whose
@@ -152,7 +155,7 @@ class Discovery {
     const bool found =
         MPI_Comm_split_type(comm_.mpi(), MPI_COMM_TYPE_SHARED, comm_.rank(), MPI_INFO_NULL, &host) == MPI_SUCCESS &&
         MPI_Bcast(&leader, 1, MPI_INT, 0, host) == MPI_SUCCESS && MPI_Comm_free(&host) == MPI_SUCCESS;
-    require(found, "MPI could not tell which ranks share a host (MPI_Comm_split_type)");
+    require(found, ErrorCode::unavailable, "MPI could not tell which ranks share a host (MPI_Comm_split_type)");
     const auto leaders = comm_.all_gather(static_cast<std::int64_t>(leader));
     host_of_.assign(leaders.begin(), leaders.end());
     host_ranks_ = ranks_on(leader);
@@ -161,9 +164,11 @@ class Discovery {
     for (int rank = 0; rank < comm_.size(); ++rank) together[{host_of_[rank], spaces[rank]}].push_back(rank);
     on_all_ranks(comm_, [&] {
       const std::size_t most = together.at({leader, spaces[comm_.rank()]}).size();
-      require(options_.ranks_per_node <= static_cast<int>(most),
-              "ranks_per_node is " + std::to_string(options_.ranks_per_node) + ", but host " + host_name() + " runs " +
-                  std::to_string(most) + " of the ranks: ask for at most so many");
+      require(
+          options_.ranks_per_node <= static_cast<int>(most),
+          "ranks_per_node is " + std::to_string(options_.ranks_per_node) + ", but host " + host_name() + " runs " +
+              std::to_string(most) + " of the ranks: ask for at most so many",
+          {{"option", "ranks_per_node"}, {"given", options_.ranks_per_node}, {"limit", most}, {"host", host_name()}});
     });
 
     node_of_.resize(comm_.size());
@@ -211,12 +216,14 @@ class Discovery {
 
   void check_seen(int seen) const {
     const std::string backend = to_string(options_.backend), host = host_name();
-    require(seen > 0, "host " + host + " shows no " + backend + " device to this process: check the driver and " +
-                          "which devices are made visible, or choose the host backend");
-    require(options_.devices_per_rank <= seen, "devices_per_rank is " + std::to_string(options_.devices_per_rank) +
-                                                   ", but host " + host + " shows " + std::to_string(seen) + " " +
-                                                   backend + " device" + (seen == 1 ? "" : "s") +
-                                                   ": ask for at most so many");
+    require(seen > 0, ErrorCode::unavailable,
+            "host " + host + " shows no " + backend + " device to this process: check the driver and " +
+                "which devices are made visible, or choose the host backend",
+            {{"backend", backend}, {"host", host}});
+    require(options_.devices_per_rank <= seen,
+            "devices_per_rank is " + std::to_string(options_.devices_per_rank) + ", but host " + host + " shows " +
+                std::to_string(seen) + " " + backend + " device" + (seen == 1 ? "" : "s") + ": ask for at most so many",
+            {{"option", "devices_per_rank"}, {"given", options_.devices_per_rank}, {"limit", seen}, {"host", host}});
   }
 
   /// Shares devices among the ranks that see the same ones: a launcher may have shown each rank devices of its own.

@@ -106,11 +106,11 @@ void keep_alive(std::unique_ptr<Kept> object) {
 std::string attempt(const Communicator& comm, Device device, int step, std::size_t bytes, double limit, Liar liar) {
   const int ranks = comm.size(), rank = comm.rank();
   std::unique_ptr<Trial> trial;
-  const std::string unmade = failure_of([&] {
+  const Problem unmade = failure_of([&] {
     trial =
         std::make_unique<Trial>(comm.mpi(), rank, (rank + ranks - step) % ranks, (rank + step) % ranks, device, bytes);
   });
-  if (auto problem = agreed(comm, unmade); !problem.empty()) return problem;
+  if (auto problem = agreed(comm, text_of(unmade)); !problem.empty()) return problem;
   const std::string problem = agreed(comm, trial->run(limit, liar));
   // Messages that hang may still be written to.
   if (!problem.empty()) keep_alive(std::move(trial));
@@ -174,7 +174,8 @@ std::string prove_mpi_files(const Communicator& comm, const std::vector<Device>&
                             Liar liar) {
   std::string problem;
   for (const Device device : devices)
-    if (problem.empty()) attempt(problem, [&] { problem = try_file(device, path, liar); });
+    if (problem.empty())
+      if (const Problem thrown = failure_of([&] { problem = try_file(device, path, liar); })) problem = thrown->what();
   return agreed(comm, problem);
 }
 

@@ -33,7 +33,8 @@ LinkProbe& host_links() {
 
 LinkProbe& links_of(Backend backend) {
   if (backend == Backend::host) return host_links();
-  require(cuda_links() != nullptr, "this build of Slipstream has no CUDA backend: configure with the preset cuda");
+  require(cuda_links() != nullptr, ErrorCode::unavailable,
+          "this build of Slipstream has no CUDA backend: configure with the preset cuda", {{"backend", "cuda"}});
   return *cuda_links();
 }
 

@@ -16,7 +16,7 @@ namespace {
 void check(cudaError_t code, const std::string& what) {
   if (code == cudaSuccess) return;
   cudaGetLastError();
-  throw Error("CUDA could not " + what + ": " + cudaGetErrorString(code));
+  throw Error(ErrorCode::unavailable, "CUDA could not " + what + ": " + cudaGetErrorString(code));
 }
 
 int attribute(int device, cudaDeviceAttr name) {

@@ -59,8 +59,9 @@ class Measurement {
  public:
   Measurement(const Communicator& comm, const Machine& machine, const MeasureOptions& options)
       : comm_(comm), machine_(machine), options_(options), devices_(machine.devices()) {
-    require(machine.discovered(), "rates cannot be measured on machine '" + machine.name() +
-                                      "', which a file describes: discover the machine that is there");
+    require(machine.discovered(), ErrorCode::unsupported,
+            "rates cannot be measured on machine '" + machine.name() +
+                "', which a file describes: discover the machine that is there");
     require(options.bytes > 0 && options.bytes <= std::size_t{1} << 30 && options.trials > 0,
             "rates are measured with 1 byte to 1 GiB and at least one trial");
     require(options.most_bytes <= std::size_t{1} << 30, "copies that measure rates grow to 1 GiB at most");
@@ -159,7 +160,7 @@ class Measurement {
     const auto start = Clock::now();
     const BothWays found = settled_rates(options_.bytes, most, [&](std::size_t bytes) {
       BothWays rates = peers ? by_peer(pair, ways, bytes) : staged(pair, ways, bytes);
-      rates.last = !failure_.empty() || seconds_since(start) > pair_seconds;
+      rates.last = failure_ || seconds_since(start) > pair_seconds;
       return agreed(pair, rates);
     });
     for (const Way& way : ways) mine_[way.from * devices_ + way.to] = way.from == pair.a ? found.there : found.back;
@@ -178,7 +179,7 @@ class Measurement {
   /// A device that fails is told at the end: its neighbours must not wait for it in vain.
   template <class F>
   void guarded(F work) {
-    if (failure_.empty()) failure_ = failure_of(work);
+    if (!failure_) failure_ = failure_of(work);
   }
 
   /// What the other rank of a pair says; where one rank holds both devices, what it says itself.
@@ -340,7 +341,7 @@ class Measurement {
   std::vector<MemoryHandle> handles_;
   std::vector<std::shared_ptr<void>> imported_;
   std::vector<double> mine_;
-  std::string failure_;
+  Problem failure_;
   std::size_t most_ = 0;  ///< bytes of the largest copy, on all ranks
 };
 

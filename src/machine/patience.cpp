@@ -33,9 +33,11 @@ bool asked_until(const std::function<bool()>& done, double seconds) {
 }
 
 std::uint64_t wait_limit_ns(double seconds, const std::string& what) {
-  require(seconds > 0 && (seconds <= longest_wait || std::isinf(seconds)),
-          "the wait_limit of " + what + " is " + std::to_string(seconds) +
-              " s: give more than 0 and at most 1e9 s, or inf to wait for ever");
+  if (!(seconds > 0 && (seconds <= longest_wait || std::isinf(seconds))))
+    throw Error(ErrorCode::invalid_argument,
+                "the wait_limit of " + what + " is " + std::to_string(seconds) +
+                    " s: give more than 0 and at most 1e9 s, or inf to wait for ever",
+                {{"option", "wait_limit"}, {"given", seconds}, {"limit", longest_wait}});
   if (std::isinf(seconds)) return std::numeric_limits<std::uint64_t>::max();
   return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(seconds * 1e9));
 }

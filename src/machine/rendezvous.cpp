@@ -98,17 +98,18 @@ void keep_for_mpi(std::unique_ptr<Meeting> meeting) {
 std::map<int, std::string> rendezvous(const Communicator& comm, std::map<int, std::string> outgoing, double seconds) {
   auto meeting = std::make_unique<Meeting>(comm, std::move(outgoing));
   bool in_time = false;
-  const std::string failure = failure_of([&] {
+  const Problem failure = failure_of([&] {
     meeting->start();
     in_time = asked_until([&] { return meeting->progress(); }, seconds);
   });
   const std::optional<int> missed = meeting->greatest(in_time ? 0 : 1, seconds);
   if (missed == 0) return std::move(meeting->received);
   keep_for_mpi(std::move(meeting));
-  require(failure.empty(), failure);
+  throw_if(failure);
   throw Timeout((in_time ? "another rank than " : "rank ") + std::to_string(comm.rank()) + " waited longer than " +
-                std::to_string(seconds) +
-                " s for the other ranks to say what they share with it: have they all come here?");
+                    std::to_string(seconds) +
+                    " s for the other ranks to say what they share with it: have they all come here?",
+                {{"rank", comm.rank()}, {"limit", seconds}});
 }
 
 }  // namespace slipstream

@@ -45,12 +45,15 @@ std::vector<Extent> images(const Box& region, const Grid& grid) {
 void check(const Grid& grid, const Extent& ghost, const Halo::Options& options) {
   for (int a = 0; a < grid.dimensions(); ++a) {
     const std::int64_t width = std::max(options.low[a], options.high[a]);
-    require(width <= ghost[a], "a halo of width " + std::to_string(width) + " does not fit into the field's " +
-                                   std::to_string(ghost[a]) + " ghost layers on axis " + std::string(1, "xyz"[a]));
+    require(width <= ghost[a], ErrorCode::unsupported,
+            "a halo of width " + std::to_string(width) + " does not fit into the field's " + std::to_string(ghost[a]) +
+                " ghost layers on axis " + std::string(1, "xyz"[a]),
+            {{"option", "width"}, {"given", width}, {"limit", ghost[a]}, {"axis", std::string(1, "xyz"[a])}});
     if (grid.periodic()[a])
-      require(width <= grid.extent()[a], "a periodic halo of width " + std::to_string(width) +
-                                             " is wider than the grid's " + std::to_string(grid.extent()[a]) +
-                                             " cells on axis " + std::string(1, "xyz"[a]));
+      require(width <= grid.extent()[a], ErrorCode::unsupported,
+              "a periodic halo of width " + std::to_string(width) + " is wider than the grid's " +
+                  std::to_string(grid.extent()[a]) + " cells on axis " + std::string(1, "xyz"[a]),
+              {{"option", "width"}, {"given", width}, {"limit", grid.extent()[a]}, {"axis", std::string(1, "xyz"[a])}});
   }
 }
 
@@ -139,9 +142,10 @@ std::vector<Transfer> Halo::transfers(const Grid& grid, int components, const Ex
 }
 
 HaloAdjoint::HaloAdjoint(Halo::Options options, Op op) : halo_(std::move(options)), op_(op) {
-  require(op != Op::copy,
+  require(op != Op::copy, ErrorCode::unsupported,
           "the adjoint of a halo combines values: several ghost cells may belong to one cell, so that "
-          "there is nothing to copy; choose add, min, max or multiply");
+          "there is nothing to copy; choose add, min, max or multiply",
+          {{"option", "op"}});
 }
 
 std::uint64_t HaloAdjoint::fingerprint() const { return halo_.fingerprint() + static_cast<std::uint64_t>(op_); }

@@ -20,12 +20,14 @@ void check_axes(const Grid& source, const Grid& target, const std::array<int, 3>
   std::array<int, 3> sorted = axes;
   std::sort(sorted.begin(), sorted.end());
   require(sorted == std::array<int, 3>{0, 1, 2},
-          "the axes " + words(axes) + " of a transpose are no permutation: name each of 0, 1 and 2 once");
+          "the axes " + words(axes) + " of a transpose are no permutation: name each of 0, 1 and 2 once",
+          {{"option", "axes"}, {"given", words(axes)}});
   for (std::size_t a = 0; a < 3; ++a)
-    require(target.extent()[axes[a]] == source.extent()[a],
+    require(target.extent()[axes[a]] == source.extent()[a], ErrorCode::mismatch,
             "axis " + std::to_string(a) + " of a transpose's source has " + std::to_string(source.extent()[a]) +
                 " cells, and axis " + std::to_string(axes[a]) + " of its target, where it goes, has " +
-                std::to_string(target.extent()[axes[a]]));
+                std::to_string(target.extent()[axes[a]]),
+            {{"option", "axes"}, {"axis", a}, {"given", source.extent()[a]}, {"needed", target.extent()[axes[a]]}});
 }
 
 void check_range(const std::vector<Transpose::Range>& ranges, int axis, std::int64_t cells) {
@@ -34,7 +36,8 @@ void check_range(const std::vector<Transpose::Range>& ranges, int axis, std::int
     require(first >= end && behind > first && behind <= cells,
             "a transpose shall keep cells " + std::to_string(first) + " to " + std::to_string(behind - 1) +
                 " of axis " + std::to_string(axis) + ", which has " + std::to_string(cells) +
-                " cells: give ascending ranges within them that do not meet");
+                " cells: give ascending ranges within them that do not meet",
+            {{"option", "keep"}, {"axis", axis}, {"limit", cells}});
     end = behind;
   }
 }
@@ -45,7 +48,7 @@ Transpose::Transpose(const Grid& source, const Grid& target, Options options)
     : target_(target), options_(std::move(options)) {
   check_axes(source, target, options_.axes);
   require(source.machine().devices() == target.machine().devices() && source.rank() == target.rank(),
-          "the grids of a transpose lie on different machines");
+          ErrorCode::mismatch, "the grids of a transpose lie on different machines", {{"problem", "machine"}});
   kept_.push_back(source.box());
   for (int a = 0; a < 3; ++a) {
     const auto& ranges = options_.kept[static_cast<std::size_t>(a)];

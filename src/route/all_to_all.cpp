@@ -48,10 +48,11 @@ class AllToAllInlet final : public Inlet {
 };
 
 int as_int(std::int64_t units) {
-  require(units <= std::numeric_limits<int>::max(), "a rank sends or receives " + std::to_string(units * unit) +
-                                                        " B in one call of MPI, which counts at most 2^31 pieces of " +
-                                                        std::to_string(unit) +
-                                                        " B: choose mpi = sends, or use more ranks");
+  require(units <= std::numeric_limits<int>::max(), ErrorCode::unsupported,
+          "a rank sends or receives " + std::to_string(units * unit) +
+              " B in one call of MPI, which counts at most 2^31 pieces of " + std::to_string(unit) +
+              " B: choose mpi = sends, or use more ranks",
+          {{"option", "mpi"}, {"needed", units}, {"limit", std::numeric_limits<int>::max()}});
   return static_cast<int>(units);
 }
 
@@ -92,7 +93,7 @@ AllToAll::AllToAll(const RouteSetup& setup, bool staged)
     : calls_(setup.knobs.mpi), rank_(setup.comm.rank()), depth_(staged ? 2 : 1) {
   const std::string refusal = refusal_of(setup.comm, calls_);
   on_all_ranks(setup.comm, [&] {
-    require(refusal.empty(), refusal);
+    require(refusal.empty(), ErrorCode::unavailable, refusal, {{"option", "mpi"}, {"given", to_string(calls_)}});
     lay_out(setup, staged);
     allocate(setup, staged);
   });
@@ -133,10 +134,11 @@ void AllToAll::lay_out(const RouteSetup& setup, bool staged) {
   }
   members_.assign(members.begin(), members.end());
   for (int rank = 0; rank < setup.comm.size(); ++rank)
-    require(staged || setup.machine.devices_of_rank(rank).size() == 1,
+    require(staged || setup.machine.devices_of_rank(rank).size() == 1, ErrorCode::unsupported,
             std::string("mpi = ") + to_string(calls_) + " with the route gpu_mpi takes one buffer a rank, and rank " +
                 std::to_string(rank) + " has " + std::to_string(setup.machine.devices_of_rank(rank).size()) +
-                " devices: use one device a rank, the route staged, or mpi = sends");
+                " devices: use one device a rank, the route staged, or mpi = sends",
+            {{"option", "mpi"}, {"given", to_string(calls_)}, {"rank", rank}});
   const auto block = [&](int from, int to) {
     const auto found = bytes.find({from, to});
     return found == bytes.end() ? std::int64_t{0} : found->second;
@@ -342,9 +344,10 @@ void AllToAll::keep_memory() {
 
 std::shared_ptr<RouteState> all_to_all_mail(const RouteSetup& setup, bool staged) {
   if (setup.knobs.mpi == MpiCalls::sends) return nullptr;
-  require(setup.knobs.grouping == Grouping::devices,
+  require(setup.knobs.grouping == Grouping::devices, ErrorCode::unsupported,
           "grouping = nodes sends one message for each pair of nodes, and mpi = " + to_string(setup.knobs.mpi) +
-              " one call for all ranks: choose one of them");
+              " one call for all ranks: choose one of them",
+          {{"option", "grouping"}});
   const auto leaves = [&](const RouteSetup::Letter& letter) {
     return setup.machine.device(letter.source).rank != setup.machine.device(letter.target).rank;
   };
@@ -353,8 +356,10 @@ std::shared_ptr<RouteState> all_to_all_mail(const RouteSetup& setup, bool staged
   for (int rank = 0; rank < setup.comm.size(); ++rank) one_each &= setup.machine.devices_of_rank(rank).size() == 1;
   if (!staged && one_each) {
     const std::string why = proof_of_calls(setup);
-    require(why.empty(), "mpi = " + to_string(setup.knobs.mpi) + " with the route gpu_mpi: " + why +
-                             ": choose mpi = sends or another call, or the route staged");
+    require(why.empty(), ErrorCode::unavailable,
+            "mpi = " + to_string(setup.knobs.mpi) + " with the route gpu_mpi: " + why +
+                ": choose mpi = sends or another call, or the route staged",
+            {{"option", "mpi"}, {"given", to_string(setup.knobs.mpi)}, {"reason", why}});
   }
   return std::make_shared<AllToAll>(setup, staged);
 }

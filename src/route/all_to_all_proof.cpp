@@ -100,8 +100,8 @@ MpiQuestion question_of(MpiCalls calls) {
 /// Whether another kind of answer than `trial`'s can come is for the caller to say: an exception is one, too.
 std::string words_of(const std::function<std::string()>& trial) {
   std::string words;
-  const std::string thrown = failure_of([&] { words = trial(); });
-  return thrown.empty() ? words : thrown;
+  const Problem thrown = failure_of([&] { words = trial(); });
+  return thrown ? thrown->what() : words;
 }
 
 }  // namespace
@@ -112,10 +112,10 @@ std::string try_calls(const RouteSetup& setup, Liar liar) {
                           "the proof that MPI takes device memory with mpi = " + to_string(setup.knobs.mpi));
   for (const std::size_t bytes : {std::size_t{64}, std::size_t{1} << 20}) {
     std::unique_ptr<Trial> trial;
-    std::string problem = first_failure(setup.comm, failure_of([&] {
-                                          trial = std::make_unique<Trial>(setup, bytes);
-                                          trial->write();
-                                        }));
+    std::string problem = text_of(first_failure(setup.comm, failure_of([&] {
+                                                  trial = std::make_unique<Trial>(setup, bytes);
+                                                  trial->write();
+                                                })));
     if (!problem.empty()) return problem;
     problem = first_failure(setup.comm, without_crash([&] { return words_of([&] { return trial->run(liar); }); }));
     if (problem.empty()) problem = first_failure(setup.comm, words_of([&] { return trial->verify(); }));

@@ -138,10 +138,13 @@ std::string end_of(int device, int rank) {
 }
 
 void verify(const Message& message, const Envelope& envelope, std::uint64_t sequence) {
-  require(envelope.plan == message.plan && envelope.sequence == sequence,
-          "device " + std::to_string(message.target) + " expected exchange " + std::to_string(sequence) +
-              " and got exchange " + std::to_string(envelope.sequence) + " from device " +
-              std::to_string(message.source) + ": the ranks call their exchanges in different orders");
+  if (!(envelope.plan == message.plan && envelope.sequence == sequence))
+    throw Error(
+        ErrorCode::mismatch,
+        "device " + std::to_string(message.target) + " expected exchange " + std::to_string(sequence) +
+            " and got exchange " + std::to_string(envelope.sequence) + " from device " +
+            std::to_string(message.source) + ": the ranks call their exchanges in different orders",
+        {{"device", message.target}, {"peer", message.source}, {"sequence", sequence}, {"given", envelope.sequence}});
 }
 
 Pieces pieces_of(std::size_t bytes, const Knobs& knobs, bool pipelined, const Throttle& throttle) {

@@ -14,9 +14,10 @@ namespace {
 
 /// Whether movers reach the place in host memory themselves.
 bool goes_straight(const Message& m, bool staged) {
-  require(staged || m.knobs.pack != Pack::zero_copy,
+  require(staged || m.knobs.pack != Pack::zero_copy, ErrorCode::unsupported,
           "pack = zero_copy packs into host memory, and the route gpu_mpi sends device memory: choose another "
-          "pack, or turn gpu_mpi off");
+          "pack, or turn gpu_mpi off",
+          {{"option", "pack"}, {"given", "zero_copy"}});
   return staged && (m.knobs.pack == Pack::zero_copy || m.knobs.pack == Pack::memcpy3d);
 }
 

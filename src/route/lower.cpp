@@ -17,7 +17,9 @@ std::pair<Transfer, Transfer> halves(const Leg& leg, const Transfer& whole) {
   Transfer a = whole, b = whole;
   if (whole.source.ids || whole.target.ids) {
     const auto split = [](IndexSet& first, IndexSet& second) {
-      if (!first.ids) throw Error("a transfer lists ids at one end and a box at the other, and is too large to be cut");
+      if (!first.ids)
+        throw Error(ErrorCode::unsupported,
+                    "a transfer lists ids at one end and a box at the other, and is too large to be cut");
       const auto& ids = *first.ids;
       const auto middle = ids.begin() + static_cast<std::ptrdiff_t>(ids.size() / 2);
       second.ids = std::make_shared<const std::vector<std::int64_t>>(middle, ids.end());
@@ -304,9 +306,9 @@ void widen(Mover mover, std::vector<Mover>& movers) {
 }  // namespace
 
 void Lowering::join(const End& source, const End& target, const Leg& leg, bool wide, std::vector<Mover>& movers) {
-  require(source.count == target.count, "a transfer lists " + std::to_string(source.count) +
-                                            " values at its source and " + std::to_string(target.count) +
-                                            " at its target");
+  require(source.count == target.count, ErrorCode::internal,
+          "a transfer lists " + std::to_string(source.count) + " values at its source and " +
+              std::to_string(target.count) + " at its target");
   const auto size = [&](const End& end) {
     return static_cast<std::int64_t>(end.dense ? size_of(leg.wire, leg.type) : size_of(leg.type));
   };

@@ -34,7 +34,8 @@ class Nccl {
   const std::string& missing() const { return missing_; }
   void check(ncclResult_t result, const std::string& what) const {
     if (result != ncclSuccess)
-      throw Error("NCCL could not " + what + ": " + error_string(result) + "; NCCL_DEBUG=WARN tells more");
+      throw Error(ErrorCode::unavailable,
+                  "NCCL could not " + what + ": " + error_string(result) + "; NCCL_DEBUG=WARN tells more");
   }
 
   decltype(&ncclGetUniqueId) unique_id = nullptr;
@@ -108,7 +109,7 @@ class Clique final : public NcclClique {
     }
     name = setup.comm.broadcast(name, root);
     ncclUniqueId id{};
-    require(name.size() == sizeof id.internal,
+    require(name.size() == sizeof id.internal, ErrorCode::unavailable,
             "NCCL could not be started on rank " + std::to_string(root) + ": NCCL_DEBUG=WARN tells more");
     name.copy(id.internal, name.size());
     auto joining = std::make_shared<Joining>();
@@ -119,16 +120,16 @@ class Clique final : public NcclClique {
       if (setup.machine.device(device).rank == setup.comm.rank())
         joining->seats.push_back({device, place_of_.at(device), setup.machine.device(device).local, nullptr});
     bool joined = false;
-    const std::string failure = failure_of([&] { joined = join_in_time(joining, setup.patience); });
+    const Problem failure = failure_of([&] { joined = join_in_time(joining, setup.patience); });
     if (joined)
       for (const Seat& seat : joining->seats) {
         members_[seat.device].local = seat.local;
         members_[seat.device].comm = seat.comm;
       }
-    const std::string first = first_failure(setup.comm, failure);
-    if (first.empty()) return;
+    const Problem first = first_failure(setup.comm, failure);
+    if (!first) return;
     abandon();
-    throw Error(first);
+    throw Error(*first);
   }
 
   /// The library waits here for the other ranks of a node, and until it knows of graphs that have just gone.
@@ -233,8 +234,9 @@ class Clique final : public NcclClique {
     const auto over = [&] { return joined.wait_for(std::chrono::seconds(0)) == std::future_status::ready; };
     const bool in_time = asked_until([&] { return over() || another_failed(); }, seconds);
     if (!over()) {
-      require(in_time, "NCCL could not " + joining->end + " within " + std::to_string(seconds) +
-                           " s: NCCL_DEBUG=WARN tells more");
+      require(
+          in_time, ErrorCode::timeout,
+          "NCCL could not " + joining->end + " within " + std::to_string(seconds) + " s: NCCL_DEBUG=WARN tells more");
       return false;
     }
     try {
@@ -273,7 +275,7 @@ class Clique final : public NcclClique {
 
   static ncclComm_t comm_of(const Member& member) {
     const ncclComm_t comm = member.comm;
-    require(comm != nullptr, "NCCL was abandoned after a time-out: the job must end");
+    require(comm != nullptr, ErrorCode::wrong_state, "NCCL was abandoned after a time-out: the job must end");
     return comm;
   }
 

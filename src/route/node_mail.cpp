@@ -109,7 +109,7 @@ void NodeMail::share(const RouteSetup& setup, std::size_t bytes) {
   const std::vector<int> mine = setup.machine.devices_of_rank(rank_);
   const Device device = mine.empty() ? Device{} : setup.machine.device(mine.front()).local;
   std::string offered;
-  const std::string unshared = failure_of([&] {
+  const Problem unshared = failure_of([&] {
     if (bytes) {
       memory_ = setup.comm.arena(device).take<std::byte>(bytes, Memory::pinned_shared);
       const MemoryHandle handle = export_memory(device, memory_.data());
@@ -117,7 +117,7 @@ void NodeMail::share(const RouteSetup& setup, std::size_t bytes) {
     }
   });
   const std::vector<std::string> all = setup.comm.all_gather(offered);
-  refusal_ = first_failure(setup.comm, unshared);
+  refusal_ = text_of(first_failure(setup.comm, unshared));
   if (refusal_.empty()) {
     const auto map = [&](int driver) {
       if (driver == rank_ || mapped_.contains(driver)) return;
@@ -125,14 +125,14 @@ void NodeMail::share(const RouteSetup& setup, std::size_t bytes) {
       std::memcpy(&handle, all.at(static_cast<std::size_t>(driver)).data(), sizeof handle);
       mapped_[driver] = import_memory(device, handle);
     };
-    const std::string unmapped = failure_of([&] {
+    const Problem unmapped = failure_of([&] {
       for (const Carried& c : messages_)
         for (const auto& part : c.message.parts) {
           if (part.source_rank == rank_) map(c.message.sender);
           if (part.target_rank == rank_) map(c.message.receiver);
         }
     });
-    refusal_ = first_failure(setup.comm, unmapped);
+    refusal_ = text_of(first_failure(setup.comm, unmapped));
   }
   if (refusal_.empty()) return;
   mapped_.clear();

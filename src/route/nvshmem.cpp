@@ -115,7 +115,7 @@ class NvshmemReceiver final : public Receiver {
 
   bool delivers() const override { return !free_; }
   void deliver(Stream& stream, std::uint64_t sequence) override {
-    require(free_ || !stream.capturing(),
+    require(free_ || !stream.capturing(), ErrorCode::unsupported,
             "NVSHMEM does not map a neighbour's memory that this device reaches: capture " +
                 std::string("the work around the exchange, or leave the route out"));
     if (!free_) end_.block.wait(stream, end_.place.full, sequence);

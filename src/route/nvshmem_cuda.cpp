@@ -74,14 +74,16 @@ void Nvshmem::start(const Communicator& comm, Device device, double seconds) {
   if (started_ != MPI_COMM_NULL) check_mpi(MPI_Comm_compare(started_, comm.mpi(), &relation), "compare communicators");
   const bool fits = started_ != MPI_COMM_NULL && (relation == MPI_IDENT || relation == MPI_CONGRUENT);
   if (comm.all(fits)) return;
-  require(comm.all(started_ == MPI_COMM_NULL),
+  require(comm.all(started_ == MPI_COMM_NULL), ErrorCode::mismatch,
           "NVSHMEM was started for other ranks than those of this exchange: leave the route nvshmem out of it");
-  require(comm.all(missing_.empty()), missing_.empty() ? "NVSHMEM is missing on another rank" : missing_);
+  require(comm.all(missing_.empty()), ErrorCode::unavailable,
+          missing_.empty() ? "NVSHMEM is missing on another rank" : missing_);
   nvshmemx_uniqueid_t id = NVSHMEMX_UNIQUEID_INITIALIZER;
   std::string name;
   if (comm.rank() == 0 && unique_id(&id) == 0) name.assign(reinterpret_cast<const char*>(&id), sizeof id);
   name = comm.broadcast(name, 0);
-  require(name.size() == sizeof id, "NVSHMEM could not be started on rank 0: NVSHMEM_DEBUG=WARN tells more");
+  require(name.size() == sizeof id, ErrorCode::unavailable,
+          "NVSHMEM could not be started on rank 0: NVSHMEM_DEBUG=WARN tells more");
   name.copy(reinterpret_cast<char*>(&id), sizeof id);
   nvshmemx_init_attr_t attributes = NVSHMEMX_INIT_ATTR_INITIALIZER;
   faults::pass(faults::Step::nvshmem_start);
@@ -90,9 +92,10 @@ void Nvshmem::start(const Communicator& comm, Device device, double seconds) {
   const bool started = set_unique_id(comm.rank(), comm.size(), &id, &attributes) == 0 &&
                        init(NVSHMEMX_INIT_WITH_UNIQUEID, &attributes) == 0 && my_pe() == comm.rank() &&
                        n_pes() == comm.size();
-  require(comm.all(started), started ? "NVSHMEM could not be started on another rank: NVSHMEM_DEBUG=WARN tells more"
-                                     : "NVSHMEM could not be started on rank " + std::to_string(comm.rank()) +
-                                           ", or was started by another library before: NVSHMEM_DEBUG=WARN tells more");
+  require(comm.all(started), ErrorCode::unavailable,
+          started ? "NVSHMEM could not be started on another rank: NVSHMEM_DEBUG=WARN tells more"
+                  : "NVSHMEM could not be started on rank " + std::to_string(comm.rank()) +
+                        ", or was started by another library before: NVSHMEM_DEBUG=WARN tells more");
   check_mpi(MPI_Comm_dup(comm.mpi(), &started_), "keep the ranks of NVSHMEM");
 }
 
@@ -126,7 +129,7 @@ class OneAtATime {
  public:
   explicit OneAtATime(const Communicator& comm) : lock_(mutex(), std::try_to_lock) {
     on_all_ranks(comm, [&] {
-      require(lock_.owns_lock(),
+      require(lock_.owns_lock(), ErrorCode::locked,
               "two threads of a process make exchanges by NVSHMEM at once: make them one after the other");
     });
   }
@@ -183,11 +186,11 @@ class HeapBlock final : public NvshmemBlock {
     chunk_ = take_chunk(setup.comm, device_, layout.bytes, setup.patience);
     base_ = base_of(chunk_);
     std::string mine;
-    const std::string failure = failure_of([&] { mine = map(setup.comm); });
+    const Problem failure = failure_of([&] { mine = map(setup.comm); });
     const std::vector<std::string> texts = setup.comm.all_gather(mine);
-    if (const std::string first = first_failure(setup.comm, failure); !first.empty()) {
+    if (const Problem first = first_failure(setup.comm, failure)) {
       set_free(chunk_);
-      throw Error(first);
+      throw Error(*first);
     }
     for (const auto& letter : setup.letters) {
       const int from = setup.machine.device(letter.source).rank, to = setup.machine.device(letter.target).rank;

@@ -5,6 +5,8 @@
 namespace slipstream {
 
 std::string nvshmem_missing() { return "this build has no NVSHMEM (needs a CUDA build with nvshmem_host.h)"; }
-std::shared_ptr<NvshmemBlock> nvshmem_block(const RouteSetup&) { throw Error(nvshmem_missing()); }
+std::shared_ptr<NvshmemBlock> nvshmem_block(const RouteSetup&) {
+  throw Error(ErrorCode::unavailable, nvshmem_missing());
+}
 
 }  // namespace slipstream

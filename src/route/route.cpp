@@ -45,7 +45,8 @@ auto value_of(const Table& table, const std::string& text, const std::string& wh
     if (text == name) return value;
     known += (known.empty() ? "" : ", ") + std::string(name);
   }
-  throw Error("no " + what + " is named '" + text + "': choose among " + known);
+  throw Error(ErrorCode::invalid_argument, "no " + what + " is named '" + text + "': choose among " + known,
+              {{"option", what}, {"given", text}, {"choices", known}});
 }
 
 }  // namespace
@@ -88,7 +89,7 @@ const Route& route(RouteKind kind) {
     case RouteKind::nvshmem:
       return nvshmem_route();
   }
-  throw Error("unknown route");
+  throw Error(ErrorCode::internal, "unknown route");
 }
 
 }  // namespace slipstream

@@ -22,7 +22,8 @@ std::vector<RouteKind> routes_from_string(const std::string& text) {
     if (word[0] != '-') kinds.push_back(kind);
   }
   if (first) return all_routes();
-  require(!kinds.empty(), "routes '" + text + "' leave none: name at least one, staged serves any pair of devices");
+  require(!kinds.empty(), "routes '" + text + "' leave none: name at least one, staged serves any pair of devices",
+          {{"option", "routes"}, {"given", text}});
   std::sort(kinds.begin(), kinds.end());
   return kinds;
 }

@@ -26,10 +26,12 @@ void check(const Throttle& t) {
   if (t == Throttle{}) return;
   require(t.gb_per_s >= least_throttled_gb_per_s && t.gb_per_s <= most_throttled_gb_per_s,
           "a throttle of " + number(t.gb_per_s) + " GB/s: give a rate from " + number(least_throttled_gb_per_s) +
-              " to " + number(most_throttled_gb_per_s) + " GB/s");
+              " to " + number(most_throttled_gb_per_s) + " GB/s",
+          {{"option", "throttle"}, {"gb_per_s", t.gb_per_s}});
   require(t.latency_us >= 0 && t.latency_us <= most_throttled_us,
           "a throttle with a latency of " + number(t.latency_us) + " us: give one from 0 to " +
-              number(most_throttled_us) + " us");
+              number(most_throttled_us) + " us",
+          {{"option", "throttle"}, {"latency_us", t.latency_us}});
 }
 
 std::string to_string(const Throttle& t) {
@@ -40,7 +42,9 @@ std::string to_string(const Throttle& t) {
 Throttle throttle_from_string(const std::string& text) {
   if (text == "none") return {};
   const auto unknown = [&] {
-    return Error("cannot read the throttle '" + text + "': write a rate and a latency, '12.5 GB/s, 2 us', or 'none'");
+    return Error(ErrorCode::invalid_argument,
+                 "cannot read the throttle '" + text + "': write a rate and a latency, '12.5 GB/s, 2 us', or 'none'",
+                 {{"option", "throttle"}, {"given", text}});
   };
   std::istringstream words(text);
   Throttle t;
@@ -50,8 +54,10 @@ Throttle throttle_from_string(const std::string& text) {
   if (more && !(words >> t.latency_us >> rest && rest == "us")) throw unknown();
   if ((!more && unit != "GB/s") || words >> rest) throw unknown();
   if (!std::isfinite(t.gb_per_s) || !std::isfinite(t.latency_us)) throw unknown();
-  require(t.gb_per_s > 0, "a throttle of " + number(t.gb_per_s) + " GB/s: give a rate from " +
-                              number(least_throttled_gb_per_s) + " to " + number(most_throttled_gb_per_s) + " GB/s");
+  require(t.gb_per_s > 0,
+          "a throttle of " + number(t.gb_per_s) + " GB/s: give a rate from " + number(least_throttled_gb_per_s) +
+              " to " + number(most_throttled_gb_per_s) + " GB/s",
+          {{"option", "throttle"}, {"gb_per_s", t.gb_per_s}});
   check(t);
   return t;
 }

@@ -209,7 +209,7 @@ Mover with_target_rows_second(Mover m) {
 
 Piece piece_of(const Mover& given, const Arrays* arrays) {
   const Mover m = with_target_rows_second(given);
-  require(m.extent[0] < 0x3f000000 && m.extent[1] * m.extent[2] < 0x3f000000,
+  require(m.extent[0] < 0x3f000000 && m.extent[1] * m.extent[2] < 0x3f000000, ErrorCode::unsupported,
           "a box of more than 2^30 words along one axis, or rows, cannot be moved");
   Piece piece{{}, m.words(), m.extent[0], m.word};
   Work& w = piece.work;
@@ -235,10 +235,11 @@ Piece piece_of(const Mover& given, const Arrays* arrays) {
   w.values = static_cast<std::uint8_t>(values_of(m));
   w.recode = m.recode;
   w.wire = m.wire;
-  require(m.item <= UINT16_MAX, "an exchange has more than 65536 items");
+  require(m.item <= UINT16_MAX, ErrorCode::unsupported, "an exchange has more than 65536 items");
   w.item = static_cast<std::uint16_t>(m.item);
   if (m.lines == Mover::Lines::none) return piece;
-  require(m.word == 4 && m.words() < 0x3f000000, "lines hold words of 4 bytes, and fewer than 2^30 of one box");
+  require(m.word == 4 && m.words() < 0x3f000000, ErrorCode::unsupported,
+          "lines hold words of 4 bytes, and fewer than 2^30 of one box");
   w.words = static_cast<std::int32_t>(m.words());
   return {w, lines_for(m.words()), 1, sizeof(SealedLine)};
 }

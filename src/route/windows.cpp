@@ -22,7 +22,8 @@ Window window_of(const Leg& leg, std::size_t component) {
 }  // namespace
 
 void add_windows(const Leg& leg, const Slot& slot, std::vector<Window>& windows) {
-  require(slot.ring.bytes == 0, "a window of a message whose slots take turns has no place of its own");
+  require(slot.ring.bytes == 0, ErrorCode::unsupported,
+          "a window of a message whose slots take turns has no place of its own");
   const auto size = static_cast<std::int64_t>(size_of(leg.type));
   const IndexSet& set = leg.transfer->source;
   const Extent rows = in_order(leg, set.box.extents());

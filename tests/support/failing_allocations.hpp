@@ -2,11 +2,10 @@
 // Each allocation of a set-up that ranks do together, failing in turn on the last rank.
 #include <gtest/gtest.h>
 
-#include <string>
-
 #include <slipstream/communicator.hpp>
 
 #include "device/faults.hpp"
+#include "expect_error.hpp"
 #include "machine_rig.hpp"
 
 namespace slipstream {
@@ -17,19 +16,19 @@ template <class Make, class Use>
 int each_allocation_fails(const Communicator& comm, const Make& make, const Use& use) {
   for (int passes = 0;; ++passes) {
     if (comm.rank() == comm.size() - 1) faults::arm(faults::Step::allocation, passes);
-    const std::string problem = error_of(make);
+    const auto problem = error_of(make);
     const bool reached = comm.all(!faults::armed(faults::Step::allocation));
     faults::arm(faults::Step::allocation, -1);
-    EXPECT_EQ(comm.all(problem.empty()), problem.empty()) << problem;
+    EXPECT_EQ(comm.all(!problem), !problem) << (problem ? problem->what() : "");
     if (::testing::Test::HasFailure()) return passes;
     if (!reached) {
-      EXPECT_EQ(problem, "");
+      EXPECT_FALSE(problem);
       return passes;
     }
-    if (problem.empty()) {
+    if (!problem) {
       use();
     } else {
-      EXPECT_NE(problem.find("a test makes this step fail"), std::string::npos) << problem;
+      expect_error(problem, ErrorCode::out_of_memory, {{"fault", static_cast<int>(faults::Step::allocation)}});
     }
   }
 }

@@ -1,9 +1,8 @@
 #pragma once
-// What tests on a machine share: its backends, the machine itself, and what an error says.
+// Tests on a machine share its backends, and the machine itself.
 #include <string>
 #include <vector>
 
-#include <slipstream/error.hpp>
 #include <slipstream/machine.hpp>
 
 namespace slipstream {
@@ -29,17 +28,6 @@ inline Machine machine_here(Backend backend, int devices, int ranks_per_node = 0
   options.ranks_per_node = ranks_per_node;
   options.bind = false;
   return Machine::discover(comm, options);
-}
-
-/// The text of the Error that `work` throws; empty where it throws none.
-template <class Work>
-std::string error_of(const Work& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
 }
 
 }  // namespace slipstream

@@ -81,7 +81,7 @@ inline void fill(Field& field, int step) {
     case DType::f64:
       return fill_as<double>(field, step);
     default:
-      throw Error("nothing is filled with " + to_string(field.options().type) + " here");
+      throw Error(ErrorCode::unsupported, "nothing is filled with " + to_string(field.options().type) + " here");
   }
 }
 

@@ -149,7 +149,7 @@ const Scenario& scenario_of(const std::string& name) {
     if (s.name == name) return s;
     known += " " + s.name;
   }
-  throw Error("there is no way '" + name + "' to exchange here, only" + known);
+  throw Error(ErrorCode::invalid_argument, "there is no way '" + name + "' to exchange here, only" + known);
 }
 
 void step(std::vector<Stream>& streams, Field& values, Field& seen, Gate& gate, bool late) {

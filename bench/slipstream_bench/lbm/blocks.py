@@ -14,7 +14,7 @@ from typing import Any
 
 from rich.console import Console
 from slipstream.base import terminal
-from slipstream.base.core import core
+from slipstream.base.core import core, part
 from slipstream.base.errors import CaseError
 from slipstream.case.reader import Source, parse
 from slipstream.lbm import running
@@ -134,7 +134,7 @@ class Blocks:
 
     def _open(self, side: int, dealt: Dealt) -> Any:
         options = open_case(self.choice, self.grid, side).options() | {"boxes": dealt.boxes(side)}
-        return core().Lbm(self.machine, options)
+        return part("lbm").Lbm(self.machine, options)
 
     def _periodic(self, side: int) -> Row:
         split = next((split for split in ACROSS_ROWS if split[1] * split[2] == self.devices), (1, 1, self.devices))

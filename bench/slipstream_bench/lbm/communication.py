@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.console import Console
 from slipstream.base import terminal
-from slipstream.base.core import core
+from slipstream.base.core import core, part
 from slipstream.base.errors import CaseError
 from slipstream.lbm import running
 from slipstream.machine import discovery
@@ -75,7 +75,7 @@ def one_block(choice: Choice, cells: int) -> float:
         alone, backend = module.Communicator.alone(), discovery.choose_backend(choice.backend)
         machine = module.Machine.discover(backend, devices_per_rank=1, comm=alone)
         case = case_of(replace(choice, overlap="off"), Setup("", "", cells, (1, 1, 1)), 1)
-        lbm = module.Lbm(machine, case.options(), comm=alone)
+        lbm = part("lbm").Lbm(machine, case.options(), comm=alone)
         rate = case.cell_count * common.STEPS / smallest_time_here(lbm) / 1e6
     return float(module.broadcast(repr(rate), 0))
 

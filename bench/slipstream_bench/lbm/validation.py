@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from slipstream.base import terminal
-from slipstream.base.core import core
+from slipstream.base.core import core, part
 from slipstream.base.errors import CaseError
 from slipstream.case.reader import Source, parse
 from slipstream.flow import profiles
@@ -168,7 +168,7 @@ def flow(choice: Choice, cells: int, setup: Setup, variant: Variant, moments: Se
     options = case.options()
     if variant.scheme:
         options |= next(scheme.knobs for scheme in schemes("on") if scheme.name == variant.scheme)
-    lbm = core().Lbm(setup.machine, options, comm=setup.comm)
+    lbm = part("lbm").Lbm(setup.machine, options, comm=setup.comm)
     apart, found = max(1, scaled(APART, cells)), []
     for moment in moments:
         lbm.advance(moment - apart - lbm.step)

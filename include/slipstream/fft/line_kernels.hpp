@@ -19,7 +19,7 @@ void launch_line_tiles_of(Stream& stream, const LineJob<T>& job, const Read& rea
   if constexpr (is_host_line(std::is_same_v<T, double>, length, real)) {
     launch_teams(stream, teams, Kernel::threads, Kernel::shared_bytes(), kernel);
   } else {
-    require(stream.device().backend != Backend::host,
+    require(stream.device().backend != Backend::host, ErrorCode::unsupported,
             "the host has no kernel for lines of " + std::to_string(length) + " values: FFTW transforms them there");
     launch_teams_on_gpu(stream, teams, Kernel::threads, Kernel::shared_bytes(), kernel);
   }

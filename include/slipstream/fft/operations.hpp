@@ -22,9 +22,9 @@ struct Lengths {
 template <class T, class Held = NoLengths, class F>
 Fft::Operations operations_of(const Fft& plan, const std::vector<F>& functors) {
   const std::vector<std::int64_t>& local = plan.spectral().local();
-  require(functors.size() == local.size(), "operations on modes were made of " + std::to_string(functors.size()) +
-                                               " functors for " + std::to_string(local.size()) +
-                                               " blocks of this rank: give one for each");
+  require(functors.size() == local.size(), ErrorCode::mismatch,
+          "operations on modes were made of " + std::to_string(functors.size()) + " functors for " +
+              std::to_string(local.size()) + " blocks of this rank: give one for each");
   Fft::Operations found;
   for (std::size_t n = 0; n < local.size(); ++n)
     found.push_back(

@@ -30,7 +30,9 @@ class Pointwise {
   virtual void ride(Stream&, int, const LineJob<double>&, const LineNumbers&) const { refuse(); }
 
  private:
-  [[noreturn]] static void refuse() { throw Error("an operation on modes was given lines of another number format"); }
+  [[noreturn]] static void refuse() {
+    throw Error(ErrorCode::mismatch, "an operation on modes was given lines of another number format");
+  }
 };
 
 /// Reads the lines of a launch through an operation.

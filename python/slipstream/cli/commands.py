@@ -150,7 +150,7 @@ def info(arguments: argparse.Namespace, console: Console) -> None:
             console.print(terminal.table(kind, ["route", *keys], rows, left=len(keys) + 1))
         return
     if arguments.topic == "collectives":
-        methods = module.collectives()
+        methods = core.part("collective").collectives()
         keys = list(methods[0]["facts"])
         rows = [(key, *(method["facts"][key] for method in methods)) for key in keys]
         title = "all-reduce of a few values"

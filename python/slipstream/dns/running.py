@@ -9,7 +9,7 @@ import numpy as np
 from rich.console import Console
 
 from slipstream.base import rows
-from slipstream.base.core import as_case_error, core, on_all_ranks
+from slipstream.base.core import as_case_error, core, on_all_ranks, part
 from slipstream.case.solver import Fields, Monitor
 from slipstream.dns import means, spectrum, velocity_file, vortex
 from slipstream.dns.case import DnsCase
@@ -23,7 +23,8 @@ from slipstream.run.series import FieldSeries
 from slipstream.run.troubles import Troubles
 
 if TYPE_CHECKING:
-    from slipstream._core import Dns, Trace
+    from slipstream._core import Trace
+    from slipstream._dns import Dns
 
 #: Columns of statistics.csv behind step and time.
 COLUMNS = (
@@ -41,7 +42,7 @@ class DnsRun(PlainRun):
         assert isinstance(case, DnsCase)
         self._case = case
         with as_case_error():
-            self.engine: Dns = core().Dns(setup.machine, setup.options, trace)
+            self.engine: Dns = part("dns").Dns(setup.machine, setup.options, trace)
         if not case.restarted:
             self._begin(case)
         if case.guard.every:
@@ -73,7 +74,7 @@ class DnsRun(PlainRun):
                 wanted = spectrum.read(start.spectrum)
         else:
             with as_case_error("initial.peak"):
-                wanted = core().peaked_spectrum((min(case.grid.cells) - 1) // 3, start.peak, start.energy)
+                wanted = part("dns").peaked_spectrum((min(case.grid.cells) - 1) // 3, start.peak, start.energy)
         with as_case_error("initial.spectrum" if start.spectrum else "", start.spectrum or ""):
             self.engine.random(wanted, start.seed)
 

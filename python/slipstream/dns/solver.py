@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slipstream.base import toml_text
-from slipstream.base.core import as_case_error, core
+from slipstream.base.core import as_case_error, part
 from slipstream.base.errors import Fault, missing, unsupported
 from slipstream.case.solver import Plan, Run
 from slipstream.case.tables import EXCHANGE_PARTS
@@ -195,13 +195,13 @@ def checksums(case: DnsCase) -> dict[str, str]:
 
 def plan(case: DnsCase, machine: "Machine", options: Mapping[str, Any], thorough: bool = False) -> Plan:
     with as_case_error():
-        found: Plan = core().plan_dns(machine, options)
+        found: Plan = part("dns").plan_dns(machine, options)
     found["overlaps"] = False  # a transform needs all values of the one before it
     return found
 
 
 def largest_grid(machine: "Machine", options: Mapping[str, Any]) -> Sequence[int]:
-    found: Sequence[int] = core().largest_dns_grid(machine, options)
+    found: Sequence[int] = part("dns").largest_dns_grid(machine, options)
     return found
 
 

@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING, Any, Self
 
-from slipstream.base.core import core
+from slipstream.base.core import part
 from slipstream.base.terminal import count
 from slipstream.exchange import apart, arrays
 from slipstream.exchange.grid import Grid, native_streams
 
 if TYPE_CHECKING:
-    from slipstream._core import ArrayAllReduce
+    from slipstream._collective import ArrayAllReduce
 
 
 class AllReduce:
@@ -37,7 +37,7 @@ class AllReduce:
         self.grid, self.values, self.dtype = grid, values, dtype
         self._op, self._closed = op, False
         self._devices = sum(device["rank"] == grid.comm.rank for device in grid.machine.devices())
-        self._reduce: ArrayAllReduce = core().ArrayAllReduce(
+        self._reduce: ArrayAllReduce = part("collective").ArrayAllReduce(
             grid.comm, grid._grid, values, dtype, op, method, wait_limit
         )
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 
-from slipstream.base.core import core
+from slipstream.base.core import part
 from slipstream.base.errors import ArgumentError, ErrorCode
 from slipstream.base.terminal import count
 from slipstream.exchange import apart, arrays, fields
@@ -15,7 +15,7 @@ from slipstream.exchange.options import ExchangeOptions, check
 from slipstream.exchange.records import Counts, Tuning
 
 if TYPE_CHECKING:
-    from slipstream._core import ArrayGatherScatter
+    from slipstream._gather_scatter import ArrayGatherScatter
 
 
 class GatherScatter:
@@ -71,7 +71,7 @@ class GatherScatter:
         fields.agree(grid.comm, problem, [])
         self._points = [one.size for one in flat]
         addresses = [(one.ctypes.data, one.size) for one in flat]
-        self._inner: ArrayGatherScatter = core().ArrayGatherScatter(
+        self._inner: ArrayGatherScatter = part("gather_scatter").ArrayGatherScatter(
             grid.comm, grid._grid, addresses, firsts, block, dtype, components, how, coding, unique, host_packed
         )
         self._unique = [self._inner.counts(device)["unique_ids"] for device in range(self._devices)]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from slipstream.base.core import core
+from slipstream.base.core import part
 from slipstream.base.errors import ArgumentError, ErrorCode, Fault, OptionError
 from slipstream.base.records import Record
 from slipstream.base.terminal import show_extent
@@ -18,7 +18,7 @@ from slipstream.exchange.options import ExchangeOptions, check
 from slipstream.exchange.records import Delivery, Message, Triple
 
 if TYPE_CHECKING:
-    from slipstream._core import ArrayFft
+    from slipstream._fft import ArrayFft
 
 #: Number formats of values in physical space by NumPy's names, and of their spectra.
 TYPES = {"float32": "f32", "float64": "f64", "complex64": "c64", "complex128": "c128"}
@@ -122,7 +122,7 @@ class Plan:
         asked, problem = fields.described(described())
         fields.agree(grid.comm, problem, [])
         (how,) = asked
-        self._plan: ArrayFft = core().ArrayFft(grid.comm, grid.machine, grid.cells, how)
+        self._plan: ArrayFft = part("fft").ArrayFft(grid.comm, grid.machine, grid.cells, how)
         self.cells = grid.cells
         self.physical = Grid._cut_as(grid, grid.cells, self._plan.physical())
         real = self._type in ("f32", "f64")
@@ -412,7 +412,7 @@ def memory(
     check("a Fourier transform", memory, options, ExchangeOptions)
     exchange = _exchange(routes, options)
     how = _options(_type_of(dtype), process_grid, transposed, highest, overlap, store, parts, coding, exchange)
-    return [Memory(**each) for each in core().fft_memory(grid.machine, grid.cells, how)]
+    return [Memory(**each) for each in part("fft").fft_memory(grid.machine, grid.cells, how)]
 
 
 def _exchange(routes: str | Sequence[str], options: ExchangeOptions) -> dict[str, Any]:

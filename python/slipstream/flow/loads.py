@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from slipstream.base.core import core
+from slipstream.base.core import core, part
 from slipstream.base.records import Record
 from slipstream.base.rows import Rows
 from slipstream.case.flow_case import FlowCase
@@ -45,7 +45,7 @@ def measure(engine: Any, case: FlowCase, about: Sequence[float] | None = None) -
     converter = case.converter
     force, length = (converter.force, converter.length) if converter else (1.0, 1.0)
     found: dict[str, Load] = {}
-    for load in core().loads(engine, (0.0, 0.0, 0.0)):
+    for load in part("lbm").loads(engine, (0.0, 0.0, 0.0)):
         body = case.bodies.get(load["name"])
         point = about if about is not None or body is None else body.about
         moment = load["moment"]

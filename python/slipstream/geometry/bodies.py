@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from slipstream.base.core import as_case_error, core
+from slipstream.base.core import as_case_error, core, part
 from slipstream.base.errors import CaseError, ErrorCode, Fault
 from slipstream.case.body import Body
 from slipstream.case.flow_case import FlowCase
@@ -140,7 +140,7 @@ def link_memory(
     for name, body in case.bodies.items():
         with as_case_error(f"bodies.{name}"):
             mesh = with_images(surface(body, case), body, case)
-            shares = mesh.link_bytes(case.cell_edge, boxes, lattice, representation, precision, body.links)
+            shares = part("lbm").link_bytes(mesh, case.cell_edge, boxes, lattice, representation, precision, body.links)
         for block, share in zip(blocks, shares, strict=True):
             needed[block["device"]] += share
     return needed

@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slipstream.base.core import core
+from slipstream.base.core import part
 from slipstream.lbm.case import LbmCase
 from slipstream.run.series import is_there
 
 if TYPE_CHECKING:
-    from slipstream._core import Lbm
+    from slipstream._lbm import Lbm
 
 
 class Fields:
@@ -21,7 +21,7 @@ class Fields:
         self._lbm, self._case = lbm, case
         now = self._time()
         edges, corner = (case.spacing,) * 3, (0.0, 0.0, 0.0)
-        self._series = core().Series(lbm, str(path), edges, corner, True, now if goes_on else None)
+        self._series = part("lbm").Series(lbm, str(path), edges, corner, True, now if goes_on else None)
         self._written = lbm.step if is_there(now, self._series.last_time) else -1
 
     def _time(self) -> float:

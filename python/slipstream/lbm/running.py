@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from slipstream.base.core import core, on_all_ranks
+from slipstream.base.core import on_all_ranks, part
 from slipstream.case.solver import Monitor
 from slipstream.exchange.report import solid_lines, split_lines, team_lines, tuning_lines
 from slipstream.flow import energy, initial, loads, permeability, profiles, steadiness, zigzag
@@ -20,7 +20,8 @@ from slipstream.run.march import Outcome
 from slipstream.run.troubles import Troubles
 
 if TYPE_CHECKING:
-    from slipstream._core import Lbm, Trace
+    from slipstream._core import Trace
+    from slipstream._lbm import Lbm
 
 
 def compiled(setup: Setup, trace: "Trace | None" = None) -> "Lbm":
@@ -33,7 +34,7 @@ def compiled(setup: Setup, trace: "Trace | None" = None) -> "Lbm":
     assert isinstance(case, LbmCase)
     with on_all_ranks():
         made = bodies.make(case) if case.bodies else None
-    lbm: Lbm = core().Lbm(setup.machine, setup.options, trace, made, bodies.kinds_of_links(case))
+    lbm: Lbm = part("lbm").Lbm(setup.machine, setup.options, trace, made, bodies.kinds_of_links(case))
     fill(lbm, case)
     if case.guard.every:
         lbm.guard(case.guard.every, case.guard.density, case.spacing)

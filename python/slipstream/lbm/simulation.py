@@ -50,7 +50,8 @@ from slipstream.run.live import LiveLine
 from slipstream.run.march import Outcome, march
 
 if TYPE_CHECKING:
-    from slipstream._core import Lbm, Machine
+    from slipstream._core import Machine
+    from slipstream._lbm import Lbm
 
 #: Long enough for any run whose end `run` is told.
 _NEVER = 2**62

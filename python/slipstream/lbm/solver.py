@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from rich.console import RenderableType
 
-from slipstream.base.core import as_case_error, core, on_all_ranks
+from slipstream.base.core import as_case_error, on_all_ranks, part
 from slipstream.case.solver import Plan, Run
 from slipstream.flow import energy, profiles
 from slipstream.geometry import bodies, domain
@@ -95,7 +95,7 @@ def plan(case: LbmCase, machine: "Machine", options: Mapping[str, Any], thorough
         with on_all_ranks():
             made = bodies.make(case)
     with as_case_error():
-        found: Plan = core().plan(machine, options, made, bodies.kinds_of_links(case))
+        found: Plan = part("lbm").plan(machine, options, made, bodies.kinds_of_links(case))
     if case.bodies and not made:
         with on_all_ranks():
             links = bodies.link_memory(
@@ -106,7 +106,7 @@ def plan(case: LbmCase, machine: "Machine", options: Mapping[str, Any], thorough
 
 
 def largest_grid(machine: "Machine", options: Mapping[str, Any]) -> Sequence[int]:
-    found: Sequence[int] = core().largest_grid(machine, options)
+    found: Sequence[int] = part("lbm").largest_grid(machine, options)
     return found
 
 

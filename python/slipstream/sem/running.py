@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from slipstream.base.core import as_case_error, core
+from slipstream.base.core import as_case_error, core, part
 from slipstream.case.solver import Fields, Monitor
 from slipstream.exchange.report import tuning_lines
 from slipstream.flow import expected
@@ -21,7 +21,8 @@ from slipstream.run.troubles import Troubles
 from slipstream.sem.case import SemCase
 
 if TYPE_CHECKING:
-    from slipstream._core import Sem, Trace
+    from slipstream._core import Trace
+    from slipstream._sem import Sem
 
 
 class SemRun(PlainRun):
@@ -32,7 +33,7 @@ class SemRun(PlainRun):
         assert isinstance(case, SemCase)
         self._case = case
         with as_case_error():
-            self.engine: Sem = core().Sem(setup.machine, setup.options, trace)
+            self.engine: Sem = part("sem").Sem(setup.machine, setup.options, trace)
         self._effort = solutions.Effort(self.engine)
         if case.guard.every:
             self.engine.guard(case.guard.every)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slipstream.base.core import as_case_error, core
+from slipstream.base.core import as_case_error, part
 from slipstream.case.sides import SIDES
 from slipstream.case.solver import Plan, Run
 from slipstream.run.solutions import OF_AN_ITERATION
@@ -39,7 +39,7 @@ def check_at_length(case: SemCase) -> None:
     """No element that is bent may be turned inside out."""
     if case.sem.deformation or case.sem.map:
         with as_case_error():
-            core().check_sem_elements(case.options())
+            part("sem").check_sem_elements(case.options())
 
 
 def warnings(case: SemCase) -> list[str]:
@@ -102,12 +102,12 @@ def checksums(case: SemCase) -> dict[str, str]:
 
 def plan(case: SemCase, machine: "Machine", options: Mapping[str, Any], thorough: bool = False) -> Plan:
     with as_case_error():
-        found: Plan = core().plan_sem(machine, options)
+        found: Plan = part("sem").plan_sem(machine, options)
     return found
 
 
 def largest_grid(machine: "Machine", options: Mapping[str, Any]) -> Sequence[int]:
-    found: Sequence[int] = core().largest_sem_grid(machine, options)
+    found: Sequence[int] = part("sem").largest_sem_grid(machine, options)
     return found
 
 

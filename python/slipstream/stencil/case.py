@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from pydantic import Field
 
-from slipstream.base.core import core
+from slipstream.base.core import part
 from slipstream.case.case import Case
 from slipstream.case.expression import evaluate
 from slipstream.case.sides import SIDES
@@ -45,7 +45,7 @@ def _largest(expression: str, cells: tuple[int, int, int], spacing: float) -> fl
 
 @lru_cache(maxsize=16)
 def _stable_time_step(equation: tuple[tuple[str, Any], ...]) -> float:
-    limit: float = core().stable_time_step(dict(equation))
+    limit: float = part("stencil").stable_time_step(dict(equation))
     return limit
 
 

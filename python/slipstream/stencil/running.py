@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.console import Console
 
-from slipstream.base.core import agree_on_error, as_case_error, core
+from slipstream.base.core import agree_on_error, as_case_error, core, part
 from slipstream.base.errors import Fault
 from slipstream.case.distance import Distance
 from slipstream.case.solver import Fields, Monitor
@@ -24,7 +24,8 @@ from slipstream.stencil import seismograms, together
 from slipstream.stencil.case import StencilCase
 
 if TYPE_CHECKING:
-    from slipstream._core import Stencil, Trace
+    from slipstream._core import Trace
+    from slipstream._stencil import Stencil
 
 Array = np.ndarray
 #: Cells that are looked at in one go.
@@ -43,7 +44,7 @@ class StencilRun(PlainRun):
         if case.stencil.steps_per_exchange == "auto":
             options["steps_per_exchange"], self._notes = together.fastest(setup.machine, options)
         with as_case_error():
-            self.engine: Stencil = core().Stencil(setup.machine, options, trace)
+            self.engine: Stencil = part("stencil").Stencil(setup.machine, options, trace)
         self._effort = solutions.Effort(self.engine)
         self._receivers: Mapping[str, Sequence[int]] = {}  # cells before a restart
         if case.initial:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slipstream.base.core import as_case_error, core
+from slipstream.base.core import as_case_error, part
 from slipstream.case.solver import Plan, Run
 from slipstream.run.solutions import OF_AN_ITERATION
 from slipstream.stencil.case import StencilCase
@@ -120,12 +120,12 @@ def checksums(case: StencilCase) -> dict[str, str]:
 
 def plan(case: StencilCase, machine: "Machine", options: Mapping[str, Any], thorough: bool = False) -> Plan:
     with as_case_error():
-        found: Plan = core().plan_stencil(machine, options)
+        found: Plan = part("stencil").plan_stencil(machine, options)
     return found
 
 
 def largest_grid(machine: "Machine", options: Mapping[str, Any]) -> Sequence[int]:
-    found: Sequence[int] = core().largest_stencil_grid(machine, options)
+    found: Sequence[int] = part("stencil").largest_stencil_grid(machine, options)
     return found
 
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from slipstream.base.core import as_case_error, core
+from slipstream.base.core import as_case_error, part
 
 if TYPE_CHECKING:
     from slipstream._core import Machine
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 def fastest(machine: "Machine", options: dict[str, Any]) -> tuple[int, list[str]]:
     """The number, and lines that say how it was found. Collective."""
     with as_case_error():
-        found = core().tune_steps(machine, options)
+        found = part("stencil").tune_steps(machine, options)
     tried = ", ".join(f"{number}: {seconds * 1e6:.3g} us" for number, seconds in found["tried"])
     how = "measured" if found["source"] == "measured" else f"from {found['file']}"
     return found["steps"], [f"steps an exchange: {found['steps']}, {how} ({tried} a step)", *found["notes"]]

@@ -30,7 +30,7 @@ class ArrayAllReduce {
   void run(const std::vector<std::uintptr_t>& pointers, const std::vector<std::uintptr_t>& natives) {
     std::vector<void*> values;
     std::vector<Stream>* streams = nullptr;
-    const std::string problem = failure_of([&] {
+    const Problem problem = failure_of([&] {
       reduce();
       streams = &streams_.of(natives);
       values = arrays_at(pointers);
@@ -39,7 +39,7 @@ class ArrayAllReduce {
       same_calls_->count();
       if (!streams || !captured(*streams)) same_calls_->compare(0, Op::copy, problem);
     }
-    require(problem.empty(), problem);
+    throw_if(problem);
     reduce().run(*streams, values);
     if (streams_.finish()) reduce().check();
   }
@@ -50,16 +50,19 @@ class ArrayAllReduce {
   }
 
   AllReduce& reduce() {
-    require(reduce_.has_value(), "the all-reduce was closed: construct another");
+    if (!reduce_.has_value())
+      throw Error(ErrorCode::wrong_state, "the all-reduce was closed: construct another", {{"problem", "closed"}});
     return *reduce_;
   }
 
  private:
   std::vector<void*> arrays_at(const std::vector<std::uintptr_t>& pointers) const {
     const auto& devices = streams_.devices();
-    require(pointers.size() == devices.size(), "an all-reduce was given " + std::to_string(pointers.size()) +
-                                                   " arrays for the " + std::to_string(devices.size()) +
-                                                   " devices of this rank: give one for each");
+    if (pointers.size() != devices.size())
+      throw Error(ErrorCode::mismatch,
+                  "an all-reduce was given " + std::to_string(pointers.size()) + " arrays for the " +
+                      std::to_string(devices.size()) + " devices of this rank: give one for each",
+                  {{"given", pointers.size()}, {"needed", devices.size()}});
     std::vector<void*> values;
     for (std::size_t i = 0; i < pointers.size(); ++i) {
       values.push_back(reinterpret_cast<void*>(pointers[i]));

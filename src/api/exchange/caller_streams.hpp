@@ -20,9 +20,11 @@ class CallerStreams {
 
   /// By their native handles; none given: the devices' default streams.
   std::vector<Stream>& of(const std::vector<std::uintptr_t>& natives) {
-    require(natives.empty() || natives.size() == devices_.size(),
-            std::to_string(natives.size()) + " streams were given for the " + std::to_string(devices_.size()) +
-                " devices of this rank: give one for each");
+    if (!natives.empty() && natives.size() != devices_.size())
+      throw Error(ErrorCode::mismatch,
+                  std::to_string(natives.size()) + " streams were given for the " + std::to_string(devices_.size()) +
+                      " devices of this rank: give one for each",
+                  {{"given", natives.size()}, {"needed", devices_.size()}});
     if (streams_.empty() || natives != natives_) {
       streams_.clear();
       for (std::size_t i = 0; i < devices_.size(); ++i)

@@ -123,9 +123,12 @@ class ArrayExchange {
     on_all_ranks(comm, [&] {
       for (const ExchangeItem& a : items)
         for (const ExchangeItem& b : items)
-          require(!a.rebinds || !share_memory(*a.source, b.to()),
-                  "what is bound anew must lie apart, and field '" + a.source->options().name +
-                      "' shares memory with '" + b.to().options().name + "': leave rebinds out, or give other arrays");
+          if (a.rebinds && share_memory(*a.source, b.to()))
+            throw Error(ErrorCode::unsupported,
+                        "what is bound anew must lie apart, and field '" + a.source->options().name +
+                            "' shares memory with '" + b.to().options().name +
+                            "': leave rebinds out, or give other arrays",
+                        {{"field", a.source->options().name}, {"other", b.to().options().name}});
     });
     ExchangeOptions& options = asked.options;
     if (asked.watched.trace) options.trace = &trace_.emplace();
@@ -158,7 +161,7 @@ class ArrayExchange {
     exchange();
     for (Field& field : fields_)
       if (field.options().name == name) return field.swap();
-    throw Error("the exchange has no field named '" + name + "'");
+    throw Error(ErrorCode::not_found, "the exchange has no field named '" + name + "'", {{"field", name}});
   }
 
   /// Lets go of the caller's arrays. Collective.
@@ -171,12 +174,15 @@ class ArrayExchange {
   std::vector<ArenaRow> arenas() const { return arena_report(comm_, machine_); }
 
   Exchange& exchange() {
-    require(exchange_.has_value(), "the exchange was closed: construct another");
+    if (!exchange_.has_value())
+      throw Error(ErrorCode::wrong_state, "the exchange was closed: construct another", {{"problem", "closed"}});
     return *exchange_;
   }
   const Tuning& tuning() const { return tuning_; }
   void write_trace(const std::string& folder) {
-    require(trace_.has_value(), "the exchange was not traced: construct it with trace=True");
+    if (!trace_.has_value())
+      throw Error(ErrorCode::wrong_state, "the exchange was not traced: construct it with trace=True",
+                  {{"problem", "not_traced"}});
     python::write_trace(comm_, *trace_, folder);
   }
 
@@ -288,7 +294,10 @@ void bind_communicator(nb::module_& m) {
       .def_static(
           "from_handle",
           [](int handle) {
-            require(mpi_started(), "a communicator was given, but MPI does not run: start it, or use world()");
+            if (!mpi_started())
+              throw Error(ErrorCode::wrong_state,
+                          "a communicator was given, but MPI does not run: start it, or use world()",
+                          {{"library", "MPI"}});
             Released release;
             return Communicator(MPI_Comm_f2c(handle));
           },

@@ -87,7 +87,7 @@ void write_trace(const Communicator& comm, Trace& trace, const std::string& fold
   const std::string file = folder + "/rank" + std::to_string(comm.rank()) + ".json";
   std::ofstream out(file);
   out << text << std::flush;
-  require(out.good(), "the trace cannot be written to " + file);
+  require(out.good(), ErrorCode::io, "the trace cannot be written to " + file, {{"file", file}});
 }
 
 }  // namespace slipstream::python

@@ -62,9 +62,11 @@ Watched read_watched(Reader& reader) {
   reader.read("tuner_cache", watched.tuner_cache);
   how.cache_folder = watched.tuner_cache;
   reader.read("trace", watched.trace);
-  require(tune == "rules" || tune == "measure", "tune is '" + tune + "': choose rules or measure");
+  require(tune == "rules" || tune == "measure", "tune is '" + tune + "': choose rules or measure",
+          {{"option", "tune"}, {"given", tune}});
   if (beside.second) {
-    require(tune == "measure" || how.retune, "tune_beside is what to measure beside: it needs tune = 'measure'");
+    require(tune == "measure" || how.retune, ErrorCode::unsupported,
+            "tune_beside is what to measure beside: it needs tune = 'measure'", {{"option", "tune_beside"}});
     how.work_name = beside.first;
     how.work = [call = std::move(beside.second)](std::vector<Stream>& streams) {
       std::vector<std::uintptr_t> natives;

@@ -72,7 +72,8 @@ class ArrayFft {
   }
 
   Fft& fft() {
-    require(fft_.has_value(), "the plan was closed: make another");
+    if (!fft_.has_value())
+      throw Error(ErrorCode::wrong_state, "the plan was closed: make another", {{"problem", "closed"}});
     return *fft_;
   }
   void close() { fft_.reset(); }
@@ -135,11 +136,11 @@ void bind_fft(nb::module_& m) {
           [](ArrayFft& self, const Addresses& from, const Addresses& through, const Addresses& to,
              const nb::dict& factor, const std::vector<std::uintptr_t>& natives) {
             FftFactor chosen;
-            const std::string problem = failure_of([&] { chosen = fft_factor(factor); });
+            const Problem problem = failure_of([&] { chosen = fft_factor(factor); });
             const Released release;
-            if (problem.empty()) return self.convolve(from, through, to, chosen, natives);
+            if (!problem) return self.convolve(from, through, to, chosen, natives);
             failure_of([&] { self.convolve({}, {}, {}, {}, natives); });  // other ranks learn of it
-            throw Error(problem);
+            throw Error(*problem);
           },
           nb::arg("source"), nb::arg("through"), nb::arg("target"), nb::arg("factor"), nb::arg("streams"))
       .def("describe", [](ArrayFft& self) { return self.fft().describe(); })

@@ -27,13 +27,17 @@ class ArrayGatherScatter {
                      const std::vector<std::int64_t>& first_blocks, std::int64_t block, GatherScatterOptions options)
       : streams_(grid.machine(), grid.rank()) {
     on_all_ranks(comm, [&] {
-      require(first_blocks.empty() || first_blocks.size() == ids.size(),
-              "first_block of a gather-scatter is given for " + std::to_string(first_blocks.size()) +
-                  " devices, and ids for " + std::to_string(ids.size()) + ": give one for each");
+      if (!(first_blocks.empty() || first_blocks.size() == ids.size()))
+        throw Error(ErrorCode::mismatch,
+                    "first_block of a gather-scatter is given for " + std::to_string(first_blocks.size()) +
+                        " devices, and ids for " + std::to_string(ids.size()) + ": give one for each",
+                    {{"option", "first_block"}, {"given", first_blocks.size()}, {"needed", ids.size()}});
     });
     const bool given = !first_blocks.empty();
-    require(comm.all(given) || comm.all(!given),
-            "first_block of a gather-scatter is given on some ranks and not on others: give it on all or on none");
+    if (!(comm.all(given) || comm.all(!given)))
+      throw Error(ErrorCode::mismatch,
+                  "first_block of a gather-scatter is given on some ranks and not on others: give it on all or on none",
+                  {{"option", "first_block"}});
     const std::vector<std::int64_t> firsts = given ? first_blocks : numbered(comm, ids, block);
     std::vector<SharedPoints> points;
     for (std::size_t d = 0; d < ids.size(); ++d)
@@ -98,7 +102,8 @@ class ArrayGatherScatter {
   void close() { gather_scatter_.reset(); }
 
   GatherScatter& inner() {
-    require(gather_scatter_.has_value(), "the gather-scatter was closed: construct another");
+    if (!gather_scatter_.has_value())
+      throw Error(ErrorCode::wrong_state, "the gather-scatter was closed: construct another", {{"problem", "closed"}});
     return *gather_scatter_;
   }
 
@@ -141,7 +146,9 @@ void bind_gather_scatter(nb::module_& m) {
               Watched watched;
               GatherScatterOptions asked{dtype_from_string(type), components, exchange_options(exchange, &watched),
                                          coding_from_string(coding)};
-              require(!watched.trace, "a gather-scatter is not traced: leave trace out");
+              if (watched.trace)
+                throw Error(ErrorCode::unsupported, "a gather-scatter is not traced: leave trace out",
+                            {{"option", "trace"}});
               asked.tune = watched.tune;
               asked.unique = unique;
               asked.host_packed = host_packed;

@@ -24,7 +24,9 @@ constexpr const char* sides[] = {"x-", "x+", "y-", "y+", "z-", "z+"};
 lbm::Side side_from(const std::string& name) {
   for (int s = 0; s < 6; ++s)
     if (name == sides[s]) return static_cast<lbm::Side>(s);
-  throw Error("no side of the domain is named '" + name + "': choose x-, x+, y-, y+, z- or z+");
+  throw Error(ErrorCode::invalid_argument,
+              "no side of the domain is named '" + name + "': choose x-, x+, y-, y+, z- or z+",
+              {{"option", "side"}, {"given", name}});
 }
 
 lbm::Boundary boundary_from(const nb::dict& dict) {
@@ -147,8 +149,10 @@ nb::object gathered_field(Lbm& self, const std::string& name, const Extent& lo, 
 nb::list local_arrays(nb::object self, const std::string& name) {
   Lbm& run = nb::cast<Lbm&>(self);
   const Field& field = run.field(name);
-  require(!field.options().later, "where only fluid cells are stored, the field " + name +
-                                      " has no array that outlives the next step: gather it, or take solids = 'flags'");
+  require(!field.options().later, ErrorCode::unsupported,
+          "where only fluid cells are stored, the field " + name +
+              " has no array that outlives the next step: gather it, or take solids = 'flags'",
+          {{"field", name}});
   return block_arrays(run.grid(), field, self);
 }
 
@@ -181,10 +185,10 @@ nb::dict solid_blocks_dict(const lbm::SolidBlocks& blocks) {
 
 void set_solid(Lbm& self, const nb::ndarray<const bool, nb::c_contig, nb::device::cpu>& mask) {
   const Extent& cells = self.grid().extent();
-  require(mask.ndim() == 3 && static_cast<std::int64_t>(mask.shape(0)) == cells[2] &&
-              static_cast<std::int64_t>(mask.shape(1)) == cells[1] &&
-              static_cast<std::int64_t>(mask.shape(2)) == cells[0],
-          "the mask of solid cells must have the shape [z][y][x] of the grid");
+  require(
+      mask.ndim() == 3 && static_cast<std::int64_t>(mask.shape(0)) == cells[2] &&
+          static_cast<std::int64_t>(mask.shape(1)) == cells[1] && static_cast<std::int64_t>(mask.shape(2)) == cells[0],
+      ErrorCode::mismatch, "the mask of solid cells must have the shape [z][y][x] of the grid", {{"option", "solid"}});
   self.set_solid(std::vector<std::uint8_t>(mask.data(), mask.data() + mask.size()));
 }
 
@@ -193,8 +197,9 @@ void start_from(Lbm& self, const nb::object& flow) {
   self.start_from([&](const Box& box) {
     using Values = nb::ndarray<const double, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
     const auto values = nb::cast<Values>(flow(triple(box.lo), triple(box.hi)));
-    require(values.shape(3) == 4 && static_cast<std::int64_t>(values.size()) == 4 * box.volume(),
-            "a flow to start from must have the shape [z][y][x][4] of the box that was asked for");
+    require(values.shape(3) == 4 && static_cast<std::int64_t>(values.size()) == 4 * box.volume(), ErrorCode::mismatch,
+            "a flow to start from must have the shape [z][y][x][4] of the box that was asked for",
+            {{"option", "flow"}});
     std::vector<std::array<double, 4>> all(static_cast<std::size_t>(box.volume()));
     std::copy_n(values.data(), values.size(), all.front().data());
     return all;

@@ -4,6 +4,7 @@
 #include <slipstream/vtkhdf_hexahedra.hpp>
 
 #include "api/exchange/python_report.hpp"
+#include "api/python_errors.hpp"
 #include "api/reading.hpp"
 #include "api/solver/python_solver.hpp"
 #include "grid/largest_extent.hpp"

@@ -44,7 +44,9 @@ nb::object with_type(DType type, const Make& make) {
     case DType::f64:
       return make.template operator()<double>();
     default:
-      throw Error("fields of " + to_string(type) + " cannot be handed out as arrays: of u8, f16, f32 and f64 they can");
+      throw Error(ErrorCode::unsupported,
+                  "fields of " + to_string(type) + " cannot be handed out as arrays: of u8, f16, f32 and f64 they can",
+                  {{"type", to_string(type)}});
   }
 }
 

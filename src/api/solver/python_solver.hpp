@@ -54,7 +54,7 @@ class Asked {
       return (*function_)(std::forward<Arguments>(arguments)...);
     } catch (nb::python_error& error) {
       if (!error.matches(PyExc_ValueError)) throw;
-      throw Error(nb::str(error.value()).c_str());
+      throw Error(ErrorCode::invalid_argument, nb::str(error.value()).c_str());
     }
   }
 

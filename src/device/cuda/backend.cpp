@@ -9,15 +9,15 @@ namespace slipstream::cuda {
 
 void fail(cudaError_t status, Device device, const std::string& what) {
   cudaGetLastError();
-  throw Error(what + " failed on " + to_string(device) + ": " + cudaGetErrorString(status) + " (" +
-              cudaGetErrorName(status) + ")");
+  throw Error(ErrorCode::unavailable, what + " failed on " + to_string(device) + ": " + cudaGetErrorString(status) +
+                                          " (" + cudaGetErrorName(status) + ")");
 }
 
 void fail(CUresult status, Device device, const std::string& what) {
   const char* why = nullptr;
   if (driver().error_string(status, &why) != CUDA_SUCCESS || !why) why = "unknown error";
-  throw Error(what + " failed on " + to_string(device) + ": " + why + " (driver error " +
-              std::to_string(static_cast<int>(status)) + ")");
+  throw Error(ErrorCode::unavailable, what + " failed on " + to_string(device) + ": " + why + " (driver error " +
+                                          std::to_string(static_cast<int>(status)) + ")");
 }
 
 namespace {
@@ -30,8 +30,8 @@ void find(Function& function, const char* name) {
   const cudaError_t status = cudaGetDriverEntryPointByVersion(name, &address, version, cudaEnableDefault, &found);
   if (status != cudaSuccess || found != cudaDriverEntryPointSuccess) {
     cudaGetLastError();
-    throw Error(std::string("the CUDA driver of this machine does not offer ") + name +
-                ": install a driver of CUDA 13 or newer");
+    throw Error(ErrorCode::unavailable, std::string("the CUDA driver of this machine does not offer ") + name +
+                                            ": install a driver of CUDA 13 or newer");
   }
   function = reinterpret_cast<Function>(address);
 }
@@ -70,8 +70,10 @@ const Count& counted() {
 void require_device(Device device) {
   const Count& count = counted();
   if (device.index >= 0 && device.index < count.devices) return;
-  throw Error(to_string(device) + " does not exist: this process sees " + std::to_string(count.devices) + " GPUs" +
-              (count.status == cudaSuccess ? "" : std::string(" (") + cudaGetErrorString(count.status) + ")"));
+  throw Error(ErrorCode::unavailable,
+              to_string(device) + " does not exist: this process sees " + std::to_string(count.devices) + " GPUs" +
+                  (count.status == cudaSuccess ? "" : std::string(" (") + cudaGetErrorString(count.status) + ")"),
+              {{"device", to_string(device)}, {"limit", count.devices}});
 }
 
 CUcontext primary_context(Device device) {

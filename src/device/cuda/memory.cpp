@@ -24,7 +24,8 @@ std::size_t rounded(std::size_t bytes, std::size_t to) { return (bytes + to - 1)
 
 [[noreturn]] void out_of_memory(Device device, const char* kind, std::size_t bytes, std::size_t free) {
   throw OutOfMemory(to_string(device) + " has no room for " + std::to_string(bytes) + " bytes of " + kind +
-                    " memory: " + std::to_string(free) + " bytes are free");
+                        " memory: " + std::to_string(free) + " bytes are free",
+                    {{"device", to_string(device)}, {"needed", bytes}, {"available", free}});
 }
 
 std::size_t host_memory_free() {
@@ -114,7 +115,7 @@ std::vector<Region>::const_iterator own_region(const MemoryProof& proof) {
 
 /// A handle that came home: the driver refuses to open a process's own.
 std::shared_ptr<void> own_memory(Device device, const Region& region) {
-  require(serial_of(region.base) == region.serial,
+  require(serial_of(region.base) == region.serial, ErrorCode::wrong_state,
           "memory of this process that was named for " + to_string(device) +
               " has been freed: export it again where its Buffer is made anew");
   return {reinterpret_cast<void*>(region.base), [](void*) {}};
@@ -335,7 +336,7 @@ MemoryHandle export_memory(Device device, const void* pointer) {
 }
 
 std::shared_ptr<void> import_memory(Device device, const MemoryHandle& handle) {
-  require(handle.backend == Backend::cuda,
+  require(handle.backend == Backend::cuda, ErrorCode::mismatch,
           "memory of the " + to_string(handle.backend) + " backend cannot be mapped on " + to_string(device));
   const std::lock_guard lock(mutex);
   const auto gone = [](const auto& entry) { return entry.second.expired(); };

@@ -55,7 +55,7 @@ class CudaEvent final : public detail::EventImpl {
 };
 
 const CudaEvent& cuda_event(const detail::EventImpl& event, Device user) {
-  require(event.device.backend == Backend::cuda,
+  require(event.device.backend == Backend::cuda, ErrorCode::mismatch,
           "an event of " + to_string(event.device) + " was given to " + to_string(user) + ": backends cannot mix");
   return static_cast<const CudaEvent&>(event);
 }
@@ -173,8 +173,9 @@ CudaStream::~CudaStream() {
 
 void CudaStream::record(std::shared_ptr<detail::EventImpl> event) {
   const CudaEvent& point = cuda_event(*event, device);
-  require(event->device == device, "an event of " + to_string(event->device) + " was recorded in a stream of " +
-                                       to_string(device) + ": make the event on the stream's device");
+  require(event->device == device, ErrorCode::mismatch,
+          "an event of " + to_string(event->device) + " was recorded in a stream of " + to_string(device) +
+              ": make the event on the stream's device");
   const DeviceScope scope(device);
   check(cudaEventRecord(point.native(), stream_), device, "recording an event");
 }

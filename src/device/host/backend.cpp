@@ -54,7 +54,7 @@ class HostBackend final : public detail::DeviceBackend {
   }
 
   std::unique_ptr<detail::StreamImpl> wrap_stream(int device, void* native) override {
-    require(native == nullptr, "the host backend has no native streams to wrap");
+    require(native == nullptr, ErrorCode::unsupported, "the host backend has no native streams to wrap");
     return make_stream(device, Priority::normal);
   }
 

@@ -18,7 +18,8 @@ class HostGraph final : public Graph::Impl {
   }
 
   void launch(detail::StreamImpl& stream) override {
-    require(stream.device.backend == Backend::host, "a host graph was launched on a stream of another backend");
+    require(stream.device.backend == Backend::host, ErrorCode::mismatch,
+            "a host graph was launched on a stream of another backend");
     auto& origin = static_cast<HostStream&>(stream);
     std::vector<std::shared_ptr<Point>> points(recordings_);
     for (auto& point : points) point = std::make_shared<Point>();
@@ -59,7 +60,8 @@ class HostLoop final : public Graph::Impl {
       : body_(std::move(body)), own_(std::make_shared<HostStream>(device)), again_(again) {}
 
   void launch(detail::StreamImpl& stream) override {
-    require(stream.device.backend == Backend::host, "a host graph was launched on a stream of another backend");
+    require(stream.device.backend == Backend::host, ErrorCode::mismatch,
+            "a host graph was launched on a stream of another backend");
     static_cast<HostStream&>(stream).enqueue([body = body_, own = own_, again = again_] {
       do {
         body->launch(*own);
@@ -69,7 +71,7 @@ class HostLoop final : public Graph::Impl {
   }
   std::size_t nodes() const override { return body_->nodes(); }
   std::shared_ptr<Impl> repeated(const std::shared_ptr<Impl>&, const std::int32_t*) const override {
-    throw Error("a graph that repeats another one cannot be repeated itself");
+    throw Error(ErrorCode::unsupported, "a graph that repeats another one cannot be repeated itself");
   }
 
  private:
@@ -104,7 +106,8 @@ void Capture::add_record(HostStream& stream, HostEvent& event) {
 
 void Capture::add_wait(HostStream& stream, const HostEvent& event) {
   if (!stream.capture_) join(stream);
-  require(stream.capture_.get() == this, "a captured stream waited for an event of another capture");
+  require(stream.capture_.get() == this, ErrorCode::wrong_state,
+          "a captured stream waited for an event of another capture");
   ops_.push_back({Kind::wait, stream.lane_, event.recording, nullptr});
 }
 
@@ -114,7 +117,8 @@ void Capture::add_used(const std::shared_ptr<const detail::Used>& used) {
 
 std::vector<Capture::Op> Capture::finish(HostStream& origin) {
   for (HostStream* stream : streams_) stream->capture_.reset();
-  require(streams_.front() == &origin, "a capture was ended on another stream than it was begun on");
+  require(streams_.front() == &origin, ErrorCode::wrong_state,
+          "a capture was ended on another stream than it was begun on");
   // Everything must be reachable backwards from the origin's end.
   std::vector<bool> joined(streams_.size(), false), wanted(recordings_, false);
   joined[0] = true;
@@ -124,12 +128,13 @@ std::vector<Capture::Op> Capture::finish(HostStream& origin) {
     if (op->kind == Kind::wait && joined[op->lane]) wanted[op->recording] = true;
     if (op->kind == Kind::task && !joined[op->lane]) loose = true;
   }
-  require(!loose, "a capture ended while work of another stream was not joined to it by an event");
+  require(!loose, ErrorCode::wrong_state,
+          "a capture ended while work of another stream was not joined to it by an event");
   return std::move(ops_);
 }
 
 void HostStream::begin_capture() {
-  require(!capture_, "a stream's capture was begun twice");
+  require(!capture_, ErrorCode::wrong_state, "a stream's capture was begun twice");
   std::make_shared<Capture>()->begin(*this);
 }
 
@@ -138,7 +143,7 @@ void HostStream::uses(const std::shared_ptr<const detail::Used>& used) {
 }
 
 std::shared_ptr<Graph::Impl> HostStream::end_capture() {
-  require(capture_ != nullptr, "a capture was ended that was not begun");
+  require(capture_ != nullptr, ErrorCode::wrong_state, "a capture was ended that was not begun");
   const auto capture = capture_;
   auto ops = capture->finish(*this);
   auto graph = std::make_shared<HostGraph>(std::move(ops), capture->lanes(), capture->recordings());

@@ -77,8 +77,10 @@ void* allocate(int device, Memory memory, std::size_t bytes) {
   const bool shared = memory == Memory::shared || memory == Memory::pinned_shared;
   const std::size_t rounded = shared ? round_up(bytes + sizeof(MemoryProof), page) : round_up(bytes, huge_page);
   const auto fail = [&]() -> void* {
-    throw OutOfMemory("host:" + std::to_string(device) + " has no room for an array of " + std::to_string(bytes) +
-                      " bytes (" + std::to_string(memory_available()) + " bytes are available)");
+    throw OutOfMemory(
+        "host:" + std::to_string(device) + " has no room for an array of " + std::to_string(bytes) + " bytes (" +
+            std::to_string(memory_available()) + " bytes are available)",
+        {{"device", "host:" + std::to_string(device)}, {"needed", bytes}, {"available", memory_available()}});
   };
   if (bytes > (std::size_t{64} << 20) && bytes > memory_available()) return fail();
   const bool mapped = shared || (memory != Memory::host && bytes >= huge_page);
@@ -121,7 +123,8 @@ bool mappable(const void* pointer) {
 MemoryHandle export_memory(const void* pointer) {
   std::lock_guard lock(mutex);
   const auto found = shared_holding(pointer);
-  require(found != allocations.end(), "memory was exported that is not in a Buffer of kind Memory::shared");
+  require(found != allocations.end(), ErrorCode::not_found,
+          "memory was exported that is not in a Buffer of kind Memory::shared");
   MemoryHandle handle;
   handle.backend = Backend::host;
   handle.process = getpid();
@@ -142,7 +145,7 @@ MemoryProof make_proof() {
 
 void require_proof(const MemoryHandle& handle, const MemoryProof& found) {
   require(
-      found == handle.proof,
+      found == handle.proof, ErrorCode::mismatch,
       "memory was named by process " + std::to_string(handle.process) +
           " of another rank, and this process finds other memory under that name: the ranks have process numbers "
           "of their own (containers); start them in one PID namespace, or turn the routes direct and colocated off");
@@ -156,15 +159,17 @@ std::shared_ptr<void> import_memory(const MemoryHandle& handle) {
   if (!base) {
     const std::string path = "/proc/" + std::to_string(handle.process) + "/fd/" + std::to_string(handle.file);
     const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
-    require(file >= 0, "memory of process " + std::to_string(handle.process) + " cannot be mapped (" + path + ": " +
-                           std::strerror(errno) + "); turn the routes direct and colocated off");
+    require(file >= 0, ErrorCode::unavailable,
+            "memory of process " + std::to_string(handle.process) + " cannot be mapped (" + path + ": " +
+                std::strerror(errno) + "); turn the routes direct and colocated off");
     // Another file than the one that was named may be too short to look for the proof.
     struct stat status {};
     const bool whole = fstat(file, &status) == 0 && status.st_size == static_cast<off_t>(handle.bytes);
     void* mapped = whole ? map(handle.bytes, file) : nullptr;
     close(file);
     if (!whole) require_proof(handle, {});
-    require(mapped != nullptr, "memory of process " + std::to_string(handle.process) + " cannot be mapped");
+    require(mapped != nullptr, ErrorCode::unavailable,
+            "memory of process " + std::to_string(handle.process) + " cannot be mapped");
     base = std::shared_ptr<void>(mapped, [bytes = handle.bytes](void* p) { munmap(p, bytes); });
     MemoryProof found{};
     std::memcpy(&found, static_cast<const char*>(mapped) + handle.proof_at, sizeof found);

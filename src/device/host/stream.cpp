@@ -54,7 +54,7 @@ void HostEvent::set_captured() {
 /// A replay has no point of the event's: CUDA refuses such an event too.
 std::shared_ptr<Point> HostEvent::point_outside(const char* what) const {
   std::lock_guard lock(mutex_);
-  require(!captured_, std::string("an event that was recorded in a capture last was ") + what);
+  require(!captured_, ErrorCode::wrong_state, std::string("an event that was recorded in a capture last was ") + what);
   return point_;
 }
 
@@ -69,7 +69,8 @@ void HostEvent::synchronize() const {
 
 double HostEvent::milliseconds_since(const EventImpl& earlier) const {
   const auto from = static_cast<const HostEvent&>(earlier).point(), to = point();
-  require(from && to && from->reached() && to->reached(), "an event was timed before the work it marks was done");
+  require(from && to && from->reached() && to->reached(), ErrorCode::wrong_state,
+          "an event was timed before the work it marks was done");
   return std::chrono::duration<double, std::milli>(to->when() - from->when()).count();
 }
 
@@ -95,7 +96,8 @@ class Chaos {
 };
 
 HostEvent& host_event(detail::EventImpl& event) {
-  require(event.device.backend == Backend::host, "an event of another backend was given to a host stream");
+  require(event.device.backend == Backend::host, ErrorCode::mismatch,
+          "an event of another backend was given to a host stream");
   return static_cast<HostEvent&>(event);
 }
 
@@ -218,13 +220,13 @@ void HostStream::wait(std::shared_ptr<detail::EventImpl> event) {
     capture->add_wait(*this, host);
     return;
   }
-  require(!capture_, "a captured stream waited for an event from outside the capture");
+  require(!capture_, ErrorCode::wrong_state, "a captured stream waited for an event from outside the capture");
   if (left_out()) return;
   if (const auto point = host.point()) enqueue([point] { point->wait(); });
 }
 
 void HostStream::synchronize() {
-  require(!capture_, "a stream was synchronised while it is captured");
+  require(!capture_, ErrorCode::wrong_state, "a stream was synchronised while it is captured");
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return queue_.empty() && !busy_; });
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));

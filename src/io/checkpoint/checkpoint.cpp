@@ -101,7 +101,9 @@ std::string to_string(Snapshot snapshot) { return snapshot_names[static_cast<int
 Snapshot snapshot_from_string(const std::string& name) {
   for (const auto& [value, text] : snapshot_names)
     if (name == text) return value;
-  throw Error("checkpoints wait in no place called '" + name + "': choose pinned, device or mpi");
+  throw Error(ErrorCode::invalid_argument,
+              "checkpoints wait in no place called '" + name + "': choose pinned, device or mpi",
+              {{"option", "snapshot"}, {"given", name}});
 }
 
 struct Checkpoints::Impl {
@@ -112,18 +114,20 @@ struct Checkpoints::Impl {
         writer(options.staging_bytes, options.snapshot),
         reports(comm.size()) {
     on_all_ranks(comm, [&] {
-      require(!options.folder.empty(), "checkpoints need the name of a folder");
-      require(options.keep >= 1, "of checkpoints at least one is kept");
+      require(!options.folder.empty(), "checkpoints need the name of a folder", {{"option", "folder"}});
+      require(options.keep >= 1, "of checkpoints at least one is kept", {{"option", "keep"}, {"given", options.keep}});
       require(options.piece_bytes >= 4096 && options.piece_bytes <= std::int64_t{1} << 30,
-              "pieces of checkpoints have 4096 bytes to 1 GiB");
+              "pieces of checkpoints have 4096 bytes to 1 GiB",
+              {{"option", "piece_bytes"}, {"given", options.piece_bytes}});
     });
     on_rank_zero(comm, [&] { prepare_folder(); });
     // Runs that share a folder must not take each other's files for their own.
     own = comm.broadcast("." + std::to_string(::getpid()) + "@" + host_name(), 0);
     on_all_ranks(comm, [&] {
-      require(::access(options.folder.c_str(), W_OK) == 0, "cannot write into '" + options.folder +
-                                                               "': " + std::strerror(errno) +
-                                                               "; choose a folder that all nodes share");
+      require(::access(options.folder.c_str(), W_OK) == 0, ErrorCode::io,
+              "cannot write into '" + options.folder + "': " + std::strerror(errno) +
+                  "; choose a folder that all nodes share",
+              {{"folder", options.folder}});
     });
     const auto there = checkpoints_in(options.folder);
     last = comm.broadcast(there.empty() ? std::string{} : there.back(), 0);
@@ -132,7 +136,8 @@ struct Checkpoints::Impl {
   void prepare_folder() const {
     std::error_code failure;
     fs::create_directories(options.folder, failure);
-    require(!failure, "cannot make the folder '" + options.folder + "': " + failure.message());
+    require(!failure, ErrorCode::io, "cannot make the folder '" + options.folder + "': " + failure.message(),
+            {{"folder", options.folder}});
     for (const auto& entry : fs::directory_iterator(options.folder, failure)) {
       if (is_left_over(entry.path().filename().string())) fs::remove(entry.path(), failure);
     }
@@ -155,12 +160,12 @@ struct Checkpoints::Impl {
     if (!problem.empty()) return give_up(problem);
     by_mpi = options.snapshot == Snapshot::mpi && proven(state);
     // A rank that fails here must still tell the others, who count on it.
-    writer.fail(failure_of([&] {
+    writer.fail(text_of(failure_of([&] {
       if (by_mpi) mpi.open(hidden_path());
       for (const CheckpointArray& array : arrays) take(state[array.name], array);
       writer.snapshot();
       if (by_mpi) mpi.start();
-    }));
+    })));
     if (!by_mpi) writer.end();
     underway = true;
   }
@@ -196,7 +201,7 @@ struct Checkpoints::Impl {
     std::vector<CheckpointArray> arrays;
     for (const auto& [name, field] : state.fields) {
       require(!name.empty() && name != "." && name.find('/') == std::string::npos,
-              "the field '" + name + "' has a name that HDF5 cannot hold: leave out slashes");
+              "the field '" + name + "' has a name that HDF5 cannot hold: leave out slashes", {{"field", name}});
       arrays.push_back(cut_field(name, *field, options.piece_bytes));
     }
     return arrays;

@@ -45,7 +45,7 @@ std::int64_t most_bytes(const CheckpointInfo& info, const std::vector<Checkpoint
 
 void make_empty(const std::string& path) {
   const int file = ::open(path.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
-  require(file >= 0, "making '" + path + "': " + std::strerror(errno));
+  require(file >= 0, ErrorCode::io, "making '" + path + "': " + std::strerror(errno), {{"file", path}});
   ::close(file);
 }
 
@@ -65,7 +65,7 @@ Hdf5Handle create_plain(const Hdf5Handle& file, const std::string& name, hid_t t
 
 std::int64_t place_of(const Hdf5Handle& dataset, const std::string& name) {
   const haddr_t at = H5Dget_offset(dataset.get());
-  require(at != HADDR_UNDEF, "the dataset " + name + " has no place in its file");
+  require(at != HADDR_UNDEF, ErrorCode::bad_file, "the dataset " + name + " has no place in its file");
   return static_cast<std::int64_t>(at);
 }
 
@@ -99,7 +99,10 @@ Hdf5Handle create_file(const std::string& path) {
   hdf5_check(H5Pset_alignment(access.get(), page, page), "aligning '" + path + "'");
   const Hdf5Handle properties(H5Pcreate(H5P_FILE_CREATE), H5Pclose, "making HDF5 properties");
   hdf5_check(H5Pset_userblock(properties.get(), seal_bytes), "making '" + path + "'");
-  return {H5Fcreate(path.c_str(), H5F_ACC_TRUNC, properties.get(), access.get()), H5Fclose, "making '" + path + "'"};
+  return {H5Fcreate(path.c_str(), H5F_ACC_TRUNC, properties.get(), access.get()),
+          H5Fclose,
+          "making '" + path + "'",
+          {{"file", path}}};
 }
 
 Hdf5Handle open_attribute(const Hdf5Handle& object, const char* name) {
@@ -110,7 +113,7 @@ template <class T>
 void read_attribute(const Hdf5Handle& object, const char* name, hid_t type, T* values, hssize_t count) {
   const Hdf5Handle attribute = open_attribute(object, name);
   const Hdf5Handle space(H5Aget_space(attribute.get()), H5Sclose, name);
-  require(H5Sget_simple_extent_npoints(space.get()) == count,
+  require(H5Sget_simple_extent_npoints(space.get()) == count, ErrorCode::bad_file,
           std::string("the attribute ") + name + " has another size than it should");
   hdf5_check(H5Aread(attribute.get(), type, values), std::string("reading the attribute ") + name);
 }
@@ -118,7 +121,7 @@ void read_attribute(const Hdf5Handle& object, const char* name, hid_t type, T* v
 std::string read_text_attribute(const Hdf5Handle& object, const char* name) {
   const Hdf5Handle attribute = open_attribute(object, name);
   const Hdf5Handle type(H5Aget_type(attribute.get()), H5Tclose, name);
-  require(H5Tget_class(type.get()) == H5T_STRING && H5Tis_variable_str(type.get()) == 0,
+  require(H5Tget_class(type.get()) == H5T_STRING && H5Tis_variable_str(type.get()) == 0, ErrorCode::bad_file,
           std::string("the attribute ") + name + " is no text");
   std::string text(H5Tget_size(type.get()), '\0');
   hdf5_check(H5Aread(attribute.get(), type.get(), text.data()), std::string("reading the attribute ") + name);
@@ -128,7 +131,7 @@ std::string read_text_attribute(const Hdf5Handle& object, const char* name) {
 void check_piece(const CheckpointArray& array, const CheckpointPiece& piece, const Box& grid) {
   require(!piece.box.empty() && intersection(piece.box, grid) == piece.box && piece.first >= 0 &&
               piece.first <= array.values - values_of(array, piece),
-          "a piece of it leaves the grid or the dataset");
+          ErrorCode::bad_file, "a piece of it leaves the grid or the dataset");
 }
 
 }  // namespace
@@ -182,7 +185,8 @@ void create_checkpoint(const CheckpointInfo& info, std::vector<CheckpointArray>&
 CheckpointReader::CheckpointReader(const std::string& path) {
   info_.path = path;
   std::error_code ignored;
-  require(std::filesystem::is_regular_file(path, ignored), "there is no checkpoint '" + path + "'");
+  require(std::filesystem::is_regular_file(path, ignored), ErrorCode::not_found,
+          "there is no checkpoint '" + path + "'", {{"file", path}});
   try {
     check_seal(path);
     file_ = open_to_read(path);
@@ -193,28 +197,31 @@ CheckpointReader::CheckpointReader(const std::string& path) {
     read_attribute(root, "extent", H5T_NATIVE_INT64, info_.extent.data(), 3);
     info_.fields = names_in(file_, "/fields");
   } catch (const Error& error) {
-    throw Error("the checkpoint '" + path + "' cannot be used: " + error.what());
+    throw Error(error.code(), "the checkpoint '" + path + "' cannot be used: " + error.what(),
+                joined(error.facts(), {{"file", path}}));
   }
   info_.case_text = text("/case");
   info_.notes = text("/notes");
 }
 
-void CheckpointReader::damaged(const std::string& dataset, const std::string& why) const {
-  throw Error("the checkpoint '" + info_.path + "' is damaged in the dataset " + dataset + ": " + why +
-              "; restart from another one");
+void CheckpointReader::damaged(const std::string& dataset, const Error& error) const {
+  throw Error(ErrorCode::bad_file,
+              "the checkpoint '" + info_.path + "' is damaged in the dataset " + dataset + ": " + error.what() +
+                  "; restart from another one",
+              joined(error.facts(), {{"file", info_.path}, {"dataset", dataset}}));
 }
 
 std::string CheckpointReader::text(const std::string& name) const {
   try {
     const Hdf5Handle dataset = open_dataset(file_, name);
     const Hdf5Sizes sizes = sizes_of(dataset, name);
-    require(sizes.size() == 1 && sizes[0] >= 1, "it is no text");
+    require(sizes.size() == 1 && sizes[0] >= 1, ErrorCode::bad_file, "it is no text");
     std::string text(sizes[0], '\0');
     hdf5_check(H5Dread(dataset.get(), H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()), "reading it");
     text.pop_back();
     return text;
   } catch (const Error& error) {
-    damaged(name, error.what());
+    damaged(name, error);
   }
 }
 
@@ -223,12 +230,12 @@ Extent CheckpointReader::extent(const std::string& name) const {
   try {
     const Hdf5Handle values = open_dataset(file_, at);
     const htri_t own = H5Aexists(values.get(), "extent");
-    require(own >= 0, "looking for its extent");
+    require(own >= 0, ErrorCode::io, "looking for its extent");
     Extent extent = info_.extent;
     if (own > 0) read_attribute(values, "extent", H5T_NATIVE_INT64, extent.data(), 3);
     return extent;
   } catch (const Error& error) {
-    damaged(at, error.what());
+    damaged(at, error);
   }
 }
 
@@ -242,7 +249,7 @@ CheckpointArray CheckpointReader::array(const std::string& name) const {
     const Hdf5Sizes sizes = sizes_of(values, at);
     std::int64_t components = 0;
     read_attribute(values, "components", H5T_NATIVE_INT64, &components, 1);
-    require(sizes.size() == 1 && components >= 1 && components <= std::numeric_limits<int>::max(),
+    require(sizes.size() == 1 && components >= 1 && components <= std::numeric_limits<int>::max(), ErrorCode::bad_file,
             "it has not the shape of a field");
     array.type = type_of(values, at);
     array.components = static_cast<int>(components);
@@ -250,7 +257,7 @@ CheckpointArray CheckpointReader::array(const std::string& name) const {
     at = pieces_path(name);
     const Hdf5Handle pieces = open_dataset(file_, at);
     const Hdf5Sizes shape = sizes_of(pieces, at);
-    require(shape.size() == 2 && shape[1] == 7, "it has not the shape of a list of pieces");
+    require(shape.size() == 2 && shape[1] == 7, ErrorCode::bad_file, "it has not the shape of a list of pieces");
     std::vector<std::array<std::int64_t, 7>> rows(shape[0]);
     hdf5_check(H5Dread(pieces.get(), H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, rows.data()), "reading it");
     std::int64_t cells = 0;
@@ -259,9 +266,9 @@ CheckpointArray CheckpointReader::array(const std::string& name) const {
       check_piece(array, array.pieces.back(), {{0, 0, 0}, array.extent});
       cells += array.pieces.back().box.volume();
     }
-    require(cells <= volume(array.extent), "its pieces overlap");
+    require(cells <= volume(array.extent), ErrorCode::bad_file, "its pieces overlap", {{"problem", "overlap"}});
   } catch (const Error& error) {
-    damaged(at, error.what());
+    damaged(at, error);
   }
   return array;
 }
@@ -280,10 +287,11 @@ std::vector<std::byte> CheckpointReader::values(const CheckpointArray& array, st
     std::uint32_t sum = 0;
     read(checksums_path(array.name), H5T_NATIVE_UINT32, number, 1, &sum);
     read(fields_path(array.name), hdf5_type(array.type), piece.first, values_of(array, piece), values.data());
-    require(checksum(piece, values.data(), values.size()) == sum,
-            "piece " + std::to_string(number) + " does not match its checksum");
+    require(checksum(piece, values.data(), values.size()) == sum, ErrorCode::bad_file,
+            "piece " + std::to_string(number) + " does not match its checksum",
+            {{"problem", "checksum"}, {"piece", number}});
   } catch (const Error& error) {
-    damaged(fields_path(array.name), error.what());
+    damaged(fields_path(array.name), error);
   }
   return values;
 }

@@ -59,7 +59,7 @@ class CheckpointReader {
 
  private:
   std::string text(const std::string& name) const;
-  [[noreturn]] void damaged(const std::string& dataset, const std::string& why) const;
+  [[noreturn]] void damaged(const std::string& dataset, const Error& error) const;
   CheckpointInfo info_;
   Hdf5Handle file_;
 };

@@ -41,18 +41,24 @@ void compare(const std::string& path, const std::string& name, const Field& fiel
   const std::int64_t n = first_difference(field, box, values);
   if (n == box.volume()) return;
   const std::int64_t row = box.extent(0), layer = row * box.extent(1);
-  throw Error("the checkpoint '" + path + "' is of another case: its field '" + name + "' differs in cell " +
-              cell_text({box.lo[0] + n % row, box.lo[1] + n % layer / row, box.lo[2] + n / layer}) +
-              "; walls and bodies must be as they were");
+  const std::string cell = cell_text({box.lo[0] + n % row, box.lo[1] + n % layer / row, box.lo[2] + n / layer});
+  throw Error(ErrorCode::mismatch,
+              "the checkpoint '" + path + "' is of another case: its field '" + name + "' differs in cell " + cell +
+                  "; walls and bodies must be as they were",
+              {{"file", path}, {"field", name}, {"cell", cell}});
 }
 
 void check_field(const std::string& path, const CheckpointArray& array, const Field& field,
                  const Translation* translation) {
   const DType type = field.options().type;
   const int components = translation ? translation->components : field.options().components;
-  require(type == array.type && components == array.components,
+  require(type == array.type && components == array.components, ErrorCode::mismatch,
           "the checkpoint '" + path + "' is of another case: its field '" + array.name + "' holds " +
-              show_field(array.type, array.components) + ", that of this run " + show_field(type, components));
+              show_field(array.type, array.components) + ", that of this run " + show_field(type, components),
+          {{"file", path},
+           {"field", array.name},
+           {"given", show_field(array.type, array.components)},
+           {"needed", show_field(type, components)}});
 }
 
 /// `translation`: the array in the file is the other field's; null: this one's.
@@ -85,8 +91,10 @@ void restore_field(const CheckpointReader& reader, const std::string& name, Fiel
       field.write(box, values.data());
     }
   }
-  require(missing == 0, "the checkpoint '" + reader.info().path + "' does not hold the field '" + name + "' in " +
-                            std::to_string(missing) + " cells of this run");
+  require(missing == 0, ErrorCode::not_found,
+          "the checkpoint '" + reader.info().path + "' does not hold the field '" + name + "' in " +
+              std::to_string(missing) + " cells of this run",
+          {{"file", reader.info().path}, {"field", name}, {"missing", missing}});
 }
 
 bool holds(const CheckpointInfo& info, const std::string& name) {
@@ -115,15 +123,20 @@ void make_missing(const Communicator& comm, const CheckpointReader& reader, Stat
   on_all_ranks(comm, [&] {
     for (const auto& [name, field] : state.fields) {
       const Translation* const translation = translation_of(info, state, name);
-      require(holds(info, name) || state.made_when_asked.contains(name) || translation,
-              other + "it has no field '" + name + "'");
+      require(holds(info, name) || state.made_when_asked.contains(name) || translation, ErrorCode::mismatch,
+              other + "it has no field '" + name + "'",
+              {{"file", info.path}, {"field", name}, {"problem", "field_missing"}});
       if (!holds(info, name) && !translation) continue;
       const Extent there = reader.extent(translation ? translation->from : name), here = field->grid().extent();
-      require(there == here, other + "its field '" + name + "' has " + to_string(there) + " cells, that of this run " +
-                                 to_string(here));
+      require(
+          there == here, ErrorCode::mismatch,
+          other + "its field '" + name + "' has " + to_string(there) + " cells, that of this run " + to_string(here),
+          {{"file", info.path}, {"field", name}, {"given", to_string(there)}, {"needed", to_string(here)}});
     }
     for (const std::string& name : info.fields)
-      require(!target_of(info, state, name).empty(), other + "this run has no field '" + name + "'");
+      require(!target_of(info, state, name).empty(), ErrorCode::mismatch,
+              other + "this run has no field '" + name + "'",
+              {{"file", info.path}, {"field", name}, {"problem", "field_unknown"}});
   });
   for (const std::string& name : info.fields)
     if (const std::string own = target_of(info, state, name); !state.fields.contains(own))

@@ -59,7 +59,7 @@ hid_t hdf5_type(DType type) {
       return pair;
     }
   }
-  throw Error("a field has a number type that HDF5 files do not hold");
+  throw Error(ErrorCode::unsupported, "a field has a number type that HDF5 files do not hold");
 }
 
 Hdf5Handle access_alone() {
@@ -72,12 +72,12 @@ Hdf5Handle access_alone() {
 
 Hdf5Handle open_alone(const std::string& path) {
   const Hdf5Handle access = access_alone();
-  return {H5Fopen(path.c_str(), H5F_ACC_RDWR, access.get()), H5Fclose, "opening '" + path + "'"};
+  return {H5Fopen(path.c_str(), H5F_ACC_RDWR, access.get()), H5Fclose, "opening '" + path + "'", {{"file", path}}};
 }
 
 Hdf5Handle open_to_read(const std::string& path) {
   const Hdf5Handle access = access_alone();
-  return {H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose, "opening '" + path + "'"};
+  return {H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose, "opening '" + path + "'", {{"file", path}}};
 }
 
 void finish(Hdf5Handle& file, const std::string& path) {
@@ -121,7 +121,7 @@ std::string amount(std::int64_t bytes) {
 
 void claim_disk(const std::string& path, std::int64_t first, std::int64_t bytes, const std::string& what) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (file < 0) throw Error("opening '" + path + "': " + std::strerror(errno));
+  if (file < 0) throw Error(ErrorCode::io, "opening '" + path + "': " + std::strerror(errno), {{"file", path}});
   struct stat status {};
   ::fstat(file, &status);
   int failure = ::fallocate(file, 0, first < 0 ? status.st_size : first, bytes) == 0 ? 0 : errno;
@@ -131,15 +131,17 @@ void claim_disk(const std::string& path, std::int64_t first, std::int64_t bytes,
   if (!failure) return;
   std::error_code ignored;
   const auto space = std::filesystem::space(path, ignored);
-  throw Error(what + " needs " + amount(bytes) + ", the disk has " +
-              amount(ignored ? 0 : static_cast<std::int64_t>(space.available)) + " (" + std::strerror(failure) +
-              "); free some space, write to another disk, or write less often");
+  const auto available = ignored ? 0 : static_cast<std::int64_t>(space.available);
+  throw Error(ErrorCode::io,
+              what + " needs " + amount(bytes) + ", the disk has " + amount(available) + " (" + std::strerror(failure) +
+                  "); free some space, write to another disk, or write less often",
+              {{"file", path}, {"needed", bytes}, {"available", available}});
 }
 
 Hdf5Sizes sizes_of(const Hdf5Handle& dataset, const std::string& name) {
   const Hdf5Handle space(H5Dget_space(dataset.get()), H5Sclose, "reading the size of " + name);
   const int rank = H5Sget_simple_extent_ndims(space.get());
-  require(rank >= 0, "reading the size of " + name);
+  require(rank >= 0, ErrorCode::io, "reading the size of " + name);
   Hdf5Sizes sizes(rank);
   hdf5_check(H5Sget_simple_extent_dims(space.get(), sizes.data(), nullptr), "reading the size of " + name);
   return sizes;
@@ -150,7 +152,7 @@ DType type_of(const Hdf5Handle& dataset, const std::string& name) {
   for (const DType known :
        {DType::u8, DType::i32, DType::i64, DType::f16, DType::f32, DType::f64, DType::c64, DType::c128})
     if (H5Tequal(type.get(), hdf5_type(known)) > 0) return known;
-  throw Error("its values are of no type that fields have here");
+  throw Error(ErrorCode::bad_file, "its values are of no type that fields have here");
 }
 
 std::vector<std::string> names_in(const Hdf5Handle& file, const char* group_name) {
@@ -163,7 +165,7 @@ std::vector<std::string> names_in(const Hdf5Handle& file, const char* group_name
       return H5Lget_name_by_idx(group.get(), ".", H5_INDEX_NAME, H5_ITER_INC, n, to, bytes, H5P_DEFAULT);
     };
     const ssize_t length = call(nullptr, 0);
-    require(length > 0, "listing the fields: " + hdf5_reason());
+    require(length > 0, ErrorCode::io, "listing the fields: " + hdf5_reason());
     std::string name(length + 1, '\0');
     call(name.data(), name.size());
     name.pop_back();

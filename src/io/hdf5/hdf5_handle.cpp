@@ -22,13 +22,14 @@ std::string hdf5_reason() {
 }
 
 void hdf5_check(herr_t status, const std::string& what) {
-  if (status < 0) throw Error(what + ": " + hdf5_reason());
+  if (status < 0) throw Error(ErrorCode::io, what + ": " + hdf5_reason());
 }
 
-Hdf5Handle::Hdf5Handle(hid_t id, Closer closer, const std::string& what) : id_(id), closer_(closer) {
+Hdf5Handle::Hdf5Handle(hid_t id, Closer closer, const std::string& what, const Facts& facts)
+    : id_(id), closer_(closer) {
   if (id >= 0) return;
   closer_ = nullptr;
-  throw Error(what + ": " + hdf5_reason());
+  throw Error(ErrorCode::io, what + ": " + hdf5_reason(), facts);
 }
 
 void Hdf5Handle::close(const std::string& what) {

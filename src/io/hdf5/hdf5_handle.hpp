@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include <slipstream/error.hpp>
+
 namespace slipstream {
 
 /// Keeps HDF5 from printing its error stack while it lives, then gives the host program its own handler back.
@@ -22,7 +24,7 @@ class QuietHdf5 {
 /// What HDF5 says of the last call that failed: the innermost line of its error stack.
 std::string hdf5_reason();
 
-/// Throws Error("<what>: <reason>") for a negative status of HDF5.
+/// Throws an Error of input and output, "<what>: <reason>", for a negative status of HDF5.
 void hdf5_check(herr_t status, const std::string& what);
 
 /// Owns one identifier of HDF5.
@@ -31,8 +33,8 @@ class Hdf5Handle {
   using Closer = herr_t (*)(hid_t);
 
   Hdf5Handle() = default;
-  /// Throws Error("<what>: <reason>") where `id` is negative.
-  Hdf5Handle(hid_t id, Closer closer, const std::string& what);
+  /// Throws an Error of input and output, "<what>: <reason>" with these facts, where `id` is negative.
+  Hdf5Handle(hid_t id, Closer closer, const std::string& what, const Facts& facts = {});
   Hdf5Handle(Hdf5Handle&& other) noexcept
       : id_(std::exchange(other.id_, H5I_INVALID_HID)), closer_(std::exchange(other.closer_, nullptr)) {}
   Hdf5Handle& operator=(Hdf5Handle&& other) noexcept {

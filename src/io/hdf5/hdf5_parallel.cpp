@@ -11,7 +11,10 @@ bool hdf5_is_parallel() { return true; }
 Hdf5Handle open_on_all_ranks(const std::string& path, MPI_Comm comm) {
   const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "making HDF5 properties");
   hdf5_check(H5Pset_fapl_mpio(access.get(), comm, MPI_INFO_NULL), "choosing MPI-IO for '" + path + "'");
-  return {H5Fopen(path.c_str(), H5F_ACC_RDWR, access.get()), H5Fclose, "opening '" + path + "' on all ranks"};
+  return {H5Fopen(path.c_str(), H5F_ACC_RDWR, access.get()),
+          H5Fclose,
+          "opening '" + path + "' on all ranks",
+          {{"file", path}}};
 }
 
 Hdf5Handle collective_transfer() {
@@ -25,10 +28,13 @@ Hdf5Handle collective_transfer() {
 bool hdf5_is_parallel() { return false; }
 
 Hdf5Handle open_on_all_ranks(const std::string& path, MPI_Comm) {
-  throw Error("'" + path + "' cannot be opened on all ranks: this HDF5 is serial; let rank 0 collect");
+  throw Error(ErrorCode::unavailable,
+              "'" + path + "' cannot be opened on all ranks: this HDF5 is serial; let rank 0 collect");
 }
 
-Hdf5Handle collective_transfer() { throw Error("no collective transfers: this HDF5 is serial; let rank 0 collect"); }
+Hdf5Handle collective_transfer() {
+  throw Error(ErrorCode::unavailable, "no collective transfers: this HDF5 is serial; let rank 0 collect");
+}
 
 #endif
 

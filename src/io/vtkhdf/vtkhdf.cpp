@@ -37,48 +37,59 @@ namespace fs = std::filesystem;
 
 void check_options(const VtkhdfSeries::Options& options) {
   for (const double edge : options.spacing)
-    require(std::isfinite(edge) && edge > 0, "VTKHDF output needs a cell spacing above zero on all three axes");
-  for (const double corner : options.origin) require(std::isfinite(corner), "VTKHDF output needs a finite origin");
+    require(std::isfinite(edge) && edge > 0, "VTKHDF output needs a cell spacing above zero on all three axes",
+            {{"option", "spacing"}, {"given", edge}});
+  for (const double corner : options.origin)
+    require(std::isfinite(corner), "VTKHDF output needs a finite origin", {{"option", "origin"}});
   require(options.piece_bytes > 0 && options.piece_bytes <= std::numeric_limits<int>::max(),
           "VTKHDF output in pieces of " + std::to_string(options.piece_bytes) +
-              " bytes is not possible: choose 1 to 2147483647");
+              " bytes is not possible: choose 1 to 2147483647",
+          {{"option", "piece_bytes"}, {"given", options.piece_bytes}});
 }
 
 void check_ranks(const Communicator& comm, const Grid& grid) {
-  require(grid.rank() == comm.rank() && grid.machine().ranks() == comm.size(),
+  require(grid.rank() == comm.rank() && grid.machine().ranks() == comm.size(), ErrorCode::mismatch,
           "VTKHDF output is given a communicator of " + std::to_string(comm.size()) + " ranks, but a grid of " +
-              std::to_string(grid.machine().ranks()) + ": pass the communicator that the grid's machine was made with");
+              std::to_string(grid.machine().ranks()) + ": pass the communicator that the grid's machine was made with",
+          {{"given", comm.size()}, {"needed", grid.machine().ranks()}});
 }
 
 void check_path(const std::string& path, bool overwrite) {
-  require(!path.empty(), "VTKHDF output needs the name of a file");
+  require(!path.empty(), "VTKHDF output needs the name of a file", {{"option", "path"}});
   std::error_code ignored;
   const fs::path folder = fs::path(path).has_parent_path() ? fs::path(path).parent_path() : fs::path(".");
-  require(fs::is_directory(folder, ignored),
-          "cannot write '" + path + "': '" + folder.string() + "' is not a folder; make it, or choose another path");
-  require(::access(folder.c_str(), W_OK) == 0,
-          "cannot write '" + path + "': " + std::strerror(errno) + "; choose a folder that you may write to");
+  require(fs::is_directory(folder, ignored), ErrorCode::not_found,
+          "cannot write '" + path + "': '" + folder.string() + "' is not a folder; make it, or choose another path",
+          {{"file", path}, {"folder", folder.string()}});
+  require(::access(folder.c_str(), W_OK) == 0, ErrorCode::io,
+          "cannot write '" + path + "': " + std::strerror(errno) + "; choose a folder that you may write to",
+          {{"file", path}, {"folder", folder.string()}});
   if (!fs::exists(path, ignored)) return;
-  require(fs::is_regular_file(path, ignored),
-          "cannot write '" + path + "': it is no ordinary file; choose another path");
-  require(overwrite, "'" + path + "' exists already; choose another path, remove it, or ask to overwrite");
+  require(fs::is_regular_file(path, ignored), ErrorCode::io,
+          "cannot write '" + path + "': it is no ordinary file; choose another path", {{"file", path}});
+  require(overwrite, ErrorCode::io,
+          "'" + path + "' exists already; choose another path, remove it, or ask to overwrite",
+          {{"file", path}, {"problem", "exists"}});
 }
 
 void check_items(const Communicator& comm, const Extent& extent, const std::vector<VtkhdfSeries::Item>& items) {
-  require(!items.empty(), "a step of VTKHDF output needs at least one field");
+  require(!items.empty(), "a step of VTKHDF output needs at least one field", {{"option", "items"}});
   for (const auto& item : items) {
     const std::string what = "field '" + item.name + "' of VTKHDF output ";
     require(!item.name.empty() && item.name != "." && item.name.find('/') == std::string::npos,
-            what + "has a name that HDF5 cannot hold: leave out slashes");
-    require(item.field != nullptr, what + "is missing (a null pointer)");
-    require(item.field->grid().extent() == extent, what + "lies on a grid of another size than the series");
+            what + "has a name that HDF5 cannot hold: leave out slashes", {{"field", item.name}, {"option", "name"}});
+    require(item.field != nullptr, what + "is missing (a null pointer)", {{"field", item.name}, {"option", "field"}});
+    require(item.field->grid().extent() == extent, ErrorCode::mismatch,
+            what + "lies on a grid of another size than the series", {{"field", item.name}, {"option", "grid"}});
     check_ranks(comm, item.field->grid());
     const DType type = item.field->options().type;
-    require(std::isfinite(item.scale), what + "has a scale that is not a finite number");
-    require(item.scale == 1 || type == DType::f32 || type == DType::f64,
-            what + "holds " + to_string(type) + ", which cannot be scaled: leave its scale at 1");
+    require(std::isfinite(item.scale), what + "has a scale that is not a finite number",
+            {{"field", item.name}, {"option", "scale"}});
+    require(item.scale == 1 || type == DType::f32 || type == DType::f64, ErrorCode::unsupported,
+            what + "holds " + to_string(type) + ", which cannot be scaled: leave its scale at 1",
+            {{"field", item.name}, {"option", "scale"}});
     require(std::count_if(items.begin(), items.end(), [&](const auto& o) { return o.name == item.name; }) == 1,
-            what + "is given twice in one step");
+            what + "is given twice in one step", {{"field", item.name}, {"option", "items"}});
   }
 }
 
@@ -97,8 +108,10 @@ void check_same_call(const Communicator& comm, double time, const std::vector<Vt
   const std::string mine = describe(time, items);
   const std::string first = comm.broadcast(mine, 0);
   on_all_ranks(comm, [&] {
-    require(mine == first, "ranks write different steps of VTKHDF output: rank 0 has " + first + "; rank " +
-                               std::to_string(comm.rank()) + " has " + mine);
+    require(mine == first, ErrorCode::mismatch,
+            "ranks write different steps of VTKHDF output: rank 0 has " + first + "; rank " +
+                std::to_string(comm.rank()) + " has " + mine,
+            {{"rank", comm.rank()}});
   });
 }
 
@@ -115,10 +128,13 @@ std::vector<VtkhdfArray> next_arrays(const std::vector<VtkhdfArray>& before, boo
       continue;
     }
     const auto array = std::find_if(arrays.begin(), arrays.end(), [&](const auto& a) { return a.name == item.name; });
-    require(array != arrays.end(), "field '" + item.name + "' was not in the first step of the series: give it there");
-    require(array->type == type && array->components == components,
+    require(array != arrays.end(), ErrorCode::mismatch,
+            "field '" + item.name + "' was not in the first step of the series: give it there",
+            {{"field", item.name}, {"option", "items"}});
+    require(array->type == type && array->components == components, ErrorCode::mismatch,
             "field '" + item.name + "' was " + to_string(array->type) + " x " + std::to_string(array->components) +
-                " in the first step and is " + to_string(type) + " x " + std::to_string(components) + " now");
+                " in the first step and is " + to_string(type) + " x " + std::to_string(components) + " now",
+            {{"field", item.name}, {"option", "type"}});
     ++array->row;
     array->fresh = true;
   }
@@ -178,7 +194,9 @@ VtkhdfSeries::VtkhdfSeries(const Communicator& comm, const Grid& grid, std::stri
         s.steps = kept.count;
         s.last_time = kept.last_time;
       } catch (const Error& error) {
-        throw Error("cannot go on with '" + s.path + "': " + error.what() + "; write to another path");
+        throw Error(error.code() == ErrorCode::mismatch ? error.code() : ErrorCode::bad_file,
+                    "cannot go on with '" + s.path + "': " + error.what() + "; write to another path",
+                    joined(error.facts(), {{"file", s.path}}));
       }
     } else {
       create_vtkhdf(s.path, s.extent, options.origin, options.spacing, options.overwrite);
@@ -188,9 +206,10 @@ VtkhdfSeries::VtkhdfSeries(const Communicator& comm, const Grid& grid, std::stri
              s.last_time, s.arrays);
   // Seen by all now, it will also open on all later: a collective open that fails on some ranks only may hang.
   on_all_ranks(comm, [&] {
-    require(s.options.collect || ::access(s.path.c_str(), R_OK | W_OK) == 0,
-            "cannot write '" + s.path +
-                "', which rank 0 made: choose a folder that all nodes share, or let rank 0 collect");
+    require(
+        s.options.collect || ::access(s.path.c_str(), R_OK | W_OK) == 0, ErrorCode::io,
+        "cannot write '" + s.path + "', which rank 0 made: choose a folder that all nodes share, or let rank 0 collect",
+        {{"file", s.path}});
   });
 }
 
@@ -204,9 +223,11 @@ void VtkhdfSeries::write(double time, const std::vector<Item>& items) {
   check_same_call(s.comm, time, items);
   std::vector<VtkhdfArray> arrays;
   on_all_ranks(s.comm, [&] {
-    require(!s.closed, "'" + s.path + "' is closed: write before close()");
-    require(std::isfinite(time) && time > s.last_time,
-            "times of '" + s.path + "' must grow: " + std::to_string(time) + " follows " + std::to_string(s.last_time));
+    require(!s.closed, ErrorCode::wrong_state, "'" + s.path + "' is closed: write before close()",
+            {{"file", s.path}, {"problem", "closed"}});
+    require(std::isfinite(time) && time > s.last_time, ErrorCode::wrong_state,
+            "times of '" + s.path + "' must grow: " + std::to_string(time) + " follows " + std::to_string(s.last_time),
+            {{"file", s.path}, {"option", "time"}, {"given", time}, {"last", s.last_time}});
     check_items(s.comm, s.extent, items);
     arrays = next_arrays(s.arrays, s.steps == 0, items);
   });

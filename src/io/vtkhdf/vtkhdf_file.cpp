@@ -147,7 +147,7 @@ void create_vtkhdf(const std::string& path, const Extent& extent, const std::arr
                    const std::array<double, 3>& spacing, bool overwrite) {
   const Hdf5Handle access = access_alone();
   Hdf5Handle file(H5Fcreate(path.c_str(), overwrite ? H5F_ACC_TRUNC : H5F_ACC_EXCL, H5P_DEFAULT, access.get()),
-                  H5Fclose, "making '" + path + "'");
+                  H5Fclose, "making '" + path + "'", {{"file", path}});
   write_geometry(file, extent, origin, spacing);
   create_group(file, "/Series");
   create_group(file, "/VTKHDF/CellData");
@@ -166,7 +166,8 @@ VtkhdfSteps go_on_with_vtkhdf(const std::string& path, const Extent& extent, dou
                          "opening the attribute WholeExtent");
   std::array<std::int64_t, 6> cells{};
   hdf5_check(H5Aread(whole.get(), H5T_NATIVE_INT64, cells.data()), "reading the attribute WholeExtent");
-  require(cells == std::array<std::int64_t, 6>{0, extent[0], 0, extent[1], 0, extent[2]}, "its grid is another one");
+  require(cells == std::array<std::int64_t, 6>{0, extent[0], 0, extent[1], 0, extent[2]}, ErrorCode::mismatch,
+          "its grid is another one", {{"option", "grid"}, {"given", to_string(extent)}});
   const VtkhdfSteps kept = keep_steps(file, up_to);
   arrays.clear();
   if (kept.count > 0) arrays = arrays_of_step(file, kept.count - 1);

@@ -135,7 +135,7 @@ struct HexahedraSeries::State {
   void create() const {
     const Hdf5Handle access = access_alone();
     Hdf5Handle file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose,
-                    "making '" + path + "'");
+                    "making '" + path + "'", {{"file", path}});
     const Hdf5Handle root = create_group(file, "/VTKHDF");
     const std::array<std::int64_t, 2> version{2, 0};
     write_attribute(root, "Version", H5T_NATIVE_INT64, {2}, version.data());
@@ -167,7 +167,7 @@ struct HexahedraSeries::State {
     Hdf5Handle file = open_alone(path);
     require(number_of_step(file, "/VTKHDF/NumberOfCells", 0) == mesh.elements &&
                 number_of_step(file, "/VTKHDF/NumberOfPoints", 0) == points(),
-            "its elements are other ones");
+            ErrorCode::mismatch, "its elements are other ones", {{"option", "elements"}});
     const VtkhdfSteps kept = keep_steps(file, up_to);
     steps = kept.count;
     last_time = kept.last_time;
@@ -199,22 +199,27 @@ struct HexahedraSeries::State {
   }
 
   void check(double time, const std::vector<Item>& items) const {
-    require(!closed, "'" + path + "' is closed: write before close()");
-    require(std::isfinite(time) && time > last_time,
-            "times of '" + path + "' must grow: " + std::to_string(time) + " follows " + std::to_string(last_time));
+    require(!closed, ErrorCode::wrong_state, "'" + path + "' is closed: write before close()",
+            {{"file", path}, {"problem", "closed"}});
+    require(std::isfinite(time) && time > last_time, ErrorCode::wrong_state,
+            "times of '" + path + "' must grow: " + std::to_string(time) + " follows " + std::to_string(last_time),
+            {{"file", path}, {"option", "time"}, {"given", time}, {"last", last_time}});
     std::vector<std::string> now;
     for (const Item& item : items) {
       const Extent wanted{cube(), mesh.elements, 1};
       require(item.field && item.field->grid().extent() == wanted && item.field->options().components == 1 &&
                   item.field->options().type == DType::f64,
-              "the field '" + item.name + "' of '" + path + "' is not of f64 on the nodes of the elements");
+              ErrorCode::mismatch,
+              "the field '" + item.name + "' of '" + path + "' is not of f64 on the nodes of the elements",
+              {{"file", path}, {"field", item.name}});
       now.push_back(item.name);
     }
-    require(names.empty() || now == names, "a step of '" + path + "' has other fields than the first");
+    require(names.empty() || now == names, ErrorCode::mismatch,
+            "a step of '" + path + "' has other fields than the first", {{"file", path}, {"option", "items"}});
   }
 
   /// Values of a field behind those of earlier steps; collective.
-  void write_values(const Hdf5Handle& file, const Item& item, std::string& failure) const {
+  void write_values(const Hdf5Handle& file, const Item& item, Problem& failure) const {
     const std::string name = "/VTKHDF/PointData/" + item.name;
     by_pieces([&](std::int64_t first, std::int64_t last) {
       std::vector<std::byte> bytes = gather(comm, *item.field, {{0, first, 0}, {cube(), last, 1}});
@@ -265,7 +270,9 @@ HexahedraSeries::HexahedraSeries(const Communicator& comm, std::string path, Mes
     try {
       s.go_on(*up_to);
     } catch (const Error& error) {
-      throw Error("cannot go on with '" + s.path + "': " + error.what() + "; write to another path");
+      throw Error(error.code() == ErrorCode::mismatch ? error.code() : ErrorCode::bad_file,
+                  "cannot go on with '" + s.path + "': " + error.what() + "; write to another path",
+                  joined(error.facts(), {{"file", s.path}}));
     }
   });
   std::int64_t found[2] = {s.steps, std::bit_cast<std::int64_t>(s.last_time)};
@@ -288,9 +295,9 @@ void HexahedraSeries::write(double time, const std::vector<Item>& items) {
     file = open_alone(s.path);
     s.begin_fields(file, items);
   });
-  std::string failure;
+  Problem failure;
   for (const Item& item : items) s.write_values(file, item, failure);
-  if (s.comm.rank() == 0 && failure.empty())
+  if (s.comm.rank() == 0 && !failure)
     attempt(failure, [&] {
       s.commit(file, time, items);
       finish(file, s.path);

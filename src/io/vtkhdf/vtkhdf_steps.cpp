@@ -40,7 +40,7 @@ VtkhdfSteps keep_steps(const Hdf5Handle& file, double up_to) {
   const Hdf5Handle count(H5Aopen(group.get(), "NSteps", H5P_DEFAULT), H5Aclose, "opening the attribute NSteps");
   std::int64_t steps = 0;
   hdf5_check(H5Aread(count.get(), H5T_NATIVE_INT64, &steps), "reading the attribute NSteps");
-  require(steps >= 0 && steps <= static_cast<std::int64_t>(all.size()), "its steps have no times");
+  require(steps >= 0 && steps <= static_cast<std::int64_t>(all.size()), ErrorCode::bad_file, "its steps have no times");
   constexpr double rounding = 1e-9;
   VtkhdfSteps kept;
   while (kept.count < steps && all[static_cast<std::size_t>(kept.count)] <= up_to + rounding * std::abs(up_to))
@@ -55,7 +55,8 @@ VtkhdfSteps keep_steps(const Hdf5Handle& file, double up_to) {
 
 std::int64_t number_of_step(const Hdf5Handle& file, const std::string& name, std::int64_t step) {
   const std::vector<std::int64_t> all = read_numbers<std::int64_t>(file, name, H5T_NATIVE_INT64);
-  require(step >= 0 && step < static_cast<std::int64_t>(all.size()), "'" + name + "' ends before its step");
+  require(step >= 0 && step < static_cast<std::int64_t>(all.size()), ErrorCode::bad_file,
+          "'" + name + "' ends before its step");
   return all[static_cast<std::size_t>(step)];
 }
 

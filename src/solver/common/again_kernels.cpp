@@ -21,9 +21,9 @@ struct CountPass {
 }  // namespace
 
 Again::Again(const Loop& loop, const std::vector<Device>& devices) : loop_(loop) {
-  require(loop.go_on.size() == devices.size(), "a loop has " + std::to_string(loop.go_on.size()) +
-                                                   " numbers that end it for the " + std::to_string(devices.size()) +
-                                                   " devices of this rank");
+  require(loop.go_on.size() == devices.size(), ErrorCode::mismatch,
+          "a loop has " + std::to_string(loop.go_on.size()) + " numbers that end it for the " +
+              std::to_string(devices.size()) + " devices of this rank");
   require(loop.most >= 1 && loop.look_every >= 1,
           "a loop makes one pass at least, and the host looks after one or more");
   for (const Device device : devices) states_.emplace_back(device, 2);

@@ -8,6 +8,7 @@
 #include <slipstream/buffer.hpp>
 #include <slipstream/error.hpp>
 
+#include "grid/cell_text.hpp"
 #include "solver/common/cell_rows.hpp"
 #include "solver/common/guard_kernels.hpp"
 
@@ -30,6 +31,16 @@ struct Told {
 
 }  // namespace
 
+Diverged::Diverged(const Finding& finding, const std::string& text, const Facts& more)
+    : Error(ErrorCode::diverged, text,
+            joined({{"quantity", finding.quantity},
+                    {"value", finding.value},
+                    {"step", finding.step},
+                    {"rank", finding.rank},
+                    {"cell", cell_text(finding.cell)}},
+                   more)),
+      finding(finding) {}
+
 struct Guard::Impl {
   struct Side {
     Device device;
@@ -42,19 +53,22 @@ struct Guard::Impl {
 
   Impl(const Communicator& comm, std::vector<Watched> wanted, GuardOptions o)
       : comm(comm), watched(std::move(wanted)), options(std::move(o)) {
-    require(options.every >= 1, "a guard inspects every 1 or more steps");
-    require(!watched.empty(), "a guard without a quantity to watch");
+    require(options.every >= 1, "a guard inspects every 1 or more steps",
+            {{"option", "every"}, {"given", options.every}});
+    require(!watched.empty(), "a guard without a quantity to watch", {{"option", "watched"}});
     for (const auto& [name, range] : options.ranges) {
       std::string names;
       for (const Watched& one : watched) names += (names.empty() ? "" : ", ") + one.name;
-      require((", " + names + ", ").find(", " + name + ", ") != std::string::npos,
-              "a guard knows no quantity '" + name + "': choose among " + names);
-      require(range[0] <= range[1], "the range of '" + name + "' is empty");
+      require((", " + names + ", ").find(", " + name + ", ") != std::string::npos, ErrorCode::not_found,
+              "a guard knows no quantity '" + name + "': choose among " + names,
+              {{"quantity", name}, {"choices", names}});
+      require(range[0] <= range[1], "the range of '" + name + "' is empty", {{"option", "ranges"}, {"quantity", name}});
     }
     for (const Watched& one : watched) {
       const DType type = one.field->options().type;
-      require(one.inspect || type == DType::f32 || type == DType::f64,
-              "'" + one.name + "' holds " + to_string(type) + ", which a guard cannot watch");
+      require(one.inspect || type == DType::f32 || type == DType::f64, ErrorCode::unsupported,
+              "'" + one.name + "' holds " + to_string(type) + ", which a guard cannot watch",
+              {{"quantity", one.name}, {"type", to_string(type)}});
     }
   }
 

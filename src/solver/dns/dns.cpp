@@ -28,13 +28,15 @@ std::vector<StageFactors> stages_of(Scheme scheme, double dt) {
 
 Scheme scheme_from_string(const std::string& name) {
   if (name == "rk2") return Scheme::rk2;
-  require(name == "rk4", "no scheme of a pseudo-spectral flow is called '" + name + "': choose rk2 or rk4");
+  require(name == "rk4", "no scheme of a pseudo-spectral flow is called '" + name + "': choose rk2 or rk4",
+          {{"option", "scheme"}, {"given", name}});
   return Scheme::rk4;
 }
 
 Forcing::Kind forcing_from_string(const std::string& name) {
   if (name == "energy") return Forcing::Kind::energy;
-  require(name == "power", "no forcing of a pseudo-spectral flow is called '" + name + "': choose power or energy");
+  require(name == "power", "no forcing of a pseudo-spectral flow is called '" + name + "': choose power or energy",
+          {{"option", "forcing"}, {"given", name}});
   return Forcing::Kind::power;
 }
 
@@ -282,9 +284,10 @@ double Dns::Impl::low_energy() {
   double rounding = 0;
   with_type([&]<class T>(T) { rounding = 8 * static_cast<double>(std::numeric_limits<T>::epsilon()); });
   const double all = energy + (mean[0] * mean[0] + mean[1] * mean[1] + mean[2] * mean[2]) / 2;
-  require(low > rounding * rounding * all || !std::isfinite(all),
+  require(low > rounding * rounding * all || !std::isfinite(all), ErrorCode::unsupported,
           "the forcing of a pseudo-spectral flow finds no energy in its " + std::to_string(options.forcing.shells) +
-              " lowest shells: take more of them, or begin with a field that has some there");
+              " lowest shells: take more of them, or begin with a field that has some there",
+          {{"option", "shells"}, {"given", options.forcing.shells}});
   return low;
 }
 
@@ -309,9 +312,14 @@ void Dns::check_time_step() {
   const double most = d.options.largest_courant.value_or(d.options.scheme == Scheme::rk4 ? 1.3 : 0.5);
   if (most <= 0) return;
   const double courant = d.courant();
-  require(courant <= most, "the time step " + std::to_string(d.options.time_step) + " has the Courant number (CFL) " +
-                               std::to_string(courant) + ", above " + std::to_string(most) + ": at most " +
-                               std::to_string(d.options.time_step * most / courant) + " would do");
+  require(courant <= most, ErrorCode::unsupported,
+          "the time step " + std::to_string(d.options.time_step) + " has the Courant number (CFL) " +
+              std::to_string(courant) + ", above " + std::to_string(most) + ": at most " +
+              std::to_string(d.options.time_step * most / courant) + " would do",
+          {{"option", "time_step"},
+           {"given", d.options.time_step},
+           {"courant", courant},
+           {"limit", d.options.time_step * most / courant}});
 }
 
 void Dns::check_forcing() {

@@ -136,8 +136,10 @@ void Dns::taylor_green() {
 
 void Dns::begin(const std::vector<const double*>& velocity) {
   Impl& d = *impl_;
-  require(velocity.size() == d.physical.size(), "a pseudo-spectral flow was given " + std::to_string(velocity.size()) +
-                                                    " arrays for " + std::to_string(d.physical.size()) + " blocks");
+  require(velocity.size() == d.physical.size(), ErrorCode::mismatch,
+          "a pseudo-spectral flow was given " + std::to_string(velocity.size()) + " arrays for " +
+              std::to_string(d.physical.size()) + " blocks",
+          {{"given", velocity.size()}, {"needed", d.physical.size()}});
   d.with_type([&](auto t) {
     using T = decltype(t);
     for (std::size_t n = 0; n < velocity.size(); ++n) {
@@ -170,12 +172,14 @@ void Dns::random(const std::vector<double>& spectrum, std::uint64_t seed) {
     });
   for (double& modes_in_shell : in_shell) modes_in_shell = d.comm.sum_in_rank_order(modes_in_shell);
   for (std::size_t k = 0; k < spectrum.size(); ++k) {
-    require(std::isfinite(spectrum[k]) && spectrum[k] >= 0, "the energy of shell " + std::to_string(k) +
-                                                                " of a spectrum is " + std::to_string(spectrum[k]) +
-                                                                ": it must be 0 or more");
-    require(spectrum[k] == 0 || (k > 0 && k < in_shell.size()),
+    require(std::isfinite(spectrum[k]) && spectrum[k] >= 0,
+            "the energy of shell " + std::to_string(k) + " of a spectrum is " + std::to_string(spectrum[k]) +
+                ": it must be 0 or more",
+            {{"option", "spectrum"}, {"shell", k}, {"given", spectrum[k]}});
+    require(spectrum[k] == 0 || (k > 0 && k < in_shell.size()), ErrorCode::unsupported,
             "a spectrum has energy in shell " + std::to_string(k) + ", but a grid of " + to_string(d.options.cells) +
-                " cells has shells 1 to " + std::to_string(in_shell.size() - 1));
+                " cells has shells 1 to " + std::to_string(in_shell.size() - 1),
+            {{"option", "spectrum"}, {"shell", k}, {"limit", in_shell.size() - 1}});
   }
   d.with_type([&](auto t) {
     using T = decltype(t);
@@ -205,8 +209,10 @@ std::vector<double> peaked_spectrum(int shells, double peak, double energy) {
     const double x = static_cast<double>(k) / peak;
     sum += spectrum[k] = x * x * x * x * std::exp(-2 * x * x);
   }
-  require(sum > 0, "a spectrum with its peak at " + std::to_string(peak) + " has no energy in the shells 1 to " +
-                       std::to_string(shells) + ": take a peak among them");
+  require(sum > 0,
+          "a spectrum with its peak at " + std::to_string(peak) + " has no energy in the shells 1 to " +
+              std::to_string(shells) + ": take a peak among them",
+          {{"option", "peak"}, {"given", peak}, {"limit", shells}});
   for (double& value : spectrum) value *= energy / sum;
   return spectrum;
 }

@@ -10,17 +10,22 @@ namespace {
 
 void check(const Options& o) {
   require(std::min({o.cells[0], o.cells[1], o.cells[2]}) >= 4,
-          "a pseudo-spectral flow of " + to_string(o.cells) + " cells was asked for: each axis needs 4 or more");
+          "a pseudo-spectral flow of " + to_string(o.cells) + " cells was asked for: each axis needs 4 or more",
+          {{"option", "cells"}, {"given", to_string(o.cells)}});
   require(o.type == DType::f32 || o.type == DType::f64,
-          "a pseudo-spectral flow holds f32 or f64, not " + to_string(o.type));
+          "a pseudo-spectral flow holds f32 or f64, not " + to_string(o.type),
+          {{"option", "type"}, {"given", to_string(o.type)}});
   require(std::isfinite(o.viscosity) && o.viscosity >= 0,
-          "the viscosity of a pseudo-spectral flow is " + std::to_string(o.viscosity) + ": it must be 0 or more");
+          "the viscosity of a pseudo-spectral flow is " + std::to_string(o.viscosity) + ": it must be 0 or more",
+          {{"option", "viscosity"}, {"given", o.viscosity}});
   require(std::isfinite(o.time_step) && o.time_step > 0,
-          "the time step of a pseudo-spectral flow is " + std::to_string(o.time_step) + ": it must be above 0");
+          "the time step of a pseudo-spectral flow is " + std::to_string(o.time_step) + ": it must be above 0",
+          {{"option", "time_step"}, {"given", o.time_step}});
   require(std::isfinite(o.forcing.power) && o.forcing.power >= 0 && o.forcing.shells >= 1,
-          "a forcing puts in 0 or more, into 1 or more shells");
-  require(o.forcing.kind == Forcing::Kind::power || o.forcing.power == 0,
-          "a forcing that holds the energy of its shells was given a power: leave one of the two out");
+          "a forcing puts in 0 or more, into 1 or more shells", {{"option", "forcing"}});
+  require(o.forcing.kind == Forcing::Kind::power || o.forcing.power == 0, ErrorCode::unsupported,
+          "a forcing that holds the energy of its shells was given a power: leave one of the two out",
+          {{"option", "power"}, {"given", o.forcing.power}});
 }
 
 }  // namespace

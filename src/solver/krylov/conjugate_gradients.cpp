@@ -190,9 +190,10 @@ struct ConjugateGradients::Impl : Workspace {
       rz = sums[next];
     }
     const double found = largest_seen(alpha, beta);
-    require_solved(std::isfinite(found) && found > 0, "Chebyshev's polynomial: the largest eigenvalue is found to be " +
-                                                          std::to_string(found) +
-                                                          "; the matrix or its diagonal is not positive");
+    require_solved(std::isfinite(found) && found > 0,
+                   "Chebyshev's polynomial: the largest eigenvalue is found to be " + std::to_string(found) +
+                       "; the matrix or its diagonal is not positive",
+                   {{"problem", "eigenvalue"}, {"given", found}});
     return found;
   }
 
@@ -221,10 +222,13 @@ struct ConjugateGradients::Impl : Workspace {
       system.apply(x, images());
     }
     const auto [most_of_b, most_of_r] = largest_values(streams, system.weights, b);
-    require_solved(std::isfinite(most_of_b), where + ": the right side holds values that are not finite");
-    require_solved(std::isfinite(most_of_r), where +
-                                                 ": b - A x is not finite for the first guess x: the guess or the "
-                                                 "matrix holds values that are not finite");
+    require_solved(std::isfinite(most_of_b), where + ": the right side holds values that are not finite",
+                   {{"field", options.field}, {"problem", "right_side"}});
+    require_solved(std::isfinite(most_of_r),
+                   where +
+                       ": b - A x is not finite for the first guess x: the guess or the "
+                       "matrix holds values that are not finite",
+                   {{"field", options.field}, {"problem", "first_guess"}});
     Beginning from;
     from.most = std::max(most_of_b, most_of_r);
     if (from.most > 0) {
@@ -253,7 +257,11 @@ struct ConjugateGradients::Impl : Workspace {
     require_solved(from.imbalance <= options.imbalance,
                    where + ": the right side does not sum to zero (its constant part is " + show(from.imbalance) +
                        " of it), and without a Dirichlet side there is no solution: subtract its mean, or fix the "
-                       "boundary values");
+                       "boundary values",
+                   {{"field", options.field},
+                    {"problem", "imbalance"},
+                    {"imbalance", from.imbalance},
+                    {"limit", options.imbalance}});
     return from;
   }
 
@@ -278,12 +286,19 @@ struct ConjugateGradients::Impl : Workspace {
       result.true_residual = std::sqrt(read(streams)[first_pair + 1]) / from.size;
     }
     require_solved(std::isfinite(result.true_residual),
-                   method_for(options) + ": x holds values beyond the range of doubles: choose other units");
+                   method_for(options) + ": x holds values beyond the range of doubles: choose other units",
+                   {{"field", options.field}, {"problem", "overflow"}});
     result.rounded = result.converged && result.true_residual > lost * from.enough;
     require_solved(result.converged || !options.must_converge,
                    method_for(options) + " did not converge in " + std::to_string(result.iterations) +
                        " iterations: the last residuals are " + tail_of(result.history) + " of the right side, and " +
-                       show(from.enough) + " was asked for; " + likely_cause(result, options, from.enough));
+                       show(from.enough) + " was asked for; " + likely_cause(result, options, from.enough),
+                   {{"field", options.field},
+                    {"problem", cause_of(result)},
+                    {"iterations", result.iterations},
+                    {"residual", result.reported},
+                    {"true_residual", result.true_residual},
+                    {"tolerance", from.enough}});
     return result;
   }
 
@@ -328,18 +343,20 @@ struct ConjugateGradients::Impl : Workspace {
     result.reported = std::sqrt(rr) / from.size;
     result.history.push_back(result.reported);
     result.converged = rr <= from.limit;
-    require_solved(std::isfinite(rz) && std::isfinite(result.reported) && rz >= 0,
-                   method_for(options) + ": after " + std::to_string(result.iterations) + " iterations (r, z) is " +
-                       show(rz) + ", residuals " + tail_of(result.history) +
-                       ": the matrix or its diagonal is not positive, or a value is not finite");
+    if (!(std::isfinite(rz) && std::isfinite(result.reported) && rz >= 0))
+      throw NotSolved(method_for(options) + ": after " + std::to_string(result.iterations) + " iterations (r, z) is " +
+                          show(rz) + ", residuals " + tail_of(result.history) +
+                          ": the matrix or its diagonal is not positive, or a value is not finite",
+                      {{"field", options.field}, {"problem", "not_positive"}, {"iterations", result.iterations}});
   }
 
   static void require_in_range(double most, const Options& options) {
     const double least = std::ldexp(1.0, -most_exponent), greatest = std::ldexp(1.0, most_exponent);
-    require_solved(most >= least && most <= greatest, method_for(options) +
-                                                          ": the largest value of the right side is " + show(most) +
-                                                          ", and the range is 2^-900 to 2^900 (" + show(least) +
-                                                          " to " + show(greatest) + "): choose other units");
+    require_solved(
+        most >= least && most <= greatest,
+        method_for(options) + ": the largest value of the right side is " + show(most) +
+            ", and the range is 2^-900 to 2^900 (" + show(least) + " to " + show(greatest) + "): choose other units",
+        {{"field", options.field}, {"problem", "range"}, {"given", most}, {"least", least}, {"most", greatest}});
   }
 };
 
@@ -358,12 +375,16 @@ ConjugateGradients::ConjugateGradients(ConjugateGradients&&) noexcept = default;
 
 Result ConjugateGradients::solve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
                                  const Options& options) {
-  require(options.most_iterations >= 0, "conjugate gradients: most_iterations is a number of 0 or more");
-  require(std::isfinite(options.tolerance) && options.tolerance >= 0 && std::isfinite(options.absolute_tolerance) &&
-              options.absolute_tolerance >= 0,
-          "conjugate gradients: tolerances are numbers of 0 or more");
-  require(options.preconditioner == Preconditioner::jacobi || options.degree >= 1,
-          "Chebyshev's polynomial has degree 1 or more");
+  if (options.most_iterations < 0)
+    throw Error(ErrorCode::invalid_argument, "conjugate gradients: most_iterations is a number of 0 or more",
+                {{"option", "most_iterations"}, {"given", options.most_iterations}});
+  if (!(std::isfinite(options.tolerance) && options.tolerance >= 0 && std::isfinite(options.absolute_tolerance) &&
+        options.absolute_tolerance >= 0))
+    throw Error(ErrorCode::invalid_argument, "conjugate gradients: tolerances are numbers of 0 or more",
+                {{"option", "tolerance, absolute_tolerance"}});
+  if (!(options.preconditioner == Preconditioner::jacobi || options.degree >= 1))
+    throw Error(ErrorCode::invalid_argument, "Chebyshev's polynomial has degree 1 or more",
+                {{"option", "degree"}, {"given", options.degree}});
   return impl_->solve(streams, system, b, x, options);
 }
 
@@ -374,7 +395,8 @@ double ConjugateGradients::largest_eigenvalue(std::vector<Stream>& streams, cons
 Preconditioner preconditioner_from_string(const std::string& name) {
   if (name == "jacobi") return Preconditioner::jacobi;
   if (name == "chebyshev") return Preconditioner::chebyshev;
-  throw Error("no preconditioner is called '" + name + "': choose jacobi or chebyshev");
+  throw Error(ErrorCode::invalid_argument, "no preconditioner is called '" + name + "': choose jacobi or chebyshev",
+              {{"option", "preconditioner"}, {"given", name}});
 }
 
 }  // namespace slipstream::krylov

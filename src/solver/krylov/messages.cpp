@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <sstream>
+#include <utility>
 
 namespace slipstream::krylov {
 
-void require_solved(bool so, const std::string& text) {
-  if (!so) throw NotSolved(text);
+void require_solved(bool so, const std::string& text, Facts facts) {
+  if (!so) throw NotSolved(text, std::move(facts));
 }
 
 std::string show(double value) {
@@ -28,19 +29,32 @@ std::string tail_of(const std::vector<double>& history) {
   return text;
 }
 
+namespace {
+
+// Residuals of conjugate gradients go up and down: over fewer iterations than this the pace is noise.
+constexpr std::size_t most_spread = 20;
+
+std::size_t spread_of(const Result& result) { return std::min(result.history.size() - 1, most_spread); }
+
+double before_last(const Result& result) { return result.history[result.history.size() - 1 - spread_of(result)]; }
+
+bool falls(const Result& result) { return spread_of(result) > 0 && result.history.back() < 0.5 * before_last(result); }
+
+bool rounded(const Result& result) { return result.true_residual > lost * result.history.back(); }
+
+}  // namespace
+
+const char* cause_of(const Result& result) { return rounded(result) ? "rounding" : falls(result) ? "falls" : "hard"; }
+
 std::string likely_cause(const Result& result, const Options& options, double enough) {
-  // Residuals of conjugate gradients go up and down: over fewer iterations than this the pace is noise.
-  constexpr std::size_t most_spread = 20;
-  const std::vector<double>& history = result.history;
-  const std::size_t spread = std::min(history.size() - 1, most_spread);
-  const double last = history.back(), before = history[history.size() - 1 - spread];
+  const double last = result.history.back();
   std::ostringstream text;
   text.precision(2);
-  if (result.true_residual > lost * last) {
+  if (rounded(result)) {
     text << "that of b - A x is " << result.true_residual << ": rounding keeps it there; ask for "
          << lost * result.true_residual << " or more";
-  } else if (spread > 0 && last < 0.5 * before) {
-    const double pace = std::log(before / last) / static_cast<double>(spread);
+  } else if (falls(result)) {
+    const double pace = std::log(before_last(result) / last) / static_cast<double>(spread_of(result));
     text << "it still falls: at this pace it wants about " << std::ceil(std::log(last / enough) / pace)
          << " iterations more; allow them, or ask for less";
   } else {

@@ -131,9 +131,10 @@ std::vector<Watched> Lbm::watched() {
 
 void Lbm::set_solid(const std::vector<std::uint8_t>& mask) {
   const Box domain = impl_->grid.box();
-  require(static_cast<std::int64_t>(mask.size()) == domain.volume(),
+  require(static_cast<std::int64_t>(mask.size()) == domain.volume(), ErrorCode::mismatch,
           "the mask of solid cells has " + std::to_string(mask.size()) + " values for a grid of " +
-              std::to_string(domain.volume()) + " cells");
+              std::to_string(domain.volume()) + " cells",
+          {{"given", mask.size()}, {"needed", domain.volume()}});
   impl_->set({{"solid"},
               [&](const Box& box) {
                 std::vector<std::uint16_t> solid(box.volume());
@@ -160,7 +161,7 @@ Field& Lbm::field(const std::string& name) {
 }
 
 void Lbm::start_from(const FlowOfBox& flow) {
-  require(impl_->state.step == 0, "the flow to start from is set before the first step");
+  require(impl_->state.step == 0, ErrorCode::wrong_state, "the flow to start from is set before the first step");
   for (const BlockWork& work : impl_->blocks) impl_->start_from(work, flow);
   impl_->macroscopic_step.first = -1;
 }

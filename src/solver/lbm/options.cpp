@@ -58,24 +58,27 @@ namespace {
 double least_distance(DType precision) { return arithmetic(precision) == DType::f32 ? 1e-5 : 1e-12; }
 
 /// Refuses a relaxation time, given by its distance from 1/2, that its rate cannot say in the number format.
-void check_distance(const Options& o, double distance, double most, const std::string& what,
+void check_distance(const Options& o, double distance, double most, const char* option, const std::string& what,
                     const std::string& remedy) {
   const double least = least_distance(o.precision);
   if (distance >= least && distance <= most) return;
   std::ostringstream text;
   text << what << " is 1/2 + " << distance << "; in " << to_string(o.precision) << " it must lie between 1/2 + "
        << least << " and 1/2 + " << most << ": " << remedy;
-  throw Error(text.str());
+  throw Error(ErrorCode::invalid_argument, text.str(),
+              {{"option", option}, {"relaxation_time", 0.5 + distance}, {"least", 0.5 + least}, {"most", 0.5 + most}});
 }
 
 void check_rates(const Options& o) {
-  require(o.viscosity > 0 && std::isfinite(o.viscosity), "the viscosity must be positive");
+  require(o.viscosity > 0 && std::isfinite(o.viscosity), "the viscosity must be positive",
+          {{"option", "viscosity"}, {"given", o.viscosity}});
   const bool single = arithmetic(o.precision) == DType::f32;
-  check_distance(o, 3 * o.viscosity, 100, "the relaxation time of the stress, 3 viscosity + 1/2,",
+  check_distance(o, 3 * o.viscosity, 100, "viscosity", "the relaxation time of the stress, 3 viscosity + 1/2,",
                  std::string("take a viscosity from ") + (single ? "3.4e-6 (or f64)" : "3.4e-13") + " to 33");
   if (o.collision != Collision::trt && o.collision != Collision::mrt) return;
-  require(o.magic > 0 && std::isfinite(o.magic), "the magic number of TRT and MRT must be positive");
-  check_distance(o, o.magic / (3 * o.viscosity), 1 / least_distance(o.precision),
+  require(o.magic > 0 && std::isfinite(o.magic), "the magic number of TRT and MRT must be positive",
+          {{"option", "magic"}, {"given", o.magic}});
+  check_distance(o, o.magic / (3 * o.viscosity), 1 / least_distance(o.precision), "magic",
                  "the relaxation time of the odd moments, magic / (3 viscosity) + 1/2,",
                  "take a magic number nearer to 3/16 or another viscosity");
 }
@@ -85,54 +88,75 @@ void check_representation(const Options& o) {
   const bool regular = o.collision == Collision::regularised || o.collision == Collision::recursive;
   const std::string collision = "the collision " + to_string(o.collision);
   if (o.representation == Representation::populations)
-    return require(!regular, collision + " runs by moments alone: take the representation moments, or SRT, TRT or MRT");
-  require(regular, collision +
-                       " needs more than the ten moments that a cell holds: take regularised or recursive, or "
-                       "the representation populations");
+    return require(!regular, ErrorCode::unsupported,
+                   collision + " runs by moments alone: take the representation moments, or SRT, TRT or MRT",
+                   {{"option", "representation"}, {"given", "populations"}, {"collision", to_string(o.collision)}});
+  require(regular, ErrorCode::unsupported,
+          collision +
+              " needs more than the ten moments that a cell holds: take regularised or recursive, or "
+              "the representation populations",
+          {{"option", "representation"}, {"given", "moments"}, {"collision", to_string(o.collision)}});
   const std::string reason = o.lattice == Lattice::d2q9 ? "six numbers would stand for nine, where D3Q19 moves half"
                                                         : "ten moments say no more on it than on D3Q19";
-  require(o.lattice == Lattice::d3q19, "the representation moments runs on D3Q19, not on " + to_string(o.lattice) +
-                                           " (" + reason + "): take that lattice, or the representation populations");
-  require(o.streaming == Streaming::two,
-          "moments are read and written in two arrays: take the streaming pattern two, or populations in place");
-  require(o.precision != DType::f16 || o.alignment % 4 == 0,
+  require(o.lattice == Lattice::d3q19, ErrorCode::unsupported,
+          "the representation moments runs on D3Q19, not on " + to_string(o.lattice) + " (" + reason +
+              "): take that lattice, or the representation populations",
+          {{"option", "representation"}, {"given", "moments"}, {"lattice", to_string(o.lattice)}});
+  require(o.streaming == Streaming::two, ErrorCode::unsupported,
+          "moments are read and written in two arrays: take the streaming pattern two, or populations in place",
+          {{"option", "streaming"}, {"given", "in_place"}});
+  require(o.precision != DType::f16 || o.alignment % 4 == 0, ErrorCode::unsupported,
           "moments of 16 bits are loaded by pairs: take an alignment of 4 bytes or a multiple, not of " +
-              std::to_string(o.alignment));
-  require(!o.layout || *o.layout == Layout::soa, "moments lie by rows along x: take the layout soa, or leave it out");
-  require(o.solids != Solids::sparse,
-          "by moments all cells are stored: take the solids dense, flags or auto, or the representation populations");
+              std::to_string(o.alignment),
+          {{"option", "alignment"}, {"given", o.alignment}});
+  require(!o.layout || *o.layout == Layout::soa, ErrorCode::unsupported,
+          "moments lie by rows along x: take the layout soa, or leave it out", {{"option", "layout"}});
+  require(o.solids != Solids::sparse, ErrorCode::unsupported,
+          "by moments all cells are stored: take the solids dense, flags or auto, or the representation populations",
+          {{"option", "solids"}});
 }
 
 void check_teams(const Options& o) {
   const std::array<int, 2> none{0, 0};
   if (o.tile == none && o.chunk == 0) return;
-  require(o.representation == Representation::moments,
-          "tile and chunk share out a step by moments: take that representation, or leave them out");
+  require(o.representation == Representation::moments, ErrorCode::unsupported,
+          "tile and chunk share out a step by moments: take that representation, or leave them out",
+          {{"option", "tile, chunk"}});
   const auto [wide, high] = tiles_of(size_of(o.precision));
   const auto text = [](const std::array<int, 2>& t) { return std::to_string(t[0]) + " x " + std::to_string(t[1]); };
   const std::string tile = "a tile of " + text(o.tile) + " cells";
   require(
       o.tile == none || o.tile == wide || o.tile == high,
-      "there is no " + tile.substr(2) + " in " + to_string(o.precision) + ": take " + text(wide) + " or " + text(high));
-  require(o.tile[0] <= o.cells[0] && o.tile[1] <= o.cells[1],
-          tile + " does not fit a grid of " + slipstream::to_string(o.cells) + ": leave the tile out");
-  require(o.chunk >= 0 && o.chunk <= o.cells[2], "a team goes through 1 to " + std::to_string(o.cells[2]) +
-                                                     " planes of this grid; the chunk is " + std::to_string(o.chunk));
+      "there is no " + tile.substr(2) + " in " + to_string(o.precision) + ": take " + text(wide) + " or " + text(high),
+      {{"option", "tile"},
+       {"given", text(o.tile)},
+       {"precision", to_string(o.precision)},
+       {"choices", text(wide) + ", " + text(high)}});
+  require(o.tile[0] <= o.cells[0] && o.tile[1] <= o.cells[1], ErrorCode::unsupported,
+          tile + " does not fit a grid of " + slipstream::to_string(o.cells) + ": leave the tile out",
+          {{"option", "tile"}, {"given", text(o.tile)}, {"cells", slipstream::to_string(o.cells)}});
+  require(o.chunk >= 0 && o.chunk <= o.cells[2],
+          "a team goes through 1 to " + std::to_string(o.cells[2]) + " planes of this grid; the chunk is " +
+              std::to_string(o.chunk),
+          {{"option", "chunk"}, {"given", o.chunk}, {"limit", o.cells[2]}});
 }
 
 void check_model(const Options& o) {
   check_representation(o);
   check_teams(o);
-  require(o.collision != Collision::cumulant || o.lattice == Lattice::d3q27,
+  require(o.collision != Collision::cumulant || o.lattice == Lattice::d3q27, ErrorCode::unsupported,
           "the cumulant collision runs on D3Q27, not on " + to_string(o.lattice) +
-              ": take that lattice, or SRT, TRT or MRT, which run on every lattice");
+              ": take that lattice, or SRT, TRT or MRT, which run on every lattice",
+          {{"option", "collision"}, {"given", to_string(o.collision)}, {"lattice", to_string(o.lattice)}});
   check_rates(o);
   if (o.smagorinsky)
     require(*o.smagorinsky >= 0 && *o.smagorinsky <= 1,
             "Smagorinsky's constant must lie between 0 and 1, and is mostly 0.1 to 0.2; it is " +
-                std::to_string(*o.smagorinsky));
-  for (const double part : o.force) require(std::isfinite(part), "the force must be finite");
-  require(o.lattice != Lattice::d2q9 || o.force[2] == 0, "on D2Q9 the force has no part along z");
+                std::to_string(*o.smagorinsky),
+            {{"option", "smagorinsky"}, {"given", *o.smagorinsky}});
+  for (const double part : o.force) require(std::isfinite(part), "the force must be finite", {{"option", "force"}});
+  require(o.lattice != Lattice::d2q9 || o.force[2] == 0, ErrorCode::unsupported,
+          "on D2Q9 the force has no part along z", {{"option", "force"}, {"axis", "z"}});
 }
 
 void check_profile(const Options& o, Side side, const Boundary& boundary) {
@@ -140,14 +164,17 @@ void check_profile(const Options& o, Side side, const Boundary& boundary) {
   std::int64_t points = 1;
   for (int a = 0; a < 3; ++a)
     if (a != axis) points *= 2 * o.cells[a] + 1;
-  require(boundary.profile.empty() || static_cast<std::int64_t>(boundary.profile.size()) == points,
+  require(boundary.profile.empty() || static_cast<std::int64_t>(boundary.profile.size()) == points, ErrorCode::mismatch,
           "the profile of side " + to_string(side) + " has " + std::to_string(boundary.profile.size()) +
-              " velocities and needs " + std::to_string(points) + ": one at every half cell, edges among them");
+              " velocities and needs " + std::to_string(points) + ": one at every half cell, edges among them",
+          {{"side", to_string(side)}, {"option", "profile"}, {"given", boundary.profile.size()}, {"needed", points}});
   const auto check_velocity = [&](const std::array<double, 3>& u) {
     for (const double part : u)
-      require(std::isfinite(part), "the velocity at side " + to_string(side) + " must be finite");
-    require(o.lattice != Lattice::d2q9 || u[2] == 0,
-            "on D2Q9 the velocity at side " + to_string(side) + " has no part along z");
+      require(std::isfinite(part), "the velocity at side " + to_string(side) + " must be finite",
+              {{"side", to_string(side)}, {"option", "velocity"}});
+    require(o.lattice != Lattice::d2q9 || u[2] == 0, ErrorCode::unsupported,
+            "on D2Q9 the velocity at side " + to_string(side) + " has no part along z",
+            {{"side", to_string(side)}, {"option", "velocity"}, {"axis", "z"}});
   };
   check_velocity(boundary.velocity);
   for (const auto& u : boundary.profile) check_velocity(u);
@@ -155,20 +182,28 @@ void check_profile(const Options& o, Side side, const Boundary& boundary) {
 
 void check_boundary(const Options& o, Side side, const Boundary& boundary) {
   const int axis = static_cast<int>(side) / 2;
-  require(!o.periodic[axis], "side " + to_string(side) + " has a boundary, and its axis is periodic: drop one of them");
-  require(!o.walls.contains(side), "side " + to_string(side) + " is a wall and has a boundary: drop one of them");
-  require(o.lattice != Lattice::d2q9 || axis != 2,
-          "on D2Q9 there are no sides along z: drop that of " + to_string(side));
+  require(!o.periodic[axis], ErrorCode::unsupported,
+          "side " + to_string(side) + " has a boundary, and its axis is periodic: drop one of them",
+          {{"side", to_string(side)}, {"option", "periodic"}});
+  require(!o.walls.contains(side), ErrorCode::unsupported,
+          "side " + to_string(side) + " is a wall and has a boundary: drop one of them",
+          {{"side", to_string(side)}, {"option", "walls"}});
+  require(o.lattice != Lattice::d2q9 || axis != 2, ErrorCode::unsupported,
+          "on D2Q9 there are no sides along z: drop that of " + to_string(side),
+          {{"side", to_string(side)}, {"option", "boundaries"}});
   require(std::isfinite(boundary.density) && boundary.density > 0,
           "the density at side " + to_string(side) + " must be positive, and is 1 in a fluid at rest; it is " +
-              std::to_string(boundary.density));
+              std::to_string(boundary.density),
+          {{"side", to_string(side)}, {"option", "density"}, {"given", boundary.density}});
   require(boundary.kind != BoundaryKind::convective || (boundary.speed > 0 && boundary.speed <= 1),
           "the speed at which side " + to_string(side) +
               " lets the flow out must lie above 0 and be at most 1 cell a step; it is " +
-              std::to_string(boundary.speed) + ": take the mean velocity there");
+              std::to_string(boundary.speed) + ": take the mean velocity there",
+          {{"side", to_string(side)}, {"option", "speed"}, {"given", boundary.speed}});
   require(boundary.kind != BoundaryKind::convective || (boundary.relaxation >= 0 && boundary.relaxation <= 2),
           "the relaxation of the pressure at side " + to_string(side) + " must lie between 0 (none) and 2; it is " +
-              std::to_string(boundary.relaxation) + ": take 0.25");
+              std::to_string(boundary.relaxation) + ": take 0.25",
+          {{"side", to_string(side)}, {"option", "relaxation"}, {"given", boundary.relaxation}});
   check_profile(o, side, boundary);
 }
 
@@ -177,38 +212,52 @@ void check_drop(const Options& o) {
     const double drop = o.density_drop[a];
     if (drop == 0) continue;
     const std::string axis(1, "xyz"[a]);
-    require(o.periodic[a], "a drop of the density along " + axis + " needs that axis to be periodic");
-    require(o.cells[a] >= 2, "a drop of the density along " + axis + " needs two cells there");
-    require(std::abs(drop) <= 0.5, "the density may fall by at most 0.5 along " + axis + ", and " +
-                                       std::to_string(drop) + " is more: take a smaller Mach number");
+    require(o.periodic[a], ErrorCode::unsupported,
+            "a drop of the density along " + axis + " needs that axis to be periodic",
+            {{"option", "density_drop"}, {"axis", axis}, {"problem", "periodic"}});
+    require(o.cells[a] >= 2, "a drop of the density along " + axis + " needs two cells there",
+            {{"option", "density_drop"}, {"axis", axis}, {"problem", "cells"}});
+    require(std::abs(drop) <= 0.5,
+            "the density may fall by at most 0.5 along " + axis + ", and " + std::to_string(drop) +
+                " is more: take a smaller Mach number",
+            {{"option", "density_drop"}, {"axis", axis}, {"given", drop}, {"limit", 0.5}});
     for (const auto& [side, boundary] : o.boundaries)
-      require(boundary.kind == BoundaryKind::slip, "a drop of the density along " + axis +
-                                                       " and the boundary on side " + to_string(side) +
-                                                       " both say what drives the flow: drop one of them");
+      require(boundary.kind == BoundaryKind::slip, ErrorCode::unsupported,
+              "a drop of the density along " + axis + " and the boundary on side " + to_string(side) +
+                  " both say what drives the flow: drop one of them",
+              {{"option", "density_drop"}, {"axis", axis}, {"side", to_string(side)}});
   }
 }
 
 }  // namespace
 
 void check(const Options& o) {
-  require(o.lattice != Lattice::d2q9 || o.layout != Layout::soa_z,
-          "on D2Q9 rows along z are one cell long: take the layout soa or aos");
+  require(o.lattice != Lattice::d2q9 || o.layout != Layout::soa_z, ErrorCode::unsupported,
+          "on D2Q9 rows along z are one cell long: take the layout soa or aos",
+          {{"option", "layout"}, {"lattice", to_string(o.lattice)}});
   require(o.precision == DType::f16 || o.precision == DType::f32 || o.precision == DType::f64,
-          "populations are f16, f32 or f64, not " + to_string(o.precision));
-  for (int a = 0; a < 3; ++a) require(o.cells[a] >= 1, "the grid needs at least one cell on every axis");
-  require((o.lattice == Lattice::d2q9) == (o.cells[2] == 1),
+          "populations are f16, f32 or f64, not " + to_string(o.precision),
+          {{"option", "precision"}, {"given", to_string(o.precision)}});
+  for (int a = 0; a < 3; ++a)
+    require(o.cells[a] >= 1, "the grid needs at least one cell on every axis",
+            {{"option", "cells"}, {"axis", std::string(1, "xyz"[a])}});
+  require((o.lattice == Lattice::d2q9) == (o.cells[2] == 1), ErrorCode::unsupported,
           "D2Q9 runs on grids of one layer in z, D3Q19 and D3Q27 on deeper ones; the lattice is " +
-              to_string(o.lattice) + " and the grid has " + std::to_string(o.cells[2]));
+              to_string(o.lattice) + " and the grid has " + std::to_string(o.cells[2]),
+          {{"option", "lattice"}, {"given", to_string(o.lattice)}, {"cells", o.cells[2]}});
   check_model(o);
   for (const auto& [side, velocity] : o.walls)
-    require(!o.periodic[static_cast<int>(side) / 2], "a wall was given on a side of a periodic axis");
+    require(!o.periodic[static_cast<int>(side) / 2], ErrorCode::unsupported,
+            "a wall was given on a side of a periodic axis", {{"option", "walls"}, {"side", to_string(side)}});
   for (const auto& [side, boundary] : o.boundaries) check_boundary(o, side, boundary);
   require(std::count_if(o.boundaries.begin(), o.boundaries.end(),
                         [](const auto& b) { return b.second.kind == BoundaryKind::convective; }) <= 1,
-          "more than one side is convective, and one may be: make the others pressure sides");
+          ErrorCode::unsupported, "more than one side is convective, and one may be: make the others pressure sides",
+          {{"option", "boundaries"}, {"given", "convective"}});
   check_drop(o);
   require(o.rim_processors >= 0,
-          "the multiprocessors for the rim must be 0, for all, or above; they are " + std::to_string(o.rim_processors));
+          "the multiprocessors for the rim must be 0, for all, or above; they are " + std::to_string(o.rim_processors),
+          {{"option", "rim_processors"}, {"given", o.rim_processors}});
 }
 
 Model model_of(const Options& o) {

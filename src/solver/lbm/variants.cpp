@@ -15,10 +15,12 @@ constexpr const char* second_library = "libslipstream_lbm_variants.so";
 /// Stays loaded: streams may hold its kernels until the process ends.
 VariantLookup load_variants() {
   void* library = dlopen(second_library, RTLD_NOW | RTLD_LOCAL);
-  if (!library) throw Error(std::string("cannot load ") + second_library + " (" + dlerror() + "): run `make build`");
+  if (!library)
+    throw Error(ErrorCode::unavailable,
+                std::string("cannot load ") + second_library + " (" + dlerror() + "): run `make build`");
   const auto build = reinterpret_cast<const char* (*)()>(dlsym(library, "slipstream_lbm_variants_build"));
   const auto lookup = reinterpret_cast<VariantLookup>(dlsym(library, "slipstream_lbm_variant"));
-  require(build && lookup, std::string(second_library) + " is of another version: run `make build`");
+  require(build && lookup, ErrorCode::version, std::string(second_library) + " is of another version: run `make build`");
   require_build("lbm_variants", build());
   return lookup;
 }
@@ -32,8 +34,10 @@ const Kernels& kernels(const Options& o) {
     try {
       return load_variants();
     } catch (const Error& error) {
-      throw Error("the kernels of " + std::string(moments ? "moments on " : "") + to_string(o.lattice) + " in " +
-                  to_string(o.precision) + " are not built: " + error.what());
+      throw Error(error.code(),
+                  "the kernels of " + std::string(moments ? "moments on " : "") + to_string(o.lattice) + " in " +
+                      to_string(o.precision) + " are not built: " + error.what(),
+                  joined(error.facts(), {{"part", "lbm_variants"}}));
     }
   }();
   return *lookup(o.representation, o.lattice, o.precision);

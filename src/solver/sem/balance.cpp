@@ -65,7 +65,11 @@ void Sem::Impl::balance() {
                   "fluxes %.6g (by %d points along each edge of an element), and without a Dirichlet side there is no "
                   "solution: change one of them by %.3g, or give a value on a side",
                   truly.source, truly.fluxes, finer + 1, -(truly.source + truly.fluxes));
-    throw krylov::NotSolved(text);
+    throw krylov::NotSolved(text, {{"field", "u"},
+                                   {"problem", "imbalance"},
+                                   {"source", truly.source},
+                                   {"fluxes", truly.fluxes},
+                                   {"change", -(truly.source + truly.fluxes)}});
   }
   options.krylov.imbalance = part;
   std::snprintf(text, sizeof text,

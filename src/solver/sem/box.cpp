@@ -55,13 +55,16 @@ void map_places(const ElementBox& box, std::span<Point> places) {
   try {
     there = box.map(places);
   } catch (const Error& error) {
-    throw Error(std::string("the map of the elements: ") + error.what());
+    throw Error(error.code(), std::string("the map of the elements: ") + error.what(), error.facts());
   }
-  require(there.size() == places.size(), "the map of the elements gave " + std::to_string(there.size()) +
-                                             " places for " + std::to_string(places.size()));
+  require(
+      there.size() == places.size(), ErrorCode::mismatch,
+      "the map of the elements gave " + std::to_string(there.size()) + " places for " + std::to_string(places.size()),
+      {{"option", "map"}, {"given", there.size()}, {"needed", places.size()}});
   for (std::size_t p = 0; p < places.size(); ++p)
-    require(std::isfinite(there[p][0]) && std::isfinite(there[p][1]) && std::isfinite(there[p][2]),
-            "the map of the elements has no finite place for " + text(places[p]));
+    if (!std::isfinite(there[p][0]) || !std::isfinite(there[p][1]) || !std::isfinite(there[p][2]))
+      throw Error(ErrorCode::invalid_argument, "the map of the elements has no finite place for " + text(places[p]),
+                  {{"option", "map"}, {"problem", "not_finite"}, {"place", text(places[p])}});
   std::copy(there.begin(), there.end(), places.begin());
 }
 
@@ -118,10 +121,12 @@ void check_periodic(const ElementBox& box, std::size_t axis) {
   for (std::size_t p = 0; p < there[0].size(); ++p)
     for (std::size_t d = 0; d < 3; ++d) {
       const double step = there[1][p][d] - there[0][p][d], first = there[1][0][d] - there[0][0][d];
-      require(std::abs(step - first) <= 1e-9 * size,
-              std::string("the axis ") + axes[axis] + " is periodic, and the map does not keep it so: it takes " +
-                  text(before[0][p]) + " to " + text(there[0][p]) + " and what is across, " + text(before[1][p]) +
-                  ", to " + text(there[1][p]) + "; opposite places must differ by the same vector everywhere");
+      if (!(std::abs(step - first) <= 1e-9 * size))
+        throw Error(ErrorCode::unsupported,
+                    std::string("the axis ") + axes[axis] + " is periodic, and the map does not keep it so: it takes " +
+                        text(before[0][p]) + " to " + text(there[0][p]) + " and what is across, " + text(before[1][p]) +
+                        ", to " + text(there[1][p]) + "; opposite places must differ by the same vector everywhere",
+                    {{"option", "map"}, {"problem", "periodic"}, {"axis", axes[axis]}, {"place", text(before[0][p])}});
     }
 }
 
@@ -174,17 +179,22 @@ void ElementBox::check() const {
   for (int d = 0; d < 3; ++d) {
     const auto a = static_cast<std::size_t>(d);
     const std::string along = std::string("a box of elements along ") + axes[d] + ": ";
-    require(elements[a] >= 1, along + std::to_string(elements[a]) + " elements; there must be one or more");
+    require(elements[a] >= 1, along + std::to_string(elements[a]) + " elements; there must be one or more",
+            {{"option", "elements"}, {"axis", axes[d]}, {"given", elements[a]}});
     require(std::isfinite(upper[a] - lower[a]) && upper[a] > lower[a],
-            along + "from " + std::to_string(lower[a]) + " to " + std::to_string(upper[a]) + " is no extent");
+            along + "from " + std::to_string(lower[a]) + " to " + std::to_string(upper[a]) + " is no extent",
+            {{"option", "lower, upper"}, {"axis", axes[d]}});
     require(std::isfinite(stretch[a]) && stretch[a] > 0,
-            along + "a stretch of " + std::to_string(stretch[a]) + "; it is last width over first, above 0");
+            along + "a stretch of " + std::to_string(stretch[a]) + "; it is last width over first, above 0",
+            {{"option", "stretch"}, {"axis", axes[d]}, {"given", stretch[a]}});
   }
-  require(std::isfinite(deform), "a box of elements: the amplitude of its deformation is not finite");
+  require(std::isfinite(deform), "a box of elements: the amplitude of its deformation is not finite",
+          {{"option", "deform"}});
   // 12 points along each edge of an element at most: (12 ex + 1)(12 ey + 1)(12 ez + 1) ids.
   double ids = 1;
   for (const std::int64_t n : elements) ids *= static_cast<double>(most_order) * static_cast<double>(n) + 1;
-  require(ids < 9e18, "a box of elements has more points than 64 bits can number");
+  require(ids < 9e18, ErrorCode::unsupported, "a box of elements has more points than 64 bits can number",
+          {{"option", "elements"}, {"needed", ids}});
   for (std::size_t d = 0; map && d < 3; ++d)
     if (periodic[d]) check_periodic(*this, d);
 }
@@ -253,7 +263,8 @@ std::vector<std::int64_t> ElementBox::ids(std::int64_t first, std::int64_t last,
   Index wide{};
   for (std::size_t d = 0; d < 3; ++d) wide[d] = elements[d] * order + (periodic[d] ? 0 : 1);
   const auto n = static_cast<std::size_t>(order) + 1;
-  require(order >= least_order && order <= most_order, "elements of order " + std::to_string(order) + " have no ids");
+  require(order >= least_order && order <= most_order, ErrorCode::unsupported,
+          "elements of order " + std::to_string(order) + " have no ids", {{"option", "order"}, {"given", order}});
   return by_elements<std::int64_t>(*this, first, last, order, 0, [&](const Index& at, std::int64_t* ids) {
     // Parts of an id that a point has by its place along each axis.
     std::int64_t part[3][most_order + 1];

@@ -55,8 +55,10 @@ void check_affine(const Matrix& first, const Matrix& here, std::int64_t element,
       size = std::max(size, std::abs(first[a][d]));
     }
   if (difference > 1e-10 * size)
-    throw Error("element " + std::to_string(element) + " is no parallelepiped: its shape at " + text(place) +
-                " is not that of its corner; take stored factors");
+    throw Error(ErrorCode::unsupported,
+                "element " + std::to_string(element) + " is no parallelepiped: its shape at " + text(place) +
+                    " is not that of its corner; take stored factors",
+                {{"element", element}, {"place", text(place)}, {"problem", "affine"}});
 }
 
 /// [x y z][corner], r fastest.
@@ -84,8 +86,10 @@ void check_trilinear(const std::array<double, 24>& corners, const Rule& rule, co
       off = std::max(off, std::abs(there - x[p][d]));
     }
     if (off > 1e-10 * size)
-      throw Error("element " + std::to_string(element) + " has no straight edges: at " + text(x[p]) +
-                  " it is not what its corners make of it; take stored factors, or a straight box");
+      throw Error(ErrorCode::unsupported,
+                  "element " + std::to_string(element) + " has no straight edges: at " + text(x[p]) +
+                      " it is not what its corners make of it; take stored factors, or a straight box",
+                  {{"element", element}, {"place", text(x[p])}, {"problem", "trilinear"}});
   }
 }
 
@@ -99,7 +103,8 @@ Factors factors_from_string(const std::string& name) {
   if (name == "stored") return Factors::stored;
   if (name == "affine") return Factors::affine;
   if (name == "trilinear") return Factors::trilinear;
-  throw Error("geometric factors '" + name + "': there are stored, affine and trilinear");
+  throw Error(ErrorCode::invalid_argument, "geometric factors '" + name + "': there are stored, affine and trilinear",
+              {{"option", "factors"}, {"given", name}});
 }
 
 Geometry geometry(const ElementBox& box, const Rule& rule, std::int64_t first, std::int64_t last, Factors factors,

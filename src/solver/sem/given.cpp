@@ -14,8 +14,10 @@ namespace slipstream::sem {
 
 std::vector<double> asked(const Function& function, std::span<const Point> places, double time) {
   std::vector<double> values = function(places, time);
-  require(values.size() == places.size(), "a function of places gave " + std::to_string(values.size()) +
-                                              " values for " + std::to_string(places.size()) + " places");
+  require(values.size() == places.size(), ErrorCode::mismatch,
+          "a function of places gave " + std::to_string(values.size()) + " values for " +
+              std::to_string(places.size()) + " places",
+          {{"given", values.size()}, {"needed", places.size()}});
   return values;
 }
 
@@ -26,11 +28,12 @@ void Sem::Impl::put(const std::vector<double*>& to, const std::vector<std::vecto
 }
 
 void Sem::Impl::ask(double time, const std::function<void()>& work) {
-  const std::string failure = first_failure(comm, failure_of(work));
-  if (failure.empty()) return;
+  const Problem failure = first_failure(comm, failure_of(work));
+  if (!failure) return;
   char at[32];
   std::snprintf(at, sizeof at, "%.6g", time);
-  throw krylov::NotSolved(std::string("what is given for u at time ") + at + ": " + failure);
+  throw krylov::NotSolved(std::string("what is given for u at time ") + at + ": " + failure->what(),
+                          joined(failure->facts(), {{"field", "u"}, {"problem", "given"}, {"time", time}}));
 }
 
 void Sem::Impl::put(const std::vector<double*>& to, const Function& function, double time) {
@@ -57,7 +60,8 @@ void Sem::Impl::look_at(double largest, double time) {
                 "what is given for u at time %.6g reaches %.3g, and numbers up to %.3g are computed with: choose other "
                 "units",
                 time, largest, most_given);
-  throw krylov::NotSolved(text);
+  throw krylov::NotSolved(
+      text, {{"field", "u"}, {"problem", "too_large"}, {"time", time}, {"given", largest}, {"limit", most_given}});
 }
 
 std::vector<std::vector<double>> Sem::Impl::get(const std::vector<double*>& from) {
@@ -144,7 +148,9 @@ void Sem::Impl::take_given(double time) {
                 "what is given for u at time %.6g is nowhere above %.3g, and numbers that small lose their digits: "
                 "choose other units",
                 time, largest_given);
-  throw krylov::NotSolved(text);
+  throw krylov::NotSolved(
+      text,
+      {{"field", "u"}, {"problem", "too_small"}, {"time", time}, {"given", largest_given}, {"limit", 1 / most_given}});
 }
 
 void Sem::Impl::start() {

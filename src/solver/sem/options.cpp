@@ -21,7 +21,9 @@ Equation equation_from_string(const std::string& name) {
   if (name == "poisson") return Equation::poisson;
   if (name == "helmholtz") return Equation::helmholtz;
   if (name == "diffusion") return Equation::diffusion;
-  throw Error("no equation of spectral elements is called '" + name + "': choose poisson, helmholtz or diffusion");
+  throw Error(ErrorCode::invalid_argument,
+              "no equation of spectral elements is called '" + name + "': choose poisson, helmholtz or diffusion",
+              {{"option", "equation"}, {"given", name}});
 }
 
 ElementBox box_of(const Options& options) {
@@ -43,14 +45,22 @@ void check(const Options& o) {
   box_of(o).check();
   for (std::size_t d = 0; d < 3; ++d)
     require((o.sides[d][0].condition == Condition::periodic) == (o.sides[d][1].condition == Condition::periodic),
-            std::string("of the sides across ") + "xyz"[d] + " one is periodic and the other is not");
-  require(std::isfinite(o.diffusivity) && o.diffusivity > 0, "the diffusivity is a number above 0");
-  require(std::isfinite(o.reaction) && o.reaction >= 0, "the reaction is a number of 0 or more");
-  require(o.reaction == 0 || o.equation == Equation::helmholtz, "a reaction belongs to Helmholtz's equation");
-  require(std::isfinite(o.time_step) && o.time_step > 0, "the time step is a number above 0");
+            ErrorCode::unsupported,
+            std::string("of the sides across ") + "xyz"[d] + " one is periodic and the other is not",
+            {{"option", "sides"}, {"axis", std::string(1, "xyz"[d])}, {"problem", "periodic"}});
+  require(std::isfinite(o.diffusivity) && o.diffusivity > 0, "the diffusivity is a number above 0",
+          {{"option", "diffusivity"}, {"given", o.diffusivity}});
+  require(std::isfinite(o.reaction) && o.reaction >= 0, "the reaction is a number of 0 or more",
+          {{"option", "reaction"}, {"given", o.reaction}});
+  require(o.reaction == 0 || o.equation == Equation::helmholtz, ErrorCode::unsupported,
+          "a reaction belongs to Helmholtz's equation", {{"option", "reaction"}, {"given", o.reaction}});
+  require(std::isfinite(o.time_step) && o.time_step > 0, "the time step is a number above 0",
+          {{"option", "time_step"}, {"given", o.time_step}});
   require(std::isfinite(o.krylov.absolute_tolerance) && o.krylov.absolute_tolerance >= 0,
-          "the absolute tolerance is a number of 0 or more");
-  require(o.time_order >= 1 && o.time_order <= 3, "backward differences have order 1, 2 or 3 here");
+          "the absolute tolerance is a number of 0 or more",
+          {{"option", "absolute_tolerance"}, {"given", o.krylov.absolute_tolerance}});
+  require(o.time_order >= 1 && o.time_order <= 3, "backward differences have order 1, 2 or 3 here",
+          {{"option", "time_order"}, {"given", o.time_order}});
 }
 
 void check_elements(const Options& options) {
@@ -109,7 +119,8 @@ Differences backward_differences(int order) {
   // Karniadakis, Israeli & Orszag 1991, table I.
   if (order == 1) return {1, {1, 0, 0}, {1, 0, 0}};
   if (order == 2) return {3.0 / 2, {2, -1.0 / 2, 0}, {2, -1, 0}};
-  require(order == 3, "backward differences of order " + std::to_string(order) + ": there are 1 to 3");
+  require(order == 3, "backward differences of order " + std::to_string(order) + ": there are 1 to 3",
+          {{"option", "time_order"}, {"given", order}});
   return {11.0 / 6, {3, -3.0 / 2, 1.0 / 3}, {3, -3, 1}};
 }
 

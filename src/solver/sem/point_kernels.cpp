@@ -220,7 +220,10 @@ void combine(Stream& stream, const Sum& sum, double* out, std::int64_t points) {
 }
 
 void Sum::add(const Term& term) {
-  require(count < most, "a sum of vectors has more than " + std::to_string(most) + " terms: add them up in two sums");
+  if (!(count < most))
+    throw Error(ErrorCode::unsupported,
+                "a sum of vectors has more than " + std::to_string(most) + " terms: add them up in two sums",
+                {{"limit", most}});
   terms[count++] = term;
 }
 
@@ -257,7 +260,9 @@ const OrderKernels& order_kernels(int order) {
   static const OrderKernels table[] = {kernels_of<1>(), kernels_of<2>(),  kernels_of<3>(), kernels_of<4>(),
                                        kernels_of<5>(), kernels_of<6>(),  kernels_of<7>(), kernels_of<8>(),
                                        kernels_of<9>(), kernels_of<10>(), kernels_of<11>()};
-  require(order >= least_order && order <= most_order, "there are no kernels of order " + std::to_string(order));
+  if (!(order >= least_order && order <= most_order))
+    throw Error(ErrorCode::unsupported, "there are no kernels of order " + std::to_string(order),
+                {{"option", "order"}, {"given", order}});
   return table[order - 1];
 }
 

@@ -66,9 +66,10 @@ Rule lobatto_of_any_order(int order) {
 }
 
 Rule gauss_lobatto(int order) {
-  require(order >= least_order && order <= most_order, "elements of order " + std::to_string(order) +
-                                                           ": orders are from " + std::to_string(least_order) + " to " +
-                                                           std::to_string(most_order));
+  require(order >= least_order && order <= most_order,
+          "elements of order " + std::to_string(order) + ": orders are from " + std::to_string(least_order) + " to " +
+              std::to_string(most_order),
+          {{"option", "order"}, {"given", order}, {"least", least_order}, {"most", most_order}});
   return lobatto_of_any_order(order);
 }
 

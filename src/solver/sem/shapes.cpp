@@ -108,11 +108,16 @@ class Shape {
     std::snprintf(said, sizeof said, ": the determinant of its Jacobian is %.3g, and %.3g in the mean", found, mean_);
     const char* const deformed = "; deform it less or take more elements";
     const bool folds = found < -limit_;
-    throw Error("element " + std::to_string(element_) + (folds ? " is turned inside out at " : " has no volume at ") +
-                text(place) + said +
-                (!box_.map ? deformed
-                 : folds   ? "; the map folds or mirrors there"
-                           : "; the map draws a face, an edge or a corner together there, which it must not"));
+    throw Error(ErrorCode::invalid_argument,
+                "element " + std::to_string(element_) + (folds ? " is turned inside out at " : " has no volume at ") +
+                    text(place) + said +
+                    (!box_.map ? deformed
+                     : folds   ? "; the map folds or mirrors there"
+                               : "; the map draws a face, an edge or a corner together there, which it must not"),
+                {{"element", element_},
+                 {"place", text(place)},
+                 {"problem", folds ? "inside_out" : "no_volume"},
+                 {"jacobian", found}});
   }
 
   const ElementBox& box_;

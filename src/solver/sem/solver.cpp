@@ -8,6 +8,7 @@
 #include "machine/agree.hpp"
 #include "solver/krylov/vector_kernels.hpp"
 #include "solver/sem/impl.hpp"
+#include "solver/sem/places.hpp"
 
 namespace slipstream::sem {
 namespace {
@@ -216,7 +217,7 @@ void in_terms_of_elements(const ElementBox& box, int order, const Work& work) {
                   static_cast<long long>(found.cell[1]), place[0], place[1], place[2]);
     Finding there = found;
     there.position = {place[0], place[1], place[2]};
-    throw Diverged(there, text);
+    throw Diverged(there, text, {{"element", found.cell[1]}, {"place", slipstream::sem::text(place)}});
   }
 }
 

@@ -175,7 +175,8 @@ struct Space::Impl {
   }
 
   void require_metric() const {
-    require(options.gradient, "the space of elements keeps no metric: make it with SpaceOptions::gradient");
+    require(options.gradient, ErrorCode::wrong_state,
+            "the space of elements keeps no metric: make it with SpaceOptions::gradient", {{"option", "gradient"}});
   }
 
   using Terms = std::vector<std::vector<DerivativesCall::Term>>;
@@ -369,8 +370,8 @@ void Space::curl(const std::array<const Vector*, 3>& u, const std::array<Vector*
 
 void Space::interpolate(const Vector& in, Space& from, Vector& out) {
   const Impl &a = *from.impl_, &b = *impl_;
-  require(a.box.elements == b.box.elements && a.parts.size() == b.parts.size(),
-          "values are interpolated between spaces of the same elements on the same devices");
+  require(a.box.elements == b.box.elements && a.parts.size() == b.parts.size(), ErrorCode::mismatch,
+          "values are interpolated between spaces of the same elements on the same devices", {{"problem", "elements"}});
   const std::vector<double> matrix = interpolation(a.rule, b.rule.points);
   for (std::size_t d = 0; d < b.parts.size(); ++d) {
     const auto follow = [&](Stream& first, Stream& then) {

@@ -77,7 +77,9 @@ Scheme scheme_from_string(const std::string& name) {
   if (name == "explicit") return Scheme::forward_euler;
   if (name == "backward_euler") return Scheme::backward_euler;
   if (name == "crank_nicolson") return Scheme::crank_nicolson;
-  throw Error("no scheme in time is called '" + name + "': choose explicit, backward_euler or crank_nicolson");
+  throw Error(ErrorCode::invalid_argument,
+              "no scheme in time is called '" + name + "': choose explicit, backward_euler or crank_nicolson",
+              {{"option", "scheme"}, {"given", name}});
 }
 
 int radius(const Options& options) { return options.equation == Equation::heat ? 1 : options.order / 2; }
@@ -95,49 +97,71 @@ int bytes_per_cell(const Options& options) {
 }
 
 void check(const Options& o) {
-  for (int a = 0; a < 3; ++a) require(o.cells[a] >= 1, "a stencil needs one cell at least along each axis");
-  require(o.cells[0] > 1, "a stencil needs more than one cell along x");
-  require(o.cells[1] > 1 || o.cells[2] == 1, "a stencil in two dimensions has its cells along x and y");
-  require(o.precision == DType::f32 || o.precision == DType::f64, "a stencil computes in f32 or f64");
-  require(o.equation == Equation::wave || o.points == 7 || o.points == 27, "the heat equation has 7 or 27 points");
+  for (int a = 0; a < 3; ++a)
+    require(o.cells[a] >= 1, "a stencil needs one cell at least along each axis",
+            {{"option", "cells"}, {"axis", std::string(1, "xyz"[a])}});
+  require(o.cells[0] > 1, "a stencil needs more than one cell along x", {{"option", "cells"}, {"axis", "x"}});
+  require(o.cells[1] > 1 || o.cells[2] == 1, ErrorCode::unsupported,
+          "a stencil in two dimensions has its cells along x and y", {{"option", "cells"}, {"axis", "y"}});
+  require(o.precision == DType::f32 || o.precision == DType::f64, "a stencil computes in f32 or f64",
+          {{"option", "precision"}, {"given", to_string(o.precision)}});
+  require(o.equation == Equation::wave || o.points == 7 || o.points == 27, ErrorCode::unsupported,
+          "the heat equation has 7 or 27 points", {{"option", "points"}, {"given", o.points}});
   require(o.equation == Equation::heat || o.order == 2 || o.order == 4 || o.order == 6 || o.order == 8,
-          "the wave equation has order 2, 4, 6 or 8 in space");
-  require(o.spacing > 0 && o.diffusivity > 0 && o.speed > 0, "spacing, diffusivity and speed are above 0");
-  require(o.steps_per_exchange >= 1, "there is one step at least for an exchange");
-  require(o.absorbing >= 0, "an absorbing layer has no fewer than 0 layers");
-  require(o.equation == Equation::wave || (o.absorbing == 0 && o.sources.empty()),
-          "sources and the absorbing layer belong to the wave equation");
-  require(o.equation == Equation::heat || !has_side(o, Sides::insulated),
-          "insulated sides belong to the heat equation");
-  require(o.equation == Equation::wave || !has_side(o, Sides::free), "free sides belong to the wave equation");
+          ErrorCode::unsupported, "the wave equation has order 2, 4, 6 or 8 in space",
+          {{"option", "order"}, {"given", o.order}});
+  require(o.spacing > 0 && o.diffusivity > 0 && o.speed > 0, "spacing, diffusivity and speed are above 0",
+          {{"option", "spacing, diffusivity, speed"}});
+  require(o.steps_per_exchange >= 1, "there is one step at least for an exchange",
+          {{"option", "steps_per_exchange"}, {"given", o.steps_per_exchange}});
+  require(o.absorbing >= 0, "an absorbing layer has no fewer than 0 layers",
+          {{"option", "absorbing"}, {"given", o.absorbing}});
+  require(o.equation == Equation::wave || (o.absorbing == 0 && o.sources.empty()), ErrorCode::unsupported,
+          "sources and the absorbing layer belong to the wave equation", {{"option", "sources, absorbing"}});
+  require(o.equation == Equation::heat || !has_side(o, Sides::insulated), ErrorCode::unsupported,
+          "insulated sides belong to the heat equation", {{"option", "sides"}, {"given", "insulated"}});
+  require(o.equation == Equation::wave || !has_side(o, Sides::free), ErrorCode::unsupported,
+          "free sides belong to the wave equation", {{"option", "sides"}, {"given", "free"}});
   for (const Source& source : o.sources)
-    require(inside(source.cell, o.cells), "the source " + source.name + " lies in cell " + cell_text(source.cell) +
-                                              ", outside of the grid of " + cell_text(o.cells) + " cells");
+    require(inside(source.cell, o.cells),
+            "the source " + source.name + " lies in cell " + cell_text(source.cell) + ", outside of the grid of " +
+                cell_text(o.cells) + " cells",
+            {{"option", "sources"}, {"source", source.name}, {"cell", cell_text(source.cell)}});
   for (const Receiver& receiver : o.receivers)
-    require(inside(receiver.cell, o.cells), "the receiver " + receiver.name + " lies in cell " +
-                                                cell_text(receiver.cell) + ", outside of the grid of " +
-                                                cell_text(o.cells) + " cells");
-  require(o.absorbing == 0 || has_side(o, Sides::fixed) || !has_side(o, Sides::free),
-          "absorbing layers lie in front of fixed sides, and all sides are free: leave the layers out, or fix a side");
+    require(inside(receiver.cell, o.cells),
+            "the receiver " + receiver.name + " lies in cell " + cell_text(receiver.cell) +
+                ", outside of the grid of " + cell_text(o.cells) + " cells",
+            {{"option", "receivers"}, {"receiver", receiver.name}, {"cell", cell_text(receiver.cell)}});
+  require(o.absorbing == 0 || has_side(o, Sides::fixed) || !has_side(o, Sides::free), ErrorCode::unsupported,
+          "absorbing layers lie in front of fixed sides, and all sides are free: leave the layers out, or fix a side",
+          {{"option", "absorbing"}, {"sides", "free"}});
   for (int a = 0; a < 3; ++a) {
     const int layers = layers_at(o, a, 0) + layers_at(o, a, 1);
-    require(layers <= o.cells[a], "absorbing layers of " + std::to_string(layers) + " cells in all do not fit into " +
-                                      std::to_string(o.cells[a]) + " cells along " + std::string(1, "xyz"[a]));
+    require(layers <= o.cells[a], ErrorCode::unsupported,
+            "absorbing layers of " + std::to_string(layers) + " cells in all do not fit into " +
+                std::to_string(o.cells[a]) + " cells along " + std::string(1, "xyz"[a]),
+            {{"option", "absorbing"}, {"axis", std::string(1, "xyz"[a])}, {"given", layers}, {"limit", o.cells[a]}});
   }
-  require(!is_implicit(o) || o.equation == Equation::heat, "implicit schemes belong to the heat equation");
+  require(!is_implicit(o) || o.equation == Equation::heat, ErrorCode::unsupported,
+          "implicit schemes belong to the heat equation", {{"option", "scheme"}});
   require(!is_implicit(o) || (std::isfinite(o.time_step) && o.time_step > 0),
-          "an implicit scheme is stable for all time steps: say which it shall take");
-  require(!is_implicit(o) || o.steps_per_exchange == 1,
-          "an implicit scheme exchanges in each iteration: leave the steps for one exchange at 1");
-  require(!is_implicit(o) || o.krylov.preconditioner == krylov::Preconditioner::jacobi,
-          "an implicit scheme takes Jacobi's preconditioner: the vectors of others have no ghosts");
-  require(!is_implicit(o) || o.coding.kind == Coding{}.kind, "the values of an implicit scheme travel as they are");
+          "an implicit scheme is stable for all time steps: say which it shall take",
+          {{"option", "time_step"}, {"given", o.time_step}});
+  require(!is_implicit(o) || o.steps_per_exchange == 1, ErrorCode::unsupported,
+          "an implicit scheme exchanges in each iteration: leave the steps for one exchange at 1",
+          {{"option", "steps_per_exchange"}, {"given", o.steps_per_exchange}});
+  require(!is_implicit(o) || o.krylov.preconditioner == krylov::Preconditioner::jacobi, ErrorCode::unsupported,
+          "an implicit scheme takes Jacobi's preconditioner: the vectors of others have no ghosts",
+          {{"option", "preconditioner"}});
+  require(!is_implicit(o) || o.coding.kind == Coding{}.kind, ErrorCode::unsupported,
+          "the values of an implicit scheme travel as they are", {{"option", "coding"}});
   if (is_implicit(o)) return;
   const double limit = stable_time_step(o);
   require(o.time_step >= 0 && o.time_step <= limit * (1 + 1e-12),
           "the time step " + number(o.time_step) + " is above " + number(limit) +
               ", the largest for which the scheme is stable: take a smaller one, or larger cells" +
-              (o.equation == Equation::heat ? ", or an implicit scheme" : ""));
+              (o.equation == Equation::heat ? ", or an implicit scheme" : ""),
+          {{"option", "time_step"}, {"given", o.time_step}, {"limit", limit}});
 }
 
 Grid plan_grid(const Machine& machine, const Options& options, int rank) {
@@ -158,14 +182,23 @@ void check_blocks(const Grid& grid, const Options& options) {
                             std::to_string(radius(options)) + (together == 1 ? " reaches" : " reach");
   for (int a = 0; a < 3; ++a)
     require(options.cells[a] == 1 || !options.periodic[a] || options.cells[a] >= radius(options),
+            ErrorCode::unsupported,
             "a step reaches " + std::to_string(radius(options)) + " cells, and the axis " + std::string(1, "xyz"[a]) +
-                " has " + std::to_string(options.cells[a]));
+                " has " + std::to_string(options.cells[a]),
+            {{"option", "cells"},
+             {"axis", std::string(1, "xyz"[a])},
+             {"given", options.cells[a]},
+             {"needed", radius(options)}});
   for (const Block& block : grid.blocks())
     for (int a = 0; a < 3; ++a)
-      require(block.box.extent(a) >= width[a],
+      require(block.box.extent(a) >= width[a], ErrorCode::unsupported,
               "block " + std::to_string(block.id) + " is " + std::to_string(block.box.extent(a)) +
                   " cells long along " + std::string(1, "xyz"[a]) + ", less than the " + std::to_string(width[a]) +
-                  " that " + steps + ": take fewer or longer blocks, fewer steps an exchange, or a lower order");
+                  " that " + steps + ": take fewer or longer blocks, fewer steps an exchange, or a lower order",
+              {{"block", block.id},
+               {"axis", std::string(1, "xyz"[a])},
+               {"given", block.box.extent(a)},
+               {"needed", width[a]}});
 }
 
 Turns turns_of(const Grid& grid, const Options& options) {

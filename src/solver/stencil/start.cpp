@@ -11,9 +11,10 @@ namespace {
 
 std::vector<double> asked(const Values& values, const Box& box) {
   std::vector<double> given = values(box);
-  require(static_cast<std::int64_t>(given.size()) == box.volume(), "the values at the start are " +
-                                                                       std::to_string(given.size()) + " for a box of " +
-                                                                       std::to_string(box.volume()) + " cells");
+  require(static_cast<std::int64_t>(given.size()) == box.volume(), ErrorCode::mismatch,
+          "the values at the start are " + std::to_string(given.size()) + " for a box of " +
+              std::to_string(box.volume()) + " cells",
+          {{"given", given.size()}, {"needed", box.volume()}});
   return given;
 }
 
@@ -90,7 +91,8 @@ void Stencil::start_from(const Values& u, const Values& before) {
 
 void Stencil::start_moving(const Values& u, const Values& rate) {
   Impl& s = *impl_;
-  require(s.options.equation == Equation::wave, "a rate at the start belongs to the wave equation");
+  require(s.options.equation == Equation::wave, ErrorCode::unsupported,
+          "a rate at the start belongs to the wave equation", {{"option", "rate"}});
   start_from(u, [&](const Box& box) { return s.before_start(u, rate, box); });
 }
 

@@ -98,7 +98,8 @@ void Stencil::Impl::fill_speeds() {
       std::vector<double> given;
       if (options.speeds) {
         given = options.speeds(box);
-        require(static_cast<std::int64_t>(given.size()) == box.volume(), "the speeds of waves do not fill their box");
+        require(static_cast<std::int64_t>(given.size()) == box.volume(), ErrorCode::mismatch,
+                "the speeds of waves do not fill their box", {{"given", given.size()}, {"needed", box.volume()}});
         for (const double c : given)
           require(c > 0 && c <= options.speed * (1 + 1e-12),
                   "the speed of waves in a cell is not above 0, or above the largest that was stated");
@@ -318,9 +319,10 @@ void Stencil::Impl::set(Field& field, const Values& values) {
     for (const std::int64_t id : grid.local()) {
       const Box& box = grid.block(id).box;
       const std::vector<double> given = values(box);
-      require(static_cast<std::int64_t>(given.size()) == box.volume(),
+      require(static_cast<std::int64_t>(given.size()) == box.volume(), ErrorCode::mismatch,
               "the values at the start are " + std::to_string(given.size()) + " for a box of " +
-                  std::to_string(box.volume()) + " cells");
+                  std::to_string(box.volume()) + " cells",
+              {{"given", given.size()}, {"needed", box.volume()}});
       if (options.precision == DType::f32) field.write(box, as<float>(given).data());
       if (options.precision == DType::f64) field.write(box, given.data());
     }
@@ -454,7 +456,8 @@ double Stencil::largest_change() {
 
 std::vector<double> Stencil::seismogram(std::size_t receiver, std::int64_t since) {
   Impl& s = *impl_;
-  require(receiver < s.seismograms.size(), "there is no receiver with this number");
+  require(receiver < s.seismograms.size(), ErrorCode::not_found, "there is no receiver with this number",
+          {{"receiver", receiver}, {"limit", s.seismograms.size()}});
   s.drain();  // steps that threw have not
   const std::vector<double>& mine = s.seismograms[receiver];
   const auto all = static_cast<std::int64_t>(mine.size()),

@@ -87,9 +87,11 @@ std::vector<int> possible_steps(const Machine& machine, int rank, Options option
 StepsTuning tune_steps(const Communicator& comm, const Machine& machine, Options options, const TuneOptions& how) {
   options.steps_per_exchange = 1;
   check(options);
-  require(!is_implicit(options), "implicit steps exchange in each iteration");
-  require(options.coding.kind == Coding::Kind::raw,
-          "with values that are rounded on their way the bits depend on the steps for one exchange: say how many");
+  require(!is_implicit(options), ErrorCode::unsupported, "implicit steps exchange in each iteration",
+          {{"option", "scheme"}});
+  require(options.coding.kind == Coding::Kind::raw, ErrorCode::unsupported,
+          "with values that are rounded on their way the bits depend on the steps for one exchange: say how many",
+          {{"option", "steps_per_exchange"}, {"coding", to_string(options.coding)}});
   options.tune.reset();
   const std::vector<int> possible = possible_steps(machine, comm.rank(), options);
   Remembered memory({"the steps of an exchange", "slipstream tuned steps of an exchange 2"},

@@ -9,6 +9,7 @@
 #include <slipstream/transpose.hpp>
 
 #include "support/exchange_rig.hpp"
+#include "support/expect_error.hpp"
 #include "support/failing_allocations.hpp"
 
 namespace slipstream {
@@ -154,7 +155,7 @@ TEST(ArenaAfterAFailure, NeverGivesAwayWhatOthersMayStillStoreTo) {
   EXPECT_GT(with, before);
   std::vector<Stream> streams = streams_of(grid);
   if (comm.rank() == 0) {
-    EXPECT_NE(error_of([&] { exchange_once(*exchange, streams, 1); }), "");  // alone
+    expect_error([&] { exchange_once(*exchange, streams, 1); }, ErrorCode::timeout, {{"rank", 0}});  // alone
     exchange.reset();
     EXPECT_GT(arena.use().used, before) << "slots and counters";
   }

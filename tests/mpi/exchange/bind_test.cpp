@@ -10,8 +10,8 @@
 #include <slipstream/graph.hpp>
 #include <slipstream/transpose.hpp>
 
-#include "support/error_text.hpp"
 #include "support/exchange_rig.hpp"
+#include "support/expect_error.hpp"
 
 namespace slipstream {
 namespace {
@@ -213,16 +213,16 @@ TEST(Binding, IsRefusedWhereItCannotBe) {
   const auto said = [&](Exchange& exchange, std::size_t item, const std::vector<void*>& arrays) {
     return error_of([&] { exchange.bind(item, ItemEnd::source, arrays, streams); });
   };
-  EXPECT_EQ(said(fixed, 0, {array.data()}),
-            "item 0 (u) was made for its fields' arrays alone: set ExchangeItem::rebinds when it is made");
-  EXPECT_EQ(said(free, 1, {array.data()}), "an exchange of 1 items has no item 1 that could be bound anew");
-  EXPECT_EQ(said(free, 0, {}), "item 0 (u) was given 0 arrays for 1 blocks of 1 copies on this rank");
+  expect_error(said(fixed, 0, {array.data()}), ErrorCode::unsupported, {{"item", 0}, {"option", "rebinds"}});
+  expect_error(said(free, 1, {array.data()}), ErrorCode::not_found, {{"item", 1}, {"limit", 1}});
+  expect_error(said(free, 0, {}), ErrorCode::mismatch, {{"item", 0}, {"given", 0}, {"needed", 1}});
   const bool even = reinterpret_cast<std::uintptr_t>(array.data()) % 16 ==
                     reinterpret_cast<std::uintptr_t>(field.array(block, 0)) % 16;
-  expect_words(said(free, 0, {array.data() + (even ? 1 : 0)}),
-               {"whose address is 8 bytes behind a multiple of 16", "planned"});
-  EXPECT_NE(said(free, 0, {nullptr}), "");
-  EXPECT_EQ(said(free, 0, {array.data() + (even ? 0 : 1)}), "");
+  const std::size_t given = reinterpret_cast<std::uintptr_t>(array.data() + (even ? 1 : 0)) % 16;
+  expect_error(said(free, 0, {array.data() + (even ? 1 : 0)}), ErrorCode::unsupported,
+               {{"item", 0}, {"block", block}, {"given", given}, {"needed", 8 - given}});
+  expect_error(said(free, 0, {nullptr}), ErrorCode::invalid_argument, {{"item", 0}, {"block", block}});
+  EXPECT_FALSE(said(free, 0, {array.data() + (even ? 0 : 1)}));
 }
 
 }  // namespace

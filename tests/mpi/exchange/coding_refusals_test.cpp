@@ -4,8 +4,8 @@
 #include <limits>
 #include <memory>
 
-#include "support/error_text.hpp"
 #include "support/exchange_rig.hpp"
+#include "support/expect_error.hpp"
 
 namespace slipstream {
 namespace {
@@ -26,7 +26,7 @@ struct RefusedCoding {
   Grid grid{{12, 10, 8}, machine, comm.rank(), GridOptions{}};
   const Halo halo{Halo::Options{}};
 
-  std::string by(DType type, const Coding& coding, const ExchangeOptions& options = {}) const {
+  std::optional<Error> by(DType type, const Coding& coding, const ExchangeOptions& options = {}) const {
     Field field(grid, field_of("u", type));
     return error_of([&] { Exchange(comm, grid, {{&halo, &field, nullptr, false, coding}}, options); });
   }
@@ -36,15 +36,14 @@ TEST(CodingRefuses, TypesThatItCannotNarrow) {
   const RefusedCoding r;
   constexpr Coding cast{Coding::Kind::cast};
   for (const DType type : {DType::i32, DType::i64, DType::u8, DType::f16, DType::c64})
-    EXPECT_EQ(r.by(type, cast), "the coding cast of field u, which holds " + to_string(type) +
-                                    ": cast rounds f64 and c128 to f32, and f32 to f16 or bf16: choose raw");
-  EXPECT_EQ(r.by(DType::f32, {Coding::Kind::cast, Narrow::f32}),
-            "the coding cast to f32 of field u, which holds f32: f32 is cast to f16 or bf16, which are narrower");
-  EXPECT_EQ(r.by(DType::f64, {Coding::Kind::cast, Narrow::bf16}),
-            "the coding cast to bf16 of field u, which holds f64: f64 and c128 are cast to f32");
-  EXPECT_EQ(r.by(DType::f32, {Coding::Kind::raw, Narrow::f16}),
-            "the coding raw of field u, which holds f32: raw sends values as they are, and was given a format: choose "
-            "cast");
+    expect_error(r.by(type, cast), ErrorCode::unsupported,
+                 {{"field", "field u"}, {"coding", "cast"}, {"type", to_string(type)}, {"option", "type"}});
+  expect_error(r.by(DType::f32, {Coding::Kind::cast, Narrow::f32}), ErrorCode::unsupported,
+               {{"coding", "cast to f32"}, {"type", "f32"}, {"option", "format"}});
+  expect_error(r.by(DType::f64, {Coding::Kind::cast, Narrow::bf16}), ErrorCode::unsupported,
+               {{"coding", "cast to bf16"}, {"type", "f64"}, {"option", "format"}});
+  expect_error(r.by(DType::f32, {Coding::Kind::raw, Narrow::f16}), ErrorCode::unsupported,
+               {{"coding", "raw"}, {"type", "f32"}, {"option", "format"}});
 }
 
 TEST(CodingRefuses, RatesAndBlocksOutOfRangeAndOfKindsThatHaveNone) {
@@ -56,16 +55,16 @@ TEST(CodingRefuses, RatesAndBlocksOutOfRangeAndOfKindsThatHaveNone) {
     return coding;
   };
   for (const double rate : {-1.0, 64.5, std::numeric_limits<double>::quiet_NaN()})
-    expect_words(r.by(DType::f64, with(rate, 0)), {"of field u", "a rate is above 0 and at most 64 bits a value"});
+    expect_error(r.by(DType::f64, with(rate, 0)), ErrorCode::invalid_argument,
+                 {{"field", "field u"}, {"option", "rate"}});
   for (const int block : {-4, 4097})
-    expect_words(r.by(DType::f64, with(0, block)), {"of field u", "a block has 1 to 4096 values"});
-  EXPECT_EQ(
-      r.by(DType::f64, with(8, 64)),
-      "the coding cast, rate 8, block 64 of field u, which holds f64: cast writes each value by itself, and takes "
-      "neither rate nor block: leave them out");
+    expect_error(r.by(DType::f64, with(0, block)), ErrorCode::invalid_argument,
+                 {{"field", "field u"}, {"option", "block"}});
+  expect_error(r.by(DType::f64, with(8, 64)), ErrorCode::unsupported,
+               {{"coding", "cast, rate 8, block 64"}, {"option", "rate"}});
   Coding raw;
   raw.block = 4;
-  expect_words(r.by(DType::f64, raw), {"the coding raw, block 4 of field u", "raw sends values as they are"});
+  expect_error(r.by(DType::f64, raw), ErrorCode::unsupported, {{"coding", "raw, block 4"}, {"option", "block"}});
   for (const char* name : {"cast, rate 8", "cast to f16, rate 4.5, block 64", "raw, block 16"})
     EXPECT_EQ(to_string(coding_from_string(name)), name);
   EXPECT_NE(coding_from_string("cast, rate 8"), coding_from_string("cast, rate 9"));
@@ -77,16 +76,17 @@ TEST(CodingRefuses, ToMeasureWhatIsPackedElsewhere) {
   options.routes = {RouteKind::kernel, RouteKind::staged};
   options.knobs.pack = Pack::per_direction;
   options.measure_errors = true;
-  expect_words(r.by(DType::f64, {Coding::Kind::cast}, options),
-               {"errors of codings are measured", "pack = per_direction", "choose pack = fused"});
+  expect_error(r.by(DType::f64, {Coding::Kind::cast}, options), ErrorCode::unsupported,
+               {{"option", "pack"}, {"given", "per_direction"}});
 }
 
 TEST(CodingRefuses, AnotherCodingOnOneRank) {
   const RefusedCoding r;
   if (r.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
-  const std::string said = r.by(DType::f64, {r.comm.rank() == 1 ? Coding::Kind::cast : Coding::Kind::raw});
-  expect_words(said, {"the ranks construct different exchanges: rank 0 one of u (1 x f64, soa, by halo)",
-                      "rank 1 one of u (1 x f64, soa, by halo, cast)"});
+  const auto error = r.by(DType::f64, {r.comm.rank() == 1 ? Coding::Kind::cast : Coding::Kind::raw});
+  expect_error(error, ErrorCode::mismatch, {{"rank", 1}});
+  EXPECT_EQ(error->fact("first").find("u (1 x f64, soa, by halo)"), 0u) << error->fact("first");
+  EXPECT_EQ(error->fact("given").find("u (1 x f64, soa, by halo, cast)"), 0u) << error->fact("given");
 }
 
 TEST(CodingRefuses, CopiesOfBoxes) {
@@ -94,26 +94,27 @@ TEST(CodingRefuses, CopiesOfBoxes) {
   ExchangeOptions options;
   options.routes = {RouteKind::staged};
   options.knobs.pack = Pack::memcpy3d;
-  expect_words(r.by(DType::f64, {Coding::Kind::cast}, options),
-               {"pack = memcpy3d copies values as they are, and an item is to be cast: choose the coding raw"});
+  expect_error(r.by(DType::f64, {Coding::Kind::cast}, options), ErrorCode::unsupported,
+               {{"option", "pack"}, {"given", "memcpy3d"}, {"problem", "coding"}});
 }
 
 TEST(CodingRefuses, TwoCodingsOfOneSum) {
   const RefusedCoding r;
   const HaloAdjoint sum{Halo::Options{}};
   Field field(r.grid, field_of("u", DType::f64));
-  expect_words(error_of([&] {
-                 Exchange(r.comm, r.grid, {{&sum, &field}, {&sum, &field, nullptr, false, {Coding::Kind::cast}}});
-               }),
-               {"the target of different codings in one exchange: make two exchanges"});
+  expect_error(
+      [&] {
+        Exchange(r.comm, r.grid, {{&sum, &field}, {&sum, &field, nullptr, false, {Coding::Kind::cast}}});
+      },
+      ErrorCode::unsupported, {{"problem", "coding"}});
 }
 
 TEST(CodingRefuses, UnknownNames) {
   for (const char* name : {"raw", "cast", "cast to f32", "cast to f16", "cast to bf16"})
     EXPECT_EQ(to_string(coding_from_string(name)), name);
   for (const char* name : {"", "zip", "cast to f64", "cast to", "raw to f32"})
-    EXPECT_EQ(error_of([&] { coding_from_string(name); }),
-              "unknown coding '" + std::string(name) + "': choose raw, cast, cast to f32, cast to f16 or cast to bf16");
+    expect_error([&] { coding_from_string(name); }, ErrorCode::invalid_argument,
+                 {{"option", "coding"}, {"given", name}});
 }
 
 /// A field that is cast between ranks by the devices alone.
@@ -137,13 +138,13 @@ TEST_F(CastWithoutCheck, TellsAllRanksAtTheSameExchange) {
               std::vector<double>(static_cast<std::size_t>(field.shape(id).elements), comm.rank() == 0 ? 1e39 : 1));
   comm.barrier();
   std::vector<Stream> streams = streams_of(grid);
-  std::string said;
+  std::optional<Error> said;
   std::int64_t done = 0;
-  for (; said.empty() && done < 200; ++done) {
+  for (; !said && done < 200; ++done) {
     said = error_of([&] { exchange.run(streams); });
     finish(streams);
   }
-  expect_words(said, {"item 0 (density by halo) is too large for its coding, cast"});
+  expect_error(said, ErrorCode::overflow, {{"item", 0}, {"field", "density"}, {"pattern", "halo"}, {"coding", "cast"}});
   for (const std::int64_t elsewhere : comm.all_gather(done)) EXPECT_EQ(elsewhere, 65);
 }
 
@@ -157,7 +158,8 @@ TEST_F(CastWithoutCheck, NamesAPatternThatIsGone) {
   std::vector<Stream> streams = streams_of(grid);
   exchange.run(streams);
   finish(streams);
-  expect_words(error_of([&] { exchange.check(); }), {"item 0 (density by halo) is too large for its coding, cast"});
+  expect_error([&] { exchange.check(); }, ErrorCode::overflow,
+               {{"item", 0}, {"field", "density"}, {"pattern", "halo"}, {"coding", "cast"}});
   comm.barrier();
 }
 
@@ -166,7 +168,7 @@ TEST_F(CastWithoutCheck, OnOneRankIsATimeOutOfTheOthers) {
   options.wait_limit = 0.5;
   Exchange exchange(comm, grid, {item()}, options);
   if (comm.rank() > 0) {
-    expect_words(error_of([&] { exchange.check(); }), {"waited longer than 0.5", "a value was too large"});
+    expect_error([&] { exchange.check(); }, ErrorCode::timeout, {{"rank", comm.rank()}, {"limit", 0.5}});
   }
   comm.barrier();
 }

@@ -1,6 +1,7 @@
 // What gather-scatters refuse, and how they say so on every rank.
 #include <gtest/gtest.h>
 
+#include "support/expect_error.hpp"
 #include "support/gather_scatter_rig.hpp"
 
 namespace slipstream::shared_points {
@@ -8,11 +9,10 @@ namespace {
 
 class GatherScatterRefuses : public testing::Test {
  protected:
-  std::string refusal(std::vector<std::int64_t> ids, std::int64_t first_block, GatherScatterOptions options = {}) {
-    const std::string said = error_of([&] {
-      GatherScatter(comm, machine, {{ids, first_block, block_points}}, options);
-    });
-    EXPECT_EQ(comm.all(said.empty()), said.empty()) << said;
+  std::optional<Error> refusal(std::vector<std::int64_t> ids, std::int64_t first_block,
+                               GatherScatterOptions options = {}) {
+    const auto said = error_of([&] { GatherScatter(comm, machine, {{ids, first_block, block_points}}, options); });
+    EXPECT_EQ(comm.all(!said), !said) << (said ? said->what() : "");
     return said;
   }
   const Communicator comm = Communicator::world();
@@ -21,42 +21,44 @@ class GatherScatterRefuses : public testing::Test {
 
 TEST_F(GatherScatterRefuses, NegativeIds) {
   const bool last = comm.rank() == comm.size() - 1;
-  const std::string said = refusal({1, 2, last ? -3 : 3}, comm.rank());
-  EXPECT_NE(said.find("point 2 of a gather-scatter has the id -3"), std::string::npos) << said;
+  expect_error(refusal({1, 2, last ? -3 : 3}, comm.rank()), ErrorCode::invalid_argument, {{"point", 2}, {"given", -3}});
 }
 
 TEST_F(GatherScatterRefuses, BlocksThatLieTwice) {
   if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
-  const std::string said = refusal({1, 2, 3}, 0);
-  EXPECT_NE(said.find("block 0 of a gather-scatter lies on device"), std::string::npos) << said;
+  const auto error = refusal({1, 2, 3}, 0);
+  expect_error(error, ErrorCode::mismatch, {{"block", 0}});
+  EXPECT_NE(error->fact("device"), error->fact("peer"));
 }
 
 TEST_F(GatherScatterRefuses, TypesThatAreMovedAndNotComputedWith) {
   GatherScatterOptions options;
   options.type = DType::f16;
-  EXPECT_NE(refusal({1}, comm.rank(), options).find("a gather-scatter of f16: it takes"), std::string::npos);
+  expect_error(refusal({1}, comm.rank(), options), ErrorCode::unsupported, {{"option", "type"}, {"given", "f16"}});
 }
 
 TEST_F(GatherScatterRefuses, OtherComponentsOnOneRank) {
   if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
   GatherScatterOptions options;
   options.components = comm.rank() == 1 ? 2 : 1;
-  const std::string said = refusal({1}, comm.rank(), options);
-  EXPECT_NE(said.find("1 x f64") != std::string::npos && said.find("2 x f64") != std::string::npos, false) << said;
+  const auto error = refusal({1}, comm.rank(), options);
+  expect_error(error, ErrorCode::mismatch, {{"rank", 1}});
+  EXPECT_NE(error->fact("first").find("1 x f64"), std::string::npos) << error->fact("first");
+  EXPECT_NE(error->fact("given").find("2 x f64"), std::string::npos) << error->fact("given");
 }
 
 TEST_F(GatherScatterRefuses, CodingsOfIntegersAndOthersOnOneRank) {
   GatherScatterOptions options;
   options.type = DType::i64;
   options.coding = {Coding::Kind::cast};
-  EXPECT_EQ(refusal({1}, comm.rank(), options),
-            "the coding cast of a gather-scatter, which holds i64: cast rounds f64 and c128 to f32, and f32 to f16 or "
-            "bf16: choose raw");
+  expect_error(refusal({1}, comm.rank(), options), ErrorCode::unsupported,
+               {{"field", "a gather-scatter"}, {"coding", "cast"}, {"type", "i64"}});
   if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
   options.type = DType::f64;
   if (comm.rank() == 1) options.coding = {};
-  const std::string said = refusal({1}, comm.rank(), options);
-  EXPECT_NE(said.find("1 x f64, cast"), std::string::npos) << said;
+  const auto error = refusal({1}, comm.rank(), options);
+  expect_error(error, ErrorCode::mismatch, {{"rank", 1}});
+  EXPECT_NE(error->fact("first").find("1 x f64, cast"), std::string::npos) << error->fact("first");
 }
 
 TEST_F(GatherScatterRefuses, ToPackUniqueValuesOnTheHostOrToTuneThere) {
@@ -65,7 +67,7 @@ TEST_F(GatherScatterRefuses, ToPackUniqueValuesOnTheHostOrToTuneThere) {
   unique.unique = true;
   tuned.tune.emplace();
   for (const GatherScatterOptions& options : {unique, tuned})
-    EXPECT_NE(refusal({1}, comm.rank(), options).find("packed on the host has no unique values"), std::string::npos);
+    expect_error(refusal({1}, comm.rank(), options), ErrorCode::unsupported, {{"option", "host_packed"}});
 }
 
 TEST_F(GatherScatterRefuses, WhatDoesNotFitItsCalls) {
@@ -75,18 +77,19 @@ TEST_F(GatherScatterRefuses, WhatDoesNotFitItsCalls) {
   streams.emplace_back(machine.device(comm.rank()).local);
   Buffer<double> values(streams[0].device(), 3);
   const std::vector<GatherScatter::Array> arrays{{values.data(), 0}};
-  EXPECT_NE(error_of([&] { gs.run(none, arrays); }).find("0 streams and 1 arrays"), std::string::npos);
-  EXPECT_NE(error_of([&] {
-              gs.run(streams, {{nullptr, 0}});
-            }).find("array 0 of a gather-scatter is null"),
-            std::string::npos);
+  expect_error([&] { gs.run(none, arrays); }, ErrorCode::mismatch, {{"streams", 0}, {"arrays", 1}, {"needed", 1}});
+  expect_error(
+      [&] {
+        gs.run(streams, {{nullptr, 0}});
+      },
+      ErrorCode::invalid_argument, {{"array", 0}, {"kind", "points"}, {"problem", "null"}});
   GatherScatterOptions complex;
   complex.type = DType::c128;
   GatherScatter waves(comm, machine, {{ids, comm.rank(), block_points}}, complex);
-  EXPECT_EQ(error_of([&] { waves.run(streams, arrays, Op::min); }),
-            "a gather-scatter of complex numbers (c128) has no smallest or largest: choose add or multiply");
-  EXPECT_NE(error_of([&] { gs.run(streams, arrays, Op::copy); }).find("needs an operation"), std::string::npos);
-  EXPECT_NE(error_of([&] { gs.finish(streams); }).find("was not started"), std::string::npos);
+  expect_error([&] { waves.run(streams, arrays, Op::min); }, ErrorCode::unsupported,
+               {{"option", "op"}, {"type", "c128"}});
+  expect_error([&] { gs.run(streams, arrays, Op::copy); }, ErrorCode::invalid_argument, {{"option", "op"}});
+  expect_error([&] { gs.finish(streams); }, ErrorCode::wrong_state, {{"problem", "not_started"}});
 }
 
 TEST_F(GatherScatterRefuses, AStreamOfAnotherDevice) {
@@ -98,12 +101,11 @@ TEST_F(GatherScatterRefuses, AStreamOfAnotherDevice) {
   for (const int device : two.devices_of_rank(comm.rank())) streams.emplace_back(two.device(device).local);
   Buffer<double> one(streams[0].device(), 3), other(streams[1].device(), 3);
   std::swap(streams[0], streams[1]);
-  EXPECT_NE(error_of([&] {
-              gs.run(streams, {{one.data(), 0}, {other.data(), 0}});
-            })
-                .find("stream 0 of a gather-scatter is on " + to_string(other.device()) + ", not on " +
-                      to_string(one.device())),
-            std::string::npos);
+  expect_error(
+      [&] {
+        gs.run(streams, {{one.data(), 0}, {other.data(), 0}});
+      },
+      ErrorCode::mismatch, {{"stream", 0}, {"given", to_string(other.device())}, {"needed", to_string(one.device())}});
 }
 
 TEST_F(GatherScatterRefuses, ComponentsThatWouldLieInOneAnother) {
@@ -116,17 +118,17 @@ TEST_F(GatherScatterRefuses, ComponentsThatWouldLieInOneAnother) {
   streams.emplace_back(machine.device(comm.rank()).local);
   Buffer<double> values(streams[0].device(), 6), unique(streams[0].device(), 4);
   for (const std::int64_t stride : {1, 2, -3})
-    EXPECT_NE(error_of([&] {
-                gs.run(streams, {{values.data(), stride}});
-              })
-                  .find("array 0 of a gather-scatter has a stride of " + std::to_string(stride) +
-                        " values from one component to the next, each of which has 3"),
-              std::string::npos);
+    expect_error(
+        [&] {
+          gs.run(streams, {{values.data(), stride}});
+        },
+        ErrorCode::invalid_argument, {{"array", 0}, {"kind", "points"}, {"given", stride}, {"needed", 3}});
   if (comm.size() > 1) return;
-  EXPECT_NE(error_of([&] {
-              gs.gather(streams, {{values.data(), 3}}, {{unique.data(), 1}});
-            }).find("array 0 of unique values of a gather-scatter has a stride of 1"),
-            std::string::npos);
+  expect_error(
+      [&] {
+        gs.gather(streams, {{values.data(), 3}}, {{unique.data(), 1}});
+      },
+      ErrorCode::invalid_argument, {{"array", 0}, {"kind", "unique values"}, {"given", 1}});
 }
 
 TEST_F(GatherScatterRefuses, ArraysThatShareWhatIsWritten) {
@@ -145,16 +147,22 @@ TEST_F(GatherScatterRefuses, ArraysThatShareWhatIsWritten) {
       within{{at, 8}, {at + 4, 8}};
   const std::vector<GatherScatter::Array> unique{{at + 16, 0}, {at + 24, 0}};
   const auto said = [&](const auto& call) {
-    const std::string words = error_of(call);
+    auto error = error_of(call);
     for (Stream& stream : streams) stream.synchronize();
-    return words;
+    return error;
   };
-  const std::string words = "share memory that is written: give arrays that lie apart";
-  EXPECT_EQ(said([&] { gs.run(streams, one); }), "array 0 of a gather-scatter and array 1 " + words);
-  EXPECT_EQ(said([&] { gs.run(streams, within); }), "") << "rows of one lie between those of the other";
-  EXPECT_EQ(said([&] { gs.gather(streams, one, unique); }), "") << "both are read";
-  EXPECT_NE(said([&] { gs.gather(streams, apart, {{at + 2, 8}, {at + 24, 0}}); }).find(words), std::string::npos);
-  EXPECT_NE(said([&] { gs.scatter(streams, {{at + 11, 8}, {at + 24, 0}}, apart); }).find(words), std::string::npos);
+  const Fact shared{"problem", "shared"};
+  expect_error(said([&] { gs.run(streams, one); }), ErrorCode::invalid_argument, {shared, {"array", 0}, {"other", 1}});
+  EXPECT_FALSE(said([&] { gs.run(streams, within); })) << "rows of one lie between those of the other";
+  EXPECT_FALSE(said([&] { gs.gather(streams, one, unique); })) << "both are read";
+  expect_error(said([&] {
+                 gs.gather(streams, apart, {{at + 2, 8}, {at + 24, 0}});
+               }),
+               ErrorCode::invalid_argument, {shared});
+  expect_error(said([&] {
+                 gs.scatter(streams, {{at + 11, 8}, {at + 24, 0}}, apart);
+               }),
+               ErrorCode::invalid_argument, {shared});
 }
 
 /// An address that was looked at once is looked at again where more of it is read.
@@ -170,10 +178,11 @@ TEST_F(GatherScatterRefuses, AStrideThatLeadsOutOfAnArray) {
   streams.emplace_back(gpus.device(gpus.devices_of_rank(comm.rank())[0]).local);
   Buffer<double> values(streams[0].device(), 6);
   gs.run(streams, {{values.data(), 3}});
-  EXPECT_NE(error_of([&] {
-              gs.run(streams, {{values.data(), std::int64_t{1} << 40}});
-            }).find("array 0 of a gather-scatter"),
-            std::string::npos);
+  expect_error(
+      [&] {
+        gs.run(streams, {{values.data(), std::int64_t{1} << 40}});
+      },
+      ErrorCode::invalid_argument, {{"array", 0}, {"kind", "points"}});
 }
 
 /// Of calls of one kind, one after the other: the first is compared, and the object works on.
@@ -194,20 +203,20 @@ TEST_F(GatherScatterRefuses, AnotherOperationOrCallOnOneRank) {
     streams[0].synchronize();
     return values.data()[0];
   };
-  EXPECT_EQ(error_of([&] { run(last ? Op::max : Op::add); }),
-            "the ranks call a gather-scatter differently: some run (add) as call 1, others run (max) as call 1; all "
-            "must make the same calls with the same operations");
+  expect_error(
+      [&] { run(last ? Op::max : Op::add); }, ErrorCode::mismatch,
+      {{"object", "a gather-scatter"}, {"call", "run (add) as call 1"}, {"other_call", "run (max) as call 1"}});
   EXPECT_EQ(run(Op::add), 2 * comm.size());
   EXPECT_EQ(run(Op::max), 1);
   const std::vector<GatherScatter::Array> here{{values.data(), 0}}, there{{unique.data(), 0}};
-  const std::string said = error_of([&] {
+  const auto error = error_of([&] {
     if (last) {
       gs.scatter(streams, there, here);
     } else {
       gs.gather(streams, here, there, Op::min);
     }
   });
-  EXPECT_NE(said.find("some gather (min) as call 4, others scatter as call 4"), std::string::npos) << said;
+  expect_error(error, ErrorCode::mismatch, {{"call", "gather (min) as call 4"}, {"other_call", "scatter as call 4"}});
 }
 
 /// At the first call of its kind; later ones are the rank's own.
@@ -227,24 +236,22 @@ TEST_F(GatherScatterRefuses, WhatOneRankCallsItWith) {
     streams[0].synchronize();
     return values.data()[0];
   };
-  const std::string own = "array 0 of a gather-scatter is null";
-  EXPECT_EQ(error_of([&] { run(last ? nullptr : values.data()); }),
-            last ? own
-                 : "rank " + std::to_string(comm.size() - 1) +
-                       " could not make run (add) as call 1 of a gather-scatter: its own error says why");
+  const Facts own{{"array", 0}, {"problem", "null"}};
+  expect_error([&] { run(last ? nullptr : values.data()); }, last ? ErrorCode::invalid_argument : ErrorCode::mismatch,
+               last ? own : Facts{{"rank", comm.size() - 1}, {"call", "run (add) as call 1"}});
   EXPECT_EQ(run(values.data()), 2 * comm.size());
-  EXPECT_EQ(error_of([&] { run(nullptr); }), own);
+  expect_error([&] { run(nullptr); }, ErrorCode::invalid_argument, own);
   EXPECT_EQ(run(values.data()), 2 * comm.size());
 }
 
 TEST_F(GatherScatterRefuses, MorePointsThanIndicesHave) {
   const std::int64_t id = 1;
-  const std::string said = error_of([&] {
-    // What is refused is not read.
-    GatherScatter(comm, machine, {{{&id, (std::size_t{1} << 32) + 1}, comm.rank(), block_points}});
-  });
-  EXPECT_NE(said.find("was given 4294967297 points on one device, and takes at most 4294967296"), std::string::npos)
-      << said;
+  expect_error(
+      [&] {
+        // Points that are refused are not read.
+        GatherScatter(comm, machine, {{{&id, (std::size_t{1} << 32) + 1}, comm.rank(), block_points}});
+      },
+      ErrorCode::unsupported, {{"given", 4294967297}, {"limit", 4294967296}});
 }
 
 TEST_F(GatherScatterRefuses, ArraysThatLieElsewhere) {
@@ -255,8 +262,11 @@ TEST_F(GatherScatterRefuses, ArraysThatLieElsewhere) {
   std::vector<Stream> streams;
   streams.emplace_back(gpus.device(gpus.devices_of_rank(comm.rank())[0]).local);
   std::vector<double> values(3);
-  const std::string said = error_of([&] { gs.run(streams, {{values.data(), 0}}); });
-  EXPECT_NE(said.find("array 0 of a gather-scatter: the array lies in host memory"), std::string::npos) << said;
+  expect_error(
+      [&] {
+        gs.run(streams, {{values.data(), 0}});
+      },
+      ErrorCode::invalid_argument, {{"array", 0}, {"kind", "points"}});
 }
 
 }  // namespace

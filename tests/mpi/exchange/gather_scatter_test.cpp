@@ -10,6 +10,7 @@
 
 #include <slipstream/device/host/launch.hpp>
 
+#include "support/expect_error.hpp"
 #include "support/failing_allocations.hpp"
 #include "support/gather_scatter_rig.hpp"
 
@@ -105,7 +106,7 @@ TEST_P(GatherScatterOn, IsTunedBesideTheWorkThatItOverlaps) {
   expect_right(domain, dealt, arrays, 1, Op::add);
   EXPECT_EQ(calls, 0);
   options.tune->work_name.clear();
-  EXPECT_NE(error_of([&] { made(dealt, options); }).find("work that has no name"), std::string::npos);
+  expect_error([&] { made(dealt, options); }, ErrorCode::invalid_argument, {{"option", "work_name"}});
 }
 
 TEST_P(GatherScatterOn, LeavesDevicesWithoutPointsOrSharersAlone) {

@@ -8,8 +8,8 @@
 
 #include <slipstream/device/host/launch.hpp>
 
-#include "support/error_text.hpp"
 #include "support/exchange_rig.hpp"
+#include "support/expect_error.hpp"
 #include "support/listed_pattern.hpp"
 
 namespace slipstream {
@@ -40,46 +40,52 @@ struct Slabs {
 
 class ListedRefuses : public testing::Test, protected Slabs {
  protected:
-  void expect_refused(const std::vector<Transfer>& transfers, const std::vector<std::string>& words) {
+  void expect_refused(const std::vector<Transfer>& transfers, const Facts& facts) {
     const Listed pattern(transfers);
     for (const bool tuned : {false, true}) {
-      const std::string said = error_of([&] {
+      const auto error = error_of([&] {
         if (tuned)
           tune(comm, grid, {{&pattern, &*u}}, {}, {});
         else
           Exchange(comm, grid, {{&pattern, &*u}});
       });
-      EXPECT_TRUE(comm.all(!said.empty())) << "tuned: " << tuned;
-      expect_words(said, words);
+      EXPECT_TRUE(comm.all(error.has_value())) << "tuned: " << tuned;
+      expect_error(error, ErrorCode::invalid_argument, facts);
     }
   }
 };
 
 TEST_F(ListedRefuses, WhatLeavesItsBlock) {
-  const std::string pattern = "the pattern 'listed' moves values from block 0 to block ";
+  const Fact pattern{"pattern", "listed"}, from{"source_block", 0}, to{"target_block", last};
   const IndexSet beyond = cells_of({{0, 0, 1000000}, {8, 8, 1000001}});
-  expect_refused({{0, last, plane, beyond}}, {pattern, "its target, from cell (0, 0, 1000000)", "leaves the cells"});
-  expect_refused({{0, last, beyond, plane}}, {pattern, "its source, from cell (0, 0, 1000000)", "leaves the cells"});
-  expect_refused({{0, last, plane, cells_of(plane.box, {77})}}, {pattern, "names component 77", "which has 1"});
+  expect_refused({{0, last, plane, beyond}}, {pattern, from, to, {"end", "target"}, {"problem", "cells"}});
+  expect_refused({{0, last, beyond, plane}}, {pattern, from, to, {"end", "source"}, {"problem", "cells"}});
+  expect_refused({{0, last, plane, cells_of(plane.box, {77})}},
+                 {pattern, from, to, {"problem", "component"}, {"given", 77}, {"limit", 1}});
   expect_refused({{0, last, elements_of({0}), elements_of({1 << 30})}},
-                 {pattern, "its target lists element 1073741824"});
-  expect_refused({{0, 99, plane, plane}}, {"to block 99, and the target's grid has blocks 0 to "});
+                 {pattern, from, to, {"end", "target"}, {"problem", "element"}, {"given", 1073741824}});
+  expect_refused({{0, 99, plane, plane}}, {pattern, {"target_block", 99}, {"end", "target"}, {"problem", "block"}});
 }
 
 TEST_F(ListedRefuses, TwoThatCopyToOneValue) {
   const Listed pattern({{0, last, plane, plane}, {1, last, plane, plane}});
-  const std::string said = error_of([&] { Exchange(comm, grid, {{&pattern, &*u}}); });
-  EXPECT_TRUE(comm.all(!said.empty()));
-  expect_words(said, {"moves a value from block 0 to cell (0, 0, 0) of block " + std::to_string(last) + " of field u",
-                      "another one from block 1", "nothing says which arrives last"});
+  const auto error = error_of([&] { Exchange(comm, grid, {{&pattern, &*u}}); });
+  EXPECT_TRUE(comm.all(error.has_value()));
+  expect_error(error, ErrorCode::unsupported,
+               {{"pattern", "listed"},
+                {"source_block", 0},
+                {"target_block", last},
+                {"field", "u"},
+                {"place", "cell (0, 0, 0)"}});
 }
 
 TEST_F(ListedRefuses, WhatOneRankAloneLists) {
   if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
   const Listed pattern(comm.rank() == 0 ? std::vector<Transfer>{{0, last, plane, plane}} : std::vector<Transfer>{});
-  const std::string said = error_of([&] { Exchange(comm, grid, {{&pattern, &*u}}); });
-  EXPECT_TRUE(comm.all(!said.empty()));
-  expect_words(said, {"list different transfers between them"});
+  const auto error = error_of([&] { Exchange(comm, grid, {{&pattern, &*u}}); });
+  EXPECT_TRUE(comm.all(error.has_value()));
+  expect_error(error, ErrorCode::mismatch);
+  EXPECT_NE(error->fact("device"), error->fact("peer"));
 }
 
 /// Slots would be used again before they are read, if a message of no bytes counted as an answer.

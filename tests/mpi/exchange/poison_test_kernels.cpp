@@ -8,8 +8,8 @@
 #include <slipstream/launch.hpp>
 #include <slipstream/transpose.hpp>
 
-#include "support/error_text.hpp"
 #include "support/exchange_rig.hpp"
+#include "support/expect_error.hpp"
 
 namespace slipstream {
 namespace {
@@ -189,9 +189,14 @@ TEST_P(Poisoned, AKernelThatForgetsAValueIsNamedOnAllRanks) {
     const auto wrong = [&] { p.produce(exchange, forgotten); };
     EXPECT_THROW(wrong(), Unwritten);
     // It is told again at the next call, as the exchange is of no use any more.
-    expect_words(error_of([&] { exchange.open(p.streams); }),
-                 {"left 1 values of rank " + std::to_string(machine->device(owner->device).rank), "item 0 (from by ",
-                  "component 0 of cell (" + local + ") of block " + std::to_string(owner->id)});
+    expect_error([&] { exchange.open(p.streams); }, ErrorCode::wrong_state,
+                 {{"values", 1},
+                  {"rank", machine->device(owner->device).rank},
+                  {"item", 0},
+                  {"field", "from"},
+                  {"component", 0},
+                  {"cell", "(" + local + ")"},
+                  {"block", owner->id}});
     comm.barrier();
   }
 }

@@ -10,8 +10,8 @@
 #include <slipstream/launch.hpp>
 #include <slipstream/transpose.hpp>
 
-#include "support/error_text.hpp"
 #include "support/exchange_rig.hpp"
+#include "support/expect_error.hpp"
 
 namespace slipstream {
 namespace {
@@ -427,20 +427,22 @@ TEST(ProducedRefuses, CallsInAnotherOrder) {
   Pair2 s;
   Exchange exchange(s.comm, s.grid, {{.pattern = &s.halo, .source = &s.u, .produced = true}});
   const Device here = s.streams.front().device();
-  expect_words(error_of([&] { exchange.begin(s.streams); }), {"was given to begin()", "call open()"});
-  expect_words(error_of([&] { exchange.run(s.streams); }), {"was given to run()"});
-  expect_words(error_of([&] { exchange.post(s.streams); }), {"posted that was not opened"});
-  expect_words(error_of([&] { exchange.windows<float>(0, here); }), {"that is not open: call open() first"});
+  expect_error([&] { exchange.begin(s.streams); }, ErrorCode::wrong_state,
+               {{"problem", "produced"}, {"call", "begin"}});
+  expect_error([&] { exchange.run(s.streams); }, ErrorCode::wrong_state, {{"problem", "produced"}, {"call", "run"}});
+  expect_error([&] { exchange.post(s.streams); }, ErrorCode::wrong_state, {{"problem", "not_opened"}});
+  expect_error([&] { exchange.windows<float>(0, here); }, ErrorCode::wrong_state, {{"problem", "not_opened"}});
   exchange.open(s.streams);
-  expect_words(error_of([&] { exchange.open(s.streams); }), {"begun again before its end"});
-  expect_words(error_of([&] { exchange.end(s.streams); }), {"opened and not posted"});
-  expect_words(error_of([&] { exchange.windows<double>(0, here); }), {"windows of f64", "field u", "holds f32"});
-  expect_words(error_of([&] { exchange.windows<float>(1, here); }), {"item 1", "has no windows"});
+  expect_error([&] { exchange.open(s.streams); }, ErrorCode::wrong_state, {{"problem", "begun_again"}});
+  expect_error([&] { exchange.end(s.streams); }, ErrorCode::wrong_state, {{"problem", "not_posted"}});
+  expect_error([&] { exchange.windows<double>(0, here); }, ErrorCode::mismatch,
+               {{"field", "u"}, {"given", "f64"}, {"needed", "f32"}});
+  expect_error([&] { exchange.windows<float>(1, here); }, ErrorCode::not_found, {{"item", 1}});
   exchange.post(s.streams);
   exchange.end(s.streams);
   finish(s.streams);
   Exchange moved(s.comm, s.grid, {{&s.halo, &s.u}});
-  expect_words(error_of([&] { moved.open(s.streams); }), {"no item is produced", "ExchangeItem::produced"});
+  expect_error([&] { moved.open(s.streams); }, ErrorCode::wrong_state, {{"problem", "not_produced"}});
 }
 
 TEST(ProducedRefuses, ValuesThatAreCodedOnAllRanks) {
@@ -448,13 +450,13 @@ TEST(ProducedRefuses, ValuesThatAreCodedOnAllRanks) {
   const int last = s.comm.size() - 1;
   for (const bool alone : {false, true}) {
     const Coding coding{!alone || s.comm.rank() == last ? Coding::Kind::cast : Coding::Kind::raw};
-    const std::string said = error_of(
+    const auto error = error_of(
         [&] { Exchange(s.comm, s.grid, {{.pattern = &s.halo, .source = &s.u, .coding = coding, .produced = true}}); });
     if (alone && last > 0) {
-      expect_words(said, {"the ranks construct different exchanges", "by halo, cast)"});
+      expect_error(error, ErrorCode::mismatch, {{"rank", last}});
+      EXPECT_NE(error->fact("given").find("by halo, cast)"), std::string::npos) << error->fact("given");
     } else {
-      expect_words(said,
-                   {"stored by the caller's kernels, which do not know the coding cast", "choose the coding raw"});
+      expect_error(error, ErrorCode::unsupported, {{"field", "u"}, {"option", "coding"}});
     }
   }
 }
@@ -477,17 +479,18 @@ TEST(ProducedInTime, NothingIsStoredWhereAPlaceIsNotOpen) {
   {
     Exchange exchange(s.comm, s.grid, {{.pattern = &s.halo, .source = &s.u, .produced = true}}, options);
     if (s.comm.rank() == 0) {
-      EXPECT_NE(error_of([&] {
-                  exchange.open(s.streams);
-                  launch(s.streams[0], {{0, 0, 0}, s.grid.block(s.grid.local()[0]).box.extents()},
-                         Paint{exchange.windows<float>(0, s.streams[0].device()), 9});
-                  exchange.post(s.streams);
-                  finish(s.streams);
-                  exchange.end(s.streams);
-                  finish(s.streams);
-                  exchange.check();
-                }).find("waited longer than"),
-                std::string::npos);
+      expect_error(
+          [&] {
+            exchange.open(s.streams);
+            launch(s.streams[0], {{0, 0, 0}, s.grid.block(s.grid.local()[0]).box.extents()},
+                   Paint{exchange.windows<float>(0, s.streams[0].device()), 9});
+            exchange.post(s.streams);
+            finish(s.streams);
+            exchange.end(s.streams);
+            finish(s.streams);
+            exchange.check();
+          },
+          ErrorCode::timeout, {{"rank", 0}});
     }
     s.comm.barrier();
     if (s.comm.rank() == 1) {

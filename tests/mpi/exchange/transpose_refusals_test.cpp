@@ -5,8 +5,8 @@
 
 #include <slipstream/transpose.hpp>
 
-#include "support/error_text.hpp"
 #include "support/exchange_rig.hpp"
+#include "support/expect_error.hpp"
 
 namespace slipstream {
 namespace {
@@ -20,26 +20,28 @@ struct TwoSlabs {
 
 TEST(TransposeRefuses, AxesThatAreNoPermutation) {
   const TwoSlabs s;
-  EXPECT_EQ(error_of([&] {
-              Transpose(s.source, s.source, {.axes = {0, 1, 1}, .kept = {}});
-            }),
-            "the axes (0, 1, 1) of a transpose are no permutation: name each of 0, 1 and 2 once");
+  expect_error(
+      [&] {
+        Transpose(s.source, s.source, {.axes = {0, 1, 1}, .kept = {}});
+      },
+      ErrorCode::invalid_argument, {{"option", "axes"}, {"given", "(0, 1, 1)"}});
 }
 
 TEST(TransposeRefuses, ExtentsThatDoNotMatch) {
   const TwoSlabs s;
-  EXPECT_EQ(error_of([&] { Transpose(s.source, s.target); }),
-            "axis 0 of a transpose's source has 8 cells, and axis 0 of its target, where it goes, has 4");
+  expect_error([&] { Transpose(s.source, s.target); }, ErrorCode::mismatch,
+               {{"option", "axes"}, {"axis", 0}, {"given", 8}, {"needed", 4}});
 }
 
 TEST(TransposeRefuses, RangesThatLeaveTheirAxisOrMeet) {
   const TwoSlabs s;
   for (const std::vector<Transpose::Range>& ranges :
        {std::vector<Transpose::Range>{{4, 9}}, {{-1, 2}}, {{3, 3}}, {{0, 5}, {4, 8}}})
-    EXPECT_NE(error_of([&] {
-                Transpose(s.source, s.target, {.axes = {2, 1, 0}, .kept = {ranges, {}, {}}});
-              }).find("of axis 0, which has 8 cells: give ascending ranges within them that do not meet"),
-              std::string::npos);
+    expect_error(
+        [&] {
+          Transpose(s.source, s.target, {.axes = {2, 1, 0}, .kept = {ranges, {}, {}}});
+        },
+        ErrorCode::invalid_argument, {{"option", "keep"}, {"axis", 0}, {"limit", 8}});
 }
 
 TEST(TransposeRefuses, FieldsOfDifferentTypesOrOnOtherGrids) {
@@ -50,15 +52,16 @@ TEST(TransposeRefuses, FieldsOfDifferentTypesOrOnOtherGrids) {
   doubles.name = "doubles";
   doubles.type = DType::f64;
   Field from(s.source, floats), wrong(s.target, doubles), elsewhere(s.source, floats);
-  EXPECT_NE(
-      error_of([&] {
+  expect_error(
+      [&] {
         Exchange(s.comm, s.source, {{&transpose, &from, &wrong}});
-      }).find("the pattern 'transpose' moves values of field floats (f32) to field doubles (f64): give both the same"),
-      std::string::npos);
-  EXPECT_NE(error_of([&] {
-              Exchange(s.comm, s.source, {{&transpose, &from, &elsewhere}});
-            }).find("field floats does not lie on the blocks that the pattern 'transpose' brings values to"),
-            std::string::npos);
+      },
+      ErrorCode::mismatch, {{"pattern", "transpose"}, {"source", "floats"}, {"target", "doubles"}, {"option", "type"}});
+  expect_error(
+      [&] {
+        Exchange(s.comm, s.source, {{&transpose, &from, &elsewhere}});
+      },
+      ErrorCode::mismatch, {{"pattern", "transpose"}, {"field", "floats"}});
 }
 
 }  // namespace

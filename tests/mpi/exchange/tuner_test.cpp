@@ -16,6 +16,7 @@
 #include "device/faults.hpp"
 #include "exchange/tuning.hpp"
 #include "machine/gpu_mpi.hpp"
+#include "support/expect_error.hpp"
 #include "support/machine_rig.hpp"
 
 namespace slipstream {
@@ -165,14 +166,9 @@ TEST_F(Tuned, AValueThatIsTooLargeIsTheSameErrorOnAllRanks) {
   }
   ExchangeOptions options;
   options.routes = routes_from_string("kernel,staged");
-  try {
-    tune_with(options);
-    FAIL() << "nothing was too large";
-  } catch (const Overflow& overflow) {
-    EXPECT_NE(std::string(overflow.what()).find("item 0 (values by halo) is too large for its coding, cast to f32"),
-              std::string::npos)
-        << overflow.what();
-  }
+  EXPECT_THROW(tune_with(options), Overflow);
+  expect_error([&] { tune_with(options); }, ErrorCode::overflow,
+               {{"item", 0}, {"field", "values"}, {"pattern", "halo"}, {"coding", "cast to f32"}});
 }
 
 /// Of a transpose on nodes of one rank, by routes of the host: what the messages of all measured exchanges say.
@@ -264,19 +260,22 @@ TEST_F(Tuned, ACandidateThatTimesOutOnOneRankIsDroppedOnAll) {
 
 TEST_F(Tuned, ByOneRankAloneIsAnErrorOnAll) {
   if (comm_.size() == 1) GTEST_SKIP() << "needs two ranks";
-  const std::string error = error_of([&] {
+  const auto error = error_of([&] {
     if (comm_.rank() == 0) tune_with({});
     Exchange(comm_, grid_, items_, {});
   });
-  EXPECT_NE(error.find("blocks, tuned with 2 warm-ups, 2 trials"), std::string::npos) << error;
+  expect_error(error, ErrorCode::mismatch, {{"rank", 1}});
+  EXPECT_NE(error->fact("first").find("blocks, tuned with 2 warm-ups, 2 trials"), std::string::npos)
+      << error->fact("first");
 }
 
 TEST_F(Tuned, WithMoreTrialsOnOneRankIsAnErrorOnAll) {
   if (comm_.size() == 1) GTEST_SKIP() << "needs two ranks";
   if (comm_.rank() == 1) how_.trials = 3;
-  const std::string error = error_of([&] { tune_with({}); });
-  EXPECT_NE(error.find("2 trials"), std::string::npos) << error;
-  EXPECT_NE(error.find("3 trials"), std::string::npos) << error;
+  const auto error = error_of([&] { tune_with({}); });
+  expect_error(error, ErrorCode::mismatch, {{"rank", 1}});
+  EXPECT_NE(error->fact("first").find("2 trials"), std::string::npos) << error->fact("first");
+  EXPECT_NE(error->fact("given").find("3 trials"), std::string::npos) << error->fact("given");
 }
 
 TEST_F(Tuned, AChosenRouteThatRefusesIsNamedWithItsReason) {
@@ -349,10 +348,9 @@ TEST_F(Tuned, BesideWorkTheTimeOfTheWholeDecides) {
 TEST_F(Tuned, WorkThatFailsOnOneRankDropsCandidatesOnAll) {
   how_.work_name = "interior";
   how_.work = [&](std::vector<Stream>&) { require(comm_.rank() > 0, "no interior here"); };
-  const std::string error = error_of([&] { tune_with({}); });
-  EXPECT_NE(error.find("no route between the devices could be measured"), std::string::npos) << error;
+  expect_error([&] { tune_with({}); }, ErrorCode::unavailable, {{"problem", "no_route"}});
   how_.work = {};
-  EXPECT_NE(error_of([&] { tune_with({}); }).find("no work is given"), std::string::npos);
+  expect_error([&] { tune_with({}); }, ErrorCode::invalid_argument, {{"option", "work"}});
 }
 
 TEST_F(Tuned, RetuningMeasuresAgain) {

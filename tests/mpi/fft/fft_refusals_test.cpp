@@ -5,7 +5,7 @@
 
 #include <slipstream/fft.hpp>
 
-#include "support/error_text.hpp"
+#include "support/expect_error.hpp"
 #include "support/fft_rig.hpp"
 
 namespace slipstream {
@@ -14,43 +14,29 @@ namespace {
 TEST(FourierTransformRefuses, WhatCannotBe) {
   const Communicator comm = Communicator::world();
   const Machine m = machine_here(Backend::host, 2);
-  EXPECT_EQ(error_of([&] {
-              Fft(comm, m, {4, 0, 4});
-            }),
-            "a Fourier transform of 4 x 0 x 4 cells was asked for: each axis needs 1 or more");
+  const auto refused = [&](const Extent& cells, const FftOptions& options, ErrorCode code, const Facts& facts) {
+    expect_error([&] { Fft(comm, m, cells, options); }, code, facts);
+  };
+  const Extent cells{4, 4, 4};
+  refused({4, 0, 4}, {}, ErrorCode::invalid_argument, {{"option", "cells"}, {"given", "4 x 0 x 4"}});
   FftOptions options;
   options.tune_process_grid = true;
   options.process_grid = {1, m.devices()};
-  EXPECT_EQ(error_of([&] {
-              Fft(comm, m, {4, 4, 4}, options);
-            }),
-            "the process grid 1 x " + std::to_string(m.devices()) +
-                " of a Fourier transform was given, and the fastest was asked for: do one of the two");
+  refused(cells, options, ErrorCode::unsupported,
+          {{"option", "process_grid"}, {"given", "1 x " + std::to_string(m.devices())}});
   options = {};
   options.type = DType::i32;
-  EXPECT_EQ(error_of([&] {
-              Fft(comm, m, {4, 4, 4}, options);
-            }),
-            "values of i32 have no Fourier transform here: choose f32, f64, c64 or c128");
+  refused(cells, options, ErrorCode::unsupported, {{"option", "type"}, {"given", "i32"}});
   options.type = DType::f32;
   options.highest = {1, -2, 1};
-  EXPECT_EQ(error_of([&] {
-              Fft(comm, m, {4, 4, 4}, options);
-            }),
-            "the highest mode of a Fourier transform along axis 1 is -2: it is 0 or more, or -1 for all");
+  refused(cells, options, ErrorCode::invalid_argument, {{"option", "highest"}, {"axis", 1}, {"given", -2}});
   options.highest = {-1, -1, -1};
   options.parts = -2;
-  EXPECT_EQ(error_of([&] {
-              Fft(comm, m, {4, 4, 4}, options);
-            }),
-            "a move of a Fourier transform was asked for in -2 parts: give 1 or more, or 0 for a number by size");
+  refused(cells, options, ErrorCode::invalid_argument, {{"option", "parts"}, {"given", -2}});
   options.parts = 0;
   options.process_grid = {3, 1};
-  EXPECT_EQ(error_of([&] {
-              Fft(comm, m, {4, 4, 4}, options);
-            }),
-            "the process grid 3 x 1 of a Fourier transform does not have as many places as there are devices, " +
-                std::to_string(m.devices()) + ": give two numbers whose product that is, or none");
+  refused(cells, options, ErrorCode::invalid_argument,
+          {{"option", "process_grid"}, {"given", "3 x 1"}, {"needed", m.devices()}});
 }
 
 TEST(FourierTransformRefuses, WhatDevicesHaveNoRoomForAndNamesTheLargestThatFits) {
@@ -59,14 +45,11 @@ TEST(FourierTransformRefuses, WhatDevicesHaveNoRoomForAndNamesTheLargestThatFits
   for (const bool measured : {false, true}) {
     FftOptions options;
     options.tune_process_grid = measured;
-    const std::string said = error_of([&] { Fft(comm, m, {20000, 20000, 10000}, options); });
-    expect_words(said, {"a Fourier transform of 20000 x 20000 x 10000 values needs ", " are free",
-                        "the largest of this shape that fits with them is ", "; or use more devices"});
-    const std::string lead = "fits with them is ";
+    const auto error = error_of([&] { Fft(comm, m, {20000, 20000, 10000}, options); });
+    expect_error(error, ErrorCode::out_of_memory, {{"cells", "20000 x 20000 x 10000"}});
+    EXPECT_GT(std::stoll(error->fact("needed")), std::stoll(error->fact("available")));
     Extent largest{0, 0, 0};
-    ASSERT_EQ(std::sscanf(said.c_str() + said.find(lead) + lead.size(), "%ld x %ld x %ld", &largest[0], &largest[1],
-                          &largest[2]),
-              3);
+    ASSERT_EQ(std::sscanf(error->fact("largest").c_str(), "%ld x %ld x %ld", &largest[0], &largest[1], &largest[2]), 3);
     EXPECT_GT(largest[2], 32);
     EXPECT_EQ(largest[1], largest[0]);
     EXPECT_NEAR(static_cast<double>(largest[0]), 2.0 * static_cast<double>(largest[2]), 1.0);
@@ -80,31 +63,30 @@ TEST(FourierTransformRefuses, OnAllRanksWhatOneCannotMakeOrMakesDifferently) {
   const bool odd = comm.rank() == 1;
   FftOptions options;
   if (odd) options.type = DType::i32;
-  EXPECT_EQ(error_of([&] {
-              Fft(comm, m, {4, 8, 8}, options);
-            }),
-            "rank 1: values of i32 have no Fourier transform here: choose f32, f64, c64 or c128");
+  expect_error(
+      [&] {
+        Fft(comm, m, {4, 8, 8}, options);
+      },
+      ErrorCode::unsupported, {{"rank", 1}, {"option", "type"}, {"given", "i32"}});
   options = {};
   if (odd) options.transposed = false;
-  expect_words(error_of([&] {
-                 Fft(comm, m, {4, 8, 8}, options);
-               }),
-               {"the ranks construct different Fourier transforms", "rank 0 one of 4 x 8 x 8 cells of c128",
-                "highest modes (-1, -1, -1), transposed, scaled", "rank 1 one of"});
+  const auto error = error_of([&] { Fft(comm, m, {4, 8, 8}, options); });
+  expect_error(error, ErrorCode::mismatch, {{"rank", 1}});
+  EXPECT_EQ(error->fact("first").find("4 x 8 x 8 cells of c128"), 0u) << error->fact("first");
+  EXPECT_NE(error->fact("first").find("highest modes (-1, -1, -1), transposed, scaled"), std::string::npos)
+      << error->fact("first");
   for (const auto& [change, word] : {std::pair{+[](FftOptions& o) { o.coding.kind = Coding::Kind::cast; }, "coded as"},
                                      {+[](FftOptions& o) { o.parts = 2; }, "in 2 parts"},
                                      {+[](FftOptions& o) { o.verify = true; }, "verified"}}) {
     options = {};
     if (odd) change(options);
-    expect_words(error_of([&] {
-                   Fft(comm, m, {4, 8, 8}, options);
-                 }),
-                 {"the ranks construct different Fourier transforms", word});
+    const auto differs = error_of([&] { Fft(comm, m, {4, 8, 8}, options); });
+    expect_error(differs, ErrorCode::mismatch, {{"rank", 1}});
+    EXPECT_NE(differs->fact("given").find(word), std::string::npos) << differs->fact("given");
   }
   options = {};
   options.exchange.routes = odd ? std::vector{RouteKind::kernel} : all_routes();
-  const std::string said = error_of([&] { Fft(comm, m, {4, 8, 8}, options); });
-  EXPECT_NE(said.find("no allowed route joins two of the devices"), std::string::npos) << said;
+  expect_error([&] { Fft(comm, m, {4, 8, 8}, options); }, ErrorCode::unavailable, {{"problem", "no_route"}});
 }
 
 TEST(FourierTransformRefuses, ArraysThatOverlap) {
@@ -121,15 +103,16 @@ TEST(FourierTransformRefuses, ArraysThatOverlap) {
       finish(streams);
     });
   };
-  const std::string over = " of a Fourier transform would be written over what component ";
-  EXPECT_NE(run(0, values, 1, 2 * values).find("component 0" + over + "0"), std::string::npos);
-  EXPECT_NE(run(0, values, values, 2 * values).find("component 0" + over + "1"), std::string::npos);
-  EXPECT_EQ(run(0, values, 0, values), "");
-  EXPECT_EQ(run(0, values, 2 * values, 0), "");  // what was read may be written
-  EXPECT_NE(run(0, values, 2 * values, 2 * values)
-                .find("component 0 and component 1 of a Fourier transform would be written into the same memory"),
-            std::string::npos);
-  EXPECT_NE(error_of([&] { fft.forward_components({}, {}, streams); }).find("one or more"), std::string::npos);
+  const auto over = [](int other) {
+    return Facts{{"problem", "written_over"}, {"component", 0}, {"other_component", other}};
+  };
+  expect_error(run(0, values, 1, 2 * values), ErrorCode::invalid_argument, over(0));
+  expect_error(run(0, values, values, 2 * values), ErrorCode::invalid_argument, over(1));
+  EXPECT_FALSE(run(0, values, 0, values));
+  EXPECT_FALSE(run(0, values, 2 * values, 0));  // what was read may be written
+  expect_error(run(0, values, 2 * values, 2 * values), ErrorCode::invalid_argument,
+               {{"problem", "written_twice"}, {"component", 0}, {"other_component", 1}});
+  expect_error([&] { fft.forward_components({}, {}, streams); }, ErrorCode::mismatch, {{"source", 0}, {"target", 0}});
 }
 
 TEST(FourierTransformRefuses, ArraysOfTwoDevicesThatOverlap) {
@@ -146,13 +129,12 @@ TEST(FourierTransformRefuses, ArraysOfTwoDevicesThatOverlap) {
       finish(streams);
     });
   };
-  EXPECT_NE(run(1, 2).find("component 0 on device 0 of this rank and component 0 on device 1 of this rank of a Fourier "
-                           "transform would be written into the same memory"),
-            std::string::npos);
-  EXPECT_NE(run(2, 3).find("component 0 on device 0 of this rank of a Fourier transform would be written over what "
-                           "component 0 on device 1"),
-            std::string::npos);
-  EXPECT_EQ(run(1, 3), "");
+  const auto parts = [](const char* problem, int device, int other) {
+    return Facts{{"problem", problem}, {"component", 0}, {"device", device}, {"other_device", other}};
+  };
+  expect_error(run(1, 2), ErrorCode::invalid_argument, parts("written_twice", 0, 1));
+  expect_error(run(2, 3), ErrorCode::invalid_argument, parts("written_over", 0, 1));
+  EXPECT_FALSE(run(1, 3));
 }
 
 /// At the first call of its kind; later ones are the rank's own.
@@ -168,13 +150,16 @@ TEST(FourierTransformRefuses, OnAllRanksWhatOneCallsItWith) {
   std::vector<Stream> streams = streams_of(fft.physical());
   const std::int64_t mine = fft.physical().local().at(0), other = fft.spectral().local().at(0);
   void* const given = odd ? nullptr : u.data(mine);
-  const std::string told = "rank " + std::to_string(comm.size() - 1) + " could not make ";
-  const std::string why = " as call 1 of a Fourier transform: its own error says why";
-  const std::string own = "a Fourier transform was given an array without an address";
-  EXPECT_EQ(error_of([&] { fft.forward({given}, {v.data(other)}, streams); }), odd ? own : told + "forward" + why);
-  EXPECT_EQ(error_of([&] { fft.forward(u, v, streams); }), "");
-  std::string said = error_of([&] { fft.backward({v.data(other)}, {given}, streams); });
-  EXPECT_NE(said.find(odd ? own : told + "backward"), std::string::npos) << said;
+  const auto expect_refused = [&](const std::function<void()>& call, const char* name) {
+    const std::string told = name + std::string(" as call 1");
+    expect_error(call, odd ? ErrorCode::invalid_argument : ErrorCode::mismatch,
+                 odd ? Facts{{"array", 0}, {"problem", "null"}} : Facts{{"rank", comm.size() - 1}, {"call", told}});
+  };
+  expect_refused([&] { fft.forward({given}, {v.data(other)}, streams); }, "forward");
+  EXPECT_FALSE(error_of([&] { fft.forward(u, v, streams); }));
+  const auto backward = error_of([&] { fft.backward({v.data(other)}, {given}, streams); });
+  ASSERT_TRUE(backward);
+  EXPECT_EQ(odd ? backward->fact("problem") : backward->fact("call").substr(0, 8), odd ? "null" : "backward");
   finish(streams);
 }
 
@@ -190,18 +175,16 @@ TEST(FourierTransformRefuses, FieldsThatDoNotFit) {
   two.components = 2;
   Field f(fft.physical(), floats), w(fft.physical(), wide), t(fft.physical(), two);
   std::vector<Stream> streams = streams_of(fft.physical()), none;
-  EXPECT_EQ(error_of([&] { fft.forward(f, v, streams); }), "field floats holds f32, the transform c128 on this side");
-  EXPECT_EQ(error_of([&] { fft.forward(w, v, streams); }),
-            "field wide has ghosts or gaps between rows: make it with physical_field() or spectral_field()");
-  EXPECT_EQ(error_of([&] { fft.forward(u, u, streams); }),
-            "field u does not lie on the transform's grid: make it on physical() or spectral()");
-  EXPECT_EQ(error_of([&] { fft.forward(t, v, streams); }),
-            "a Fourier transform was given 2 components to read and 1 to fill: give both the same");
-  EXPECT_NE(error_of([&] { fft.forward(u, v, none); }).find("was given 0 streams for the 1 devices"),
-            std::string::npos);
-  EXPECT_NE(
-      error_of([&] { fft.forward(std::vector<const void*>{}, {}, streams); }).find("0 arrays of the physical grid"),
-      std::string::npos);
+  const auto refused = [&](const Field& from, const Field& to, const Facts& facts) {
+    expect_error([&] { fft.forward(from, const_cast<Field&>(to), streams); }, ErrorCode::mismatch, facts);
+  };
+  refused(f, v, {{"field", "floats"}, {"given", "f32"}, {"needed", "c128"}});
+  refused(w, v, {{"field", "wide"}, {"problem", "gaps"}});
+  refused(u, u, {{"field", "u"}, {"problem", "grid"}});
+  refused(t, v, {{"source", 2}, {"target", 1}});
+  expect_error([&] { fft.forward(u, v, none); }, ErrorCode::mismatch, {{"streams", 0}, {"needed", 1}});
+  expect_error([&] { fft.forward(std::vector<const void*>{}, {}, streams); }, ErrorCode::mismatch,
+               {{"kind", "physical"}, {"given", 0}, {"needed", 1}});
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "support/expect_error.hpp"
 #include "support/machine_rig.hpp"
 #include "support/vtkhdf_reading.hpp"
 
@@ -27,8 +28,10 @@ class VtkhdfOnRanks : public testing::Test {
   }
 
   /// All ranks failed, and with one text.
-  void expect_one_message(const std::string& text) const {
-    EXPECT_FALSE(text.empty());
+  void expect_on_all(const std::function<void()>& call, ErrorCode code, const Facts& facts) const {
+    const auto error = error_of(call);
+    expect_error(error, code, facts);
+    const std::string text = error ? error->what() : "";
     for (const std::string& other : comm.all_gather(text)) EXPECT_EQ(other, text);
   }
 
@@ -87,7 +90,8 @@ TEST_F(VtkhdfOnRanks, ThrowsOneMessageOnAllRanksForABadPath) {
   if (comm.rank() == 0) std::ofstream(folder + "/plain") << "text";
   comm.barrier();
   for (const char* bad : {"/plain/out.vtkhdf", "/none/out.vtkhdf", "/plain"})
-    expect_one_message(error_of([&] { VtkhdfSeries(comm, grid, folder + bad, {}); }));
+    expect_on_all([&] { VtkhdfSeries(comm, grid, folder + bad, {}); },
+                  std::string(bad) == "/plain" ? ErrorCode::io : ErrorCode::not_found, {{"file", folder + bad}});
 }
 
 TEST_F(VtkhdfOnRanks, ThrowsOneMessageOnAllRanksWhereTheFileIsSpoiled) {
@@ -96,7 +100,7 @@ TEST_F(VtkhdfOnRanks, ThrowsOneMessageOnAllRanksWhereTheFileIsSpoiled) {
   VtkhdfSeries series(comm, grid, folder + "/out.vtkhdf", {});
   if (comm.rank() == 0) std::ofstream(folder + "/out.vtkhdf", std::ios::trunc) << "no longer HDF5";
   comm.barrier();
-  expect_one_message(error_of([&] { series.write(0, {{"q", &field}}); }));
+  expect_on_all([&] { series.write(0, {{"q", &field}}); }, ErrorCode::io, {{"file", folder + "/out.vtkhdf"}});
 }
 
 TEST_F(VtkhdfOnRanks, ThrowsWhereRanksWriteDifferentSteps) {
@@ -105,9 +109,9 @@ TEST_F(VtkhdfOnRanks, ThrowsWhereRanksWriteDifferentSteps) {
   const Field field(grid, {});
   VtkhdfSeries series(comm, grid, folder + "/out.vtkhdf", {});
   const bool first = comm.rank() == 0;
-  expect_one_message(error_of([&] { series.write(0, {{first ? "q" : "p", &field}}); }));
-  expect_one_message(error_of([&] { series.write(first ? 0 : 1, {{"q", &field}}); }));
-  EXPECT_EQ(error_of([&] { series.write(0, {{"q", &field}}); }), "");
+  expect_on_all([&] { series.write(0, {{first ? "q" : "p", &field}}); }, ErrorCode::mismatch, {{"rank", 1}});
+  expect_on_all([&] { series.write(first ? 0 : 1, {{"q", &field}}); }, ErrorCode::mismatch, {{"rank", 1}});
+  EXPECT_FALSE(error_of([&] { series.write(0, {{"q", &field}}); }));
 }
 
 }  // namespace

@@ -176,7 +176,7 @@ TEST_F(NodeMail, NamesTheRankThatItWaitedFor) {
     try {
       if (world.comm.rank() != missing) exchange.run(world.streams);
     } catch (const Timeout& timeout) {
-      text = timeout.what();
+      text = timeout.fact("whom");
     }
     const std::string rank = std::to_string(missing);
     bool exact = false;

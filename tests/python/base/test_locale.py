@@ -13,7 +13,7 @@ from conftest import ROOT
 PROGRAM = """
 import json, locale, sys
 from pathlib import Path
-from slipstream.base.core import core, own_process
+from slipstream.base.core import core, own_process, part
 own_process()
 said = {}
 def error(name, work):
@@ -26,19 +26,19 @@ name = sys.argv[1]
 locale.setlocale(locale.LC_NUMERIC, name)
 assert locale.localeconv()["decimal_point"] == ("." if name == "C" else ",")
 def fast():
-    flow = core().Dns(machine, {"cells": (8, 8, 8), "viscosity": 0.5, "time_step": 12.5})
+    flow = part("dns").Dns(machine, {"cells": (8, 8, 8), "viscosity": 0.5, "time_step": 12.5})
     flow.taylor_green()
     flow.check_time_step()
 error("dns", fast)
 heat = {"cells": (8, 8, 8), "spacing": 0.25, "time_step": 7.5, "diffusivity": 0.5}
-error("stencil", lambda: core().plan_stencil(machine, heat))
-error("solver", lambda: core().Stencil(machine, heat))
+error("stencil", lambda: part("stencil").plan_stencil(machine, heat))
+error("solver", lambda: part("stencil").Stencil(machine, heat))
 box = core().Mesh.box((0.5, 0.5, 0.5), (1.5, 1.5, 1.5))
 error("domain", lambda: box.require_inside("box", 0.25, (2, 2, 2), "m"))
-error("throttle", lambda: core().Stencil(machine, heat | {"time_step": 0.01, "throttle": "0.5 GB"}))
+error("throttle", lambda: part("stencil").Stencil(machine, heat | {"time_step": 0.01, "throttle": "0.5 GB"}))
 assert locale.localeconv()["decimal_point"] == ("." if name == "C" else ",")
 trace = core().Trace()
-solver = core().Stencil(machine, heat | {"time_step": 0.01}, trace)
+solver = part("stencil").Stencil(machine, heat | {"time_step": 0.01}, trace)
 solver.advance(2)
 Path("trace").mkdir(exist_ok=True)
 trace.write("trace")

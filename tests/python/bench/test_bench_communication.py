@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from conftest import Cli
 from rich.console import Console
-from slipstream.base.core import core
+from slipstream.base.core import core, part
 from slipstream.base.errors import CaseError
 from slipstream_bench import exchange_setups, options, registry
 from slipstream_bench.lbm import blocks, common, communication, frame, splits, validation
@@ -117,7 +117,7 @@ def test_a_moving_fluid_needs_the_exchange_that_is_left_out_and_has_its_bits_onc
     machine = core().Machine.discover("host", devices_per_rank=2)
 
     def after_steps(*left_out: bool) -> np.ndarray:
-        lbm = core().Lbm(machine, options)
+        lbm = part("lbm").Lbm(machine, options)
         lbm.start_from(whirls)
         for value in left_out:
             lbm.leave_out_exchange(value)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from slipstream import _core
+from slipstream import _core, _dns
 
 CELLS = (16, 18, 20)
 VISCOSITY, TIME_STEP = 0.03, 0.02
@@ -15,13 +15,13 @@ VISCOSITY, TIME_STEP = 0.03, 0.02
 def flow(devices: int = 1, **options: Any) -> Any:
     machine = _core.Machine.discover("host", devices_per_rank=devices)
     given = {"cells": CELLS, "viscosity": VISCOSITY, "time_step": TIME_STEP}
-    return _core.Dns(machine, given | options)
+    return _dns.Dns(machine, given | options)
 
 
 def test_an_inspection_finds_a_flow_that_is_not_finite() -> None:
     run = flow()
     run.guard(10)
-    run.random(_core.peaked_spectrum(5, 2, 1e300), 1)
+    run.random(_dns.peaked_spectrum(5, 2, 1e300), 1)
     run.inspect()
     run.advance(3)
     place = re.escape("in cell (0, 0, 0), position (0, 0, 0)")
@@ -70,7 +70,7 @@ class Oracle:
 @pytest.mark.parametrize("devices", [1, 4])
 def test_steps_are_those_of_the_oracle(scheme: str, devices: int) -> None:
     dns = flow(devices, scheme=scheme)
-    dns.random(_core.peaked_spectrum(5, 3, 0.5), 4)
+    dns.random(_dns.peaked_spectrum(5, 3, 0.5), 4)
     oracle = Oracle(dns.velocity())
     dns.advance(5)
     for _ in range(5):
@@ -88,7 +88,7 @@ def test_steps_are_those_of_the_oracle(scheme: str, devices: int) -> None:
 def test_modes_travel_rounded_on_demand() -> None:
     raw, cast = flow(2), flow(2, coding="cast", measure_errors=True)
     for dns in (raw, cast):
-        dns.random(_core.peaked_spectrum(5, 3, 0.5), 4)
+        dns.random(_dns.peaked_spectrum(5, 3, 0.5), 4)
         dns.advance(2)
     # f32 keeps 24 bits.
     assert 0 < abs(cast.velocity() - raw.velocity()).max() < 1e-5
@@ -110,7 +110,7 @@ def test_taylor_green_begins_as_it_is_defined() -> None:
 
 def test_forcing_holds_turbulence_up() -> None:
     dns = flow(cells=(16, 16, 16), viscosity=0.1, time_step=0.02, forcing_power=0.3, forcing_shells=2)
-    dns.random(_core.peaked_spectrum(4, 2, 0.5), 4)
+    dns.random(_dns.peaked_spectrum(4, 2, 0.5), 4)
     dns.advance(500)
     found = dns.statistics()
     assert found["power"] == 0.3 and found["dissipation"] == pytest.approx(0.3, rel=0.5)

@@ -12,7 +12,7 @@ import pytest
 from conftest import ROOT, Cli, backend_of, command, is_one_error
 from errors import is_error
 from slipstream.base import rows
-from slipstream.base.core import core
+from slipstream.base.core import core, part
 from slipstream.case.reader import load
 from slipstream.dns import solver
 from slipstream.flow import energy
@@ -111,8 +111,8 @@ def test_the_same_decomposition_has_the_same_bits(cli: Cli, tmp_path: Path) -> N
 def test_statistics_of_a_random_field_are_those_of_numpy() -> None:
     cells = (24, 20, 16)
     machine = core().Machine.discover("host", devices_per_rank=2)
-    flow = core().Dns(machine, {"cells": cells, "viscosity": 0.01, "time_step": 0.01})
-    flow.random(core().peaked_spectrum(4, 2.0, 0.5), 7)
+    flow = part("dns").Dns(machine, {"cells": cells, "viscosity": 0.01, "time_step": 0.01})
+    flow.random(part("dns").peaked_spectrum(4, 2.0, 0.5), 7)
     u, found = flow.velocity(), flow.statistics()
     wave = [np.fft.fftfreq(n, 1 / n) for n in cells]
     slopes = []
@@ -334,7 +334,7 @@ def test_f32_follows_f64() -> None:
     machine, found = core().Machine.discover("host", devices_per_rank=1), []
     for precision in ("f64", "f32"):
         how = {"cells": (48, 48, 48), "viscosity": 1 / 1600, "time_step": 0.04, "type": precision}
-        flow = core().Dns(machine, how)
+        flow = part("dns").Dns(machine, how)
         flow.taylor_green()
         flow.advance(12)
         found.append(flow.statistics())
@@ -547,12 +547,12 @@ def test_the_way_of_the_modes_is_predicted(tmp_path: Path) -> None:
     case(tmp_path)
     options = load(tmp_path / "a.toml").options()
     two = core().Machine.discover("host", devices_per_rank=2)
-    messages = core().plan_dns(two, options)["messages"]
+    messages = part("dns").plan_dns(two, options)["messages"]
     between = [message for message in messages if message["source"] != message["target"]]
     # Of 13 modes along x 8 are used, of 20 along y 13; a device has 8 of the 16 planes. Four stages of three forward
     # and six backward transforms, in f64.
     assert sum(message["bytes"] for message in between) == 4 * 9 * 16 * 8 * 13 * 8
-    assert core().plan_dns(core().Machine.discover("host", devices_per_rank=1), options)["messages"] == []
+    assert part("dns").plan_dns(core().Machine.discover("host", devices_per_rank=1), options)["messages"] == []
 
 
 def test_the_resolved_vortex_is_planned_for_two_gpus(here: Cli, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from slipstream.base.core import core
+from slipstream.base.core import core, part
 
 CELLS = (20, 18, 16)
 #: A velocity that moves the flow by whole cells in the time MOVED.
@@ -19,8 +19,8 @@ def flow(mean: Sequence[float] = (0, 0, 0), devices: int = 1, **options: Any) ->
     """Random modes and a uniform velocity."""
     machine = core().Machine.discover("host", devices_per_rank=devices)
     given = {"cells": CELLS, "viscosity": 0.03, "time_step": 0.02} | options
-    dns = core().Dns(machine, given)
-    dns.random(core().peaked_spectrum(4, 2.0, 0.5), 7)
+    dns = part("dns").Dns(machine, given)
+    dns.random(part("dns").peaked_spectrum(4, 2.0, 0.5), 7)
     velocity = np.asarray(dns.velocity(), dtype=np.float64) + mean
     boxes = [tuple(slice(a, b) for a, b in zip(lo[::-1], hi[::-1], strict=True)) for lo, hi in dns.boxes()]
     dns.begin([np.ascontiguousarray(velocity[box]) for box in boxes])
@@ -113,8 +113,8 @@ def test_forcing_finds_a_fluctuation_in_a_fast_mean() -> None:
 
 def test_integral_scale_of_a_spectrum_is_that_of_its_integral() -> None:
     # L = 3 pi / (4 E) integral of E(k) / k with E(k) ~ k^4 exp(-2 (k / p)^2) is sqrt(2 pi) / p.
-    dns = core().Dns(
+    dns = part("dns").Dns(
         core().Machine.discover("host", devices_per_rank=1), {"cells": (48,) * 3, "viscosity": 0.01, "time_step": 0.01}
     )
-    dns.random(core().peaked_spectrum(15, 4.0, 0.5), 1)
+    dns.random(part("dns").peaked_spectrum(15, 4.0, 0.5), 1)
     assert dns.statistics()["integral_scale"] == pytest.approx(np.sqrt(2 * np.pi) / 4, rel=1e-3)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from conftest import Cli
 from slipstream.base import rows
-from slipstream.base.core import core
+from slipstream.base.core import core, part
 from slipstream.dns import means
 from slipstream.dns.running import COLUMNS
 
@@ -104,8 +104,8 @@ def test_budget_on_64_cells_closes_to_the_order_of_the_scheme(
     errors = []
     for time_step in (0.02, 0.01):
         given = {"cells": (64,) * 3, "viscosity": 0.016, "time_step": time_step, "scheme": scheme, "budget": True}
-        dns = core().Dns(core().Machine.discover("host", devices_per_rank=1), given | forcing)
-        dns.random(core().peaked_spectrum(21, 4.0, 1.0), 1)
+        dns = part("dns").Dns(core().Machine.discover("host", devices_per_rank=1), given | forcing)
+        dns.random(part("dns").peaked_spectrum(21, 4.0, 1.0), 1)
         dns.advance(3)
         errors.append(dns.statistics()["budget_error"])
     assert errors[1] < within

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import slipstream._core as core
+import slipstream._lbm as lbm
 from conftest import CASES, ROOT, SMALL, TETRAHEDRON, Cli, command, words
 from errors import is_error
 from slipstream.case.reader import load
@@ -161,7 +162,7 @@ def test_plan_prints_the_dry_run_and_writes_nothing(cli: Cli, small: Path) -> No
 def test_a_throttle_is_in_the_predicted_step(small: Path) -> None:
     case = load(small, ["machine.backend=host", "machine.devices_per_rank=2"])
     machine = discovery.discover(case.machine)
-    plan = core.plan(machine, case.options() | {"throttle": "0.001 GB/s, 1000 us"})
+    plan = lbm.plan(machine, case.options() | {"throttle": "0.001 GB/s, 1000 us"})
     pairs: dict[tuple[int, int], int] = {}
     for message in plan["messages"]:
         pair = (message["source"], message["target"])
@@ -179,7 +180,7 @@ def test_largest_grid_fits_and_a_little_larger_one_does_not(small: Path, cells: 
     memory = machine.devices()[0]["memory"]
 
     def needed(size: tuple[int, ...]) -> int:
-        plan = core.plan(machine, case.options() | {"cells": size})
+        plan = lbm.plan(machine, case.options() | {"cells": size})
         return sum(array["bytes"] for array in plan["arrays"])
 
     largest = core.largest_grid(machine, case.options())

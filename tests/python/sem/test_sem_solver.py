@@ -517,7 +517,7 @@ def test_a_residual_that_rounding_keeps_up_brings_a_warning(here: Cli, tmp_path:
 
 
 def test_a_guard_names_element_and_place(tmp_path: Path) -> None:
-    from slipstream.base.core import core
+    from slipstream.base.core import core, part
 
     read = load(tmp_path / case(tmp_path, DIFFUSION))
 
@@ -526,7 +526,7 @@ def test_a_guard_names_element_and_place(tmp_path: Path) -> None:
 
     options = read.options() | {"initial": broken, "deformation": 0.0}
     machine = core().Machine.discover("host")
-    engine = core().Sem(machine, options)
+    engine = part("sem").Sem(machine, options)
     engine.guard(1)
     with pytest.raises(
         core().Diverged, match=r"u is not finite \(nan\) at step 0 on rank 0 in element 1, at \(0.4, 0.2, 0.3333\)"

@@ -9,6 +9,7 @@
 #include <slipstream/launch.hpp>
 
 #include "support/device_rig.hpp"
+#include "support/expect_error.hpp"
 
 namespace slipstream {
 namespace {
@@ -87,7 +88,7 @@ TEST_P(BufferTest, MemoryThatDoesNotFitIsRefusedWithTheBytes) {
       const Buffer<char> buffer(device, bytes, memory);
       ADD_FAILURE() << "a petabyte was granted";
     } catch (const OutOfMemory& error) {
-      EXPECT_NE(std::string(error.what()).find(std::to_string(bytes)), std::string::npos) << error.what();
+      expect_error(Error(error), ErrorCode::out_of_memory, {{"device", to_string(device)}, {"needed", bytes}});
     }
   }
 }

@@ -119,7 +119,7 @@ TEST_F(RememberedFile, IsRecalledWithoutMeasuring) {
   std::string read;
   memory.find(
       comm, [&](const std::string& lines) { return !(read = lines).empty(); },
-      []() -> std::string { throw Error("measured"); });
+      []() -> std::string { throw Error(ErrorCode::internal, "measured"); });
   EXPECT_EQ(read, "a line\n");
   EXPECT_FALSE(memory.measured());
 }
@@ -128,7 +128,7 @@ TEST_F(RememberedFile, KeepsNothingWhereNothingWasFound) {
   const Communicator comm = Communicator::world();
   Remembered memory = of("a key");
   memory.find(
-      comm, [](const std::string&) -> bool { throw Error("read"); }, [] { return std::string(); });
+      comm, [](const std::string&) -> bool { throw Error(ErrorCode::internal, "read"); }, [] { return std::string(); });
   EXPECT_TRUE(memory.measured());
   EXPECT_FALSE(std::filesystem::exists(memory.file()));
 }

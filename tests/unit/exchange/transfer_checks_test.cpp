@@ -6,8 +6,8 @@
 
 #include "exchange/elements.hpp"
 #include "exchange/transfer_checks.hpp"
-#include "support/error_text.hpp"
 #include "support/exchange_rig.hpp"
+#include "support/expect_error.hpp"
 #include "support/listed_pattern.hpp"
 
 namespace slipstream {
@@ -31,7 +31,7 @@ class Transfers : public testing::Test {
     options.padding = {1, 0, 2};
     return options;
   }
-  std::string refused(const Transfer& t, const FieldOptions& options) const {
+  std::optional<Error> refused(const Transfer& t, const FieldOptions& options) const {
     const Listed pattern({t});
     const PlannedItem item{&pattern, options};
     return error_of([&] { TransferChecks(grid, item).check(t); });
@@ -44,7 +44,7 @@ class Transfers : public testing::Test {
 
 TEST_F(Transfers, EndWithTheGhostsOfTheirBlocksOnEveryAxisAtEitherEnd) {
   const Box all = grown({{0, 0, 0}, cells}, field().ghost);
-  EXPECT_EQ(refused({0, 1, cells_of(all, {0, 2}), cells_of(all, {1, 0})}, field()), "");
+  EXPECT_FALSE(refused({0, 1, cells_of(all, {0, 2}), cells_of(all, {1, 0})}, field()));
   for (std::size_t a = 0; a < 3; ++a)
     for (const bool low : {true, false})
       for (const bool at_source : {true, false}) {
@@ -52,10 +52,14 @@ TEST_F(Transfers, EndWithTheGhostsOfTheirBlocksOnEveryAxisAtEitherEnd) {
         Box& box = at_source ? t.source.box : t.target.box;
         box.lo[a] = low ? all.lo[a] - 1 : all.hi[a];
         box.hi[a] = box.lo[a] + 1;
-        expect_words(refused(t, field()),
-                     {"the pattern 'listed' moves values from block 0 to block 1",
-                      at_source ? "its source, from cell (" : "its target, from cell (",
-                      "leaves the cells and ghosts of block ", " of field u, from (-1, -2, 0) to before (7, 7, 4)"});
+        expect_error(refused(t, field()), ErrorCode::invalid_argument,
+                     {{"pattern", "listed"},
+                      {"source_block", 0},
+                      {"target_block", 1},
+                      {"end", at_source ? "source" : "target"},
+                      {"problem", "cells"},
+                      {"lo", "(-1, -2, 0)"},
+                      {"hi", "(7, 7, 4)"}});
       }
 }
 
@@ -66,19 +70,24 @@ TEST_F(Transfers, NameBlocksComponentsAxesAndOperationsThatThereAre) {
     change(t);
     return refused(t, field());
   };
-  EXPECT_EQ(with([](Transfer&) {}), "");
+  const auto expect_refused = [&](auto change, const Facts& facts) {
+    expect_error(with(change), ErrorCode::invalid_argument, facts);
+  };
+  EXPECT_FALSE(with([](Transfer&) {}));
   for (const std::int64_t block : {-1, 2, 99}) {
-    expect_words(with([&](Transfer& t) { t.source_block = block; }), {"the source's grid has blocks 0 to 1"});
-    expect_words(with([&](Transfer& t) { t.target_block = block; }), {"the target's grid has blocks 0 to 1"});
+    expect_refused([&](Transfer& t) { t.source_block = block; },
+                   {{"end", "source"}, {"problem", "block"}, {"source_block", block}});
+    expect_refused([&](Transfer& t) { t.target_block = block; },
+                   {{"end", "target"}, {"problem", "block"}, {"target_block", block}});
   }
   for (const int component : {-1, 3, 77}) {
-    const std::string name = "names component " + std::to_string(component) + " of block ";
-    expect_words(with([&](Transfer& t) { t.source.components = {component}; }), {"its source " + name, "which has 3"});
-    expect_words(with([&](Transfer& t) { t.target.components = {component}; }), {"its target " + name, "which has 3"});
+    const Fact problem{"problem", "component"}, given{"given", component}, limit{"limit", 3};
+    expect_refused([&](Transfer& t) { t.source.components = {component}; }, {{"end", "source"}, problem, given, limit});
+    expect_refused([&](Transfer& t) { t.target.components = {component}; }, {{"end", "target"}, problem, given, limit});
   }
   for (const std::array<int, 3> axes : {std::array{0, 0, 2}, std::array{0, 1, 3}, std::array{-1, 1, 2}})
-    expect_words(with([&](Transfer& t) { t.axes = axes; }), {"no permutation of 0, 1 and 2"});
-  expect_words(with([](Transfer& t) { t.op = Op::add; }), {"another operation than the pattern's op()"});
+    expect_refused([&](Transfer& t) { t.axes = axes; }, {{"problem", "axes"}});
+  expect_refused([](Transfer& t) { t.op = Op::add; }, {{"problem", "op"}});
 }
 
 TEST_F(Transfers, ListValuesOfCellsAndGhostsAndNoGaps) {
@@ -91,10 +100,11 @@ TEST_F(Transfers, ListValuesOfCellsAndGhostsAndNoGaps) {
               [&](const Extent&, int, std::int64_t at) { values.insert(at - shape.origin); });
       for (std::int64_t id = -shape.origin - 40; id < shape.elements + 40; ++id) {
         const Transfer t{0, 1, elements_of({0, id}), elements_of({0, 0})};
-        ASSERT_EQ(refused(t, options).empty(), values.contains(id)) << to_string(layout) << ", element " << id;
+        ASSERT_EQ(!refused(t, options), values.contains(id)) << to_string(layout) << ", element " << id;
       }
-      expect_words(refused({0, 1, elements_of({0}), elements_of({std::int64_t{1} << 40})}, options),
-                   {"its target lists element 1099511627776 of block 1 of field u"});
+      expect_error(refused({0, 1, elements_of({0}), elements_of({std::int64_t{1} << 40})}, options),
+                   ErrorCode::invalid_argument,
+                   {{"end", "target"}, {"block", 1}, {"problem", "element"}, {"given", std::int64_t{1} << 40}});
     }
 }
 
@@ -103,8 +113,9 @@ TEST_F(Transfers, ListWhatPackedBlocksStore) {
   options.packed = std::make_shared<const std::vector<std::int64_t>>(std::vector<std::int64_t>{5, -1});
   const IndexSet cell = cells_of({{0, 0, 0}, {1, 1, 1}});
   for (std::int64_t id = -3; id < 20; ++id)
-    EXPECT_EQ(refused({0, 1, elements_of({id}), cell}, options).empty(), id >= 0 && id < 15) << id;
-  expect_words(refused({1, 0, cell, cell}, options), {"its target is a box of cells of block 0 of field u"});
+    EXPECT_EQ(!refused({0, 1, elements_of({id}), cell}, options), id >= 0 && id < 15) << id;
+  expect_error(refused({1, 0, cell, cell}, options), ErrorCode::invalid_argument,
+               {{"end", "target"}, {"block", 0}, {"problem", "packed"}});
 }
 
 /// A box or a list of some values of a block, in the order of the set.
@@ -127,7 +138,7 @@ IndexSet random_set(const FieldOptions& options, bool listed, std::mt19937& rand
 class Writers : public Transfers {
  protected:
   /// The error of items that copy to block 1 of one field, or of two in turn.
-  std::string refused(const std::vector<std::vector<Transfer>>& of_items, Op op = Op::copy, int fields = 1) {
+  std::optional<Error> refused(const std::vector<std::vector<Transfer>>& of_items, Op op = Op::copy, int fields = 1) {
     std::vector<Field> targets;
     targets.reserve(static_cast<std::size_t>(fields));
     for (int n = 0; n < fields; ++n) targets.emplace_back(grid, field());
@@ -160,12 +171,11 @@ TEST_F(Writers, AreRefusedWhereTwoCopyToOneValue) {
     }
     const bool doubled = std::set(written.begin(), written.end()).size() < written.size();
     (doubled ? twice : once) += 1;
-    const std::string said = refused({transfers});
-    ASSERT_EQ(!said.empty(), doubled) << trial << said;
+    const auto error = refused({transfers});
+    ASSERT_EQ(error.has_value(), doubled) << trial;
     if (doubled)
-      expect_words(said, {"the pattern 'listed' moves a value from block ", " of block 1 of field u",
-                          "nothing says which arrives last"});
-    ASSERT_EQ(refused({transfers}, Op::add), "") << trial;
+      expect_error(error, ErrorCode::unsupported, {{"pattern", "listed"}, {"target_block", 1}, {"field", "u"}});
+    ASSERT_FALSE(refused({transfers}, Op::add)) << trial;
   }
   EXPECT_GT(twice, 100);
   EXPECT_GT(once, 100);
@@ -173,10 +183,10 @@ TEST_F(Writers, AreRefusedWhereTwoCopyToOneValue) {
 
 TEST_F(Writers, AreThoseOfAllItemsWithOneTarget) {
   const IndexSet plane = cells_of({{0, 0, 0}, {6, 5, 1}}), next = cells_of({{0, 0, 1}, {6, 5, 2}});
-  EXPECT_EQ(refused({{{0, 1, plane, plane}}, {{0, 1, plane, next}}}), "");
-  expect_words(refused({{{0, 1, plane, plane}}, {{0, 1, next, plane}}}),
-               {"moves a value from block 0 to cell (0, 0, 0) of block 1 of field u"});
-  EXPECT_EQ(refused({{{0, 1, plane, plane}}, {{0, 1, next, plane}}}, Op::copy, 2), "") << "of two fields";
+  EXPECT_FALSE(refused({{{0, 1, plane, plane}}, {{0, 1, plane, next}}}));
+  expect_error(refused({{{0, 1, plane, plane}}, {{0, 1, next, plane}}}), ErrorCode::unsupported,
+               {{"source_block", 0}, {"target_block", 1}, {"field", "u"}, {"place", "cell (0, 0, 0)"}});
+  EXPECT_FALSE(refused({{{0, 1, plane, plane}}, {{0, 1, next, plane}}}, Op::copy, 2)) << "of two fields";
 }
 
 }  // namespace

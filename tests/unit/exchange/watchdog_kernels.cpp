@@ -11,6 +11,7 @@
 #include <slipstream/signal.hpp>
 
 #include "exchange/watchdog.hpp"
+#include "support/expect_error.hpp"
 #include "support/machine_rig.hpp"
 
 namespace slipstream {
@@ -141,13 +142,9 @@ TEST_P(WatchdogTest, TellsOfAHostThatDoesNotGetItsWorkQueued) {
 
 TEST_P(WatchdogTest, KeepsWhatCheckShallThrow) {
   EXPECT_NO_THROW(watchdog.check());
-  watchdog.complain("device 0 waited");
-  try {
-    watchdog.check();
-    ADD_FAILURE() << "nothing was thrown";
-  } catch (const Timeout& timeout) {
-    EXPECT_STREQ(timeout.what(), "device 0 waited");
-  }
+  watchdog.complain(Timeout("device 0 waited", {{"device", 0}}));
+  EXPECT_THROW(watchdog.check(), Timeout);
+  expect_error([&] { watchdog.check(); }, ErrorCode::timeout, {{"device", 0}});
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <slipstream/error.hpp>
 #include <slipstream/mesh.hpp>
 
-#include "support/error_text.hpp"
+#include "support/expect_error.hpp"
 
 namespace slipstream {
 namespace {
@@ -29,11 +29,11 @@ class MeshFile : public testing::Test {
     std::ofstream(path(name), std::ios::binary) << content;
     return path(name);
   }
-  std::string error_reading(const std::string& name, const std::string& content) const {
+  void expect_bad(const std::string& name, const std::string& content, Facts facts) const {
     const std::string at = file(name, content);
-    const std::string text = error_of([&] { read_mesh(at); });
-    expect_words(text, {name});
-    return text;
+    facts.emplace_back("file", at);
+    expect_error([&] { read_mesh(at); }, name.ends_with(".ply") ? ErrorCode::invalid_argument : ErrorCode::bad_file,
+                 facts);
   }
 
   fs::path folder_;
@@ -91,7 +91,8 @@ TEST_F(MeshFile, ObjObjectsAndGroupsNameParts) {
   EXPECT_EQ(mesh.parts, (std::vector<std::string>{"left wheel", "top"}));
   EXPECT_EQ(mesh.part, (std::vector<std::int32_t>{0, 1, 1, 0}));
   EXPECT_EQ(select_part(mesh, "top").triangles.size(), 2u);
-  expect_words(error_of([&] { select_part(mesh, "roof"); }), {"roof", "'left wheel', 'top'"});
+  expect_error([&] { select_part(mesh, "roof"); }, ErrorCode::not_found,
+               {{"part", "roof"}, {"choices", "'left wheel', 'top'"}});
 }
 
 TEST_F(MeshFile, ObjConcavePolygonsAreCutWithinTheirOutline) {
@@ -285,56 +286,77 @@ TEST_F(MeshFile, BadFilesAreEachOneClearError) {
   broken[4] = std::nanf("");
   struct Row {
     std::string name, content;
-    std::vector<std::string> words;
+    Facts facts;
   };
   const std::vector<Row> rows{
-      {"short.stl", binary_stl("", 3, one), {"announces 3 triangles", "holds 1", "cut short"}},
-      {"tiny.stl", "abc", {"neither ASCII STL nor", "3 bytes"}},
-      {"more.stl", binary_stl("", 1, one) + binary_stl("", 1, one), {"announces 1 triangles", "holds 3", "lost"}},
-      {"uncounted.stl", binary_stl("", 0, one), {"announces 0 triangles", "holds 1"}},
-      {"wide.stl", utf16("solid a\n" + ascii_facet("0 0 0", "1 0 0", "0 1 0"), true, true), {"UTF-16", "UTF-8"}},
-      {"wide_big.stl", utf16("solid a\n" + ascii_facet("0 0 0", "1 0 0", "0 1 0"), false, true), {"UTF-16"}},
-      {"wide_bare.stl", utf16("solid a\n" + ascii_facet("0 0 0", "1 0 0", "0 1 0"), true, false), {"UTF-16"}},
-      {"obj.stl", std::string(cube_corners) + cube_faces, {"is text, but not of an STL file", "'solid'"}},
-      {"no_head.stl", ascii_facet("0 0 0", "1 0 0", "0 1 0"), {"is text, but not of an STL file", "'solid'"}},
-      {"bend.stl", "solid\n" + ascii_facet("0 0 0", "1 0 0", "0 1 0") + "bend\n", {"line 9", "'bend'", "'endsolid'"}},
+      {"short.stl", binary_stl("", 3, one), {{"announced", 3}, {"held", 1}}},
+      {"tiny.stl", "abc", {{"bytes", 3}, {"needed", 84}}},
+      {"more.stl", binary_stl("", 1, one) + binary_stl("", 1, one), {{"announced", 1}, {"held", 3}}},
+      {"uncounted.stl", binary_stl("", 0, one), {{"announced", 0}, {"held", 1}}},
+      {"wide.stl", utf16("solid a\n" + ascii_facet("0 0 0", "1 0 0", "0 1 0"), true, true), {{"encoding", "UTF-16"}}},
+      {"wide_big.stl",
+       utf16("solid a\n" + ascii_facet("0 0 0", "1 0 0", "0 1 0"), false, true),
+       {{"encoding", "UTF-16"}}},
+      {"wide_bare.stl",
+       utf16("solid a\n" + ascii_facet("0 0 0", "1 0 0", "0 1 0"), true, false),
+       {{"encoding", "UTF-16"}}},
+      {"obj.stl", std::string(cube_corners) + cube_faces, {{"expected", "solid"}}},
+      {"no_head.stl", ascii_facet("0 0 0", "1 0 0", "0 1 0"), {{"expected", "solid"}}},
+      {"bend.stl",
+       "solid\n" + ascii_facet("0 0 0", "1 0 0", "0 1 0") + "bend\n",
+       {{"line", 9}, {"word", "bend"}, {"expected", "facet' or 'endsolid"}}},
       {"square.stl",
        "solid\nfacet\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 1 1 0\nvertex 0 1 0\n",
-       {"line 7", "'vertex'", "'endloop'"}},
-      {"comma.stl", "solid\n" + ascii_facet("0 0 0", "1,5 0 0", "0 1 0"), {"line 5", "'1,5'", "coordinate"}},
-      {"zeros.stl", "solid\n" + ascii_facet("0 0 0", std::string("1 0 0\0 1", 8), "0 1 0"), {"line 5", "'0?'"}},
-      {"none.stl", binary_stl("", 0, {}), {"no triangles"}},
-      {"empty.stl", "solid nothing\nendsolid nothing\n", {"no triangles"}},
-      {"nan.stl", binary_stl("", 1, broken), {"triangle 1", "(1, nan, 0)", "no position"}},
-      {"nan_text.stl", "solid\n" + ascii_facet("0 0 0", "nan 0 0", "0 1 0"), {"line 5", "no position"}},
-      {"words.stl", "solid\n" + ascii_facet("0 0 0", "1 zero 0", "0 1 0"), {"line 5", "'zero'", "coordinate"}},
-      {"cut.stl", "solid\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\n", {"cut short"}},
-      {"odd.stl", "solid\nfacet normal 0 0 1\nvertex 0 0 0\n", {"line 3", "'vertex'", "'outer'"}},
-      {"none.obj", "v 0 0 0\nv 1 0 0\n", {"no triangles"}},
-      {"nan.obj", "v 0 0 0\nv 1 nan 0\nv 0 1 0\nf 1 2 3\n", {"line 2", "vertex 2", "no position"}},
-      {"huge.obj", "v 0 0 0\nv 1 1e999 0\nv 0 1 0\nf 1 2 3\n", {"line 2", "inf", "no position"}},
-      {"missing.obj", "v 0 0 0\nv 1 0 0\nf 1 2 9\n", {"line 3", "vertex 9", "has 2"}},
-      {"back.obj", "v 0 0 0\nf -1 -2 -3\n", {"line 2", "2 vertices back", "only 1"}},
-      {"zero.obj", "v 0 0 0\nf 0 1 1\n", {"line 2", "'0'", "count from 1"}},
-      {"two.obj", "v 0 0 0\nv 1 0 0\nf 1 2\n", {"line 3", "2 corners"}},
-      {"flat.obj", "v 0 0\n", {"line 1", "three numbers"}},
-      {"wide.obj", utf16(cube_corners, true, true), {"UTF-16", "UTF-8"}},
-      {"wide_bare.obj", utf16(cube_corners, false, false), {"UTF-16"}},
-      {"wider.obj", std::string("\xff\xfe\0\0v\0\0\0", 8), {"UTF-32"}},
-      {"zeros.obj", std::string("v 0 0 0\nv 1 \0\0\0", 15), {"byte 12 is 0", "damaged"}},
-      {"broken.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\nf 1 2 3\n4\n", {"line 6", "'4'", "line above"}},
-      {"unseen.obj", "\xc2\xa0v 0 0 0\n", {"line 1", "\xc2\xa0v'", "not seen"}},
-      {"glued.obj", "v 0 0 0 v 1 0 0\nv 0 1 0\n", {"line 1", "'v'", "line end"}},
-      {"hanging.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3 \\\n", {"line 4", "'\\'", "corner"}},
-      {"hanging_vertex.obj", "v 0 0 0 \\\nv 1 0 0\n", {"line 1", "'\\'"}},
-      {"counted.obj", "v 0 0 0\rv 1 0 0\rv 0 1 0 \\\r 1\rf 1 2 x\r", {"line 5", "'x'"}},
-      {"spline.obj", "v 0 0 0\nsurf 0 1 0 1 1 2 3 4\n", {"line 2", "'surf'", "polygons"}},
-      {"long.obj", "f " + std::string(500, 'x') + "\n", {"line 1", "'" + std::string(40, 'x') + "...'"}},
-      {"latin.obj", "f 1 2 \xe4\x07\n", {"line 1", "'\xc3\xa4?'"}},
-      {"mesh.ply", "ply\n", {"'.ply'", ".obj or .stl"}},
+       {{"line", 7}, {"word", "vertex"}, {"expected", "endloop"}}},
+      {"comma.stl",
+       "solid\n" + ascii_facet("0 0 0", "1,5 0 0", "0 1 0"),
+       {{"line", 5}, {"word", "1,5"}, {"expected", "coordinate"}}},
+      {"zeros.stl",
+       "solid\n" + ascii_facet("0 0 0", std::string("1 0 0\0 1", 8), "0 1 0"),
+       {{"line", 5}, {"word", "0?"}}},
+      {"none.stl", binary_stl("", 0, {}), {{"triangles", 0}}},
+      {"empty.stl", "solid nothing\nendsolid nothing\n", {{"triangles", 0}}},
+      {"nan.stl", binary_stl("", 1, broken), {{"triangle", 1}, {"position", "(1, nan, 0)"}}},
+      {"nan_text.stl",
+       "solid\n" + ascii_facet("0 0 0", "nan 0 0", "0 1 0"),
+       {{"line", 5}, {"position", "(nan, 0, 0)"}}},
+      {"words.stl",
+       "solid\n" + ascii_facet("0 0 0", "1 zero 0", "0 1 0"),
+       {{"line", 5}, {"word", "zero"}, {"expected", "coordinate"}}},
+      {"cut.stl", "solid\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\n", {{"missing", "vertex"}}},
+      {"odd.stl",
+       "solid\nfacet normal 0 0 1\nvertex 0 0 0\n",
+       {{"line", 3}, {"word", "vertex"}, {"expected", "outer"}}},
+      {"none.obj", "v 0 0 0\nv 1 0 0\n", {{"triangles", 0}}},
+      {"nan.obj", "v 0 0 0\nv 1 nan 0\nv 0 1 0\nf 1 2 3\n", {{"line", 2}, {"vertex", 2}, {"position", "(1, nan, 0)"}}},
+      {"huge.obj", "v 0 0 0\nv 1 1e999 0\nv 0 1 0\nf 1 2 3\n", {{"line", 2}, {"position", "(1, inf, 0)"}}},
+      {"missing.obj", "v 0 0 0\nv 1 0 0\nf 1 2 9\n", {{"line", 3}, {"vertex", 9}, {"vertices", 2}}},
+      {"back.obj", "v 0 0 0\nf -1 -2 -3\n", {{"line", 2}, {"vertex", -2}, {"vertices", 1}}},
+      {"zero.obj", "v 0 0 0\nf 0 1 1\n", {{"line", 2}, {"word", "0"}, {"expected", "corner"}}},
+      {"two.obj", "v 0 0 0\nv 1 0 0\nf 1 2\n", {{"line", 3}, {"corners", 2}}},
+      {"flat.obj", "v 0 0\n", {{"line", 1}, {"word", ""}, {"expected", "coordinate"}}},
+      {"wide.obj", utf16(cube_corners, true, true), {{"encoding", "UTF-16"}}},
+      {"wide_bare.obj", utf16(cube_corners, false, false), {{"encoding", "UTF-16"}}},
+      {"wider.obj", std::string("\xff\xfe\0\0v\0\0\0", 8), {{"encoding", "UTF-32"}}},
+      {"zeros.obj", std::string("v 0 0 0\nv 1 \0\0\0", 15), {{"byte", 12}}},
+      {"broken.obj",
+       "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\nf 1 2 3\n4\n",
+       {{"line", 6}, {"word", "4"}, {"expected", "statement"}}},
+      {"unseen.obj", "\xc2\xa0v 0 0 0\n", {{"line", 1}, {"word", "\xc2\xa0v"}, {"expected", "statement"}}},
+      {"glued.obj", "v 0 0 0 v 1 0 0\nv 0 1 0\n", {{"line", 1}, {"word", "v"}, {"expected", "number"}}},
+      {"hanging.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3 \\\n", {{"line", 4}, {"word", "\\"}, {"expected", "corner"}}},
+      {"hanging_vertex.obj", "v 0 0 0 \\\nv 1 0 0\n", {{"line", 1}, {"word", "\\"}}},
+      {"counted.obj", "v 0 0 0\rv 1 0 0\rv 0 1 0 \\\r 1\rf 1 2 x\r", {{"line", 5}, {"word", "x"}}},
+      {"spline.obj", "v 0 0 0\nsurf 0 1 0 1 1 2 3 4\n", {{"line", 2}, {"word", "surf"}, {"expected", "polygon"}}},
+      {"long.obj", "f " + std::string(500, 'x') + "\n", {{"line", 1}, {"word", std::string(40, 'x') + "..."}}},
+      {"latin.obj", "f 1 2 \xe4\x07\n", {{"line", 1}, {"word", "\xc3\xa4?"}}},
+      {"mesh.ply", "ply\n", {{"ending", ".ply"}}},
   };
-  for (const Row& row : rows) expect_words(error_reading(row.name, row.content), row.words);
-  expect_words(error_of([&] { read_mesh(path("nowhere.obj")); }), {"nowhere.obj", "no such mesh file"});
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.name);
+    expect_bad(row.name, row.content, row.facts);
+  }
+  expect_error([&] { read_mesh(path("nowhere.obj")); }, ErrorCode::not_found, {{"file", path("nowhere.obj")}});
 }
 
 }  // namespace

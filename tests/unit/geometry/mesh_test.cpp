@@ -7,7 +7,7 @@
 #include <slipstream/error.hpp>
 #include <slipstream/mesh.hpp>
 
-#include "support/error_text.hpp"
+#include "support/expect_error.hpp"
 
 namespace slipstream {
 namespace {
@@ -23,8 +23,8 @@ TEST(MeshFlaws, NameHolesWithTheirPlaceAndSize) {
   ASSERT_EQ(flaws.holes.size(), 1u);
   EXPECT_EQ(flaws.holes[0].centre, (Point{1, 0.5, 1}));
   EXPECT_DOUBLE_EQ(flaws.holes[0].size, std::sqrt(5.0));
-  expect_words(error_of([&] { require_watertight(mesh, "car"); }),
-               {"'car'", "1 hole with 4 open edges", "(1, 0.5, 1)", "2.23607 across"});
+  expect_error([&] { require_watertight(mesh, "car"); }, ErrorCode::unsupported,
+               {{"body", "car"}, {"holes", 1}, {"open_edges", 4}});
 }
 
 TEST(MeshFlaws, CountEdgesOfThreeTrianglesAndTrianglesTwice) {
@@ -49,7 +49,9 @@ TEST(MeshFlaws, TrianglesWithoutAreaAreToldButDoNoHarm) {
   const MeshFlaws flaws = find_flaws(mesh);
   EXPECT_TRUE(flaws.watertight()) << flaws.to_string();
   EXPECT_EQ(flaws.flat_triangles.count, 1);
-  expect_words(flaws.to_string(), {"watertight", "1 triangle without area"});
+  const std::string text = flaws.to_string();
+  EXPECT_EQ(text.find("watertight"), 0u) << text;
+  EXPECT_NE(text.find("1 triangle without area"), std::string::npos) << text;
 }
 
 TEST(MeshFlaws, TurnedTrianglesAreFoundAndTurnedBack) {
@@ -59,7 +61,12 @@ TEST(MeshFlaws, TurnedTrianglesAreFoundAndTurnedBack) {
   for (std::size_t t = 0; t < mesh.triangles.size(); ++t)
     if (random() % 4 == 0) std::swap(mesh.triangles[t][1], mesh.triangles[t][2]);
   EXPECT_GT(find_flaws(mesh).turned_edges.count, 0);
-  expect_words(error_of([&] { require_watertight(mesh, "ball"); }), {"'ball'", "face opposite ways", "orient = true"});
+  expect_error([&] { require_watertight(mesh, "ball"); }, ErrorCode::unsupported,
+               {{"body", "ball"},
+                {"holes", 0},
+                {"open_edges", 0},
+                {"odd_edges", 0},
+                {"turned_edges", find_flaws(mesh).turned_edges.count}});
   const Mesh turned = oriented(mesh);
   EXPECT_TRUE(find_flaws(turned).watertight());
   EXPECT_EQ(volume(turned), before);
@@ -82,7 +89,9 @@ TEST(MeshFlaws, NearlySharedVerticesAreNamedAsTheReasonOfALeak) {
   soup.part.assign(soup.triangles.size(), 0);
   soup.parts = {"soup"};
   EXPECT_FALSE(find_flaws(weld(soup)).watertight());
-  expect_words(error_of([&] { require_watertight(soup, "soup"); }), {"weld = 3.4", "closes it"});
+  const auto leak = error_of([&] { require_watertight(soup, "soup"); });
+  expect_error(leak, ErrorCode::unsupported, {{"body", "soup"}});
+  EXPECT_TRUE(find_flaws(weld(soup, std::stod(leak->fact("weld")))).watertight());
   const Mesh welded = weld(soup, 1e-6);
   EXPECT_TRUE(find_flaws(welded).watertight());
   EXPECT_EQ(welded.vertices.size(), whole.vertices.size());
@@ -124,9 +133,15 @@ TEST(MeshTransform, TurnsAboutXThenYThenZ) {
 
 TEST(MeshTransform, RefusesUnitsItDoesNotKnow) {
   const Mesh box = make_box({0, 0, 0}, {1, 1, 1});
-  expect_words(error_of([&] { transformed(box, {.units = "furlong"}); }), {"'furlong'", "mm"});
-  expect_words(error_of([&] { transformed(box, {.scale = 0}); }), {"scale", "0", "positive"});
-  expect_words(error_of([&] { transformed(box, {.translate = {0, std::nan(""), 0}}); }), {"translation", "nan"});
+  expect_error([&] { transformed(box, {.units = "furlong"}); }, ErrorCode::invalid_argument,
+               {{"option", "units"}, {"given", "furlong"}});
+  expect_error([&] { transformed(box, {.scale = 0}); }, ErrorCode::invalid_argument,
+               {{"option", "scale"}, {"given", 0}});
+  expect_error(
+      [&] {
+        transformed(box, {.translate = {0, std::nan(""), 0}});
+      },
+      ErrorCode::invalid_argument, {{"option", "translate"}});
 }
 
 Bounds box_of(const Point& lo, const Point& hi) { return {lo, hi}; }
@@ -189,11 +204,21 @@ TEST(MeshDomain, HoldsBoxAndMarginsForRandomBodies) {
 
 TEST(MeshDomain, RefusesSizesThatMakeNoGrid) {
   const Bounds body = box_of({0, 0, 0}, {1, 1, 1});
-  expect_words(error_of([&] { fit_domain(body, {.spacing = 0}); }), {"spacing", "0"});
-  expect_words(error_of([&] { fit_domain(body, {.spacing = 1e-10}); }), {"1e+10 cells along x", "units"});
-  expect_words(error_of([&] { fit_domain(body, {.spacing = 1, .block = {1, 0, 1}}); }), {"0 cells along y"});
-  expect_words(error_of([&] { fit_domain(body, {.spacing = 1, .margin_low = {0, 0, -2}}); }), {"nothing along z"});
-  expect_words(error_of([&] { fit_domain(Bounds{}, {.spacing = 1}); }), {"needs a mesh with triangles"});
+  expect_error([&] { fit_domain(body, {.spacing = 0}); }, ErrorCode::invalid_argument,
+               {{"option", "spacing"}, {"given", 0}});
+  expect_error([&] { fit_domain(body, {.spacing = 1e-10}); }, ErrorCode::unsupported,
+               {{"option", "spacing"}, {"axis", "x"}, {"cells", 1e10}});
+  expect_error(
+      [&] {
+        fit_domain(body, {.spacing = 1, .block = {1, 0, 1}});
+      },
+      ErrorCode::invalid_argument, {{"option", "block"}, {"axis", "y"}, {"given", 0}});
+  expect_error(
+      [&] {
+        fit_domain(body, {.spacing = 1, .margin_low = {0, 0, -2}});
+      },
+      ErrorCode::unsupported, {{"option", "margin"}, {"axis", "z"}});
+  expect_error([&] { fit_domain(Bounds{}, {.spacing = 1}); }, ErrorCode::invalid_argument, {{"option", "mesh"}});
 }
 
 TEST(MeshDomain, BodiesOutsideOrInWrongUnitsAreNamed) {
@@ -201,13 +226,13 @@ TEST(MeshDomain, BodiesOutsideOrInWrongUnitsAreNamed) {
   const auto error = [&](const Point& lo, const Point& hi) {
     return error_of([&] { require_inside(box_of(lo, hi), "car", domain); });
   };
-  EXPECT_EQ(error({1, 1, 0}, {5, 3, 1.5}), "");
-  EXPECT_EQ(error({-1, 1, 0}, {5, 3, 1.5}), "") << "a body may cross the domain's side";
-  expect_words(error({20, 1, 0}, {24, 3, 1.5}), {"'car'", "outside along x", "(20, 1, 0)", "(10, 4, 3)"});
-  expect_words(error({0, 0, 0}, {4000, 1700, 1500}),
-               {"far larger", "units", "scaled by 0.001, as where mm were taken for m"});
-  expect_words(error({0, 0, 0}, {0.0041, 0.0017, 0.0015}),
-               {"smaller than a cell (0.1 m)", "scaled by 1000, as where m were taken for mm"});
+  EXPECT_FALSE(error({1, 1, 0}, {5, 3, 1.5}));
+  EXPECT_FALSE(error({-1, 1, 0}, {5, 3, 1.5})) << "a body may cross the domain's side";
+  expect_error(error({20, 1, 0}, {24, 3, 1.5}), ErrorCode::unsupported, {{"body", "car"}, {"axis", "x"}});
+  expect_error(error({0, 0, 0}, {4000, 1700, 1500}), ErrorCode::unsupported,
+               {{"body", "car"}, {"size", 4000}, {"domain", 10}, {"scale", 0.001}});
+  expect_error(error({0, 0, 0}, {0.0041, 0.0017, 0.0015}), ErrorCode::unsupported,
+               {{"body", "car"}, {"size", 0.0041}, {"scale", 1000}});
 }
 
 TEST(MeshDomain, SizesOfBodiesInCellsAreAMatterOfScaleNotOfUnits) {
@@ -215,21 +240,9 @@ TEST(MeshDomain, SizesOfBodiesInCellsAreAMatterOfScaleNotOfUnits) {
   const auto error = [&](const Point& lo, const Point& hi) {
     return error_of([&] { require_inside(box_of(lo, hi), "car", domain, "cells"); });
   };
-  const std::string outside = error({200, 1, 0}, {240, 3, 1.5}), large = error({0, 0, 0}, {4000, 1700, 1500}),
-                    small = error({0, 0, 0}, {0.41, 0.17, 0.15});
-  expect_words(outside,
-               {"to (240, 3, 1.5) cells, the domain from (0, 0, 0) to (100, 40, 30) cells", "check its scale"});
-  expect_words(large, {"far larger", "give its mesh another scale: 0.01 times as large, it would fit"});
-  expect_words(small, {"smaller than a cell; give its mesh another scale: 100 times as large, it would fit"});
-  for (const std::string& said : {outside, large, small}) {
-    EXPECT_EQ(said.find("unit"), std::string::npos) << said;
-    EXPECT_EQ(said.find(" m"), said.find(" mesh")) << said;
-  }
-  const auto refused = [](const MeshDomainOptions& o) {
-    return error_of([&] { fit_domain({{0, 0, 0}, {1, 1, 1}}, o); });
-  };
-  expect_words(refused({.spacing = 0, .unit = "cells"}), {"a length in cells"});
-  expect_words(refused({.spacing = 1e-10, .unit = "cells"}), {"1e-10 cells is far too small", "the scale of the mesh"});
+  expect_error(error({200, 1, 0}, {240, 3, 1.5}), ErrorCode::unsupported, {{"body", "car"}, {"axis", "x"}});
+  expect_error(error({0, 0, 0}, {4000, 1700, 1500}), ErrorCode::unsupported, {{"body", "car"}, {"scale", 0.01}});
+  expect_error(error({0, 0, 0}, {0.41, 0.17, 0.15}), ErrorCode::unsupported, {{"body", "car"}, {"scale", 100}});
 }
 
 }  // namespace

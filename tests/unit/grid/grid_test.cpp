@@ -7,7 +7,7 @@
 #include <slipstream/field.hpp>
 #include <slipstream/grid.hpp>
 
-#include "support/error_text.hpp"
+#include "support/expect_error.hpp"
 
 namespace slipstream {
 namespace {
@@ -138,15 +138,13 @@ TEST(Grid, HasTwoDimensionsWhereItIsToldSoAndHasOneCellAlongZ) {
   EXPECT_EQ(Grid({8, 8, 1}, described(1, 2), 0, options).dimensions(), 3);
   options.dimensions = 2;
   EXPECT_EQ(Grid({8, 8, 1}, described(1, 2), 0, options).dimensions(), 2);
-  EXPECT_EQ(error_of([&] {
-              Grid({8, 8, 2}, described(1, 2), 0, options);
-            }),
-            "a grid of 8 x 8 x 2 cells was given 2 dimensions: it has 3, or 2 where it has one cell along z");
-  options.dimensions = 1;
-  EXPECT_NE(error_of([&] {
-              Grid({8, 1, 1}, described(1, 2), 0, options);
-            }).find("given 1 dimensions"),
-            std::string::npos);
+  const auto refused = [&](const Extent& cells, int dimensions) {
+    options.dimensions = dimensions;
+    expect_error([&] { Grid(cells, described(1, 2), 0, options); }, ErrorCode::unsupported,
+                 {{"option", "dimensions"}, {"given", dimensions}});
+  };
+  refused({8, 8, 2}, 2);
+  refused({8, 1, 1}, 1);
 }
 
 TEST(Grid, TakesTheUsersBoxesAndChecksThem) {
@@ -159,13 +157,11 @@ TEST(Grid, TakesTheUsersBoxesAndChecksThem) {
     options.boxes[1].box = second;
     return error_of([&] { Grid({4, 4, 4}, machine, 0, options); });
   };
-  EXPECT_EQ(refused({{2, 0, 0}, {4, 4, 4}}),
-            "blocks 0 and 1 overlap, both have cell (2, 0, 0): give each cell to one block");
-  EXPECT_EQ(refused({{3, 0, 0}, {4, 4, 3}}),
-            "the blocks cover 60 of 64 cells of the grid, and leave holes: give each cell to one block");
-  EXPECT_EQ(refused({{3, 0, 0}, {5, 4, 4}}),
-            "block 1, from cell (3, 0, 0) to before (5, 4, 4), is empty or leaves the grid of 4 x 4 x 4 cells: give "
-            "blocks of one or more of its cells");
+  expect_error(refused({{2, 0, 0}, {4, 4, 4}}), ErrorCode::invalid_argument,
+               {{"block", 0}, {"other", 1}, {"cell", "(2, 0, 0)"}});
+  expect_error(refused({{3, 0, 0}, {4, 4, 3}}), ErrorCode::invalid_argument, {{"given", 60}, {"needed", 64}});
+  expect_error(refused({{3, 0, 0}, {5, 4, 4}}), ErrorCode::invalid_argument,
+               {{"block", 1}, {"lo", "(3, 0, 0)"}, {"hi", "(5, 4, 4)"}});
 }
 
 TEST(Placement, NamesAreReadBack) {

@@ -8,6 +8,7 @@
 
 #include <slipstream/grid.hpp>
 
+#include "support/expect_error.hpp"
 #include "support/machine_rig.hpp"
 #include "support/vtkhdf_reading.hpp"
 
@@ -57,7 +58,7 @@ class CheckpointFile : public testing::Test {
     return text;
   }
   void put(const std::string& content) const { std::ofstream(path, std::ios::binary) << content; }
-  std::string restore_error() {
+  std::optional<Error> restore_error() {
     for (Field* field : {&f, &h}) fill(*field, 9);
     state.step = -1;
     state.time = -1;
@@ -73,7 +74,7 @@ class CheckpointFile : public testing::Test {
 };
 
 TEST_F(CheckpointFile, BringsBackFieldsTimeAndStep) {
-  EXPECT_EQ(restore_error(), "");
+  EXPECT_FALSE(restore_error());
   EXPECT_EQ(all_bytes(), before);
   EXPECT_EQ(state.step, 1234567);
   EXPECT_EQ(state.time, 0.1);
@@ -105,15 +106,15 @@ TEST_F(CheckpointFile, WithAnyByteFlippedIsRefusedOrHarmless) {
     std::string damaged = bytes;
     damaged[at] = static_cast<char>(damaged[at] ^ (1 << at % 8));
     put(damaged);
-    const std::string error = restore_error();
-    if (error.empty()) {
+    const auto error = restore_error();
+    if (!error) {
       EXPECT_EQ(all_bytes(), before) << "byte " << at;  // in a gap between datasets
       EXPECT_EQ(state.step, 1234567) << "byte " << at;
       EXPECT_EQ(state.time, 0.1) << "byte " << at;
       continue;
     }
     ++refused;
-    EXPECT_NE(error.find(path), std::string::npos) << error;
+    EXPECT_EQ(error->fact("file"), path) << error->what();
   }
   EXPECT_GT(refused, 100);
 }
@@ -121,9 +122,8 @@ TEST_F(CheckpointFile, WithAnyByteFlippedIsRefusedOrHarmless) {
 TEST_F(CheckpointFile, ThatIsTruncatedIsRefused) {
   for (const std::size_t size : {std::size_t{0}, std::size_t{100}, bytes.size() / 2, bytes.size() - 1}) {
     put(bytes.substr(0, size));
-    const std::string error = restore_error();
-    EXPECT_NE(error.find("the checkpoint '" + path + "' cannot be used"), std::string::npos) << error;
-    EXPECT_NE(error.find(size < 4096 ? "first page is damaged" : "it is truncated"), std::string::npos) << error;
+    expect_error(restore_error(), ErrorCode::bad_file,
+                 {{"file", path}, {"problem", size < 4096 ? "first_page" : "size"}});
   }
 }
 
@@ -131,39 +131,40 @@ TEST_F(CheckpointFile, OfAnotherVersionIsRefusedNamingWhoWroteIt) {
   std::string other = bytes;
   other.replace(other.find("version 1\n"), 10, "version 9\n");
   put(other);
-  const std::string error = restore_error();
-  EXPECT_NE(error.find("it is of version 9, written by slipstream"), std::string::npos) << error;
+  const auto error = restore_error();
+  expect_error(error, ErrorCode::version, {{"file", path}, {"given", 9}, {"needed", 1}});
+  EXPECT_EQ(error->fact("written_by").find("slipstream"), 0u);
 }
 
 TEST_F(CheckpointFile, IsNotTakenFromAnyHdf5File) {
   H5Fclose(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
-  EXPECT_NE(restore_error().find("it is no checkpoint"), std::string::npos);
+  expect_error(restore_error(), ErrorCode::bad_file, {{"file", path}, {"problem", "first_page"}});
 }
 
 TEST_F(CheckpointFile, ThatIsNotThereIsSaid) {
   fs::remove(path);
-  EXPECT_EQ(restore_error(), "there is no checkpoint '" + path + "'");
+  expect_error(restore_error(), ErrorCode::not_found, {{"file", path}});
 }
 
 TEST_F(CheckpointFile, WithOtherFieldsIsRefused) {
   state.fields.erase("h");
-  EXPECT_NE(restore_error().find("this run has no field 'h'"), std::string::npos);
+  expect_error(restore_error(), ErrorCode::mismatch, {{"file", path}, {"field", "h"}, {"problem", "field_unknown"}});
   state.fields["h"] = &h;
   state.fields["k"] = &h;
-  EXPECT_NE(restore_error().find("it has no field 'k'"), std::string::npos);
+  expect_error(restore_error(), ErrorCode::mismatch, {{"file", path}, {"field", "k"}, {"problem", "field_missing"}});
 }
 
 TEST_F(CheckpointFile, NeedsAFolderThatCanBeMade) {
   std::ofstream(folder + "/plain") << "text";
   Checkpoints::Options options;
   options.folder = folder + "/plain/inside";
-  EXPECT_NE(error_of([&] { Checkpoints(comm, options); }).find("cannot make the folder"), std::string::npos);
+  expect_error([&] { Checkpoints(comm, options); }, ErrorCode::io, {{"folder", options.folder}});
 }
 
 TEST(StopRequests, AreOneAtATime) {
   const Communicator comm = Communicator::world();
   const StopRequest first(comm);
-  EXPECT_NE(error_of([&] { StopRequest(comm, 1); }).find("one at a time"), std::string::npos);
+  expect_error([&] { StopRequest(comm, 1); }, ErrorCode::wrong_state, {{"problem", "one_at_a_time"}});
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include <slipstream/grid.hpp>
 
+#include "support/expect_error.hpp"
 #include "support/machine_rig.hpp"
 #include "support/vtkhdf_reading.hpp"
 
@@ -86,7 +87,7 @@ TEST_P(Pieces, PassThroughTwoBuffersWhereThereIsNoMoreMemory) {
 }
 
 TEST_P(Pieces, NeedAFileThatIsThere) {
-  EXPECT_NE(error_of([&] { write(folder + "/none", 1); }).find("No such file or directory"), std::string::npos);
+  expect_error([&] { write(folder + "/none", 1); }, ErrorCode::io, {{"file", folder + "/none"}});
 }
 
 TEST_P(Pieces, ThatMeetAFullDiskAreAFailureWithAReason) {

@@ -9,7 +9,7 @@
 #include <slipstream/buffer.hpp>
 #include <slipstream/krylov.hpp>
 
-#include "support/error_text.hpp"
+#include "support/expect_error.hpp"
 #include "support/machine_rig.hpp"
 
 namespace slipstream::krylov {
@@ -196,16 +196,16 @@ TEST(ConjugateGradients, RefuseValuesBeyondTheirRange) {
     return error_of([&] { SmallSystem(3).solve(b, guess, options); });
   };
   for (const double b : {0x1p-1074, 0x1p-950, 0x1p950, 0x1p1022}) {
-    const std::string text = said(b, 0, {});
-    EXPECT_NE(text.find("the range is 2^-900 to 2^900 (1.18e-271 to 8.45e+270)"), std::string::npos) << text;
+    expect_error(said(b, 0, {}), ErrorCode::not_converged,
+                 {{"problem", "range"}, {"least", 0x1p-900}, {"most", 0x1p900}});
   }
   Options loose;
   loose.absolute_tolerance = 1e-200;
-  EXPECT_EQ(said(0x1p-950, 0, loose), "");
-  EXPECT_NE(said(std::nan(""), 0, {}).find("the right side holds values that are not finite"), std::string::npos);
-  EXPECT_NE(said(1, HUGE_VAL, {}).find("b - A x is not finite for the first guess"), std::string::npos);
+  EXPECT_FALSE(said(0x1p-950, 0, loose));
+  expect_error(said(std::nan(""), 0, {}), ErrorCode::not_converged, {{"problem", "right_side"}});
+  expect_error(said(1, HUGE_VAL, {}), ErrorCode::not_converged, {{"problem", "first_guess"}});
   loose.absolute_tolerance = -1;
-  EXPECT_NE(said(1, 0, loose).find("tolerances are numbers of 0 or more"), std::string::npos);
+  expect_error(said(1, 0, loose), ErrorCode::invalid_argument, {{"option", "tolerance, absolute_tolerance"}});
 }
 
 }  // namespace

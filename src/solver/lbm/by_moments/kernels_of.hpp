@@ -52,7 +52,7 @@ class MomentKernelsOf final : public CellKernels<MomentCells<S>> {
  private:
   static bool is_plain(const Model& model) { return !model.forced() && !model.smagorinsky; }
   [[noreturn]] static void unused(const std::string& what) {
-    throw Error("moments know no " + what + ": lbm::check and Keeping see to that");
+    throw Error(ErrorCode::internal, "moments know no " + what + ": lbm::check and Keeping see to that");
   }
 };
 

@@ -70,8 +70,8 @@ void collide_by_model(Stream& stream, const Box& box, const BlockArrays& block, 
     case Collision::recursive:
       break;  // by moments
   }
-  throw Error("no kernel for the collision " + to_string(model.collision) + " on a lattice of " + std::to_string(L::q) +
-              " velocities: lbm::check refuses such options");
+  throw Error(ErrorCode::internal, "no kernel for the collision " + to_string(model.collision) + " on a lattice of " +
+                                       std::to_string(L::q) + " velocities: lbm::check refuses such options");
 }
 
 }  // namespace slipstream::lbm

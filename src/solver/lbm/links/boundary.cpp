@@ -71,8 +71,10 @@ void mark_bodies(const Grid& grid, const Surfaces& surfaces, Surroundings& s) {
 
 Surfaces checked(Surfaces surfaces) {
   const std::size_t names = surfaces.names.size(), told = surfaces.half_way.size();
-  require(told == 0 || told == names, "half_way of surfaces has " + std::to_string(told) + " values for " +
-                                          std::to_string(names) + " bodies: give one for each name, or none");
+  require(told == 0 || told == names, ErrorCode::mismatch,
+          "half_way of surfaces has " + std::to_string(told) + " values for " + std::to_string(names) +
+              " bodies: give one for each name, or none",
+          {{"option", "half_way"}, {"given", told}, {"needed", names}});
   return surfaces;
 }
 

@@ -138,7 +138,7 @@ void Lbm::Impl::list_cells(BlockWork& work, const Surroundings& s, const Links& 
 }
 
 void Lbm::Impl::set(Surfaces bodies) {
-  require(state.step == 0, "bodies and solid cells are set before the first step");
+  require(state.step == 0, ErrorCode::wrong_state, "bodies and solid cells are set before the first step");
   surfaces = checked(std::move(bodies));
   interpolated = interpolates(surfaces);
   // What is stored depends on the bodies, unless all cells are.

@@ -87,7 +87,8 @@ AllAlike all_from_lines(const std::string& text) {
     for (std::int64_t& block : alike.blocks) words >> block;
     std::string key;
     std::getline(words >> std::ws, key);
-    require(!words.fail(), "the ranks run different builds of slipstream: what was tuned cannot be read");
+    require(!words.fail(), ErrorCode::version,
+            "the ranks run different builds of slipstream: what was tuned cannot be read");
     all[key] = alike;
   }
   return all;

@@ -59,9 +59,10 @@ void Lbm::Impl::start_from(const BlockWork& work, const FlowOfBox& flow) {
       around.hi[a] = std::min(around.hi[a], grid.extent()[a]);
     }
     const auto values = flow(around);
-    require(static_cast<std::int64_t>(values.size()) == around.volume(),
+    require(static_cast<std::int64_t>(values.size()) == around.volume(), ErrorCode::mismatch,
             "a flow to start from has " + std::to_string(values.size()) + " values for a box of " +
-                std::to_string(around.volume()) + " cells");
+                std::to_string(around.volume()) + " cells",
+            {{"given", values.size()}, {"needed", around.volume()}});
     Stream& stream = waited[work.device];
     const auto there = upload(stream, values);
     kernel.start_from(stream, slab, arrays(work), model,

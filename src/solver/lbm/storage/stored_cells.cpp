@@ -124,6 +124,7 @@ StoredCells::StoredCells(const Grid& grid, const Block& block, const Options& op
   const Extent extent = s.around.extents();
   const std::int64_t row = (extent[0] + 31) / 32;
   require(row * extent[1] * extent[2] < (std::int64_t{1} << 31) && s.around.volume() < (std::int64_t{1} << 32),
+          ErrorCode::unsupported,
           "block " + std::to_string(block.id) + " has " + std::to_string(block.box.volume()) +
               " cells, too many to be numbered: take more blocks");
   numbering_.row = static_cast<std::int32_t>(row);

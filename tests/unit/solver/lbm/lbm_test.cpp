@@ -10,6 +10,7 @@
 #include "solver/lbm/fields.hpp"
 #include "solver/lbm/lattice.hpp"
 #include "support/collisions.hpp"
+#include "support/expect_error.hpp"
 #include "support/machine_rig.hpp"
 #include "support/stored_numbers.hpp"
 
@@ -317,31 +318,45 @@ TEST(Options, ThatCannotRunAreRefusedWithTheReason) {
   EXPECT_NO_THROW(check(good));
   struct Mistake {
     std::function<void(Options&)> make;
-    const char* says;
+    ErrorCode code;
+    Facts facts;
   };
+  using enum ErrorCode;
   const Mistake mistakes[] = {
-      {[](Options& o) { o.viscosity = 0; }, "the viscosity must be positive"},
-      {[](Options& o) { o.viscosity = 1e-7; }, "take a viscosity from 3.4e-6 (or f64) to 33"},
-      {[](Options& o) { o.viscosity = 40; }, "the relaxation time of the stress, 3 viscosity + 1/2, is 1/2 + 120"},
-      {[](Options& o) { o.magic = 0; }, "the magic number of TRT and MRT must be positive"},
-      {[](Options& o) { o.magic = 1e-9; }, "the relaxation time of the odd moments"},
-      {[](Options& o) { o.cells[2] = 1; }, "the lattice is D3Q19 and the grid has 1"},
-      {[](Options& o) { o.lattice = Lattice::d2q9; }, "the lattice is D2Q9 and the grid has 8"},
-      {[](Options& o) { o.collision = Collision::cumulant; }, "the cumulant collision runs on D3Q27, not on D3Q19"},
-      {[](Options& o) { o.smagorinsky = -0.1; }, "Smagorinsky's constant must lie between 0 and 1"},
-      {[](Options& o) { o.smagorinsky = NAN; }, "Smagorinsky's constant must lie between 0 and 1"},
-      {[](Options& o) { o.force[1] = INFINITY; }, "the force must be finite"},
-      {[](Options& o) { o.lattice = Lattice::d2q9, o.cells[2] = 1, o.force[2] = 1e-5; }, "no part along z"},
+      {[](Options& o) { o.viscosity = 0; }, invalid_argument, {{"option", "viscosity"}, {"given", 0}}},
+      {[](Options& o) { o.viscosity = 1e-7; },
+       invalid_argument,
+       {{"option", "viscosity"}, {"relaxation_time", 0.5 + 3 * 1e-7}, {"least", 0.5 + 1e-5}}},
+      {[](Options& o) { o.viscosity = 40; },
+       invalid_argument,
+       {{"option", "viscosity"}, {"relaxation_time", 120.5}, {"most", 100.5}}},
+      {[](Options& o) { o.magic = 0; }, invalid_argument, {{"option", "magic"}, {"given", 0}}},
+      {[](Options& o) { o.magic = 1e-9; }, invalid_argument, {{"option", "magic"}, {"least", 0.5 + 1e-5}}},
+      {[](Options& o) { o.cells[2] = 1; }, unsupported, {{"option", "lattice"}, {"given", "D3Q19"}, {"cells", 1}}},
+      {[](Options& o) { o.lattice = Lattice::d2q9; },
+       unsupported,
+       {{"option", "lattice"}, {"given", "D2Q9"}, {"cells", 8}}},
+      {[](Options& o) { o.collision = Collision::cumulant; },
+       unsupported,
+       {{"option", "collision"}, {"given", "cumulant"}, {"lattice", "D3Q19"}}},
+      {[](Options& o) { o.smagorinsky = -0.1; }, invalid_argument, {{"option", "smagorinsky"}, {"given", -0.1}}},
+      {[](Options& o) { o.smagorinsky = NAN; }, invalid_argument, {{"option", "smagorinsky"}, {"given", NAN}}},
+      {[](Options& o) { o.force[1] = INFINITY; }, invalid_argument, {{"option", "force"}}},
+      {[](Options& o) { o.lattice = Lattice::d2q9, o.cells[2] = 1, o.force[2] = 1e-5; },
+       unsupported,
+       {{"option", "force"}, {"axis", "z"}}},
       {[](Options& o) {
          o.periodic[1] = true, o.walls[Side::y_high] = {0.1, 0, 0};
        },
-       "on a side of a periodic axis"},
-      {[](Options& o) { o.rim_processors = -1; }, "the multiprocessors for the rim must be 0, for all, or above"},
+       unsupported,
+       {{"option", "walls"}, {"side", "y+"}}},
+      {[](Options& o) { o.rim_processors = -1; }, invalid_argument, {{"option", "rim_processors"}, {"given", -1}}},
   };
   for (const Mistake& mistake : mistakes) {
     Options o = good;
     mistake.make(o);
-    EXPECT_NE(error_of([&] { check(o); }).find(mistake.says), std::string::npos) << mistake.says;
+    SCOPED_TRACE(&mistake - mistakes);
+    expect_error([&] { check(o); }, mistake.code, mistake.facts);
   }
 }
 
