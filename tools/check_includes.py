@@ -2,7 +2,8 @@
 
 C++:
 
-    bench -> api -> solver, io -> fft -> gather_scatter, collective -> exchange -> route, coding, pattern, geometry -> grid -> machine -> device
+    bench -> api -> solver, io -> fft -> gather_scatter, collective -> exchange -> route, coding, pattern,
+        geometry -> grid -> machine -> device
 
 A file may include headers of its own room and of rooms further right. Rooms that share a place in the chain do not
 include each other, except that route/ may know what it carries (pattern/) and how it is written (coding/). Files of

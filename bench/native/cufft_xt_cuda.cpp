@@ -22,7 +22,7 @@ class CufftXt {
   const std::string& missing() const { return missing_; }
   void check(cufftResult result, const std::string& what) const {
     if (result != CUFFT_SUCCESS)
-      throw Error("cuFFT could not " + what + ": result " + std::to_string(static_cast<int>(result)) +
+      throw Error(ErrorCode::unavailable, "cuFFT could not " + what + ": result " + std::to_string(static_cast<int>(result)) +
                   " of enum cufftResult");
   }
 
@@ -104,7 +104,7 @@ class SeveralGpus {
 }  // namespace
 
 std::array<double, 2> cufft_xt_us(const std::vector<Device>& devices, const Extent& cells, DType type, int repeats) {
-  require(CufftXt::get().missing().empty(), CufftXt::get().missing());
+  require(CufftXt::get().missing().empty(), ErrorCode::unavailable, CufftXt::get().missing());
   const bool real = type == DType::f32 || type == DType::f64, twice = type == DType::f64 || type == DType::c128;
   const cufftType complex = twice ? CUFFT_Z2Z : CUFFT_C2C;
   const SeveralGpus there(devices, cells, true, !real ? complex : twice ? CUFFT_D2Z : CUFFT_R2C);

@@ -12,7 +12,7 @@ void launch_from(Stream& stream, int wanted, const LineJob<T>& job, const Read& 
   if constexpr (2 * length <= longest) {
     launch_from<T, real, 2 * length>(stream, wanted, job, read);
   } else {
-    throw Error("no kernel transforms lines of " + std::to_string(wanted) + " values");
+    throw Error(ErrorCode::unsupported, "no kernel transforms lines of " + std::to_string(wanted) + " values");
   }
 }
 

@@ -6,7 +6,8 @@ namespace slipstream::fft {
 namespace {
 
 [[noreturn]] void refuse(int length) {
-  throw Error("lines of " + std::to_string(length) + " values have kernels for GPUs alone, and this build has none");
+  throw Error(ErrorCode::unavailable,
+              "lines of " + std::to_string(length) + " values have kernels for GPUs alone, and this build has none");
 }
 
 }  // namespace

@@ -53,17 +53,23 @@ def core() -> ModuleType:
 
 @cache
 def part(name: str) -> ModuleType:
-    """The compiled module `slipstream._<name>` of a solver or of a pattern, which stands on core()."""
+    """The compiled module of a solver or of a pattern, which stands on core()."""
     core()
-    module = f"slipstream._{name}"
+    module = f"_{name}"
     try:
-        return importlib.import_module(module)
+        return importlib.import_module(f".{module}", "slipstream")
     except ModuleNotFoundError as error:
-        if error.name != module:
+        if error.name != f"slipstream.{module}":
             raise
-        raise CaseError(f"the compiled module of {name} is not built: run `make build`") from None
+        raise CaseError(
+            f"the compiled module of {name} is not built: run `make build`", ErrorCode.UNAVAILABLE, part=name
+        ) from None
     except ImportError as error:
-        raise CaseError(f"{module} cannot be loaded: {error}; run `make build`, which builds all parts alike") from None
+        raise CaseError(
+            f"{module} cannot be loaded: {error}; run `make build`, which builds all parts alike",
+            ErrorCode.VERSION,
+            part=name,
+        ) from None
 
 
 def loaded() -> bool:

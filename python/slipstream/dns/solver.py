@@ -52,8 +52,8 @@ def problems(case: DnsCase) -> list[tuple[toml_text.Path, str]]:
         "halos": "belongs to solvers with halos; dns.overlap says what transforms travel beside",
         "rim": "belongs to solvers with halos",
     }
-    for part, said in why.items():
-        for key in EXCHANGE_PARTS[part]:
+    for keys, said in why.items():
+        for key in EXCHANGE_PARTS[keys]:
             if getattr(case.exchange, key) != type(case.exchange).model_fields[key].default:
                 found.append((("exchange", key), unsupported(said, other="dns")))
     coding = case.exchange.coding

@@ -72,8 +72,8 @@ def _with_coefficients(case: FlowCase, area: float, load: Load, about: bool) -> 
 def _columns(loads: Mapping[str, Mapping[str, Vector]], unit: Mapping[str, str]) -> Iterator[tuple[str, float]]:
     for name, entry in loads.items():
         for quantity, parts in entry.items():
-            for axis, part in zip(AXES, parts, strict=True):
-                yield f"{name} {quantity.replace('_', ' ')} {axis}{unit.get(quantity, '')}", part
+            for axis, value in zip(AXES, parts, strict=True):
+                yield f"{name} {quantity.replace('_', ' ')} {axis}{unit.get(quantity, '')}", value
 
 
 class History:
