@@ -90,7 +90,7 @@ class Source:
         within = self._within(path)
         of_variant = f" (variant {self.variant})" if self.variant is not None and not within else ""
         text = f"{self.locate(path)}: {''.join(f'{part}.' for part in within)}{said}{of_variant}"
-        facts = {"key": show(path), "given": self._given(path), "variant": self.variant}
+        facts: dict[str, Any] = {"key": show(path), "given": self._given(path), "variant": self.variant}
         return Fault(Fault(said).reworded(text), **facts | Fault(said).facts | self._place(path))
 
     def _given(self, path: toml_text.Path) -> str | None:

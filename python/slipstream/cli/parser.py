@@ -141,7 +141,8 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
 
 def _parse_bench(words: Sequence[str]) -> argparse.Namespace:
     try:
-        return registry.benchmarks().parse(words)
+        found: argparse.Namespace = registry.benchmarks().parse(words)
+        return found
     except CaseError as error:
         if core.rank() == 0:
             say(error)

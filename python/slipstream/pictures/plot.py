@@ -50,10 +50,10 @@ def _fields(shown: Results, asked: Sequence[str]) -> list[str]:
     for name in asked:
         if name not in known and name not in lines:
             all_of_them = [*known, *lines]
-            near, known = nearest_of(name, all_of_them), ", ".join(all_of_them)
-            hint = f"did you mean '{near}'?" if near else f"there are {known}"
+            near, there = nearest_of(name, all_of_them), ", ".join(all_of_them)
+            hint = f"did you mean '{near}'?" if near else f"there are {there}"
             said, code = f"--field {name}: {hint}", ErrorCode.NOT_FOUND
-            raise CaseError(said, code, key="--field", given=name, nearest=near, allowed=known)
+            raise CaseError(said, code, key="--field", given=name, nearest=near, allowed=there)
     return list(asked) or [name for name, quantity in known.items() if quantity.usual] + lines
 
 
