@@ -79,7 +79,7 @@ Wire wire_of(const Coding& coding, DType type, const std::string& field) {
   const std::string what =
       "the coding " + to_string(coding) + " of " + field + ", which holds " + to_string(type) + ": ";
   const auto facts = [&](const char* option) -> Facts {
-    return {{"field", field}, {"type", to_string(type)}, {"coding", to_string(coding)}, {"option", option}};
+    return {{"of", field}, {"type", to_string(type)}, {"coding", to_string(coding)}, {"option", option}};
   };
   require(!coding.rate || (*coding.rate > 0 && *coding.rate <= 64),
           what + "a rate is above 0 and at most 64 bits a value", facts("rate"));

@@ -95,17 +95,19 @@ struct AllReduce::Impl {
     try {
       const bool peer = wanted == ReduceMethod::peer;
       const std::string why_not = peer ? refusal(machine) : nccl_reduction_refusal(machine);
-      for (const std::string& theirs : comm.all_gather(why_not)) require(theirs.empty(), theirs);
+      for (const std::string& theirs : comm.all_gather(why_not))
+        require(theirs.empty(), ErrorCode::unavailable, theirs);
       reduction = peer ? peer_reduction(comm, team) : nccl_reduction(comm, team);
       method = wanted;
       reason += (reason.empty() ? "" : "; ") +
                 std::string(peer ? "all devices reach each other's memory" : "NCCL joins all devices");
     } catch (const Error& error) {
       if (!another)
-        throw Error(ErrorCode::unavailable,
-                    "an all-reduce by the method " + to_string(wanted) + " is impossible: " + error.what() +
-                        "; use another, or automatic",
-                    {{"option", "method"}, {"given", to_string(wanted)}, {"reason", error.what()}});
+        throw Error(
+            error.code(),
+            "an all-reduce by the method " + to_string(wanted) + " is impossible: " + error.what() +
+                "; use another, or automatic",
+            joined(error.facts(), {{"option", "method"}, {"given", to_string(wanted)}, {"reason", error.what()}}));
       reason += (reason.empty() ? "not " : "; not ") + to_string(wanted) + ": " + error.what();
     }
   }

@@ -42,9 +42,7 @@ void Exchange::Impl::make() {
     words = described(grid, planned);
     hash = plan_hash(grid, planned, options);
   });
-  if (unplanned) words = std::string("what cannot be planned: ") + unplanned->what();
-  require_same(comm, unplanned ? 0 : hash, words);
-  throw_if(unplanned);
+  require_same(comm, hash, words, "exchanges", unplanned);
   own = std::make_unique<Parting>(comm, "an exchange");
   coded = std::any_of(items.begin(), items.end(),
                       [](const ExchangeItem& item) { return item.coding.kind != Coding::Kind::raw; });

@@ -341,17 +341,15 @@ Timeout Exchange::Impl::too_late(std::uint64_t number, const std::string& who, c
                  std::move(facts));
 }
 
-std::pair<std::string, std::string> Exchange::Impl::who_waits() const {
+std::pair<int, std::string> Exchange::Impl::who_waits() const {
   // They know more of a message with many parts than who waits for one of them.
   for (const auto& [kind, state] : states)
-    if (auto what = state->waiting_for(); !what.empty())
-      return {end_of(sides.front()->index, grid.rank()), std::move(what)};
+    if (auto what = state->waiting_for(); !what.empty()) return {sides.front()->index, std::move(what)};
   for (const auto& side : sides) {
-    const std::string me = end_of(side->index, grid.rank());
     for (const auto& receiver : side->receivers)
-      if (auto what = receiver->waiting_for(); !what.empty()) return {me, std::move(what)};
+      if (auto what = receiver->waiting_for(); !what.empty()) return {side->index, std::move(what)};
     for (const auto& sender : side->senders)
-      if (auto what = sender->waiting_for(); !what.empty()) return {me, std::move(what)};
+      if (auto what = sender->waiting_for(); !what.empty()) return {side->index, std::move(what)};
   }
   return {};
 }
@@ -364,9 +362,10 @@ void Exchange::Impl::drive_host_routes() {
     return false;
   };
   if (asked_until(done, options.wait_limit)) return;
-  const auto [who, whom] = who_waits();
+  const auto [device, whom] = who_waits();
   complaint = whom.empty() ? too_late(sequence, "nobody waits any more", "", options.wait_limit)
-                           : too_late(sequence, who + " waited for " + whom, "", options.wait_limit, {{"whom", whom}});
+                           : too_late(sequence, end_of(device, grid.rank()) + " waited for " + whom, "",
+                                      options.wait_limit, {{"device", device}, {"whom", whom}});
   throw Timeout(*complaint);
 }
 

@@ -213,7 +213,7 @@ struct Exchange::Impl {
   std::string name(std::uint64_t number) const;
   Timeout too_late(std::uint64_t number, const std::string& who, const std::string& whom, double seconds,
                    Facts facts = {}) const;
-  std::pair<std::string, std::string> who_waits() const;  ///< and for whom
+  std::pair<int, std::string> who_waits() const;  ///< the device, and for whom; empty: nobody
   void drive_host_routes();
   void check_waits();
   std::vector<double> arrival_us();

@@ -17,11 +17,16 @@ std::string described(const Grid& grid, const std::vector<PlannedItem>& items) {
   return text + " on " + to_string(grid.extent()) + " cells in " + std::to_string(grid.blocks().size()) + " blocks";
 }
 
-void require_same(const Communicator& comm, std::uint64_t number, const std::string& text, const std::string& things) {
-  const std::vector<std::int64_t> numbers = comm.all_gather(static_cast<std::int64_t>(number));
+void require_same(const Communicator& comm, std::uint64_t number, const std::string& text, const std::string& things,
+                  const Problem& problem) {
+  constexpr char marks_a_letter = '\1';
+  const std::vector<std::int64_t> numbers = comm.all_gather(problem ? 0 : static_cast<std::int64_t>(number));
   const auto other = std::find_if(numbers.begin(), numbers.end(), [&](auto n) { return n != numbers.front(); });
-  if (other == numbers.end()) return;
-  const std::vector<std::string> texts = comm.all_gather(text);
+  if (other == numbers.end()) return throw_if(problem);
+  const std::vector<std::string> texts = comm.all_gather(problem ? marks_a_letter + letter_of(problem) : text);
+  for (int each = 0; each < comm.size(); ++each)
+    if (const std::string& said = texts[static_cast<std::size_t>(each)]; said.starts_with(marks_a_letter))
+      throw error_of_rank(each, said.substr(1));
   const auto rank = static_cast<std::size_t>(other - numbers.begin());
   throw Error(ErrorCode::mismatch,
               "the ranks construct different " + things + ": rank 0 one of " + texts.front() + ", rank " +

@@ -81,8 +81,7 @@ class Tuner {
               beside_;
       mine = number();
     });
-    require_same(comm_, mine, unplanned ? std::string("what cannot be planned: ") + unplanned->what() : words);
-    throw_if(unplanned);
+    require_same(comm_, mine, words, "exchanges", unplanned);
     check_work(comm_, how_);
     result_.options = options_;
     result_.source = "rules";

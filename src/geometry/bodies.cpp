@@ -95,10 +95,7 @@ struct Bodies::Impl {
                     ", and not the same where it leaves and where it comes in again: "
                     "give the domain more cells along " +
                     axis + ", or make the body shorter",
-                {{"body", bodies[n].name},
-                 {"axis", axis},
-                 {"length", (bounds.hi[a] - bounds.lo[a]) / domain.spacing},
-                 {"limit", domain.cells[a]}});
+                {{"body", bodies[n].name}, {"axis", axis}, {"length", length}, {"limit", domain.cells[a]}});
       }
     }
   }

@@ -9,17 +9,6 @@
 namespace slipstream {
 namespace {
 
-/// Code, message and facts, each behind its size; empty where there is no failure.
-std::string letter_of(const Problem& failure) {
-  std::string letter;
-  const auto add = [&](const std::string& part) { letter += std::to_string(part.size()) + ' ' + part; };
-  if (!failure) return letter;
-  add(std::to_string(static_cast<int>(failure->code())));
-  add(failure->what());
-  for (const Fact& fact : failure->facts()) add(fact.name), add(fact.value);
-  return letter;
-}
-
 Error error_in(const std::string& letter) {
   std::size_t at = 0;
   const auto next = [&] {
@@ -38,11 +27,24 @@ Error error_in(const std::string& letter) {
   return {code, message, std::move(facts)};
 }
 
-Error with_rank(const Error& error, std::int64_t rank) {
+Error with_rank(const Error& error, int rank) {
   return {error.code(), "rank " + std::to_string(rank) + ": " + error.what(), joined(error.facts(), {{"rank", rank}})};
 }
 
 }  // namespace
+
+// Code, message and facts, each behind its size.
+std::string letter_of(const Problem& failure) {
+  std::string letter;
+  const auto add = [&](const std::string& part) { letter += std::to_string(part.size()) + ' ' + part; };
+  if (!failure) return letter;
+  add(std::to_string(static_cast<int>(failure->code())));
+  add(failure->what());
+  for (const Fact& fact : failure->facts()) add(fact.name), add(fact.value);
+  return letter;
+}
+
+Error error_of_rank(int rank, const std::string& letter) { return with_rank(error_in(letter), rank); }
 
 Problem failure_of(const std::function<void()>& work) {
   constexpr auto words = [](const std::exception& e) { return *e.what() ? e.what() : "failed without saying why"; };
@@ -77,7 +79,7 @@ Problem first_failure(const Communicator& comm, const Problem& failure) {
   const auto says_it = [&](const std::string& letter) {
     return !letter.empty() && std::string(error_in(letter).what()) == error.what();
   };
-  return std::all_of(all.begin(), all.end(), says_it) ? error : with_rank(error, first - all.begin());
+  return std::all_of(all.begin(), all.end(), says_it) ? error : with_rank(error, static_cast<int>(first - all.begin()));
 }
 
 std::string first_failure(const Communicator& comm, const std::string& reason) {

@@ -28,6 +28,11 @@ Problem first_failure(const Communicator& comm, const Problem& failure);
 /// The same of a reason that is no error; empty where no rank has one. Collective.
 std::string first_failure(const Communicator& comm, const std::string& reason);
 
+/// A failure as it travels to other ranks; empty where there is none.
+std::string letter_of(const Problem& failure);
+/// The error in a letter of this rank.
+Error error_of_rank(int rank, const std::string& letter);
+
 /// Throws the first failure on all ranks; returns where there is none. Collective.
 void agree(const Communicator& comm, const Problem& failure);
 

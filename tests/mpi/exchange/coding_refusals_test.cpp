@@ -37,7 +37,7 @@ TEST(CodingRefuses, TypesThatItCannotNarrow) {
   constexpr Coding cast{Coding::Kind::cast};
   for (const DType type : {DType::i32, DType::i64, DType::u8, DType::f16, DType::c64})
     expect_error(r.by(type, cast), ErrorCode::unsupported,
-                 {{"field", "field u"}, {"coding", "cast"}, {"type", to_string(type)}, {"option", "type"}});
+                 {{"of", "field u"}, {"coding", "cast"}, {"type", to_string(type)}, {"option", "type"}});
   expect_error(r.by(DType::f32, {Coding::Kind::cast, Narrow::f32}), ErrorCode::unsupported,
                {{"coding", "cast to f32"}, {"type", "f32"}, {"option", "format"}});
   expect_error(r.by(DType::f64, {Coding::Kind::cast, Narrow::bf16}), ErrorCode::unsupported,
@@ -55,11 +55,10 @@ TEST(CodingRefuses, RatesAndBlocksOutOfRangeAndOfKindsThatHaveNone) {
     return coding;
   };
   for (const double rate : {-1.0, 64.5, std::numeric_limits<double>::quiet_NaN()})
-    expect_error(r.by(DType::f64, with(rate, 0)), ErrorCode::invalid_argument,
-                 {{"field", "field u"}, {"option", "rate"}});
+    expect_error(r.by(DType::f64, with(rate, 0)), ErrorCode::invalid_argument, {{"of", "field u"}, {"option", "rate"}});
   for (const int block : {-4, 4097})
     expect_error(r.by(DType::f64, with(0, block)), ErrorCode::invalid_argument,
-                 {{"field", "field u"}, {"option", "block"}});
+                 {{"of", "field u"}, {"option", "block"}});
   expect_error(r.by(DType::f64, with(8, 64)), ErrorCode::unsupported,
                {{"coding", "cast, rate 8, block 64"}, {"option", "rate"}});
   Coding raw;

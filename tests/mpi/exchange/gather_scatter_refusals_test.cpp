@@ -52,7 +52,7 @@ TEST_F(GatherScatterRefuses, CodingsOfIntegersAndOthersOnOneRank) {
   options.type = DType::i64;
   options.coding = {Coding::Kind::cast};
   expect_error(refusal({1}, comm.rank(), options), ErrorCode::unsupported,
-               {{"field", "a gather-scatter"}, {"coding", "cast"}, {"type", "i64"}});
+               {{"of", "a gather-scatter"}, {"coding", "cast"}, {"type", "i64"}});
   if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
   options.type = DType::f64;
   if (comm.rank() == 1) options.coding = {};

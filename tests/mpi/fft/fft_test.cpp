@@ -255,7 +255,7 @@ TEST_P(FourierTransforms, MayTravelAsNarrowerNumbers) {
         [&] {
           Fft(comm, m, {8, 8, 8}, single);
         },
-        ErrorCode::unsupported, {{"field", "a Fourier transform"}, {"coding", "cast"}, {"type", "c64"}});
+        ErrorCode::unsupported, {{"of", "a Fourier transform"}, {"coding", "cast"}, {"type", "c64"}});
   }
 }
 
