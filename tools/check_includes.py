@@ -35,8 +35,7 @@ RANKS = [
     ["solver", "io"], ["api"],
 ]  # fmt: skip
 RANK_OF = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
-
-#: A solver has its room in Python, and public headers that bear its name.
+# : A solver has its room in Python, and public headers that bear its name.
 SOLVERS = re.findall(
     r'"(\w+)": "slipstream\.\1\.solver"',
     (Path(__file__).parents[1] / "python" / "slipstream" / "base" / "registry.py").read_text(encoding="utf-8"),
@@ -54,14 +53,14 @@ PUBLIC_ROOMS = {
     "route": "route throttle window",
     "exchange": "exchange arena_report collective block_sums gather_scatter tuner",
     "fft": "fft",
-    "solver": "simulation guard point_update krylov",
+    "solver": "collision simulation guard point_update krylov",
     "io": "gather vtkhdf vtkhdf_hexahedra output checkpoint",
 }
 ROOM_OF_HEADER = {f"{name}{of}.hpp": "solver" for name in SOLVERS for of in ("", "_solver")} | {
     f"{name}.hpp": room for room, names in PUBLIC_ROOMS.items() for name in names.split()
 }
 
-# What any file of route/ may include from route/.
+#What any file of route / may include from route /.
 SHARED_IN_ROUTE = {
     f"{name}.hpp"
     for name in (
@@ -88,9 +87,9 @@ PYTHON_RANKS = [
     SOLVERS, ["bench"], ["cli"],
 ]  # fmt: skip
 PYTHON_RANK_OF = {room: rank for rank, rooms in enumerate(PYTHON_RANKS) for room in rooms}
-#: Its table leads to rooms further left.
+# : Its table leads to rooms further left.
 REGISTRY = PACKAGE / "base" / "registry.py"
-#: What modules may take from the package itself.
+# : What modules may take from the package itself.
 OF_PACKAGE = {"__version__", "_core", "_bench"}
 NAMES_MODULE = re.compile(r"slipstream(\.\w+)+\.?")
 
@@ -146,7 +145,7 @@ def check_vendor(path: Path, line: str) -> str | None:
     if BACKEND_IF.search(line):
         return "asks for the backend with #if: only device/ may"
     include = INCLUDE.match(line)
-    # Text told to users may name cudaMalloc; code that calls it may not.
+#Text told to users may name cudaMalloc; code that calls it may not .
     vendor = VENDOR.search(STRING.sub('""', line)) or (include and VENDOR_HEADER.match(include.group(1)))
     if vendor and not path.stem.endswith("_cuda"):
         return f"uses {vendor.group()}: only device/ and files named *_cuda.* may"
