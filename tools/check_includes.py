@@ -38,7 +38,6 @@ RANKS = [
     ["solver", "io"], ["api"], ["bench"],
 ]  # fmt: skip
 RANK_OF = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
-
 #: A solver has its room in Python, and public headers that bear its name.
 SOLVERS = re.findall(
     r'"(\w+)": "slipstream\.\1\.solver"',
@@ -59,14 +58,14 @@ PUBLIC_ROOMS = {
     "gather_scatter": "gather_scatter",
     "collective": "collective block_sums",
     "fft": "fft",
-    "solver": "simulation guard point_update krylov",
+    "solver": "collision simulation guard point_update krylov",
     "io": "gather vtkhdf vtkhdf_hexahedra output checkpoint",
 }
 ROOM_OF_HEADER = {f"{name}{of}.hpp": "solver" for name in SOLVERS for of in ("", "_solver")} | {
     f"{name}.hpp": room for room, names in PUBLIC_ROOMS.items() for name in names.split()
 }
 
-# What any file of route/ may include from route/.
+#What any file of route / may include from route /.
 SHARED_IN_ROUTE = {
     f"{name}.hpp"
     for name in (
@@ -156,7 +155,7 @@ def check_vendor(path: Path, line: str) -> str | None:
     if BACKEND_IF.search(line):
         return "asks for the backend with #if: only device/ may"
     include = INCLUDE.match(line)
-    # Text told to users may name cudaMalloc; code that calls it may not.
+#Text told to users may name cudaMalloc; code that calls it may not .
     vendor = VENDOR.search(STRING.sub('""', line)) or (include and VENDOR_HEADER.match(include.group(1)))
     if vendor and not path.stem.endswith("_cuda"):
         return f"uses {vendor.group()}: only device/ and files named *_cuda.* may"

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <slipstream/collision.hpp>
 #include <slipstream/cut.hpp>
 #include <slipstream/exchange.hpp>
 #include <slipstream/field.hpp>
@@ -17,17 +18,6 @@
 
 namespace slipstream::lbm {
 
-enum class Lattice : std::uint8_t { d2q9, d3q19, d3q27 };
-/// By populations all but the last two run on every lattice, but for cumulant, which runs on D3Q27. By moments only the
-/// last two run, on D3Q19.
-enum class Collision : std::uint8_t {
-  srt,
-  trt,
-  mrt,
-  cumulant,
-  regularised,  ///< of second order (Latt & Chopard 2006)
-  recursive     ///< with terms of third order that follow from those of second (Malaspinas 2015)
-};
 /// What a cell holds: its populations, or the ten moments (density, momentum, second-order tensor) from which those of
 /// a regularised collision follow. By moments a step moves 20 numbers a cell instead of 38.
 enum class Representation : std::uint8_t { populations, moments };
@@ -39,8 +29,6 @@ enum class Streaming : std::uint8_t { two, in_place };
 ///   sparse     only fluid cells and the layer of a body beside them are stored; a step runs along a list
 ///   automatic  by the share of solid cells in each block, or with `tune` by measurement
 enum class Solids : std::uint8_t { dense, flags, sparse, automatic };
-std::string to_string(Lattice lattice);
-std::string to_string(Collision collision);
 std::string to_string(Representation representation);
 std::string to_string(Solids solids);
 std::string to_string(Streaming streaming);

@@ -195,17 +195,28 @@ class Together {
   /// As launch_teams().
   template <class Kernel>
   void add_teams(std::int64_t teams, int threads, std::size_t shared_bytes, const Kernel& kernel) {
-    if (stream_->device().backend == Backend::host) return launch_teams(*stream_, teams, threads, shared_bytes, kernel);
+    if (stream_->device().backend == Backend::host)
+      return launch_teams_on_host(*stream_, teams, threads, shared_bytes, kernel);
+    add_teams_on_gpu(teams, threads, shared_bytes, kernel);
+  }
+
+  /// For a kernel that the host has otherwise.
+  template <class Kernel>
+  void add_teams_on_gpu([[maybe_unused]] std::int64_t teams, [[maybe_unused]] int threads,
+                        [[maybe_unused]] std::size_t shared_bytes, [[maybe_unused]] const Kernel& kernel) {
 #if defined(__CUDACC__)
-    std::vector<std::byte>& items = of(&cuda::launch_team_lists<Kernel>, {threads, shared_bytes});
-    if (teams > most_teams) {
-      launch();
-      return launch_teams(*stream_, teams, threads, shared_bytes, kernel);
-    }
     static_assert(std::is_trivially_copyable_v<Kernel>, "a kernel travels to the device as bytes");
-    const typename cuda::TeamLists<Kernel>::Item item{static_cast<int>(teams), kernel};
-    const auto bytes = std::as_bytes(std::span(&item, 1));
-    if (teams > 0) items.insert(items.end(), bytes.begin(), bytes.end());
+    const auto add = [&] {
+      const typename cuda::TeamLists<Kernel>::Item item{static_cast<int>(teams), kernel};
+      const auto bytes = std::as_bytes(std::span(&item, 1));
+      std::vector<std::byte>& items = of(&cuda::launch_team_lists<Kernel>, {threads, shared_bytes});
+      if (teams > 0) items.insert(items.end(), bytes.begin(), bytes.end());
+    };
+    if (teams <= most_teams) return add();
+    // A list of its own: shorter ones would have as many teams that do nothing.
+    launch();
+    add();
+    launch();
 #else
     throw Error(ErrorCode::internal, "a kernel for a GPU was launched from a file that was not compiled as CUDA");
 #endif

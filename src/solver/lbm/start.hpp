@@ -1,14 +1,11 @@
 #pragma once
-// The populations of a given flow, as a collision leaves them.
+// A flow to start from, and the populations that it becomes.
 #include <cmath>
 
-#include <slipstream/launch.hpp>
+#include <slipstream/stream.hpp>
 
-#include "device/rolled.hpp"
 #include "solver/lbm/step/kernels.hpp"
-#include "solver/lbm/storage/access.hpp"
 #include "solver/lbm/storage/places.hpp"
-#include "solver/lbm/storage/storage.hpp"
 
 namespace slipstream::lbm {
 
@@ -61,37 +58,22 @@ struct GivenFlow {
   }
 };
 
-/// To first order in gradients a collision leaves
-///
-///   f_i = equilibrium_i(rho, u) - 3 w_i rho (tau - 1) (c_i c_i - 1/3) : S,    S = (grad u + (grad u)^T) / 2
-///
-/// (Chapman & Enskog; Latt & Chopard 2006), tau with eddies that of the case, and of a force half of the source more,
-/// as Rest does. The gradient is that of central differences, of one-sided ones at sides that are not periodic.
-template <class L, class S>
-struct StartFlow {
-  typename S::Word* out;
-  Places places;
-  Scalars<const std::uint8_t> flags;
-  GivenFlow flow;
+/// Populations of fluid cells, of any lattice.
+template <class S>
+struct PopulationsStart {
+  Headings headings;
+  double weight[4];  ///< by the square of the velocity
 
-  SLIP_FN void operator()(int i, int j, int k) const {
-    if (flags.origin[flags.at(i, j, k)] != 0) return;
-    const GivenFlow::Cell at = flow.cell(i, j, k);
-    const double *u = at.u, uu = u[0] * u[0] + u[1] * u[1] + u[2] * u[2];
-    SLIP_ROLLED
-    for (int q = 0; q < L::q; ++q) {
-      const Heading h = heading_at<L>(q);
-      const double c[3] = {double(h.x), double(h.y), double(h.z)};
-      double cu = 0, ch = 0, qs = 0;
-      for (int a = 0; a < 3; ++a) {
-        cu += c[a] * u[a];
-        ch += c[a] * flow.half[a];
-        for (int b = 0; b < 3; ++b) qs += (c[a] * c[b] - (a == b ? 1.0 / 3 : 0.0)) * at.s[a][b];
-      }
-      const double g = at.excess + at.rho * (3 * cu + 4.5 * cu * cu - 1.5 * uu) - at.stress * qs + 3 * ch;
-      out[places.outgoing({i, j, k}, h)] = S::store(static_cast<typename S::Number>(L::weight(q) * g));
-    }
+  template <class L>
+  static PopulationsStart of() {
+    PopulationsStart start{headings_of<L>(), {}};
+    for (int i = 0; i < L::q; ++i)
+      start.weight[L::velocity[i][0] * L::velocity[i][0] + L::velocity[i][1] * L::velocity[i][1] +
+                   L::velocity[i][2] * L::velocity[i][2]] = L::weight(i);
+    return start;
   }
+  void at_rest(Stream& stream, const Box& box, const BlockArrays& b, const Model& model) const;
+  void flow(Stream& stream, const Box& box, const BlockArrays& b, const GivenFlow& flow) const;
 };
 
 }  // namespace slipstream::lbm

@@ -1,8 +1,8 @@
 #pragma once
 // The kernels of one number format that hold ten moments a cell.
 #include "solver/lbm/by_moments/start.hpp"
-#include "solver/lbm/by_moments/step.hpp"
-#include "solver/lbm/by_moments/steps.hpp"
+#include "solver/lbm/by_moments/steps_of.hpp"
+#include "solver/lbm/links/apply.hpp"
 #include "solver/lbm/step/cell_kernels.hpp"
 
 namespace slipstream::lbm {
@@ -32,7 +32,17 @@ class MomentKernelsOf final : public CellKernels<MomentCells<S>> {
   void apply_links(Stream& stream, const LinkSpans& links, const BlockArrays& b, const Model& model) const override {
     launch_per_link(stream, b.boundary.list.size(), GatherArrivals<S>{Cells(b), b.boundary.list.data()}, b.together);
     if (b.together) b.together->launch();  // links complete what was gathered
-    CellKernels<Cells>::apply_links(stream, links, b, model);
+    const Cells cells(b);
+    apply_known(stream, links, cells, b.together);
+    apply_pressure(stream, links, cells, model, b.together);
+    apply_convective(stream, links, cells, b);
+    apply_held(stream, links, cells, b);
+    apply_interpolated(stream, links, cells, b.together);
+  }
+
+  void loads(Together& together, std::span<const LoadLink> links, const std::array<double, 3>& corner,
+             const BlockArrays& b, double* sums) const override {
+    add_loads(together, links, corner, Cells(b), sums);
   }
 
   void step_boundary(Stream& stream, const BlockArrays& b, const Model& model) const override {

@@ -23,11 +23,17 @@ struct PerLink {
   }
 };
 
+template <class Work>
+void launch_per_link(Stream& stream, std::size_t count, const Work& work) {
+  const PerLink<Work> kernel{work, static_cast<std::int64_t>(count)};
+  launch(stream, kernel.rows(), kernel);
+}
 /// To `together`, where there is one.
 template <class Work>
-void launch_per_link(Stream& stream, std::size_t count, const Work& work, Together* together = nullptr) {
+void launch_per_link(Stream& stream, std::size_t count, const Work& work, Together* together) {
+  if (!together) return launch_per_link(stream, count, work);
   const PerLink<Work> kernel{work, static_cast<std::int64_t>(count)};
-  together ? together->add(kernel.rows(), kernel) : launch(stream, kernel.rows(), kernel);
+  together->add(kernel.rows(), kernel);
 }
 
 template <class Cells>
@@ -38,29 +44,6 @@ struct HalfWay {
     const Link link = links[n];
     cells.bring(link.cell, link.in,
                 cells.sent(link.cell, opposite(link.in)) + static_cast<typename Cells::Number>(link.term));
-  }
-};
-
-struct PlaceLinks {
-  Places places;
-  std::int64_t first;  ///< element of the block's first cell
-  const Link* links;
-  Bounce* found;
-  SLIP_FN void operator()(std::int64_t n) const {
-    const Link link = links[n];
-    found[n] = {static_cast<std::uint32_t>(first + places.outgoing(link.cell, opposite(link.in))),
-                static_cast<std::uint32_t>(first + places.incoming(link.cell, link.in))};
-  }
-};
-
-template <class Word>
-struct Rebound {
-  Word* array;
-  const Bounce* links;
-  bool turned;
-  SLIP_FN void operator()(std::int64_t n) const {
-    const Bounce link = links[n];
-    array[turned ? link.sent : link.read] = array[turned ? link.read : link.sent];
   }
 };
 

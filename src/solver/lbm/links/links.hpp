@@ -3,90 +3,14 @@
 // population lies is for Places to say.
 #include <cstdint>
 #include <map>
-#include <span>
 #include <vector>
 
 #include <slipstream/buffer.hpp>
 #include <slipstream/lbm.hpp>
 
+#include "solver/lbm/links/kinds.hpp"
+
 namespace slipstream::lbm {
-
-/// Local coordinates of a cell.
-struct Cell {
-  std::int32_t x = 0, y = 0, z = 0;
-};
-
-/// A velocity of the lattice, with its number.
-struct Heading {
-  std::uint8_t i = 0;
-  std::int8_t x = 0, y = 0, z = 0;
-};
-
-/// Bounce-back half-way between two cells: the population that would come out of a wall = the opposite one that the
-/// cell sent there, plus a term.
-struct Link {
-  Cell cell;
-  Heading in;       ///< out of the wall
-  double term = 0;  ///< 6 w_i rho_0 c_i . u_wall, zero on walls that rest
-};
-
-/// The population `in` of a cell = another one that a cell sent, plus a term.
-struct CopiedLink {
-  Cell cell;
-  Heading in;
-  Cell other_cell;
-  Heading other;
-  double term = 0;
-};
-
-/// A cell beside bodies with interpolated links. Each population `in` that a body returns is the opposite one that the
-/// cell sent, less a share of its difference from a second one.
-struct InterpolatedCell {
-  Cell cell;
-  std::uint32_t in = 0;  ///< bit i: population i
-  std::uint32_t near =
-      0;  ///< bit i: the second is the opposite one that the cell is about to read, else i that it sent
-  std::uint32_t first = 0;  ///< index of its first share; one for each population, in their order
-};
-
-/// The population `in` of a cell = what it was in the last step, plus `share` of the way to the one that another cell
-/// sent: f(t) = (f(t - 1) + U other) / (1 + U), share = U / (1 + U).
-struct ConvectiveLink {
-  Cell cell;
-  Heading in;
-  Cell other_cell;
-  Heading other;
-  double share = 0;
-};
-
-/// The density rho of a side, for the populations that come in through it and were copied.
-struct PressureCell {
-  Cell cell;
-  std::uint32_t in = 0;  ///< bit i: population i
-  double excess = 0;     ///< rho - 1
-};
-
-/// A cell along a convective side, towards whose density far away the populations that come in there are drawn: each
-/// gets `rate` times its weight times what the density lacks, in every step, and keeps it.
-struct HeldCell {
-  Cell cell;
-  std::uint32_t in = 0;  ///< bit i: population i
-  double excess = 0;     ///< the density far away, less 1
-  double rate = 0;
-};
-
-/// A link whose exchange of momentum is a load on a wall or a body; q is where it meets the surface.
-struct LoadLink {
-  Cell cell;
-  Heading in;
-  double q = 0.5;
-};
-
-/// A link of a wall that rests, by elements of the block's array: what the cell sent is copied to where it is read.
-/// A third of a Link's bytes, and nothing to be computed.
-struct Bounce {
-  std::uint32_t sent = 0, read = 0;
-};
 
 /// The links of a block that are applied together, in this order.
 struct LinkLists {
@@ -110,20 +34,6 @@ void each_kind(Lists& a, Other& b, const F& f) {
   f(a.held, b.held);
   f(a.interpolated, b.interpolated);
 }
-/// The same, on the device.
-struct LinkSpans {
-  std::span<const Link> added;
-  std::span<const Link> half_way;
-  std::span<const Bounce> resting;
-  std::span<const CopiedLink> copied;
-  std::span<const PressureCell> pressure;
-  std::span<const ConvectiveLink> convective;
-  std::span<const HeldCell> held;
-  std::span<const InterpolatedCell> interpolated;
-  const double* shares = nullptr;  ///< of the interpolated cells
-  bool keep_mass = false;  ///< populations at rest take what interpolation loses: once in a step, in closed flows
-};
-
 /// All links of a block: those that may be applied before the exchange, and those with a population that the exchange
 /// brings from another block, or overwrites.
 struct Links {

@@ -1,34 +1,13 @@
 #pragma once
-// What is read out of the populations: velocity, density, mass and faults; and the populations of a fluid at rest.
+// Kernels that read the populations: velocity, density, mass and faults.
 #include <slipstream/launch.hpp>
 
-#include "device/rolled.hpp"
 #include "solver/common/cell_rows.hpp"
 #include "solver/lbm/collision/flow.hpp"
 #include "solver/lbm/row_sums.hpp"
 #include "solver/lbm/storage/populations.hpp"
 
 namespace slipstream::lbm {
-
-/// What a collision under a force leaves of a fluid at rest: half of the source, w_i 3 c_i . F / 2.
-template <class L, class S>
-struct Rest {
-  using T = typename S::Number;
-  typename S::Word* out;
-  Places places;
-  Scalars<const std::uint8_t> flags;
-  T half[3];
-  SLIP_FN void operator()(int i, int j, int k) const {
-    if (flags.origin[flags.at(i, j, k)] != 0) return;
-    const auto put = [&](const Heading& h, T value) { out[places.outgoing({i, j, k}, h)] = S::store(value); };
-    put(Heading{}, T(0));
-    SLIP_ROLLED
-    for (int q = 1; q < L::q; ++q) {
-      const Heading h = heading_at<L>(q);
-      put(h, T(3 * L::weight(q)) * (T(h.x) * half[0] + T(h.y) * half[1] + T(h.z) * half[2]));
-    }
-  }
-};
 
 /// The larger of two sizes; a NaN is kept, not lost.
 SLIP_FN double larger(double a, double b) { return b > a || b != b ? b : a; }

@@ -1,8 +1,7 @@
 #pragma once
-// What is done to the cells of a block through what they sent and are about to read, whatever the state is stored as.
+// Kernels that read what the cells of a block sent and are about to read, whatever the state is stored as.
 #include "device/together.hpp"
 #include "solver/lbm/energy.hpp"
-#include "solver/lbm/links/link_kernels.hpp"
 #include "solver/lbm/links/readings.hpp"
 #include "solver/lbm/step/kernels.hpp"
 #include "solver/common/row_faults.hpp"
@@ -15,30 +14,6 @@ class CellKernels : public Kernels {
   using T = typename Cells::Number;
 
  public:
-  void apply_links(Stream& stream, const LinkSpans& links, const BlockArrays& b, const Model& model) const override {
-    const Cells cells(b);
-    const auto apply = [&](std::size_t count, const auto& work) { launch_per_link(stream, count, work, b.together); };
-    apply(links.added.size(), Added<Cells>{cells, links.added.data()});
-    apply(links.half_way.size(), HalfWay<Cells>{cells, links.half_way.data()});
-    apply(links.copied.size(), Copied<Cells>{cells, links.copied.data()});
-    apply(links.pressure.size(),
-          Pressure<Cells>{cells, {half(model, 0), half(model, 1), half(model, 2)}, links.pressure.data()});
-    apply(links.convective.size(),
-          Convective<Cells>{cells, Scalars<const T>(b.outlet.before), Scalars<T>(b.outlet.after), b.outlet.axis,
-                            b.outlet.first, links.convective.data()});
-    apply(links.held.size(), Held<Cells>{cells, Scalars<T>(b.outlet.after), b.outlet.axis, links.held.data()});
-    apply(links.interpolated.size(),
-          Interpolated<Cells>{cells, links.interpolated.data(), links.shares, links.keep_mass});
-  }
-
-  void loads(Together& together, std::span<const LoadLink> links, const std::array<double, 3>& corner,
-             const BlockArrays& b, double* sums) const override {
-    together.add_teams(
-        load_teams(links.size()), load_threads, 6 * load_threads * sizeof(double),
-        Loads<Cells>{
-            Cells(b), links.data(), static_cast<std::int64_t>(links.size()), {corner[0], corner[1], corner[2]}, sums});
-  }
-
   void macroscopic(Together& together, const Box& box, const BlockArrays& b, const Model& model,
                    double* change) const override {
     const CellRows rows(box, b.populations.shape.row_axis);

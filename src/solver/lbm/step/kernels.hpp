@@ -2,20 +2,23 @@
 // What the solver asks of the kernels of one lattice and number format.
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 
-#include <slipstream/lbm.hpp>
+#include <slipstream/collision.hpp>
+#include <slipstream/field.hpp>
 
-#include "solver/lbm/links/links.hpp"
+#include "solver/lbm/links/kinds.hpp"
 #include "solver/lbm/storage/numbering.hpp"
 
 namespace slipstream {
 class Together;
-}
+struct RowFinding;
+}  // namespace slipstream
 
 namespace slipstream::lbm {
+
+struct Options;
 
 /// The block's extent on the axes where it is its own periodic neighbour, 0 on the others.
 struct Wrap {
@@ -162,7 +165,7 @@ inline std::int64_t load_teams(std::size_t links) {
 
 const Kernels& kernels(const Options& options);
 
-// One explicit instantiation per file, and one of collide_by_model beside each.
+// Units of instances/; the variants that most cases use have one alone.
 const Kernels& kernels_d2q9_f16();
 const Kernels& kernels_d2q9_f32();
 const Kernels& kernels_d2q9_f64();

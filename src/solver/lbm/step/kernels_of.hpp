@@ -1,23 +1,23 @@
 #pragma once
 // The kernels of one lattice and number format, as functors for both backends.
 #include "solver/lbm/collision/trt.hpp"
+#include "solver/lbm/links/apply.hpp"
+#include "solver/lbm/links/population_links.hpp"
 #include "solver/lbm/start.hpp"
 #include "solver/lbm/step/cell_kernels.hpp"
 #include "solver/lbm/step/stream_collide_groups.hpp"
 #include "solver/lbm/step/stream_collide_packed.hpp"
-#include "solver/lbm/storage/rearrange.hpp"
+#include "solver/lbm/storage/moves.hpp"
 
 namespace slipstream::lbm {
 
-/// The step by a model that is not plain; written in collide_by_model.hpp, which not every unit has time for.
+/// The step by a model that is not plain; written in collide_by_model.hpp, for D3Q19 in f32 in a unit of its own.
 template <class L, class S>
 void collide_by_model(Stream& stream, const Box& box, const BlockArrays& block, Layout layout, const Model& model);
 
 template <class L, class S>
 class KernelsOf final : public CellKernels<Populations<L, S>> {
-  using CellKernels<Populations<L, S>>::half;
   using T = typename S::Number;
-  using Word = typename S::Word;
 
  public:
   bool knows_walls(bool in_place, Layout layout) const override {
@@ -25,18 +25,12 @@ class KernelsOf final : public CellKernels<Populations<L, S>> {
   }
 
   void start(Stream& stream, const Box& box, const BlockArrays& b, const Model& model) const override {
-    launch(stream, box,
-           Rest<L, S>{reinterpret_cast<Word*>(b.populations.origin),
-                      Places(b),
-                      Scalars<const std::uint8_t>(b.flags),
-                      {half(model, 0), half(model, 1), half(model, 2)}});
+    PopulationsStart<S>::template of<L>().at_rest(stream, box, b, model);
   }
 
   void start_from(Stream& stream, const Box& box, const BlockArrays& b, const Model& model,
                   const FlowValues& flow) const override {
-    launch(stream, box,
-           StartFlow<L, S>{reinterpret_cast<Word*>(b.populations.origin), Places(b),
-                           Scalars<const std::uint8_t>(b.flags), GivenFlow(flow, model)});
+    PopulationsStart<S>::template of<L>().flow(stream, box, b, GivenFlow(flow, model));
   }
 
   void stream_collide(Stream& stream, const Box& box, const BlockArrays& b, Layout layout,
@@ -47,37 +41,34 @@ class KernelsOf final : public CellKernels<Populations<L, S>> {
   }
 
   void rearrange(Stream& stream, const BlockArrays& b, Form to, std::byte* spare) const override {
-    for (int i = 1; i < L::q; i += 2) rearrange_pair(stream, b, to, heading_of<L>(i), reinterpret_cast<Word*>(spare));
+    moves.rearrange(stream, b, to, spare);
   }
-
   void transcribe(Stream& stream, const BlockArrays& from, const BlockArrays& to) const override {
-    launch(stream, Box{{0, 0, 0}, from.flags.shape.extent},
-           Transcribe<L, Word>{reinterpret_cast<const Word*>(from.populations.origin),
-                               reinterpret_cast<Word*>(to.populations.origin), Places(from), Places(to),
-                               Scalars<const std::uint8_t>(from.flags)});
+    moves.transcribe(stream, from, to);
+  }
+  void rest_solids(Stream& stream, const BlockArrays& b) const override { moves.rest_solids(stream, b); }
+  void place_links(Stream& stream, std::span<const Link> list, const BlockArrays& b, Bounce* places) const override {
+    moves.place_links(stream, list, b, places);
   }
 
-  void rest_solids(Stream& stream, const BlockArrays& b) const override {
-    launch(stream, Box{{0, 0, 0}, b.flags.shape.extent},
-           RestSolids<L, Word>{reinterpret_cast<Word*>(b.populations.origin), Places(b),
-                               Scalars<const std::uint8_t>(b.flags)});
+  void apply_links(Stream& stream, const LinkSpans& list, const BlockArrays& b, const Model& model) const override {
+    const Populations<L, S> cells(b);
+    moves.rebound(stream, list.resting, b);
+    links.known(stream, list, b);
+    apply_pressure(stream, list, cells, model, b.together);
+    links.convective(stream, list, b);
+    apply_held(stream, list, cells, b);
+    links.interpolated(stream, list, b);
   }
-
-  void place_links(Stream& stream, std::span<const Link> links, const BlockArrays& b, Bounce* places) const override {
-    const Form form = b.form == Form::apart ? Form::apart : Form::shared;
-    launch_per_link(stream, links.size(),
-                    PlaceLinks{Places(b, form), b.populations.shape.origin, links.data(), places});
-  }
-
-  void apply_links(Stream& stream, const LinkSpans& links, const BlockArrays& b, const Model& model) const override {
-    launch_per_link(stream, links.resting.size(),
-                    Rebound<Word>{reinterpret_cast<Word*>(b.populations.origin) - b.populations.shape.origin,
-                                  links.resting.data(), b.form == Form::turned},
-                    b.together);
-    CellKernels<Populations<L, S>>::apply_links(stream, links, b, model);
+  void loads(Together& together, std::span<const LoadLink> list, const std::array<double, 3>& corner,
+             const BlockArrays& b, double* sums) const override {
+    links.loads(together, list, corner, b, sums);
   }
 
  private:
+  static constexpr Moves moves{headings_of<L>(), sizeof(typename S::Word)};
+  static constexpr PopulationLinks<S> links{headings_of<L>()};
+
   template <bool in_place>
   static void collide_plainly(Stream& stream, const Box& box, const BlockArrays& b, Layout layout, const Model& model) {
     using Raw = typename S::Raw;

@@ -20,14 +20,26 @@ constexpr std::uint64_t velocity_bits(int axis) {
   for (int i = 0; i < L::q; ++i) bits |= static_cast<std::uint64_t>(L::velocity[i][axis] + 1) << (2 * i);
   return bits;
 }
+/// A lattice that kernels learn when they run.
+struct Headings {
+  std::uint64_t x, y, z;  ///< velocity_bits
+  int count;
+  SLIP_FN Heading operator[](int i) const {
+    const auto part = [i](std::uint64_t bits) {
+      return static_cast<std::int8_t>(static_cast<int>(bits >> (2 * i) & 3) - 1);
+    };
+    return {static_cast<std::uint8_t>(i), part(x), part(y), part(z)};
+  }
+};
+template <class L>
+constexpr Headings headings_of() {
+  return {velocity_bits<L>(0), velocity_bits<L>(1), velocity_bits<L>(2), L::q};
+}
 /// heading_of a population that only a running kernel knows.
 template <class L>
 SLIP_FN Heading heading_at(int i) {
-  constexpr std::uint64_t x = velocity_bits<L>(0), y = velocity_bits<L>(1), z = velocity_bits<L>(2);
-  const auto part = [i](std::uint64_t bits) {
-    return static_cast<std::int8_t>(static_cast<int>(bits >> (2 * i) & 3) - 1);
-  };
-  return {static_cast<std::uint8_t>(i), part(x), part(y), part(z)};
+  constexpr Headings all = headings_of<L>();
+  return Headings(all)[i];
 }
 
 SLIP_FN Heading opposite(const Heading& h) {

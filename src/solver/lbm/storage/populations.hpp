@@ -9,16 +9,15 @@
 
 namespace slipstream::lbm {
 
-/// Stored one by one, where Places says.
-template <class L, class S>
-struct Populations {
-  using Lattice = L;
+/// One by one, where Places says. No lattice is needed for that.
+template <class S>
+struct StoredPopulations {
   using Number = typename S::Number;
   using Word = typename S::Word;
   Word* origin;
   Places places;
 
-  explicit Populations(const BlockArrays& b) : origin(reinterpret_cast<Word*>(b.populations.origin)), places(b) {}
+  explicit StoredPopulations(const BlockArrays& b) : origin(reinterpret_cast<Word*>(b.populations.origin)), places(b) {}
 
   SLIP_FN Number sent(const Cell& cell, const Heading& h) const { return S::load(origin[places.outgoing(cell, h)]); }
   SLIP_FN Number comes(const Cell& cell, const Heading& h) const { return S::load(origin[places.incoming(cell, h)]); }
@@ -28,17 +27,36 @@ struct Populations {
   SLIP_FN void bring(const Cell& cell, const Heading& h, Number number) const {
     origin[places.incoming(cell, h)] = typename S::Rounding(sent(cell, Heading{}) * number)(number);
   }
+};
+
+/// Kernels learn the lattice when they run: one kernel for all.
+template <class S>
+struct AnyPopulations : StoredPopulations<S> {
+  using Number = typename S::Number;
+  Headings headings;
+
+  AnyPopulations(const BlockArrays& b, const Headings& headings) : StoredPopulations<S>(b), headings(headings) {}
 
   /// Brings f(sent, second) for each population whose bit `in` has: of InterpolatedCell.
   template <class F>
   SLIP_FN void bring_each(const Cell& cell, std::uint32_t in, std::uint32_t near, const F& f) const {
     SLIP_ROLLED
-    for (int q = 1; q < L::q; ++q) {
+    for (int q = 1; q < headings.count; ++q) {
       if ((in >> q & 1u) == 0) continue;
-      const Heading h = heading_at<L>(q), out = opposite(h);
-      bring(cell, h, f(sent(cell, out), (near >> q & 1u) != 0 ? comes(cell, out) : sent(cell, h)));
+      const Heading h = headings[q], out = opposite(h);
+      this->bring(cell, h,
+                  f(this->sent(cell, out), (near >> q & 1u) != 0 ? this->comes(cell, out) : this->sent(cell, h)));
     }
   }
+};
+
+/// The compiler knows the lattice.
+template <class L, class S>
+struct Populations : StoredPopulations<S> {
+  using Lattice = L;
+  using Number = typename S::Number;
+  using StoredPopulations<S>::origin, StoredPopulations<S>::places;
+  using StoredPopulations<S>::StoredPopulations;
 
   /// All that a cell sent.
   SLIP_FN void all_sent(const Cell& cell, Number (&g)[L::q]) const { all<false>(cell, g); }
