@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "solver/lbm/links/links.hpp"
 #include "support/lbm_flows.hpp"
 
 namespace slipstream::lbm {

@@ -7,6 +7,7 @@
 #include <slipstream/bodies.hpp>
 #include <slipstream/lbm.hpp>
 
+#include "solver/lbm/links/links.hpp"
 #include "support/lbm_run.hpp"
 
 namespace slipstream::lbm {

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "solver/lbm/by_moments/cells.hpp"
+#include "solver/lbm/links/links.hpp"
 #include "support/expect_error.hpp"
 #include "support/lbm_run.hpp"
 

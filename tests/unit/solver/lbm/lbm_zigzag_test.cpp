@@ -5,6 +5,7 @@
 #include <numbers>
 #include <random>
 
+#include "solver/lbm/links/links.hpp"
 #include "support/lbm_run.hpp"
 
 namespace slipstream::lbm {
