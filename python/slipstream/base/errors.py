@@ -34,7 +34,7 @@ class Fault(str):
     code: ErrorCode
     facts: dict[str, str]
 
-    def __new__(cls, text: str, code: ErrorCode | None = None, **facts: Any) -> Self:
+    def __new__(cls, text: str, code: ErrorCode | None = None, /, **facts: Any) -> Self:
         """Where `text` is a fault already, its code and facts stay, but for those that are given anew. A fact that is
         None is left out."""
         fault = super().__new__(cls, text)
@@ -85,7 +85,7 @@ class Coded(Exception):
 
     code = ErrorCode.INVALID_ARGUMENT
 
-    def __init__(self, text: str = "", code: ErrorCode | None = None, **facts: Any) -> None:
+    def __init__(self, text: str = "", code: ErrorCode | None = None, /, **facts: Any) -> None:
         super().__init__(text)
         fault = Fault(text, code or (None if isinstance(text, Fault) else self.code), **facts)
         self.code = fault.code
@@ -111,9 +111,7 @@ class Coded(Exception):
         before, brace, rest = message.partition("{")
         found = json.loads(brace + rest)
         more = {"rank": before.removeprefix("rank ").removesuffix(": ")} if before else {}
-        faults = tuple(
-            Fault(each["text"], ErrorCode(each["code"]), **each["facts"], **more) for each in found["faults"]
-        )
+        faults = tuple(Fault(each["text"], ErrorCode(each["code"]), **more | each["facts"]) for each in found["faults"])
         error = cls(faults[0].reworded(before + found["text"]))
         error.faults = faults
         return error

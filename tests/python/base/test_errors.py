@@ -54,6 +54,11 @@ def test_error_keeps_code_and_facts_where_it_is_pickled() -> None:
     assert (str(error), error.code, error.facts) == ("said", "mismatch", {"given": "3"})
 
 
+def test_facts_may_have_any_name() -> None:
+    there = CaseError.unpacked("rank 1: " + CaseError("said", **{"code": "7", "text": "x", "rank": 3}).packed())
+    assert there.facts == {"code": "7", "text": "x", "rank": "3"} and there.code == "invalid_argument"
+
+
 def test_fault_in_an_error_gives_it_code_and_facts() -> None:
     error = CaseError(Fault("a.b: said", ErrorCode.LOCKED, key="a.b", file="x"), file="y")
     assert (error.code, error.facts) == ("locked", {"key": "a.b", "file": "y"})
