@@ -98,7 +98,7 @@ TEST_P(WatchdogTest, MayBeEndedWhileItTells) {
         telling = true;
         while (!ending) std::this_thread::yield();
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
-        teller.complain("late");
+        teller.complain(Timeout("late"));
       },
       limit);
   own->watch(1, watched, [&] { hold(); });
