@@ -5,7 +5,7 @@
 #include "solver/lbm/by_moments/rows.hpp"
 #include "solver/lbm/by_moments/step.hpp"
 #include "solver/lbm/by_moments/steps.hpp"
-#include "solver/lbm/step/cell_kernels.hpp"
+#include "solver/lbm/links/link_kernels.hpp"
 
 namespace slipstream::lbm {
 
@@ -38,33 +38,33 @@ template <class S, bool plain>
 void MomentSteps<S, plain>::stream_collide(Stream& stream, const Box& box, const BlockArrays& b, const Model& model) {
   with_regularised<plain, typename S::Number>(model, [&](const auto& collision) {
     const auto step = step_of<S>(b, collision);
+    const auto cells = step_of<S>(b, MomentCollision<typename S::Number, plain>(model));
     // A team goes up along z in rows of some length, or it is not worth its memory.
     if (stream.device().backend == Backend::host) {
-      if (box.extent(0) < 8 || box.extent(2) < 2) return launch_on_host(stream, box, step);
+      if (box.extent(0) < 8 || box.extent(2) < 2) return launch_on_host(stream, box, cells);
       launch_rows(stream, box, step, b.tile[1], b.chunk);
       // Its loops know no walls.
-      for (const Box& slab : beside_walls(box, b)) launch_on_host(stream, slab, step);
+      for (const Box& slab : beside_walls(box, b)) launch_on_host(stream, slab, cells);
       return;
     }
     if (box.extent(0) >= 32 && box.extent(1) >= 4 && box.extent(2) >= 4)
       return launch_march(stream, box, step, b.tile[0], b.chunk);
-    b.together ? b.together->add_on_gpu(box, step) : launch_on_gpu(stream, box, step);
+    b.together ? b.together->add_on_gpu(box, cells) : launch_on_gpu(stream, box, cells);
   });
 }
 
 template <class S, bool plain>
 void MomentSteps<S, plain>::step_boundary(Stream& stream, const BlockArrays& b, const Model& model) {
-  with_regularised<plain, typename S::Number>(model, [&]<class Collision>(const Collision& collision) {
-    const StepBoundary<S, Collision> step{step_of<S>(b, collision), b.boundary.list.data()};
-    const auto count = static_cast<std::int64_t>(b.boundary.list.size());
-    if (stream.device().backend == Backend::host) {
-      const PerLink<StepBoundary<S, Collision>> cells{step, count};
-      return launch_on_host(stream, cells.rows(), cells);
-    }
-    const StepBoundaryByTeams<S, Collision> teams{step, count};
-    b.together ? b.together->add_teams(teams.teams(), teams.threads, teams.shared_bytes, teams)
-               : launch_teams_on_gpu(stream, teams.teams(), teams.threads, teams.shared_bytes, teams);
-  });
+  using Collision = MomentCollision<typename S::Number, plain>;
+  const StepBoundary<S, Collision> step{step_of<S>(b, Collision(model)), b.boundary.list.data()};
+  const auto count = static_cast<std::int64_t>(b.boundary.list.size());
+  if (stream.device().backend == Backend::host) {
+    const PerLink<StepBoundary<S, Collision>> cells{step, count};
+    return launch_on_host(stream, cells.rows(), cells);
+  }
+  const StepBoundaryByTeams<S, Collision> teams{step, count};
+  b.together ? b.together->add_teams_on_gpu(teams.teams(), teams.threads, teams.shared_bytes, teams)
+             : launch_teams_on_gpu(stream, teams.teams(), teams.threads, teams.shared_bytes, teams);
 }
 
 }  // namespace slipstream::lbm

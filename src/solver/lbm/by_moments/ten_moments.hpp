@@ -172,16 +172,14 @@ SLIP_FN TenMoments<T> moments_arrived(const T (&g)[D3Q19::q]) {
 }
 
 /// What a run collides moments by. `plain`: neither a force acts nor are eddies modelled; else both are computed, since
-/// a decision in every cell would cost the host its vector instructions. `recursive`: what is sent has terms of third
-/// order; known to the compiler where it decides on registers and vectors.
-template <class T, bool plain, bool recursive>
-struct Regularised {
-  static constexpr bool third_order = recursive;
+/// a decision in every cell would cost the host its vector instructions.
+template <class T, bool plain>
+struct MomentCollision {
   T rate;           ///< of the tensor
   T tau_0, eddies;  ///< of Smagorinsky's model; eddies: 18 sqrt(2) C^2, 0: none are modelled
   T force[3];
 
-  explicit Regularised(const Model& model)
+  explicit MomentCollision(const Model& model)
       : rate(static_cast<T>(model.plus)),
         tau_0(static_cast<T>(3 * model.viscosity + 0.5)),
         eddies(static_cast<T>(18 * std::sqrt(2.0) * model.smagorinsky.value_or(0) * model.smagorinsky.value_or(0))),
@@ -287,6 +285,13 @@ struct Regularised {
     }
     return e;
   }
+};
+
+/// `recursive`: what is sent has terms of third order. Kernels know it where it decides on registers and vectors.
+template <class T, bool plain, bool recursive>
+struct Regularised : MomentCollision<T, plain> {
+  static constexpr bool third_order = recursive;
+  using MomentCollision<T, plain>::MomentCollision;
 };
 
 }  // namespace slipstream::lbm
