@@ -1,8 +1,7 @@
 #pragma once
 // The kernels of one number format that hold ten moments a cell.
 #include "solver/lbm/by_moments/start.hpp"
-#include "solver/lbm/by_moments/step.hpp"
-#include "solver/lbm/by_moments/steps.hpp"
+#include "solver/lbm/by_moments/steps_of.hpp"
 #include "solver/lbm/links/apply.hpp"
 #include "solver/lbm/step/cell_kernels.hpp"
 

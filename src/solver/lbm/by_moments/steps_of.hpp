@@ -1,10 +1,10 @@
 #pragma once
+// The steps of one number format.
 #include <vector>
 
 #include "solver/lbm/by_moments/march.hpp"
 #include "solver/lbm/by_moments/rows.hpp"
 #include "solver/lbm/by_moments/step.hpp"
-#include "solver/lbm/by_moments/steps.hpp"
 #include "solver/lbm/links/link_kernels.hpp"
 
 namespace slipstream::lbm {
@@ -33,6 +33,13 @@ inline std::vector<Box> beside_walls(const Box& box, const BlockArrays& b) {
   }
   return slabs;
 }
+
+/// Plain, or under a force or with eddies.
+template <class S, bool plain>
+struct MomentSteps {
+  static void stream_collide(Stream& stream, const Box& box, const BlockArrays& b, const Model& model);
+  static void step_boundary(Stream& stream, const BlockArrays& b, const Model& model);
+};
 
 template <class S, bool plain>
 void MomentSteps<S, plain>::stream_collide(Stream& stream, const Box& box, const BlockArrays& b, const Model& model) {

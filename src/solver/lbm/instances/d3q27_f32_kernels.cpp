@@ -1,4 +1,4 @@
-#include "solver/lbm/step/kernels_of.hpp"
+#include "solver/lbm/collision/collide_by_cumulants.hpp"
 
 namespace slipstream::lbm {
 

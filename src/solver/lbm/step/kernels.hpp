@@ -165,7 +165,7 @@ inline std::int64_t load_teams(std::size_t links) {
 
 const Kernels& kernels(const Options& options);
 
-// One explicit instantiation per file, and one of collide_by_model beside each.
+// Units of instances/; the variants that most cases use have one alone.
 const Kernels& kernels_d2q9_f16();
 const Kernels& kernels_d2q9_f32();
 const Kernels& kernels_d2q9_f64();

@@ -11,7 +11,7 @@
 
 namespace slipstream::lbm {
 
-/// The step by a model that is not plain; written in collide_by_model.hpp, which not every unit has time for.
+/// The step by a model that is not plain; written in collide_by_model.hpp, for D3Q19 in f32 in a unit of its own.
 template <class L, class S>
 void collide_by_model(Stream& stream, const Box& box, const BlockArrays& block, Layout layout, const Model& model);
 

@@ -1,7 +1,0 @@
-#include "solver/lbm/collision/collide_by_model.hpp"
-
-namespace slipstream::lbm {
-
-template void collide_by_model<D3Q19, StoredF16>(Stream&, const Box&, const BlockArrays&, Layout, const Model&);
-
-}  // namespace slipstream::lbm
