@@ -65,7 +65,7 @@ ROOM_OF_HEADER = {f"{name}{of}.hpp": "solver" for name in SOLVERS for of in ("",
     f"{name}.hpp": room for room, names in PUBLIC_ROOMS.items() for name in names.split()
 }
 
-#What any file of route / may include from route /.
+# Any file of route/ may include these from route/.
 SHARED_IN_ROUTE = {
     f"{name}.hpp"
     for name in (
