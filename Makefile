@@ -35,10 +35,10 @@ build: set-up
 	cmake --preset host -DPython_EXECUTABLE=$(PYTHON)
 	cmake --build --preset host
 
-# The library and the Python module, without the tests.
+# Engine and lattice Boltzmann alone, without the other solvers and the tests.
 demo: set-up
 	cmake --preset host -DPython_EXECUTABLE=$(PYTHON)
-	cmake --build --preset host --target python_package
+	cmake --build --preset host --target demo
 	$(PYTHON) -m slipstream run cases/cavity.toml --overwrite
 	@echo
 	@echo 'The demo worked. Open results/cavity/report.html, or results/cavity/fields.vtkhdf in ParaView.'

@@ -1,12 +1,10 @@
-# What find_package(Slipstream) needs under a prefix: the library, its headers, and a description of both.
+# What find_package(Slipstream) needs under a prefix: the libraries, their headers, and a description of both.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(SLIPSTREAM_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/Slipstream)
 
-set_target_properties(slipstream_hdf5 PROPERTIES EXPORT_NAME hdf5)
-set_target_properties(slipstream_fftw PROPERTIES EXPORT_NAME fftw)
-install(TARGETS slipstream slipstream_hdf5 slipstream_fftw EXPORT SlipstreamTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+get_property(libraries GLOBAL PROPERTY SLIPSTREAM_LIBRARIES)
+install(TARGETS ${libraries} EXPORT SlipstreamTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/slipstream DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
 install(EXPORT SlipstreamTargets NAMESPACE Slipstream:: DESTINATION ${SLIPSTREAM_PACKAGE_DIR})
 configure_package_config_file(cmake/SlipstreamConfig.cmake.in ${CMAKE_BINARY_DIR}/generated/SlipstreamConfig.cmake

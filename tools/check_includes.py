@@ -155,7 +155,7 @@ def check_vendor(path: Path, line: str) -> str | None:
     if BACKEND_IF.search(line):
         return "asks for the backend with #if: only device/ may"
     include = INCLUDE.match(line)
-#Text told to users may name cudaMalloc; code that calls it may not .
+    # Text told to users may name cudaMalloc; code that calls it may not .
     vendor = VENDOR.search(STRING.sub('""', line)) or (include and VENDOR_HEADER.match(include.group(1)))
     if vendor and not path.stem.endswith("_cuda"):
         return f"uses {vendor.group()}: only device/ and files named *_cuda.* may"

@@ -22,8 +22,8 @@ class CufftXt {
   const std::string& missing() const { return missing_; }
   void check(cufftResult result, const std::string& what) const {
     if (result != CUFFT_SUCCESS)
-      throw Error(ErrorCode::unavailable, "cuFFT could not " + what + ": result " + std::to_string(static_cast<int>(result)) +
-                  " of enum cufftResult");
+      throw Error(ErrorCode::unavailable, "cuFFT could not " + what + ": result " +
+                                              std::to_string(static_cast<int>(result)) + " of enum cufftResult");
   }
 
   decltype(&cufftCreate) create = nullptr;

@@ -3,8 +3,8 @@
 
 #include <slipstream/fft.hpp>
 
-#include "fft/lines.hpp"
 #include "api/fft/python_fft.hpp"
+#include "fft/lines.hpp"
 #include "native/cufft_xt.hpp"
 #include "native/python_bench.hpp"
 #include "native/routes_taken.hpp"

@@ -30,8 +30,8 @@ nb::dict block_dict(const Block& block);
 ExchangeOptions exchange_options(const nb::dict& dict);
 nb::list message_list(const std::vector<MessageInfo>& messages);
 
-/// Begins a module beside _core, whose types and errors it shares. `build` is that of the library behind it; throws Error
-/// where the engine is of another one.
+/// Begins a module beside _core, whose types and errors it shares. `build` is that of the library behind it; throws
+/// Error where the engine is of another one.
 void begin_module(nb::module_& module, const char* name, const char* build);
 
 /// How something was found that may have been measured: the first entries of its dictionary.

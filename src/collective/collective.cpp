@@ -2,9 +2,9 @@
 
 #include <slipstream/error.hpp>
 
+#include "collective/reduction.hpp"
 #include "exchange/apart.hpp"
 #include "exchange/calls_in_order.hpp"
-#include "collective/reduction.hpp"
 #include "machine/agree.hpp"
 #include "machine/patience.hpp"
 #include "machine/same_ranks.hpp"

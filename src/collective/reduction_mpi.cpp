@@ -6,8 +6,8 @@
 #include <slipstream/arena.hpp>
 #include <slipstream/error.hpp>
 
-#include "device/kept_memory.hpp"
 #include "collective/reduction.hpp"
+#include "device/kept_memory.hpp"
 #include "machine/agree.hpp"
 #include "machine/parting.hpp"
 #include "machine/patience.hpp"

@@ -3,9 +3,9 @@
 #include <slipstream/buffer.hpp>
 #include <slipstream/error.hpp>
 
+#include "collective/reduction.hpp"
 #include "device/kept_memory.hpp"
 #include "device/upload.hpp"
-#include "collective/reduction.hpp"
 #include "machine/agree.hpp"
 #include "machine/parting.hpp"
 #include "machine/patience.hpp"

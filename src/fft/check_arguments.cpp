@@ -106,8 +106,8 @@ void Fft::Impl::require_apart(bool forward, const Sources& from, const Targets& 
                       " of a Fourier transform would be written into the same memory: give each an array of its own",
                   facts_of(written[n - 1], "written_twice", written[n]));
   for (const CheckedPart& f : read) {
-    auto t =
-        std::partition_point(written.begin(), written.end(), [&](const CheckedPart& part) { return part.behind <= f.first; });
+    auto t = std::partition_point(written.begin(), written.end(),
+                                  [&](const CheckedPart& part) { return part.behind <= f.first; });
     for (; t != written.end() && t->first < f.behind; ++t)
       if (t->device != f.device || t->component < f.component || (t->component == f.component && t->first != f.first))
         throw Error(

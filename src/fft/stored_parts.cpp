@@ -33,7 +33,8 @@ int Fft::Impl::parts_along_x(Stage from, Stage to) const {
     if (comm.max(host ? 1 : 0) > 0) return 1;
     std::int64_t lines = 0;
     for (const Block& block : cut.blocks(to)) lines = std::max(lines, block.box.extent(0) * block.box.extent(2));
-    parts = std::min({most_stored_parts, behind / tile_of_modes, 2 * cut.word() * lines * behind / bytes_of_stored_part});
+    parts =
+        std::min({most_stored_parts, behind / tile_of_modes, 2 * cut.word() * lines * behind / bytes_of_stored_part});
   }
   return static_cast<int>(std::clamp<std::int64_t>(parts, 1, behind - first));
 }

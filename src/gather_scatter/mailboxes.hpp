@@ -10,9 +10,9 @@
 #include <slipstream/field.hpp>
 #include <slipstream/machine.hpp>
 
+#include "exchange/tuning.hpp"
 #include "gather_scatter/copies.hpp"
 #include "gather_scatter/gather_scatter_kernels.hpp"
-#include "exchange/tuning.hpp"
 
 namespace slipstream {
 

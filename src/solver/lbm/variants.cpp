@@ -15,12 +15,15 @@ constexpr const char* second_library = "libslipstream_lbm_variants.so";
 /// Stays loaded: streams may hold its kernels until the process ends.
 VariantLookup load_variants() {
   void* library = dlopen(second_library, RTLD_NOW | RTLD_LOCAL);
-  if (!library)
-    throw Error(ErrorCode::unavailable,
-                std::string("cannot load ") + second_library + " (" + dlerror() + "): run `make build`");
+  if (!library) {
+    const char* why = dlerror();
+    throw Error(ErrorCode::unavailable, std::string("cannot load ") + second_library + " (" +
+                                            (why ? why : "no reason is given") + "): run `make build`");
+  }
   const auto build = reinterpret_cast<const char* (*)()>(dlsym(library, "slipstream_lbm_variants_build"));
   const auto lookup = reinterpret_cast<VariantLookup>(dlsym(library, "slipstream_lbm_variant"));
-  require(build && lookup, ErrorCode::version, std::string(second_library) + " is of another version: run `make build`");
+  require(build && lookup, ErrorCode::version,
+          std::string(second_library) + " is of another version: run `make build`");
   require_build("lbm_variants", build());
   return lookup;
 }

@@ -4,6 +4,8 @@
 #include <slipstream/build_info.hpp>
 #include <slipstream/device.hpp>
 
+#include "support/expect_error.hpp"
+
 namespace slipstream {
 namespace {
 
@@ -21,6 +23,15 @@ TEST(BuildInfo, SaysHowHdf5WasBuilt) {
 
 TEST(BuildInfo, NamesTheToolkitWhereverTheCudaBackendCanRun) {
   EXPECT_TRUE(!available(Backend::cuda) || !build_cuda().empty());
+}
+
+extern "C" const char* slipstream_lbm_build();
+
+TEST(BuildInfo, LibrariesOfOneBuildAgree) { EXPECT_NO_THROW(require_build("lbm", slipstream_lbm_build())); }
+
+TEST(BuildInfo, ALibraryOfAnotherBuildIsAnError) {
+  expect_error([] { require_build("lbm", "0.0.9-elsewhere"); }, ErrorCode::version,
+               {{"part", "lbm"}, {"given", "0.0.9-elsewhere"}, {"needed", slipstream_lbm_build()}});
 }
 
 }  // namespace

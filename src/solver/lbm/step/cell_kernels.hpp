@@ -1,10 +1,10 @@
 #pragma once
 // Kernels that read what the cells of a block sent and are about to read, whatever the state is stored as.
 #include "device/together.hpp"
+#include "solver/common/row_faults.hpp"
 #include "solver/lbm/energy.hpp"
 #include "solver/lbm/links/readings.hpp"
 #include "solver/lbm/step/kernels.hpp"
-#include "solver/common/row_faults.hpp"
 
 namespace slipstream::lbm {
 
