@@ -35,7 +35,8 @@ RANKS = [
     ["solver", "io"], ["api"],
 ]  # fmt: skip
 RANK_OF = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
-# : A solver has its room in Python, and public headers that bear its name.
+
+#: A solver has its room in Python, and public headers that bear its name.
 SOLVERS = re.findall(
     r'"(\w+)": "slipstream\.\1\.solver"',
     (Path(__file__).parents[1] / "python" / "slipstream" / "base" / "registry.py").read_text(encoding="utf-8"),
@@ -60,7 +61,7 @@ ROOM_OF_HEADER = {f"{name}{of}.hpp": "solver" for name in SOLVERS for of in ("",
     f"{name}.hpp": room for room, names in PUBLIC_ROOMS.items() for name in names.split()
 }
 
-# Any file of route/ may include these from route/.
+# What any file of route/ may include from route/.
 SHARED_IN_ROUTE = {
     f"{name}.hpp"
     for name in (
@@ -87,9 +88,9 @@ PYTHON_RANKS = [
     SOLVERS, ["bench"], ["cli"],
 ]  # fmt: skip
 PYTHON_RANK_OF = {room: rank for rank, rooms in enumerate(PYTHON_RANKS) for room in rooms}
-# : Its table leads to rooms further left.
+#: Its table leads to rooms further left.
 REGISTRY = PACKAGE / "base" / "registry.py"
-# : What modules may take from the package itself.
+#: What modules may take from the package itself.
 OF_PACKAGE = {"__version__", "_core", "_bench"}
 NAMES_MODULE = re.compile(r"slipstream(\.\w+)+\.?")
 
@@ -145,7 +146,7 @@ def check_vendor(path: Path, line: str) -> str | None:
     if BACKEND_IF.search(line):
         return "asks for the backend with #if: only device/ may"
     include = INCLUDE.match(line)
-#Text told to users may name cudaMalloc; code that calls it may not .
+    # Text told to users may name cudaMalloc; code that calls it may not.
     vendor = VENDOR.search(STRING.sub('""', line)) or (include and VENDOR_HEADER.match(include.group(1)))
     if vendor and not path.stem.endswith("_cuda"):
         return f"uses {vendor.group()}: only device/ and files named *_cuda.* may"
