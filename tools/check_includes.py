@@ -38,6 +38,7 @@ RANKS = [
     ["solver", "io"], ["api"], ["bench"],
 ]  # fmt: skip
 RANK_OF = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
+
 #: A solver has its room in Python, and public headers that bear its name.
 SOLVERS = re.findall(
     r'"(\w+)": "slipstream\.\1\.solver"',
@@ -155,7 +156,7 @@ def check_vendor(path: Path, line: str) -> str | None:
     if BACKEND_IF.search(line):
         return "asks for the backend with #if: only device/ may"
     include = INCLUDE.match(line)
-    # Text told to users may name cudaMalloc; code that calls it may not .
+    # Text told to users may name cudaMalloc; code that calls it may not.
     vendor = VENDOR.search(STRING.sub('""', line)) or (include and VENDOR_HEADER.match(include.group(1)))
     if vendor and not path.stem.endswith("_cuda"):
         return f"uses {vendor.group()}: only device/ and files named *_cuda.* may"
