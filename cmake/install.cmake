@@ -1,4 +1,4 @@
-# What find_package(Slipstream) needs under a prefix: the libraries, their headers, and a description of both.
+# Installs the libraries, their headers, and the description that find_package(Slipstream) reads.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(SLIPSTREAM_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/Slipstream)

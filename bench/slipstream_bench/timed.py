@@ -5,7 +5,7 @@ from functools import cache
 from types import ModuleType
 
 from slipstream.base.core import core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 
 
 @cache
@@ -17,4 +17,6 @@ def timed() -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name != "slipstream_bench._native":
             raise
-        raise CaseError("the compiled part of the benchmarks is missing; build it with `make build`") from None
+        raise CaseError(
+            "the compiled part of the benchmarks is missing; build it with `make build`", ErrorCode.UNAVAILABLE
+        ) from None

@@ -1,5 +1,5 @@
 #pragma once
-// What the files of the module _core bind.
+// Bindings in the files of the module _core.
 #include "api/python_common.hpp"
 
 namespace slipstream::python {

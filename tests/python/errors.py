@@ -1,4 +1,4 @@
-"""Assertions of errors by what programs read: type, code and facts. Their words may change."""
+"""Assertions of errors by what programs read: type, code and facts. Their text may change."""
 
 import json
 import subprocess
@@ -33,7 +33,7 @@ def raises(kind: type[BaseException], code: str | None, **facts: Any) -> Iterato
 
 
 class Done(subprocess.CompletedProcess[str]):
-    """A command line that has ended, with the errors that it said."""
+    """A process that has ended, with the errors that it said."""
 
     errors: tuple[Fault, ...] = ()
 
@@ -50,7 +50,7 @@ class Done(subprocess.CompletedProcess[str]):
 
 
 def is_error(done: Done, code: str | None, returncode: int = 2, **facts: Any) -> Fault:
-    """That a command line ended with one message, which tells of this fault."""
+    """That a process ended with one message, which tells of this fault."""
     assert done.errors, done.stdout + done.stderr
     fault = has(done.errors, code, **facts)
     assert done.returncode == returncode, done.stderr

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 
 #: Each has what `slipstream.case.solver.Solver` says.
 SOLVERS = {
@@ -47,7 +47,8 @@ def benchmarks(module: str = "registry") -> Any:
     if not (folder / BENCHMARKS).is_dir():
         raise CaseError(
             f"benchmarks live in the source tree, and {package} is outside of one: run `bin/slipstream bench` there, "
-            "after `make build`"
+            "after `make build`",
+            ErrorCode.UNAVAILABLE,
         )
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))

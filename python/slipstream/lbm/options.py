@@ -166,7 +166,11 @@ def velocity_of(side: str, given: Any) -> list[float]:
     try:
         return list(map(float, given))
     except (TypeError, ValueError):
-        raise CaseError(f"walls: {side} takes its velocity alone, as (1, 0, 0), not {given!r}") from None
+        raise CaseError(
+            f"walls: {side} takes its velocity alone, as (1, 0, 0), not {given!r}",
+            key=f"walls.{side}",
+            given=repr(given),
+        ) from None
 
 
 def _keys_of(table: str) -> list[str]:

@@ -5,7 +5,7 @@
 
 namespace slipstream::lbm {
 
-/// What the library of variants exports as slipstream_lbm_variant.
+/// Type of slipstream_lbm_variant, which the library of variants exports.
 using VariantLookup = const Kernels* (*)(Representation, Lattice, DType);
 
 }  // namespace slipstream::lbm

@@ -387,7 +387,8 @@ TEST_P(CastItems, ThatAreTooLargeAreTheSameErrorOnAllRanks) {
   EXPECT_EQ(said.has_value(), at_end) << (said ? said->what() : "");
   finish(streams);
   if (!at_end) said = error_of([&] { exchange.check(); });
-  expect_error(said, ErrorCode::overflow, {{"item", 0}, {"field", "density"}, {"pattern", "halo"}, {"coding", "cast"}});
+  expect_error(said, ErrorCode::overflow,
+               {{"item", 0}, {"field", "density"}, {"pattern", "halo"}, {"coding", to_string(cast.coding)}});
   const std::string text = said ? said->what() : "";
   for (const std::string& elsewhere : comm.all_gather(text)) EXPECT_EQ(elsewhere, text);
   EXPECT_THROW(exchange.check(), Overflow);

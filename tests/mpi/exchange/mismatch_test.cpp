@@ -351,8 +351,10 @@ TEST(OutOfMemory, NamesTheLandingPlacesInTheHostsMemory) {
 
 TEST(OutOfMemory, NamesThePackingBuffersOfMessagesBetweenNodes) {
   if (Communicator::world().size() == 1) GTEST_SKIP() << "needs two ranks";
-  expect_error(without_room({RouteKind::staged}, 1, 1), ErrorCode::out_of_memory,
-               {{"purpose", "packing"}, {"route", "staged"}});
+  const auto error = without_room({RouteKind::staged}, 1, 1);
+  expect_error(error, ErrorCode::out_of_memory, {{"route", "staged"}});
+  // By the rank that failed first.
+  EXPECT_TRUE(error->fact("purpose") == "packing" || error->fact("purpose") == "unpacking") << error->fact("purpose");
 }
 
 }  // namespace

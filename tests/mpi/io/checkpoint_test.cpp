@@ -429,7 +429,8 @@ TEST_F(CheckpointOnRanks, OfAnotherGridOrFormatIsRefusedOnAllRanks) {
   lbm::Options o = channel();
   o.precision = DType::f64;
   const auto other_format = make(ways[0], false, o);
-  expect_refused(path, other_format->state(), ErrorCode::mismatch, {{"field", "populations"}});
+  expect_refused(path, other_format->state(), ErrorCode::mismatch,
+                 {{"field", "density"}, {"given", "f32 with 1 component"}, {"needed", "f64 with 1 component"}});
   o = channel();
   o.cells[0] += 2;
   const auto other_grid = make(ways[0], false, o);

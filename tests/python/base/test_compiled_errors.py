@@ -42,9 +42,8 @@ def test_a_class_of_the_module() -> None:
     run.guard(1)
     run.random(part("dns").peaked_spectrum(3, 2, 1e300), 1)
     run.inspect()
-    run.advance(3)
     with pytest.raises(core().Diverged) as raised:
-        run.inspect()
+        run.advance(3)
     code, facts = code_and_facts(raised.value)
     assert issubclass(core().Diverged, RuntimeError) and code == "diverged"
     assert facts["quantity"] == "velocity" and facts["rank"] == "0" and facts["cell"] == "(0, 0, 0)"

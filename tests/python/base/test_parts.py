@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import slipstream
+import slipstream as slip
 from conftest import ROOT, SMALL
 from slipstream.base.core import core
 
-PACKAGE = Path(slipstream.__file__).parent
+PACKAGE = Path(slip.__file__).parent
 #: A flow whose kernels the first library of lattice Boltzmann lacks.
 RARE = 'lbm.precision="f64"'
 

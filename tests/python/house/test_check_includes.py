@@ -209,7 +209,7 @@ def test_this_tree_is_in_order(tool):
 
 #: Pictures that belong to solvers, as benchmarks of their names do, and what has a row of every benchmark or solver.
 OWN = {"flow_quantities", "flow_scenes", "overview", "seismograms", "spectra", "surfaces"}
-OWN |= {"registry", "sentinel_probes"}
+OWN |= {"registry", "sentinel_probes", "wave"}
 
 
 @pytest.mark.parametrize("room", ["bench", "cli", "exchange", "machine", "pictures", "results", "run"])

@@ -339,4 +339,4 @@ def test_slowest_units_of_a_build_are_named_as_their_sources() -> None:
 
 def test_demo_builds_no_tests() -> None:
     recipe = (ROOT / "Makefile").read_text().split("\ndemo:")[1].split("\n\n")[0]
-    assert "--target python_package" in recipe and "build" not in recipe.splitlines()[0]
+    assert "--target demo" in recipe and "build" not in recipe.splitlines()[0]

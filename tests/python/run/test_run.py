@@ -183,7 +183,7 @@ def test_largest_grid_fits_and_a_little_larger_one_does_not(small: Path, cells: 
         plan = lbm.plan(machine, case.options() | {"cells": size})
         return sum(array["bytes"] for array in plan["arrays"])
 
-    largest = core.largest_grid(machine, case.options())
+    largest = lbm.largest_grid(machine, case.options())
     assert needed(largest) <= memory
     larger = tuple(n if n == 1 else round(1.05 * n) for n in largest)
     assert needed(larger) > memory
