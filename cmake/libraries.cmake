@@ -1,7 +1,7 @@
 # Each library of the project: its rooms, what it links, and how its files are compiled.
 #
-# A file's name says how: *_kernels.cpp as CUDA in a CUDA build, *_cuda.cpp, *_cuda_kernels.cpp and src/device/cuda only there, *_nocuda.cpp
-# only elsewhere, the rest as plain C++. Files of a room are joined into one unit of kernels and one of the rest.
+# A file's name says how: *_kernels.cpp as CUDA in a CUDA build, *_cuda.cpp, *_cuda_kernels.cpp and src/device/cuda only
+# there, *_nocuda.cpp only elsewhere, the rest as plain C++. Files of a room are joined into one unit of kernels and one of the rest.
 
 # Compiled one by one: these have definitions of their own, or take as long as a room.
 set(SLIPSTREAM_ALONE "_cuda(_kernels)?\\.cpp$|_nocuda\\.cpp$|device/device\\.cpp$|device/cuda/|fft/radix_stores\\.cpp$|fft/lines_|route/program_|gather_scatter/gather_scatter_kernels|gather_scatter/unique_kernels|stencil/.*_kernels|sem/.*_kernels|lbm/instances/")
