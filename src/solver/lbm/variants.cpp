@@ -1,4 +1,5 @@
-// The choice of a run's kernels. This library holds those of D3Q19 in f32; a second one, loaded at first use, all others.
+// The choice of a run's kernels. This library holds those of D3Q19 in f32; a second one, loaded at first use, all
+// others.
 #include <dlfcn.h>
 
 #include <slipstream/build_info.hpp>
