@@ -11,10 +11,10 @@ endfunction()
 
 # Sets <result> to a file <name>.cpp that includes the sources, which lie in src/ or tests/: one unit costs the headers of
 # all of them once. A <name> that ends in _kernels is for *_kernels.cpp. It stands for the same sources in every build, since
-# builds may share the folder. A source alone is its own file.
+# builds may share the folder. A source alone is its own file, and none is none.
 function(slipstream_join result name)
   list(LENGTH ARGN count)
-  if(count EQUAL 1)
+  if(count LESS_EQUAL 1)
     set(${result} ${ARGN} PARENT_SCOPE)
     return()
   endif()

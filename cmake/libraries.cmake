@@ -1,10 +1,14 @@
 # Each library of the project: its rooms, what it links, and how its files are compiled.
 #
 # A file's name says how: *_kernels.cpp as CUDA in a CUDA build, *_cuda.cpp, *_cuda_kernels.cpp and src/device/cuda only
-# there, *_nocuda.cpp only elsewhere, the rest as plain C++. Files of a room are joined into one unit of kernels and one of the rest.
+# there, *_nocuda.cpp only elsewhere, the rest as plain C++. Files of a room are joined into one unit of kernels and one of
+# the rest.
 
 # Compiled one by one: these have definitions of their own, or take as long as a room.
-set(SLIPSTREAM_ALONE "_cuda(_kernels)?\\.cpp$|_nocuda\\.cpp$|device/device\\.cpp$|device/cuda/|fft/radix_stores\\.cpp$|fft/lines_|route/program_|gather_scatter/gather_scatter_kernels|gather_scatter/unique_kernels|stencil/.*_kernels|sem/.*_kernels|lbm/instances/")
+set(SLIPSTREAM_ALONE "_cuda(_kernels)?\\.cpp$" "_nocuda\\.cpp$" "device/device\\.cpp$" device/cuda/ "fft/radix_stores\\.cpp$"
+    fft/lines_ route/program_ gather_scatter/gather_scatter_kernels gather_scatter/unique_kernels "stencil/.*_kernels"
+    "sem/.*_kernels" lbm/instances/)
+list(JOIN SLIPSTREAM_ALONE "|" SLIPSTREAM_ALONE)
 
 # Sources of a room, src/<room> and the folders below it, as files to compile.
 function(slipstream_room result room)
@@ -21,17 +25,9 @@ function(slipstream_room result room)
   list(FILTER kernels INCLUDE REGEX "_kernels\\.cpp$")
   list(FILTER sources EXCLUDE REGEX "_kernels\\.cpp$")
   string(REPLACE "/" "_" name ${room})
-  foreach(kind sources kernels)
-    if(${kind})
-      set(suffix)
-      if("${kind}" STREQUAL "kernels")
-        set(suffix _kernels)
-      endif()
-      slipstream_join(joined ${name}${suffix} ${${kind}})
-      list(APPEND alone ${joined})
-    endif()
-  endforeach()
-  set(${result} ${alone} PARENT_SCOPE)
+  slipstream_join(plain ${name} ${sources})
+  slipstream_join(kernels ${name}_kernels ${kernels})
+  set(${result} ${alone} ${plain} ${kernels} PARENT_SCOPE)
 endfunction()
 
 # slipstream_library(<name> SOURCES file... USES library... [PRIVATE library...]): a shared library, so that all modules and

@@ -2,21 +2,18 @@
 # Python. SLIPSTREAM_LIBRARY is the engine's; the others lie beside it.
 find_package(Threads REQUIRED)
 find_package(MPI REQUIRED COMPONENTS CXX)
-foreach(target slipstream slipstream_collective slipstream_gather_scatter slipstream_fft slipstream_krylov slipstream_lbm
-        slipstream_stencil slipstream_dns slipstream_sem)
+function(slipstream_imported target)
   cmake_path(REPLACE_FILENAME SLIPSTREAM_LIBRARY lib${target}.so OUTPUT_VARIABLE file)
   add_library(${target} SHARED IMPORTED GLOBAL)
   set_target_properties(${target} PROPERTIES IMPORTED_LOCATION ${file} IMPORTED_NO_SONAME TRUE
     INTERFACE_INCLUDE_DIRECTORIES ${PROJECT_SOURCE_DIR}/include
     INTERFACE_COMPILE_DEFINITIONS "OMPI_SKIP_MPICXX=1;MPICH_SKIP_MPICXX=1")
-  target_link_libraries(${target} INTERFACE MPI::MPI_CXX Threads::Threads)
-  if(NOT target STREQUAL "slipstream")
-    target_link_libraries(${target} INTERFACE slipstream)
-  endif()
+  target_link_libraries(${target} INTERFACE ${ARGN})
+endfunction()
+slipstream_imported(slipstream MPI::MPI_CXX Threads::Threads)
+foreach(part ${SLIPSTREAM_PARTS})
+  slipstream_uses(uses ${part})
+  slipstream_imported(slipstream_${part} ${uses})
 endforeach()
-target_link_libraries(slipstream_krylov INTERFACE slipstream_collective)
-target_link_libraries(slipstream_stencil INTERFACE slipstream_krylov)
-target_link_libraries(slipstream_dns INTERFACE slipstream_fft)
-target_link_libraries(slipstream_sem INTERFACE slipstream_krylov slipstream_gather_scatter)
 add_subdirectory(src/api)
 add_subdirectory(bench)

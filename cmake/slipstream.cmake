@@ -1,3 +1,17 @@
+# The libraries on the engine, each behind those that it stands on.
+set(SLIPSTREAM_PARTS collective gather_scatter fft krylov lbm stencil dns sem)
+set(SLIPSTREAM_USES_krylov collective)
+set(SLIPSTREAM_USES_stencil krylov)
+set(SLIPSTREAM_USES_dns fft collective)
+set(SLIPSTREAM_USES_sem krylov gather_scatter)
+
+# Sets <result> to the targets that a library links: the engine, and the libraries in the table above.
+function(slipstream_uses result name)
+  set(targets ${SLIPSTREAM_USES_${name}})
+  list(TRANSFORM targets PREPEND slipstream_)
+  set(${result} slipstream ${targets} PARENT_SCOPE)
+endfunction()
+
 # Compiles *_kernels.cpp as CUDA in a CUDA build, and elsewhere for this machine's processor. Nothing else is compiled for
 # it: so that builds with and without CUDA share what they compile of the rest, by way of ccache.
 function(slipstream_kernels)

@@ -7,8 +7,8 @@
 #include <slipstream/device.hpp>
 
 #include "device/cuda/common.hpp"
+#include "fft/cufft.hpp"
 #include "native/cufft_xt.hpp"
-#include "route/library.hpp"
 
 namespace slipstream::fft {
 namespace {
@@ -20,11 +20,6 @@ class CufftXt {
     return library;
   }
   const std::string& missing() const { return missing_; }
-  void check(cufftResult result, const std::string& what) const {
-    if (result != CUFFT_SUCCESS)
-      throw Error(ErrorCode::unavailable, "cuFFT could not " + what + ": result " +
-                                              std::to_string(static_cast<int>(result)) + " of enum cufftResult");
-  }
 
   decltype(&cufftCreate) create = nullptr;
   decltype(&cufftDestroy) destroy = nullptr;
@@ -36,8 +31,7 @@ class CufftXt {
 
  private:
   CufftXt() {
-    Library library(library_files("SLIPSTREAM_CUFFT_FILE", "libcufft.so." + std::to_string(CUFFT_VER_MAJOR),
-                                  SLIPSTREAM_CUFFT_LIBRARY));
+    Library library = cufft_library();
     library.find(create, "cufftCreate");
     library.find(destroy, "cufftDestroy");
     library.find(set_gpus, "cufftXtSetGPUs");
@@ -56,15 +50,15 @@ class SeveralGpus {
   SeveralGpus(const std::vector<Device>& devices, const Extent& cells, bool forward, cufftType type)
       : devices_(devices), way_(forward ? CUFFT_FORWARD : CUFFT_INVERSE) {
     const CufftXt& cufft = CufftXt::get();
-    cufft.check(cufft.create(&plan_), "make a plan of several GPUs");
+    check_cufft(cufft.create(&plan_), "make a plan of several GPUs");
     try {
       std::vector<int> gpus;
       for (const Device device : devices) gpus.push_back(device.index);
-      cufft.check(cufft.set_gpus(plan_, static_cast<int>(gpus.size()), gpus.data()),
+      check_cufft(cufft.set_gpus(plan_, static_cast<int>(gpus.size()), gpus.data()),
                   "use " + std::to_string(gpus.size()) + " GPUs together");
       std::vector<std::size_t> workspace(gpus.size());
       const auto size = [&](std::size_t axis) { return static_cast<int>(cells[axis]); };
-      cufft.check(cufft.make_plan_3d(plan_, size(2), size(1), size(0), type, workspace.data()),
+      check_cufft(cufft.make_plan_3d(plan_, size(2), size(1), size(0), type, workspace.data()),
                   "plan " + to_string(cells) + " values on several GPUs");
     } catch (...) {
       cufft.destroy(plan_);
@@ -78,7 +72,7 @@ class SeveralGpus {
   cudaLibXtDesc* zeros() const {
     const CufftXt& cufft = CufftXt::get();
     cudaLibXtDesc* values = nullptr;
-    cufft.check(cufft.allocate(plan_, &values, CUFFT_XT_FORMAT_INPLACE), "allocate values on several GPUs");
+    check_cufft(cufft.allocate(plan_, &values, CUFFT_XT_FORMAT_INPLACE), "allocate values on several GPUs");
     for (std::size_t i = 0; i < devices_.size(); ++i) {
       const cuda::DeviceScope scope(devices_[i]);
       cuda::check(cudaMemset(values->descriptor->data[i], 0, values->descriptor->size[i]), devices_[i],
@@ -90,7 +84,7 @@ class SeveralGpus {
   double run(cudaLibXtDesc* values) const {
     for (const Device device : devices_) synchronize(device);
     const auto start = std::chrono::steady_clock::now();
-    CufftXt::get().check(CufftXt::get().execute(plan_, values, values, way_), "transform on several GPUs");
+    check_cufft(CufftXt::get().execute(plan_, values, values, way_), "transform on several GPUs");
     for (const Device device : devices_) synchronize(device);
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }

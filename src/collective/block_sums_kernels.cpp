@@ -1,4 +1,5 @@
 #include "collective/block_sums_kernels.hpp"
+#include "collective/collective_kernels.hpp"
 
 #include <slipstream/launch.hpp>
 
@@ -9,7 +10,6 @@ namespace {
 
 constexpr int threads_of_gpu = 512;
 /// Of a team, that every GPU grants unasked.
-constexpr std::size_t most_shared_bytes_of_sums = 48 * 1024;
 
 /// By one team: levels follow one another. What fits is added up in shared memory, where a level costs its barrier and
 /// not three reads from the device's in turn.
@@ -99,7 +99,7 @@ void TreeOnDevice::run(Stream& stream, const double* from, double* to) const {
   AddUp kernel{from,    work_.data(), to,    additions_.data(), starts_.data(), delivered_.data(),
                values_, results_,     sums_, levels_,           deliveries_,    static_cast<int>(additions_.size()),
                false};
-  kernel.fits = kernel.shared_bytes() <= most_shared_bytes_of_sums;
+  kernel.fits = kernel.shared_bytes() <= most_shared_bytes;
   launch_teams(stream, 1, threads, kernel.fits ? kernel.shared_bytes() : 0, kernel);
 }
 

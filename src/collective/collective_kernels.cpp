@@ -11,7 +11,6 @@
 namespace slipstream {
 namespace {
 
-constexpr std::size_t most_shared_bytes = 48 * 1024;  // what a team gets on any GPU
 constexpr int most_threads = 1024;
 
 /// Values travel and are kept as 64 bits, whatever their type.

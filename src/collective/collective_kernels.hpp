@@ -10,6 +10,9 @@
 
 namespace slipstream {
 
+/// Shared memory that a team gets on any GPU.
+constexpr std::size_t most_shared_bytes = 48 * 1024;
+
 /// What is folded: `values` numbers of each of `devices` devices, `chunk` of them at a time.
 struct Fold {
   DType type = DType::f64;

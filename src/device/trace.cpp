@@ -15,7 +15,7 @@
 namespace slipstream {
 namespace {
 
-struct Record {
+struct TraceSpan {
   int row;
   std::string name, category;
   double start = 0, duration = 0;  // microseconds
@@ -98,7 +98,7 @@ struct Trace::Impl {
       if (wait) p.to.synchronize();
       if (!p.to.done()) return;
       const Reference& clock = reference(device);
-      Record& span = spans[static_cast<std::size_t>(p.span)];
+      TraceSpan& span = spans[static_cast<std::size_t>(p.span)];
       span.start = clock.at + 1e3 * milliseconds(clock.event, p.from);
       span.duration = 1e3 * milliseconds(p.from, p.to);
       pending.pop_front();
@@ -108,7 +108,7 @@ struct Trace::Impl {
   Clock::time_point made = Clock::now();
   double epoch = std::chrono::duration<double, std::micro>(std::chrono::system_clock::now().time_since_epoch()).count();
   std::int64_t most = 0, dropped = 0;
-  std::vector<Record> spans;
+  std::vector<TraceSpan> spans;
   std::map<std::string, int> rows;
   std::map<Device, Reference> references;
   std::map<std::string, State> states;
@@ -175,7 +175,7 @@ std::string Trace::json(int rank, double epoch) {
   for (const auto& [name, row] : impl_->rows)
     text += ",\n{\"ph\": \"M\", \"name\": \"thread_name\", " + pid + ", \"tid\": " + std::to_string(row) +
             ", \"args\": {\"name\": " + quoted(name) + "}}";
-  for (const Record& span : impl_->spans)
+  for (const TraceSpan& span : impl_->spans)
     if (span.duration >= 0)
       text += ",\n{\"ph\": \"X\", " + pid + ", \"tid\": " + std::to_string(span.row) +
               ", \"name\": " + quoted(span.name) + ", \"cat\": " + quoted(span.category) +

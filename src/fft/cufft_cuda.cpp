@@ -9,6 +9,20 @@
 #include "route/library.hpp"
 
 namespace slipstream::fft {
+
+Library cufft_library() {
+  return Library(library_files("SLIPSTREAM_CUFFT_FILE", "libcufft.so." + std::to_string(CUFFT_VER_MAJOR),
+                               SLIPSTREAM_CUFFT_LIBRARY));
+}
+
+void check_cufft(int result, const std::string& what) {
+  if (result == CUFFT_ALLOC_FAILED) throw OutOfMemory("cuFFT could not " + what + ": the GPU's memory is full");
+  if (result != CUFFT_SUCCESS)
+    throw Error(ErrorCode::unavailable,
+                "cuFFT could not " + what + ": result " + std::to_string(result) + " of enum cufftResult",
+                {{"library", "cuFFT"}, {"result", result}});
+}
+
 namespace {
 
 class Cufft {
@@ -18,14 +32,6 @@ class Cufft {
     return library;
   }
   const std::string& missing() const { return missing_; }
-  void check(cufftResult result, const std::string& what) const {
-    if (result == CUFFT_ALLOC_FAILED) throw OutOfMemory("cuFFT could not " + what + ": the GPU's memory is full");
-    if (result != CUFFT_SUCCESS)
-      throw Error(
-          ErrorCode::unavailable,
-          "cuFFT could not " + what + ": result " + std::to_string(static_cast<int>(result)) + " of enum cufftResult",
-          {{"library", "cuFFT"}, {"result", static_cast<int>(result)}});
-  }
 
   decltype(&cufftCreate) create = nullptr;
   decltype(&cufftDestroy) destroy = nullptr;
@@ -42,8 +48,7 @@ class Cufft {
 
  private:
   Cufft() {
-    Library library(library_files("SLIPSTREAM_CUFFT_FILE", "libcufft.so." + std::to_string(CUFFT_VER_MAJOR),
-                                  SLIPSTREAM_CUFFT_LIBRARY));
+    Library library = cufft_library();
     library.find(create, "cufftCreate");
     library.find(destroy, "cufftDestroy");
     library.find(set_auto_allocation, "cufftSetAutoAllocation");
@@ -80,12 +85,12 @@ class CufftLines final : public Lines {
     require(Cufft::get().missing().empty(), ErrorCode::unavailable, Cufft::get().missing());
     const Cufft& cufft = Cufft::get();
     const cuda::DeviceScope scope(device);
-    cufft.check(cufft.create(&plan_), "make a plan");
+    check_cufft(cufft.create(&plan_), "make a plan");
     try {
-      cufft.check(cufft.set_auto_allocation(plan_, 0), "leave the workspace to its caller");
+      check_cufft(cufft.set_auto_allocation(plan_, 0), "leave the workspace to its caller");
       std::vector<long long> sizes(batch.sizes.begin(), batch.sizes.end()), in = embedding(batch, batch.from),
                                                                             out = embedding(batch, batch.to);
-      cufft.check(cufft.make_plan(plan_, static_cast<int>(sizes.size()), sizes.data(), in.data(), batch.from.stride,
+      check_cufft(cufft.make_plan(plan_, static_cast<int>(sizes.size()), sizes.data(), in.data(), batch.from.stride,
                                   batch.from.distance, out.data(), batch.to.stride, batch.to.distance, type_of(batch),
                                   batch.count, &workspace_),
                   "plan " + std::to_string(batch.count) + " transforms of " + std::to_string(sizes.back()) + " values");
@@ -112,24 +117,24 @@ class CufftLines final : public Lines {
   std::size_t workspace() const override { return workspace_; }
   void use_workspace(void* memory) override {
     const cuda::DeviceScope scope(device_);
-    Cufft::get().check(Cufft::get().set_work_area(plan_, memory), "take its workspace");
+    check_cufft(Cufft::get().set_work_area(plan_, memory), "take its workspace");
   }
 
   void run(Stream& stream, const void* from, void* to) override {
     const Cufft& cufft = Cufft::get();
     const cuda::DeviceScope scope(device_);
-    cufft.check(cufft.set_stream(plan_, static_cast<cudaStream_t>(stream.native())), "change its stream");
+    check_cufft(cufft.set_stream(plan_, static_cast<cudaStream_t>(stream.native())), "change its stream");
     void* in = const_cast<void*>(from);  // its interface knows no const
     const bool into = batch_.kind == Kind::complex_to_real;
     const void* const real = into ? to : from;
     if (!is_real() || reinterpret_cast<std::uintptr_t>(real) % (2 * word()) == 0) {
-      cufft.check(execute(cufft, in, to), "transform");
+      check_cufft(execute(cufft, in, to), "transform");
       return;
     }
     require(aligned_.bytes() > 0, "cuFFT takes real values at addresses that are multiples of " +
                                       std::to_string(2 * word()) + " bytes: begin the array there");
     if (!into) copy(stream, aligned_.data(), from, aligned_.bytes());
-    cufft.check(execute(cufft, into ? in : aligned_.data(), into ? aligned_.data() : to), "transform");
+    check_cufft(execute(cufft, into ? in : aligned_.data(), into ? aligned_.data() : to), "transform");
     if (into) copy(stream, to, aligned_.data(), aligned_.bytes());
   }
 

@@ -83,11 +83,7 @@ Problem first_failure(const Communicator& comm, const Problem& failure) {
 }
 
 std::string first_failure(const Communicator& comm, const std::string& reason) {
-  if (comm.all(reason.empty())) return {};
-  const std::vector<std::string> all = comm.all_gather(reason);
-  const auto first = std::find_if(all.begin(), all.end(), [](const std::string& text) { return !text.empty(); });
-  if (std::count(all.begin(), all.end(), *first) == comm.size()) return *first;
-  return "rank " + std::to_string(first - all.begin()) + ": " + *first;
+  return text_of(first_failure(comm, reason.empty() ? Problem{} : Error(ErrorCode::internal, reason)));
 }
 
 void agree(const Communicator& comm, const Problem& failure) { throw_if(first_failure(comm, failure)); }

@@ -88,7 +88,7 @@ def boundaries(case: LbmCase) -> Iterator[Problem]:
 
 
 def _flow_in(case: LbmCase) -> dict[str, float]:
-    """What comes in through each side of given velocity, lid speeds times cells, over the centres of its cells."""
+    """The flow in through each side of given velocity, lid speeds times cells: the sum over the centres of its cells."""
     found, cells = {}, case.grid.cells
     for side, boundary in case.boundaries.given():
         if boundary.kind != "velocity":
@@ -171,7 +171,7 @@ def side_density(case: LbmCase) -> Iterator[Problem]:
         density = case.side_density(boundary)
         if boundary.pressure is None or low <= density <= high:
             continue
-        # What a Pa is in the lattice grows with the square of the step.
+        # A Pa grows in the lattice with the square of the step.
         remedy = step_remedy(case, math.sqrt(((high if density > 1 else low) - 1.0) / (density - 1.0)))[1]
         yield (
             ("boundaries", side, "pressure"),

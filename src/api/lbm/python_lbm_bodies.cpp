@@ -35,8 +35,9 @@ bool is_half_way(const std::string& links) {
   return one_of<bool>(links, {{"interpolated", false}, {"half-way", true}}, "kind of links");
 }
 
-/// Links that cut a triangle from its fluid side: the sum of |c . n| over the velocities, halved, an area; and the
-/// cells that they come from: those no farther from it than the longest |c . n|.
+/// The links that cut a triangle from its fluid side, and the cells that they come from. The number of links is the
+/// triangle's area times half the sum of |c . n| over the velocities. A cell has such a link where it is no farther
+/// from the triangle than the largest |c . n|.
 struct Beside {
   double links = 0, cells = 0;
 };

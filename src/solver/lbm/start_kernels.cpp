@@ -9,7 +9,7 @@
 namespace slipstream::lbm {
 namespace {
 
-/// What a collision under a force leaves of a fluid at rest: half of the source, w_i 3 c_i . F / 2.
+/// A collision under a force leaves half of the source in a fluid at rest: w_i 3 c_i . F / 2.
 template <class S>
 struct Rest {
   using T = typename S::Number;

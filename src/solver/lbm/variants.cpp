@@ -13,18 +13,21 @@ namespace {
 
 constexpr const char* second_library = "libslipstream_lbm_variants.so";
 
-/// Stays loaded: streams may hold its kernels until the process ends.
-VariantLookup load_variants() {
+/// Stays loaded: streams may hold its kernels until the process ends. `wanted`: the kernels that it is loaded for.
+VariantLookup load_variants(const std::string& wanted) {
+  const Facts facts{{"part", "lbm_variants"}};
   void* library = dlopen(second_library, RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     const char* why = dlerror();
-    throw Error(ErrorCode::unavailable, std::string("cannot load ") + second_library + " (" +
-                                            (why ? why : "no reason is given") + "): run `make build`");
+    throw Error(ErrorCode::unavailable,
+                "the kernels of " + wanted + " are not built: cannot load " + second_library + " (" +
+                    (why ? why : "no reason is given") + "): run `make build`",
+                facts);
   }
   const auto build = reinterpret_cast<const char* (*)()>(dlsym(library, "slipstream_lbm_variants_build"));
   const auto lookup = reinterpret_cast<VariantLookup>(dlsym(library, "slipstream_lbm_variant"));
-  require(build && lookup, ErrorCode::version,
-          std::string(second_library) + " is of another version: run `make build`");
+  require(build && lookup, ErrorCode::version, std::string(second_library) + " is of another version: run `make build`",
+          facts);
   require_build("lbm_variants", build());
   return lookup;
 }
@@ -34,16 +37,8 @@ VariantLookup load_variants() {
 const Kernels& kernels(const Options& o) {
   const bool moments = o.representation == Representation::moments;
   if (!moments && o.lattice == Lattice::d3q19 && o.precision == DType::f32) return kernels_d3q19_f32();
-  static const VariantLookup lookup = [&] {
-    try {
-      return load_variants();
-    } catch (const Error& error) {
-      throw Error(error.code(),
-                  "the kernels of " + std::string(moments ? "moments on " : "") + to_string(o.lattice) + " in " +
-                      to_string(o.precision) + " are not built: " + error.what(),
-                  joined(error.facts(), {{"part", "lbm_variants"}}));
-    }
-  }();
+  static const VariantLookup lookup =
+      load_variants((moments ? "moments on " : "") + to_string(o.lattice) + " in " + to_string(o.precision));
   return *lookup(o.representation, o.lattice, o.precision);
 }
 

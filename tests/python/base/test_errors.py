@@ -119,6 +119,12 @@ def test_file_of_errors_that_cannot_be_written_leaves_the_message(tmp_path: Path
     assert result.returncode == 2 and result.stderr.startswith("slipstream: error: none.toml: ")
 
 
+def test_codes_are_those_of_the_library() -> None:
+    header = (ROOT / "include" / "slipstream" / "error.hpp").read_text(encoding="utf-8")
+    listed = header.partition("enum class ErrorCode {")[2].partition("};")[0]
+    assert re.findall(r"^ +(\w+),", listed, re.MULTILINE) == list(ErrorCode)
+
+
 def test_page_lists_every_code_and_every_exception() -> None:
     page = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
     codes = page.partition("| code |")[2].partition("**In Python**")[0]

@@ -43,8 +43,8 @@ struct InterpolatedCell {
   std::uint32_t first = 0;  ///< index of its first share; one for each population, in their order
 };
 
-/// The population `in` of a cell = what it was in the last step, plus `share` of the way to the one that another cell
-/// sent: f(t) = (f(t - 1) + U other) / (1 + U), share = U / (1 + U).
+/// The population `in` of a cell at a convective side: f(t) = (f(t - 1) + U other) / (1 + U). It goes `share` =
+/// U / (1 + U) of the way from its last value to the population that another cell sent.
 struct ConvectiveLink {
   Cell cell;
   Heading in;
@@ -60,8 +60,8 @@ struct PressureCell {
   double excess = 0;     ///< rho - 1
 };
 
-/// A cell along a convective side, towards whose density far away the populations that come in there are drawn: each
-/// gets `rate` times its weight times what the density lacks, in every step, and keeps it.
+/// A cell along a convective side. Its incoming populations relax towards the density far away: in every step each
+/// gets `rate` times its weight times what the density lacks.
 struct HeldCell {
   Cell cell;
   std::uint32_t in = 0;  ///< bit i: population i
