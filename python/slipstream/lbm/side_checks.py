@@ -88,7 +88,7 @@ def boundaries(case: LbmCase) -> Iterator[Problem]:
 
 
 def _flow_in(case: LbmCase) -> dict[str, float]:
-    """The flow in through each side of given velocity, lid speeds times cells: the sum over the centres of its cells."""
+    """The flow in through each side of given velocity: lid speeds times cells, summed over the centres of its cells."""
     found, cells = {}, case.grid.cells
     for side, boundary in case.boundaries.given():
         if boundary.kind != "velocity":
