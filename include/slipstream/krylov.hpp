@@ -72,6 +72,9 @@ struct Effort {
   void add(Result result);
 };
 
+/// Queues z = P r on the streams: r is alike in all copies, and so must z be, and zero where x is fixed.
+using Precondition = std::function<void(const Vectors& r, const Vectors& z)>;
+
 /// What is solved: A x = b, A symmetric and positive in the inner product
 ///
 ///     (u, v) = sum of w_i u_i v_i,
@@ -85,6 +88,9 @@ struct System {
   std::function<void(const Vectors& in, const Vectors& out, const Vectors& parts)> apply_with_parts;
   /// Queues out = A x for the x that a solve starts from, where that takes less than `apply`. None: it is applied.
   std::function<void(const Vectors& out)> apply_to_guess;
+  /// For conjugate gradients symmetric and positive in (u, v) but for rounding, as in single precision: directions are
+  /// made conjugate as flexible conjugate gradients make them. For flexible GMRES any. None: Options::preconditioner.
+  Precondition precondition;
   Values weights;                 ///< w
   Values inverse_diagonal;        ///< D
   Values measure;                 ///< with null_space: the mean of x is sum of measure_i x_i over that of measure_i

@@ -9,6 +9,7 @@
 #include <slipstream/trace.hpp>
 
 #include "solver/krylov/chebyshev.hpp"
+#include "solver/krylov/linear_solve.hpp"
 #include "solver/krylov/messages.hpp"
 #include "solver/krylov/vector_kernels.hpp"
 #include "solver/krylov/workspace.hpp"
@@ -16,53 +17,24 @@
 namespace slipstream::krylov {
 namespace {
 
-/// r, p and q are those of the system times a power of two, which keeps sums within the range of doubles. Exponents of
-/// b and of b - A x beyond `most_exponent` would leave x and products with A too little room.
-constexpr int most_exponent = 900, scaled_exponent = 1000;
-
 /// The place of (r, z) and (r, r) after so many iterations.
 constexpr std::size_t pair_after(int iterations) { return iterations % 2 == 0 ? first_pair : second_pair; }
 
 }  // namespace
 
-struct ConjugateGradients::Impl : Workspace {
-  using Workspace::Workspace;
+struct ConjugateGradients::Impl : LinearSolve {
+  Impl(const Communicator& c, const Machine& machine, Layout l)
+      : LinearSolve(c, machine, std::move(l), "conjugate gradients") {}
 
   std::optional<double> polynomial;  ///< Chebyshev's: up to which eigenvalue
   std::optional<Chebyshev> numbers;  ///< of the polynomial that is being applied
   int degree = 1;
-  double limit = -1;  ///< of (r, r), which ends the iterations; -1: none
+  const Precondition* precondition = nullptr;  ///< of the system, where it brings one
+  double limit = -1;                           ///< of (r, r), which ends the iterations; -1: none
 
-  /// r = scale (b - A x), with A x in q, then (r, D r) and (r, r) at first_pair.
-  void find_residual(std::vector<Stream>& streams, const System& system, const Values& b, const Options& options,
-                     double scale) {
-    for (std::size_t d = 0; d < sides.size(); ++d)
-      residual(streams[d], sides[d].range, b[d], sides[d].q.data(), scale, sides[d].r.data());
-    if (options.null_space) take_mean(streams, system.weights, residuals());
-    sum_residual(streams, system);
-  }
-
-  void sum_residual(std::vector<Stream>& streams, const System& system) {
-    summed(streams, two, first_pair, [&](Side& side, std::size_t d) {
-      preconditioned(streams[d], side.range, system.weights[d], system.inverse_diagonal[d], side.r.data(),
-                     side.parts.data());
-    });
-  }
-
-  void take_mean(std::vector<Stream>& streams, const Values& weights, const Vectors& u) {
-    summed(streams, two, mean_pair,
-           [&](Side& side, std::size_t d) { mean(streams[d], side.range, weights[d], u[d], 1, side.parts.data()); });
-    for (std::size_t d = 0; d < sides.size(); ++d)
-      subtract_mean(streams[d], sides[d].range, sides[d].sums.data() + mean_pair, u[d]);
-  }
-
-  void fit_guess(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x, double scale) {
-    summed(streams, two, mean_pair, [&](Side& side, std::size_t d) {
-      products(streams[d], side.range, system.weights[d], x[d], b[d], side.q.data(), scale, side.parts.data());
-    });
-    for (std::size_t d = 0; d < sides.size(); ++d)
-      multiply(streams[d], sides[d].range, sides[d].sums.data() + mean_pair, x[d], sides[d].q.data());
-  }
+  bool makes_z() const { return polynomial || precondition; }
+  /// The place of (r, z), whose (r, r) lies at a pair.
+  std::size_t rz_at(std::size_t pair) const { return precondition ? conjugate_pairs + pair : pair; }
 
   /// An iteration up to its residual. (r, z) and (r, r) are at `now`, those of the next one will be at `next`. An
   /// iteration moves 88 B a point beside the operator. Here it reads r, q, w and D and writes r; a turn reads p, x, r
@@ -79,10 +51,10 @@ struct ConjugateGradients::Impl : Workspace {
     });
     summed(streams, two, next, [&](Side& side, std::size_t d) {
       const double* sums = side.sums.data();
-      step(
-          streams[d], side.range,
-          {system.weights[d], system.inverse_diagonal[d], q[d], sums + now, sums + direction_sum, side.r.data(), limit},
-          side.parts.data());
+      step(streams[d], side.range,
+           {system.weights[d], system.inverse_diagonal[d], q[d], sums + rz_at(now), sums + direction_sum, side.r.data(),
+            sums + now, limit},
+           side.parts.data());
     });
   }
 
@@ -95,7 +67,8 @@ struct ConjugateGradients::Impl : Workspace {
 
   /// The part of a turn that may run before it is known whether the iteration was the last one.
   void begin_turn(std::vector<Stream>& streams, const System& system, const Turning& turning) {
-    if (!polynomial) return take_step(streams, turning, &system.inverse_diagonal);
+    if (!makes_z()) return take_step(streams, turning, &system.inverse_diagonal);
+    if (precondition) return;
     numbers.emplace(*polynomial);
     const double first = numbers->first();
     for (std::size_t d = 0; d < sides.size(); ++d)
@@ -104,8 +77,14 @@ struct ConjugateGradients::Impl : Workspace {
   }
 
   void end_turn(std::vector<Stream>& streams, const System& system, const Turning& turning, bool last) {
-    if (!polynomial) return;
-    if (!last) {
+    if (!makes_z()) return;
+    if (!last && precondition) {
+      (*precondition)(residuals(), corrections());
+      summed(streams, two, rz_at(turning.now), [&](Side& side, std::size_t d) {
+        two_dots(streams[d], side.range, system.weights[d], side.z.data(), side.r.data(), side.q.data(),
+                 side.parts.data());
+      });
+    } else if (!last) {
       finish_polynomial(streams, system);
       summed(streams, one, turning.now, [&](Side& side, std::size_t d) {
         dot(streams[d], side.range, system.weights[d], side.r.data(), side.z.data(), side.parts.data());
@@ -120,8 +99,15 @@ struct ConjugateGradients::Impl : Workspace {
       Side& side = sides[d];
       const DeviceSpan span(trace, streams[d], "solver", "vectors", "compute");
       const double* sums = side.sums.data();
-      const Turn turn{
-          sums + turning.now, sums + turning.before, sums + direction_sum, turning.x[d], side.p, turning.scale, limit};
+      const Turn turn{sums + rz_at(turning.now),
+                      sums + rz_at(turning.before),
+                      sums + direction_sum,
+                      sums + turning.before,
+                      turning.x[d],
+                      side.p,
+                      turning.scale,
+                      limit,
+                      precondition != nullptr};
       if (diagonal) {
         direction(streams[d], side.range, turn, (*diagonal)[d], side.r.data());
       } else {
@@ -148,6 +134,7 @@ struct ConjugateGradients::Impl : Workspace {
       Side& side = sides[d];
       if (side.range.points > 0) fill(streams[d], side.p, 0, side.r.bytes());
       fill(streams[d], side.sums.data() + second_pair, 0, 2 * sizeof(double));
+      fill(streams[d], side.sums.data() + conjugate_pairs, 0, 4 * sizeof(double));
       fill(streams[d], side.sums.data() + direction_sum, 0, sizeof(double));
     }
     const Turning turning{x, 1, first_pair, second_pair};
@@ -157,7 +144,9 @@ struct ConjugateGradients::Impl : Workspace {
 
   void set_preconditioner(std::vector<Stream>& streams, const System& system, const Options& options) {
     polynomial.reset();
-    if (options.preconditioner == Preconditioner::jacobi) return;
+    precondition = system.precondition ? &system.precondition : nullptr;
+    if (precondition) make_room();
+    if (precondition || options.preconditioner == Preconditioner::jacobi) return;
     make_room();
     // An eigenvalue beyond the end would make the preconditioner negative; Lanczos's method comes from below.
     const double largest =
@@ -170,6 +159,7 @@ struct ConjugateGradients::Impl : Workspace {
     constexpr int steps = 12;
     limit = -1;
     polynomial.reset();
+    precondition = system.precondition ? &system.precondition : nullptr;
     make_room();
     const Vectors p = directions(), x = corrections();
     for (std::size_t d = 0; d < sides.size(); ++d)
@@ -179,15 +169,17 @@ struct ConjugateGradients::Impl : Workspace {
     sum_residual(streams, system);
     begin_directions(streams, system, x);
     std::vector<double> alpha, beta;
-    double rz = read(streams)[first_pair];
+    double rz = read(streams)[rz_at(first_pair)];
     for (int n = 0; n < steps && rz > 0; ++n) {
       const std::size_t now = pair_after(n), next = pair_after(n + 1);
       descend(streams, system, now, next);
-      begin_turn(streams, system, {x, 1, next, now});
+      const Turning turning{x, 1, next, now};
+      begin_turn(streams, system, turning);
+      end_turn(streams, system, turning, false);
       const Sums sums = read(streams);
       alpha.push_back(rz / sums[direction_sum]);
-      beta.push_back(sums[next] / rz);
-      rz = sums[next];
+      beta.push_back(sums[rz_at(next)] / rz);
+      rz = sums[rz_at(next)];
     }
     const double found = largest_seen(alpha, beta);
     require_solved(std::isfinite(found) && found > 0,
@@ -197,74 +189,6 @@ struct ConjugateGradients::Impl : Workspace {
     return found;
   }
 
-  /// How a solve begins.
-  struct Beginning {
-    double scale = 1, back = 1;  ///< of r over b - A x, a power of two, and its inverse
-    double size = 1;             ///< scaled |b|, or |b - A x| where b is 0
-    double enough = 0;           ///< the residual over `size` that ends the solve
-    double limit = 0;            ///< the same as (r, r)
-    double imbalance = 0;        ///< |(1, b)| / sqrt((1, 1) (b, b)), with a null space
-    double rz = 0, rr = 0;       ///< of the first residual
-    double most = 0;             ///< the largest of |b| and |b - A x|
-  };
-
-  /// Leaves the first residual in r. Refuses what has no solution.
-  Beginning begin(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
-                  const Options& options) {
-    const std::string where = method_for(options);
-    if (options.from_zero) {
-      for (std::size_t d = 0; d < sides.size(); ++d)
-        for (double* const vector : {x[d], sides[d].q.data()})
-          if (sides[d].range.points > 0) fill(streams[d], vector, 0, sides[d].r.bytes());
-    } else if (system.apply_to_guess) {
-      system.apply_to_guess(images());
-    } else {
-      system.apply(x, images());
-    }
-    const auto [most_of_b, most_of_r] = largest_values(streams, system.weights, b);
-    require_solved(std::isfinite(most_of_b), where + ": the right side holds values that are not finite",
-                   {{"field", options.field}, {"problem", "right_side"}});
-    require_solved(std::isfinite(most_of_r),
-                   where +
-                       ": b - A x is not finite for the first guess x: the guess or the "
-                       "matrix holds values that are not finite",
-                   {{"field", options.field}, {"problem", "first_guess"}});
-    Beginning from;
-    from.most = std::max(most_of_b, most_of_r);
-    if (from.most > 0) {
-      const int exponent = std::clamp(std::ilogb(from.most), -scaled_exponent, scaled_exponent);
-      from.scale = std::ldexp(1.0, -exponent);
-      from.back = std::ldexp(1.0, exponent);
-    }
-    summed(streams, one, square_sum, [&](Side& side, std::size_t d) {
-      square(streams[d], side.range, system.weights[d], b[d], from.scale, side.parts.data());
-    });
-    if (options.null_space)
-      summed(streams, two, right_mean, [&](Side& side, std::size_t d) {
-        mean(streams[d], side.range, system.weights[d], b[d], from.scale, side.parts.data());
-      });
-    if (options.fit_guess && !options.from_zero) fit_guess(streams, system, b, x, from.scale);
-    find_residual(streams, system, b, options, from.scale);
-    const Sums sums = read(streams);
-    const double of_b = std::sqrt(sums[square_sum]), of_r = std::sqrt(sums[first_pair + 1]);
-    if (most_of_r > 0) from.size = most_of_b > 0 ? of_b : of_r;
-    from.rz = sums[first_pair];
-    from.rr = sums[first_pair + 1];
-    from.enough = std::max(options.tolerance, options.absolute_tolerance * from.scale / from.size);
-    from.limit = from.enough * from.size * (from.enough * from.size);
-    if (!options.null_space || most_of_b == 0) return from;
-    from.imbalance = std::abs(sums[right_mean]) / (std::sqrt(sums[right_mean + 1]) * of_b);
-    require_solved(from.imbalance <= options.imbalance,
-                   where + ": the right side does not sum to zero (its constant part is " + show(from.imbalance) +
-                       " of it), and without a Dirichlet side there is no solution: subtract its mean, or fix the "
-                       "boundary values",
-                   {{"field", options.field},
-                    {"problem", "imbalance"},
-                    {"imbalance", from.imbalance},
-                    {"limit", options.imbalance}});
-    return from;
-  }
-
   Result solve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
                const Options& options) {
     on_host = options.sums_on_host;
@@ -272,34 +196,9 @@ struct ConjugateGradients::Impl : Workspace {
     limit = -1;
     const HostSpan whole(trace, "conjugate gradients");
     set_preconditioner(streams, system, options);
-    const Beginning from = begin(streams, system, b, x, options);
-    Result result;
-    result.imbalance = from.imbalance;
-    note(result, from, from.rz, from.rr, options);
-    if (!result.converged) require_in_range(from.most, options);
-    if (!result.converged && options.most_iterations > 0) iterate(streams, system, x, from, options, result);
-    if (options.null_space) take_mean(streams, system.measure, x);
-    result.true_residual = result.reported;
-    if (result.iterations > 0) {
-      system.apply(x, images());
-      find_residual(streams, system, b, options, from.scale);
-      result.true_residual = std::sqrt(read(streams)[first_pair + 1]) / from.size;
-    }
-    require_solved(std::isfinite(result.true_residual),
-                   method_for(options) + ": x holds values beyond the range of doubles: choose other units",
-                   {{"field", options.field}, {"problem", "overflow"}});
-    result.rounded = result.converged && result.true_residual > lost * from.enough;
-    require_solved(result.converged || !options.must_converge,
-                   method_for(options) + " did not converge in " + std::to_string(result.iterations) +
-                       " iterations: the last residuals are " + tail_of(result.history) + " of the right side, and " +
-                       show(from.enough) + " was asked for; " + likely_cause(result, options, from.enough),
-                   {{"field", options.field},
-                    {"problem", cause_of(result)},
-                    {"iterations", result.iterations},
-                    {"residual", result.reported},
-                    {"true_residual", result.true_residual},
-                    {"tolerance", from.enough}});
-    return result;
+    return solve_from(streams, system, b, x, options, [&](const Beginning& from, Result& result) {
+      iterate(streams, system, x, from, options, result);
+    });
   }
 
   /// The host looks at each residual while the devices take the step and make the next direction. Where the end is far
@@ -312,13 +211,13 @@ struct ConjugateGradients::Impl : Workspace {
     const auto look = [&] {
       const std::size_t pair = pair_after(++result.iterations);
       const Sums sums = received(pair);
-      const double rz = polynomial ? std::min(sums[first_pair], sums[second_pair]) : sums[pair];
+      const double rz = makes_z() ? std::min(sums[rz_at(first_pair)], sums[rz_at(second_pair)]) : sums[pair];
       note(result, from, rz, sums[pair + 1], options);
     };
     while (!result.converged && queued < options.most_iterations) {
       const std::size_t now = pair_after(queued), next = pair_after(++queued);
       descend(streams, system, now, next);
-      send(streams, next, polynomial.has_value());
+      send(streams, next, makes_z());
       const Turning turning{x, from.back, next, now};
       begin_turn(streams, system, turning);
       while (!result.converged && queued - result.iterations > (ends_soon(result.history, from.enough) ? 0 : 1)) look();
@@ -331,32 +230,11 @@ struct ConjugateGradients::Impl : Workspace {
   /// In short solves an iteration in vain would count too much.
   bool ends_soon(const std::vector<double>& history, double enough) const {
     const std::size_t n = history.size();
-    if (polynomial) return true;
+    if (makes_z()) return true;
     if (enough == 0) return false;
     if (n < 8) return true;
     const double pace = std::min({1.0, history[n - 1] / history[n - 2], history[n - 2] / history[n - 3]});
     return history[n - 1] * std::pow(pace, 4) <= enough;
-  }
-
-  /// Takes down the residual of an iteration.
-  void note(Result& result, const Beginning& from, double rz, double rr, const Options& options) const {
-    result.reported = std::sqrt(rr) / from.size;
-    result.history.push_back(result.reported);
-    result.converged = rr <= from.limit;
-    if (!(std::isfinite(rz) && std::isfinite(result.reported) && rz >= 0))
-      throw NotSolved(method_for(options) + ": after " + std::to_string(result.iterations) + " iterations (r, z) is " +
-                          show(rz) + ", residuals " + tail_of(result.history) +
-                          ": the matrix or its diagonal is not positive, or a value is not finite",
-                      {{"field", options.field}, {"problem", "not_positive"}, {"iterations", result.iterations}});
-  }
-
-  static void require_in_range(double most, const Options& options) {
-    const double least = std::ldexp(1.0, -most_exponent), greatest = std::ldexp(1.0, most_exponent);
-    require_solved(
-        most >= least && most <= greatest,
-        method_for(options) + ": the largest value of the right side is " + show(most) +
-            ", and the range is 2^-900 to 2^900 (" + show(least) + " to " + show(greatest) + "): choose other units",
-        {{"field", options.field}, {"problem", "range"}, {"given", most}, {"least", least}, {"most", greatest}});
   }
 };
 

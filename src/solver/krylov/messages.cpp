@@ -18,8 +18,8 @@ std::string show(double value) {
   return text.str();
 }
 
-std::string method_for(const Options& options) {
-  return "conjugate gradients" + (options.field.empty() ? "" : " for " + options.field);
+std::string method_for(const std::string& method, const Options& options) {
+  return method + (options.field.empty() ? "" : " for " + options.field);
 }
 
 std::string tail_of(const std::vector<double>& history) {

@@ -14,8 +14,8 @@ void require_solved(bool so, const std::string& text, Facts facts = {});
 
 std::string show(double value);
 
-/// "conjugate gradients", and the unknown where it has a name.
-std::string method_for(const Options& options);
+/// The method's name, and the unknown where it has one.
+std::string method_for(const std::string& method, const Options& options);
 
 /// The last residuals of a history.
 std::string tail_of(const std::vector<double>& history);

@@ -82,6 +82,16 @@ struct Dot : Add {
   SLIP_FN void operator()(std::int64_t p, double* sum) const { sum[0] = fma(w[p] * u[p], v[p], sum[0]); }
 };
 
+struct TwoDots : Add {
+  static constexpr int sums = 2;
+  const double *w, *u, *v, *t;
+  SLIP_FN void operator()(std::int64_t p, double* sum) const {
+    const double weighted = w[p] * u[p];
+    sum[0] = fma(weighted, v[p], sum[0]);
+    sum[1] = fma(weighted, t[p], sum[1]);
+  }
+};
+
 struct Square : Add {
   static constexpr int sums = 1;
   const double *w, *u;
@@ -159,7 +169,7 @@ struct StepPoint : Add {
   static constexpr int sums = 2;
   Step step;
   SLIP_FN void operator()(std::int64_t p, double* sum) const {
-    const double length = ended(step.rz, step.limit) ? 0 : ratio(*step.rz, *step.pq);
+    const double length = ended(step.pair, step.limit) ? 0 : ratio(*step.rz, *step.pq);
     const double r = fma(-length, step.q[p], step.r[p]);
     step.r[p] = r;
     Preconditioned{{}, step.w, step.d, step.r}.add(p, r, sum);
@@ -191,8 +201,8 @@ struct SubtractMean {
 
 SLIP_FN void take(const Turn& turn, std::int64_t i, double z) {
   const double p = turn.p[i];
-  if (!ended(turn.before, turn.limit)) turn.x[i] = fma(turn.scale * ratio(*turn.before, *turn.pq), p, turn.x[i]);
-  turn.p[i] = fma(ratio(*turn.now, *turn.before), p, z);
+  if (!ended(turn.pair, turn.limit)) turn.x[i] = fma(turn.scale * ratio(*turn.before, *turn.pq), p, turn.x[i]);
+  turn.p[i] = fma(turn.flexible ? -ratio(turn.now[1], *turn.pq) : ratio(*turn.now, *turn.before), p, z);
 }
 
 struct Direction {
@@ -241,6 +251,10 @@ struct Noise {
 
 void dot(Stream& stream, const Range& range, const double* w, const double* u, const double* v, double* parts) {
   by_blocks(stream, range, Dot{{}, w, u, v}, parts);
+}
+void two_dots(Stream& stream, const Range& range, const double* w, const double* u, const double* v, const double* t,
+              double* parts) {
+  by_blocks(stream, range, TwoDots{{}, w, u, v, t}, parts);
 }
 void square(Stream& stream, const Range& range, const double* w, const double* u, double scale, double* parts) {
   by_blocks(stream, range, Square{{}, w, u, scale}, parts);

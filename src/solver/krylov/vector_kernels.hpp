@@ -16,6 +16,9 @@ struct Range {
 
 /// (u, v).
 void dot(Stream& stream, const Range& range, const double* w, const double* u, const double* v, double* parts);
+/// (u, v) and (u, t).
+void two_dots(Stream& stream, const Range& range, const double* w, const double* u, const double* v, const double* t,
+              double* parts);
 /// (s u, s u), s the scale.
 void square(Stream& stream, const Range& range, const double* w, const double* u, double scale, double* parts);
 /// (1, s u) and (1, 1).
@@ -32,11 +35,11 @@ void products(Stream& stream, const Range& range, const double* w, const double*
 /// written.
 void largest(Stream& stream, const Range& range, const double* w, const double* b, const double* q, double* parts,
              double* results);
-/// r -= rz / pq q; then (r, D r) and (r, r). r stays where (r, r) of before, which lies behind rz, is at most the
-/// limit.
+/// r -= rz / pq q; then (r, D r) and (r, r). r stays where (r, r) of before, which is pair[1], is at most the limit.
 struct Step {
   const double *w, *d, *q, *rz, *pq;
   double* r;
+  const double* pair;
   double limit;
 };
 void step(Stream& stream, const Range& range, const Step& step, double* parts);
@@ -48,12 +51,15 @@ void multiply(Stream& stream, const Range& range, const double* sums, double* x,
 /// u -= sums[0] / sums[1].
 void subtract_mean(Stream& stream, const Range& range, const double* sums, double* u);
 /// x += s before / pq p, with the direction p that ends and s the scale; then the next, p = D r + (now / before) p.
-/// Both read p once. x stays where (r, r) of before, which lies behind it, is at most the limit.
+/// Both read p once. x stays where (r, r) of before, which is pair[1], is at most the limit. `flexible`: the next
+/// direction is conjugate to p whatever made z, p = z - (z, A p) / pq p, with (z, A p) behind `now` (Notay 2000,
+/// SIAM J. Sci. Comput. 22).
 struct Turn {
-  const double *now, *before, *pq;
+  const double *now, *before, *pq, *pair;
   double *x, *p;
   double scale;
   double limit;
+  bool flexible;
 };
 void direction(Stream& stream, const Range& range, const Turn& turn, const double* d, const double* r);
 /// The same with z for D r.

@@ -105,9 +105,10 @@ Sums Workspace::read(std::vector<Stream>& streams) {
   return checked(read_slot);
 }
 
-void Workspace::send(std::vector<Stream>& streams, std::size_t pair, bool both) {
+void Workspace::send(std::vector<Stream>& streams, std::size_t pair, bool everything) {
   Side& side = sides.front();
-  const std::size_t slot = pair / 2, first = both ? first_pair : pair, count = both ? 4 : 2;
+  const std::size_t slot = pair / 2, first = everything ? 0 : pair,
+                    count = everything ? std::size_t{places} : 2;
   streams.front().record(ready_);
   looks_.wait(ready_);
   copy(looks_, side.host.data() + slot * places + first, side.sums.data() + first, count * sizeof(double));

@@ -22,7 +22,8 @@ enum Place : std::size_t {
   square_sum = 8,
   right_mean = 10,
   largest_pair = 12,
-  places = 14
+  conjugate_pairs = 14,  ///< (r, z) and (z, A p) of two iterations, where a caller preconditions
+  places = 18
 };
 using Sums = std::array<double, places>;
 
@@ -52,9 +53,9 @@ struct Workspace {
 
   /// All sums of the first device, which the host waits for.
   Sums read(std::vector<Stream>& streams);
-  /// Sends a pair, first_pair or second_pair, to the host for received(), and the other one too where `both` says so.
+  /// Sends a pair, first_pair or second_pair, to the host for received(), and with `everything` the other sums too.
   /// Work that is queued afterwards does not wait for the copy, and writes to these places once they are received.
-  void send(std::vector<Stream>& streams, std::size_t pair, bool both);
+  void send(std::vector<Stream>& streams, std::size_t pair, bool everything);
   Sums received(std::size_t pair);
   /// The largest |b| and |b - q| over all devices. Collective; the host waits.
   std::array<double, 2> largest_values(std::vector<Stream>& streams, const Values& weights, const Values& b);

@@ -1,0 +1,158 @@
+#include "solver/krylov/linear_solve.hpp"
+
+#include <algorithm>
+
+#include "solver/krylov/vector_kernels.hpp"
+
+namespace slipstream::krylov {
+namespace {
+
+/// r, p and q are those of the system times a power of two, which keeps sums within the range of doubles. Exponents of
+/// b and of b - A x beyond `most_exponent` would leave x and products with A too little room.
+constexpr int most_exponent = 900, scaled_exponent = 1000;
+
+}  // namespace
+
+LinearSolve::LinearSolve(const Communicator& c, const Machine& machine, Layout l, const char* name)
+    : Workspace(c, machine, std::move(l)), method(name) {}
+
+void LinearSolve::find_residual(std::vector<Stream>& streams, const System& system, const Values& b,
+                                const Options& options, double scale) {
+  for (std::size_t d = 0; d < sides.size(); ++d)
+    residual(streams[d], sides[d].range, b[d], sides[d].q.data(), scale, sides[d].r.data());
+  if (options.null_space) take_mean(streams, system.weights, residuals());
+  sum_residual(streams, system);
+}
+
+void LinearSolve::sum_residual(std::vector<Stream>& streams, const System& system) {
+  summed(streams, two, first_pair, [&](Side& side, std::size_t d) {
+    preconditioned(streams[d], side.range, system.weights[d], system.inverse_diagonal[d], side.r.data(),
+                   side.parts.data());
+  });
+}
+
+void LinearSolve::take_mean(std::vector<Stream>& streams, const Values& weights, const Vectors& u) {
+  summed(streams, two, mean_pair,
+         [&](Side& side, std::size_t d) { mean(streams[d], side.range, weights[d], u[d], 1, side.parts.data()); });
+  for (std::size_t d = 0; d < sides.size(); ++d)
+    subtract_mean(streams[d], sides[d].range, sides[d].sums.data() + mean_pair, u[d]);
+}
+
+void LinearSolve::fit_guess(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
+                            double scale) {
+  summed(streams, two, mean_pair, [&](Side& side, std::size_t d) {
+    products(streams[d], side.range, system.weights[d], x[d], b[d], side.q.data(), scale, side.parts.data());
+  });
+  for (std::size_t d = 0; d < sides.size(); ++d)
+    multiply(streams[d], sides[d].range, sides[d].sums.data() + mean_pair, x[d], sides[d].q.data());
+}
+
+LinearSolve::Beginning LinearSolve::begin(std::vector<Stream>& streams, const System& system, const Values& b,
+                                          const Vectors& x, const Options& options) {
+  const std::string where = method_for(method, options);
+  if (options.from_zero) {
+    for (std::size_t d = 0; d < sides.size(); ++d)
+      for (double* const vector : {x[d], sides[d].q.data()})
+        if (sides[d].range.points > 0) fill(streams[d], vector, 0, sides[d].r.bytes());
+  } else if (system.apply_to_guess) {
+    system.apply_to_guess(images());
+  } else {
+    system.apply(x, images());
+  }
+  const auto [most_of_b, most_of_r] = largest_values(streams, system.weights, b);
+  require_solved(std::isfinite(most_of_b), where + ": the right side holds values that are not finite",
+                 {{"field", options.field}, {"problem", "right_side"}});
+  require_solved(std::isfinite(most_of_r),
+                 where +
+                     ": b - A x is not finite for the first guess x: the guess or the "
+                     "matrix holds values that are not finite",
+                 {{"field", options.field}, {"problem", "first_guess"}});
+  Beginning from;
+  from.most = std::max(most_of_b, most_of_r);
+  if (from.most > 0) {
+    const int exponent = std::clamp(std::ilogb(from.most), -scaled_exponent, scaled_exponent);
+    from.scale = std::ldexp(1.0, -exponent);
+    from.back = std::ldexp(1.0, exponent);
+  }
+  summed(streams, one, square_sum, [&](Side& side, std::size_t d) {
+    square(streams[d], side.range, system.weights[d], b[d], from.scale, side.parts.data());
+  });
+  if (options.null_space)
+    summed(streams, two, right_mean, [&](Side& side, std::size_t d) {
+      mean(streams[d], side.range, system.weights[d], b[d], from.scale, side.parts.data());
+    });
+  if (options.fit_guess && !options.from_zero) fit_guess(streams, system, b, x, from.scale);
+  find_residual(streams, system, b, options, from.scale);
+  const Sums sums = read(streams);
+  const double of_b = std::sqrt(sums[square_sum]), of_r = std::sqrt(sums[first_pair + 1]);
+  if (most_of_r > 0) from.size = most_of_b > 0 ? of_b : of_r;
+  from.rz = sums[first_pair];
+  from.rr = sums[first_pair + 1];
+  from.enough = std::max(options.tolerance, options.absolute_tolerance * from.scale / from.size);
+  from.limit = from.enough * from.size * (from.enough * from.size);
+  if (!options.null_space || most_of_b == 0) return from;
+  from.imbalance = std::abs(sums[right_mean]) / (std::sqrt(sums[right_mean + 1]) * of_b);
+  require_solved(from.imbalance <= options.imbalance,
+                 where + ": the right side does not sum to zero (its constant part is " + show(from.imbalance) +
+                     " of it), and without a Dirichlet side there is no solution: subtract its mean, or fix the "
+                     "boundary values",
+                 {{"field", options.field},
+                  {"problem", "imbalance"},
+                  {"imbalance", from.imbalance},
+                  {"limit", options.imbalance}});
+  return from;
+}
+
+void LinearSolve::note(Result& result, const Beginning& from, double rz, double rr, const Options& options) const {
+  result.reported = std::sqrt(rr) / from.size;
+  result.history.push_back(result.reported);
+  result.converged = rr <= from.limit;
+  if (!(std::isfinite(rz) && std::isfinite(result.reported) && rz >= 0))
+    throw NotSolved(method_for(method, options) + ": after " + std::to_string(result.iterations) +
+                        " iterations (r, z) is " + show(rz) + ", residuals " + tail_of(result.history) +
+                        ": the matrix or its diagonal is not positive, or a value is not finite",
+                    {{"field", options.field}, {"problem", "not_positive"}, {"iterations", result.iterations}});
+}
+
+void LinearSolve::require_in_range(double most, const Options& options) const {
+  const double least = std::ldexp(1.0, -most_exponent), greatest = std::ldexp(1.0, most_exponent);
+  require_solved(
+      most >= least && most <= greatest,
+      method_for(method, options) + ": the largest value of the right side is " + show(most) +
+          ", and the range is 2^-900 to 2^900 (" + show(least) + " to " + show(greatest) + "): choose other units",
+      {{"field", options.field}, {"problem", "range"}, {"given", most}, {"least", least}, {"most", greatest}});
+}
+
+Result LinearSolve::solve_from(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
+                               const Options& options, const Iterations& iterate) {
+  const Beginning from = begin(streams, system, b, x, options);
+  Result result;
+  result.imbalance = from.imbalance;
+  note(result, from, from.rz, from.rr, options);
+  if (!result.converged) require_in_range(from.most, options);
+  if (!result.converged && options.most_iterations > 0) iterate(from, result);
+  if (options.null_space) take_mean(streams, system.measure, x);
+  result.true_residual = result.reported;
+  if (result.iterations > 0) {
+    system.apply(x, images());
+    find_residual(streams, system, b, options, from.scale);
+    result.true_residual = std::sqrt(read(streams)[first_pair + 1]) / from.size;
+  }
+  require_solved(std::isfinite(result.true_residual),
+                 method_for(method, options) + ": x holds values beyond the range of doubles: choose other units",
+                 {{"field", options.field}, {"problem", "overflow"}});
+  result.rounded = result.converged && result.true_residual > lost * from.enough;
+  require_solved(result.converged || !options.must_converge,
+                 method_for(method, options) + " did not converge in " + std::to_string(result.iterations) +
+                     " iterations: the last residuals are " + tail_of(result.history) + " of the right side, and " +
+                     show(from.enough) + " was asked for; " + likely_cause(result, options, from.enough),
+                 {{"field", options.field},
+                  {"problem", cause_of(result)},
+                  {"iterations", result.iterations},
+                  {"residual", result.reported},
+                  {"true_residual", result.true_residual},
+                  {"tolerance", from.enough}});
+  return result;
+}
+
+}  // namespace slipstream::krylov

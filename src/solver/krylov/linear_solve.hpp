@@ -1,0 +1,52 @@
+#pragma once
+// What all Krylov methods share: how a solve begins, what it notes, how it ends and what it refuses.
+#include <cmath>
+#include <functional>
+#include <string>
+
+#include <slipstream/krylov.hpp>
+
+#include "solver/krylov/messages.hpp"
+#include "solver/krylov/workspace.hpp"
+
+namespace slipstream::krylov {
+
+struct LinearSolve : Workspace {
+  /// Collective. `method`: its name, for messages.
+  LinearSolve(const Communicator& comm, const Machine& machine, Layout layout, const char* method);
+
+  /// How a solve begins.
+  struct Beginning {
+    double scale = 1, back = 1;  ///< of r over b - A x, a power of two, and its inverse
+    double size = 1;             ///< scaled |b|, or |b - A x| where b is 0
+    double enough = 0;           ///< the residual over `size` that ends the solve
+    double limit = 0;            ///< the same as (r, r)
+    double imbalance = 0;        ///< |(1, b)| / sqrt((1, 1) (b, b)), with a null space
+    double rz = 0, rr = 0;       ///< of the first residual
+    double most = 0;             ///< the largest of |b| and |b - A x|
+  };
+
+  using Iterations = std::function<void(const Beginning& from, Result& result)>;
+  /// A whole solve: begins, has the method iterate where that is needed, and finds the true residual. Throws NotSolved.
+  Result solve_from(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
+                    const Options& options, const Iterations& iterate);
+  /// Takes down the residual of an iteration.
+  void note(Result& result, const Beginning& from, double rz, double rr, const Options& options) const;
+
+  /// r = scale (b - A x), with A x in q, then (r, D r) and (r, r) at first_pair.
+  void find_residual(std::vector<Stream>& streams, const System& system, const Values& b, const Options& options,
+                     double scale);
+  void sum_residual(std::vector<Stream>& streams, const System& system);
+  void take_mean(std::vector<Stream>& streams, const Values& weights, const Vectors& u);
+  void fit_guess(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x, double scale);
+
+  const char* method;
+
+ private:
+  /// Leaves the first residual in r. Refuses what has no solution.
+  Beginning begin(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
+                  const Options& options);
+  void require_in_range(double most, const Options& options) const;
+};
+
+}  // namespace slipstream::krylov
