@@ -30,8 +30,8 @@
 ///     B = diag(w_i w_j w_k |J|),             H = h1 A + h2 B.
 ///
 /// The system that is solved is M Q Q^T H u = M Q Q^T B f: Q gives each point the value of its id, Q^T sums the copies
-/// (see GatherScatter), M is zero at Dirichlet points. Every u in it is continuous: u = Q Q^T W u with W one over the
-/// number of copies, so (u, v) = sum W u v counts each point of the domain once.
+/// (see GatherScatter), M is zero at Dirichlet points (Constraint). Every u in it is continuous: u = Q Q^T W u with W
+/// one over the number of copies, so (u, v) = sum W u v counts each point of the domain once.
 ///
 /// Source: Deville, Fischer, Mund, High-Order Methods for Incompressible Fluid Flow, 2002, chapters 2 and 4.
 namespace slipstream::sem {
@@ -56,14 +56,20 @@ using Point = std::array<double, 3>;
 /// The places to which a map takes places, in their order. Called by one thread at a time, with some thousands of them.
 using Map = std::function<std::vector<Point>(std::span<const Point>)>;
 
+/// Flags of the elements' faces on the sides of a box: an unknown is given there (Dirichlet's condition). They lie as
+/// [axis][low, high][face], the lower of the two other axes fastest.
+struct DirichletFaces {
+  std::array<std::array<std::vector<bool>, 2>, 3> of;
+  bool any() const;
+};
+/// One flag a side of an axis, low and high.
+using SideFlags = std::array<std::array<bool, 2>, 3>;
+
 /// A box of ex x ey x ez hexahedra. Element e = x + ex (y + ey z) has the same number on any number of devices.
 struct ElementBox {
   std::array<std::int64_t, 3> elements{1, 1, 1};
   Point lower{0, 0, 0}, upper{1, 1, 1};
   std::array<bool, 3> periodic{false, false, false};
-  /// Sides (low, high) of an axis through which a flux is given (Neumann's); others that are not periodic are
-  /// Dirichlet's.
-  std::array<std::array<bool, 2>, 3> natural{};
   Point stretch{1, 1, 1};  ///< width of the last element along an axis over the first's
   /// Amplitude of the sine map: with y in [0, 1]^3 the place in the box, every y_d grows by
   /// deform sin(2 pi y_0) sin(2 pi y_1) sin(2 pi y_2). The sides stay where they are. Above 0.137 the map folds.
@@ -82,8 +88,14 @@ struct ElementBox {
   /// Appends one id a point of elements [first, last): from 1, equal where points are one and the same; 0 within an
   /// element, whose points nobody shares. Throws Error where ids do not fit 64 bits.
   std::vector<std::int64_t> ids(std::int64_t first, std::int64_t last, int order) const;
-  /// One a point: 0 at Dirichlet sides, else 1.
-  std::vector<double> mask(std::int64_t first, std::int64_t last, int order) const;
+  /// The faces of whole sides; a periodic axis has none.
+  DirichletFaces dirichlet(const SideFlags& sides = {{{true, true}, {true, true}, {true, true}}}) const;
+  /// Centres of the elements' faces on a side, the lower of the two other axes fastest. Calls the map once.
+  std::vector<Point> face_centres(int axis, int end) const;
+  /// Number of the face that an element has on a side that it lies at.
+  std::int64_t face_of(int axis, std::int64_t element) const;
+  /// One a point: 0 on these faces, in all elements that have the point, else 1.
+  std::vector<double> mask(const DirichletFaces& faces, std::int64_t first, std::int64_t last, int order) const;
   /// Points of these elements on the low (end = 0) or high (1) side of an axis, as counted through the elements.
   std::vector<std::int64_t> points_on(int axis, int end, std::int64_t first, std::int64_t last, int order) const;
 };
@@ -159,7 +171,7 @@ class Space {
   void helmholtz(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2);
   /// out = Q Q^T (h1 A + h2 B) in: of elements at the border of a device first, whose sums travel meanwhile. Where
   /// given, parts[device] gets of each of its blocks the part of (in, out) = sum W in out, in which `in` must be
-  /// continuous and zero at Dirichlet points: then it is the sum of in times what the elements make of it.
+  /// continuous and zero where it is fixed: then it is the sum of in times what the elements make of it.
   void apply(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2,
              const std::vector<double*>& parts = {});
   /// out = B in.
@@ -184,14 +196,13 @@ class Space {
   /// same elements on the same devices, whose streams are waited for. To a higher order nothing is lost. Throws Error
   /// where the spaces do not fit.
   void interpolate(const Vector& in, Space& from, Vector& out);
-  /// u = M Q Q^T u, or without M.
-  void assemble(Vector& u, bool masked = true);
-  void assemble(const std::vector<double*>& u, bool masked = true);
-  /// One over the diagonal of M Q Q^T H Q; 0 at Dirichlet points.
-  Vector inverse_diagonal(double h1, double h2);
-  const Vector& weights() const;      ///< one over the number of copies, 0 at Dirichlet points
+  /// u = Q Q^T u.
+  void assemble(Vector& u);
+  void assemble(const std::vector<double*>& u);
+  /// One over the diagonal of M Q Q^T H Q; 0 where the mask M is.
+  Vector inverse_diagonal(const Vector& mask, double h1, double h2);
+  const Vector& weights() const;      ///< one over the number of copies
   const Vector& mass_matrix() const;  ///< B, element by element
-  const Vector& mask() const;         ///< M: 0 at Dirichlet points, else 1
 
   const Communicator& comm() const;
   const Machine& machine() const;
@@ -202,15 +213,41 @@ class Space {
   std::unique_ptr<Impl> impl_;
 };
 
+/// Where an unknown is fixed: the points on Dirichlet faces. A Space has as many as it has unknowns whose conditions
+/// differ.
+class Constraint {
+ public:
+  /// Collective; the space must outlive it. None given: all sides that are not periodic.
+  explicit Constraint(Space& space);
+  Constraint(Space& space, DirichletFaces faces);
+
+  bool any() const;               ///< whether some point is fixed
+  const Vector& mask() const;     ///< M: 0 at fixed points, else 1
+  const Vector& weights() const;  ///< M over the number of copies
+  /// u = M u.
+  void apply(const std::vector<double*>& u);
+  /// u = M Q Q^T u.
+  void assemble(Vector& u);
+  const DirichletFaces& faces() const;
+  /// M of elements [first, last) with points of any order.
+  std::vector<double> mask(std::int64_t first, std::int64_t last, int order) const;
+
+ private:
+  Space* space_;
+  DirichletFaces faces_;
+  Vector mask_, weights_;
+};
+
 /// Solves M Q Q^T (h1 A + h2 B) x = b by conjugate gradients with Jacobi's preconditioner, as often as one likes.
 class HelmholtzSolver {
  public:
-  explicit HelmholtzSolver(Space& space);  ///< collective; the space must outlive it
-  ~HelmholtzSolver();                      ///< collective
+  /// Collective; both must outlive it.
+  HelmholtzSolver(Space& space, const Constraint& constraint);
+  ~HelmholtzSolver();  ///< collective
   HelmholtzSolver(HelmholtzSolver&&) noexcept;
 
-  /// From x as it comes, zero at Dirichlet points. b is assembled. Where no side is Dirichlet's and h2 is 0, x is the
-  /// solution whose mean is zero. The diagonal is found anew where h1 or h2 are not those of the call before.
+  /// From x as it comes, zero at fixed points. b is assembled. Where no point is fixed and h2 is 0, x is the solution
+  /// whose mean is zero. The diagonal is found anew where h1 or h2 are not those of the call before.
   /// Collective; throws what krylov::ConjugateGradients::solve throws.
   krylov::Result solve(const Vector& b, Vector& x, double h1, double h2, krylov::Options options = {});
 
@@ -220,7 +257,8 @@ class HelmholtzSolver {
 };
 
 /// The same for one right side.
-krylov::Result solve(Space& space, const Vector& b, Vector& x, double h1, double h2, krylov::Options options = {});
+krylov::Result solve(Space& space, const Constraint& constraint, const Vector& b, Vector& x, double h1, double h2,
+                     krylov::Options options = {});
 
 /// Pointers of all parts.
 std::vector<double*> pointers(const Vector& vector);

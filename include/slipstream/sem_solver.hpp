@@ -35,7 +35,12 @@ struct Given {
 struct Side {
   Condition condition = Condition::value;
   Given given = {};
+  /// Above 0 at the centres of the elements' faces on which the condition holds; none: all. On the others the first of
+  /// `otherwise` counts that holds there. Periodic sides have neither.
+  Function where = {};
+  std::vector<Side> otherwise = {};
 };
+using Sides = std::array<std::array<Side, 2>, 3>;  ///< of an axis: low, high
 
 struct Options {
   std::array<std::int64_t, 3> elements{1, 1, 1};
@@ -47,7 +52,7 @@ struct Options {
   Factors factors = Factors::stored;
   Equation equation = Equation::poisson;
   double diffusivity = 1, reaction = 0;
-  std::array<std::array<Side, 2>, 3> sides;  ///< of an axis: low, high
+  Sides sides;
   Given source;
   Function initial = {};  ///< of diffusion at time 0 (and, with exact_start, before); none: zero
   double time_step = 1;   ///< of the other equations, whose step is one solution, it is only counted
@@ -85,8 +90,8 @@ struct Statistics {
 /// Bits depend on the elements and on nothing else. All calls but those that say otherwise are collective.
 class Sem final : public Simulation {
  public:
-  /// Throws Error: what Space throws; of Poisson's equation without a Dirichlet side, a right side that does not sum to
-  /// zero; data above 2^800, or nowhere above 2^-800.
+  /// Throws Error: what Space throws, and a side without a condition somewhere. It throws, too, of Poisson's equation
+  /// without a Dirichlet side, a right side that does not sum to zero; data above 2^800, or nowhere above 2^-800.
   Sem(const Communicator& comm, const Machine& machine, Options options);
   ~Sem() override;
 

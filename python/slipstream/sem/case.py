@@ -3,7 +3,7 @@
 import ast
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from pydantic import Field
@@ -20,10 +20,19 @@ from slipstream.sem.tables import (
     SemSolutionTable,
     SemStartTable,
     SemTable,
+    SideTable,
 )
 
 Array = np.ndarray
 Expression = float | str
+
+
+class Condition(NamedTuple):
+    """A condition on a side, or on those of its faces where `where` is above 0."""
+
+    kind: str  #: "periodic", "value" or "flux"
+    given: Expression = 0.0
+    where: str | None = None
 
 
 def steady(given: Expression) -> bool:
@@ -135,20 +144,28 @@ class SemCase(Case):
         """As the compiled solver asks for it."""
         return lambda places, time: self.values(given, places, time if timed and self.marches else None)
 
+    def _condition(self, part: Condition) -> tuple[str, Any, Any]:
+        where = part.where and self.function(part.where, timed=False)
+        return part.kind, self._given(part.given), where
+
     def _given(self, given: Expression) -> tuple[Callable[[Array, float], Array], bool] | None:
         return None if given == 0 else (self.function(given), steady(given))
 
     @property
-    def conditions(self) -> list[tuple[str, Expression]]:
-        """Of the sides x- to z+: "periodic", "value" or "flux", and what is given there."""
+    def conditions(self) -> list[list[Condition]]:
+        """Those of the sides x- to z+, as they take precedence."""
         given = dict(self.boundaries.given())
-        found: list[tuple[str, Expression]] = []
+        found: list[list[Condition]] = []
         for n, side in enumerate(SIDES):
             if self.grid.periodic[n // 2] or side not in given:
-                found.append(("periodic", 0.0))
+                found.append([Condition("periodic")])
                 continue
-            entry = given[side]
-            found.append(("flux", entry.flux) if entry.flux is not None else ("value", entry.value or 0.0))
+            found.append([])
+            entry: SideTable | None = given[side]
+            while entry:
+                kind, what = ("value", entry.value or 0.0) if entry.flux is None else ("flux", entry.flux)
+                found[-1].append(Condition(kind, what, entry.where))
+                entry = entry.otherwise
         return found
 
     @property
@@ -172,7 +189,7 @@ class SemCase(Case):
             "time_step": self.time_step,
             "exact_start": table.start == "exact",
             "go_on": table.not_converged == "go on",
-            "sides": [(kind, self._given(given)) for kind, given in self.conditions],
+            "sides": [[self._condition(part) for part in side] for side in self.conditions],
             "source": self._given(table.source),
             "initial": self.start,
             "exchange": self.exchange_options("messages"),

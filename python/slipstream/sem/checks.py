@@ -9,6 +9,7 @@ from slipstream.base.toml_text import Path
 from slipstream.case.sides import SIDES
 from slipstream.case.tables import EXCHANGE_PARTS
 from slipstream.sem.case import SemCase
+from slipstream.sem.tables import SideTable
 
 Problem = tuple[Path, str]
 
@@ -47,11 +48,19 @@ def _sides(case: SemCase) -> Iterator[Problem]:
                     f"the axis {axis} is periodic and has no sides; drop one of the two", other="grid.periodic"
                 ),
             )
-        elif (given[side].value is None) == (given[side].flux is None):
-            yield (
-                ("boundaries", side),
-                Fault("give either a value (Dirichlet) or a flux (Neumann)", needed="value or flux"),
-            )
+        else:
+            yield from _conditions(("boundaries", side), given[side])
+
+
+def _conditions(path: Path, entry: SideTable) -> Iterator[Problem]:
+    if (entry.value is None) == (entry.flux is None):
+        yield path, Fault("give either a value (Dirichlet) or a flux (Neumann)", needed="value or flux")
+    if entry.where is not None and entry.otherwise is None:
+        yield (*path, "otherwise"), missing("is missing: say what holds on the other faces", other="where")
+    if entry.where is None and entry.otherwise is not None:
+        yield (*path, "where"), missing("is missing: without it the condition holds on all faces", other="otherwise")
+    if entry.otherwise is not None:
+        yield from _conditions((*path, "otherwise"), entry.otherwise)
 
 
 def _equation(case: SemCase) -> Iterator[Problem]:
@@ -139,15 +148,26 @@ def _expressions(case: SemCase) -> Iterator[Problem]:
     for side, entry in case.boundaries.given():
         axis, end = "xyz".index(side[0]), side[1] == "+"
         here = there[places[:, axis] == (case.sem.lengths[axis] if end else 0.0)]
-        for kind in ("value", "flux"):
-            given = getattr(entry, kind)
-            if given is not None:
-                yield from _tried(case, ("boundaries", side, kind), given, here, time)
+        yield from _side_expressions(case, ("boundaries", side), entry, here, time)
     if case.initial:
         yield from _tried(case, ("initial", "value"), case.initial.value, there, None)
     if case.exact:
         yield from _tried(case, ("exact", "value"), case.exact.value, there, time)
     yield from _tried(case, ("sem", "source"), case.sem.source, there, time)
+
+
+def _side_expressions(
+    case: SemCase, path: Path, entry: SideTable, places: np.ndarray, time: float | None
+) -> Iterator[Problem]:
+    if entry.where is None:  # elsewhere a value need not be anything
+        for kind in ("value", "flux"):
+            given = getattr(entry, kind)
+            if given is not None:
+                yield from _tried(case, (*path, kind), given, places, time)
+        return
+    yield from _tried(case, (*path, "where"), entry.where, places, None)
+    if entry.otherwise is not None:
+        yield from _side_expressions(case, (*path, "otherwise"), entry.otherwise, places[:0], time)
 
 
 def _tried(case: SemCase, path: Path, given: float | str, places: np.ndarray, time: float | None) -> Iterator[Problem]:

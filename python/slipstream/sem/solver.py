@@ -60,8 +60,8 @@ def facts(case: SemCase) -> list[tuple[str, str]]:
         ("elements", f"box of {' x '.join(f'{edge:g}' for edge in table.lengths)}{bent}, {case.factors} factors"),
     ]
     kinds: dict[str, list[str]] = {}
-    for side, (kind, _) in zip(SIDES, case.conditions, strict=True):
-        kinds.setdefault(kind, []).append(side)
+    for side, parts in zip(SIDES, case.conditions, strict=True):
+        kinds.setdefault(", ".join(part.kind for part in parts), []).append(side)
     found.append(("sides", "; ".join(f"{kind} {' '.join(sides)}" for kind, sides in kinds.items())))
     if case.marches:
         found.append(("time step", f"{table.time_step:g}, backward differences of order {table.time_order}"))

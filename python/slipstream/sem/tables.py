@@ -71,12 +71,18 @@ class SemTable(Table):
 
 
 class SideTable(Table):
-    """[boundaries.SIDE]: a side of the box that is not periodic; one of the two."""
+    """[boundaries.SIDE]: a side of the box that is not periodic; a value or a flux."""
 
     value: Finite | str | None = Field(None, description=f"Dirichlet: u. {_AND_TIME}.")
     flux: Finite | str | None = Field(
         None, description=f"Neumann: diffusivity du/dn, n outward, what flows in. {_AND_TIME}."
     )
+    where: str | None = Field(
+        None,
+        description="An expression in x, y, z, Lx, Ly, Lz: the condition holds on the elements' faces at whose centres "
+        "it is above 0.",
+    )
+    otherwise: "SideTable | None" = Field(None, description="With where: what holds on the other faces.")
 
 
 class SemSidesTable(SidesTable[SideTable]):

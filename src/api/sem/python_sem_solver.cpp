@@ -55,13 +55,32 @@ sem::Given given(const nb::object& pair) {
   return {function_of(function), steady};
 }
 
+/// The conditions of a side, [(condition, given, where)], as they take precedence.
+sem::Side side_of(const std::vector<nb::tuple>& parts) {
+  sem::Side first;
+  for (std::size_t n = 0; n < parts.size(); ++n) {
+    sem::Side side;
+    side.condition = one_of<sem::Condition>(
+        nb::cast<std::string>(parts[n][0]),
+        {{"periodic", sem::Condition::periodic}, {"value", sem::Condition::value}, {"flux", sem::Condition::flux}},
+        "condition of a side");
+    side.given = given(parts[n][1]);
+    side.where = function_of(parts[n][2]);
+    if (n == 0)
+      first = side;
+    else
+      first.otherwise.push_back(side);
+  }
+  return first;
+}
+
 sem::Options sem_options(const nb::dict& dict) {
   sem::Options o;
   Reader reader(dict, "the solver");
   std::string equation = "poisson", factors = "stored", preconditioner = "jacobi";
   nb::object source = nb::none(), initial = nb::none(), map = nb::none();
   nb::dict exchange;
-  std::vector<std::pair<std::string, nb::object>> sides;
+  std::vector<std::vector<nb::tuple>> sides;
   bool go_on = false;
   reader.read("elements", o.elements);
   reader.read("lengths", o.lengths);
@@ -98,13 +117,7 @@ sem::Options sem_options(const nb::dict& dict) {
   o.exchange = exchange_options(exchange, &watched);
   o.tune = watched.tune;
   require(sides.size() <= 6, "a box has six sides");
-  for (std::size_t n = 0; n < sides.size(); ++n)
-    o.sides[n / 2][n % 2] = {
-        one_of<sem::Condition>(
-            sides[n].first,
-            {{"periodic", sem::Condition::periodic}, {"value", sem::Condition::value}, {"flux", sem::Condition::flux}},
-            "condition of a side"),
-        given(sides[n].second)};
+  for (std::size_t n = 0; n < sides.size(); ++n) o.sides[n / 2][n % 2] = side_of(sides[n]);
   return o;
 }
 

@@ -28,16 +28,13 @@ Sem::Impl::Supply Sem::Impl::supply(const Rule& rule) {
   const auto add = [&](std::int64_t first, std::int64_t last) {
     const Geometry g = geometry(box, rule, first, last, Factors::stored);
     if (options.source.at) mine.source += sum_of(options.source, g.places, g.mass, options.time_step);
-    for (int axis = 0; axis < 3; ++axis)
-      for (int end = 0; end < 2; ++end) {
-        const Side& side = options.sides[static_cast<std::size_t>(axis)][static_cast<std::size_t>(end)];
-        if (!side.given.at) continue;
-        std::vector<Point> places;
-        for (const std::int64_t p : box.points_on(axis, end, first, last, rule.order))
-          places.push_back(g.places[static_cast<std::size_t>(p)]);
-        if (places.empty()) continue;
-        mine.fluxes += sum_of(side.given, places, side_weights(box, rule, axis, end, first, last), options.time_step);
-      }
+    for (const Patch& patch : patches) {
+      if (!patch.side.given.at) continue;
+      const PatchPoints here = points_of(patch, box, rule, first, last);
+      std::vector<Point> places;
+      for (const std::int64_t p : here.points) places.push_back(g.places[static_cast<std::size_t>(p)]);
+      if (!places.empty()) mine.fluxes += sum_of(patch.side.given, places, here.weights, options.time_step);
+    }
   };
   ask(options.time_step, [&] {
     for (std::size_t d = 0; d < devices.size(); ++d) {

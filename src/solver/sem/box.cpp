@@ -143,6 +143,14 @@ std::vector<T> by_elements(const ElementBox& box, std::int64_t first, std::int64
   return values;
 }
 
+/// The axes along a side, the lower first.
+std::array<std::size_t, 2> others(std::size_t axis) { return {axis == 0 ? 1u : 0u, axis == 2 ? 1u : 2u}; }
+
+std::int64_t face_number(const ElementBox& box, const Index& at, std::size_t axis) {
+  const auto [a, b] = others(axis);
+  return at[a] + box.elements[a] * at[b];
+}
+
 /// Whether an element lies at the low (end = 0) or high side of an axis.
 bool touches(const ElementBox& box, const Index& at, std::size_t axis, std::size_t end) {
   return at[axis] == (end == 0 ? 0 : box.elements[axis] - 1);
@@ -160,6 +168,25 @@ void on_face(int order, std::size_t axis, std::size_t end, const F& f) {
 }
 
 }  // namespace
+
+std::vector<std::int64_t> faces_around(const ElementBox& box, const std::array<std::int64_t, 3>& element,
+                                       std::size_t axis, int toward_a, int toward_b) {
+  const auto [a, b] = others(axis);
+  std::vector<std::int64_t> found;
+  for (const int sb : {0, toward_b})
+    for (const int sa : {0, toward_a}) {
+      Index at = element;
+      at[a] += sa;
+      at[b] += sb;
+      bool there = true;
+      for (const std::size_t d : {a, b}) {
+        if (box.periodic[d]) at[d] = (at[d] + box.elements[d]) % box.elements[d];
+        there = there && at[d] >= 0 && at[d] < box.elements[d];
+      }
+      if (there) found.push_back(face_number(box, at, axis));
+    }
+  return found;
+}
 
 std::string text(const Point& p) {
   char line[96];
@@ -280,12 +307,68 @@ std::vector<std::int64_t> ElementBox::ids(std::int64_t first, std::int64_t last,
   });
 }
 
-std::vector<double> ElementBox::mask(std::int64_t first, std::int64_t last, int order) const {
+bool DirichletFaces::any() const {
+  for (const auto& axis : of)
+    for (const std::vector<bool>& side : axis)
+      if (std::find(side.begin(), side.end(), true) != side.end()) return true;
+  return false;
+}
+
+DirichletFaces ElementBox::dirichlet(const SideFlags& sides) const {
+  DirichletFaces faces;
+  for (std::size_t d = 0; d < 3; ++d)
+    for (std::size_t end = 0; end < 2; ++end)
+      if (!periodic[d])
+        faces.of[d][end].assign(static_cast<std::size_t>(elements[(d + 1) % 3] * elements[(d + 2) % 3]), sides[d][end]);
+  return faces;
+}
+
+std::int64_t ElementBox::face_of(int axis, std::int64_t element) const {
+  return face_number(*this, index_of(*this, element), static_cast<std::size_t>(axis));
+}
+
+std::vector<Point> ElementBox::face_centres(int axis, int end) const {
+  const auto d = static_cast<std::size_t>(axis);
+  const auto [a, b] = others(d);
+  std::vector<Point> known;
+  Index at{};
+  at[d] = end == 0 ? 0 : elements[d] - 1;
+  const auto add = [&](double r, double s) {
+    Point y{}, sines{};
+    y[d] = end;
+    y[a] = along(*this, a, at[a], r);
+    y[b] = along(*this, b, at[b], s);
+    known.push_back(bent(*this, y, sines));  // on a side the sine map moves nothing
+  };
+  for (at[b] = 0; at[b] < elements[b]; ++at[b])
+    for (at[a] = 0; at[a] < elements[a]; ++at[a]) {
+      if (!straight) add(0, 0);
+      for (int corner = 0; straight && corner < 4; ++corner) add(corner & 1 ? 1 : -1, corner & 2 ? 1 : -1);
+    }
+  map_places(*this, known);
+  if (!straight) return known;
+  std::vector<Point> centres(known.size() / 4, Point{});
+  for (std::size_t n = 0; n < known.size(); ++n)
+    for (std::size_t c = 0; c < 3; ++c) centres[n / 4][c] += 0.25 * known[n][c];
+  return centres;
+}
+
+std::vector<double> ElementBox::mask(const DirichletFaces& faces, std::int64_t first, std::int64_t last,
+                                     int order) const {
   return by_elements<double>(*this, first, last, order, 1, [&](const Index& at, double* mask) {
     for (std::size_t d = 0; d < 3; ++d)
-      for (std::size_t end = 0; end < 2; ++end)
-        if (!periodic[d] && !natural[d][end] && touches(*this, at, d, end))
-          on_face(order, d, end, [&](std::size_t p) { mask[p] = 0; });
+      for (std::size_t end = 0; end < 2; ++end) {
+        if (!touches(*this, at, d, end) || faces.of[d][end].empty()) continue;
+        const auto n = static_cast<std::size_t>(order) + 1;
+        std::size_t place = 0;
+        on_face(order, d, end, [&](std::size_t p) {
+          const auto toward = [&](std::size_t i) { return i == 0 ? -1 : i + 1 == n ? 1 : 0; };
+          const int a = toward(place % n), b = toward(place / n);
+          ++place;
+          for (const std::int64_t face : faces_around(*this, at, d, a, b))
+            if (faces.of[d][end][static_cast<std::size_t>(face)]) mask[p] = 0;
+        });
+      }
   });
 }
 

@@ -78,22 +78,18 @@ void Sem::Impl::list_sides() {
   const Rule rule = gauss_lobatto(options.order);
   const ElementBox& box = space.box();
   bool values = false;
-  for (std::size_t axis = 0; axis < 3; ++axis)
-    for (std::size_t end = 0; end < 2; ++end) {
-      const Side& side = options.sides[axis][end];
-      if (!side.given.at) continue;
-      (side.condition == Condition::flux ? flows : values) = true;
-      for (std::size_t d = 0; side.condition == Condition::flux && d < devices.size(); ++d) {
-        const std::int64_t first = space.first_element(d), last = first + space.elements(d);
-        const int a = static_cast<int>(axis), e = static_cast<int>(end);
-        SidePoints& here = sides[axis][end].emplace_back();
-        here.points = box.points_on(a, e, first, last, options.order);
-        for (const std::int64_t p : here.points) here.places.push_back(space.places(d)[static_cast<std::size_t>(p)]);
-        here.weights = side_weights(box, rule, a, e, first, last);
-      }
+  for (const Patch& patch : patches) {
+    if (!patch.side.given.at) continue;
+    (patch.side.condition == Condition::flux ? flows : values) = true;
+    for (std::size_t d = 0; patch.side.condition == Condition::flux && d < devices.size(); ++d) {
+      const std::int64_t first = space.first_element(d);
+      FluxPoints here{&patch, d, points_of(patch, box, rule, first, first + space.elements(d)), {}};
+      for (const std::int64_t p : here.of.points) here.places.push_back(space.places(d)[static_cast<std::size_t>(p)]);
+      flux_points.push_back(std::move(here));
     }
+  }
   if (values) {
-    lifting.emplace(space, options);
+    lifting.emplace(space, patches, constraint.faces());
     w = space.vector();
   }
   if (flows) flux = space.vector();
@@ -103,17 +99,11 @@ void Sem::Impl::list_sides() {
 std::vector<std::vector<double>> Sem::Impl::fluxes(double time) {
   std::vector<std::vector<double>> all(devices.size());
   ask(time, [&] {
-    for (std::size_t d = 0; d < all.size(); ++d) {
-      all[d].assign(static_cast<std::size_t>(space.points(d)), 0.0);
-      for (std::size_t axis = 0; axis < 3; ++axis)
-        for (std::size_t end = 0; end < 2; ++end) {
-          const Side& side = options.sides[axis][end];
-          if (side.condition != Condition::flux || !side.given.at) continue;
-          const SidePoints& here = sides[axis][end][d];
-          const std::vector<double> values = asked(side.given.at, here.places, time);
-          for (std::size_t n = 0; n < values.size(); ++n)
-            all[d][static_cast<std::size_t>(here.points[n])] += here.weights[n] * values[n];
-        }
+    for (std::size_t d = 0; d < all.size(); ++d) all[d].assign(static_cast<std::size_t>(space.points(d)), 0.0);
+    for (const FluxPoints& here : flux_points) {
+      const std::vector<double> values = asked(here.patch->side.given.at, here.places, time);
+      for (std::size_t n = 0; n < values.size(); ++n)
+        all[here.device][static_cast<std::size_t>(here.of.points[n])] += here.of.weights[n] * values[n];
     }
   });
   return all;
@@ -130,8 +120,8 @@ void Sem::Impl::take_values(double time) {
 void Sem::Impl::take_given(double time) {
   const auto changes = [&](Condition condition) {
     bool any = !taken;
-    for (const auto& axis : options.sides)
-      for (const Side& side : axis) any |= side.condition == condition && side.given.at && !side.given.steady;
+    for (const Patch& patch : patches)
+      any |= patch.side.condition == condition && patch.side.given.at && !patch.side.given.steady;
     return any;
   };
   if (options.source.at && (!taken || !options.source.steady)) put(pointers(f), options.source.at, time);
@@ -154,27 +144,14 @@ void Sem::Impl::take_given(double time) {
 }
 
 void Sem::Impl::start() {
-  // Copies of a point get their mean: their places may differ in the last digits. One over their number: b and x, which
-  // are zero as yet, are masks that fix all points, and x then none.
-  Vector share = space.vector();
-  for (std::size_t d = 0; d < devices.size(); ++d) {
-    Stream& stream = space.streams()[d];
-    invert(stream, x[d].data(), b[d].data(), 1, space.points(d));
-    invert(stream, share[d].data(), b[d].data(), 1, space.points(d));
-  }
-  space.assemble(share, false);
-  for (std::size_t d = 0; d < devices.size(); ++d) {
-    invert(space.streams()[d], share[d].data(), x[d].data(), 1, space.points(d));
-    if (x[d].size()) fill(space.streams()[d], x[d].data(), 0, x[d].bytes());
-  }
-  wait();
+  // Copies of a point get their mean: their places may differ in the last digits.
   const Field* const history[] = {&u, &u1, &u2};
   for (int j = 0; options.initial && j < (options.exact_start && steps() ? options.time_order : 1); ++j) {
     const std::vector<double*> level = pointers_of(*history[j]);
     put(level, options.initial, -j * options.time_step);
     for (std::size_t d = 0; d < level.size(); ++d)
-      multiply(space.streams()[d], level[d], share[d].data(), level[d], space.points(d));
-    space.assemble(level, false);
+      multiply(space.streams()[d], level[d], space.weights()[d].data(), level[d], space.points(d));
+    space.assemble(level);
     wait();
   }
   take_given(options.time_step);
@@ -230,7 +207,7 @@ Statistics Sem::statistics(const Function& exact) {
   if (!exact) return found;
   // Without a Dirichlet side, Poisson's equation knows u but for a constant.
   const double mean_known = s.comm.sum_in_rank_order(sum_known) / found.volume;
-  const bool but_for_a_constant = s.options.equation == Equation::poisson && !s.has_value_side();
+  const bool but_for_a_constant = s.options.equation == Equation::poisson && !s.constraint.any();
   const double lower = but_for_a_constant ? mean_known : 0;
   double off = 0, size = 0, largest_off = 0, largest_known = 0;
   each([&](double value, double, double e) {

@@ -10,6 +10,7 @@
 
 #include "solver/sem/kernels.hpp"
 #include "solver/sem/lifting.hpp"
+#include "solver/sem/patches.hpp"
 
 namespace slipstream::sem {
 
@@ -19,11 +20,12 @@ std::vector<double> asked(const Function& function, std::span<const Point> place
 struct Sem::Impl {
   Impl(const Communicator& comm, const Machine& machine, Options options);
 
-  /// Points of a side with a flux on one device of this rank.
-  struct SidePoints {
-    std::vector<std::int64_t> points;
+  /// A patch with a flux, its points on one device of this rank.
+  struct FluxPoints {
+    const Patch* patch;
+    std::size_t device;
+    PatchPoints of;
     std::vector<Point> places;
-    std::vector<double> weights;  ///< of its quadrature
   };
 
   void list_sides();
@@ -73,12 +75,6 @@ struct Sem::Impl {
   std::vector<double*> pointers_of(const Field& field) const;
 
   bool steps() const { return options.equation == Equation::diffusion; }
-  bool has_value_side() const {
-    bool any = false;
-    for (const auto& axis : options.sides)
-      for (const Side& side : axis) any |= side.condition == Condition::value;
-    return any;
-  }
   int time_order_now() const {
     return options.exact_start ? options.time_order
                                : static_cast<int>(std::min<std::int64_t>(state.step + 1, options.time_order));
@@ -93,6 +89,8 @@ struct Sem::Impl {
   Machine machine;
   Space space;
   Grid grid;
+  Patches patches;
+  Constraint constraint;
   HelmholtzSolver solver;
   Field u, u1, u2;
   std::vector<Device> devices;
@@ -112,7 +110,7 @@ struct Sem::Impl {
   /// Given values up to 2^800 (7e240), and from one over it on, leave room for the equation's own factors.
   static constexpr double most_given = 0x1p800;
   double largest_given = 0;  ///< so far
-  std::array<std::array<std::vector<SidePoints>, 2>, 3> sides;
+  std::vector<FluxPoints> flux_points;
   State state;
   Tasks tasks;
   krylov::Effort effort;

@@ -3,14 +3,17 @@
 #include <string>
 #include <vector>
 
-#include <slipstream/sem_solver.hpp>
+#include "solver/sem/patches.hpp"
 
 namespace slipstream::sem {
 
-/// Every rank has the values of all points on Dirichlet sides; each device makes of them what its points have.
+/// Every rank has the values of all points on Dirichlet faces; each device makes of them what its points have. Where a
+/// side is Dirichlet's in part, the rest of it counts as given, too, with the value halfway between the least and the
+/// largest.
 class Lifting {
  public:
-  Lifting(Space& space, const Options& options);
+  /// `faces`: where the patches give values.
+  Lifting(Space& space, const Patches& patches, const DirichletFaces& faces);
   /// Given values at this rank's points, zero at those of others. Throws what the functions throw.
   std::vector<double> mine(double time) const;
   /// Takes the values of all ranks, and leaves in `out` what they make of the box. Collective.
@@ -23,23 +26,25 @@ class Lifting {
 
  private:
   using Place = std::array<std::int64_t, 3>;  ///< number of a point along each axis, through the elements
-  /// Points of a side on this rank, each once in all ranks.
-  struct SidePoints {
+  /// Points of a patch on this rank, each once in all ranks.
+  struct Values {
+    Given given;
+    std::vector<bool> faces;
     std::vector<std::int64_t> at;
     std::vector<Point> places;
   };
   struct Side {
     std::size_t axis, end;
     std::int64_t begin;
-    Given given;
-    SidePoints points;
+    std::vector<Values> patches;
   };
   /// Where a place of a side lies among the values.
   std::int64_t at(const Side& side, const Place& place) const;
   double& value(const Side& side, const Place& place);
-  void list_points(Side& side);
+  void list_points(Side& side, const std::vector<bool>& given);
   void close_periodic_axes();
   void settle_edges();
+  void set_the_rest();
   void tell(const Side& side, const Side& later, const Place& place, double one, double two);
   Point place_of(const Place& place) const;
 
@@ -47,6 +52,7 @@ class Lifting {
   std::vector<Side> sides_;
   Place wide_{};  ///< points along each axis, both ends counted
   std::vector<double> values_;
+  std::vector<bool> given_, known_;  ///< of the values: those that are given; and those on edges of such sides
   double middle_ = 0, largest_ = 0;
   std::string caution_;
   struct Part {

@@ -5,6 +5,8 @@
 #include <slipstream/error.hpp>
 #include <slipstream/sem_solver.hpp>
 
+#include "solver/sem/patches.hpp"
+
 namespace slipstream::sem {
 namespace {
 
@@ -33,10 +35,7 @@ ElementBox box_of(const Options& options) {
   box.stretch = options.stretch;
   box.deform = options.deform;
   box.map = options.map;
-  for (std::size_t d = 0; d < 3; ++d) {
-    box.periodic[d] = options.sides[d][0].condition == Condition::periodic;
-    for (std::size_t end = 0; end < 2; ++end) box.natural[d][end] = options.sides[d][end].condition == Condition::flux;
-  }
+  for (std::size_t d = 0; d < 3; ++d) box.periodic[d] = options.sides[d][0].condition == Condition::periodic;
   return box;
 }
 
@@ -48,6 +47,7 @@ void check(const Options& o) {
             ErrorCode::unsupported,
             std::string("of the sides across ") + "xyz"[d] + " one is periodic and the other is not",
             {{"option", "sides"}, {"axis", std::string(1, "xyz"[d])}, {"problem", "periodic"}});
+  patches_of(box_of(o), o.sides);
   require(std::isfinite(o.diffusivity) && o.diffusivity > 0, "the diffusivity is a number above 0",
           {{"option", "diffusivity"}, {"given", o.diffusivity}});
   require(std::isfinite(o.reaction) && o.reaction >= 0, "the reaction is a number of 0 or more",

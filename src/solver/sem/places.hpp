@@ -11,6 +11,11 @@ namespace slipstream::sem {
 /// As errors say it.
 std::string text(const Point& place);
 
+/// Numbers of faces on a side across an axis: that of an element there, then its neighbours `toward` (-1, 0 or 1 along
+/// the two other axes, the lower first).
+std::vector<std::int64_t> faces_around(const ElementBox& box, const std::array<std::int64_t, 3>& element,
+                                       std::size_t axis, int toward_a, int toward_b);
+
 /// How far along an axis of the box its points lie, from 0 to 1, before they are bent.
 std::vector<double> shares_along(const ElementBox& box, std::size_t axis, const Rule& rule);
 

@@ -22,37 +22,32 @@ krylov::Layout layout_of(Space& space) {
   return layout;
 }
 
-bool has_dirichlet_side(const ElementBox& box) {
-  for (std::size_t d = 0; d < 3; ++d)
-    if (!box.periodic[d] && !(box.natural[d][0] && box.natural[d][1])) return true;
-  return false;
-}
-
 }  // namespace
 
 struct HelmholtzSolver::Impl {
   Space& space;
+  const Constraint& constraint;
   krylov::ConjugateGradients method;
   Vector inverse;
   double largest = 0;              ///< eigenvalue, 0: not asked for yet
   std::pair<double, double> of{};  ///< the h1 and h2 that these belong to
 
-  explicit Impl(Space& s) : space(s), method(s.comm(), s.machine(), layout_of(s)) {}
+  Impl(Space& s, const Constraint& c) : space(s), constraint(c), method(s.comm(), s.machine(), layout_of(s)) {}
 
   krylov::Result solve(const Vector& b, Vector& x, double h1, double h2, krylov::Options options) {
-    options.null_space = options.null_space || (h2 == 0 && !has_dirichlet_side(space.box()));
+    options.null_space = options.null_space || (h2 == 0 && !constraint.any());
     if (inverse.empty() || of != std::pair{h1, h2}) {
-      inverse = space.inverse_diagonal(h1, h2);
+      inverse = space.inverse_diagonal(constraint.mask(), h1, h2);
       largest = 0;
     }
     of = {h1, h2};
     krylov::System system;
-    // Not masked: weights and diagonal are zero at Dirichlet points.
+    // Not masked: weights and diagonal are zero at fixed points.
     system.apply = [&](const krylov::Vectors& in, const krylov::Vectors& out) { space.apply(in, out, h1, h2); };
     system.apply_with_parts = [&](const krylov::Vectors& in, const krylov::Vectors& out, const krylov::Vectors& parts) {
       space.apply(in, out, h1, h2, parts);
     };
-    system.weights = values(space.weights());
+    system.weights = values(constraint.weights());
     system.inverse_diagonal = values(inverse);
     system.measure = values(space.mass_matrix());
     if (options.preconditioner == krylov::Preconditioner::chebyshev) {
@@ -65,7 +60,8 @@ struct HelmholtzSolver::Impl {
   }
 };
 
-HelmholtzSolver::HelmholtzSolver(Space& space) : impl_(std::make_unique<Impl>(space)) {}
+HelmholtzSolver::HelmholtzSolver(Space& space, const Constraint& constraint)
+    : impl_(std::make_unique<Impl>(space, constraint)) {}
 HelmholtzSolver::~HelmholtzSolver() = default;
 HelmholtzSolver::HelmholtzSolver(HelmholtzSolver&&) noexcept = default;
 
@@ -73,8 +69,9 @@ krylov::Result HelmholtzSolver::solve(const Vector& b, Vector& x, double h1, dou
   return impl_->solve(b, x, h1, h2, std::move(options));
 }
 
-krylov::Result solve(Space& space, const Vector& b, Vector& x, double h1, double h2, krylov::Options options) {
-  return HelmholtzSolver(space).solve(b, x, h1, h2, std::move(options));
+krylov::Result solve(Space& space, const Constraint& constraint, const Vector& b, Vector& x, double h1, double h2,
+                     krylov::Options options) {
+  return HelmholtzSolver(space, constraint).solve(b, x, h1, h2, std::move(options));
 }
 
 }  // namespace slipstream::sem

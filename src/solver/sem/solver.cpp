@@ -51,7 +51,9 @@ Sem::Impl::Impl(const Communicator& c, const Machine& m, Options o)
       machine(m),
       space(comm, machine, box_of(options), options.order, {options.factors, false, options.exchange, options.tune}),
       grid(plan_grid(machine, options, comm.rank())),
-      solver(space),
+      patches(patches_of(space.box(), options.sides)),
+      constraint(space, dirichlet_faces(space.box(), patches)),
+      solver(space, constraint),
       u(grid, field_options("u", true)),
       u1(grid, field_options("u1", steps())),
       u2(grid, field_options("u2", steps() && options.time_order > 2)) {
@@ -131,15 +133,14 @@ void Sem::Impl::right_side() {
     combine(pointers(b), {{1, pointers(b)}, {-1, pointers(x)}});
     guess.push_back({-1, pointers(w), base});
   }
-  space.assemble(b);
+  constraint.assemble(b);
   if (from_zero()) return;
   combine(pointers(x), guess);
-  for (std::size_t d = 0; d < x.size(); ++d)
-    multiply(space.streams()[d], x[d].data(), space.mask()[d].data(), x[d].data(), space.points(d));
+  constraint.apply(pointers(x));
 }
 
 double Sem::Impl::constant() {
-  if (has_value_side()) return lifting ? lifting->middle() : 0;
+  if (constraint.any()) return lifting ? lifting->middle() : 0;
   if (options.equation == Equation::poisson) return 0;
   if (steps()) return mean(pointers_of(u));
   return options.source.at ? mean(pointers(f)) / options.reaction : 0;

@@ -47,7 +47,7 @@ struct Space::Impl {
   std::int64_t cube = 0;
   mutable std::vector<Stream> streams;
   std::vector<Part> parts;
-  Vector mass, mask, weights;
+  Vector mass, weights;
   FineRule finer;
   std::optional<GatherScatter> sums;
 
@@ -96,7 +96,6 @@ struct Space::Impl {
     part.energies = room(part.elements);
     part.metric = room(options.gradient ? 9 * part.points : 0);
     mass.push_back(room(part.points));
-    mask.push_back(room(part.points));
     part.places.reserve(static_cast<std::size_t>(part.points));
     const auto put = [&](Buffer<double>& to, std::int64_t element, const std::vector<double>& values) {
       const auto each = static_cast<std::int64_t>(to.size()) / part.elements;
@@ -108,11 +107,9 @@ struct Space::Impl {
       here = std::min(part.elements - done, most);
       const std::int64_t from = part.first + done;
       const Geometry g = geometry(box, rule, from, from + here, options.factors, options.gradient);
-      const std::vector<double> ones = box.mask(from, from + here, rule.order);
       put(part.stiffness, done, g.stiffness);
       put(part.metric, done, g.metric);
       put(mass.back(), done, g.mass);
-      put(mask.back(), done, ones);
       part.places.insert(part.places.end(), g.places.begin(), g.places.end());
       stream.synchronize();
     }
@@ -134,14 +131,18 @@ struct Space::Impl {
     }
   }
 
-  /// Weights: mask / (copies of a point).
+  /// Weights: 1 / (copies of a point).
   void count_copies() {
     weights = zeros(cube);
-    for (std::size_t d = 0; d < parts.size(); ++d)  // zeros as a mask: ones
+    const Vector ones = zeros(cube);
+    for (std::size_t d = 0; d < parts.size(); ++d) {  // zeros as a mask: ones
       invert(streams[d], weights[d].data(), weights[d].data(), 1, parts[d].points);
+      invert(streams[d], ones[d].data(), ones[d].data(), 1, parts[d].points);
+    }
     run_sums(pointers(weights));
     for (std::size_t d = 0; d < parts.size(); ++d)
-      invert(streams[d], weights[d].data(), mask[d].data(), 0, parts[d].points);
+      invert(streams[d], weights[d].data(), ones[d].data(), 0, parts[d].points);
+    for (Stream& stream : streams) stream.synchronize();
     for (Part& part : parts) part.ids = {};
   }
 
@@ -288,7 +289,6 @@ std::vector<Stream>& Space::streams() { return impl_->streams; }
 const std::vector<Point>& Space::places(std::size_t device) const { return impl_->parts.at(device).places; }
 const Vector& Space::weights() const { return impl_->weights; }
 const Vector& Space::mass_matrix() const { return impl_->mass; }
-const Vector& Space::mask() const { return impl_->mask; }
 const Communicator& Space::comm() const { return impl_->comm; }
 const Machine& Space::machine() const { return impl_->machine; }
 GatherScatter& Space::gather_scatter() { return *impl_->sums; }
@@ -386,21 +386,16 @@ void Space::interpolate(const Vector& in, Space& from, Vector& out) {
   }
 }
 
-void Space::assemble(const std::vector<double*>& u, bool masked) {
-  impl_->run_sums(u);
-  for (std::size_t d = 0; masked && d < impl_->parts.size(); ++d)
-    multiply(impl_->streams[d], u[d], impl_->mask[d].data(), u[d], impl_->parts[d].points);
-}
+void Space::assemble(const std::vector<double*>& u) { impl_->run_sums(u); }
+void Space::assemble(Vector& u) { assemble(pointers(u)); }
 
-void Space::assemble(Vector& u, bool masked) { assemble(pointers(u), masked); }
-
-Vector Space::inverse_diagonal(double h1, double h2) {
+Vector Space::inverse_diagonal(const Vector& mask, double h1, double h2) {
   Vector made = vector();
   for (std::size_t d = 0; d < made.size(); ++d)
     diagonal(impl_->streams[d], impl_->call(d, nullptr, made[d].data(), h1, h2));
-  assemble(made, false);
+  assemble(made);
   for (std::size_t d = 0; d < made.size(); ++d)
-    invert(impl_->streams[d], made[d].data(), impl_->mask[d].data(), 0, impl_->parts[d].points);
+    invert(impl_->streams[d], made[d].data(), mask[d].data(), 0, impl_->parts[d].points);
   return made;
 }
 

@@ -144,6 +144,26 @@ def test_helmholtz_case_falls_by_its_order_to_the_exact_solution(here: Cli, tmp_
     is_error(result, "not_found", key="sem.reaction", other="sem.equation")
 
 
+def test_a_side_divided_by_place_has_either_condition(here: Cli, tmp_path: Path) -> None:
+    path = case(tmp_path, HELMHOLTZ)
+    flux = "-2*exp(2*x - 1)*cos(2*pi*z)"
+    words = ["boundaries.y+.where=0.5 - x", f"boundaries.y+.otherwise.flux={flux}", "output.report=false"]
+    said = " ".join(here("check", path, *words).stdout.split())
+    assert "value, flux y+" in said
+    assert here("run", path, *words).returncode == 0
+    assert findings(tmp_path, "screened")["findings"]["exact.distance"] < 2.2e-5
+    # The flux of the wrong sign, on half of the side.
+    words[1] = f"boundaries.y+.otherwise.flux=-({flux})"
+    assert here("run", path, *words, "--overwrite").returncode == 0
+    assert findings(tmp_path, "screened")["findings"]["exact.distance"] > 1e-2
+    result = here("check", path, "boundaries.y+.where=x")
+    is_error(result, "not_found", key="boundaries.y+.otherwise", other="where")
+    result = here("check", path, "boundaries.y+.otherwise.flux=0")
+    is_error(result, "not_found", key="boundaries.y+.where", other="otherwise")
+    result = here("check", path, "boundaries.y+.where=q", "boundaries.y+.otherwise.flux=0")
+    is_error(result, "not_found", key="boundaries.y+.where", name="q")
+
+
 def test_run_leaves_a_folder_that_plot_and_report_read(cli: Cli, here: Cli, tmp_path: Path) -> None:
     result = cli("run", case(tmp_path, DIFFUSION), "output.every=0.06", "run.check_every=2")
     assert result.returncode == 0, result.stderr

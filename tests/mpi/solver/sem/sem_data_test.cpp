@@ -51,14 +51,16 @@ TEST(SemLifting, KeepsWhatIsGivenOnSidesAndConstantsEverywhereToTheBit) {
     Space space(comm, machine, box_of(o), o.order);
     Vector w = space.vector();
     const auto extended = [&](const Options& of) {
-      Lifting lifting(space, of);
+      const Patches patches = patches_of(space.box(), of.sides);
+      Lifting lifting(space, patches, dirichlet_faces(space.box(), patches));
       lifting.take(lifting.mine(0), w);
       return values_of(space, w);
     };
     for (const double value : extended(even)) ASSERT_EQ(value, 0.1);
     const std::vector<double> found = extended(o);
+    const Constraint constraint(space, dirichlet_faces(space.box(), patches_of(space.box(), o.sides)));
     const std::vector<double> mask =
-        space.box().mask(space.first_element(0), space.first_element(0) + space.elements(0), o.order);
+        constraint.mask(space.first_element(0), space.first_element(0) + space.elements(0), o.order);
     for (std::size_t p = 0; p < found.size(); ++p) {
       if (mask[p] == 0) {
         ASSERT_EQ(found[p], bumps(space.places(0)[p], 0));
@@ -72,7 +74,8 @@ TEST(SemLifting, IsTheFunctionItselfWhereThatIsLinearAlongEachAxis) {
   const Options o = box_with(63, linear);
   Space space(Communicator::world(), machine_here(Backend::host, 1), box_of(o), o.order);
   Vector w = space.vector();
-  Lifting lifting(space, o);
+  const Patches patches = patches_of(space.box(), o.sides);
+  Lifting lifting(space, patches, dirichlet_faces(space.box(), patches));
   lifting.take(lifting.mine(0), w);
   const std::vector<double> found = values_of(space, w);
   for (std::size_t p = 0; p < found.size(); ++p) ASSERT_NEAR(found[p], linear(space.places(0)[p], 0), 1e-14);

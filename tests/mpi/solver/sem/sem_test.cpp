@@ -49,10 +49,11 @@ Solved poisson(const Communicator& comm, const Machine& machine, const ElementBo
   Space space(comm, machine, box, order, {factors, false, {}});
   Vector f = space.vector(), b = space.vector(), x = space.vector();
   put(space, f, wave, std::ldexp(3 * two_pi * two_pi + h2, exponent));
+  Constraint constraint(space);
   space.mass(f, b);
-  space.assemble(b);
+  constraint.assemble(b);
   Solved solved;
-  solved.result = solve(space, b, x, 1, h2, options);
+  solved.result = solve(space, constraint, b, x, 1, h2, options);
   std::uint64_t bits = 0;
   for (std::size_t d = 0; d < x.size(); ++d) {
     std::vector<double> values = get(space, x, d);
@@ -193,10 +194,11 @@ TEST_P(SemApply, HasTheBitsOfOperatorAndSumsWithAndWithoutOverlap) {
       options.overlap = overlap;
       Space space(comm, machine, box, 4, options);
       Vector u = space.vector(), sums = space.vector(), found = space.vector();
+      Constraint constraint(space);
       put(space, u, wave);
-      space.assemble(u);
+      constraint.assemble(u);
       space.helmholtz(u, sums, 0.7, 2.5);
-      space.assemble(sums, false);
+      space.assemble(sums);
       put(space, found, [](const Point&) { return std::nan(""); });
       std::vector<Buffer<double>> parts;
       for (std::size_t d = 0; d < u.size(); ++d) {
@@ -208,7 +210,7 @@ TEST_P(SemApply, HasTheBitsOfOperatorAndSumsWithAndWithoutOverlap) {
       double energy = 0, product = 0;
       for (std::size_t d = 0; d < u.size(); ++d) {
         const std::vector<double> expected = get(space, sums, d), have = get(space, found, d),
-                                  values = get(space, u, d), weights = get(space, space.weights(), d),
+                                  values = get(space, u, d), weights = get(space, constraint.weights(), d),
                                   of_blocks = get(space, parts, d);
         EXPECT_TRUE(std::equal(have.begin(), have.end(), expected.begin(), expected.end()));
         for (std::size_t p = 0; p < have.size(); ++p) product += weights[p] * values[p] * have[p];
@@ -228,19 +230,20 @@ TEST(SemRefusesOnRanks, WhatHasNoSolutionAndWhatDoesNotConverge) {
   const Communicator comm = Communicator::world();
   const Machine machine = machine_here(Backend::host, 1);
   Space space(comm, machine, cube(4, true), 3);
+  Constraint constraint(space);
   Vector f = space.vector(), b = space.vector(), x = space.vector();
   put(space, f, [](const Point& at) { return 1 + wave(at); });
   space.mass(f, b);
   space.assemble(b);
-  expect_error([&] { solve(space, b, x, 1, 0); }, ErrorCode::not_converged, {{"problem", "imbalance"}});
+  expect_error([&] { solve(space, constraint, b, x, 1, 0); }, ErrorCode::not_converged, {{"problem", "imbalance"}});
   put(space, f, wave);
   space.mass(f, b);
   space.assemble(b);
   krylov::Options few;
   few.most_iterations = 3;
-  expect_error([&] { solve(space, b, x, 1, 0, few); }, ErrorCode::not_converged, {{"iterations", 3}});
+  expect_error([&] { solve(space, constraint, b, x, 1, 0, few); }, ErrorCode::not_converged, {{"iterations", 3}});
   put(space, f, [](const Point& at) { return at[0] > 0.5 ? std::nan("") : 1.0; });
-  expect_error([&] { solve(space, f, x, 1, 1); }, ErrorCode::not_converged, {{"problem", "right_side"}});
+  expect_error([&] { solve(space, constraint, f, x, 1, 1); }, ErrorCode::not_converged, {{"problem", "right_side"}});
 }
 
 TEST(SemRefusesOnRanks, AnElementThatOneRankFindsTurnedInsideOut) {

@@ -246,7 +246,7 @@ TEST(SemBox, PlacesOfAllPointsAreThoseOfEachToTheBit) {
 
 TEST(SemBox, PointsOfASideAreThoseThatLieThereAndDirichletSidesAreMasked) {
   ElementBox box = uneven(false);
-  box.natural[1][0] = true;
+  SideFlags dirichlet{{{true, true}, {false, true}, {true, true}}};
   box.periodic[2] = true;
   const int order = 3;
   const std::int64_t first = 4, last = 22;
@@ -259,9 +259,61 @@ TEST(SemBox, PointsOfASideAreThoseThatLieThereAndDirichletSidesAreMasked) {
         if (places[p][d] == (end == 0 ? box.lower : box.upper)[d]) there.push_back(static_cast<std::int64_t>(p));
       EXPECT_EQ(box.points_on(static_cast<int>(d), static_cast<int>(end), first, last, order), there);
       for (const std::int64_t p : there)
-        if (!box.periodic[d] && !box.natural[d][end]) mask[static_cast<std::size_t>(p)] = 0;
+        if (!box.periodic[d] && dirichlet[d][end]) mask[static_cast<std::size_t>(p)] = 0;
     }
-  EXPECT_EQ(box.mask(first, last, order), mask);
+  EXPECT_EQ(box.mask(box.dirichlet(dirichlet), first, last, order), mask);
+}
+
+/// The oracle searches all points of the faces by place. Neighbours that have an edge or a corner of a face have it
+/// fixed, too, and across a periodic axis.
+TEST(SemBox, PointsOfSomeFacesOfASideAreMaskedInAllElementsThatHaveThem) {
+  for (const bool periodic : {false, true}) {
+    ElementBox box;
+    box.elements = {3, 4, 2};
+    box.periodic[1] = periodic;
+    DirichletFaces faces = box.dirichlet(SideFlags{});
+    faces.of[0][1] = {false, true, false, false, true, false, false, false};  // y = 1 and z = 0, y = 0 and z = 1
+    faces.of[2][0][5] = true;
+    for (const int order : {1, 2, 5}) {
+      const std::vector<Point> places = geometry(box, gauss_lobatto(order), 0, box.count(), Factors::stored).places;
+      const auto within = [](double x, double low, double high) { return x > low - 1e-9 && x < high + 1e-9; };
+      std::vector<double> mask;
+      for (const Point& x : places) {
+        bool fixed = within(x[2], 0, 0) && within(x[0], 2.0 / 3, 1) && within(x[1], 0.25, 0.5);
+        if (within(x[0], 1, 1)) {
+          fixed = fixed || (within(x[1], 0.25, 0.5) && within(x[2], 0, 0.5)) ||
+                  ((within(x[1], 0, 0.25) || (periodic && within(x[1], 1, 1))) && within(x[2], 0.5, 1));
+        }
+        mask.push_back(fixed ? 0 : 1);
+      }
+      EXPECT_EQ(box.mask(faces, 0, box.count(), order), mask) << "order " << order << (periodic ? ", periodic" : "");
+      EXPECT_EQ(box.mask(faces, 7, 20, order),
+                std::vector<double>(mask.begin() + 7 * (order + 1) * (order + 1) * (order + 1),
+                                    mask.begin() + 20 * (order + 1) * (order + 1) * (order + 1)));
+    }
+  }
+}
+
+TEST(SemBox, CentresOfFacesAreThePlacesInTheirMiddle) {
+  for (const bool straight : {false, true}) {
+    ElementBox box = uneven(false);
+    box.straight = straight;
+    box.map = each([](const Point& x) { return Point{x[0] + 0.1 * x[1] * x[2], x[1] * (1 + 0.1 * x[1]), x[2]}; });
+    for (int axis = 0; axis < 3; ++axis)
+      for (int end = 0; end < 2; ++end) {
+        const std::vector<Point> centres = box.face_centres(axis, end);
+        std::size_t found = 0;
+        for (std::int64_t e = 0; e < box.count(); ++e) {
+          if (box.points_on(axis, end, e, e + 1, 1).empty()) continue;
+          Point r{};
+          r[static_cast<std::size_t>(axis)] = end == 0 ? -1 : 1;
+          const Point place = box.place(e, r), centre = centres.at(static_cast<std::size_t>(box.face_of(axis, e)));
+          for (std::size_t d = 0; d < 3; ++d) EXPECT_NEAR(centre[d], place[d], 1e-14);
+          ++found;
+        }
+        EXPECT_EQ(found, centres.size());
+      }
+  }
 }
 
 }  // namespace
