@@ -33,6 +33,11 @@ struct Layout {
 enum class Preconditioner : std::uint8_t { jacobi, chebyshev };
 Preconditioner preconditioner_from_string(const std::string& name);
 
+/// Conjugate gradients are for symmetric and positive systems and preconditioners; flexible GMRES takes any.
+enum class Method : std::uint8_t { conjugate_gradients, flexible_gmres };
+/// "cg" or "fgmres". Throws Error: no such name.
+Method method_from_string(const std::string& name);
+
 struct Options {
   /// A solve ends where sqrt((r, r)) is at most the larger of tolerance sqrt((b, b)) and absolute_tolerance.
   double tolerance = 1e-10;
@@ -126,6 +131,49 @@ class ConjugateGradients {
   /// Of D A, from below and nearly: by twelve steps of Lanczos's method from a vector of noise, which conjugate
   /// gradients contain. Collective.
   double largest_eigenvalue(std::vector<Stream>& streams, const System& system);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Flexible GMRES, restarted (Saad 1993, SIAM J. Sci. Comput. 14), preconditioned from the right: z_j = P v_j may be
+/// another P in each iteration, and nothing need be symmetric. Orthogonalised twice by classical Gram and Schmidt, with
+/// one sum over all vectors each time. The residual is that of the least squares problem; after each restart and at the
+/// end it is that of b - A x. The host reads one column of the Hessenberg matrix an iteration. Memory: 2 restart + 1
+/// vectors. r is scaled as conjugate gradients scale it.
+class FlexibleGmres {
+ public:
+  /// Collective. Throws Error on all ranks: a restart that is not 1 to 63.
+  FlexibleGmres(const Communicator& comm, const Machine& machine, Layout layout, int restart);
+  ~FlexibleGmres();  ///< collective
+  FlexibleGmres(FlexibleGmres&&) noexcept;
+
+  /// As ConjugateGradients::solve. Options::preconditioner must be jacobi: others come as System::precondition.
+  Result solve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
+               const Options& options = {});
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// The span of earlier solutions of systems with one A. Its element of least error in the norm of A is a first guess
+/// (Fischer 1998, Comput. Methods Appl. Mech. Eng. 163, with vectors kept orthonormal in (u, A v)).
+class Projection {
+ public:
+  /// Collective. Keeps so many vectors, 1 to 63; the next one after these starts anew.
+  Projection(const Communicator& comm, const Machine& machine, Layout layout, int most);
+  ~Projection();  ///< collective
+  Projection(Projection&&) noexcept;
+
+  /// x += the best element for b - A x. One operator. Collective.
+  void improve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x);
+  /// Takes in what a solve has added since improve(). One operator. Collective.
+  void keep(std::vector<Stream>& streams, const System& system, const Vectors& x);
+  /// Where A is another one.
+  void forget();
+  int vectors() const;
 
  private:
   struct Impl;

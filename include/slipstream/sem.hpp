@@ -206,7 +206,10 @@ class Space {
 
   const Communicator& comm() const;
   const Machine& machine() const;
+  const SpaceOptions& options() const;
   GatherScatter& gather_scatter();
+  /// Geometric factors of a device, in its memory, as Geometry::stiffness has them.
+  const double* factors(std::size_t device) const;
 
  private:
   struct Impl;
@@ -238,16 +241,34 @@ class Constraint {
   Vector mask_, weights_;
 };
 
-/// Solves M Q Q^T (h1 A + h2 B) x = b by conjugate gradients with Jacobi's preconditioner, as often as one likes.
+/// What smooths on a level of p-multigrid: the inverse diagonal, or overlapping Schwarz, whose local problems have one
+/// point of each face neighbour and are solved by fast diagonalisation (Fischer & Lottes 2005; nekRS has the like).
+enum class Smoother : std::uint8_t { jacobi, schwarz };
+
+/// Solves M Q Q^T (h1 A + h2 B) x = b, as often as one likes.
 class HelmholtzSolver {
  public:
-  /// Collective; both must outlive it.
+  /// How it solves.
+  struct Options {
+    krylov::Method method = krylov::Method::conjugate_gradients;
+    /// Preconditions by a V-cycle of p-multigrid in single precision, over the orders N, N / 2, ... and the elements'
+    /// corners. Smoothers are polynomials of Chebyshev's fourth kind (Lottes 2023) in one of these. Symmetric and
+    /// positive but for rounding. None: krylov::Options::preconditioner.
+    std::optional<Smoother> multigrid = {};
+    int smoothing = 2;  ///< degree of the smoothers
+    int restart = 30;   ///< vectors of flexible GMRES
+    /// Earlier solutions that give the first guess: the one of least error in their span (Fischer 1998); 0: none.
+    int projection = 0;
+  };
+
+  /// Collective; both must outlive it. Throws Error on all ranks: numbers below 1 (projection: below 0).
   HelmholtzSolver(Space& space, const Constraint& constraint);
+  HelmholtzSolver(Space& space, const Constraint& constraint, Options options);
   ~HelmholtzSolver();  ///< collective
   HelmholtzSolver(HelmholtzSolver&&) noexcept;
 
   /// From x as it comes, zero at fixed points. b is assembled. Where no point is fixed and h2 is 0, x is the solution
-  /// whose mean is zero. The diagonal is found anew where h1 or h2 are not those of the call before.
+  /// whose mean is zero. The preconditioner is made anew where h1 or h2 are not those of the call before.
   /// Collective; throws what krylov::ConjugateGradients::solve throws.
   krylov::Result solve(const Vector& b, Vector& x, double h1, double h2, krylov::Options options = {});
 

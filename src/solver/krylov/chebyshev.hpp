@@ -8,10 +8,10 @@ namespace slipstream::krylov {
 /// algorithm 12.1). z is a polynomial of D A times D r, positive where 0 < eigenvalue <= largest: a preconditioner.
 class Chebyshev {
  public:
-  /// How far down the iteration damps. The optimum moves slowly with the matrix; see docs/sem.md.
-  static constexpr double spread = 60;
+  /// How far down a preconditioner damps. The optimum moves slowly with the matrix; see docs/sem.md.
+  static constexpr double usual_spread = 60;
 
-  explicit Chebyshev(double largest)
+  explicit Chebyshev(double largest, double spread = usual_spread)
       : centre_(largest * (1 + 1 / spread) / 2), sigma_((1 + 1 / spread) / (1 - 1 / spread)) {}
 
   /// The factor of the first step.
@@ -37,5 +37,7 @@ class Chebyshev {
 /// The largest eigenvalue of D A as far as conjugate gradients have seen it: that of the tridiagonal matrix with
 /// 1 / alpha_k + beta_{k-1} / alpha_{k-1} on the diagonal and sqrt(beta_k) / alpha_k beside it (Saad 2003, 6.7.3).
 double largest_seen(const std::vector<double>& alpha, const std::vector<double>& beta);
+/// The smallest one.
+double smallest_seen(const std::vector<double>& alpha, const std::vector<double>& beta);
 
 }  // namespace slipstream::krylov

@@ -253,13 +253,7 @@ ConjugateGradients::ConjugateGradients(ConjugateGradients&&) noexcept = default;
 
 Result ConjugateGradients::solve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
                                  const Options& options) {
-  if (options.most_iterations < 0)
-    throw Error(ErrorCode::invalid_argument, "conjugate gradients: most_iterations is a number of 0 or more",
-                {{"option", "most_iterations"}, {"given", options.most_iterations}});
-  if (!(std::isfinite(options.tolerance) && options.tolerance >= 0 && std::isfinite(options.absolute_tolerance) &&
-        options.absolute_tolerance >= 0))
-    throw Error(ErrorCode::invalid_argument, "conjugate gradients: tolerances are numbers of 0 or more",
-                {{"option", "tolerance, absolute_tolerance"}});
+  check_options("conjugate gradients", options);
   if (!(options.preconditioner == Preconditioner::jacobi || options.degree >= 1))
     throw Error(ErrorCode::invalid_argument, "Chebyshev's polynomial has degree 1 or more",
                 {{"option", "degree"}, {"given", options.degree}});
@@ -268,6 +262,13 @@ Result ConjugateGradients::solve(std::vector<Stream>& streams, const System& sys
 
 double ConjugateGradients::largest_eigenvalue(std::vector<Stream>& streams, const System& system) {
   return impl_->largest_eigenvalue(streams, system);
+}
+
+Method method_from_string(const std::string& name) {
+  if (name == "cg") return Method::conjugate_gradients;
+  if (name == "fgmres") return Method::flexible_gmres;
+  throw Error(ErrorCode::invalid_argument, "no Krylov method is called '" + name + "': choose cg or fgmres",
+              {{"option", "method"}, {"given", name}});
 }
 
 Preconditioner preconditioner_from_string(const std::string& name) {

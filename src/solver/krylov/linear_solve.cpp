@@ -13,6 +13,16 @@ constexpr int most_exponent = 900, scaled_exponent = 1000;
 
 }  // namespace
 
+void check_options(const std::string& method, const Options& options) {
+  if (options.most_iterations < 0)
+    throw Error(ErrorCode::invalid_argument, method + ": most_iterations is a number of 0 or more",
+                {{"option", "most_iterations"}, {"given", options.most_iterations}});
+  if (!(std::isfinite(options.tolerance) && options.tolerance >= 0 && std::isfinite(options.absolute_tolerance) &&
+        options.absolute_tolerance >= 0))
+    throw Error(ErrorCode::invalid_argument, method + ": tolerances are numbers of 0 or more",
+                {{"option", "tolerance, absolute_tolerance"}});
+}
+
 LinearSolve::LinearSolve(const Communicator& c, const Machine& machine, Layout l, const char* name)
     : Workspace(c, machine, std::move(l)), method(name) {}
 

@@ -11,6 +11,9 @@
 
 namespace slipstream::krylov {
 
+/// Throws Error where options cannot be.
+void check_options(const std::string& method, const Options& options);
+
 struct LinearSolve : Workspace {
   /// Collective. `method`: its name, for messages.
   LinearSolve(const Communicator& comm, const Machine& machine, Layout layout, const char* method);

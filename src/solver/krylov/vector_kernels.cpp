@@ -5,6 +5,8 @@
 
 #include <slipstream/launch.hpp>
 
+#include "solver/common/by_points.hpp"
+
 namespace slipstream::krylov {
 namespace {
 
@@ -58,22 +60,9 @@ void by_blocks(Stream& stream, const Range& range, const Point& point, double* p
                Pass{point, range, range.blocks(), parts, 4 * range.block});
 }
 
-/// A point at a time, in rows: cells of a launch are int.
-template <class Point>
-struct EachPoint {
-  static constexpr std::int64_t row = 256;
-  Point point;
-  std::int64_t points;
-  SLIP_FN void operator()(int i, int j, int) const {
-    const std::int64_t p = j * row + i;
-    if (p < points) point(p);
-  }
-};
-
 template <class Point>
 void by_points(Stream& stream, const Range& range, const Point& point) {
-  constexpr std::int64_t row = EachPoint<Point>::row;
-  launch(stream, Box{{0, 0, 0}, {row, (range.points + row - 1) / row, 1}}, EachPoint<Point>{point, range.points});
+  slipstream::by_points(stream, range.points, point);
 }
 
 struct Dot : Add {
@@ -235,6 +224,70 @@ struct ChebyshevNext {
   }
 };
 
+/// A team takes a block, as BlockPass does; a vector after the other.
+struct DotsPass {
+  static constexpr int threads = 512;
+  static constexpr std::size_t shared_bytes = sizeof(double) * threads;
+  const double *w, *u;
+  Several v;
+  Range range;
+  std::int64_t blocks;
+  double* parts;
+  std::int64_t cost;
+
+  template <class Team>
+  SLIP_FN void operator()(const Team& team) const {
+    double* shared = team.template shared<double>();
+    const std::int64_t first = team.index() * range.block;
+    const std::int64_t behind = first + range.block < range.points ? first + range.block : range.points;
+    for (int k = 0; k < v.count; ++k) {
+      const double* const other = v.of[k];
+      team.each([&](int t) {
+        double sum = 0;
+        for (std::int64_t p = first + t; p < behind; p += threads) sum = fma(w[p] * u[p], other[p], sum);
+        shared[t] = sum;
+      });
+      for (int half = threads / 2; half > 0; half /= 2)
+        team.each([&](int t) {
+          if (t < half) shared[t] += shared[t + half];
+        });
+      team.each([&](int t) {
+        if (t == 0) parts[k * blocks + team.index()] = shared[0];
+      });
+    }
+  }
+};
+
+struct AddSeveral {
+  const double* sums;
+  double factor;
+  Several v;
+  double* u;
+  SLIP_FN void operator()(std::int64_t p) const {
+    double sum = u[p];
+    for (int k = 0; k < v.count; ++k) sum = fma(factor * sums[k], v.of[k][p], sum);
+    u[p] = sum;
+  }
+};
+
+struct Normalise {
+  const double *square, *from;
+  double* to;
+  SLIP_FN void operator()(std::int64_t p) const { to[p] = ratio(from[p], sqrt(*square)); }
+};
+
+struct Scale {
+  const double *d, *r;
+  double* z;
+  SLIP_FN void operator()(std::int64_t p) const { z[p] = d[p] * r[p]; }
+};
+
+struct Difference {
+  const double *a, *b;
+  double* to;
+  SLIP_FN void operator()(std::int64_t p) const { to[p] = a[p] - b[p]; }
+};
+
 struct Noise {
   std::int64_t first;
   double* u;
@@ -304,6 +357,27 @@ void chebyshev_begin(Stream& stream, const Range& range, const double* diagonal,
 void chebyshev_next(Stream& stream, const Range& range, const double* diagonal, const double* r, const double* q,
                     double a, double b, double* d, double* z) {
   by_points(stream, range, ChebyshevNext{diagonal, r, q, a, b, d, z});
+}
+void dots(Stream& stream, const Range& range, const double* w, const double* u, const Several& v, int sums,
+          double* parts) {
+  const std::int64_t blocks = range.blocks();
+  if (blocks == 0) return;
+  launch_teams(stream, blocks, DotsPass::threads, DotsPass::shared_bytes,
+               DotsPass{w, u, v, range, blocks, parts, 3 * v.count * range.block});
+  if (v.count < sums)
+    fill(stream, parts + v.count * blocks, 0, static_cast<std::size_t>((sums - v.count) * blocks) * sizeof(double));
+}
+void add_several(Stream& stream, const Range& range, const double* sums, double factor, const Several& v, double* u) {
+  if (v.count > 0) by_points(stream, range, AddSeveral{sums, factor, v, u});
+}
+void normalise(Stream& stream, const Range& range, const double* square, const double* from, double* to) {
+  by_points(stream, range, Normalise{square, from, to});
+}
+void scale(Stream& stream, const Range& range, const double* d, const double* r, double* z) {
+  by_points(stream, range, Scale{d, r, z});
+}
+void difference(Stream& stream, const Range& range, const double* a, const double* b, double* to) {
+  by_points(stream, range, Difference{a, b, to});
 }
 void noise(Stream& stream, const Range& range, std::int64_t first, double* u) {
   by_points(stream, range, Noise{first, u});

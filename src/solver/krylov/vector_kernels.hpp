@@ -72,6 +72,23 @@ void chebyshev_begin(Stream& stream, const Range& range, const double* diagonal,
 void chebyshev_next(Stream& stream, const Range& range, const double* diagonal, const double* r, const double* q,
                     double a, double b, double* d, double* z);
 
+/// (u, v_k) for the first `count` vectors v; parts of the others are zero.
+inline constexpr int most_vectors = 64;
+struct Several {
+  const double* of[most_vectors];
+  int count;
+};
+void dots(Stream& stream, const Range& range, const double* w, const double* u, const Several& v, int sums,
+          double* parts);
+/// u += factor times the sum of sums[k] v_k.
+void add_several(Stream& stream, const Range& range, const double* sums, double factor, const Several& v, double* u);
+/// to = from / sqrt(*square), 0 where that is 0.
+void normalise(Stream& stream, const Range& range, const double* square, const double* from, double* to);
+/// z = D r.
+void scale(Stream& stream, const Range& range, const double* d, const double* r, double* z);
+/// to = a - b.
+void difference(Stream& stream, const Range& range, const double* a, const double* b, double* to);
+
 /// Numbers in [-1, 1) that look random; that of point p depends on first + p alone.
 void noise(Stream& stream, const Range& range, std::int64_t first, double* u);
 

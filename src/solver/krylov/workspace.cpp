@@ -16,7 +16,8 @@ Device first_of(const Communicator& comm, const Machine& machine) {
   return machine.device(machine.devices_of_rank(comm.rank()).front()).local;
 }
 
-/// Blocks of each device.
+}  // namespace
+
 std::vector<std::vector<std::int64_t>> blocks_of(const Layout& layout) {
   std::vector<std::vector<std::int64_t>> all;
   for (std::size_t d = 0; d < layout.points.size(); ++d) {
@@ -26,8 +27,6 @@ std::vector<std::vector<std::int64_t>> blocks_of(const Layout& layout) {
   }
   return all;
 }
-
-}  // namespace
 
 Workspace::Workspace(const Communicator& c, const Machine& machine, Layout l)
     : comm(c),
@@ -107,8 +106,7 @@ Sums Workspace::read(std::vector<Stream>& streams) {
 
 void Workspace::send(std::vector<Stream>& streams, std::size_t pair, bool everything) {
   Side& side = sides.front();
-  const std::size_t slot = pair / 2, first = everything ? 0 : pair,
-                    count = everything ? std::size_t{places} : 2;
+  const std::size_t slot = pair / 2, first = everything ? 0 : pair, count = everything ? std::size_t{places} : 2;
   streams.front().record(ready_);
   looks_.wait(ready_);
   copy(looks_, side.host.data() + slot * places + first, side.sums.data() + first, count * sizeof(double));

@@ -36,6 +36,9 @@ struct Side {
   Buffer<double> z, d;        ///< where they are needed: what the preconditioner makes of r, and its last change
 };
 
+/// Blocks of each device.
+std::vector<std::vector<std::int64_t>> blocks_of(const Layout& layout);
+
 struct Workspace {
   /// Collective.
   Workspace(const Communicator& comm, const Machine& machine, Layout layout);

@@ -1,6 +1,7 @@
 #pragma once
 // out = (h1 A + h2 B) in, element by element, where the factors differ from point to point.
 #include <cmath>
+#include <type_traits>
 
 #include <slipstream/device/caches.hpp>
 
@@ -21,48 +22,49 @@ namespace slipstream::sem {
 ///     sum over m of D_mi f_m = [i is last] g_i - [i is first] g_i - w_i sum over m of D_im g_m.
 ///
 /// Along t rows of D are the launch's arguments, which cost no reads.
-template <int n, Factors form>
+template <int n, Factors form, class T = double>
 struct HelmholtzKernel {
+  static_assert(std::is_same_v<T, double> || form == Factors::stored, "other factors are for double precision");
   static_assert(form != Factors::affine, "parallelepipeds have a kernel of their own");
   static constexpr int per_team = elements_of_a_team<n>, threads = per_team * n * n;
   /// Teams that a multiprocessor holds at once: with order 7 ten need no more than 96 registers a thread, and without
   /// being asked the compiler takes 104.
-  static constexpr int resident = n == 8 && form == Factors::stored ? 10 : 1;
+  static constexpr int resident = n == 8 && form == Factors::stored ? (sizeof(T) == 8 ? 10 : 16) : 1;
   /// Between rows of a plane. Rows an even number of values apart would lie on the same banks.
   static constexpr int stride = n | 1, plane_size = per_team * n * stride;
-  static constexpr std::size_t shared_bytes = sizeof(double) * (n * n + 3 * n + 3 * plane_size);
+  static constexpr std::size_t shared_bytes = sizeof(T) * (n * n + 3 * n + 3 * plane_size);
 
-  Basis<n> basis;
-  const double* in;
-  const double* factors;
-  const double* mass;  ///< null: without its term
-  double* out;
-  double h1, h2;
+  Basis<n, T> basis;
+  const T* in;
+  const T* factors;
+  const T* mass;  ///< null: without its term
+  T* out;
+  T h1, h2;
   std::int64_t elements;
   const std::int32_t* list;  ///< numbers of so many elements; null: the first so many
-  double* energies;          ///< of each element the sum of in times out; null: without
+  T* energies;               ///< of each element the sum of in times out; null: without
   int cost;
 
   struct Column {
-    double u[n], sum[n];
+    T u[n], sum[n];
     std::int32_t element;  ///< of the thread; -1: it has none
   };
   struct Products {
-    double g[6];
+    T g[6];
   };
   /// Of a thread: D's rows for its i and j, where registers hold them.
   struct Rows {
-    double i[n], j[n];
+    T i[n], j[n];
   };
   /// What a team shares.
   struct Tables {
-    const double *d, *w, *inverse, *x;  ///< D by columns: neighbours read neighbours
+    const T *d, *w, *inverse, *x;  ///< D by columns: neighbours read neighbours
   };
 
   /// w |J| grad a . grad b at a point; in the order rr rs rt ss st tt.
   SLIP_FN Products read(std::int64_t element, const Place<n>& at, int k, const Tables& tables) const {
     Products p;
-    const double w = tables.w[at.i] * tables.w[at.j];
+    const T w = tables.w[at.i] * tables.w[at.j];
     if constexpr (form == Factors::trilinear) {
       trilinear_products(factors + element * 24, tables.x[at.i], tables.x[at.j], tables.x[k], w * tables.w[k], p.g);
     } else {
@@ -73,16 +75,16 @@ struct HelmholtzKernel {
   }
   static SLIP_FN int cell(const Place<n>& at) { return (at.slot * n + at.j) * stride + at.i; }
   /// 1 at the last point of an edge, -1 at the first.
-  static SLIP_FN double end(int i) { return i == 0 ? -1 : i == n - 1 ? 1 : 0; }
+  static SLIP_FN T end(int i) { return i == 0 ? -1 : i == n - 1 ? 1 : 0; }
 
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {
     constexpr bool one = Team::sequential;
     // Stored factors are waited for, which takes many teams; others are computed with.
     constexpr bool keeps_rows = !one && form != Factors::stored;
-    double* shared = team.template shared<double>();
+    T* shared = team.template shared<T>();
     const Tables tables{shared, shared + n * n, shared + n * n + n, shared + n * n + 2 * n};
-    double *plane = shared + n * n + 3 * n, *along_r = plane + plane_size, *along_s = along_r + plane_size;
+    T *plane = shared + n * n + 3 * n, *along_r = plane + plane_size, *along_s = along_r + plane_size;
     OfThread<Column, threads, one> columns;
     OfThread<Products, threads, one> products;
     OfThread<Rows, keeps_rows ? threads : 1, one> rows;
@@ -130,17 +132,17 @@ struct HelmholtzKernel {
         const Place<n> at(t);
         Column& column = columns(t);
         if (column.element < 0) return;
-        const double *row = plane + cell(at) - at.i, *file = plane + cell(at) - at.j * stride;
-        double ur = 0, us = 0, ut = 0;
+        const T *row = plane + cell(at) - at.i, *file = plane + cell(at) - at.j * stride;
+        T ur = 0, us = 0, ut = 0;
         for (int m = 0; m < n; ++m) {
           ur = fma(d_i(t, at, m), row[m], ur);
           us = fma(d_j(t, at, m), file[m * stride], us);
           ut = fma(basis.d[k * n + m], column.u[m], ut);
         }
-        const double* g = products(t).g;
-        const double r = tables.inverse[at.i] * fma(g[0], ur, fma(g[1], us, g[2] * ut));
-        const double s = tables.inverse[at.j] * fma(g[1], ur, fma(g[3], us, g[4] * ut));
-        const double along_t = fma(g[2], ur, fma(g[4], us, g[5] * ut));
+        const T* g = products(t).g;
+        const T r = tables.inverse[at.i] * fma(g[0], ur, fma(g[1], us, g[2] * ut));
+        const T s = tables.inverse[at.j] * fma(g[1], ur, fma(g[3], us, g[4] * ut));
+        const T along_t = fma(g[2], ur, fma(g[4], us, g[5] * ut));
         along_r[cell(at)] = r;
         along_s[cell(at)] = s;
         column.sum[k] = fma(end(at.i), r, fma(end(at.j), s, column.sum[k]));
@@ -152,8 +154,8 @@ struct HelmholtzKernel {
         if (column.element < 0) return;
         // The next plane's factors are on their way while this one is summed.
         if (k + 1 < n) products(t) = read(column.element, at, k + 1, tables);
-        const double *row = along_r + cell(at) - at.i, *file = along_s + cell(at) - at.j * stride;
-        double r = 0, s = 0;
+        const T *row = along_r + cell(at) - at.i, *file = along_s + cell(at) - at.j * stride;
+        T r = 0, s = 0;
         for (int m = 0; m < n; ++m) {
           r = fma(d_i(t, at, m), row[m], r);
           s = fma(d_j(t, at, m), file[m * stride], s);
@@ -166,10 +168,10 @@ struct HelmholtzKernel {
       const Place<n> at(t);
       const Column& column = columns(t);
       if (column.element < 0) return;
-      double energy = 0;
+      T energy = 0;
       for (int k = 0; k < n; ++k) {
         const std::int64_t point = at.point(column.element, k);
-        double value = h1 * column.sum[k];
+        T value = h1 * column.sum[k];
         if (mass != nullptr) value = fma(h2 * mass[point], column.u[k], value);
         out[point] = value;
         energy = fma(value, column.u[k], energy);
@@ -177,7 +179,7 @@ struct HelmholtzKernel {
       plane[t] = energy;
     });
     if (energies == nullptr) return;
-    add_by_halves<n>(team, [&](int t) -> double& { return plane[t]; });
+    add_by_halves<n>(team, [&](int t) -> T& { return plane[t]; });
     team.each([&](int t) {
       if (t % (n * n) == 0 && columns(t).element >= 0) energies[columns(t).element] = plane[t];
     });

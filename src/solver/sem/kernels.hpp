@@ -8,15 +8,31 @@
 
 namespace slipstream::sem {
 
-struct HelmholtzCall {
+template <class T>
+struct HelmholtzCallOf {
   const Rule* rule;
   Factors form;
-  const double *in, *factors, *mass;
-  double* out;
-  double h1, h2;
+  const T *in, *factors, *mass;
+  T* out;
+  T h1, h2;
   std::int64_t elements;
   const std::int32_t* list = nullptr;  ///< numbers of so many elements; none: the first so many
-  double* energies = nullptr;          ///< of each element the sum of in times out, where they are wanted
+  T* energies = nullptr;               ///< of each element the sum of in times out, where they are wanted
+};
+using HelmholtzCall = HelmholtzCallOf<double>;
+
+/// Local solves of overlapping Schwarz (multigrid/schwarz.hpp).
+struct SchwarzCall {
+  const float *r, *weights;   ///< r at the points, times the weights
+  const float* faces;         ///< [element][x- x+ y- y+ z- z+][n n]: own second layer plus that of the neighbour
+  float* z;                   ///< solutions at the elements' points
+  float* ends;                ///< as faces: solutions one point beyond the element
+  const float* matrices;      ///< of each kind of element along an axis, (n + 2)^2, eigenvectors by columns
+  const float* eigenvalues;   ///< n + 2 of each kind
+  const std::int32_t* kinds;  ///< [element][axis]
+  const float* coefficients;  ///< [element]: of the stiffness along x, y and z, and of the mass
+  float h1, h2;
+  std::int64_t elements;
 };
 
 /// Derivatives of one to three components, added up: `of[c]` says what those of component c along some axes go to.
@@ -56,6 +72,8 @@ struct AdvectCall {
 /// The kernels of an order.
 struct OrderKernels {
   void (*helmholtz)(Stream& stream, const HelmholtzCall& call);
+  void (*helmholtz_f32)(Stream& stream, const HelmholtzCallOf<float>& call);  ///< stored factors alone
+  void (*schwarz)(Stream& stream, const SchwarzCall& call);
   void (*derivatives)(Stream& stream, const DerivativesCall& call);
   int fine_points;
   void (*carry)(Stream& stream, const FineRule& fine, const CarryCall& call);

@@ -6,15 +6,16 @@
 #include "solver/sem/affine.hpp"
 #include "solver/sem/derivatives.hpp"
 #include "solver/sem/helmholtz.hpp"
+#include "solver/sem/multigrid/schwarz.hpp"
 
 namespace slipstream::sem {
 
-template <int n>
-Basis<n> basis_of(const Rule& rule) {
-  Basis<n> basis;
+template <int n, class T = double>
+Basis<n, T> basis_of(const Rule& rule) {
+  Basis<n, T> basis;
   std::copy_n(rule.derivative.begin(), n * n, basis.d);
   std::copy_n(rule.weights.begin(), n, basis.w);
-  for (std::size_t i = 0; i < n; ++i) basis.inverse[i] = 1 / rule.weights[i];
+  for (std::size_t i = 0; i < n; ++i) basis.inverse[i] = static_cast<T>(1 / rule.weights[i]);
   std::copy_n(rule.points.begin(), n, basis.x);
   return basis;
 }
@@ -34,24 +35,24 @@ void launch_elements(Stream& stream, const Kernel& kernel, std::int64_t elements
                kernel);
 }
 
-template <int n, Factors form>
+template <int n, Factors form, class T>
 struct OperatorOf {
-  using Kernel = HelmholtzKernel<n, form>;
+  using Kernel = HelmholtzKernel<n, form, T>;
 };
 template <int n>
-struct OperatorOf<n, Factors::affine> {
+struct OperatorOf<n, Factors::affine, double> {
   using Kernel = AffineKernel<n>;
 };
-template <int n, Factors form>
-using OperatorKernel = typename OperatorOf<n, form>::Kernel;
+template <int n, Factors form, class T>
+using OperatorKernel = typename OperatorOf<n, form, T>::Kernel;
 
-template <int n, Factors form>
-void run_helmholtz(Stream& stream, const HelmholtzCall& call) {
-  using Kernel = OperatorKernel<n, form>;
-  const double* mass = call.h2 == 0 ? nullptr : call.mass;
+template <int n, Factors form, class T>
+void run_helmholtz(Stream& stream, const HelmholtzCallOf<T>& call) {
+  using Kernel = OperatorKernel<n, form, T>;
+  const T* mass = call.h2 == 0 ? nullptr : call.mass;
   const int words = (form == Factors::stored ? 8 : 2) * Kernel::threads * n;
   launch_elements(stream,
-                  Kernel{basis_of<n>(*call.rule), call.in, call.factors, mass, call.out, call.h1, call.h2,
+                  Kernel{basis_of<n, T>(*call.rule), call.in, call.factors, mass, call.out, call.h1, call.h2,
                          call.elements, call.list, call.energies, words},
                   call.elements);
 }
@@ -70,12 +71,17 @@ OrderKernels kernels_of() {
   kernels.helmholtz = [](Stream& stream, const HelmholtzCall& call) {
     switch (call.form) {
       case Factors::stored:
-        return run_helmholtz<n, Factors::stored>(stream, call);
+        return run_helmholtz<n, Factors::stored, double>(stream, call);
       case Factors::affine:
-        return run_helmholtz<n, Factors::affine>(stream, call);
+        return run_helmholtz<n, Factors::affine, double>(stream, call);
       case Factors::trilinear:
-        return run_helmholtz<n, Factors::trilinear>(stream, call);
+        return run_helmholtz<n, Factors::trilinear, double>(stream, call);
     }
+  };
+  kernels.helmholtz_f32 = &run_helmholtz<n, Factors::stored, float>;
+  kernels.schwarz = [](Stream& stream, const SchwarzCall& call) {
+    using Kernel = SchwarzKernel<n>;
+    launch_elements(stream, Kernel{call, 12 * Kernel::threads * n}, call.elements);
   };
   kernels.derivatives = [](Stream& stream, const DerivativesCall& call) {
     using Kernel = DerivativesKernel<n>;

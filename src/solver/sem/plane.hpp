@@ -10,12 +10,12 @@
 namespace slipstream::sem {
 
 /// D by rows, the weights, one over them, and the points. A kernel's argument, so that no pointer is read for it.
-template <int n>
+template <int n, class T = double>
 struct Basis {
-  double d[n * n];
-  double w[n];
-  double inverse[n];
-  double x[n];
+  T d[n * n];
+  T w[n];
+  T inverse[n];
+  T x[n];
 };
 
 /// Elements of a team: small ones share it, so that a warp has no idle threads.

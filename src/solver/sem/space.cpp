@@ -291,7 +291,9 @@ const Vector& Space::weights() const { return impl_->weights; }
 const Vector& Space::mass_matrix() const { return impl_->mass; }
 const Communicator& Space::comm() const { return impl_->comm; }
 const Machine& Space::machine() const { return impl_->machine; }
+const SpaceOptions& Space::options() const { return impl_->options; }
 GatherScatter& Space::gather_scatter() { return *impl_->sums; }
+const double* Space::factors(std::size_t device) const { return impl_->parts.at(device).stiffness.data(); }
 
 Vector Space::vector() const { return impl_->cleared(impl_->cube); }
 

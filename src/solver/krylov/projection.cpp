@@ -1,0 +1,83 @@
+// First guesses from earlier solutions.
+#include <cmath>
+
+#include <slipstream/error.hpp>
+#include <slipstream/krylov.hpp>
+
+#include "solver/krylov/several_sums.hpp"
+#include "solver/krylov/workspace.hpp"
+
+namespace slipstream::krylov {
+
+struct Projection::Impl : Workspace {
+  int most, count = 0;
+  Basis kept;  ///< orthonormal in (u, A v); behind them one more: x as improve() left it, then what was added since
+  SeveralSums sums;
+
+  Impl(const Communicator& c, const Machine& machine, Layout l, int m)
+      : Workspace(c, machine, std::move(l)),
+        most(m),
+        kept(devices_of(c, machine), layout, m + 1),
+        sums(c, machine, layout, m + 1) {}
+
+  static Values constant(const Vectors& vectors) { return {vectors.begin(), vectors.end()}; }
+
+  void improve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x) {
+    if (count > 0) {
+      system.apply(x, images());
+      for (std::size_t d = 0; d < sides.size(); ++d)
+        residual(streams[d], sides[d].range, b[d], sides[d].q.data(), 1, sides[d].r.data());
+      sums.find(streams, system.weights, constant(residuals()), kept, count);
+      for (std::size_t d = 0; d < sides.size(); ++d)
+        add_several(streams[d], sides[d].range, sums.on(d), 1, kept.first(d, count), x[d]);
+    }
+    const Vectors before = kept.at(most);
+    for (std::size_t d = 0; d < sides.size(); ++d)
+      if (sides[d].range.points > 0) copy(streams[d], before[d], x[d], sides[d].r.bytes());
+  }
+
+  void keep(std::vector<Stream>& streams, const System& system, const Vectors& x) {
+    if (count == most) count = 0;
+    const Vectors added = kept.at(most);
+    for (std::size_t d = 0; d < sides.size(); ++d) difference(streams[d], sides[d].range, x[d], added[d], added[d]);
+    system.apply(added, images());
+    sums.find(streams, system.weights, constant(images()), kept, count);
+    const std::vector<double> along = sums.read(streams);
+    for (std::size_t d = 0; d < sides.size(); ++d)
+      add_several(streams[d], sides[d].range, sums.on(d), -1, kept.first(d, count), added[d]);
+    // (e, A e) after Gram and Schmidt's step is that of before less the squares of the parts.
+    summed(streams, one, square_sum, [&](Side& side, std::size_t d) {
+      dot(streams[d], side.range, system.weights[d], added[d], side.q.data(), side.parts.data());
+    });
+    double square = read(streams)[square_sum];
+    double whole = square;
+    for (int k = 0; k < count; ++k) whole += along[static_cast<std::size_t>(k)] * along[static_cast<std::size_t>(k)];
+    // A vector that is hardly new holds rounding alone.
+    constexpr double least_share = 1e-14;
+    if (!(square > least_share * whole) || !std::isfinite(square)) return;
+    const Vectors to = kept.at(count);
+    for (std::size_t d = 0; d < sides.size(); ++d)
+      normalise(streams[d], sides[d].range, sides[d].sums.data() + square_sum, added[d], to[d]);
+    ++count;
+  }
+};
+
+Projection::Projection(const Communicator& comm, const Machine& machine, Layout layout, int most) {
+  require(most >= 1 && most < krylov::most_vectors,
+          "a projection keeps 1 to " + std::to_string(krylov::most_vectors - 1) + " solutions",
+          {{"option", "projection"}, {"given", most}, {"least", 1}, {"most", krylov::most_vectors - 1}});
+  impl_ = std::make_unique<Impl>(comm, machine, std::move(layout), most);
+}
+Projection::~Projection() = default;
+Projection::Projection(Projection&&) noexcept = default;
+
+void Projection::improve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x) {
+  impl_->improve(streams, system, b, x);
+}
+void Projection::keep(std::vector<Stream>& streams, const System& system, const Vectors& x) {
+  impl_->keep(streams, system, x);
+}
+void Projection::forget() { impl_->count = 0; }
+int Projection::vectors() const { return impl_->count; }
+
+}  // namespace slipstream::krylov

@@ -1,0 +1,362 @@
+#include "solver/sem/multigrid/coarse.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <slipstream/error.hpp>
+
+#include "device/upload.hpp"
+#include "machine/agree.hpp"
+#include "machine/sum.hpp"
+#include "solver/krylov/chebyshev.hpp"
+#include "solver/sem/multigrid/eigen.hpp"
+
+namespace slipstream::sem {
+namespace {
+
+Vertices vertices_of(const ElementBox& box) {
+  Vertices found{};
+  for (std::size_t d = 0; d < 3; ++d) {
+    found.elements[d] = box.elements[d];
+    found.count[d] = box.elements[d] + (box.periodic[d] ? 0 : 1);
+  }
+  return found;
+}
+
+/// 1 at free vertices, 0 at fixed ones.
+std::vector<float> free_vertices(const Space& space, const Constraint& constraint, const Vertices& vertices) {
+  std::vector<float> free(static_cast<std::size_t>(vertices.all()), 1.0F);
+  const std::vector<double> corners = constraint.mask(0, space.box().count(), 1);
+  for (std::size_t c = 0; c < corners.size(); ++c)
+    if (corners[c] == 0)
+      free[static_cast<std::size_t>(vertices.of(static_cast<std::int64_t>(c / 8), static_cast<int>(c % 8)))] = 0;
+  return free;
+}
+
+}  // namespace
+
+CoarseGrid::CoarseGrid(Space& space, const Constraint& constraint, Level& on)
+    : space_(space), on_(on), vertices_(vertices_of(space.box())), held_(constraint.any()) {
+  const Rule& rule = on.rule();
+  to_corners_ = interpolation(gauss_lobatto(1), rule.points);  // points x 2
+  const std::size_t n = rule.points.size();
+  to_points_ = to_corners_;
+  to_corners_.clear();
+  for (std::size_t c = 0; c < 2; ++c)
+    for (std::size_t p = 0; p < n; ++p) to_corners_.push_back(to_points_[p * 2 + c]);
+  // Blocks of corners, then blocks of vertices, which are zero and change no bit of a sum; numbered by device.
+  std::vector<Stream>& streams = space.streams();
+  const std::int64_t block_elements = space.elements_of_a_block(), all = vertices_.all();
+  block_ = 8 * block_elements;
+  const auto up = [&](std::int64_t values) { return (values + block_ - 1) / block_; };
+  const int devices = space.machine().devices();
+  std::vector<std::int64_t> first_block{0};
+  for (int d = 0; d < devices; ++d) {
+    const std::int64_t count =
+        Space::first_of(space.box().count(), devices, d + 1) - Space::first_of(space.box().count(), devices, d);
+    first_block.push_back(first_block.back() + up(8 * count) + up(all));
+  }
+  std::vector<std::vector<std::int64_t>> ids(streams.size());
+  std::vector<SharedPoints> shared;
+  const std::vector<int> mine = space.machine().devices_of_rank(space.comm().rank());
+  on_all_ranks(space.comm(), [&] {
+    const std::vector<float> free = free_vertices(space, constraint, vertices_);
+    for (std::size_t d = 0; d < streams.size(); ++d) {
+      const std::int64_t first = space.first_element(d), count = space.elements(d);
+      begin_.push_back(up(8 * count) * block_);
+      ids[d].assign(static_cast<std::size_t>(begin_[d] + all), 0);
+      for (std::int64_t c = 0; c < 8 * count; ++c)
+        ids[d][static_cast<std::size_t>(c)] = 1 + vertices_.of(first + c / 8, static_cast<int>(c % 8));
+      for (std::int64_t v = 0; v < all; ++v) ids[d][static_cast<std::size_t>(begin_[d] + v)] = 1 + v;
+      shared.push_back({ids[d], first_block[static_cast<std::size_t>(mine[d])], block_});
+      Buffer<float>& part = corners_.emplace_back(streams[d].device(), ids[d].size());
+      fill(streams[d], part.data(), 0, part.bytes());
+      free_.push_back(upload(streams[d], free));
+      stencil_.emplace_back(streams[d].device(), static_cast<std::size_t>(27 * all));
+      inverse_.emplace_back(streams[d].device(), static_cast<std::size_t>(all));
+    }
+    for (Singles* const made : {&r_, &x_, &d_, &q_, &t_}) *made = whole();
+    for (std::size_t a = 0; a < 3; ++a)
+      for (std::size_t end = 0; end < 2; ++end) {
+        const std::vector<bool>& faces = constraint.faces().of[a][end];
+        fixed_[a][end] = 2 * std::count(faces.begin(), faces.end(), true) > static_cast<std::ptrdiff_t>(faces.size());
+      }
+  });
+  sums_.emplace(
+      space.comm(), space.machine(), shared,
+      GatherScatterOptions{.type = DType::f32, .exchange = space.options().exchange, .tune = space.options().tune});
+  for (Stream& stream : streams) stream.synchronize();
+}
+
+Singles CoarseGrid::whole() const {
+  Singles made;
+  for (Stream& stream : space_.streams()) {
+    Buffer<float>& part = made.emplace_back(stream.device(), static_cast<std::size_t>(vertices_.all()));
+    fill(stream, part.data(), 0, part.bytes());
+  }
+  return made;
+}
+
+/// Sums what lies at the corners, on all devices.
+void CoarseGrid::bring() {
+  std::vector<GatherScatter::Array> arrays;
+  for (std::size_t d = 0; d < corners_.size(); ++d) {
+    const auto bytes = static_cast<std::size_t>(vertices_.all()) * sizeof(float);
+    fill(space_.streams()[d], corners_[d].data() + begin_[d], 0, bytes);
+    arrays.push_back({corners_[d].data(), 0});
+  }
+  sums_->run(space_.streams(), arrays);
+}
+
+void CoarseGrid::set_up(double h1, double h2) {
+  std::vector<Stream>& streams = space_.streams();
+  singular_ = h2 == 0 && !held_;
+  Singles matrices;
+  for (std::size_t d = 0; d < streams.size(); ++d) {
+    matrices.emplace_back(streams[d].device(), static_cast<std::size_t>(64 * space_.elements(d)));
+    if (space_.elements(d) > 0) corner_matrices(streams[d], on_.call(d), matrices[d].data());
+  }
+  for (int offset = 0; offset < 27; ++offset) {
+    for (std::size_t d = 0; d < streams.size(); ++d)
+      entries(streams[d], matrices[d].data(), offset, corners_[d].data(), space_.elements(d));
+    bring();
+    const std::int64_t all = vertices_.all();
+    for (std::size_t d = 0; d < streams.size(); ++d)
+      copy(streams[d], stencil_[d].data() + offset * all, corners_[d].data() + begin_[d],
+           static_cast<std::size_t>(all) * sizeof(float));
+  }
+  for (Stream& stream : streams) stream.synchronize();
+  list_axes(h1, h2);
+  find_spectrum();
+}
+
+/// The separable model: along each axis elements have the mean width of those in a slab, as their stiffness tells it.
+void CoarseGrid::list_axes(double h1, double h2) {
+  const ElementBox& box = space_.box();
+  std::vector<Stream>& streams = space_.streams();
+  // Sums of whole numbers are the same in any order.
+  constexpr double unit = 0x1p-26;
+  std::array<std::vector<double>, 3> sums, counts;
+  std::vector<double> all;
+  double largest[3] = {0, 0, 0};
+  std::vector<std::vector<float>> four(streams.size());
+  on_all_ranks(space_.comm(), [&] {
+    for (std::size_t d = 0; d < streams.size(); ++d) {
+      const std::int64_t count = space_.elements(d);
+      if (count == 0) continue;
+      const Buffer<float> there(streams[d].device(), static_cast<std::size_t>(4 * count));
+      coefficients(streams[d], on_.call(d), there.data());
+      four[d].resize(there.size());
+      download(streams[d], there.data(), there.size(), four[d].data());
+      for (std::size_t e = 0; e < static_cast<std::size_t>(count); ++e)
+        for (std::size_t a = 0; a < 3; ++a)
+          largest[a] = std::max(largest[a], std::sqrt(static_cast<double>(four[d][4 * e + a] / four[d][4 * e + 3])));
+    }
+  });
+  for (std::size_t a = 0; a < 3; ++a) {
+    largest[a] = space_.comm().max(largest[a]);
+    sums[a].assign(static_cast<std::size_t>(box.elements[a]), 0.0);
+  }
+  for (std::size_t d = 0; d < streams.size(); ++d)
+    for (std::size_t e = 0; e < four[d].size() / 4; ++e) {
+      const std::int64_t element = space_.first_element(d) + static_cast<std::int64_t>(e);
+      const std::int64_t at[3] = {element % box.elements[0], element / box.elements[0] % box.elements[1],
+                                  element / (box.elements[0] * box.elements[1])};
+      for (std::size_t a = 0; a < 3; ++a) {
+        // For a box c / v = 4 / width^2.
+        const double inverse = std::sqrt(static_cast<double>(four[d][4 * e + a] / four[d][4 * e + 3]));
+        sums[a][static_cast<std::size_t>(at[a])] += std::round(inverse / (largest[a] * unit));
+      }
+    }
+  for (const auto& axis : sums) all.insert(all.end(), axis.begin(), axis.end());
+  sum_over_ranks(space_.comm(), all);
+  std::array<std::vector<double>, 3> values;
+  std::array<std::vector<float>, 3> vectors;
+  std::size_t begin = 0;
+  for (std::size_t a = 0; a < 3; ++a) {
+    const auto count = static_cast<std::size_t>(vertices_.count[a]),
+               elements = static_cast<std::size_t>(box.elements[a]);
+    std::vector<double> stiffness(count * count, 0.0), mass(count * count, 0.0);
+    for (std::size_t e = 0; e < elements; ++e) {
+      const double in_slab = static_cast<double>(box.count()) / static_cast<double>(elements);
+      const double width = 2 / (all[begin + e] * unit * largest[a] / in_slab);
+      const std::size_t low = e, high = (e + 1) % count;
+      const std::size_t of[] = {low, high};
+      for (std::size_t i = 0; i < 2; ++i)
+        for (std::size_t j = 0; j < 2; ++j) {
+          stiffness[of[i] * count + of[j]] += (i == j ? 1 : -1) / width;
+          mass[of[i] * count + of[j]] += (i == j ? 2 : 1) * width / 6;
+        }
+    }
+    begin += elements;
+    std::vector<std::size_t> kept;
+    for (std::size_t v = 0; v < count; ++v)
+      if (!(!box.periodic[a] && ((v == 0 && fixed_[a][0]) || (v + 1 == count && fixed_[a][1])))) kept.push_back(v);
+    const std::size_t k = kept.size();
+    std::vector<double> reduced(k * k), reduced_mass(k * k);
+    for (std::size_t i = 0; i < k; ++i)
+      for (std::size_t j = 0; j < k; ++j) {
+        reduced[i * k + j] = stiffness[kept[i] * count + kept[j]];
+        reduced_mass[i * k + j] = mass[kept[i] * count + kept[j]];
+      }
+    const Eigen found = generalized_eigen(k, reduced, reduced_mass);
+    vectors[a].assign(count * count, 0.0F);
+    values[a].assign(count, -1.0);  // no such function
+    for (std::size_t c = 0; c < k; ++c) {
+      values[a][c] = std::max(found.values[c], 0.0);
+      for (std::size_t i = 0; i < k; ++i)
+        vectors[a][kept[i] * count + c] = static_cast<float>(found.vectors[i * k + c]);
+    }
+  }
+  std::vector<float> inverse(static_cast<std::size_t>(vertices_.all()), 0.0F);
+  double most = 0, least = HUGE_VAL;
+  const auto each = [&](const auto& work) {
+    std::size_t at = 0;
+    for (const double z : values[2])
+      for (const double y : values[1])
+        for (const double x : values[0]) {
+          const bool there = x >= 0 && y >= 0 && z >= 0;
+          work(at++, there, there ? h1 * (x + y + z) + h2 : 0);
+        }
+  };
+  each([&](std::size_t, bool, double value) { most = std::max(most, value); });
+  each([&](std::size_t, bool there, double value) {
+    if (there && value > 1e-12 * most) least = std::min(least, value);
+  });
+  // The model's constant is lost where the problem's is; elsewhere some side holds it weakly.
+  each([&](std::size_t at, bool there, double value) {
+    if (there && (value > 1e-12 * most || !singular_))
+      inverse[at] = static_cast<float>(1 / std::max(value, 0.1 * std::min(least, most)));
+  });
+  for (std::size_t d = 0; d < streams.size(); ++d) {
+    upload(streams[d], inverse, inverse_[d].data());
+    for (std::size_t a = 0; a < 3; ++a) {
+      if (axes_[a].size() <= d) axes_[a].emplace_back(streams[d].device(), vectors[a].size());
+      upload(streams[d], vectors[a], axes_[a][d].data());
+    }
+  }
+}
+
+/// out = the separable operator's inverse of r, at free vertices.
+void CoarseGrid::separable(const Singles& r, Singles& out) {
+  for (std::size_t d = 0; d < out.size(); ++d) {
+    Stream& stream = space_.streams()[d];
+    const std::int64_t all = vertices_.all();
+    const auto pass = [&](int axis, bool transposed, const float* inverse, const float* in, float* to) {
+      along(stream, vertices_, {axis, transposed, axes_[static_cast<std::size_t>(axis)][d].data(), inverse, in, to});
+    };
+    float *a = out[d].data(), *b = t_[d].data();
+    multiply(stream, free_[d].data(), r[d].data(), a, all);
+    pass(2, true, nullptr, a, b);
+    pass(1, true, nullptr, b, a);
+    pass(0, true, inverse_[d].data(), a, b);
+    pass(0, false, nullptr, b, a);
+    pass(1, false, nullptr, a, b);
+    pass(2, false, free_[d].data(), b, a);
+  }
+}
+
+void CoarseGrid::find_spectrum() {
+  // Conjugate gradients on the host, with both operators on its first device, which has all vertices.
+  constexpr int most_steps = 14;
+  Stream& stream = space_.streams().front();
+  const auto count = static_cast<std::size_t>(vertices_.all());
+  using Numbers = std::vector<double>;
+  const auto by = [&](const Numbers& in, bool inverse) {
+    std::vector<float> single(in.begin(), in.end());
+    upload(stream, single, r_.front().data());
+    if (inverse) {
+      separable(r_, q_);
+    } else {
+      apply_stencil(stream, vertices_, stencil_.front().data(), free_.front().data(), r_.front().data(),
+                    q_.front().data());
+    }
+    download(stream, q_.front().data(), count, single.data());
+    return Numbers(single.begin(), single.end());
+  };
+  const auto dot = [](const Numbers& a, const Numbers& b) {
+    double sum = 0;
+    for (std::size_t v = 0; v < a.size(); ++v) sum += a[v] * b[v];
+    return sum;
+  };
+  Numbers noise(count), alpha, beta;
+  std::uint64_t word = 1;
+  for (double& value : noise) {
+    word = word * 6364136223846793005u + 1442695040888963407u;  // Knuth's MMIX generator
+    value = static_cast<double>(word >> 11) * 0x1p-52 - 1;
+  }
+  Numbers r = by(noise, false), z = by(r, true), p = z;
+  double rz = dot(r, z);
+  const double first = rz;
+  for (int step = 0; step < most_steps && rz > 1e-8 * first; ++step) {
+    const Numbers q = by(p, false);
+    const double a = rz / dot(p, q);
+    for (std::size_t v = 0; v < count; ++v) r[v] -= a * q[v];
+    z = by(r, true);
+    const double next = dot(r, z), b = next / rz;
+    for (std::size_t v = 0; v < count; ++v) p[v] = z[v] + b * p[v];
+    rz = next;
+    alpha.push_back(a);
+    beta.push_back(b);
+  }
+  if (alpha.empty()) {  // no free vertex
+    steps_ = 0;
+    return;
+  }
+  largest_ = 1.05 * krylov::largest_seen(alpha, beta);
+  least_ = std::max(0.9 * krylov::smallest_seen(alpha, beta), 1e-3 * largest_);
+  // So many steps leave a tenth of the error.
+  constexpr double left = 0.1;
+  constexpr int most = 12;
+  const double ratio = (largest_ + least_) / (largest_ - least_);
+  steps_ = std::clamp(static_cast<int>(std::ceil(std::acosh(1 / left) / std::acosh(ratio))), 1, most);
+}
+
+void CoarseGrid::solve() {
+  krylov::Chebyshev numbers(largest_, largest_ / least_);
+  std::vector<Stream>& streams = space_.streams();
+  const std::int64_t all = vertices_.all();
+  for (int step = 0; step < steps_; ++step) {
+    krylov::Chebyshev::Factors factors{0, 0};
+    if (step == 0) {
+      factors.b = numbers.first();
+    } else {
+      factors = numbers.next();
+      for (std::size_t d = 0; d < streams.size(); ++d) {
+        apply_stencil(streams[d], vertices_, stencil_[d].data(), free_[d].data(), d_[d].data(), q_[d].data());
+        subtract(streams[d], q_[d].data(), r_[d].data(), all);
+      }
+    }
+    separable(r_, q_);
+    for (std::size_t d = 0; d < streams.size(); ++d)
+      change(streams[d],
+             {static_cast<float>(factors.a), static_cast<float>(factors.b), q_[d].data(), d_[d].data(), x_[d].data(),
+              step == 0},
+             all);
+  }
+}
+
+void CoarseGrid::correct() {
+  if (steps_ == 0) {
+    for (std::size_t d = 0; d < on_.d.size(); ++d)
+      if (on_.d[d].size()) fill(space_.streams()[d], on_.d[d].data(), 0, on_.d[d].bytes());
+    return;
+  }
+  std::vector<Stream>& streams = space_.streams();
+  const int n = on_.order() + 1;
+  for (std::size_t d = 0; d < streams.size(); ++d)
+    interpolate(streams[d],
+                {to_corners_, n, 2, on_.r[d].data(), on_.weights()[d].data(), corners_[d].data(), space_.elements(d)});
+  bring();
+  for (std::size_t d = 0; d < streams.size(); ++d)
+    copy(streams[d], r_[d].data(), corners_[d].data() + begin_[d],
+         static_cast<std::size_t>(vertices_.all()) * sizeof(float));
+  solve();
+  for (std::size_t d = 0; d < streams.size(); ++d) {
+    from_vertices(streams[d], vertices_, space_.first_element(d), x_[d].data(), corners_[d].data(), space_.elements(d));
+    interpolate(streams[d], {to_points_, 2, n, corners_[d].data(), nullptr, on_.d[d].data(), space_.elements(d)});
+    add(streams[d], on_.d[d].data(), on_.z[d].data(), static_cast<std::int64_t>(on_.z[d].size()));
+  }
+}
+
+}  // namespace slipstream::sem

@@ -1,0 +1,345 @@
+#include "solver/sem/multigrid/level.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <slipstream/error.hpp>
+
+#include "device/upload.hpp"
+#include "machine/agree.hpp"
+#include "solver/sem/krylov_of.hpp"
+#include "solver/sem/multigrid/eigen.hpp"
+#include "solver/sem/multigrid/level_kernels.hpp"
+
+namespace slipstream::sem {
+namespace {
+
+/// What lies beyond an end of an element along an axis: a neighbour, or a side on which the unknown is fixed or free.
+enum End : std::int32_t { neighbour = 0, fixed = 1, free_side = 2, ends = 3 };
+
+/// Eigenvectors and eigenvalues on [-1, 1] and one point beyond either end, for each pair of ends. Elements beyond are
+/// taken to be as wide as this one; rows of points that there are not are zero.
+struct Kinds {
+  std::vector<float> matrices, eigenvalues;
+};
+
+Kinds kinds_of(const Rule& rule) {
+  const std::size_t n = rule.points.size(), m = n + 2, wide = 3 * (n - 1) + 1;
+  std::vector<double> stiffness(n * n, 0.0);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j)
+      for (std::size_t q = 0; q < n; ++q)
+        stiffness[i * n + j] += rule.weights[q] * rule.derivative[q * n + i] * rule.derivative[q * n + j];
+  Kinds kinds;
+  for (int low = 0; low < ends; ++low)
+    for (int high = 0; high < ends; ++high) {
+      // Three elements side by side; point `first` of them is the one before the middle element.
+      std::vector<double> all(wide * wide, 0.0), mass(wide, 0.0);
+      const bool there[] = {low == neighbour, true, high == neighbour};
+      for (std::size_t e = 0; e < 3; ++e)
+        for (std::size_t i = 0; there[e] && i < n; ++i) {
+          mass[e * (n - 1) + i] += rule.weights[i];
+          for (std::size_t j = 0; j < n; ++j) all[(e * (n - 1) + i) * wide + e * (n - 1) + j] += stiffness[i * n + j];
+        }
+      const std::size_t first = n - 2;
+      std::vector<std::size_t> kept;
+      for (std::size_t p = 0; p < m; ++p) {
+        const bool beyond = (p == 0 && low != neighbour) || (p == m - 1 && high != neighbour);
+        const bool held = (p == 1 && low == fixed) || (p == m - 2 && high == fixed);
+        if (!beyond && !held) kept.push_back(p);
+      }
+      const std::size_t k = kept.size();
+      std::vector<double> a(k * k, 0.0), b(k * k, 0.0);
+      for (std::size_t i = 0; i < k; ++i) {
+        b[i * k + i] = mass[first + kept[i]];
+        for (std::size_t j = 0; j < k; ++j) a[i * k + j] = all[(first + kept[i]) * wide + first + kept[j]];
+      }
+      const Eigen found = generalized_eigen(k, a, b);
+      std::vector<float> s(m * m, 0.0F), l(m, 1.0F);
+      for (std::size_t c = 0; c < k; ++c) {
+        l[c] = static_cast<float>(std::max(found.values[c], 0.0));
+        for (std::size_t i = 0; i < k; ++i) s[kept[i] * m + c] = static_cast<float>(found.vectors[i * k + c]);
+      }
+      kinds.matrices.insert(kinds.matrices.end(), s.begin(), s.end());
+      kinds.eigenvalues.insert(kinds.eigenvalues.end(), l.begin(), l.end());
+    }
+  return kinds;
+}
+
+}  // namespace
+
+Level::Level(Space& space, const Constraint& constraint, int order, Density density, Smoother smoother)
+    : space_(space),
+      constraint_(constraint),
+      rule_(gauss_lobatto(order)),
+      smoother_(smoother),
+      n_(order + 1),
+      factors_(std::move(density.factors)),
+      mass_(std::move(density.mass)) {
+  const std::int64_t cube = std::int64_t{n_} * n_ * n_;
+  std::vector<Stream>& streams = space.streams();
+  std::vector<std::vector<std::int64_t>> ids(streams.size());
+  std::vector<SharedPoints> shared;
+  const std::int64_t block = space.elements_of_a_block();
+  on_all_ranks(space.comm(), [&] {
+    for (std::size_t d = 0; d < streams.size(); ++d) {
+      const std::int64_t first = space.first_element(d), count = space.elements(d);
+      weigh(streams[d], rule_, 6, factors_[d].data(), count);
+      weigh(streams[d], rule_, 1, mass_[d].data(), count);
+      ids[d] = space.box().ids(first, first + count, order);
+      shared.push_back({ids[d], first / block, block * cube});
+    }
+    for (Singles* const made : {&r, &z, &d, &q_, &weights_}) *made = zeros(cube);
+  });
+  const ExchangeOptions& exchange = space.options().exchange;
+  sums_.emplace(space.comm(), space.machine(), shared,
+                GatherScatterOptions{.type = DType::f32, .exchange = exchange, .tune = space.options().tune});
+  std::vector<Buffer<double>> masks;
+  for (std::size_t d = 0; d < streams.size(); ++d) {
+    const std::int64_t first = space.first_element(d);
+    const std::vector<double> mask = constraint.mask(first, first + space.elements(d), order);
+    masks.push_back(upload(streams[d], mask));
+    const std::vector<float> one(mask.size(), 1.0F);
+    if (!one.empty()) upload(streams[d], one, weights_[d].data());
+  }
+  sum(weights_);
+  for (std::size_t d = 0; d < streams.size(); ++d)
+    invert(streams[d], weights_[d].data(), masks[d].data(), space.elements(d) * cube);
+  if (smoother_ == Smoother::schwarz) {
+    list_faces();
+    on_all_ranks(space.comm(), [&] { list_kinds(); });
+    weigh_overlaps();
+  }
+  for (Stream& stream : streams) stream.synchronize();
+}
+
+Singles Level::zeros(std::int64_t values) const {
+  Singles made;
+  for (std::size_t d = 0; d < space_.streams().size(); ++d) {
+    Stream& stream = space_.streams()[d];
+    Buffer<float>& part = made.emplace_back(stream.device(), static_cast<std::size_t>(space_.elements(d) * values));
+    if (part.size()) fill(stream, part.data(), 0, part.bytes());
+  }
+  return made;
+}
+
+void Level::run(GatherScatter& sums, Singles& values) const {
+  std::vector<GatherScatter::Array> arrays;
+  for (Buffer<float>& part : values) arrays.push_back({part.data(), 0});
+  sums.run(space_.streams(), arrays);
+}
+
+void Level::sum(Singles& u) { run(*sums_, u); }
+
+HelmholtzCallOf<float> Level::call(std::size_t device) const {
+  HelmholtzCallOf<float> made{
+      &rule_, Factors::stored,        nullptr, factors_[device].data(), mass_[device].data(), nullptr, h1_,
+      h2_,    space_.elements(device)};
+  return made;
+}
+
+void Level::apply(const Singles& in, Singles& out) {
+  for (std::size_t d = 0; d < in.size(); ++d) {
+    HelmholtzCallOf<float> made = call(d);
+    made.in = in[d].data();
+    made.out = out[d].data();
+    order_kernels(rule_.order).helmholtz_f32(space_.streams()[d], made);
+  }
+  sum(out);
+}
+
+/// A face between two elements has one number, and each of its points one id.
+void Level::list_faces() {
+  const ElementBox& box = space_.box();
+  const auto& e = box.elements;
+  const std::int64_t square = std::int64_t{n_} * n_, block = space_.elements_of_a_block();
+  // Planes of faces across an axis: one less where it is periodic.
+  std::array<std::int64_t, 3> planes{}, begin{};
+  std::int64_t faces = 0;
+  for (std::size_t a = 0; a < 3; ++a) {
+    planes[a] = e[a] + (box.periodic[a] ? 0 : 1);
+    begin[a] = faces;
+    faces += planes[a] * (box.count() / e[a]);
+  }
+  std::vector<std::vector<std::int64_t>> ids(space_.streams().size());
+  std::vector<SharedPoints> shared;
+  for (std::size_t d = 0; d < ids.size(); ++d) {
+    const std::int64_t first = space_.first_element(d), count = space_.elements(d);
+    ids[d].reserve(static_cast<std::size_t>(count * 6 * square));
+    for (std::int64_t element = first; element < first + count; ++element) {
+      const std::array<std::int64_t, 3> at{element % e[0], element / e[0] % e[1], element / (e[0] * e[1])};
+      for (std::size_t a = 0; a < 3; ++a) {
+        const std::size_t b = (a + 1) % 3, c = (a + 2) % 3;
+        for (std::int64_t end = 0; end < 2; ++end) {
+          const bool side = !box.periodic[a] && at[a] + end == (end == 0 ? 0 : e[a]);
+          const std::int64_t plane = (at[a] + end) % planes[a];
+          const std::int64_t face = begin[a] + plane + planes[a] * (at[b] + e[b] * at[c]);
+          for (std::int64_t p = 0; p < square; ++p) ids[d].push_back(side ? 0 : 1 + face * square + p);
+        }
+      }
+    }
+    shared.push_back({ids[d], first / block, block * 6 * square});
+  }
+  face_sums_.emplace(
+      space_.comm(), space_.machine(), shared,
+      GatherScatterOptions{.type = DType::f32, .exchange = space_.options().exchange, .tune = space_.options().tune});
+  faces_ = zeros(6 * square);
+  ends_ = zeros(6 * square);
+}
+
+void Level::list_kinds() {
+  const ElementBox& box = space_.box();
+  const Kinds kinds = kinds_of(rule_);
+  for (std::size_t d = 0; d < space_.streams().size(); ++d) {
+    Stream& stream = space_.streams()[d];
+    const std::int64_t first = space_.first_element(d), count = space_.elements(d);
+    std::vector<std::int32_t> of;
+    for (std::int64_t element = first; element < first + count; ++element) {
+      const std::array<std::int64_t, 3> at{element % box.elements[0], element / box.elements[0] % box.elements[1],
+                                           element / (box.elements[0] * box.elements[1])};
+      for (std::size_t a = 0; a < 3; ++a) {
+        std::int32_t kind[2];
+        for (std::size_t end = 0; end < 2; ++end) {
+          const bool side = !box.periodic[a] && at[a] == (end == 0 ? 0 : box.elements[a] - 1);
+          const auto face = side ? static_cast<std::size_t>(box.face_of(static_cast<int>(a), element)) : 0;
+          kind[end] = !side ? neighbour : constraint_.faces().of[a][end].at(face) ? fixed : free_side;
+        }
+        of.push_back(kind[0] * ends + kind[1]);
+      }
+    }
+    kinds_.push_back(upload(stream, of));
+    matrices_.push_back(upload(stream, kinds.matrices));
+    eigenvalues_.push_back(upload(stream, kinds.eigenvalues));
+    Buffer<float>& four = coefficients_.emplace_back(stream.device(), static_cast<std::size_t>(4 * count));
+    if (count > 0) coefficients(stream, call(d), four.data());
+  }
+}
+
+/// One over the root of the number of local solves that have a point: as weights on both sides they keep the smoother
+/// symmetric.
+void Level::weigh_overlaps() {
+  const std::int64_t cube = std::int64_t{n_} * n_ * n_;
+  overlap_weights_ = zeros(cube);
+  Singles ones = zeros(cube);
+  std::vector<Buffer<double>> masks;
+  for (std::size_t d = 0; d < ones.size(); ++d) {
+    Stream& stream = space_.streams()[d];
+    const std::int64_t first = space_.first_element(d), count = space_.elements(d);
+    const std::vector<double> mask = constraint_.mask(first, first + count, rule_.order);
+    masks.push_back(upload(stream, mask));
+    to_single(stream, masks[d].data(), ones[d].data(), count * cube);
+    to_single(stream, masks[d].data(), overlap_weights_[d].data(), count * cube);
+    second_layers(stream, n_, ones[d].data(), ones[d].data(), faces_[d].data(), count);
+  }
+  run(*face_sums_, faces_);
+  for (std::size_t d = 0; d < ones.size(); ++d) {
+    Stream& stream = space_.streams()[d];
+    const std::int64_t count = space_.elements(d);
+    beyond(stream, n_, ones[d].data(), faces_[d].data(), ends_[d].data(), count);
+    if (ends_[d].size()) copy(stream, faces_[d].data(), ends_[d].data(), ends_[d].bytes());
+  }
+  run(*face_sums_, faces_);
+  for (std::size_t d = 0; d < ones.size(); ++d)
+    add_second_layers(space_.streams()[d], n_, faces_[d].data(), ends_[d].data(), overlap_weights_[d].data(),
+                      space_.elements(d));
+  sum(overlap_weights_);
+  for (std::size_t d = 0; d < ones.size(); ++d)
+    over_root(space_.streams()[d], overlap_weights_[d].data(), masks[d].data(), space_.elements(d) * cube);
+  for (Stream& stream : space_.streams()) stream.synchronize();
+}
+
+void Level::overlapping(const Singles& from, Singles& out) {
+  std::vector<Stream>& streams = space_.streams();
+  for (std::size_t d = 0; d < streams.size(); ++d)
+    second_layers(streams[d], n_, from[d].data(), overlap_weights_[d].data(), faces_[d].data(), space_.elements(d));
+  run(*face_sums_, faces_);
+  for (std::size_t d = 0; d < streams.size(); ++d) {
+    order_kernels(rule_.order)
+        .schwarz(streams[d], {from[d].data(), overlap_weights_[d].data(), faces_[d].data(), out[d].data(),
+                              ends_[d].data(), matrices_[d].data(), eigenvalues_[d].data(), kinds_[d].data(),
+                              coefficients_[d].data(), h1_, h2_, space_.elements(d)});
+    if (ends_[d].size()) copy(streams[d], faces_[d].data(), ends_[d].data(), ends_[d].bytes());
+  }
+  run(*face_sums_, faces_);
+  for (std::size_t d = 0; d < streams.size(); ++d)
+    add_second_layers(streams[d], n_, faces_[d].data(), ends_[d].data(), out[d].data(), space_.elements(d));
+  sum(out);
+  for (std::size_t d = 0; d < streams.size(); ++d)
+    multiply(streams[d], overlap_weights_[d].data(), out[d].data(), out[d].data(),
+             static_cast<std::int64_t>(out[d].size()));
+}
+
+void Level::smooth(const Singles& from, Singles& out) {
+  if (smoother_ == Smoother::schwarz) return overlapping(from, out);
+  for (std::size_t d = 0; d < out.size(); ++d)
+    multiply(space_.streams()[d], inverse_[d].data(), from[d].data(), out[d].data(),
+             static_cast<std::int64_t>(out[d].size()));
+}
+
+void Level::set_up(double h1, double h2) {
+  h1_ = static_cast<float>(h1);
+  h2_ = static_cast<float>(h2);
+  std::vector<Stream>& streams = space_.streams();
+  const std::int64_t cube = std::int64_t{n_} * n_ * n_;
+  if (smoother_ == Smoother::jacobi) {
+    if (inverse_.empty()) inverse_ = zeros(cube);
+    for (std::size_t d = 0; d < streams.size(); ++d) {
+      HelmholtzCallOf<float> made = call(d);
+      made.out = inverse_[d].data();
+      diagonal(streams[d], made);
+    }
+    sum(inverse_);
+    for (std::size_t d = 0; d < streams.size(); ++d) {
+      const std::int64_t first = space_.first_element(d), count = space_.elements(d);
+      const Buffer<double> mask = upload(streams[d], constraint_.mask(first, first + count, rule_.order));
+      invert(streams[d], inverse_[d].data(), mask.data(), count * cube);
+      streams[d].synchronize();
+    }
+  }
+  // Lanczos's method in double precision, by way of the level's own vectors.
+  const krylov::Layout layout = layout_of(space_, cube);
+  Vector weights;
+  for (std::size_t d = 0; d < streams.size(); ++d) {
+    Buffer<double>& part = weights.emplace_back(streams[d].device(), static_cast<std::size_t>(layout.points[d]));
+    to_double(streams[d], weights_[d].data(), part.data(), layout.points[d]);
+  }
+  krylov::ConjugateGradients method(space_.comm(), space_.machine(), layout);
+  const auto by = [&](const auto& work) {
+    return [&, work](const krylov::Vectors& in, const krylov::Vectors& out) {
+      for (std::size_t d = 0; d < streams.size(); ++d) to_single(streams[d], in[d], r[d].data(), layout.points[d]);
+      work();
+      for (std::size_t d = 0; d < streams.size(); ++d) to_double(streams[d], q_[d].data(), out[d], layout.points[d]);
+    };
+  };
+  krylov::System system;
+  system.apply = by([&] { apply(r, q_); });
+  system.precondition = by([&] { smooth(r, q_); });
+  system.weights = values(weights);
+  system.inverse_diagonal = values(weights);
+  // The estimate comes from below.
+  largest_ = 1.1 * method.largest_eigenvalue(streams, system);
+  for (Stream& stream : streams) stream.synchronize();
+}
+
+void Level::relax(int degree, bool fresh, bool keep) {
+  const auto b = static_cast<float>(1 / largest_);
+  const auto take = [&](float a, float factor, bool first) {
+    for (std::size_t at = 0; at < r.size(); ++at)
+      change(space_.streams()[at], {a, factor, q_[at].data(), d[at].data(), z[at].data(), first && fresh},
+             static_cast<std::int64_t>(r[at].size()));
+  };
+  const auto lower = [&] {
+    apply(d, q_);
+    for (std::size_t at = 0; at < r.size(); ++at)
+      subtract(space_.streams()[at], q_[at].data(), r[at].data(), static_cast<std::int64_t>(r[at].size()));
+  };
+  for (int step = 0; step < degree; ++step) {
+    if (step > 0) lower();
+    smooth(r, q_);
+    const auto i = static_cast<float>(step);
+    take(step == 0 ? 0 : (2 * i - 1) / (2 * i + 3), step == 0 ? 4 * b / 3 : (8 * i + 4) / (2 * i + 3) * b, step == 0);
+  }
+  if (keep) lower();
+}
+
+}  // namespace slipstream::sem

@@ -1,0 +1,74 @@
+#pragma once
+// A level of p-multigrid: the elements with polynomials of one order, in single precision.
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <slipstream/gather_scatter.hpp>
+#include <slipstream/sem.hpp>
+
+#include "solver/sem/kernels.hpp"
+
+namespace slipstream::sem {
+
+/// Values of this rank's devices, in single precision.
+using Singles = std::vector<Buffer<float>>;
+
+/// G and B at a level's points, over the weights of the quadrature.
+struct Density {
+  Singles factors, mass;
+};
+
+class Level {
+ public:
+  /// Collective. `density`: at the points of this order. It becomes the level's own.
+  Level(Space& space, const Constraint& constraint, int order, Density density, Smoother smoother);
+
+  int order() const { return rule_.order; }
+  const Rule& rule() const { return rule_; }
+  /// For h1 A + h2 B; finds the largest eigenvalue of the smoother times the operator. Collective.
+  void set_up(double h1, double h2);
+  double largest_eigenvalue() const { return largest_; }
+
+  /// out = Q Q^T (h1 A + h2 B) in. Not masked: the smoother and the weights are 0 at fixed points.
+  void apply(const Singles& in, Singles& out);
+  /// out = S r: for r that is alike in all copies; out is so too, and 0 at fixed points.
+  void smooth(const Singles& r, Singles& out);
+  /// A polynomial of degree `degree` in S A times S: Chebyshev's of the fourth kind (Lottes 2023, Numer. Linear Algebra
+  /// Appl. 30; Phillips & Fischer 2022). Adds to z, or sets it where `fresh`; r becomes the residual r - A change where
+  /// `keep`, and is spent elsewhere.
+  void relax(int degree, bool fresh, bool keep);
+  /// out = Q Q^T u.
+  void sum(Singles& u);
+
+  Singles r, z;  ///< right side, which the residual replaces, and solution
+  Singles d;     ///< the last change of z
+  Singles& image() { return q_; }
+  const Singles& weights() const { return weights_; }  ///< one over the copies, 0 at fixed points
+  HelmholtzCallOf<float> call(std::size_t device) const;
+  Singles zeros(std::int64_t values_of_an_element) const;
+
+ private:
+  void list_faces();
+  void list_kinds();
+  void weigh_overlaps();
+  void overlapping(const Singles& r, Singles& out);
+  void run(GatherScatter& sums, Singles& values) const;
+
+  Space& space_;
+  const Constraint& constraint_;
+  Rule rule_;
+  Smoother smoother_;
+  int n_;
+  float h1_ = 1, h2_ = 0;
+  double largest_ = 0;
+  Singles factors_, mass_, q_, weights_;
+  std::optional<GatherScatter> sums_, face_sums_;
+  // Jacobi's smoother.
+  Singles inverse_;
+  // Overlapping Schwarz.
+  Singles overlap_weights_, faces_, ends_, coefficients_, matrices_, eigenvalues_;
+  std::vector<Buffer<std::int32_t>> kinds_;
+};
+
+}  // namespace slipstream::sem

@@ -1,0 +1,101 @@
+#pragma once
+// What multigrid does point by point or element by element in single precision, for any order.
+#include <cstdint>
+
+#include <slipstream/stream.hpp>
+
+#include "solver/sem/kernels.hpp"
+
+namespace slipstream::sem {
+
+// Set-up.
+
+/// Stiffness factors [element][rr rs rt ss st tt][point] and mass [element][point] of any form, each over the weights
+/// of the quadrature: densities, which interpolate between orders.
+void densities(Stream& stream, const HelmholtzCall& from, float* factors, float* mass);
+/// From `n` points along an edge to `m` by the m x n matrix. out = in, or out += it.
+struct Interpolation {
+  const std::vector<double>& matrix;
+  int n, m;
+  const float* in;
+  const float* weights;  ///< of each value of `in`; none: 1
+  float* out;
+  std::int64_t elements;
+  bool add = false;
+};
+void interpolate(Stream& stream, const Interpolation& call);
+/// values[element][of so many][point] times the weights of the rule.
+void weigh(Stream& stream, const Rule& rule, int values_of_a_point, float* values, std::int64_t elements);
+/// [element]: the mean of G_rr, G_ss and G_tt over the weights of the quadrature, and of B: those of a box.
+void coefficients(Stream& stream, const HelmholtzCallOf<float>& of, float* four);
+/// diagonal of h1 A + h2 B, element by element.
+void diagonal(Stream& stream, const HelmholtzCallOf<float>& of);
+/// [element][corner][corner]: h1 A + h2 B between the trilinear functions of an element's corners, by its quadrature.
+void corner_matrices(Stream& stream, const HelmholtzCallOf<float>& of, float* matrices);
+
+// Points of faces and of overlaps.
+
+/// faces = weights r in the element's second layers.
+void second_layers(Stream& stream, int n, const float* r, const float* weights, float* faces, std::int64_t elements);
+/// z += sums - ends in the second layers: what neighbours have found there.
+void add_second_layers(Stream& stream, int n, const float* sums, const float* ends, float* z, std::int64_t elements);
+/// ends = sums - own second layer of u: u in the second layers of neighbours.
+void beyond(Stream& stream, int n, const float* u, const float* sums, float* ends, std::int64_t elements);
+/// u = mask / sqrt(u), 0 where the mask is 0.
+void over_root(Stream& stream, float* u, const double* mask, std::int64_t points);
+
+// Vectors.
+
+void to_single(Stream& stream, const double* from, float* to, std::int64_t points);
+void to_double(Stream& stream, const float* from, double* to, std::int64_t points);
+/// out = a b, in single precision.
+void multiply(Stream& stream, const float* a, const float* b, float* out, std::int64_t points);
+/// u = mask / u, 0 where the mask is 0.
+void invert(Stream& stream, float* u, const double* mask, std::int64_t points);
+/// z += d.
+void add(Stream& stream, const float* d, float* z, std::int64_t points);
+/// r -= q.
+void subtract(Stream& stream, const float* q, float* r, std::int64_t points);
+/// d = a d + b s, z += d. `first`: d = z = b s.
+struct Change {
+  float a, b;
+  const float* s;
+  float *d, *z;
+  bool first;
+};
+void change(Stream& stream, const Change& change, std::int64_t points);
+
+// The grid of the elements' corners, the vertices, of which each device has all.
+
+struct Vertices {
+  std::int64_t elements[3], count[3];  ///< of vertices along an axis: one less where it is periodic
+  std::int64_t all() const { return count[0] * count[1] * count[2]; }
+  SLIP_FN std::int64_t of(std::int64_t element, int corner) const {
+    const std::int64_t x = (element % elements[0] + (corner & 1)) % count[0];
+    const std::int64_t y = (element / elements[0] % elements[1] + (corner >> 1 & 1)) % count[1];
+    const std::int64_t z = (element / (elements[0] * elements[1]) + (corner >> 2)) % count[2];
+    return x + count[0] * (y + count[1] * z);
+  }
+};
+
+/// to[element][corner] = the entry of the corner's row that lies `offset` away, 0 where that is no corner. Offsets
+/// count from 0 to 26, those along x fastest.
+void entries(Stream& stream, const float* matrices, int offset, float* to, std::int64_t elements);
+/// to[element][corner] = values[vertex]; `first`: number of the first element.
+void from_vertices(Stream& stream, const Vertices& vertices, std::int64_t first, const float* values, float* to,
+                   std::int64_t elements);
+/// out = A in, with A as [offset][vertex]; free: 0 at fixed vertices.
+void apply_stencil(Stream& stream, const Vertices& vertices, const float* stencil, const float* free, const float* in,
+                   float* out);
+/// Along an axis: out = S^T in, or S in. `inverse`, where given, multiplies the result.
+struct Along {
+  int axis;
+  bool transposed;
+  const float* matrix;  ///< rows of vertices
+  const float* inverse;
+  const float* in;
+  float* out;
+};
+void along(Stream& stream, const Vertices& vertices, const Along& call);
+
+}  // namespace slipstream::sem

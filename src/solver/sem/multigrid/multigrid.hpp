@@ -1,0 +1,38 @@
+#pragma once
+// p-multigrid for elements, a symmetric preconditioner in single precision.
+#include <memory>
+#include <vector>
+
+#include <slipstream/krylov.hpp>
+#include <slipstream/sem.hpp>
+
+#include "solver/sem/multigrid/coarse.hpp"
+#include "solver/sem/multigrid/level.hpp"
+
+namespace slipstream::sem {
+
+/// A V-cycle over the orders N, N / 2, N / 4, ... > 1, and the corners of the elements: as many smoothing steps before
+/// as after each correction, so that it is symmetric but for rounding. G and B of lower orders are those of the finest
+/// level, interpolated linearly, which keeps them positive.
+class Multigrid {
+ public:
+  /// Collective; both must outlive it.
+  Multigrid(Space& space, const Constraint& constraint, Smoother smoother, int degree);
+  /// For h1 A + h2 B. Collective.
+  void set_up(double h1, double h2);
+  /// z = a cycle for r, queued on the space's streams.
+  void apply(const krylov::Vectors& r, const krylov::Vectors& z);
+
+ private:
+  Density finest() const;
+  Density between(const Density& finer, int from, int to) const;
+  void cycle(std::size_t level);
+
+  Space& space_;
+  int degree_;
+  std::vector<std::unique_ptr<Level>> levels_;
+  std::vector<std::vector<double>> down_, up_;  ///< matrices between a level and the next one
+  std::unique_ptr<CoarseGrid> coarse_;
+};
+
+}  // namespace slipstream::sem

@@ -1,0 +1,145 @@
+#pragma once
+// Local solves of overlapping Schwarz by fast diagonalisation, in single precision.
+#include "solver/sem/kernels.hpp"
+#include "solver/sem/plane.hpp"
+
+namespace slipstream::sem {
+
+/// An element and one point of each face neighbour, m = n + 2 points along an edge. The element counts as a box: with S
+/// the eigenvectors of the one-dimensional stiffness, S^T B S = 1, the inverse is (Lynch, Rice & Thomas 1964)
+///
+///     (S x S x S) diag(1 / (h1 (c_x l_i + c_y l_j + c_z l_k) + h2 v)) (S x S x S)^T.
+///
+/// A thread takes whole lines, one along each axis in turn. Where an axis has no point (beyond a side, or on a fixed
+/// one) the row of S is zero.
+template <int n>
+struct SchwarzKernel {
+  static constexpr int m = n + 2, per_team = elements_of_a_team<m>, threads = per_team * m * m;
+  /// Rows an odd number of values apart: lines along x lie on different banks.
+  static constexpr int stride = m | 1, plane = m * stride, cube = m * plane;
+  static constexpr std::size_t shared_bytes = sizeof(float) * per_team * (cube + 3 * (m * m + m));
+
+  SchwarzCall call;
+  int cost;
+
+  struct Line {
+    float of[m];
+  };
+  /// Where a thread works: its element, and the two places that tell its line.
+  struct Seat {
+    int slot, a, b;
+    std::int64_t element;
+    SLIP_FN Seat(std::int64_t team, int t)
+        : slot(t / (m * m)), a(t % m), b(t / m % m), element(team * per_team + t / (m * m)) {}
+  };
+
+  /// The residual at a point of the extended element, counted from 0 to m - 1 along each axis.
+  SLIP_FN float residual(std::int64_t element, int i, int j, int k) const {
+    const auto inner = [](int at) { return at > 0 && at < m - 1; };
+    const auto own = [&](int x, int y, int z) {
+      const std::int64_t p = (element * n + z) * (n * n) + y * n + x;
+      return call.weights[p] * call.r[p];
+    };
+    const bool x = inner(i), y = inner(j), z = inner(k);
+    if (x && y && z) return own(i - 1, j - 1, k - 1);
+    // The second layer of the neighbour is the sum of both less the own one.
+    const auto beyond = [&](int face, int at, float mine) {
+      return call.faces[(element * 6 + face) * (n * n) + at] - mine;
+    };
+    constexpr int second = n > 1 ? n - 2 : 0;
+    if (y && z) return beyond(i > 0, (k - 1) * n + j - 1, own(i == 0 ? 1 : second, j - 1, k - 1));
+    if (x && z) return beyond(2 + (j > 0), (k - 1) * n + i - 1, own(i - 1, j == 0 ? 1 : second, k - 1));
+    if (x && y) return beyond(4 + (k > 0), (j - 1) * n + i - 1, own(i - 1, j - 1, k == 0 ? 1 : second));
+    return 0;
+  }
+  /// Where a solution belongs.
+  SLIP_FN void put(std::int64_t element, int i, int j, int k, float value) const {
+    const auto inner = [](int at) { return at > 0 && at < m - 1; };
+    const bool x = inner(i), y = inner(j), z = inner(k);
+    const auto face = [&](int number, int at) -> float& { return call.ends[(element * 6 + number) * (n * n) + at]; };
+    if (x && y && z) {
+      call.z[(element * n + k - 1) * (n * n) + (j - 1) * n + i - 1] = value;
+    } else if (y && z) {
+      face(i > 0, (k - 1) * n + j - 1) = value;
+    } else if (x && z) {
+      face(2 + (j > 0), (k - 1) * n + i - 1) = value;
+    } else if (x && y) {
+      face(4 + (k > 0), (j - 1) * n + i - 1) = value;
+    }
+  }
+
+  /// S^T of a line, or S of it.
+  template <bool transposed, bool unroll>
+  static SLIP_FN Line contracted(const float* s, const Line& from) {
+    Line to;
+    for_planes<m, unroll>([&](int c) {
+      float sum = 0;
+      for (int k = 0; k < m; ++k) sum = fma(s[transposed ? k * m + c : c * m + k], from.of[k], sum);
+      to.of[c] = sum;
+    });
+    return to;
+  }
+  static SLIP_FN Line load(const float* from, int step) {
+    Line line;
+    for (int k = 0; k < m; ++k) line.of[k] = from[k * step];
+    return line;
+  }
+  static SLIP_FN void store(const Line& line, float* to, int step) {
+    for (int k = 0; k < m; ++k) to[k * step] = line.of[k];
+  }
+
+  template <class Team>
+  SLIP_FN void operator()(const Team& team) const {
+    constexpr bool unroll = !Team::sequential;
+    float* const shared = team.template shared<float>();
+    constexpr int each = cube + 3 * (m * m + m);
+    const auto values = [&](const Seat& at) { return shared + at.slot * each; };
+    const auto matrix = [&](const Seat& at, int axis) { return values(at) + cube + axis * (m * m); };
+    const auto eigenvalue = [&](const Seat& at, int axis) { return values(at) + cube + 3 * m * m + axis * m; };
+    const auto phase = [&](const auto& work) {
+      team.each([&](int t) {
+        const Seat at(team.index(), t);
+        if (at.element < call.elements) work(at);
+      });
+    };
+    phase([&](const Seat& at) {
+      for (int axis = 0; axis < 3; ++axis) {
+        const std::int64_t kind = call.kinds[at.element * 3 + axis];
+        const int p = at.b * m + at.a;
+        matrix(at, axis)[p] = call.matrices[kind * (m * m) + p];
+        if (p < m) eigenvalue(at, axis)[p] = call.eigenvalues[kind * m + p];
+      }
+    });
+    phase([&](const Seat& at) {
+      Line line;
+      for (int k = 0; k < m; ++k) line.of[k] = residual(at.element, at.a, at.b, k);
+      store(contracted<true, unroll>(matrix(at, 2), line), values(at) + at.b * stride + at.a, plane);
+    });
+    const auto along_y = [&](const auto& of_line) {
+      phase([&](const Seat& at) {
+        float* const line = values(at) + at.b * plane + at.a;
+        store(of_line(matrix(at, 1), load(line, stride)), line, stride);
+      });
+    };
+    along_y([](const float* s, const Line& line) { return contracted<true, unroll>(s, line); });
+    phase([&](const Seat& at) {
+      float* const place = values(at) + at.b * plane + at.a * stride;
+      Line line = contracted<true, unroll>(matrix(at, 0), load(place, 1));
+      const float* const c = call.coefficients + at.element * 4;
+      const float rest = call.h1 * fma(c[1], eigenvalue(at, 1)[at.a], c[2] * eigenvalue(at, 2)[at.b]);
+      const float mass = call.h2 * c[3], scale = call.h1 * (c[0] + c[1] + c[2]) + mass;
+      for (int i = 0; i < m; ++i) {
+        const float sum = fma(call.h1 * c[0], eigenvalue(at, 0)[i], rest) + mass;
+        line.of[i] = sum > 1e-5F * scale ? line.of[i] / sum : 0;
+      }
+      store(contracted<false, unroll>(matrix(at, 0), line), place, 1);
+    });
+    along_y([](const float* s, const Line& line) { return contracted<false, unroll>(s, line); });
+    phase([&](const Seat& at) {
+      const Line line = contracted<false, unroll>(matrix(at, 2), load(values(at) + at.b * stride + at.a, plane));
+      for (int k = 0; k < m; ++k) put(at.element, at.a, at.b, k, line.of[k]);
+    });
+  }
+};
+
+}  // namespace slipstream::sem
