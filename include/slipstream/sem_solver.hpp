@@ -35,6 +35,8 @@ struct Given {
 struct Side {
   Condition condition = Condition::value;
   Given given = {};
+  /// Of flux: a >= 0 in kappa du/dn + a u = g (Robin), of places alone; none: 0.
+  Function transfer = {};
   /// Above 0 at the centres of the elements' faces on which the condition holds; none: all. On the others the first of
   /// `otherwise` counts that holds there. Periodic sides have neither.
   Function where = {};
@@ -52,6 +54,8 @@ struct Options {
   Factors factors = Factors::stored;
   Equation equation = Equation::poisson;
   double diffusivity = 1, reaction = 0;
+  Function diffusivity_at = {},
+           reaction_at = {};  ///< of places alone, instead of the numbers; the first needs Factors::stored
   Sides sides;
   Given source;
   Function initial = {};  ///< of diffusion at time 0 (and, with exact_start, before); none: zero
@@ -90,8 +94,10 @@ struct Statistics {
 /// Bits depend on the elements and on nothing else. All calls but those that say otherwise are collective.
 class Sem final : public Simulation {
  public:
-  /// Throws Error: what Space throws, and a side without a condition somewhere. It throws, too, of Poisson's equation
-  /// without a Dirichlet side, a right side that does not sum to zero; data above 2^800, or nowhere above 2^-800.
+  /// Throws Error that names element and place where a diffusivity is not positive, or a reaction or a transfer
+  /// negative. It throws what Space throws, and a side without a condition somewhere. It throws, too, of Poisson's
+  /// equation without a Dirichlet side, a right side that does not sum to zero; data above 2^800, or nowhere above
+  /// 2^-800.
   Sem(const Communicator& comm, const Machine& machine, Options options);
   ~Sem() override;
 

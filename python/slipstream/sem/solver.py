@@ -112,7 +112,8 @@ def largest_grid(machine: "Machine", options: Mapping[str, Any]) -> Sequence[int
 
 
 def smaller(case: SemCase) -> Iterator[dict[str, str]]:
-    if case.factors == "stored" and not case.sem.deformation and not case.sem.map:
+    bent = case.sem.deformation or case.sem.map
+    if case.factors == "stored" and not bent and not isinstance(case.sem.diffusivity, str):
         yield {"factors": "affine"}
 
 

@@ -55,7 +55,15 @@ sem::Given given(const nb::object& pair) {
   return {function_of(function), steady};
 }
 
-/// The conditions of a side, [(condition, given, where)], as they take precedence.
+/// A number, or a function of places.
+void coefficient(const nb::object& from, double& number, sem::Function& function) {
+  if (nb::isinstance<nb::float_>(from) || nb::isinstance<nb::int_>(from))
+    number = nb::cast<double>(from);
+  else
+    function = function_of(from);
+}
+
+/// The conditions of a side, [(condition, given, where, transfer)], as they take precedence.
 sem::Side side_of(const std::vector<nb::tuple>& parts) {
   sem::Side first;
   for (std::size_t n = 0; n < parts.size(); ++n) {
@@ -66,6 +74,7 @@ sem::Side side_of(const std::vector<nb::tuple>& parts) {
         "condition of a side");
     side.given = given(parts[n][1]);
     side.where = function_of(parts[n][2]);
+    side.transfer = function_of(parts[n][3]);
     if (n == 0)
       first = side;
     else
@@ -90,8 +99,9 @@ sem::Options sem_options(const nb::dict& dict) {
   reader.read("order", o.order);
   reader.read("factors", factors);
   reader.read("equation", equation);
-  reader.read("diffusivity", o.diffusivity);
-  reader.read("reaction", o.reaction);
+  nb::object diffusivity = nb::float_(o.diffusivity), reaction = nb::float_(o.reaction);
+  reader.read("diffusivity", diffusivity);
+  reader.read("reaction", reaction);
   reader.read("sides", sides);
   reader.read("source", source);
   reader.read("initial", initial);
@@ -109,6 +119,8 @@ sem::Options sem_options(const nb::dict& dict) {
   o.krylov.must_converge = !go_on;
   o.krylov.preconditioner = krylov::preconditioner_from_string(preconditioner);
   o.equation = sem::equation_from_string(equation);
+  coefficient(diffusivity, o.diffusivity, o.diffusivity_at);
+  coefficient(reaction, o.reaction, o.reaction_at);
   o.factors = sem::factors_from_string(factors);
   o.map = map_of(map);
   o.source = given(source);

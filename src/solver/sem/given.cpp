@@ -156,7 +156,7 @@ void Sem::Impl::start() {
   }
   take_given(options.time_step);
   // A right side that has no solution is refused before the first step.
-  if (options.equation == Equation::poisson) balance();
+  if (but_for_a_constant()) balance();
   wait();
 }
 
@@ -207,8 +207,7 @@ Statistics Sem::statistics(const Function& exact) {
   if (!exact) return found;
   // Without a Dirichlet side, Poisson's equation knows u but for a constant.
   const double mean_known = s.comm.sum_in_rank_order(sum_known) / found.volume;
-  const bool but_for_a_constant = s.options.equation == Equation::poisson && !s.constraint.any();
-  const double lower = but_for_a_constant ? mean_known : 0;
+  const double lower = s.but_for_a_constant() ? mean_known : 0;
   double off = 0, size = 0, largest_off = 0, largest_known = 0;
   each([&](double value, double, double e) {
     largest_off = std::max(largest_off, std::abs(value - (e - lower)));

@@ -29,6 +29,8 @@ struct Sem::Impl {
   };
 
   void list_sides();
+  /// Diffusivity, reaction and transfers, where they differ from point to point.
+  Coefficients own_coefficients();
   void list_tasks();
   void start();
   /// Sets f, the flux and the extended values for a time, as far as they change.
@@ -79,6 +81,12 @@ struct Sem::Impl {
     return options.exact_start ? options.time_order
                                : static_cast<int>(std::min<std::int64_t>(state.step + 1, options.time_order));
   }
+  /// The diffusivity, but where it is in the factors.
+  double h1() const { return options.diffusivity_at ? 1 : options.diffusivity; }
+  /// Whether a constant that is added to u changes nothing.
+  bool but_for_a_constant() const {
+    return options.equation == Equation::poisson && !constraint.any() && coefficients.reaction.empty();
+  }
   /// h2 of the step to come.
   double shift() const {
     return steps() ? backward_differences(time_order_now()).now / options.time_step : options.reaction;
@@ -91,6 +99,7 @@ struct Sem::Impl {
   Grid grid;
   Patches patches;
   Constraint constraint;
+  Coefficients coefficients;
   HelmholtzSolver solver;
   Field u, u1, u2;
   std::vector<Device> devices;

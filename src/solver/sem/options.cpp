@@ -17,6 +17,16 @@ std::int64_t cube_of(const Options& options) {
 
 bool chebyshev(const Options& options) { return options.krylov.preconditioner == krylov::Preconditioner::chebyshev; }
 
+/// Whether a term is added to the mass, point by point.
+bool has_reaction_field(const Options& options) {
+  const auto transfers = [](const Side& side) { return static_cast<bool>(side.transfer); };
+  bool any = static_cast<bool>(options.reaction_at);
+  for (const auto& axis : options.sides)
+    for (const Side& side : axis)
+      any |= transfers(side) || std::any_of(side.otherwise.begin(), side.otherwise.end(), transfers);
+  return any;
+}
+
 }  // namespace
 
 Equation equation_from_string(const std::string& name) {
@@ -52,7 +62,10 @@ void check(const Options& o) {
           {{"option", "diffusivity"}, {"given", o.diffusivity}});
   require(std::isfinite(o.reaction) && o.reaction >= 0, "the reaction is a number of 0 or more",
           {{"option", "reaction"}, {"given", o.reaction}});
-  require(o.reaction == 0 || o.equation == Equation::helmholtz, ErrorCode::unsupported,
+  require(!o.diffusivity_at || o.factors == Factors::stored, ErrorCode::unsupported,
+          "a diffusivity that differs from point to point is kept in stored factors",
+          {{"option", "factors"}, {"given", to_string(o.factors)}, {"needed", "stored"}, {"other", "diffusivity"}});
+  require((o.reaction == 0 && !o.reaction_at) || o.equation == Equation::helmholtz, ErrorCode::unsupported,
           "a reaction belongs to Helmholtz's equation", {{"option", "reaction"}, {"given", o.reaction}});
   require(std::isfinite(o.time_step) && o.time_step > 0, "the time step is a number above 0",
           {{"option", "time_step"}, {"given", o.time_step}});
@@ -97,6 +110,8 @@ std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& opt
     arrays.push_back({d, "geometric factors",
                       stored ? 6 * vector : (options.factors == Factors::affine ? 6 : 24) * word * elements});
     arrays.push_back({d, "mass, mask and weights", 4 * vector});
+    if (options.diffusivity_at) arrays.push_back({d, "diffusivity", 6 * vector});
+    if (has_reaction_field(options)) arrays.push_back({d, "reaction", 2 * vector});
     arrays.push_back({d, "right side and values given", 5 * vector});
     arrays.push_back({d, "conjugate gradients", (chebyshev(options) ? 6 : 4) * vector});
     // Places in the sum and lists of the points that elements share: 8 B and 4 B of each.

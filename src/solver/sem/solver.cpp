@@ -53,7 +53,8 @@ Sem::Impl::Impl(const Communicator& c, const Machine& m, Options o)
       grid(plan_grid(machine, options, comm.rank())),
       patches(patches_of(space.box(), options.sides)),
       constraint(space, dirichlet_faces(space.box(), patches)),
-      solver(space, constraint),
+      coefficients(own_coefficients()),
+      solver(space, constraint, coefficients),
       u(grid, field_options("u", true)),
       u1(grid, field_options("u1", steps())),
       u2(grid, field_options("u2", steps() && options.time_order > 2)) {
@@ -127,9 +128,11 @@ void Sem::Impl::right_side() {
   combine(pointers(b), sources, steps() ? 0 : -options.reaction * base);
   space.mass(b, b);
   if (flows) combine(pointers(b), {{1, pointers(b)}, {1, pointers(flux)}});
+  if (base != 0 && !coefficients.reaction.empty())
+    combine(pointers(b), {{1, pointers(b)}, {-base, pointers(coefficients.reaction)}});
   if (lifting) {
     combine(pointers(x), {{1, pointers(w), base}});
-    space.helmholtz(x, x, options.diffusivity, shift());
+    solver.apply(x, h1(), shift());
     combine(pointers(b), {{1, pointers(b)}, {-1, pointers(x)}});
     guess.push_back({-1, pointers(w), base});
   }
@@ -141,7 +144,7 @@ void Sem::Impl::right_side() {
 
 double Sem::Impl::constant() {
   if (constraint.any()) return lifting ? lifting->middle() : 0;
-  if (options.equation == Equation::poisson) return 0;
+  if (options.equation == Equation::poisson || (options.reaction == 0 && !steps())) return 0;
   if (steps()) return mean(pointers_of(u));
   return options.source.at ? mean(pointers(f)) / options.reaction : 0;
 }
@@ -180,7 +183,7 @@ krylov::Options Sem::Impl::options_for(std::string field) const {
 
 void Sem::Impl::solve() {
   const krylov::Options how = options_for("u at step " + std::to_string(state.step + 1));
-  effort.add(solver.solve(b, x, options.diffusivity, shift(), how));
+  effort.add(solver.solve(b, x, h1(), shift(), how));
   const std::vector<double*> now = pointers_of(u);
   if (steps() && options.time_order > 2) combine(pointers_of(u2), {{1, pointers_of(u1)}});
   if (steps()) combine(pointers_of(u1), {{1, now}});

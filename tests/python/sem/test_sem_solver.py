@@ -164,6 +164,21 @@ def test_a_side_divided_by_place_has_either_condition(here: Cli, tmp_path: Path)
     is_error(result, "not_found", key="boundaries.y+.where", name="q")
 
 
+def test_robin_sides_and_coefficients_by_expressions_fall_to_the_exact_solution(here: Cli, tmp_path: Path) -> None:
+    words = ["sem.diffusivity=2 + x*y", "sem.reaction=1 + z"]
+    # -div(kappa grad u) + c u of u = exp(2 x - y) cos(2 pi z): grad kappa . grad u = (2 y - x) u.
+    words += ["sem.source=((1 + z) - (2 + x*y)*(5 - 4*pi^2) - (2*y - x))*exp(2*x - y)*cos(2*pi*z)"]
+    words += ["boundaries.x+.flux=(2*(2 + x*y) + 3 + y)*exp(2 - y)*cos(2*pi*z)", "boundaries.x+.transfer=3 + y"]
+    words += ["boundaries.y-.flux=2*exp(2*x)*cos(2*pi*z)", "output.report=false"]
+    result = here("run", case(tmp_path, HELMHOLTZ), *words)
+    assert result.returncode == 0, result.stderr
+    assert findings(tmp_path, "screened")["findings"]["exact.distance"] < 2.2e-5
+    result = here("run", "a.toml", *words, "boundaries.x+.transfer=0.5 - y", "--overwrite")
+    is_error(result, "invalid_argument", option="transfer")
+    result = here("check", "a.toml", "boundaries.y+.transfer=1")
+    is_error(result, "unsupported", key="boundaries.y+.transfer", needed="flux")
+
+
 def test_run_leaves_a_folder_that_plot_and_report_read(cli: Cli, here: Cli, tmp_path: Path) -> None:
     result = cli("run", case(tmp_path, DIFFUSION), "output.every=0.06", "run.check_every=2")
     assert result.returncode == 0, result.stderr
