@@ -139,7 +139,7 @@ struct SpaceOptions {
   bool overlap = true;  ///< apply() computes elements at the border of a device first; bits do not depend on it
 };
 
-/// What an operator has in place of a space's own G and B: of elements, by devices. None: the space's.
+/// Replaces a space's own G and B in an operator; none: the space's.
 struct OperatorTerms {
   const Vector* factors = nullptr;  ///< as Space::scaled_factors makes them
   const Vector* mass = nullptr;     ///< one a point
@@ -201,8 +201,8 @@ class Space {
   Vector fine_vector() const;  ///< zeros, fine_points()^3 an element
   void carry(const std::array<const Vector*, 3>& c, const std::array<Vector*, 3>& fine);
   void advect(const std::array<const Vector*, 3>& fine, const Vector& v, Vector& out);
-  /// Courant number of c for a time step of 1: the largest sum over a of r, s and t of |c . grad a| / the distance in a
-  /// to the nearest point, and where it is. Needs SpaceOptions::gradient. Waits for the devices. Collective.
+  /// Courant number of c for a time step of 1, and its place: the largest sum over r, s and t of |c . grad a| over the
+  /// distance in a to the nearest point. Needs SpaceOptions::gradient. Waits for the devices. Collective.
   struct Fastest {
     double rate = 0;
     std::int64_t element = 0;

@@ -198,6 +198,8 @@ class SemCase(Case):
             "exact_start": table.start == "exact",
             "go_on": table.not_converged == "go on",
             "sides": [[self._condition(part) for part in side] for side in self.conditions],
+            "velocity": [self._given(part) for part in table.velocity or ()],
+            "target_courant": table.target_courant or 0.0,
             "source": self._given(table.source),
             "initial": self.start,
             "exchange": self.exchange_options("messages"),

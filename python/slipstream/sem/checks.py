@@ -91,7 +91,7 @@ def _equation(case: SemCase) -> Iterator[Problem]:
             unsupported('belongs to preconditioner = "chebyshev"', other="sem.preconditioner", needed="chebyshev"),
         )
     if not case.marches:
-        for key in ("time_step", "time_order", "start"):
+        for key in ("time_step", "time_order", "start", "velocity", "target_courant"):
             if changed(key):
                 yield (
                     ("sem", key),
@@ -117,6 +117,8 @@ def _equation(case: SemCase) -> Iterator[Problem]:
                     ),
                 )
         return
+    if table.target_courant is not None and table.velocity is None:
+        yield ("sem", "velocity"), missing("is missing: its Courant number is kept to", other="sem.target_courant")
     if table.time_step is None:
         yield (("sem", "time_step"), missing('is missing: equation = "diffusion" goes over time', other="sem.equation"))
     if case.run.steps is None and case.run.time is None:
@@ -158,6 +160,8 @@ def _expressions(case: SemCase) -> Iterator[Problem]:
         yield from _tried(case, ("initial", "value"), case.initial.value, there, None)
     if case.exact:
         yield from _tried(case, ("exact", "value"), case.exact.value, there, time)
+    for n, given in enumerate(case.sem.velocity or ()):
+        yield from _tried(case, ("sem", "velocity", str(n)), given, there, time)
     for key in ("diffusivity", "reaction"):
         yield from _tried(case, ("sem", key), getattr(case.sem, key), there, None)
     yield from _tried(case, ("sem", "source"), case.sem.source, there, time)

@@ -45,6 +45,13 @@ class SemTable(Table):
     )
     reaction: NotNegative | str = Field(0.0, description=f"helmholtz: the factor of u, 0 or more everywhere. {_NAMES}.")
     source: Finite | str = Field(0.0, description=f"{_AND_TIME}.")
+    velocity: tuple[Finite | str, Finite | str, Finite | str] | None = Field(
+        None, description=f"diffusion: what carries u, along x, y and z: du/dt + velocity . grad u = ... {_AND_TIME}."
+    )
+    target_courant: Positive | None = Field(
+        None,
+        description="With velocity: each time step is made in equal parts, as few as keep the Courant number at this.",
+    )
     time_step: Positive | None = Field(None, description="diffusion: the same all through.")
     time_order: Literal[1, 2, 3] = Field(2, description="diffusion: of the backward differences.")
     start: Literal["lower", "exact"] = Field(

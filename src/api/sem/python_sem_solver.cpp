@@ -90,6 +90,7 @@ sem::Options sem_options(const nb::dict& dict) {
   nb::object source = nb::none(), initial = nb::none(), map = nb::none();
   nb::dict exchange;
   std::vector<std::vector<nb::tuple>> sides;
+  std::vector<nb::object> velocity;
   bool go_on = false;
   reader.read("elements", o.elements);
   reader.read("lengths", o.lengths);
@@ -103,6 +104,8 @@ sem::Options sem_options(const nb::dict& dict) {
   reader.read("diffusivity", diffusivity);
   reader.read("reaction", reaction);
   reader.read("sides", sides);
+  reader.read("velocity", velocity);
+  reader.read("target_courant", o.target_courant);
   reader.read("source", source);
   reader.read("initial", initial);
   reader.read("time_step", o.time_step);
@@ -128,6 +131,8 @@ sem::Options sem_options(const nb::dict& dict) {
   Watched watched;
   o.exchange = exchange_options(exchange, &watched);
   o.tune = watched.tune;
+  require(velocity.size() <= 3, "a velocity has three parts");
+  for (std::size_t a = 0; a < velocity.size(); ++a) o.velocity[a] = given(velocity[a]);
   require(sides.size() <= 6, "a box has six sides");
   for (std::size_t n = 0; n < sides.size(); ++n) o.sides[n / 2][n % 2] = side_of(sides[n]);
   return o;
@@ -229,6 +234,7 @@ void bind_sem_solver(nb::module_& m) {
       .def("advance", &Sem::advance, nb::arg("steps"), Release())
       .def_prop_ro("step", [](Sem& self) { return self.state().step; })
       .def_prop_ro("time", [](Sem& self) { return self.state().time; })
+      .def("courant", &Sem::courant, "Of the last step, or part of one; 0 without a velocity.")
       .def("largest_change", &Sem::largest_change, Release())
       .def("statistics", &statistics_dict, nb::arg("exact") = nb::none(),
            "exact: function of places [point][x y z] and the time.")

@@ -148,13 +148,14 @@ void Sem::Impl::start() {
   const Field* const history[] = {&u, &u1, &u2};
   for (int j = 0; options.initial && j < (options.exact_start && steps() ? options.time_order : 1); ++j) {
     const std::vector<double*> level = pointers_of(*history[j]);
-    put(level, options.initial, -j * options.time_step);
+    put(level, options.initial, -j * time_step_now());
     for (std::size_t d = 0; d < level.size(); ++d)
       multiply(space.streams()[d], level[d], space.weights()[d].data(), level[d], space.points(d));
     space.assemble(level);
     wait();
   }
-  take_given(options.time_step);
+  take_given(time_now());
+  if (carrier) take_velocity(time_now());
   // A right side that has no solution is refused before the first step.
   if (but_for_a_constant()) balance();
   wait();
@@ -174,7 +175,7 @@ double Sem::largest_change() {
     for (std::size_t n = 0; n < here.size(); ++n)
       if (!(here.data()[n] <= largest)) largest = here.data()[n];  // keeps what is no number
   }
-  return s.comm.max(largest) / s.options.time_step;
+  return s.comm.max(largest) / s.length_before(1);
 }
 
 Statistics Sem::statistics(const Function& exact) {

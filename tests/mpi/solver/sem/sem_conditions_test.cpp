@@ -61,7 +61,7 @@ TEST(SemErrors, FallWithEachOrderWhereASideIsDividedByPlace) {
   for (const Row& row : {Row{3, 9e-4}, {4, 1.1e-4}, {5, 1.1e-5}, {6, 1.2e-6}, {7, 1.3e-7}}) {
     SCOPED_TRACE("order " + std::to_string(row.order));
     Options o = divided_ring(row.order);
-    // Nobody asks for values where they do not count.
+    // The solver asks for values only where they count.
     o.sides[0][1].given.at = [](std::span<const Point> places, double t) {
       for (const Point& x : places) EXPECT_LT(x[0], 1e-9);
       return each(wavy)(places, t);
