@@ -177,8 +177,8 @@ class Space {
   void helmholtz(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2,
                  const OperatorTerms& terms = {});
   /// out = Q Q^T (h1 A + h2 B) in: of elements at the border of a device first, whose sums travel meanwhile. Where
-  /// given, parts[device] gets of each of its blocks the part of (in, out) = sum W in out, in which `in` must be
-  /// continuous and zero where it is fixed: then it is the sum of in times what the elements make of it.
+  /// given, parts[device] gets of each of its blocks the part of (in, out) = sum W in out. `in` must then be
+  /// continuous, and zero where it is fixed: the sum is that of in times what the elements make of it.
   void apply(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2,
              const std::vector<double*>& parts = {}, const OperatorTerms& terms = {});
   /// kappa G, with kappa at each point: 48 B a point. Throws Error unless factors are stored.

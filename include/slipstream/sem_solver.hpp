@@ -61,8 +61,8 @@ struct Options {
   Function initial = {};  ///< of diffusion at time 0 (and, with exact_start, before); none: zero
   /// Carries u in diffusion, x, y and z; where it depends on the time it is asked for at each step, on the host.
   std::array<Given, 3> velocity = {};
-  /// Above 0: each time step is made in 1, 2, 3, 4, 6, 8, 12 and so on equal parts, as few as keep the Courant number
-  /// of the velocities at its beginning and its end at this or less.
+  /// Above 0: each time step is made in 1, 2, 3, 4, 6, 8, 12 and so on equal parts. They are as few as keep the Courant
+  /// numbers of the velocities at its two ends at this.
   double target_courant = 0;
   double time_step = 1;  ///< of the other equations, whose step is one solution, it is only counted
   int time_order = 2;    ///< 1 to 3, of the backward differences

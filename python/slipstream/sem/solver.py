@@ -68,8 +68,8 @@ def facts(case: SemCase) -> list[tuple[str, str]]:
         kinds.setdefault(", ".join(part.kind for part in parts), []).append(side)
     found.append(("sides", "; ".join(f"{kind} {' '.join(sides)}" for kind, sides in kinds.items())))
     if case.marches:
-        parts = f", in parts by a Courant number of {table.target_courant:g}" if table.target_courant else ""
-        found.append(("time step", f"{table.time_step:g}{parts}, backward differences of order {table.time_order}"))
+        in_parts = f", in parts by a Courant number of {table.target_courant:g}" if table.target_courant else ""
+        found.append(("time step", f"{table.time_step:g}{in_parts}, backward differences of order {table.time_order}"))
         if table.velocity:
             found.append(("carried by", f"({', '.join(str(part) for part in table.velocity)})"))
     by = "Jacobi" if table.preconditioner == "jacobi" else f"Chebyshev-Jacobi of degree {table.degree}"

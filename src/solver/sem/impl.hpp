@@ -79,7 +79,7 @@ struct Sem::Impl {
   std::vector<double*> pointers_of(const Field& field) const;
 
   bool steps() const { return options.equation == Equation::diffusion; }
-  /// Of the step to come, or the part of it.
+  /// That of the step to come, or the part of it.
   int time_order_now();
   double time_step_now() { return options.time_step / static_cast<double>(parts_of(state.step)); }
   double time_now();
@@ -94,7 +94,7 @@ struct Sem::Impl {
   void take_velocity(double time);
   /// b = b - int phi v . grad x.
   void advect();
-  /// What is left of a step in parts, once the first is done.
+  /// Does the rest of a step in parts, once the first is done.
   void go_on();
   /// The diffusivity, but where it is in the factors.
   double h1() const { return options.diffusivity_at ? 1 : options.diffusivity; }

@@ -152,7 +152,7 @@ double largest_courant(int order) {
 namespace {
 
 /// Through the times 0, -steps[0], -steps[0] - steps[1] and so on: the slopes of Lagrange's polynomials at 0, times the
-/// first step; and the values there of those through the times before 0.
+/// first step. Extrapolation has the values there of those through the times before 0.
 Differences of_uneven_steps(int order, const std::array<double, 3>& steps) {
   double times[4] = {0, 0, 0, 0};
   for (int n = 1; n <= order; ++n) times[n] = times[n - 1] - steps[static_cast<std::size_t>(n - 1)] / steps[0];
