@@ -234,7 +234,7 @@ class Space {
 /// differ.
 class Constraint {
  public:
-  /// Collective; the space must outlive it. None given: all sides that are not periodic.
+  /// Collective; the space must outlive it and stay where it is. None given: all sides that are not periodic.
   explicit Constraint(Space& space);
   Constraint(Space& space, DirichletFaces faces);
 
