@@ -158,6 +158,21 @@ class FlexibleGmres {
   std::unique_ptr<Impl> impl_;
 };
 
+/// What operator and preconditioner are, by two vectors of noise: numbers of symmetric ones are 0 but for rounding.
+struct Fit {
+  double operator_asymmetry = 0;        ///< |(u, A v) - (v, A u)| over sqrt((u, A u) (v, A v))
+  double preconditioner_asymmetry = 0;  ///< the same of P
+  bool operator_positive = true;        ///< (u, A u) > 0 for both
+  bool preconditioner_positive = true;
+  double operator_us = 0, preconditioner_us = 0;  ///< of one application, by the clock of the slowest rank
+};
+/// Collective; waits. Without System::precondition, P is the inverse diagonal.
+Fit fit(const Communicator& comm, const Machine& machine, const Layout& layout, std::vector<Stream>& streams,
+        const System& system);
+/// Throws NotSolved where conjugate gradients may not be used: "problem" is "pair" where the preconditioner does not
+/// fit, "indefinite" where the operator does not.
+void require_fit(const Fit& fit);
+
 /// The span of earlier solutions of systems with one A. Its element of least error in the norm of A is a first guess
 /// (Fischer 1998, Comput. Methods Appl. Mech. Eng. 163, with vectors kept orthonormal in (u, A v)).
 class Projection {

@@ -139,6 +139,12 @@ struct SpaceOptions {
   bool overlap = true;  ///< apply() computes elements at the border of a device first; bits do not depend on it
 };
 
+/// Replaces a space's own G and B in an operator; none: the space's.
+struct OperatorTerms {
+  const Vector* factors = nullptr;  ///< as Space::scaled_factors makes them
+  const Vector* mass = nullptr;     ///< one a point
+};
+
 /// A box of elements dealt out to devices, ranges of whole blocks of elements to each, and the operators there. Work is
 /// queued on streams(), one a device of this rank, and not waited for.
 class Space {
@@ -167,13 +173,16 @@ class Space {
   const std::vector<Point>& places(std::size_t device) const;
 
   /// out = (h1 A + h2 B) in, element by element, not summed; in may be out.
-  void helmholtz(const Vector& in, Vector& out, double h1, double h2);
-  void helmholtz(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2);
+  void helmholtz(const Vector& in, Vector& out, double h1, double h2, const OperatorTerms& terms = {});
+  void helmholtz(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2,
+                 const OperatorTerms& terms = {});
   /// out = Q Q^T (h1 A + h2 B) in: of elements at the border of a device first, whose sums travel meanwhile. Where
-  /// given, parts[device] gets of each of its blocks the part of (in, out) = sum W in out, in which `in` must be
-  /// continuous and zero where it is fixed: then it is the sum of in times what the elements make of it.
+  /// given, parts[device] gets of each of its blocks the part of (in, out) = sum W in out. `in` must then be
+  /// continuous, and zero where it is fixed: the sum is that of in times what the elements make of it.
   void apply(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2,
-             const std::vector<double*>& parts = {});
+             const std::vector<double*>& parts = {}, const OperatorTerms& terms = {});
+  /// kappa G, with kappa at each point: 48 B a point. Throws Error unless factors are stored.
+  Vector scaled_factors(const Vector& kappa);
   /// out = B in.
   void mass(const Vector& in, Vector& out);
   /// Derivatives along x, y and z at each element's points, not made continuous. Needs SpaceOptions::gradient.
@@ -192,6 +201,14 @@ class Space {
   Vector fine_vector() const;  ///< zeros, fine_points()^3 an element
   void carry(const std::array<const Vector*, 3>& c, const std::array<Vector*, 3>& fine);
   void advect(const std::array<const Vector*, 3>& fine, const Vector& v, Vector& out);
+  /// Courant number of c for a time step of 1, and its place: the largest sum over r, s and t of |c . grad a| over the
+  /// distance in a to the nearest point. Needs SpaceOptions::gradient. Waits for the devices. Collective.
+  struct Fastest {
+    double rate = 0;
+    std::int64_t element = 0;
+    Point place{};
+  };
+  Fastest fastest(const std::array<const Vector*, 3>& c);
   /// out = at the points of this space, what the polynomials of another order have there: `in` is of a space of the
   /// same elements on the same devices, whose streams are waited for. To a higher order nothing is lost. Throws Error
   /// where the spaces do not fit.
@@ -200,7 +217,7 @@ class Space {
   void assemble(Vector& u);
   void assemble(const std::vector<double*>& u);
   /// One over the diagonal of M Q Q^T H Q; 0 where the mask M is.
-  Vector inverse_diagonal(const Vector& mask, double h1, double h2);
+  Vector inverse_diagonal(const Vector& mask, double h1, double h2, const OperatorTerms& terms = {});
   const Vector& weights() const;      ///< one over the number of copies
   const Vector& mass_matrix() const;  ///< B, element by element
 
@@ -220,7 +237,7 @@ class Space {
 /// differ.
 class Constraint {
  public:
-  /// Collective; the space must outlive it. None given: all sides that are not periodic.
+  /// Collective; the space must outlive it and stay where it is. None given: all sides that are not periodic.
   explicit Constraint(Space& space);
   Constraint(Space& space, DirichletFaces faces);
 
@@ -241,36 +258,48 @@ class Constraint {
   Vector mask_, weights_;
 };
 
+/// Coefficients of an unknown that differ from point to point; empty: none.
+struct Coefficients {
+  Vector factors;   ///< Space::scaled_factors, in place of G
+  Vector reaction;  ///< is added to h2 B: c B, and the surfaces' mass of Robin's condition
+};
+
 /// What smooths on a level of p-multigrid: the inverse diagonal, or overlapping Schwarz, whose local problems have one
-/// point of each face neighbour and are solved by fast diagonalisation (Fischer & Lottes 2005; nekRS has the like).
+/// point of each face neighbour and are solved by fast diagonalisation (Lottes & Fischer 2005, J. Sci. Comput. 24).
 enum class Smoother : std::uint8_t { jacobi, schwarz };
+
+/// How a HelmholtzSolver solves.
+struct SolverOptions {
+  krylov::Method method = krylov::Method::conjugate_gradients;
+  /// Preconditions by a V-cycle of p-multigrid in single precision, over the orders N, N / 2, ... and the elements'
+  /// corners. Smoothers are polynomials of Chebyshev's fourth kind (Lottes 2023) in one of these. Symmetric and
+  /// positive but for rounding. None: krylov::Options::preconditioner.
+  std::optional<Smoother> multigrid = {};
+  int smoothing = 2;  ///< degree of the smoothers
+  int restart = 30;   ///< vectors of flexible GMRES
+  /// Earlier solutions that give the first guess: the one of least error in their span (Fischer 1998); 0: none.
+  int projection = 0;
+};
 
 /// Solves M Q Q^T (h1 A + h2 B) x = b, as often as one likes.
 class HelmholtzSolver {
  public:
-  /// How it solves.
-  struct Options {
-    krylov::Method method = krylov::Method::conjugate_gradients;
-    /// Preconditions by a V-cycle of p-multigrid in single precision, over the orders N, N / 2, ... and the elements'
-    /// corners. Smoothers are polynomials of Chebyshev's fourth kind (Lottes 2023) in one of these. Symmetric and
-    /// positive but for rounding. None: krylov::Options::preconditioner.
-    std::optional<Smoother> multigrid = {};
-    int smoothing = 2;  ///< degree of the smoothers
-    int restart = 30;   ///< vectors of flexible GMRES
-    /// Earlier solutions that give the first guess: the one of least error in their span (Fischer 1998); 0: none.
-    int projection = 0;
-  };
-
-  /// Collective; both must outlive it. Throws Error on all ranks: numbers below 1 (projection: below 0).
-  HelmholtzSolver(Space& space, const Constraint& constraint);
-  HelmholtzSolver(Space& space, const Constraint& constraint, Options options);
+  /// Collective; all must outlive it. Throws Error on all ranks: numbers below 1 (projection: below 0).
+  HelmholtzSolver(Space& space, const Constraint& constraint, SolverOptions options = {});
+  HelmholtzSolver(Space& space, const Constraint& constraint, const Coefficients& coefficients,
+                  SolverOptions options = {});
   ~HelmholtzSolver();  ///< collective
   HelmholtzSolver(HelmholtzSolver&&) noexcept;
 
-  /// From x as it comes, zero at fixed points. b is assembled. Where no point is fixed and h2 is 0, x is the solution
-  /// whose mean is zero. The preconditioner is made anew where h1 or h2 are not those of the call before.
-  /// Collective; throws what krylov::ConjugateGradients::solve throws.
+  /// From x as it comes, zero at fixed points. b is assembled. Where no point is fixed, h2 is 0 and there is no
+  /// reaction, x is the solution whose mean is zero. The preconditioner is made anew where h1 or h2 are not those of
+  /// the call before. Collective; throws what krylov::ConjugateGradients::solve throws. A pair of method and
+  /// preconditioner is checked once, by fit(): conjugate gradients refuse what is not symmetric and positive.
   krylov::Result solve(const Vector& b, Vector& x, double h1, double h2, krylov::Options options = {});
+  /// u = (h1 A + h2 B) u with the coefficients, element by element, not summed.
+  void apply(Vector& u, double h1, double h2);
+  /// Measures operator and preconditioner. Collective.
+  krylov::Fit fit(double h1, double h2);
 
  private:
   struct Impl;

@@ -18,7 +18,7 @@ namespace slipstream::sem {
 ///
 ///     poisson:    -kappa Lap u = f
 ///     helmholtz:  -kappa Lap u + c u = f
-///     diffusion:  du/dt = kappa Lap u + f
+///     diffusion:  du/dt + v . grad u = kappa Lap u + f, v given (none: 0)
 enum class Equation : std::uint8_t { poisson, helmholtz, diffusion };
 Equation equation_from_string(const std::string& name);
 
@@ -35,6 +35,8 @@ struct Given {
 struct Side {
   Condition condition = Condition::value;
   Given given = {};
+  /// a >= 0 of a flux kappa du/dn + a u = g (Robin), by places alone; none: 0.
+  Function transfer = {};
   /// Above 0 at the centres of the elements' faces on which the condition holds; none: all. On the others the first of
   /// `otherwise` counts that holds there. Periodic sides have neither.
   Function where = {};
@@ -52,11 +54,18 @@ struct Options {
   Factors factors = Factors::stored;
   Equation equation = Equation::poisson;
   double diffusivity = 1, reaction = 0;
+  Function diffusivity_at = {},
+           reaction_at = {};  ///< of places alone, instead of the numbers; the first needs Factors::stored
   Sides sides;
   Given source;
   Function initial = {};  ///< of diffusion at time 0 (and, with exact_start, before); none: zero
-  double time_step = 1;   ///< of the other equations, whose step is one solution, it is only counted
-  int time_order = 2;     ///< 1 to 3, of the backward differences
+  /// Carries u in diffusion, x, y and z; where it depends on the time it is asked for at each step, on the host.
+  std::array<Given, 3> velocity = {};
+  /// Above 0: each time step is made in 1, 2, 3, 4, 6, 8, 12 and so on equal parts. They are as few as keep the Courant
+  /// numbers of the velocities at its two ends at this.
+  double target_courant = 0;
+  double time_step = 1;  ///< of the other equations, whose step is one solution, it is only counted
+  int time_order = 2;    ///< 1 to 3, of the backward differences
   /// The first steps are of the full order, from what `initial` gives for the times -time_step and -2 time_step; else
   /// step n is of order min(n, time_order), and an error of order 2 in the time step stays.
   bool exact_start = false;
@@ -87,11 +96,15 @@ struct Statistics {
 /// Data times a power of two give the same bits, scaled, from 2^-700 to 2^700.
 ///
 /// k = 1, 2 are stable for all steps, k = 3 too, since diffusion's eigenvalues are real (Hairer & Wanner 1996, V.1).
+/// Advection goes to the right side, by Space::advect of v^{n+1} and of u extrapolated to the new time: of order k, and
+/// stable up to largest_courant(). Steps of different length have the coefficients of their own times.
 /// Bits depend on the elements and on nothing else. All calls but those that say otherwise are collective.
 class Sem final : public Simulation {
  public:
-  /// Throws Error: what Space throws, and a side without a condition somewhere. It throws, too, of Poisson's equation
-  /// without a Dirichlet side, a right side that does not sum to zero; data above 2^800, or nowhere above 2^-800.
+  /// Throws Error that names element and place where a diffusivity is not positive, or a reaction or a transfer
+  /// negative. It throws what Space throws, and a side without a condition somewhere. It throws, too, of Poisson's
+  /// equation without a Dirichlet side, a right side that does not sum to zero; data above 2^800, or nowhere above
+  /// 2^-800.
   Sem(const Communicator& comm, const Machine& machine, Options options);
   ~Sem() override;
 
@@ -110,6 +123,8 @@ class Sem final : public Simulation {
   Statistics statistics(const Function& exact = {});
   /// The greatest |du/dt| of the last step; of the other equations the true residual.
   double largest_change();
+  /// Courant number of the last step or part of one; 0 without a velocity.
+  double courant() const;
   /// Of the linear solutions of all steps so far; a restart begins anew.
   const krylov::Effort& effort() const;
 
@@ -142,11 +157,16 @@ std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& opt
 /// Bytes a point that an iteration of conjugate gradients moves.
 int bytes_per_point(const Options& options);
 
+/// Courant number above which backward differences with extrapolation of order 3 let advection grow, by the elements'
+/// order. Orders 1 and 2 let it grow slowly below, too, where diffusion does not damp it.
+double largest_courant(int order);
+
 /// b_0 .. b_k of backward differences of order k, and the k weights that extrapolate to the new time.
 struct Differences {
   double now = 1;
   std::array<double, 3> before{}, extrapolated{};
 };
-Differences backward_differences(int order);
+/// `steps`: the new one, then those before, whose ratios count: from Lagrange's polynomials through the times.
+Differences backward_differences(int order, const std::array<double, 3>& steps = {1, 1, 1});
 
 }  // namespace slipstream::sem

@@ -33,6 +33,7 @@ class Condition(NamedTuple):
     kind: str  #: "periodic", "value" or "flux"
     given: Expression = 0.0
     where: str | None = None
+    transfer: Expression | None = None
 
 
 def steady(given: Expression) -> bool:
@@ -93,7 +94,8 @@ class SemCase(Case):
     def factors(self) -> str:
         if self.sem.factors != "auto":
             return self.sem.factors
-        return "stored" if self.sem.deformation or self.sem.map else "affine"
+        bent = self.sem.deformation or self.sem.map
+        return "stored" if bent or isinstance(self.sem.diffusivity, str) else "affine"
 
     @property
     def corner(self) -> tuple[float, float, float]:
@@ -144,9 +146,14 @@ class SemCase(Case):
         """As the compiled solver asks for it."""
         return lambda places, time: self.values(given, places, time if timed and self.marches else None)
 
-    def _condition(self, part: Condition) -> tuple[str, Any, Any]:
-        where = part.where and self.function(part.where, timed=False)
-        return part.kind, self._given(part.given), where
+    def _condition(self, part: Condition) -> tuple[str, Any, Any, Any]:
+        where, transfer = (
+            None if not given else self.function(given, timed=False) for given in (part.where, part.transfer)
+        )
+        return part.kind, self._given(part.given), where, transfer
+
+    def _coefficient(self, given: Expression) -> float | Callable[[Array, float], Array]:
+        return self.function(given, timed=False) if isinstance(given, str) else given
 
     def _given(self, given: Expression) -> tuple[Callable[[Array, float], Array], bool] | None:
         return None if given == 0 else (self.function(given), steady(given))
@@ -164,7 +171,7 @@ class SemCase(Case):
             entry: SideTable | None = given[side]
             while entry:
                 kind, what = ("value", entry.value or 0.0) if entry.flux is None else ("flux", entry.flux)
-                found[-1].append(Condition(kind, what, entry.where))
+                found[-1].append(Condition(kind, what, entry.where, entry.transfer))
                 entry = entry.otherwise
         return found
 
@@ -179,17 +186,20 @@ class SemCase(Case):
 
     def options(self) -> dict[str, Any]:
         table = self.sem
-        same = ("lengths", "stretch", "deformation", "order", "equation", "diffusivity", "reaction")
+        same = ("lengths", "stretch", "deformation", "order", "equation")
         solved = ("tolerance", "absolute_tolerance", "most_iterations", "preconditioner", "degree")
         return {
             "elements": self.grid.cells,
             **{key: getattr(table, key) for key in (*same, *solved, "time_order")},
+            **{key: self._coefficient(getattr(table, key)) for key in ("diffusivity", "reaction")},
             "factors": self.factors,
             "map": self.mapped if table.map else None,
             "time_step": self.time_step,
             "exact_start": table.start == "exact",
             "go_on": table.not_converged == "go on",
             "sides": [[self._condition(part) for part in side] for side in self.conditions],
+            "velocity": [self._given(part) for part in table.velocity or ()],
+            "target_courant": table.target_courant or 0.0,
             "source": self._given(table.source),
             "initial": self.start,
             "exchange": self.exchange_options("messages"),

@@ -55,6 +55,11 @@ def _sides(case: SemCase) -> Iterator[Problem]:
 def _conditions(path: Path, entry: SideTable) -> Iterator[Problem]:
     if (entry.value is None) == (entry.flux is None):
         yield path, Fault("give either a value (Dirichlet) or a flux (Neumann)", needed="value or flux")
+    if entry.transfer is not None and entry.flux is None:
+        yield (
+            (*path, "transfer"),
+            unsupported("belongs to a flux: diffusivity du/dn + transfer u = flux", other="flux", needed="flux"),
+        )
     if entry.where is not None and entry.otherwise is None:
         yield (*path, "otherwise"), missing("is missing: say what holds on the other faces", other="where")
     if entry.where is None and entry.otherwise is not None:
@@ -86,7 +91,7 @@ def _equation(case: SemCase) -> Iterator[Problem]:
             unsupported('belongs to preconditioner = "chebyshev"', other="sem.preconditioner", needed="chebyshev"),
         )
     if not case.marches:
-        for key in ("time_step", "time_order", "start"):
+        for key in ("time_step", "time_order", "start", "velocity", "target_courant"):
             if changed(key):
                 yield (
                     ("sem", key),
@@ -112,6 +117,8 @@ def _equation(case: SemCase) -> Iterator[Problem]:
                     ),
                 )
         return
+    if table.target_courant is not None and table.velocity is None:
+        yield ("sem", "velocity"), missing("is missing: its Courant number is kept to", other="sem.target_courant")
     if table.time_step is None:
         yield (("sem", "time_step"), missing('is missing: equation = "diffusion" goes over time', other="sem.equation"))
     if case.run.steps is None and case.run.time is None:
@@ -153,6 +160,10 @@ def _expressions(case: SemCase) -> Iterator[Problem]:
         yield from _tried(case, ("initial", "value"), case.initial.value, there, None)
     if case.exact:
         yield from _tried(case, ("exact", "value"), case.exact.value, there, time)
+    for n, given in enumerate(case.sem.velocity or ()):
+        yield from _tried(case, ("sem", "velocity", str(n)), given, there, time)
+    for key in ("diffusivity", "reaction"):
+        yield from _tried(case, ("sem", key), getattr(case.sem, key), there, None)
     yield from _tried(case, ("sem", "source"), case.sem.source, there, time)
 
 
@@ -160,10 +171,10 @@ def _side_expressions(
     case: SemCase, path: Path, entry: SideTable, places: np.ndarray, time: float | None
 ) -> Iterator[Problem]:
     if entry.where is None:  # elsewhere a value need not be anything
-        for kind in ("value", "flux"):
+        for kind in ("value", "flux", "transfer"):
             given = getattr(entry, kind)
             if given is not None:
-                yield from _tried(case, (*path, kind), given, places, time)
+                yield from _tried(case, (*path, kind), given, places, None if kind == "transfer" else time)
         return
     yield from _tried(case, (*path, "where"), entry.where, places, None)
     if entry.otherwise is not None:

@@ -85,6 +85,8 @@ class SemRun(PlainRun):
             "volume": float(found["volume"]),
             **solutions.findings(effort),
         }
+        if case.sem.velocity:
+            findings["courant"] = float(self.engine.courant())
         if case.exact:
             findings |= {"exact.distance": found["distance"], "exact.largest_off": found["largest_off"]}
         figures["expected"] = expected.against(case, findings)

@@ -48,6 +48,10 @@ def warnings(case: SemCase) -> list[str]:
         return [
             'the first steps of lower order leave an error of order 2 in the time step; sem.start = "exact" has none'
         ]
+    if table.velocity and table.time_order < 3:
+        return [
+            f"advection grows slowly with time_order = {table.time_order} where diffusion does not damp it; 3 is stable"
+        ]
     return []
 
 
@@ -64,7 +68,10 @@ def facts(case: SemCase) -> list[tuple[str, str]]:
         kinds.setdefault(", ".join(part.kind for part in parts), []).append(side)
     found.append(("sides", "; ".join(f"{kind} {' '.join(sides)}" for kind, sides in kinds.items())))
     if case.marches:
-        found.append(("time step", f"{table.time_step:g}, backward differences of order {table.time_order}"))
+        in_parts = f", in parts by a Courant number of {table.target_courant:g}" if table.target_courant else ""
+        found.append(("time step", f"{table.time_step:g}{in_parts}, backward differences of order {table.time_order}"))
+        if table.velocity:
+            found.append(("carried by", f"({', '.join(str(part) for part in table.velocity)})"))
     by = "Jacobi" if table.preconditioner == "jacobi" else f"Chebyshev-Jacobi of degree {table.degree}"
     absolute = f", or to {table.absolute_tolerance:g}" if table.absolute_tolerance else ""
     found.append(("solves", f"conjugate gradients, {by}, to {table.tolerance:g} of the right side{absolute}"))
@@ -112,7 +119,8 @@ def largest_grid(machine: "Machine", options: Mapping[str, Any]) -> Sequence[int
 
 
 def smaller(case: SemCase) -> Iterator[dict[str, str]]:
-    if case.factors == "stored" and not case.sem.deformation and not case.sem.map:
+    bent = case.sem.deformation or case.sem.map
+    if case.factors == "stored" and not bent and not isinstance(case.sem.diffusivity, str):
         yield {"factors": "affine"}
 
 

@@ -40,9 +40,18 @@ class SemTable(Table):
         description="Geometric factors: at each point, 48 B; or six numbers an element, where elements are "
         "parallelepipeds. auto: affine where nothing is deformed or mapped.",
     )
-    diffusivity: Positive = Field(1.0, description="In lengths squared a unit of time.")
-    reaction: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(0.0, description="helmholtz: the factor of u.")
+    diffusivity: Positive | str = Field(
+        1.0, description=f"In lengths squared a unit of time, above 0 everywhere. {_NAMES}."
+    )
+    reaction: NotNegative | str = Field(0.0, description=f"helmholtz: the factor of u, 0 or more everywhere. {_NAMES}.")
     source: Finite | str = Field(0.0, description=f"{_AND_TIME}.")
+    velocity: tuple[Finite | str, Finite | str, Finite | str] | None = Field(
+        None, description=f"diffusion: what carries u, along x, y and z: du/dt + velocity . grad u = ... {_AND_TIME}."
+    )
+    target_courant: Positive | None = Field(
+        None,
+        description="With velocity: each time step is made in equal parts, as few as keep the Courant number at this.",
+    )
     time_step: Positive | None = Field(None, description="diffusion: the same all through.")
     time_order: Literal[1, 2, 3] = Field(2, description="diffusion: of the backward differences.")
     start: Literal["lower", "exact"] = Field(
@@ -76,6 +85,9 @@ class SideTable(Table):
     value: Finite | str | None = Field(None, description=f"Dirichlet: u. {_AND_TIME}.")
     flux: Finite | str | None = Field(
         None, description=f"Neumann: diffusivity du/dn, n outward, what flows in. {_AND_TIME}."
+    )
+    transfer: NotNegative | str | None = Field(
+        None, description=f"With flux, Robin: diffusivity du/dn + transfer u = flux; 0 or more everywhere. {_NAMES}."
     )
     where: str | None = Field(
         None,

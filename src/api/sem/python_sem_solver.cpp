@@ -55,7 +55,15 @@ sem::Given given(const nb::object& pair) {
   return {function_of(function), steady};
 }
 
-/// The conditions of a side, [(condition, given, where)], as they take precedence.
+/// A number, or a function of places.
+void coefficient(const nb::object& from, double& number, sem::Function& function) {
+  if (nb::isinstance<nb::float_>(from) || nb::isinstance<nb::int_>(from))
+    number = nb::cast<double>(from);
+  else
+    function = function_of(from);
+}
+
+/// The conditions of a side, [(condition, given, where, transfer)], as they take precedence.
 sem::Side side_of(const std::vector<nb::tuple>& parts) {
   sem::Side first;
   for (std::size_t n = 0; n < parts.size(); ++n) {
@@ -66,6 +74,7 @@ sem::Side side_of(const std::vector<nb::tuple>& parts) {
         "condition of a side");
     side.given = given(parts[n][1]);
     side.where = function_of(parts[n][2]);
+    side.transfer = function_of(parts[n][3]);
     if (n == 0)
       first = side;
     else
@@ -81,6 +90,7 @@ sem::Options sem_options(const nb::dict& dict) {
   nb::object source = nb::none(), initial = nb::none(), map = nb::none();
   nb::dict exchange;
   std::vector<std::vector<nb::tuple>> sides;
+  std::vector<nb::object> velocity;
   bool go_on = false;
   reader.read("elements", o.elements);
   reader.read("lengths", o.lengths);
@@ -90,9 +100,12 @@ sem::Options sem_options(const nb::dict& dict) {
   reader.read("order", o.order);
   reader.read("factors", factors);
   reader.read("equation", equation);
-  reader.read("diffusivity", o.diffusivity);
-  reader.read("reaction", o.reaction);
+  nb::object diffusivity = nb::float_(o.diffusivity), reaction = nb::float_(o.reaction);
+  reader.read("diffusivity", diffusivity);
+  reader.read("reaction", reaction);
   reader.read("sides", sides);
+  reader.read("velocity", velocity);
+  reader.read("target_courant", o.target_courant);
   reader.read("source", source);
   reader.read("initial", initial);
   reader.read("time_step", o.time_step);
@@ -109,6 +122,8 @@ sem::Options sem_options(const nb::dict& dict) {
   o.krylov.must_converge = !go_on;
   o.krylov.preconditioner = krylov::preconditioner_from_string(preconditioner);
   o.equation = sem::equation_from_string(equation);
+  coefficient(diffusivity, o.diffusivity, o.diffusivity_at);
+  coefficient(reaction, o.reaction, o.reaction_at);
   o.factors = sem::factors_from_string(factors);
   o.map = map_of(map);
   o.source = given(source);
@@ -116,6 +131,8 @@ sem::Options sem_options(const nb::dict& dict) {
   Watched watched;
   o.exchange = exchange_options(exchange, &watched);
   o.tune = watched.tune;
+  require(velocity.size() <= 3, "a velocity has three parts");
+  for (std::size_t a = 0; a < velocity.size(); ++a) o.velocity[a] = given(velocity[a]);
   require(sides.size() <= 6, "a box has six sides");
   for (std::size_t n = 0; n < sides.size(); ++n) o.sides[n / 2][n % 2] = side_of(sides[n]);
   return o;
@@ -217,6 +234,7 @@ void bind_sem_solver(nb::module_& m) {
       .def("advance", &Sem::advance, nb::arg("steps"), Release())
       .def_prop_ro("step", [](Sem& self) { return self.state().step; })
       .def_prop_ro("time", [](Sem& self) { return self.state().time; })
+      .def("courant", &Sem::courant, "Of the last step, or part of one; 0 without a velocity.")
       .def("largest_change", &Sem::largest_change, Release())
       .def("statistics", &statistics_dict, nb::arg("exact") = nb::none(),
            "exact: function of places [point][x y z] and the time.")

@@ -19,6 +19,8 @@ namespace {
 
 /// The place of (r, z) and (r, r) after so many iterations.
 constexpr std::size_t pair_after(int iterations) { return iterations % 2 == 0 ? first_pair : second_pair; }
+/// That of (p, A p), on the way to a pair.
+constexpr std::size_t direction_sum(std::size_t pair) { return pair + 2; }
 
 }  // namespace
 
@@ -34,7 +36,9 @@ struct ConjugateGradients::Impl : LinearSolve {
 
   bool makes_z() const { return polynomial || precondition; }
   /// The place of (r, z), whose (r, r) lies at a pair.
-  std::size_t rz_at(std::size_t pair) const { return precondition ? conjugate_pairs + pair : pair; }
+  std::size_t rz_at(std::size_t pair) const {
+    return !precondition ? pair : pair == first_pair ? conjugate_pairs : conjugate_pairs + 2;
+  }
 
   /// An iteration up to its residual. (r, z) and (r, r) are at `now`, those of the next one will be at `next`. An
   /// iteration moves 88 B a point beside the operator. Here it reads r, q, w and D and writes r; a turn reads p, x, r
@@ -46,14 +50,14 @@ struct ConjugateGradients::Impl : LinearSolve {
     } else {
       system.apply(p, q);
     }
-    summed(streams, one, direction_sum, [&](Side& side, std::size_t d) {
+    summed(streams, one, direction_sum(next), [&](Side& side, std::size_t d) {
       if (!system.apply_with_parts) dot(streams[d], side.range, system.weights[d], p[d], q[d], side.parts.data());
     });
     summed(streams, two, next, [&](Side& side, std::size_t d) {
       const double* sums = side.sums.data();
       step(streams[d], side.range,
-           {system.weights[d], system.inverse_diagonal[d], q[d], sums + rz_at(now), sums + direction_sum, side.r.data(),
-            sums + now, limit},
+           {system.weights[d], system.inverse_diagonal[d], q[d], sums + rz_at(now), sums + direction_sum(next),
+            side.r.data(), sums + now, limit},
            side.parts.data());
     });
   }
@@ -101,7 +105,7 @@ struct ConjugateGradients::Impl : LinearSolve {
       const double* sums = side.sums.data();
       const Turn turn{sums + rz_at(turning.now),
                       sums + rz_at(turning.before),
-                      sums + direction_sum,
+                      sums + direction_sum(turning.now),
                       sums + turning.before,
                       turning.x[d],
                       side.p,
@@ -135,7 +139,7 @@ struct ConjugateGradients::Impl : LinearSolve {
       if (side.range.points > 0) fill(streams[d], side.p, 0, side.r.bytes());
       fill(streams[d], side.sums.data() + second_pair, 0, 2 * sizeof(double));
       fill(streams[d], side.sums.data() + conjugate_pairs, 0, 4 * sizeof(double));
-      fill(streams[d], side.sums.data() + direction_sum, 0, sizeof(double));
+      fill(streams[d], side.sums.data() + direction_sum(first_pair), 0, sizeof(double));
     }
     const Turning turning{x, 1, first_pair, second_pair};
     begin_turn(streams, system, turning);
@@ -177,7 +181,7 @@ struct ConjugateGradients::Impl : LinearSolve {
       begin_turn(streams, system, turning);
       end_turn(streams, system, turning, false);
       const Sums sums = read(streams);
-      alpha.push_back(rz / sums[direction_sum]);
+      alpha.push_back(rz / sums[direction_sum(next)]);
       beta.push_back(sums[rz_at(next)] / rz);
       rz = sums[rz_at(next)];
     }
@@ -211,6 +215,11 @@ struct ConjugateGradients::Impl : LinearSolve {
     const auto look = [&] {
       const std::size_t pair = pair_after(++result.iterations);
       const Sums sums = received(pair);
+      require_solved(!(sums[direction_sum(pair)] < 0),
+                     method_for(method, options) + ": (p, A p) is " + show(sums[direction_sum(pair)]) +
+                         " in iteration " + std::to_string(result.iterations) +
+                         ": the system is not positive; take flexible GMRES",
+                     {{"field", options.field}, {"problem", "indefinite"}, {"iterations", result.iterations}});
       const double rz = makes_z() ? std::min(sums[rz_at(first_pair)], sums[rz_at(second_pair)]) : sums[pair];
       note(result, from, rz, sums[pair + 1], options);
     };

@@ -106,7 +106,8 @@ Sums Workspace::read(std::vector<Stream>& streams) {
 
 void Workspace::send(std::vector<Stream>& streams, std::size_t pair, bool everything) {
   Side& side = sides.front();
-  const std::size_t slot = pair / 2, first = everything ? 0 : pair, count = everything ? std::size_t{places} : 2;
+  const std::size_t slot = pair / second_pair, first = everything ? 0 : pair,
+                    count = everything ? std::size_t{places} : second_pair;
   streams.front().record(ready_);
   looks_.wait(ready_);
   copy(looks_, side.host.data() + slot * places + first, side.sums.data() + first, count * sizeof(double));
@@ -115,8 +116,8 @@ void Workspace::send(std::vector<Stream>& streams, std::size_t pair, bool everyt
 
 Sums Workspace::received(std::size_t pair) {
   const HostSpan span(trace, "look", "wait");
-  seen_[pair / 2].synchronize();
-  return checked(pair / 2);
+  seen_[pair / second_pair].synchronize();
+  return checked(pair / second_pair);
 }
 
 Sums Workspace::checked(std::size_t slot) const {

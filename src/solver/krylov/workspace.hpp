@@ -12,12 +12,11 @@
 
 namespace slipstream::krylov {
 
-/// Numbers of a device that sums leave. Pairs of two iterations lie side by side: (r, z) of the last one makes the next
-/// direction.
+/// Numbers of a device that sums leave. Those of two iterations lie side by side: (r, z) of the last one makes the next
+/// direction. Behind a pair (r, z) and (r, r) lies the (p, A p) that led to it.
 enum Place : std::size_t {
   first_pair = 0,
-  second_pair = 2,
-  direction_sum = 4,
+  second_pair = 3,
   mean_pair = 6,
   square_sum = 8,
   right_mean = 10,
@@ -56,8 +55,9 @@ struct Workspace {
 
   /// All sums of the first device, which the host waits for.
   Sums read(std::vector<Stream>& streams);
-  /// Sends a pair, first_pair or second_pair, to the host for received(), and with `everything` the other sums too.
-  /// Work that is queued afterwards does not wait for the copy, and writes to these places once they are received.
+  /// Sends a pair and its (p, A p), first_pair or second_pair, to the host for received(), and with `everything` the
+  /// other sums too. Work that is queued afterwards does not wait for the copy, and writes to these places once they
+  /// are received.
   void send(std::vector<Stream>& streams, std::size_t pair, bool everything);
   Sums received(std::size_t pair);
   /// The largest |b| and |b - q| over all devices. Collective; the host waits.

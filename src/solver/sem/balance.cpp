@@ -51,7 +51,7 @@ void Sem::Impl::balance() {
   look.most_iterations = 0;
   look.must_converge = false;
   look.imbalance = std::numeric_limits<double>::infinity();
-  const double part = solver.solve(b, x, options.diffusivity, shift(), look).imbalance;
+  const double part = solver.solve(b, x, h1(), shift(), look).imbalance;
   if (part <= options.krylov.imbalance) return;
   const int finer = 2 * options.order + 2;
   const Supply own = supply(gauss_lobatto(options.order)), truly = supply(lobatto_of_any_order(finer));

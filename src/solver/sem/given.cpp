@@ -148,15 +148,16 @@ void Sem::Impl::start() {
   const Field* const history[] = {&u, &u1, &u2};
   for (int j = 0; options.initial && j < (options.exact_start && steps() ? options.time_order : 1); ++j) {
     const std::vector<double*> level = pointers_of(*history[j]);
-    put(level, options.initial, -j * options.time_step);
+    put(level, options.initial, -j * time_step_now());
     for (std::size_t d = 0; d < level.size(); ++d)
       multiply(space.streams()[d], level[d], space.weights()[d].data(), level[d], space.points(d));
     space.assemble(level);
     wait();
   }
-  take_given(options.time_step);
+  take_given(time_now());
+  if (carrier) take_velocity(time_now());
   // A right side that has no solution is refused before the first step.
-  if (options.equation == Equation::poisson) balance();
+  if (but_for_a_constant()) balance();
   wait();
 }
 
@@ -174,7 +175,7 @@ double Sem::largest_change() {
     for (std::size_t n = 0; n < here.size(); ++n)
       if (!(here.data()[n] <= largest)) largest = here.data()[n];  // keeps what is no number
   }
-  return s.comm.max(largest) / s.options.time_step;
+  return s.comm.max(largest) / s.length_before(1);
 }
 
 Statistics Sem::statistics(const Function& exact) {
@@ -207,8 +208,7 @@ Statistics Sem::statistics(const Function& exact) {
   if (!exact) return found;
   // Without a Dirichlet side, Poisson's equation knows u but for a constant.
   const double mean_known = s.comm.sum_in_rank_order(sum_known) / found.volume;
-  const bool but_for_a_constant = s.options.equation == Equation::poisson && !s.constraint.any();
-  const double lower = but_for_a_constant ? mean_known : 0;
+  const double lower = s.but_for_a_constant() ? mean_known : 0;
   double off = 0, size = 0, largest_off = 0, largest_known = 0;
   each([&](double value, double, double e) {
     largest_off = std::max(largest_off, std::abs(value - (e - lower)));

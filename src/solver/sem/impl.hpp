@@ -2,6 +2,7 @@
 // What a Sem holds.
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -29,6 +30,9 @@ struct Sem::Impl {
   };
 
   void list_sides();
+  /// Diffusivity, reaction and transfers, where they differ from point to point.
+  Coefficients own_coefficients();
+  void list_velocity();
   void list_tasks();
   void start();
   /// Sets f, the flux and the extended values for a time, as far as they change.
@@ -75,14 +79,31 @@ struct Sem::Impl {
   std::vector<double*> pointers_of(const Field& field) const;
 
   bool steps() const { return options.equation == Equation::diffusion; }
-  int time_order_now() const {
-    return options.exact_start ? options.time_order
-                               : static_cast<int>(std::min<std::int64_t>(state.step + 1, options.time_order));
+  /// That of the step to come, or the part of it.
+  int time_order_now();
+  double time_step_now() { return options.time_step / static_cast<double>(parts_of(state.step)); }
+  double time_now();
+  Differences differences_now();
+  /// How many parts a step is made in.
+  std::int64_t parts_of(std::int64_t step);
+  /// The steps' lengths, from that of a part on backward.
+  double length_before(std::int64_t parts);
+  /// The Courant number of the velocity at a time, for a time step of 1.
+  Space::Fastest fastest(double time);
+  void put_velocity(double time);
+  void take_velocity(double time);
+  /// b = b - int phi v . grad x.
+  void advect();
+  /// Does the rest of a step in parts, once the first is done.
+  void go_on();
+  /// The diffusivity, but where it is in the factors.
+  double h1() const { return options.diffusivity_at ? 1 : options.diffusivity; }
+  /// Whether a constant that is added to u changes nothing.
+  bool but_for_a_constant() const {
+    return options.equation == Equation::poisson && !constraint.any() && coefficients.reaction.empty();
   }
   /// h2 of the step to come.
-  double shift() const {
-    return steps() ? backward_differences(time_order_now()).now / options.time_step : options.reaction;
-  }
+  double shift() { return steps() ? differences_now().now / time_step_now() : options.reaction; }
 
   Communicator comm;
   Options options;
@@ -91,8 +112,20 @@ struct Sem::Impl {
   Grid grid;
   Patches patches;
   Constraint constraint;
+  Coefficients coefficients;
   HelmholtzSolver solver;
   Field u, u1, u2;
+  /// The velocity, where there is one, at the points and as Space::carry makes it.
+  struct Carrier {
+    std::array<Vector, 3> at_points, fine;
+    Vector advected;
+    bool steady = true, carried = false;
+    double time = 0;                         ///< of at_points
+    std::map<double, Space::Fastest> known;  ///< by times
+    double courant = 0;
+  };
+  std::optional<Carrier> carrier;
+  std::int64_t part = 0;  ///< of the step to come
   std::vector<Device> devices;
   /// u = w + x: w, where values are given, has them on Dirichlet sides and goes smoothly on within.
   Vector f, b, x, flux, w;

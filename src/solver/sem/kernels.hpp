@@ -125,6 +125,13 @@ void extend(Stream& stream, const Extension& extension, double* out, std::int64_
 /// out[n], n below `largest_parts`: the greatest |a - b| of a part of the points; no number where one of them is none.
 inline constexpr std::int64_t largest_parts = 256;
 void largest_difference(Stream& stream, const double* a, const double* b, double* out, std::int64_t points);
+/// out = kappa G: [element][6][point].
+void scale_factors(Stream& stream, const double* factors, const double* kappa, double* out, std::int64_t cube,
+                   std::int64_t elements);
+/// out[2 e] = the largest sum over a of |c . grad a| / nearest[a] in an element, out[2 e + 1] = the number of its
+/// point.
+void largest_rates(Stream& stream, const double* const* c, const double* metric, const std::vector<double>& nearest,
+                   double* out, std::int64_t elements);
 /// Element by element: the diagonal of h1 A + h2 B.
 void diagonal(Stream& stream, const HelmholtzCall& call);
 /// Element by element, along each axis: from `n` points to `m` by the m x n matrix.

@@ -17,6 +17,16 @@ std::int64_t cube_of(const Options& options) {
 
 bool chebyshev(const Options& options) { return options.krylov.preconditioner == krylov::Preconditioner::chebyshev; }
 
+/// Whether a term is added to the mass, point by point.
+bool has_reaction_field(const Options& options) {
+  const auto transfers = [](const Side& side) { return static_cast<bool>(side.transfer); };
+  bool any = static_cast<bool>(options.reaction_at);
+  for (const auto& axis : options.sides)
+    for (const Side& side : axis)
+      any |= transfers(side) || std::any_of(side.otherwise.begin(), side.otherwise.end(), transfers);
+  return any;
+}
+
 }  // namespace
 
 Equation equation_from_string(const std::string& name) {
@@ -52,10 +62,22 @@ void check(const Options& o) {
           {{"option", "diffusivity"}, {"given", o.diffusivity}});
   require(std::isfinite(o.reaction) && o.reaction >= 0, "the reaction is a number of 0 or more",
           {{"option", "reaction"}, {"given", o.reaction}});
-  require(o.reaction == 0 || o.equation == Equation::helmholtz, ErrorCode::unsupported,
+  require(!o.diffusivity_at || o.factors == Factors::stored, ErrorCode::unsupported,
+          "a diffusivity that differs from point to point is kept in stored factors",
+          {{"option", "factors"}, {"given", to_string(o.factors)}, {"needed", "stored"}, {"other", "diffusivity"}});
+  require((o.reaction == 0 && !o.reaction_at) || o.equation == Equation::helmholtz, ErrorCode::unsupported,
           "a reaction belongs to Helmholtz's equation", {{"option", "reaction"}, {"given", o.reaction}});
   require(std::isfinite(o.time_step) && o.time_step > 0, "the time step is a number above 0",
           {{"option", "time_step"}, {"given", o.time_step}});
+  const bool carried = o.velocity[0].at || o.velocity[1].at || o.velocity[2].at;
+  require(!carried || o.equation == Equation::diffusion, ErrorCode::unsupported,
+          "a velocity carries what goes over time: it belongs to diffusion", {{"option", "velocity"}});
+  require(std::isfinite(o.target_courant) && o.target_courant >= 0 && o.target_courant <= largest_courant(o.order),
+          "the Courant number to keep to is above that of the scheme",
+          {{"option", "target_courant"}, {"given", o.target_courant}, {"limit", largest_courant(o.order)}});
+  require(o.target_courant == 0 || carried, ErrorCode::unsupported,
+          "without a velocity there is no Courant number to keep to",
+          {{"option", "target_courant"}, {"other", "velocity"}});
   require(std::isfinite(o.krylov.absolute_tolerance) && o.krylov.absolute_tolerance >= 0,
           "the absolute tolerance is a number of 0 or more",
           {{"option", "absolute_tolerance"}, {"given", o.krylov.absolute_tolerance}});
@@ -97,7 +119,12 @@ std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& opt
     arrays.push_back({d, "geometric factors",
                       stored ? 6 * vector : (options.factors == Factors::affine ? 6 : 24) * word * elements});
     arrays.push_back({d, "mass, mask and weights", 4 * vector});
+    if (options.diffusivity_at) arrays.push_back({d, "diffusivity", 6 * vector});
+    if (has_reaction_field(options)) arrays.push_back({d, "reaction", 2 * vector});
     arrays.push_back({d, "right side and values given", 5 * vector});
+    const std::int64_t n_fine = (3 * (options.order + 1) + 1) / 2, fine = elements * n_fine * n_fine * n_fine * word;
+    if (options.velocity[0].at || options.velocity[1].at || options.velocity[2].at)
+      arrays.push_back({d, "velocity", 3 * fine + (9 + 3 + 3 + 1) * vector});
     arrays.push_back({d, "conjugate gradients", (chebyshev(options) ? 6 : 4) * vector});
     // Places in the sum and lists of the points that elements share: 8 B and 4 B of each.
     const std::int64_t n = options.order + 1, inner = std::max<std::int64_t>(0, n - 2);
@@ -115,7 +142,41 @@ int bytes_per_point(const Options& options) {
   return degree * apply + vectors + 32 + 56 * (degree - 1) + 24 - 8;
 }
 
-Differences backward_differences(int order) {
+double largest_courant(int order) {
+  // The imaginary axis is stable to 0.6338. Over that the largest eigenvalue of advection, times the least distance of
+  // points, along a periodic row of elements.
+  constexpr double eigenvalues[] = {1.0, 1.497, 1.514, 1.444, 1.373, 1.323, 1.284, 1.257, 1.239, 1.226, 1.216};
+  return 0.6338 / eigenvalues[std::min<std::size_t>(static_cast<std::size_t>(order), std::size(eigenvalues)) - 1];
+}
+
+namespace {
+
+/// Through the times 0, -steps[0], -steps[0] - steps[1] and so on: the slopes of Lagrange's polynomials at 0, times the
+/// first step. Extrapolation has the values there of those through the times before 0.
+Differences of_uneven_steps(int order, const std::array<double, 3>& steps) {
+  double times[4] = {0, 0, 0, 0};
+  for (int n = 1; n <= order; ++n) times[n] = times[n - 1] - steps[static_cast<std::size_t>(n - 1)] / steps[0];
+  Differences found;
+  found.now = 0;
+  for (int n = 1; n <= order; ++n) {
+    found.now += 1 / (times[0] - times[n]);
+    double slope = 1 / (times[n] - times[0]), value = 1;
+    for (int m = 1; m <= order; ++m) {
+      if (m == n) continue;
+      slope *= (times[0] - times[m]) / (times[n] - times[m]);
+      value *= (times[0] - times[m]) / (times[n] - times[m]);
+    }
+    found.before[static_cast<std::size_t>(n - 1)] = -slope;
+    found.extrapolated[static_cast<std::size_t>(n - 1)] = value;
+  }
+  return found;
+}
+
+}  // namespace
+
+Differences backward_differences(int order, const std::array<double, 3>& steps) {
+  if (order > 1 && order < 4 && !(steps[0] == steps[1] && (order == 2 || steps[1] == steps[2])))
+    return of_uneven_steps(order, steps);
   // Karniadakis, Israeli & Orszag 1991, table I.
   if (order == 1) return {1, {1, 0, 0}, {1, 0, 0}};
   if (order == 2) return {3.0 / 2, {2, -1.0 / 2, 0}, {2, -1, 0}};

@@ -139,6 +139,62 @@ struct LargestDifference {
   }
 };
 
+struct ScaleFactors {
+  const double *factors, *kappa;
+  double* out;
+  std::int64_t cube, values;
+  SLIP_FN void operator()(int i, int j, int) const {
+    const std::int64_t p = j * row + i;
+    if (p < values) out[p] = factors[p] * kappa[p / (6 * cube) * cube + p % cube];
+  }
+};
+
+struct LargestRates {
+  static constexpr int most = most_order + 1, threads = 64;
+  const double* c[3];
+  const double* metric;
+  double nearest[most];
+  int n;
+  double* out;
+  std::int64_t cost;
+
+  template <class Team>
+  SLIP_FN void operator()(const Team& team) const {
+    double *const rates = team.template shared<double>(), *const points = rates + threads;
+    const std::int64_t cube = std::int64_t{n} * n * n, first = team.index() * cube;
+    const double* const grad = metric + team.index() * 9 * cube;
+    team.each([&](int t) {
+      double largest = -1, at = 0;
+      for (std::int64_t p = t; p < cube; p += threads) {
+        const std::int64_t place[3] = {p % n, p / n % n, p / (n * n)};
+        double rate = 0;
+        for (int a = 0; a < 3; ++a) {
+          double along = 0;
+          for (int d = 0; d < 3; ++d) along = fma(c[d][first + p], grad[(3 * a + d) * cube + p], along);
+          rate += fabs(along) / nearest[place[a]];
+        }
+        if (rate <= largest) continue;
+        largest = rate;
+        at = static_cast<double>(p);
+      }
+      rates[t] = largest;
+      points[t] = at;
+    });
+    for (int half = threads / 2; half > 0; half /= 2)
+      team.each([&](int t) {
+        if (t >= half || !(rates[t + half] > rates[t] || (rates[t + half] == rates[t] && points[t + half] < points[t])))
+          return;
+        rates[t] = rates[t + half];
+        points[t] = points[t + half];
+      });
+    team.each([&](int t) {
+      if (t > 0) return;
+      out[2 * team.index()] = rates[0];
+      out[2 * team.index() + 1] = points[0];
+    });
+  }
+};
+
 /// Along r, then s, then t; between them an element's values lie in shared memory.
 struct Interpolate {
   static constexpr int most = most_order + 1, threads = 256;
@@ -245,6 +301,21 @@ void interpolate(Stream& stream, const InterpolateCall& call) {
   Interpolate kernel{{}, call.n, call.m, call.in, call.out, 2 * call.m * call.m * call.m};
   std::copy(call.matrix.begin(), call.matrix.end(), kernel.e);
   launch_teams(stream, call.elements, Interpolate::threads, kernel.shared_bytes(), kernel);
+}
+
+void scale_factors(Stream& stream, const double* factors, const double* kappa, double* out, std::int64_t cube,
+                   std::int64_t elements) {
+  const std::int64_t values = 6 * cube * elements;
+  launch(stream, rows_of(values), ScaleFactors{factors, kappa, out, cube, values});
+}
+
+void largest_rates(Stream& stream, const double* const* c, const double* metric, const std::vector<double>& nearest,
+                   double* out, std::int64_t elements) {
+  using Kernel = LargestRates;
+  const auto n = static_cast<int>(nearest.size());
+  Kernel kernel{{c[0], c[1], c[2]}, metric, {}, n, out, 12 * n * n * n};
+  std::copy(nearest.begin(), nearest.end(), kernel.nearest);
+  launch_teams(stream, elements, Kernel::threads, 2 * sizeof(double) * Kernel::threads, kernel);
 }
 
 void diagonal(Stream& stream, const HelmholtzCall& call) {

@@ -49,11 +49,14 @@ Sem::Impl::Impl(const Communicator& c, const Machine& m, Options o)
     : comm(c),
       options(checked(c, o)),
       machine(m),
-      space(comm, machine, box_of(options), options.order, {options.factors, false, options.exchange, options.tune}),
+      space(comm, machine, box_of(options), options.order,
+            {options.factors, options.velocity[0].at || options.velocity[1].at || options.velocity[2].at,
+             options.exchange, options.tune}),
       grid(plan_grid(machine, options, comm.rank())),
       patches(patches_of(space.box(), options.sides)),
       constraint(space, dirichlet_faces(space.box(), patches)),
-      solver(space, constraint),
+      coefficients(own_coefficients()),
+      solver(space, constraint, coefficients),
       u(grid, field_options("u", true)),
       u1(grid, field_options("u1", steps())),
       u2(grid, field_options("u2", steps() && options.time_order > 2)) {
@@ -64,6 +67,7 @@ Sem::Impl::Impl(const Communicator& c, const Machine& m, Options o)
   if (steps() && options.time_order > 1) state.fields["u1"] = &u1;
   if (steps() && options.time_order > 2) state.fields["u2"] = &u2;
   list_sides();
+  list_velocity();
   list_tasks();
   try {
     start();
@@ -108,11 +112,13 @@ void Sem::Impl::list_tasks() {
   };
   alone("right side", &Impl::right_side);
   alone("conjugate gradients", &Impl::solve);
+  if (options.target_courant > 0) alone("further parts of the step", &Impl::go_on);
 }
 
 void Sem::Impl::right_side() {
-  const Differences differences = backward_differences(time_order_now());
-  take_given(static_cast<double>(state.step + 1) * options.time_step);
+  const Differences differences = differences_now();
+  take_given(time_now());
+  if (carrier) take_velocity(time_now());
   base = constant();
   const Field* const history[] = {&u, &u1, &u2};
   std::vector<Term> sources, guess;
@@ -121,27 +127,33 @@ void Sem::Impl::right_side() {
   for (int j = 0; j < levels; ++j) {
     const auto n = static_cast<std::size_t>(j);
     const std::vector<double*> level = pointers_of(*history[n]);
-    if (steps()) sources.push_back({differences.before[n] / options.time_step, level, base});
+    if (steps()) sources.push_back({differences.before[n] / time_step_now(), level, base});
     guess.push_back({differences.extrapolated[n], level, base});
   }
   combine(pointers(b), sources, steps() ? 0 : -options.reaction * base);
   space.mass(b, b);
   if (flows) combine(pointers(b), {{1, pointers(b)}, {1, pointers(flux)}});
+  if (base != 0 && !coefficients.reaction.empty())
+    combine(pointers(b), {{1, pointers(b)}, {-base, pointers(coefficients.reaction)}});
   if (lifting) {
     combine(pointers(x), {{1, pointers(w), base}});
-    space.helmholtz(x, x, options.diffusivity, shift());
+    solver.apply(x, h1(), shift());
     combine(pointers(b), {{1, pointers(b)}, {-1, pointers(x)}});
-    guess.push_back({-1, pointers(w), base});
+  }
+  if (carrier) {
+    combine(pointers(x), guess);
+    advect();
   }
   constraint.assemble(b);
   if (from_zero()) return;
+  if (lifting) guess.push_back({-1, pointers(w), base});
   combine(pointers(x), guess);
   constraint.apply(pointers(x));
 }
 
 double Sem::Impl::constant() {
   if (constraint.any()) return lifting ? lifting->middle() : 0;
-  if (options.equation == Equation::poisson) return 0;
+  if (options.equation == Equation::poisson || (options.reaction == 0 && !steps())) return 0;
   if (steps()) return mean(pointers_of(u));
   return options.source.at ? mean(pointers(f)) / options.reaction : 0;
 }
@@ -180,7 +192,7 @@ krylov::Options Sem::Impl::options_for(std::string field) const {
 
 void Sem::Impl::solve() {
   const krylov::Options how = options_for("u at step " + std::to_string(state.step + 1));
-  effort.add(solver.solve(b, x, options.diffusivity, shift(), how));
+  effort.add(solver.solve(b, x, h1(), shift(), how));
   const std::vector<double*> now = pointers_of(u);
   if (steps() && options.time_order > 2) combine(pointers_of(u2), {{1, pointers_of(u1)}});
   if (steps()) combine(pointers_of(u1), {{1, now}});
@@ -239,6 +251,7 @@ void Sem::guard(std::int64_t every) {
 void Sem::finish_step() {
   State& state = impl_->state;
   ++state.step;
+  impl_->part = 0;
   state.time = static_cast<double>(state.step) * impl_->options.time_step;
 }
 
@@ -250,6 +263,7 @@ TimeLoop& Sem::time_loop() { return *impl_->loop; }
 Space& Sem::space() { return impl_->space; }
 const Grid& Sem::grid() const { return impl_->grid; }
 const Options& Sem::options() const { return impl_->options; }
+double Sem::courant() const { return impl_->carrier ? impl_->carrier->courant : 0; }
 const krylov::Effort& Sem::effort() const { return impl_->effort; }
 const std::vector<std::string>& Sem::cautions() const { return impl_->cautions; }
 

@@ -202,8 +202,11 @@ struct Space::Impl {
     }
   }
 
-  HelmholtzCall call(std::size_t d, const double* in, double* out, double h1, double h2) const {
-    HelmholtzCall made{&rule, options.factors, in, parts[d].stiffness.data(), mass[d].data(), out, h1, h2, 0};
+  HelmholtzCall call(std::size_t d, const double* in, double* out, double h1, double h2,
+                     const OperatorTerms& terms) const {
+    const Buffer<double>& factors = terms.factors ? terms.factors->at(d) : parts[d].stiffness;
+    const Buffer<double>& of_values = terms.mass ? terms.mass->at(d) : mass[d];
+    HelmholtzCall made{&rule, options.factors, in, factors.data(), of_values.data(), out, h1, h2, 0};
     made.elements = parts[d].elements;
     return made;
   }
@@ -216,10 +219,10 @@ struct Space::Impl {
   }
 
   void apply(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2,
-             const std::vector<double*>& block_parts) {
+             const std::vector<double*>& block_parts, const OperatorTerms& terms) {
     const bool overlaps = options.overlap && sums->exchange();
     const auto call_of = [&](std::size_t d) {
-      HelmholtzCall made = call(d, in.at(d), out.at(d), h1, h2);
+      HelmholtzCall made = call(d, in.at(d), out.at(d), h1, h2, terms);
       if (!block_parts.empty()) made.energies = parts[d].energies.data();
       return made;
     };
@@ -329,19 +332,69 @@ void Space::advect(const std::array<const Vector*, 3>& fine, const Vector& v, Ve
                  impl_->parts[d].elements});
 }
 
-void Space::helmholtz(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2) {
+void Space::helmholtz(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2,
+                      const OperatorTerms& terms) {
   const OrderKernels& kernels = order_kernels(impl_->rule.order);
   for (std::size_t d = 0; d < impl_->parts.size(); ++d)
-    kernels.helmholtz(impl_->streams[d], impl_->call(d, in.at(d), out.at(d), h1, h2));
+    kernels.helmholtz(impl_->streams[d], impl_->call(d, in.at(d), out.at(d), h1, h2, terms));
 }
 
-void Space::helmholtz(const Vector& in, Vector& out, double h1, double h2) {
-  helmholtz(pointers(in), pointers(out), h1, h2);
+void Space::helmholtz(const Vector& in, Vector& out, double h1, double h2, const OperatorTerms& terms) {
+  helmholtz(pointers(in), pointers(out), h1, h2, terms);
 }
 
 void Space::apply(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2,
-                  const std::vector<double*>& parts) {
-  impl_->apply(in, out, h1, h2, parts);
+                  const std::vector<double*>& parts, const OperatorTerms& terms) {
+  impl_->apply(in, out, h1, h2, parts, terms);
+}
+
+Vector Space::scaled_factors(const Vector& kappa) {
+  require(impl_->options.factors == Factors::stored, ErrorCode::unsupported,
+          "factors are scaled point by point where they are stored: make the space of elements with Factors::stored",
+          {{"option", "factors"}, {"given", to_string(impl_->options.factors)}, {"needed", "stored"}});
+  Vector scaled = impl_->cleared(6 * impl_->cube);
+  for (std::size_t d = 0; d < scaled.size(); ++d)
+    scale_factors(impl_->streams[d], impl_->parts[d].stiffness.data(), kappa.at(d).data(), scaled[d].data(),
+                  impl_->cube, impl_->parts[d].elements);
+  return scaled;
+}
+
+Space::Fastest Space::fastest(const std::array<const Vector*, 3>& c) {
+  impl_->require_metric();
+  std::vector<double> nearest;
+  const std::vector<double>& x = impl_->rule.points;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    nearest.push_back(std::min(i > 0 ? x[i] - x[i - 1] : 2, i + 1 < x.size() ? x[i + 1] - x[i] : 2));
+  Fastest found;
+  double rate = -1;
+  std::int64_t element = 0, point = 0;
+  for (std::size_t d = 0; d < impl_->parts.size(); ++d) {
+    Stream& stream = impl_->streams[d];
+    const auto elements = static_cast<std::size_t>(impl_->parts[d].elements);
+    const Buffer<double> of_device(stream.device(), 2 * elements), here(stream.device(), 2 * elements, Memory::pinned);
+    if (elements == 0) continue;
+    const double* const v[] = {c[0]->at(d).data(), c[1]->at(d).data(), c[2]->at(d).data()};
+    largest_rates(stream, v, impl_->parts[d].metric.data(), nearest, of_device.data(), impl_->parts[d].elements);
+    copy(stream, here.data(), of_device.data(), here.bytes());
+    stream.synchronize();
+    for (std::size_t e = 0; e < elements; ++e) {
+      if (here.data()[2 * e] <= rate) continue;
+      rate = here.data()[2 * e];
+      element = impl_->parts[d].first + static_cast<std::int64_t>(e);
+      point = static_cast<std::int64_t>(here.data()[2 * e + 1]);
+    }
+  }
+  found.rate = impl_->comm.max(rate);
+  // The lowest of the elements that have it.
+  const double mine = rate == found.rate ? -static_cast<double>(element) : -0x1p62;
+  found.element = -static_cast<std::int64_t>(impl_->comm.max(mine));
+  const double* const at[] = {&x[static_cast<std::size_t>(point) % x.size()],
+                              &x[static_cast<std::size_t>(point) / x.size() % x.size()],
+                              &x[static_cast<std::size_t>(point) / (x.size() * x.size())]};
+  const bool has_it = rate == found.rate && element == found.element;
+  for (std::size_t a = 0; a < 3; ++a) found.place[a] = impl_->comm.max(has_it ? *at[a] : -2);
+  found.place = impl_->box.place(found.element, found.place);
+  return found;
 }
 
 void Space::mass(const Vector& in, Vector& out) {
@@ -391,10 +444,10 @@ void Space::interpolate(const Vector& in, Space& from, Vector& out) {
 void Space::assemble(const std::vector<double*>& u) { impl_->run_sums(u); }
 void Space::assemble(Vector& u) { assemble(pointers(u)); }
 
-Vector Space::inverse_diagonal(const Vector& mask, double h1, double h2) {
+Vector Space::inverse_diagonal(const Vector& mask, double h1, double h2, const OperatorTerms& terms) {
   Vector made = vector();
   for (std::size_t d = 0; d < made.size(); ++d)
-    diagonal(impl_->streams[d], impl_->call(d, nullptr, made[d].data(), h1, h2));
+    diagonal(impl_->streams[d], impl_->call(d, nullptr, made[d].data(), h1, h2, terms));
   assemble(made);
   for (std::size_t d = 0; d < made.size(); ++d)
     invert(impl_->streams[d], made[d].data(), mask[d].data(), 0, impl_->parts[d].points);

@@ -121,6 +121,8 @@ def last_u(path: Path) -> np.ndarray:
         pytest.param("heat_sem", "half", marks=pytest.mark.thorough),
         ("neumann_sem", ""),
         ("ring_sem", ""),
+        ("rotation_sem", ""),
+        ("moving_source_sem", ""),
     ],
 )
 def test_cases_find_what_they_expect(cli: Cli, tmp_path: Path, name: str, variant: str) -> None:
@@ -162,6 +164,21 @@ def test_a_side_divided_by_place_has_either_condition(here: Cli, tmp_path: Path)
     is_error(result, "not_found", key="boundaries.y+.where", other="otherwise")
     result = here("check", path, "boundaries.y+.where=q", "boundaries.y+.otherwise.flux=0")
     is_error(result, "not_found", key="boundaries.y+.where", name="q")
+
+
+def test_robin_sides_and_coefficients_by_expressions_fall_to_the_exact_solution(here: Cli, tmp_path: Path) -> None:
+    words = ["sem.diffusivity=2 + x*y", "sem.reaction=1 + z"]
+    # -div(kappa grad u) + c u of u = exp(2 x - y) cos(2 pi z): grad kappa . grad u = (2 y - x) u.
+    words += ["sem.source=((1 + z) - (2 + x*y)*(5 - 4*pi^2) - (2*y - x))*exp(2*x - y)*cos(2*pi*z)"]
+    words += ["boundaries.x+.flux=(2*(2 + x*y) + 3 + y)*exp(2 - y)*cos(2*pi*z)", "boundaries.x+.transfer=3 + y"]
+    words += ["boundaries.y-.flux=2*exp(2*x)*cos(2*pi*z)", "output.report=false"]
+    result = here("run", case(tmp_path, HELMHOLTZ), *words)
+    assert result.returncode == 0, result.stderr
+    assert findings(tmp_path, "screened")["findings"]["exact.distance"] < 2.2e-5
+    result = here("run", "a.toml", *words, "boundaries.x+.transfer=0.5 - y", "--overwrite")
+    is_error(result, "invalid_argument", option="transfer")
+    result = here("check", "a.toml", "boundaries.y+.transfer=1")
+    is_error(result, "unsupported", key="boundaries.y+.transfer", needed="flux")
 
 
 def test_run_leaves_a_folder_that_plot_and_report_read(cli: Cli, here: Cli, tmp_path: Path) -> None:
@@ -208,6 +225,41 @@ def test_restart_goes_on_with_the_same_bits_on_other_devices_and_ranks(
     assert "restarted at step 3" in result.stdout
     np.testing.assert_array_equal(last_u(folder / "fields.vtkhdf"), straight)
     assert np.ptp(straight) > 0.5
+
+
+@pytest.mark.parametrize("start", ["lower", "exact"])
+def test_restart_of_a_carried_solution_has_the_same_bits_amid_parts_that_change(
+    here: Cli, cli: Cli, tmp_path: Path, start: str
+) -> None:
+    folder = tmp_path / "results" / "spread"
+    text = DIFFUSION.replace("[initial]", "[exact]") if start == "exact" else DIFFUSION
+    # From two parts a step to many: those before the restart count, too.
+    velocity = "sem.velocity=['(1 + 300*t^2)*y', '0.3*(1 + 300*t^2)*sin(2*pi*x)', 0.0]"
+    words = [case(tmp_path, text), velocity, "sem.target_courant=0.12", f"sem.start={start}", *backend_of(3)]
+    words += ["output.report=false", "run.steps=4"]
+    assert here("run", *words, "machine.devices_per_rank=3").returncode == 0
+    straight = last_u(folder / "fields.vtkhdf")
+    assert findings(tmp_path, "spread")["findings"]["courant"] < 0.12
+    for steps in (1, 2):
+        first = here("run", *words[:-1], f"run.steps={steps}", "machine.devices_per_rank=3", "--overwrite")
+        assert first.returncode == 0, first.stderr
+        result = cli("run", *words, "machine.devices_per_rank=2", "--restart", "last", "-n", "2")
+        assert result.returncode == 0, result.stderr
+        np.testing.assert_array_equal(last_u(folder / "fields.vtkhdf"), straight)
+    whole = here("run", *words, "sem.target_courant=0.4", "--overwrite")
+    assert whole.returncode == 0, whole.stderr
+    assert findings(tmp_path, "spread")["findings"]["courant"] > 0.12
+    assert np.abs(last_u(folder / "fields.vtkhdf") - straight).max() > 1e-7
+
+
+def test_a_courant_number_above_that_of_the_scheme_is_one_error(here: Cli, tmp_path: Path) -> None:
+    result = here("run", case(tmp_path, DIFFUSION), "sem.velocity=[9.0, 0.0, 0.0]")
+    fault = is_error(result, "not_converged", problem="courant")
+    assert float(fault.facts["limit"]) == pytest.approx(0.6338 / 1.514, rel=1e-3)
+    result = here("check", "a.toml", "sem.target_courant=0.2")
+    is_error(result, "not_found", key="sem.velocity", other="sem.target_courant")
+    result = here("check", case(tmp_path, HELMHOLTZ), "sem.velocity=[1.0, 0.0, 0.0]")
+    is_error(result, "unsupported", key="sem.velocity", other="sem.equation")
 
 
 def test_the_sine_map_as_a_formula_is_the_built_in_one_to_rounding(here: Cli, tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ std::vector<float> free_vertices(const Space& space, const Constraint& constrain
 }  // namespace
 
 CoarseGrid::CoarseGrid(Space& space, const Constraint& constraint, Level& on)
-    : space_(space), on_(on), vertices_(vertices_of(space.box())), held_(constraint.any()) {
+    : space_(space), on_(on), vertices_(vertices_of(space.box())) {
   const Rule& rule = on.rule();
   to_corners_ = interpolation(gauss_lobatto(1), rule.points);  // points x 2
   const std::size_t n = rule.points.size();
@@ -108,9 +108,9 @@ void CoarseGrid::bring() {
   sums_->run(space_.streams(), arrays);
 }
 
-void CoarseGrid::set_up(double h1, double h2) {
+void CoarseGrid::set_up(double h1, double h2, bool singular) {
   std::vector<Stream>& streams = space_.streams();
-  singular_ = h2 == 0 && !held_;
+  singular_ = singular;
   Singles matrices;
   for (std::size_t d = 0; d < streams.size(); ++d) {
     matrices.emplace_back(streams[d].device(), static_cast<std::size_t>(64 * space_.elements(d)));

@@ -22,8 +22,8 @@ class CoarseGrid {
  public:
   /// Collective. `on`: the level above.
   CoarseGrid(Space& space, const Constraint& constraint, Level& on);
-  /// Collective.
-  void set_up(double h1, double h2);
+  /// `singular`: the constant is in the null space. Collective.
+  void set_up(double h1, double h2, bool singular);
   /// Adds the correction for the level's residual to its z, and leaves it in its d.
   void correct();
 
@@ -41,7 +41,7 @@ class CoarseGrid {
   Space& space_;
   Level& on_;
   Vertices vertices_;
-  bool singular_ = false, held_ = false;
+  bool singular_ = false;
   int steps_ = 1;
   double largest_ = 1, least_ = 1;
   std::vector<double> to_corners_, to_points_;  ///< 1-D matrices between the level's points and the ends of an element

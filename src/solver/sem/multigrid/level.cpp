@@ -68,14 +68,8 @@ Kinds kinds_of(const Rule& rule) {
 
 }  // namespace
 
-Level::Level(Space& space, const Constraint& constraint, int order, Density density, Smoother smoother)
-    : space_(space),
-      constraint_(constraint),
-      rule_(gauss_lobatto(order)),
-      smoother_(smoother),
-      n_(order + 1),
-      factors_(std::move(density.factors)),
-      mass_(std::move(density.mass)) {
+Level::Level(Space& space, const Constraint& constraint, int order, Smoother smoother)
+    : space_(space), constraint_(constraint), rule_(gauss_lobatto(order)), smoother_(smoother), n_(order + 1) {
   const std::int64_t cube = std::int64_t{n_} * n_ * n_;
   std::vector<Stream>& streams = space.streams();
   std::vector<std::vector<std::int64_t>> ids(streams.size());
@@ -84,12 +78,11 @@ Level::Level(Space& space, const Constraint& constraint, int order, Density dens
   on_all_ranks(space.comm(), [&] {
     for (std::size_t d = 0; d < streams.size(); ++d) {
       const std::int64_t first = space.first_element(d), count = space.elements(d);
-      weigh(streams[d], rule_, 6, factors_[d].data(), count);
-      weigh(streams[d], rule_, 1, mass_[d].data(), count);
       ids[d] = space.box().ids(first, first + count, order);
       shared.push_back({ids[d], first / block, block * cube});
     }
-    for (Singles* const made : {&r, &z, &d, &q_, &weights_}) *made = zeros(cube);
+    for (Singles* const made : {&mass, &r, &z, &this->d, &q_, &weights_}) *made = zeros(cube);
+    factors = zeros(6 * cube);
   });
   const ExchangeOptions& exchange = space.options().exchange;
   sums_.emplace(space.comm(), space.machine(), shared,
@@ -133,7 +126,7 @@ void Level::sum(Singles& u) { run(*sums_, u); }
 
 HelmholtzCallOf<float> Level::call(std::size_t device) const {
   HelmholtzCallOf<float> made{
-      &rule_, Factors::stored,        nullptr, factors_[device].data(), mass_[device].data(), nullptr, h1_,
+      &rule_, Factors::stored,        nullptr, factors[device].data(), mass[device].data(), nullptr, h1_,
       h2_,    space_.elements(device)};
   return made;
 }
@@ -210,8 +203,7 @@ void Level::list_kinds() {
     kinds_.push_back(upload(stream, of));
     matrices_.push_back(upload(stream, kinds.matrices));
     eigenvalues_.push_back(upload(stream, kinds.eigenvalues));
-    Buffer<float>& four = coefficients_.emplace_back(stream.device(), static_cast<std::size_t>(4 * count));
-    if (count > 0) coefficients(stream, call(d), four.data());
+    coefficients_.emplace_back(stream.device(), static_cast<std::size_t>(4 * count));
   }
 }
 
@@ -281,6 +273,11 @@ void Level::set_up(double h1, double h2) {
   h2_ = static_cast<float>(h2);
   std::vector<Stream>& streams = space_.streams();
   const std::int64_t cube = std::int64_t{n_} * n_ * n_;
+  for (std::size_t at = 0; at < streams.size(); ++at) {
+    weigh(streams[at], rule_, 6, factors[at].data(), space_.elements(at));
+    weigh(streams[at], rule_, 1, mass[at].data(), space_.elements(at));
+    if (smoother_ == Smoother::schwarz) coefficients(streams[at], call(at), coefficients_[at].data());
+  }
   if (smoother_ == Smoother::jacobi) {
     if (inverse_.empty()) inverse_ = zeros(cube);
     for (std::size_t d = 0; d < streams.size(); ++d) {

@@ -14,18 +14,15 @@ namespace slipstream::sem {
 /// Values of this rank's devices, in single precision.
 using Singles = std::vector<Buffer<float>>;
 
-/// G and B at a level's points, over the weights of the quadrature.
-struct Density {
-  Singles factors, mass;
-};
-
 class Level {
  public:
-  /// Collective. `density`: at the points of this order. It becomes the level's own.
-  Level(Space& space, const Constraint& constraint, int order, Density density, Smoother smoother);
+  /// Collective.
+  Level(Space& space, const Constraint& constraint, int order, Smoother smoother);
 
   int order() const { return rule_.order; }
   const Rule& rule() const { return rule_; }
+  /// G and B, to be set before set_up(): over the weights of the quadrature, which it multiplies by.
+  Singles factors, mass;
   /// For h1 A + h2 B; finds the largest eigenvalue of the smoother times the operator. Collective.
   void set_up(double h1, double h2);
   double largest_eigenvalue() const { return largest_; }
@@ -62,7 +59,7 @@ class Level {
   int n_;
   float h1_ = 1, h2_ = 0;
   double largest_ = 0;
-  Singles factors_, mass_, q_, weights_;
+  Singles q_, weights_;
   std::optional<GatherScatter> sums_, face_sums_;
   // Jacobi's smoother.
   Singles inverse_;

@@ -38,28 +38,13 @@ std::vector<double> linear(const Rule& from, const Rule& to) {
   return matrix;
 }
 
-Singles room(Space& space, std::int64_t values_of_an_element) {
-  Singles made;
-  for (std::size_t d = 0; d < space.streams().size(); ++d)
-    made.emplace_back(space.streams()[d].device(), static_cast<std::size_t>(space.elements(d) * values_of_an_element));
-  return made;
-}
-
-std::int64_t cube_of(int order) { return std::int64_t{order + 1} * (order + 1) * (order + 1); }
-
 }  // namespace
 
 Multigrid::Multigrid(Space& space, const Constraint& constraint, Smoother smoother, int degree)
     : space_(space), degree_(degree) {
   const std::vector<int> orders = orders_of(space.order());
-  std::vector<Density> densities(orders.size());
-  on_all_ranks(space.comm(), [&] {
-    densities[0] = finest();
-    for (std::size_t l = 1; l < orders.size(); ++l) densities[l] = between(densities[l - 1], orders[l - 1], orders[l]);
-    for (Stream& stream : space.streams()) stream.synchronize();
-  });
   for (std::size_t l = 0; l < orders.size(); ++l) {
-    levels_.push_back(std::make_unique<Level>(space, constraint, orders[l], std::move(densities[l]), smoother));
+    levels_.push_back(std::make_unique<Level>(space, constraint, orders[l], smoother));
     if (l == 0) continue;
     const Rule &fine = levels_[l - 1]->rule(), &coarse = levels_[l]->rule();
     up_.push_back(interpolation(coarse, fine.points));
@@ -68,35 +53,36 @@ Multigrid::Multigrid(Space& space, const Constraint& constraint, Smoother smooth
   coarse_ = std::make_unique<CoarseGrid>(space, constraint, *levels_.back());
 }
 
-Density Multigrid::finest() const {
-  const std::int64_t cube = cube_of(space_.order());
-  Density made{room(space_, 6 * cube), room(space_, cube)};
-  const Rule rule = gauss_lobatto(space_.order());
-  for (std::size_t d = 0; d < space_.streams().size(); ++d) {
-    HelmholtzCall call{
-        &rule, space_.options().factors, nullptr, space_.factors(d), space_.mass_matrix()[d].data(), nullptr, 1,
-        0,     space_.elements(d)};
-    sem::densities(space_.streams()[d], call, made.factors[d].data(), made.mass[d].data());
-  }
-  return made;
-}
-
-Density Multigrid::between(const Density& finer, int from, int to) const {
-  Density made{room(space_, 6 * cube_of(to)), room(space_, cube_of(to))};
-  const std::vector<double> matrix = linear(gauss_lobatto(from), gauss_lobatto(to));
+void Multigrid::list_factors(const OperatorTerms& terms) {
+  const Level& finest = *levels_.front();
   for (std::size_t d = 0; d < space_.streams().size(); ++d) {
     Stream& stream = space_.streams()[d];
     const std::int64_t count = space_.elements(d);
-    interpolate(stream,
-                {matrix, from + 1, to + 1, finer.factors[d].data(), nullptr, made.factors[d].data(), 6 * count});
-    interpolate(stream, {matrix, from + 1, to + 1, finer.mass[d].data(), nullptr, made.mass[d].data(), count});
+    const HelmholtzCall call{&finest.rule(),
+                             space_.options().factors,
+                             nullptr,
+                             terms.factors ? terms.factors->at(d).data() : space_.factors(d),
+                             terms.mass ? terms.mass->at(d).data() : space_.mass_matrix()[d].data(),
+                             nullptr,
+                             1,
+                             0,
+                             count};
+    densities(stream, call, finest.factors[d].data(), finest.mass[d].data());
+    for (std::size_t l = 1; l < levels_.size(); ++l) {
+      const Level &from = *levels_[l - 1], &to = *levels_[l];
+      const std::vector<double> matrix = linear(from.rule(), to.rule());
+      const int n = from.order() + 1, m = to.order() + 1;
+      interpolate(stream, {matrix, n, m, from.factors[d].data(), nullptr, to.factors[d].data(), 6 * count});
+      interpolate(stream, {matrix, n, m, from.mass[d].data(), nullptr, to.mass[d].data(), count});
+    }
+    stream.synchronize();
   }
-  return made;
 }
 
-void Multigrid::set_up(double h1, double h2) {
+void Multigrid::set_up(double h1, double h2, const OperatorTerms& terms, bool singular) {
+  on_all_ranks(space_.comm(), [&] { list_factors(terms); });
   for (const auto& level : levels_) level->set_up(h1, h2);
-  coarse_->set_up(h1, h2);
+  coarse_->set_up(h1, h2, singular);
 }
 
 void Multigrid::cycle(std::size_t l) {

@@ -18,14 +18,13 @@ class Multigrid {
  public:
   /// Collective; both must outlive it.
   Multigrid(Space& space, const Constraint& constraint, Smoother smoother, int degree);
-  /// For h1 A + h2 B. Collective.
-  void set_up(double h1, double h2);
+  /// For h1 A + h2 B, or what `terms` has for A and B; `singular`: the constant is in the null space. Collective.
+  void set_up(double h1, double h2, const OperatorTerms& terms, bool singular);
   /// z = a cycle for r, queued on the space's streams.
   void apply(const krylov::Vectors& r, const krylov::Vectors& z);
 
  private:
-  Density finest() const;
-  Density between(const Density& finer, int from, int to) const;
+  void list_factors(const OperatorTerms& terms);
   void cycle(std::size_t level);
 
   Space& space_;

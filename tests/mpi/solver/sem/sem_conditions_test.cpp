@@ -61,7 +61,7 @@ TEST(SemErrors, FallWithEachOrderWhereASideIsDividedByPlace) {
   for (const Row& row : {Row{3, 9e-4}, {4, 1.1e-4}, {5, 1.1e-5}, {6, 1.2e-6}, {7, 1.3e-7}}) {
     SCOPED_TRACE("order " + std::to_string(row.order));
     Options o = divided_ring(row.order);
-    // Nobody asks for values where they do not count.
+    // The solver asks for values only where they count.
     o.sides[0][1].given.at = [](std::span<const Point> places, double t) {
       for (const Point& x : places) EXPECT_LT(x[0], 1e-9);
       return each(wavy)(places, t);
@@ -85,6 +85,100 @@ TEST(SemSolverRefuses, FacesWithoutACondition) {
                {{"option", "sides"}, {"side", "x+"}, {"problem", "no_condition"}, {"place", "(0.7654, 1.848, 0.25)"}});
 }
 
+double conductivity(const Point& x) { return 1 + 0.5 * std::sin(x[0]) * std::cos(x[1]); }
+double reaction_of(const Point& x) { return 1 + x[0] * x[2]; }
+
+/// -div(kappa grad u) + c u = f for `wavy`, between sides with kappa du/dn + a u = g.
+Options between_transfers(int order, bool varying) {
+  Options o;
+  o.elements = {4, 4, 4};
+  o.deform = 0.1;
+  o.order = order;
+  o.krylov.tolerance = 1e-12;
+  const auto kappa = [=](const Point& x) { return varying ? conductivity(x) : 2; };
+  const auto slope = [](const Point& x) { return std::cos(x[0] + x[1] - x[2]); };
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    for (std::size_t end = 0; end < 2; ++end) {
+      const double along = (axis == 2 ? -1 : 1) * (end == 0 ? -1 : 1);
+      o.sides[axis][end] = side_with(Condition::flux, [=](const Point& x, double t) {
+        return along * kappa(x) * slope(x) + (1 + x[0]) * wavy(x, t);
+      });
+      o.sides[axis][end].transfer = each([](const Point& x, double) { return 1 + x[0]; });
+    }
+  if (varying) {
+    o.equation = Equation::helmholtz;
+    o.diffusivity_at = each([](const Point& x, double) { return conductivity(x); });
+    o.reaction_at = each([](const Point& x, double) { return reaction_of(x); });
+  } else {
+    o.diffusivity = 2;
+  }
+  o.source = {each([=](const Point& x, double t) {
+    const double u = wavy(x, t);
+    if (!varying) return 6 * u;
+    const double grad_x = 0.5 * std::cos(x[0]) * std::cos(x[1]), grad_y = -0.5 * std::sin(x[0]) * std::sin(x[1]);
+    return 3 * conductivity(x) * u - (grad_x + grad_y) * slope(x) + reaction_of(x) * u;
+  })};
+  return o;
+}
+
+TEST(SemErrors, FallWithEachOrderBetweenRobinsConditionsAndOfCoefficientsThatVary) {
+  const Communicator comm = Communicator::world();
+  struct Row {
+    int order;
+    double error;
+  };
+  for (const bool varying : {false, true}) {
+    std::vector<double> found;
+    for (const Row& row : {Row{3, 1.3e-4}, {4, 1.3e-5}, {5, 1e-6}, {6, 1.3e-7}, {7, 1.3e-8}}) {
+      SCOPED_TRACE("order " + std::to_string(row.order) + (varying ? ", varying" : ""));
+      Sem sem(comm, machine_here(Backend::host, 1), between_transfers(row.order, varying));
+      sem.advance(1);
+      found.push_back(sem.statistics(each(wavy)).distance);
+      EXPECT_LT(found.back(), row.error);
+      EXPECT_LT(sem.effort().last.true_residual, 2e-12);
+      if (found.size() > 2) {
+        EXPECT_GT(found[found.size() - 3] / found.back(), 80);
+      }
+    }
+  }
+}
+
+TEST(SemErrors, AreRoundingOfAConstantBetweenTransfersInTime) {
+  Options o;
+  o.elements = {2, 2, 2};
+  o.order = 3;
+  o.equation = Equation::diffusion;
+  o.time_step = 0.1;
+  const auto constant = [](const Point&, double) { return 7.0; };
+  for (auto& axis : o.sides)
+    for (Side& side : axis) {
+      side = side_with(Condition::flux, [](const Point&, double) { return 3 * 7.0; });
+      side.transfer = each([](const Point&, double) { return 3.0; });
+    }
+  o.initial = each(constant);
+  Sem sem(Communicator::world(), machine_here(Backend::host, 1), o);
+  sem.advance(3);
+  EXPECT_LT(sem.statistics(each(constant)).largest_off, 1e-12);
+}
+
+TEST(SemSolverRefuses, CoefficientsThatAreNotPositiveWithElementAndPlace) {
+  const Communicator comm = Communicator::world();
+  const auto sign = each([](const Point& x, double) { return x[2] > 0.99 && x[0] > 0.99 && x[1] > 0.99 ? -1.0 : 1.0; });
+  for (const char* option : {"diffusivity", "reaction", "transfer"}) {
+    Options o = between_transfers(2, true);
+    o.deform = 0;
+    if (option == std::string("diffusivity")) o.diffusivity_at = sign;
+    if (option == std::string("reaction")) o.reaction_at = sign;
+    if (option == std::string("transfer")) o.sides[0][1].transfer = sign;
+    expect_error([&] { Sem sem(comm, machine_here(Backend::host, 1), o); }, ErrorCode::invalid_argument,
+                 {{"option", option}, {"element", 63}, {"place", "(1, 1, 1)"}, {"given", -1.0}});
+  }
+  Options o = between_transfers(2, true);
+  o.deform = 0;
+  o.factors = Factors::affine;
+  expect_error([&] { check(o); }, ErrorCode::unsupported, {{"option", "factors"}, {"other", "diffusivity"}});
+}
+
 class SemBitsOfConditions : public testing::TestWithParam<std::tuple<Backend, int>> {};
 
 TEST_P(SemBitsOfConditions, AreThoseOfOneDeviceOnAnyNumberOfDevicesAndRanks) {
@@ -92,9 +186,14 @@ TEST_P(SemBitsOfConditions, AreThoseOfOneDeviceOnAnyNumberOfDevicesAndRanks) {
   if (const auto why = unavailable(backend, devices); !why.empty()) GTEST_SKIP() << why;
   const Communicator comm = Communicator::world(), alone(MPI_COMM_SELF);
   const auto values = [](const Communicator& who, const Machine& machine) {
-    Sem sem(who, machine, divided_ring(2));
-    sem.advance(1);
-    return gather(who, sem.state()["u"], sem.grid().box());
+    std::vector<std::byte> all;
+    for (const Options& o : {divided_ring(2), between_transfers(2, true)}) {
+      Sem sem(who, machine, o);
+      sem.advance(1);
+      const std::vector<std::byte> one = gather(who, sem.state()["u"], sem.grid().box());
+      all.insert(all.end(), one.begin(), one.end());
+    }
+    return all;
   };
   const auto expected = values(alone, machine_here(backend, 1, 0, alone));
   const auto found = values(comm, machine_here(backend, devices));

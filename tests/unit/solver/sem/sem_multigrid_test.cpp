@@ -32,7 +32,7 @@ struct Poisson {
     space.mass(f, b);
     constraint.assemble(b);
   }
-  krylov::Result solve(const HelmholtzSolver::Options& how, double h2 = 0, double tolerance = 1e-8) {
+  krylov::Result solve(const SolverOptions& how, double h2 = 0, double tolerance = 1e-8) {
     krylov::Options options;
     options.tolerance = tolerance;
     options.from_zero = true;
@@ -49,8 +49,8 @@ ElementBox bent(std::int64_t n, double bend) {
   return box;
 }
 
-HelmholtzSolver::Options by(Smoother smoother, int smoothing = 2) {
-  HelmholtzSolver::Options how;
+SolverOptions by(Smoother smoother, int smoothing = 2) {
+  SolverOptions how;
   how.multigrid = smoother;
   how.smoothing = smoothing;
   return how;
@@ -60,7 +60,8 @@ TEST(Multigrid, TakesFewIterationsOnBentElements) {
   for (const std::int64_t n : {2, 4}) {
     const ElementBox box = bent(n, 0.1);
     Poisson poisson(box, 7, box.dirichlet());
-    const krylov::Result schwarz = poisson.solve(by(Smoother::schwarz)), jacobi = poisson.solve(by(Smoother::jacobi, 3));
+    const krylov::Result schwarz = poisson.solve(by(Smoother::schwarz)),
+                         jacobi = poisson.solve(by(Smoother::jacobi, 3));
     EXPECT_TRUE(schwarz.converged);
     EXPECT_LE(schwarz.true_residual, 1.1e-8);
     EXPECT_LE(schwarz.iterations, 14) << n;
