@@ -40,6 +40,7 @@ BENCHMARKS: Mapping[str, str] = {
     "gather_scatter": "sums over points that spectral elements share, by order, route and number of devices",
     "axhelm": "the stiffness operator of spectral elements, by order and kind of geometric factors",
     "nekbone": "an iteration of conjugate gradients on spectral elements, by order and number of devices",
+    "poisson": "iterations and time to solution on spectral elements, by preconditioner, size, aspect and bend",
     "transpose": "a cube of values from slabs to other slabs, by size, order of axes, route and number of devices",
     "stencil": "cells a second of the heat equation and of waves, as a share of a copy's rate",
     "fft": "Fourier transforms of a cube, by size, format, decomposition, route and number of devices",

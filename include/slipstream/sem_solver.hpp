@@ -70,6 +70,7 @@ struct Options {
   /// step n is of order min(n, time_order), and an error of order 2 in the time step stays.
   bool exact_start = false;
   krylov::Options krylov;
+  SolverOptions solver;
   ExchangeOptions exchange;
   std::optional<TuneOptions> tune = {};  ///< measure how sums travel; none: by rules
 };
@@ -127,6 +128,8 @@ class Sem final : public Simulation {
   double courant() const;
   /// Of the linear solutions of all steps so far; a restart begins anew.
   const krylov::Effort& effort() const;
+  /// Operator and preconditioner of the step to come, measured. Collective.
+  krylov::Fit fit();
 
   /// u, and of diffusion of order 2 and 3 u1 and u2, of one and two steps ago. On the grid of plan_grid().
   State& state() override;

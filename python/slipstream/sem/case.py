@@ -176,6 +176,12 @@ class SemCase(Case):
         return found
 
     @property
+    def degree(self) -> int:
+        """Of Chebyshev's polynomials."""
+        usual = {"jacobi": 1, "chebyshev": 4, "multigrid": 3, "schwarz": 2}
+        return self.sem.degree or usual[self.sem.preconditioner]
+
+    @property
     def start(self) -> Callable[[Array, float], Array] | None:
         """u at time 0, and with start = "exact" before."""
         if not self.marches:
@@ -187,11 +193,13 @@ class SemCase(Case):
     def options(self) -> dict[str, Any]:
         table = self.sem
         same = ("lengths", "stretch", "deformation", "order", "equation")
-        solved = ("tolerance", "absolute_tolerance", "most_iterations", "preconditioner", "degree")
+        solved = ("tolerance", "absolute_tolerance", "most_iterations", "preconditioner")
+        how = ("method", "restart", "projection")
         return {
             "elements": self.grid.cells,
-            **{key: getattr(table, key) for key in (*same, *solved, "time_order")},
+            **{key: getattr(table, key) for key in (*same, *solved, *how, "time_order")},
             **{key: self._coefficient(getattr(table, key)) for key in ("diffusivity", "reaction")},
+            "degree": self.degree,
             "factors": self.factors,
             "map": self.mapped if table.map else None,
             "time_step": self.time_step,

@@ -85,13 +85,22 @@ def _equation(case: SemCase) -> Iterator[Problem]:
             ("sem", "reaction"),
             unsupported('belongs to equation = "helmholtz"', other="sem.equation", needed="helmholtz"),
         )
-    if changed("degree") and table.preconditioner != "chebyshev":
+    if changed("degree") and table.preconditioner == "jacobi":
         yield (
             ("sem", "degree"),
-            unsupported('belongs to preconditioner = "chebyshev"', other="sem.preconditioner", needed="chebyshev"),
+            unsupported(
+                "belongs to preconditioners made of polynomials", other="sem.preconditioner", needed="chebyshev"
+            ),
         )
+    if table.method == "fgmres" and table.preconditioner == "chebyshev":
+        yield (
+            ("sem", "preconditioner"),
+            unsupported('goes with method = "cg": flexible GMRES takes the others', other="sem.method", needed="cg"),
+        )
+    if changed("restart") and table.method != "fgmres":
+        yield ("sem", "restart"), unsupported('belongs to method = "fgmres"', other="sem.method", needed="fgmres")
     if not case.marches:
-        for key in ("time_step", "time_order", "start", "velocity", "target_courant"):
+        for key in ("time_step", "time_order", "start", "velocity", "target_courant", "projection"):
             if changed(key):
                 yield (
                     ("sem", key),

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from slipstream._sem import Sem
 
 
+#: Preconditioners whose symmetry is measured, and printed with their cost.
+_CHECKED = ("multigrid", "schwarz")
+
+
 class SemRun(PlainRun):
     """A Poisson, Helmholtz or diffusion problem under way. Collective."""
 
@@ -44,7 +48,13 @@ class SemRun(PlainRun):
         return [*self.engine.cautions(), *filter(None, [self._idle])]
 
     def notes(self) -> list[str]:
-        return tuning_lines(self.engine.tuning())
+        table, found = self._case.sem, self.engine.fit()
+        names = {"cg": "conjugate gradients", "fgmres": "flexible GMRES"}
+        pair = (
+            f"{names[table.method]} with {table.preconditioner}: asymmetry {found['preconditioner_asymmetry']:.1e}, "
+            f"operator {found['operator_us']:.4g} us, preconditioner {found['preconditioner_us']:.4g} us"
+        )
+        return [*tuning_lines(self.engine.tuning()), *([pair] if table.preconditioner in _CHECKED else [])]
 
     def change(self, since: int) -> float:
         """The largest |du/dt| of the last step; where nothing goes over time, the true residual."""

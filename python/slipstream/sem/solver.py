@@ -72,9 +72,16 @@ def facts(case: SemCase) -> list[tuple[str, str]]:
         found.append(("time step", f"{table.time_step:g}{in_parts}, backward differences of order {table.time_order}"))
         if table.velocity:
             found.append(("carried by", f"({', '.join(str(part) for part in table.velocity)})"))
-    by = "Jacobi" if table.preconditioner == "jacobi" else f"Chebyshev-Jacobi of degree {table.degree}"
+    by = {
+        "jacobi": "Jacobi",
+        "chebyshev": f"Chebyshev-Jacobi of degree {case.degree}",
+        "multigrid": f"p-multigrid, Chebyshev-Jacobi smoothers of degree {case.degree}",
+        "schwarz": f"p-multigrid, Chebyshev-Schwarz smoothers of degree {case.degree}",
+    }[table.preconditioner]
+    method = "conjugate gradients" if table.method == "cg" else f"flexible GMRES({table.restart})"
+    kept = f", first guess from {table.projection} solutions" if table.projection else ""
     absolute = f", or to {table.absolute_tolerance:g}" if table.absolute_tolerance else ""
-    found.append(("solves", f"conjugate gradients, {by}, to {table.tolerance:g} of the right side{absolute}"))
+    found.append(("solves", f"{method}, {by}, to {table.tolerance:g} of the right side{absolute}{kept}"))
     found.append(("predictions", OF_AN_ITERATION))
     return found
 

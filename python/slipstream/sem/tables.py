@@ -70,10 +70,26 @@ class SemTable(Table):
         "residual is an integral, in units of diffusivity times u times length.",
     )
     most_iterations: Count = Field(1000, description="Of conjugate gradients for a solution.")
-    preconditioner: Literal["jacobi", "chebyshev"] = Field(
-        "jacobi", description="Of conjugate gradients: the diagonal, or Chebyshev's polynomial with it."
+    method: Literal["cg", "fgmres"] = Field("cg", description="Conjugate gradients, or restarted flexible GMRES.")
+    restart: int = Field(
+        30, ge=1, le=63, description="fgmres: iterations between restarts, 63 at most; each keeps two vectors."
     )
-    degree: Count = Field(4, description="chebyshev: operators an iteration; more of them, and fewer iterations.")
+    projection: int = Field(
+        0,
+        ge=0,
+        le=63,
+        description="diffusion: earlier solutions whose span gives the first guess, 63 at most; 0: extrapolation alone.",
+    )
+    preconditioner: Literal["jacobi", "chebyshev", "multigrid", "schwarz"] = Field(
+        "jacobi",
+        description="The diagonal; Chebyshev's polynomial with it; or p-multigrid whose smoothers are Chebyshev "
+        "polynomials in the diagonal (multigrid) or in overlapping Schwarz (schwarz).",
+    )
+    degree: Count | None = Field(
+        None,
+        description="Of Chebyshev's polynomials: chebyshev 4, multigrid 3, schwarz 2 where left out; more operators an "
+        "iteration, and fewer iterations.",
+    )
     not_converged: Literal["stop", "go on"] = Field(
         "stop", description="What becomes of a run whose conjugate gradients do not reach the tolerance."
     )

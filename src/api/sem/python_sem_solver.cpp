@@ -86,7 +86,7 @@ sem::Side side_of(const std::vector<nb::tuple>& parts) {
 sem::Options sem_options(const nb::dict& dict) {
   sem::Options o;
   Reader reader(dict, "the solver");
-  std::string equation = "poisson", factors = "stored", preconditioner = "jacobi";
+  std::string equation = "poisson", factors = "stored", preconditioner = "jacobi", method = "cg";
   nb::object source = nb::none(), initial = nb::none(), map = nb::none();
   nb::dict exchange;
   std::vector<std::vector<nb::tuple>> sides;
@@ -116,11 +116,23 @@ sem::Options sem_options(const nb::dict& dict) {
   reader.read("most_iterations", o.krylov.most_iterations);
   reader.read("go_on", go_on);
   reader.read("preconditioner", preconditioner);
-  reader.read("degree", o.krylov.degree);
+  int degree = 4;
+  reader.read("degree", degree);
+  reader.read("method", method);
+  reader.read("restart", o.solver.restart);
+  reader.read("projection", o.solver.projection);
   reader.read("exchange", exchange);
   reader.finish();
   o.krylov.must_converge = !go_on;
-  o.krylov.preconditioner = krylov::preconditioner_from_string(preconditioner);
+  o.solver.method = krylov::method_from_string(method);
+  o.krylov.degree = o.solver.smoothing = degree;
+  if (preconditioner == "multigrid") {
+    o.solver.multigrid = sem::Smoother::jacobi;
+  } else if (preconditioner == "schwarz") {
+    o.solver.multigrid = sem::Smoother::schwarz;
+  } else {
+    o.krylov.preconditioner = krylov::preconditioner_from_string(preconditioner);
+  }
   o.equation = sem::equation_from_string(equation);
   coefficient(diffusivity, o.diffusivity, o.diffusivity_at);
   coefficient(reaction, o.reaction, o.reaction_at);
@@ -238,6 +250,19 @@ void bind_sem_solver(nb::module_& m) {
       .def("largest_change", &Sem::largest_change, Release())
       .def("statistics", &statistics_dict, nb::arg("exact") = nb::none(),
            "exact: function of places [point][x y z] and the time.")
+      .def(
+          "fit",
+          [](Sem& self) {
+            const krylov::Fit found = self.fit();
+            nb::dict said;
+            said["operator_us"] = found.operator_us;
+            said["preconditioner_us"] = found.preconditioner_us;
+            said["operator_asymmetry"] = found.operator_asymmetry;
+            said["preconditioner_asymmetry"] = found.preconditioner_asymmetry;
+            return said;
+          },
+          "Operator and preconditioner of the step to come, measured by two vectors of noise: times of one application "
+          "in microseconds, and asymmetries, 0 for symmetric ones but for rounding. Collective.")
       .def(
           "effort", [](Sem& self) { return effort_dict(self.effort()); },
           "What the linear solutions have taken, and how the last one went.")

@@ -56,7 +56,7 @@ Sem::Impl::Impl(const Communicator& c, const Machine& m, Options o)
       patches(patches_of(space.box(), options.sides)),
       constraint(space, dirichlet_faces(space.box(), patches)),
       coefficients(own_coefficients()),
-      solver(space, constraint, coefficients),
+      solver(space, constraint, coefficients, options.solver),
       u(grid, field_options("u", true)),
       u1(grid, field_options("u1", steps())),
       u2(grid, field_options("u2", steps() && options.time_order > 2)) {
@@ -264,6 +264,7 @@ Space& Sem::space() { return impl_->space; }
 const Grid& Sem::grid() const { return impl_->grid; }
 const Options& Sem::options() const { return impl_->options; }
 double Sem::courant() const { return impl_->carrier ? impl_->carrier->courant : 0; }
+krylov::Fit Sem::fit() { return impl_->solver.fit(impl_->h1(), impl_->shift()); }
 const krylov::Effort& Sem::effort() const { return impl_->effort; }
 const std::vector<std::string>& Sem::cautions() const { return impl_->cautions; }
 

@@ -96,7 +96,7 @@ struct InterpolateSingle {
   }
 };
 
-struct Coefficients {
+struct BoxCoefficients {
   int n;
   const float *factors, *mass;
   float* four;
@@ -357,7 +357,7 @@ void weigh(Stream& stream, const Rule& rule, int values_of_a_point, float* value
 }
 
 void coefficients(Stream& stream, const HelmholtzCallOf<float>& of, float* four) {
-  by_points(stream, 4 * of.elements, Coefficients{points_of(*of.rule), of.factors, of.mass, four});
+  by_points(stream, 4 * of.elements, BoxCoefficients{points_of(*of.rule), of.factors, of.mass, four});
 }
 
 void diagonal(Stream& stream, const HelmholtzCallOf<float>& of) {

@@ -1,0 +1,92 @@
+"""`slipstream bench poisson`: Poisson's equation on spectral elements, by preconditioner.
+
+A box of elements of one order, bent by a sine map and stretched along x, is solved by conjugate gradients from zero to a
+true residual. Set-up is not counted. `aspect` is the width of the last element along x over that of the first.
+"""
+
+import argparse
+import itertools
+from collections.abc import Iterator
+from operator import itemgetter
+from typing import Any
+
+from rich.console import Console
+from slipstream.base.core import as_case_error
+from slipstream.base.errors import CaseError
+
+from slipstream_bench import options, record, whole_machine
+from slipstream_bench.timed import timed
+from slipstream_bench.whole_machine import need, number
+
+PRECONDITIONERS = ("jacobi", "chebyshev", "multigrid", "schwarz")
+#: Degree of the polynomials where none is given.
+DEGREES = {"jacobi": 1, "chebyshev": 4, "multigrid": 3, "schwarz": 2}
+#: Elements along each axis of a device's cube.
+ELEMENTS = {"host": (4,), "cuda": (16, 32)}
+REPEATS = {"host": 1, "cuda": 5}
+#: Columns of a row that are results and not inputs.
+FIGURES = frozenset({"iterations", "time_ms", "true_residual", "operator_us", "preconditioner_us"})
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--order", type=int, default=7, metavar="N", help="of the polynomials (7)")
+    parser.add_argument("--elements", type=int, nargs="+", default=[], metavar="N", help="N^3 elements a device")
+    parser.add_argument("--preconditioners", choices=PRECONDITIONERS, nargs="+", default=list(PRECONDITIONERS))
+    parser.add_argument("--bends", type=float, nargs="+", default=[0.1], metavar="X", help="amplitudes (0.1)")
+    parser.add_argument("--aspects", type=float, nargs="+", default=[1.0, 10.0], metavar="X", help="default: 1 10")
+    parser.add_argument("--tolerance", type=float, default=1e-8, metavar="X", help="of the relative residual (1e-8)")
+    parser.add_argument("--degree", type=int, default=0, metavar="N", help="of the polynomials; default: 4, 3 and 2")
+    options.routes(parser)
+    options.devices(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
+    """Measures, prints and, on rank 0, writes. Collective."""
+    if not 1 <= arguments.order <= 11:
+        raise CaseError("bench poisson: --order is from 1 to 11")
+    need("poisson", 1, elements=arguments.elements)
+
+    def rows(machine: Any, backend: str) -> Iterator[record.Row]:
+        devices = len(machine.devices())
+        sizes = arguments.elements or ELEMENTS[backend]
+        for n, bend, aspect, by in itertools.product(
+            sizes, arguments.bends, arguments.aspects, arguments.preconditioners
+        ):
+            degree = arguments.degree or DEGREES[by]
+            with as_case_error():
+                found = timed().poisson(
+                    machine, (n, n, n * devices), arguments.order, by, bend, aspect, arguments.tolerance, degree,
+                    options.routes_of(arguments), REPEATS[backend],
+                )  # fmt: skip
+            yield {
+                "ranks": machine.ranks,
+                "devices": devices,
+                "order": arguments.order,
+                "elements": n**3 * devices,
+                "preconditioner": by,
+                "degree": degree,
+                "bend": bend,
+                "aspect": aspect,
+                "tolerance": arguments.tolerance,
+                "clock": "host",
+                "routes": arguments.routes or "rules",
+                "iterations": found["iterations"],
+                "time_ms": record.digits(found["time_ms"]),
+                "true_residual": record.digits(found["true_residual"]),
+                "operator_us": record.digits(found["operator_us"]),
+                "preconditioner_us": record.digits(found["preconditioner_us"]),
+            }
+
+    whole_machine.measure("poisson", arguments, console, rows, COLUMNS, FIGURES)
+
+
+COLUMNS = {
+    "elements": lambda row: str(row["elements"]),
+    "preconditioner": itemgetter("preconditioner"),
+    "bend": number("bend", ".3g"),
+    "aspect": number("aspect", ".3g"),
+    "iterations": lambda row: str(row["iterations"]),
+    "ms": number("time_ms"),
+    "operator us": number("operator_us"),
+    "preconditioner us": number("preconditioner_us"),
+}
