@@ -242,6 +242,7 @@ const std::vector<Row>& table() {
       {"CheckpointOnRanks.IsRestartedWithTheSameBits*", "2", "2", all, "runs cut and joined over two processes"},
       {"CheckpointOnRanks*", "1 2", "2", all, "written alone and together"},
       {"MpiFiles*", "2", "2", all, "files that two write together"},
+      {"ElementFiles*", "1 2", "2", to_four, "written by every rank; no byte depends on their number"},
       {"VtkhdfOnRanks*", "1 2 4", "2", all, "written alone, together, and by ranks without a block"},
       // Flows
       {"Lbm/Sameness*cavity_d3q27*", none, none, to_four, "as driven_d3q27, without walls that ranks change"},

@@ -1,0 +1,72 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <slipstream/communicator.hpp>
+#include <slipstream/field.hpp>
+
+namespace slipstream {
+
+/// Field files of Nek5000 and nekRS (NAME0.f00000), of one file for all elements, in three dimensions:
+///
+///     132 characters    #std WORD NX NY NZ ELEMENTS ALL_ELEMENTS TIME STEP FILE FILES CODE, and blanks
+///     f32               6.54321, which tells the order of bytes
+///     i32               numbers of the elements, from 1
+///     f32 or f64        by the code: X places, U velocity, P pressure, T temperature, S01, S02, ... scalars; of each
+///                       element in turn all components, one after the other, i fastest, at Gauss-Lobatto-Legendre
+///                       points
+///     f32               of each element and component, in the same order, the least and the largest value
+///
+/// Source: the Nek5000 user's guide, "Restart/output files", and Nek5000's core/prepost.f.
+
+/// What a file holds. All fields are f32 or f64 on a grid of (order + 1)^3 nodes x elements x 1, nodes i fastest.
+struct NekFields {
+  int order = 1;
+  std::int64_t elements = 0;
+  /// Places of the nodes of an element; each rank asks for its own. None: the file has no X.
+  std::function<std::vector<std::array<double, 3>>(std::int64_t element)> places = {};
+  const Field* velocity = nullptr;  ///< of three components
+  const Field* pressure = nullptr;
+  const Field* temperature = nullptr;
+  std::vector<const Field*> scalars = {};  ///< 99 at most
+};
+
+/// Writes a file, in place of one that is there: under another name first, and that is changed at the end. Every rank
+/// writes its own elements. `word_bytes`: 4 or 8. The devices must be idle. Collective; where one rank fails, all throw
+/// the same Error, and the file is as it was.
+void write_nek_file(const Communicator& comm, const std::string& path, double time, std::int64_t step, int word_bytes,
+                    const NekFields& fields);
+
+/// Reads files of either order of bytes. No call is collective.
+class NekFile {
+ public:
+  /// Reads the header and the elements' numbers. Throws Error: not_found without the file; bad_file with the fact
+  /// "problem" (header, endian, length, numbers) where it is damaged; unsupported where it is of two dimensions or one
+  /// of several files ("dimensions", "files").
+  explicit NekFile(std::string path);
+
+  const std::string& path() const { return path_; }
+  int order() const { return order_; }
+  int word_bytes() const { return word_; }
+  std::int64_t elements() const { return static_cast<std::int64_t>(position_.size()); }
+  double time() const { return time_; }
+  std::int64_t step() const { return step_; }
+  /// X, U, P, T, S01 and so on, as far as they are there.
+  const std::vector<std::string>& fields() const { return fields_; }
+  /// Values of one element, [component][node], of a field among fields(). Throws Error not_found where it is not.
+  std::vector<double> read(const std::string& field, std::int64_t element) const;
+
+ private:
+  std::string path_;
+  int order_ = 0, word_ = 4;
+  bool swapped_ = false;
+  double time_ = 0;
+  std::int64_t step_ = 0;
+  std::vector<std::string> fields_;
+  std::vector<std::int64_t> position_;  ///< in the file, of each element
+};
+
+}  // namespace slipstream
