@@ -48,6 +48,9 @@ struct Rule {
 };
 /// Throws Error unless least_order <= order <= most_order.
 Rule gauss_lobatto(int order);
+/// Takes values at the points to those of the polynomial whose Legendre modes are multiplied by `factors`, order + 1 of
+/// them: row i, column m; (order + 1)^2.
+std::vector<double> modal_filter(const Rule& rule, std::span<const double> factors);
 /// Row i, column m: the m-th Lagrange polynomial of `from`'s points at to[i]; to.size() x (order + 1).
 std::vector<double> interpolation(const Rule& from, std::span<const double> to);
 
@@ -184,6 +187,12 @@ class Space {
   /// same elements on the same devices, whose streams are waited for. To a higher order nothing is lost. Throws Error
   /// where the spaces do not fit.
   void interpolate(const Vector& in, Space& from, Vector& out);
+  /// Damps the highest of an element's Legendre modes, element by element: with k0 = order + 1 - modes, mode k of an
+  /// axis is multiplied by 1 - strength ((k - k0 + 1) / modes)^2 from k0 on; a product of modes by the product of the
+  /// factors. Lower modes stay to rounding. `strength` from 0 to 1, `modes` from 1 to the order: a constant stays.
+  /// Source: Fischer & Mullen, Filter-based stabilization of spectral element methods, 2001; the quadratic transfer
+  /// function is that of nekRS.
+  void filter(Vector& u, double strength, int modes = 1);
   /// u = M Q Q^T u, or without M.
   void assemble(Vector& u, bool masked = true);
   void assemble(const std::vector<double*>& u, bool masked = true);
@@ -196,6 +205,26 @@ class Space {
   const Communicator& comm() const;
   const Machine& machine() const;
   GatherScatter& gather_scatter();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Values of the elements' polynomials at any points. A point's element and its place there, r in [-1, 1]^3, are found
+/// by Newton's method on the polynomials through the element's places, among the elements whose boxes hold the point.
+/// Of several elements that share it, the one of the lowest number has it: values do not depend on devices or ranks.
+class Probe {
+ public:
+  /// The same points on every rank. Collective; all ranks throw Error not_found, with the fact "point" and its number
+  /// "index", where one is in no element. To 1e-8 of an element's extent, points outside lie on its side.
+  Probe(Space& space, std::vector<Point> points);  ///< the space must outlive it
+  ~Probe();
+  Probe(Probe&&) noexcept;
+
+  const std::vector<Point>& points() const;
+  /// By point, on every rank. Reads the values of the elements that have points, on their devices. Collective.
+  std::vector<double> values(const std::vector<const double*>& u);
 
  private:
   struct Impl;

@@ -50,8 +50,10 @@ struct Options {
   std::array<std::array<Side, 2>, 3> sides;  ///< of an axis: low, high
   Given source;
   Function initial = {};  ///< of diffusion at time 0 (and, with exact_start, before); none: zero
-  double time_step = 1;   ///< of the other equations, whose step is one solution, it is only counted
-  int time_order = 2;     ///< 1 to 3, of the backward differences
+  /// In place of `initial`: u at time 0 at the points of elements [first, last); cannot go with exact_start.
+  std::function<std::vector<double>(std::int64_t first, std::int64_t last)> start = {};
+  double time_step = 1;  ///< of the other equations, whose step is one solution, it is only counted
+  int time_order = 2;    ///< 1 to 3, of the backward differences
   /// The first steps are of the full order, from what `initial` gives for the times -time_step and -2 time_step; else
   /// step n is of order min(n, time_order), and an error of order 2 in the time step stays.
   bool exact_start = false;
@@ -105,6 +107,8 @@ class Sem final : public Simulation {
   Statistics statistics(const Function& exact = {});
   /// The greatest |du/dt| of the last step; of the other equations the true residual.
   double largest_change();
+  /// A field of the state at points; by point, on every rank.
+  std::vector<double> at(Probe& probe, const std::string& field);
   /// Of the linear solutions of all steps so far; a restart begins anew.
   const krylov::Effort& effort() const;
 

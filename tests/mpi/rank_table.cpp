@@ -269,6 +269,8 @@ const std::vector<Row>& table() {
       {"Backends/PoissonBits*", "1 2 4", "2", to_four, "the box is dealt out anew with every count"},
       {"SemRefusesOnRanks*", "1 2", "2", to_four, "refused on every rank"},
       {"Backends/SemApply*", "1 2", "2", to_four, "messages between devices and ranks while elements are computed"},
+      {"Backends/SemProbe*", "1 2", "2", to_four, "points that one rank has and all are told of"},
+      {"Backends/SemFilter*", "1", "1", "1 2", "element by element"},
       {"SemErrors*", "1", none, "1 2", "errors of the method itself; seconds of iterations"},
       {"Backends/SemBits*", "1 2", "2", to_four, "steps of a run on one device, several, and some without elements"},
       {"SemLifting*", "1 2", "1", to_four, "values of sides that several ranks have"},

@@ -114,10 +114,19 @@ struct InterpolateCall {
   const std::vector<double>& matrix;
   int n, m;
   const double* in;
-  double* out;
+  double* out;  ///< may be `in` where n is m
   std::int64_t elements;
 };
 void interpolate(Stream& stream, const InterpolateCall& call);
+/// out[p] = sum over the n^3 points of element[p] of in times the weights of p along r, s and t, n each.
+struct EvaluateCall {
+  int n;
+  const double *in, *weights;
+  const std::int64_t* element;
+  double* out;
+  std::int64_t points;
+};
+void evaluate(Stream& stream, const EvaluateCall& call);
 /// u = mask / u, where the mask is 0: `otherwise`.
 void invert(Stream& stream, double* u, const double* mask, double otherwise, std::int64_t points);
 

@@ -59,6 +59,8 @@ void check(const Options& o) {
   require(std::isfinite(o.krylov.absolute_tolerance) && o.krylov.absolute_tolerance >= 0,
           "the absolute tolerance is a number of 0 or more",
           {{"option", "absolute_tolerance"}, {"given", o.krylov.absolute_tolerance}});
+  require(!(o.start && o.exact_start), ErrorCode::unsupported,
+          "values of elements are known at one time, and an exact start needs some before", {{"option", "start"}});
   require(o.time_order >= 1 && o.time_order <= 3, "backward differences have order 1, 2 or 3 here",
           {{"option", "time_order"}, {"given", o.time_order}});
 }

@@ -173,6 +173,26 @@ struct Interpolate {
   }
 };
 
+struct Evaluate {
+  EvaluateCall of;
+  SLIP_FN void operator()(int p, int, int) const {
+    const int n = of.n;
+    const double *r = of.weights + static_cast<std::int64_t>(p) * 3 * n, *s = r + n, *t = s + n;
+    const double* u = of.in + of.element[p] * n * n * n;
+    double sum = 0;
+    for (int k = 0; k < n; ++k) {
+      double plane = 0;
+      for (int j = 0; j < n; ++j) {
+        double line = 0;
+        for (int i = 0; i < n; ++i) line = fma(r[i], *u++, line);
+        plane = fma(s[j], line, plane);
+      }
+      sum = fma(t[k], plane, sum);
+    }
+    of.out[p] = sum;
+  }
+};
+
 /// The basis function of point (i, j, k) has derivatives along r on its row, along s and t on its files: with g at the
 /// points of these, sum_m D_mi^2 G_rr + ..., and at the point itself the mixed products.
 struct Diagonal {
@@ -245,6 +265,10 @@ void interpolate(Stream& stream, const InterpolateCall& call) {
   Interpolate kernel{{}, call.n, call.m, call.in, call.out, 2 * call.m * call.m * call.m};
   std::copy(call.matrix.begin(), call.matrix.end(), kernel.e);
   launch_teams(stream, call.elements, Interpolate::threads, kernel.shared_bytes(), kernel);
+}
+
+void evaluate(Stream& stream, const EvaluateCall& call) {
+  if (call.points > 0) launch(stream, {{0, 0, 0}, {call.points, 1, 1}}, Evaluate{call});
 }
 
 void diagonal(Stream& stream, const HelmholtzCall& call) {

@@ -386,6 +386,23 @@ void Space::interpolate(const Vector& in, Space& from, Vector& out) {
   }
 }
 
+void Space::filter(Vector& u, double strength, int modes) {
+  const Rule& rule = impl_->rule;
+  require(strength >= 0 && strength <= 1, "the strength of a filter is a number from 0 to 1",
+          {{"option", "strength"}, {"given", strength}});
+  require(modes >= 1 && modes <= rule.order, "a filter damps 1 to " + std::to_string(rule.order) + " modes here",
+          {{"option", "modes"}, {"given", modes}, {"limit", rule.order}});
+  std::vector<double> factors(rule.points.size(), 1.0);
+  for (int n = 1; n <= modes; ++n) {
+    const double share = static_cast<double>(n) / modes;
+    factors[static_cast<std::size_t>(rule.order - modes + n)] = 1 - strength * share * share;
+  }
+  const std::vector<double> matrix = modal_filter(rule, factors);
+  for (std::size_t d = 0; d < impl_->parts.size(); ++d)
+    slipstream::sem::interpolate(impl_->streams[d], {matrix, rule.order + 1, rule.order + 1, u.at(d).data(),
+                                                     u.at(d).data(), impl_->parts[d].elements});
+}
+
 void Space::assemble(const std::vector<double*>& u, bool masked) {
   impl_->run_sums(u);
   for (std::size_t d = 0; masked && d < impl_->parts.size(); ++d)
