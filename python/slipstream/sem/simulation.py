@@ -245,13 +245,14 @@ class Simulation:
         in place of one that is there, and later steps follow in it.
 
         `fields`: more arrays by name, f32 or f64, of this rank's elements: [element][t][s][r], or with three components
-        behind. Every step has the same. Raises RuntimeError where an array has another shape (mismatch), or where the
+        behind. Every step has the same. Raises CaseError where an array has another shape (mismatch), or where the
         file cannot be written (io).
         """
         path = Path(path).absolute()
-        if path not in self._files:
-            self._files[path] = self._sem.series(str(path))
-        self._files[path].write(self.time, [("u", "")], _contiguous(fields))
+        with as_case_error():
+            if path not in self._files:
+                self._files[path] = self._sem.series(str(path))
+            self._files[path].write(self.time, [("u", "")], _contiguous(fields))
 
     def write_nek(
         self,
@@ -264,11 +265,12 @@ class Simulation:
         """Writes a field file of Nek5000, in place of one that is there, with the places and u as the temperature T.
 
         `fields`: in place of u, arrays by the names U (three components behind), P, T, S01, S02 and so on, f32 or f64,
-        [element][t][s][r] of this rank's elements. Raises RuntimeError where an array has another shape (mismatch), or
+        [element][t][s][r] of this rank's elements. Raises CaseError where an array has another shape (mismatch), or
         where the file cannot be written (io).
         """
         items: Sequence[tuple[str, object]] = [("T", "u")] if fields is None else _contiguous(fields)
-        self._sem.write_nek(str(Path(path).absolute()), nek.WORDS[words], places, list(items))
+        with as_case_error():
+            self._sem.write_nek(str(Path(path).absolute()), nek.WORDS[words], places, list(items))
 
     @property
     def solver(self) -> "Sem":
