@@ -10,19 +10,19 @@
 
 namespace slipstream {
 
-/// Field files of Nek5000 and nekRS (NAME0.f00000), of one file for all elements, in three dimensions:
+/// Field files of Nek5000 and nekRS (NAME0.f00000), of one file for all elements, in three dimensions.
 ///
-///     132 characters    #std WORD NX NY NZ ELEMENTS ALL_ELEMENTS TIME STEP FILE FILES CODE, and blanks
-///     f32               6.54321, which tells the order of bytes
-///     i32               numbers of the elements, from 1
-///     f32 or f64        by the code: X places, U velocity, P pressure, T temperature, S01, S02, ... scalars; of each
-///                       element in turn all components, one after the other, i fastest, at Gauss-Lobatto-Legendre
-///                       points
-///     f32               of each element and component, in the same order, the least and the largest value
+/// - 132 characters: "#std", bytes of a word, points along r, s and t, elements here and in all, time, step, number and
+///   count of files, code.
+/// - f32: 6.54321. It tells the order of bytes.
+/// - i32: numbers of the elements, from 1.
+/// - f32 or f64, by the code: X places, U velocity, P pressure, T temperature, S01, S02, ... scalars. Each element has
+///   all components, one after the other, at its Gauss-Lobatto-Legendre points, i fastest.
+/// - f32: the least and the largest value of each element and component, in the same order.
 ///
 /// Source: the Nek5000 user's guide, "Restart/output files", and Nek5000's core/prepost.f.
 
-/// What a file holds. All fields are f32 or f64 on a grid of (order + 1)^3 nodes x elements x 1, nodes i fastest.
+/// The fields of a file. All are f32 or f64 on a grid of (order + 1)^3 nodes x elements x 1, nodes i fastest.
 struct NekFields {
   int order = 1;
   std::int64_t elements = 0;
@@ -43,9 +43,9 @@ void write_nek_file(const Communicator& comm, const std::string& path, double ti
 /// Reads files of either order of bytes. No call is collective.
 class NekFile {
  public:
-  /// Reads the header and the elements' numbers. Throws Error: not_found without the file; bad_file with the fact
-  /// "problem" (header, endian, length, numbers) where it is damaged; unsupported where it is of two dimensions or one
-  /// of several files ("dimensions", "files").
+  /// Reads the header and the elements' numbers. Throws Error with the fact "file": not_found without it. Where it is
+  /// damaged: bad_file, with "problem" as header, endian, length or numbers. Where it has two dimensions, or is one of
+  /// several files: unsupported, with "problem" as dimensions or files.
   explicit NekFile(std::string path);
 
   const std::string& path() const { return path_; }

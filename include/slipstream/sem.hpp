@@ -187,11 +187,11 @@ class Space {
   /// same elements on the same devices, whose streams are waited for. To a higher order nothing is lost. Throws Error
   /// where the spaces do not fit.
   void interpolate(const Vector& in, Space& from, Vector& out);
-  /// Damps the highest of an element's Legendre modes, element by element: with k0 = order + 1 - modes, mode k of an
-  /// axis is multiplied by 1 - strength ((k - k0 + 1) / modes)^2 from k0 on; a product of modes by the product of the
-  /// factors. Lower modes stay to rounding. `strength` from 0 to 1, `modes` from 1 to the order: a constant stays.
-  /// Source: Fischer & Mullen, Filter-based stabilization of spectral element methods, 2001; the quadratic transfer
-  /// function is that of nekRS.
+  /// Damps the highest of an element's Legendre modes, element by element, along each axis. With k0 = order + 1 -
+  /// modes, the factor of mode k is 1 - strength ((k - k0 + 1) / modes)^2 from k0 on. Lower modes stay to rounding.
+  /// `strength` is from 0 to 1, `modes` from 1 to the order.
+  /// Source: Fischer & Mullen, Filter-based stabilization of spectral element methods, 2001. nekRS has the quadratic
+  /// transfer function, too.
   void filter(Vector& u, double strength, int modes = 1);
   /// u = M Q Q^T u, or without M.
   void assemble(Vector& u, bool masked = true);
@@ -211,9 +211,9 @@ class Space {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Values of the elements' polynomials at any points. A point's element and its place there, r in [-1, 1]^3, are found
-/// by Newton's method on the polynomials through the element's places, among the elements whose boxes hold the point.
-/// Of several elements that share it, the one of the lowest number has it: values do not depend on devices or ranks.
+/// Values of the elements' polynomials at any points. Newton's method on the polynomials through an element's places
+/// finds where a point lies in it, r in [-1, 1]^3. It tries the elements whose boxes hold the point. Where several
+/// elements share a point, the one of the lowest number has it: values do not depend on devices or ranks.
 class Probe {
  public:
   /// The same points on every rank. Collective; all ranks throw Error not_found, with the fact "point" and its number

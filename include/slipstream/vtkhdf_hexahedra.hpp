@@ -34,7 +34,7 @@ class HexahedraSeries {
   };
   struct Item {
     std::string name;
-    /// f32 or f64, of one component or three, on a grid of (order + 1)^3 nodes x elements x 1; its devices must be idle.
+    /// f32 or f64, one component or three, on a grid of (order + 1)^3 nodes x elements x 1. Its devices must be idle.
     const Field* field;
     std::string unit{};
   };

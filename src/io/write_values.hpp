@@ -21,8 +21,8 @@ struct ValueSource {
   std::function<Hdf5Slab(const Box& piece)> slab;            ///< where a piece lies in the dataset
 };
 
-/// Of the blocks of a field: `fill` copies them out, and what is `derived` there and scaled by `scale` goes to the
-/// file. The slabs are left to the caller.
+/// The blocks of a field are its parts. `fill` copies values out, has them `derived` and scales them. The caller sets
+/// the dataset and the slabs.
 ValueSource source_of(const Field& field, double scale, std::function<void(const Box&, void*)> derived);
 
 /// Fill datasets of a file; collective, all ranks throw the same Error. In both, ranks copy out and write piece by

@@ -193,7 +193,7 @@ class Simulation:
 
     @property
     def places(self) -> Array:
-        """Of this rank's points, [element][t][s][r][x y z]."""
+        """Places of this rank's points, [element][t][s][r][x y z]."""
         found: Array = np.asarray(self._sem.places())
         return found
 
@@ -241,8 +241,8 @@ class Simulation:
         return {name: float(found[name]) for name in names}
 
     def write(self, path: str | Path, fields: Mapping[str, Array] | None = None) -> None:
-        """Adds u of this step to a file that ParaView opens (VTKHDF, curved elements); the first call makes the file,
-        in place of one that is there, and later steps follow in it.
+        """Adds u of this step to a file that ParaView opens (VTKHDF, curved elements). The first call makes the file,
+        in place of one that is there; later steps follow in it.
 
         `fields`: more arrays by name, f32 or f64, of this rank's elements: [element][t][s][r], or with three components
         behind. Every step has the same. Raises CaseError where an array has another shape (mismatch), or where the

@@ -57,9 +57,9 @@ class ElementSeries {
 /// A field file of Nek5000 of this moment; names are U, P, T, S01 and so on, and with places X. Collective.
 void write_nek(sem::Sem& sem, const std::string& path, int word_bytes, bool places, const std::vector<Given>& items);
 
-/// Values of a field of a file as those of an order at the start of a solver on a box; places are compared where the
-/// file has them, at the points that both orders share. Throws Error mismatch with the facts "file" and "problem":
-/// elements (with "given" and "needed") or places (with "element" and "place").
+/// The start of a solver on a box, from a field of a file, interpolated where the orders differ. Places are compared
+/// where the file has them, at the points that both orders share. Throws Error mismatch with the facts "file" and
+/// "problem": elements (with "given" and "needed") or places (with "element" and "place").
 std::function<std::vector<double>(std::int64_t first, std::int64_t last)> start_from(const std::string& path,
                                                                                      const std::string& field,
                                                                                      const sem::ElementBox& box,

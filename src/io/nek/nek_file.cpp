@@ -269,7 +269,7 @@ NekFile::NekFile(std::string path) : path_(std::move(path)) {
   file.read(header_bytes, &tag, sizeof tag);
   swapped_ = std::abs(swapped(tag) - endian_tag) < 1e-5f;
   sound(swapped_ || std::abs(tag - endian_tag) < 1e-5f, "endian", "6.54321 is not behind its header");
-  // Of three dimensions least and largest values follow, which are not read.
+  // Least and largest values follow; some writers leave them out.
   const NekLayout layout(fields_, all, order_, word_);
   sound(
       file.size() >= layout.data_end, "length",

@@ -314,7 +314,7 @@ struct HexahedraSeries::State {
         if (!item.unit.empty()) write_text_attribute(open_dataset(file, name), "unit", item.unit);
         create_growing(file, offsets, H5T_NATIVE_INT64, {0}, steps_of_a_chunk);
       }
-      // Of a first step that failed half-way, or of a run that goes on.
+      // It may be of a first step that failed half-way, or of a run that goes on.
       const Hdf5Handle dataset = open_dataset(file, name);
       const Hdf5Sizes sizes = sizes_of(dataset, name);
       require(type_of(dataset, name) == item.field->options().type &&

@@ -26,7 +26,7 @@ struct Bounds {
   }
 };
 
-/// Of the Lagrange polynomials at r: values and slopes.
+/// Values and slopes of the Lagrange polynomials at r.
 struct Weights {
   std::vector<double> value, slope;
   Weights(const Rule& rule, double r) : value(interpolation(rule, {&r, 1})) {
@@ -171,7 +171,7 @@ class Finder {
 struct Probe::Impl {
   Space& space;
   std::vector<Point> points;
-  /// What a device of this rank has.
+  /// The points of a device of this rank.
   struct Here {
     std::vector<std::int64_t> which;  ///< numbers of the points
     std::vector<std::int64_t> element_of;

@@ -93,7 +93,7 @@ std::vector<double> modal_filter(const Rule& rule, std::span<const double> facto
       "a filter of order " + std::to_string(rule.order) + " has a factor for each of " + std::to_string(n) + " modes",
       {{"option", "factors"}, {"given", factors.size()}, {"needed", n}});
   // The modes are orthogonal in the quadrature; with the square of the last one it is not exact and gives 2 / order.
-  // What is taken away is damped, so that modes whose factor is 1 leave no rounding at all.
+  // The filter is one less the damped parts: modes whose factor is 1 leave no rounding.
   std::vector<double> matrix(n * n, 0.0);
   for (std::size_t i = 0; i < n; ++i) matrix[i * n + i] = 1;
   for (std::size_t k = 0; k < n; ++k) {
