@@ -36,7 +36,9 @@
 /// Source: Deville, Fischer, Mund, High-Order Methods for Incompressible Fluid Flow, 2002, chapters 2 and 4.
 namespace slipstream::sem {
 
-inline constexpr int least_order = 1, most_order = 11;
+inline constexpr int least_order = 1, most_order = 15;
+/// The highest order of carry() and advect(): above it the tables in their kernels' arguments pass 4096 B.
+inline constexpr int most_advected_order = 11;
 
 /// Gauss-Lobatto-Legendre quadrature of order + 1 points on [-1, 1], both ends among them: exact up to degree
 /// 2 order - 1.
@@ -179,6 +181,7 @@ class Space {
   /// parallelepipeds the integral is exact. On bent elements the metric's own degree is left, which falls with the
   /// order: 1.5e-11 of it at order 7, bent by 0.1. The first call puts the places on the devices, 24 B a point. Each
   /// reads 48 B a point (affine factors: 24 B) and writes 24 B a finer point.
+  /// Throw Error unsupported above most_advected_order.
   int fine_points() const;
   Vector fine_vector() const;  ///< zeros, fine_points()^3 an element
   void carry(const std::array<const Vector*, 3>& c, const std::array<Vector*, 3>& fine);

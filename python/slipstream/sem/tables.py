@@ -23,7 +23,7 @@ class SemTable(Table):
         description="-diffusivity Lap u = source; the same with + reaction u on the left; or du/dt = diffusivity Lap u "
         "+ source."
     )
-    order: Annotated[int, Field(ge=1, le=11)] = Field(7, description="Of the polynomials in an element, 1 to 11.")
+    order: Annotated[int, Field(ge=1, le=15)] = Field(7, description="Of the polynomials in an element, 1 to 15.")
     lengths: Edges = Field((1.0, 1.0, 1.0), description="Edges of the box.")
     stretch: Edges = Field((1.0, 1.0, 1.0), description="Width of the last element along an axis over the first's.")
     deformation: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(

@@ -57,7 +57,7 @@ struct AdvectCall {
 struct OrderKernels {
   void (*helmholtz)(Stream& stream, const HelmholtzCall& call);
   void (*derivatives)(Stream& stream, const DerivativesCall& call);
-  int fine_points;
+  int fine_points = 0;  ///< 0: without the two that follow
   void (*carry)(Stream& stream, const FineRule& fine, const CarryCall& call);
   void (*advect)(Stream& stream, const FineRule& fine, const AdvectCall& call);
 };

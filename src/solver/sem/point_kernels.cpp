@@ -281,9 +281,10 @@ void diagonal(Stream& stream, const HelmholtzCall& call) {
 }
 
 const OrderKernels& order_kernels(int order) {
-  static const OrderKernels table[] = {kernels_of<1>(), kernels_of<2>(),  kernels_of<3>(), kernels_of<4>(),
-                                       kernels_of<5>(), kernels_of<6>(),  kernels_of<7>(), kernels_of<8>(),
-                                       kernels_of<9>(), kernels_of<10>(), kernels_of<11>()};
+  static const OrderKernels table[] = {kernels_of<1>(),  kernels_of<2>(),  kernels_of<3>(),  kernels_of<4>(),
+                                       kernels_of<5>(),  kernels_of<6>(),  kernels_of<7>(),  kernels_of<8>(),
+                                       kernels_of<9>(),  kernels_of<10>(), kernels_of<11>(), kernels_of<12>(),
+                                       kernels_of<13>(), kernels_of<14>(), kernels_of<15>()};
   if (!(order >= least_order && order <= most_order))
     throw Error(ErrorCode::unsupported, "there are no kernels of order " + std::to_string(order),
                 {{"option", "order"}, {"given", order}});

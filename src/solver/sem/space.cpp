@@ -169,8 +169,8 @@ struct Space::Impl {
     return made;
   }
 
-  const FineRule& fine() {
-    if (finer.points == 0) finer = fine_rule(rule, order_kernels(rule.order).fine_points);
+  const FineRule& fine(int points) {
+    if (finer.points == 0) finer = fine_rule(rule, points);
     return finer;
   }
 
@@ -295,7 +295,13 @@ GatherScatter& Space::gather_scatter() { return *impl_->sums; }
 
 Vector Space::vector() const { return impl_->cleared(impl_->cube); }
 
-int Space::fine_points() const { return order_kernels(impl_->rule.order).fine_points; }
+int Space::fine_points() const {
+  const int points = order_kernels(impl_->rule.order).fine_points;
+  require(points > 0, ErrorCode::unsupported,
+          "advection has orders up to " + std::to_string(most_advected_order) + ": take a lower order",
+          {{"option", "order"}, {"given", impl_->rule.order}, {"most", most_advected_order}});
+  return points;
+}
 
 Vector Space::fine_vector() const {
   const std::int64_t m = fine_points();
@@ -304,6 +310,7 @@ Vector Space::fine_vector() const {
 
 void Space::carry(const std::array<const Vector*, 3>& c, const std::array<Vector*, 3>& fine) {
   const bool parallelepipeds = impl_->options.factors == Factors::affine;
+  const FineRule& rule = impl_->fine(fine_points());
   for (std::size_t d = 0; d < impl_->parts.size(); ++d) {
     Part& part = impl_->parts[d];
     if (part.coordinates.size() == 0) part.coordinates = upload(impl_->streams[d], by_coordinate(part.places));
@@ -313,14 +320,15 @@ void Space::carry(const std::array<const Vector*, 3>& c, const std::array<Vector
       call.places[a] = part.coordinates.data() + static_cast<std::int64_t>(a) * part.points;
       call.fine[a] = fine[a]->at(d).data();
     }
-    order_kernels(impl_->rule.order).carry(impl_->streams[d], impl_->fine(), call);
+    order_kernels(impl_->rule.order).carry(impl_->streams[d], rule, call);
   }
 }
 
 void Space::advect(const std::array<const Vector*, 3>& fine, const Vector& v, Vector& out) {
+  const FineRule& rule = impl_->fine(fine_points());
   for (std::size_t d = 0; d < impl_->parts.size(); ++d)
     order_kernels(impl_->rule.order)
-        .advect(impl_->streams[d], impl_->fine(),
+        .advect(impl_->streams[d], rule,
                 {{fine[0]->at(d).data(), fine[1]->at(d).data(), fine[2]->at(d).data()},
                  v.at(d).data(),
                  out.at(d).data(),

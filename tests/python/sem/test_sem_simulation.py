@@ -7,7 +7,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-import slipstream
+import slipstream as slip
 from errors import raises
 from pymech.neksuite import readnek
 from ranks import run_on
@@ -32,9 +32,7 @@ def of_nek(path: Path, name: str) -> np.ndarray:
 
 def test_poisson_is_solved_and_measured_at_any_point() -> None:
     sides = {side: {"value": "x^2 - y*z"} for side in SIDES}
-    sim = slipstream.sem.Simulation(
-        "poisson", [2, 2, 2], order=4, source=-2, boundaries=sides, exact={"value": "x^2 - y*z"}
-    )
+    sim = slip.sem.Simulation("poisson", [2, 2, 2], order=4, source=-2, boundaries=sides, exact={"value": "x^2 - y*z"})
     sim.run()
     assert sim.step == 1 and "Poisson's equation, order 4" in repr(sim)
     assert sim.statistics()["largest_off"] < 1e-9
@@ -44,7 +42,7 @@ def test_poisson_is_solved_and_measured_at_any_point() -> None:
     np.testing.assert_allclose(sim.u, x**2 - y * z, atol=1e-9)
     np.testing.assert_array_equal(sim.gathered(), sim.u)
     assert sim.elements == range(8)
-    with raises(slipstream.CaseError, "not_found", index=1):
+    with raises(slip.CaseError, "not_found", index=1):
         sim.at([[0.5, 0.5, 0.5], [0.5, 1.5, 0.5]])
     with raises(ValueError, "mismatch", argument="points"):
         sim.at(np.zeros(3))
@@ -53,7 +51,7 @@ def test_poisson_is_solved_and_measured_at_any_point() -> None:
 def test_keywords_of_other_names_and_cases_of_other_solvers_are_refused() -> None:
     with pytest.raises(TypeError, match="ordre"):
         Simulation("poisson", [1, 1, 1], ordre=3)  # type: ignore[call-arg]
-    with raises(slipstream.CaseError, "mismatch", given="lbm"):
+    with raises(slip.CaseError, "mismatch", given="lbm"):
         Simulation.from_case(Path(__file__).parents[3] / "cases" / "cavity.toml")
 
 
@@ -73,7 +71,7 @@ def test_pymech_reads_what_nek_files_hold(tmp_path: Path, words: Any, rounding: 
     np.testing.assert_array_equal(of_nek(path, "P")[:, 0].astype(np.float32), np.float32(sim.u))
     np.testing.assert_allclose(of_nek(path, "T")[:, 0], -sim.u, rtol=0, atol=rounding)
     np.testing.assert_allclose(of_nek(path, "S"), np.stack([sim.u + 1, 3 * sim.u], axis=1), rtol=0, atol=6 * rounding)
-    with raises(slipstream.CaseError, "mismatch", field="T", needed="12, 5, 5, 5"):
+    with raises(slip.CaseError, "mismatch", field="T", needed="12, 5, 5, 5"):
         sim.write_nek(path, words, {"T": sim.u[1:]})
 
 
@@ -97,14 +95,14 @@ def test_a_start_from_a_file_has_its_values_and_goes_to_another_order(tmp_path: 
 def test_a_start_from_another_mesh_is_refused(tmp_path: Path, words: Any) -> None:
     file = str(tmp_path / "x0.f00000")
     diffusion().write_nek(file, words)
-    with raises(slipstream.CaseError, "mismatch", file=file, problem="places"):
+    with raises(slip.CaseError, "mismatch", file=file, problem="places"):
         diffusion(deformation=0.05, initial={"file": file})
-    with raises(slipstream.CaseError, "mismatch", file=file, problem="places"):
+    with raises(slip.CaseError, "mismatch", file=file, problem="places"):
         diffusion(order=6, lengths=(1, 1, 1.001), initial={"file": file})
-    with raises(slipstream.CaseError, "not_found", file=file, field="P", choices="X, T"):
+    with raises(slip.CaseError, "not_found", file=file, field="P", choices="X, T"):
         diffusion(initial={"file": file, "field": "P"})
     Simulation("poisson", (2, 2, 2), order=2, boundaries={s: {"value": 0} for s in SIDES}).write_nek(file, words)
-    with raises(slipstream.CaseError, "mismatch", file=file, problem="elements", given=8, needed=12):
+    with raises(slip.CaseError, "mismatch", file=file, problem="elements", given=8, needed=12):
         diffusion(initial={"file": file})
 
 
@@ -130,7 +128,7 @@ def test_a_broken_file_is_told_by_what_is_wrong(tmp_path: Path, problem: str, co
     else:
         data[13:15] = b" 1"
     path.write_bytes(data)
-    with raises(slipstream.CaseError, code, file=str(path), problem=problem):
+    with raises(slip.CaseError, code, file=str(path), problem=problem):
         diffusion(initial={"file": str(path)})
 
 
