@@ -60,7 +60,7 @@ PUBLIC_ROOMS = {
     "collective": "collective block_sums",
     "fft": "fft",
     "solver": "collision simulation guard point_update krylov",
-    "io": "gather vtkhdf vtkhdf_hexahedra output checkpoint",
+    "io": "gather nek_file vtkhdf vtkhdf_hexahedra output checkpoint",
 }
 ROOM_OF_HEADER = {f"{name}{of}.hpp": "solver" for name in SOLVERS for of in ("", "_solver")} | {
     f"{name}.hpp": room for room, names in PUBLIC_ROOMS.items() for name in names.split()

@@ -28,7 +28,7 @@ download() {
 
 # Named one by one: the dependency solver would drag in what such machines have (numpy, matplotlib).
 packages=(pydantic pydantic-core annotated-types typing-inspection typing-extensions rich markdown-it-py mdurl pygments
-          nanobind scikit-build-core hypothesis sortedcontainers)
+          nanobind scikit-build-core hypothesis sortedcontainers pymech xarray pandas)
 wheels() {
   local core
   mkdir -p $kit/wheels

@@ -36,7 +36,9 @@
 /// Source: Deville, Fischer, Mund, High-Order Methods for Incompressible Fluid Flow, 2002, chapters 2 and 4.
 namespace slipstream::sem {
 
-inline constexpr int least_order = 1, most_order = 11;
+inline constexpr int least_order = 1, most_order = 15;
+/// The highest order of carry() and advect(): above it the tables in their kernels' arguments pass 4096 B.
+inline constexpr int most_advected_order = 11;
 
 /// Gauss-Lobatto-Legendre quadrature of order + 1 points on [-1, 1], both ends among them: exact up to degree
 /// 2 order - 1.
@@ -48,6 +50,9 @@ struct Rule {
 };
 /// Throws Error unless least_order <= order <= most_order.
 Rule gauss_lobatto(int order);
+/// Takes values at the points to those of the polynomial whose Legendre modes are multiplied by `factors`, order + 1 of
+/// them: row i, column m; (order + 1)^2.
+std::vector<double> modal_filter(const Rule& rule, std::span<const double> factors);
 /// Row i, column m: the m-th Lagrange polynomial of `from`'s points at to[i]; to.size() x (order + 1).
 std::vector<double> interpolation(const Rule& from, std::span<const double> to);
 
@@ -197,6 +202,7 @@ class Space {
   /// parallelepipeds the integral is exact. On bent elements the metric's own degree is left, which falls with the
   /// order: 1.5e-11 of it at order 7, bent by 0.1. The first call puts the places on the devices, 24 B a point. Each
   /// reads 48 B a point (affine factors: 24 B) and writes 24 B a finer point.
+  /// Throw Error unsupported above most_advected_order.
   int fine_points() const;
   Vector fine_vector() const;  ///< zeros, fine_points()^3 an element
   void carry(const std::array<const Vector*, 3>& c, const std::array<Vector*, 3>& fine);
@@ -213,6 +219,12 @@ class Space {
   /// same elements on the same devices, whose streams are waited for. To a higher order nothing is lost. Throws Error
   /// where the spaces do not fit.
   void interpolate(const Vector& in, Space& from, Vector& out);
+  /// Damps the highest of an element's Legendre modes, element by element, along each axis. With k0 = order + 1 -
+  /// modes, the factor of mode k is 1 - strength ((k - k0 + 1) / modes)^2 from k0 on. Lower modes stay to rounding.
+  /// `strength` is from 0 to 1, `modes` from 1 to the order.
+  /// Source: Fischer & Mullen, Filter-based stabilization of spectral element methods, 2001. nekRS has the quadratic
+  /// transfer function, too.
+  void filter(Vector& u, double strength, int modes = 1);
   /// u = Q Q^T u.
   void assemble(Vector& u);
   void assemble(const std::vector<double*>& u);
@@ -279,6 +291,27 @@ struct SolverOptions {
   int restart = 30;   ///< vectors of flexible GMRES
   /// Earlier solutions that give the first guess: the one of least error in their span (Fischer 1998); 0: none.
   int projection = 0;
+};
+
+/// Solves M Q Q^T (h1 A + h2 B) x = b, as often as one likes.
+/// Values of the elements' polynomials at any points. Newton's method on the polynomials through an element's places
+/// finds where a point lies in it, r in [-1, 1]^3. It tries the elements whose boxes hold the point. Where several
+/// elements share a point, the one of the lowest number has it: values do not depend on devices or ranks.
+class Probe {
+ public:
+  /// The same points on every rank. Collective; all ranks throw Error not_found, with the fact "point" and its number
+  /// "index", where one is in no element. To 1e-8 of an element's extent, points outside lie on its side.
+  Probe(Space& space, std::vector<Point> points);  ///< the space must outlive it
+  ~Probe();
+  Probe(Probe&&) noexcept;
+
+  const std::vector<Point>& points() const;
+  /// By point, on every rank. Reads the values of the elements that have points, on their devices. Collective.
+  std::vector<double> values(const std::vector<const double*>& u);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 /// Solves M Q Q^T (h1 A + h2 B) x = b, as often as one likes.

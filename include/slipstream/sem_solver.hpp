@@ -64,6 +64,8 @@ struct Options {
   /// Above 0: each time step is made in 1, 2, 3, 4, 6, 8, 12 and so on equal parts. They are as few as keep the Courant
   /// numbers of the velocities at its two ends at this.
   double target_courant = 0;
+  /// In place of `initial`: u at time 0 at the points of elements [first, last); cannot go with exact_start.
+  std::function<std::vector<double>(std::int64_t first, std::int64_t last)> start = {};
   double time_step = 1;  ///< of the other equations, whose step is one solution, it is only counted
   int time_order = 2;    ///< 1 to 3, of the backward differences
   /// The first steps are of the full order, from what `initial` gives for the times -time_step and -2 time_step; else
@@ -126,6 +128,8 @@ class Sem final : public Simulation {
   double largest_change();
   /// Courant number of the last step or part of one; 0 without a velocity.
   double courant() const;
+  /// A field of the state at points; by point, on every rank.
+  std::vector<double> at(Probe& probe, const std::string& field);
   /// Of the linear solutions of all steps so far; a restart begins anew.
   const krylov::Effort& effort() const;
   /// Operator and preconditioner of the step to come, measured. Collective.

@@ -20,20 +20,21 @@ namespace slipstream {
 /// the same way. Elements share no points in the file; the mesh is written once. Nodes go corners, edges, faces,
 /// inside, as vtkLagrangeHexahedron numbers them.
 ///
-/// Rank 0 collects and writes, some elements at a time. Between two calls the file is closed and whole. All members are
-/// collective but the destructor, which does nothing; where one rank fails, all ranks throw the same Error.
+/// Every rank writes its own elements, some at a time; with a serial HDF5 rank 0 writes what the others send. The file
+/// does not depend on the number of ranks. Between two calls it is closed and whole. All members are collective but the
+/// destructor, which does nothing; where one rank fails, all ranks throw the same Error.
 class HexahedraSeries {
  public:
   struct Mesh {
     int order = 1;
     std::int64_t elements = 0;
     std::vector<double> to_even;  ///< row i, column m: of node m at equidistant point i; (order + 1)^2
-    /// Places of the nodes of an element, i fastest; asked on rank 0.
+    /// Places of the nodes of an element, i fastest; each rank asks for some elements.
     std::function<std::vector<std::array<double, 3>>(std::int64_t element)> places;
   };
   struct Item {
     std::string name;
-    /// f64, of one component, on a grid of (order + 1)^3 nodes x elements x 1; its devices must be idle.
+    /// f32 or f64, one component or three, on a grid of (order + 1)^3 nodes x elements x 1. Its devices must be idle.
     const Field* field;
     std::string unit{};
   };
@@ -44,7 +45,7 @@ class HexahedraSeries {
   HexahedraSeries(HexahedraSeries&&) noexcept;
   ~HexahedraSeries();
 
-  /// Appends one time step; times must grow, and every step has the same fields.
+  /// Appends one time step; times must grow, and every step has the same fields, of the same types and components.
   void write(double time, const std::vector<Item>& items);
   double last_time() const;  ///< of the last step; minus infinity where there is none
   /// Ends the series: a later write() is an error.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from slipstream.base.errors import CaseError
 
 if TYPE_CHECKING:
-    from slipstream import fft, lbm
+    from slipstream import fft, lbm, sem
     from slipstream.exchange.allreduce import AllReduce
     from slipstream.exchange.gather_scatter import GatherScatter
     from slipstream.exchange.grid import Grid, communicator, world
@@ -29,6 +29,7 @@ __all__ = [
     "communicator",
     "fft",
     "lbm",
+    "sem",
     "world",
 ]
 
@@ -59,7 +60,7 @@ def _version() -> str:
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("fft", "lbm"):
+    if name in ("fft", "lbm", "sem"):
         return import_module(f"slipstream.{name}")
     if name in _MODULES:
         return getattr(import_module(_MODULES[name]), name)

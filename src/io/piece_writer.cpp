@@ -1,11 +1,6 @@
 #include "io/piece_writer.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <slipstream/error.hpp>
 
 #include "io/copy_piece.hpp"
@@ -35,18 +30,12 @@ PieceWriter::~PieceWriter() {
   }
   changed_.notify_all();
   thread_.join();
-  if (file_ >= 0) ::close(file_);
 }
 
 void PieceWriter::open(const std::string& path) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  require(file >= 0, ErrorCode::io,
-          "opening '" + path + "' to write into it: " + std::strerror(errno) +
-              "; the folder must be one that all ranks share",
-          {{"file", path}});
+  RawFile file = RawFile::to_write(path);
   std::lock_guard lock(mutex_);
-  path_ = path;
-  file_ = file;
+  file_ = std::move(file);
   failure_.clear();
   ending_ = done_ = false;
 }
@@ -188,7 +177,7 @@ void PieceWriter::work() {
     }
     if (ending_ && !done_) {
       lock.unlock();
-      const std::string failure = text_of(failure_of([&] { close_file(); }));
+      const std::string failure = text_of(failure_of([&] { file_.finish(); }));
       lock.lock();
       if (failure_.empty()) failure_ = failure;
       done_ = true;
@@ -228,29 +217,8 @@ void PieceWriter::write(const Job& job) {
     values = ordered_.data();
   }
   const std::uint32_t sum = checksum(job.piece, values, bytes);
-  write_bytes(job.array.values_at + job.piece.first * static_cast<std::int64_t>(size), values, bytes);
-  write_bytes(job.array.checksums_at + static_cast<std::int64_t>(job.number * sizeof sum), &sum, sizeof sum);
-}
-
-void PieceWriter::write_bytes(std::int64_t at, const void* values, std::size_t bytes) {
-  const auto* from = static_cast<const char*>(values);
-  while (bytes > 0) {
-    const ssize_t written = ::pwrite(file_, from, bytes, at);
-    if (written < 0 && errno == EINTR) continue;
-    require(written > 0, ErrorCode::io, "writing '" + path_ + "': " + std::strerror(written < 0 ? errno : ENOSPC),
-            {{"file", path_}});
-    from += written;
-    at += written;
-    bytes -= static_cast<std::size_t>(written);
-  }
-}
-
-void PieceWriter::close_file() {
-  const int file = std::exchange(file_, -1);
-  const int failure = ::fsync(file) == 0 || errno == EINVAL ? 0 : errno;
-  const bool closed = ::close(file) == 0;
-  require(failure == 0 && closed, ErrorCode::io,
-          "forcing '" + path_ + "' to the disk: " + std::strerror(failure != 0 ? failure : errno), {{"file", path_}});
+  file_.write(job.array.values_at + job.piece.first * static_cast<std::int64_t>(size), values, bytes);
+  file_.write(job.array.checksums_at + static_cast<std::int64_t>(job.number * sizeof sum), &sum, sizeof sum);
 }
 
 }  // namespace slipstream

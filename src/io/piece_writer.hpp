@@ -16,6 +16,7 @@
 #include <slipstream/stream.hpp>
 
 #include "io/checkpoint/checkpoint_file.hpp"
+#include "io/raw_file.hpp"
 
 namespace slipstream {
 
@@ -77,8 +78,6 @@ class PieceWriter {
   void work();
   void start_fetching(Job& job);
   void write(const Job& job);
-  void write_bytes(std::int64_t at, const void* values, std::size_t bytes);
-  void close_file();
 
   std::int64_t staging_bytes_;
   Snapshot snapshot_;
@@ -86,8 +85,7 @@ class PieceWriter {
   std::map<Place, std::list<Slot>> slots_, device_slots_;
   std::map<Place, Passage> passages_;  // of the thread
   std::vector<std::byte> ordered_;     // of the thread
-  std::string path_;
-  int file_ = -1;
+  RawFile file_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -14,38 +14,39 @@ namespace {
 using Bytes = std::vector<std::byte>;
 
 std::int64_t bytes_per_cell(const ValueSource& source) {
-  return source.array.components * static_cast<std::int64_t>(size_of(source.array.type));
+  return source.values_per_cell * static_cast<std::int64_t>(size_of(source.type));
 }
 
 template <class T>
-void multiply(Bytes& bytes, double factor) {
-  T* const values = reinterpret_cast<T*>(bytes.data());
-  const std::size_t count = bytes.size() / sizeof(T);
-  for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<T>(values[i] * factor);
+void multiply(void* values, std::int64_t count, double factor) {
+  T* const each = static_cast<T*>(values);
+  for (std::int64_t i = 0; i < count; ++i) each[i] = static_cast<T>(each[i] * factor);
 }
 
-/// A piece of a field in the order of the file and in physical units.
 Bytes copy_out(const ValueSource& source, const Box& box) {
   Bytes values(box.volume() * bytes_per_cell(source));
-  source.field->read(box, values.data());
-  if (source.derive && !box.empty()) source.derive(box, values.data());
-  if (source.scale != 1 && source.array.type == DType::f32) multiply<float>(values, source.scale);
-  if (source.scale != 1 && source.array.type == DType::f64) multiply<double>(values, source.scale);
+  if (!values.empty()) source.fill(box, values.data());
   return values;
 }
 
-/// The pieces of all blocks of every rank.
+void write_piece(const Hdf5Handle& array, const ValueSource& source, const Box& box, const Bytes& values,
+                 hid_t transfer = H5P_DEFAULT) {
+  std::optional<Hdf5Slab> slab;
+  if (!values.empty()) slab = source.slab(box);
+  write_slab(array, source.dataset, hdf5_type(source.type), slab, values.data(), transfer);
+}
+
+/// The pieces of all parts of every rank.
 std::vector<std::vector<Box>> pieces_by_rank(const ValueSource& source, int ranks, std::int64_t piece_bytes) {
   std::vector<std::vector<Box>> pieces(ranks);
-  for (const Block& block : source.field->grid().blocks())
-    for (const Box& box : cut_into_pieces(block.box, bytes_per_cell(source), piece_bytes))
-      pieces[block.rank].push_back(box);
+  for (const auto& [rank, part] : source.parts)
+    for (const Box& box : cut_into_pieces(part, bytes_per_cell(source), piece_bytes)) pieces[rank].push_back(box);
   return pieces;
 }
 
 std::vector<Hdf5Handle> open_arrays(const Hdf5Handle& file, const std::vector<ValueSource>& sources) {
   std::vector<Hdf5Handle> arrays;
-  for (const ValueSource& source : sources) arrays.push_back(open_array(file, source.array));
+  for (const ValueSource& source : sources) arrays.push_back(open_dataset(file, source.dataset));
   return arrays;
 }
 
@@ -73,6 +74,21 @@ Bytes receive_piece(const Communicator& comm, int from, std::int64_t bytes) {
 
 }  // namespace
 
+ValueSource source_of(const Field& field, double scale, std::function<void(const Box&, void*)> derived) {
+  const DType type = field.options().type;
+  const int components = field.options().components;
+  ValueSource source{{}, type, components, {}, {}, {}};
+  for (const Block& block : field.grid().blocks()) source.parts.emplace_back(block.rank, block.box);
+  source.fill = [&field, type, components, scale, derived = std::move(derived)](const Box& box, void* values) {
+    field.read(box, values);
+    if (derived) derived(box, values);
+    const std::int64_t count = box.volume() * components;
+    if (scale != 1 && type == DType::f32) multiply<float>(values, count, scale);
+    if (scale != 1 && type == DType::f64) multiply<double>(values, count, scale);
+  };
+  return source;
+}
+
 void write_values_in_parallel(const Communicator& comm, const std::string& path,
                               const std::vector<ValueSource>& sources, std::int64_t piece_bytes) {
   Hdf5Handle file, transfer;
@@ -89,12 +105,11 @@ void write_values_in_parallel(const Communicator& comm, const std::string& path,
     std::size_t rounds = 0;
     for (const auto& of_rank : pieces) rounds = std::max(rounds, of_rank.size());
     for (std::size_t round = 0; round < rounds; ++round) {
-      Box box = round < mine.size() && !failure ? mine[round] : Box{};
+      const Box box = round < mine.size() && !failure ? mine[round] : Box{};
       Bytes values;
       attempt(failure, [&] { values = copy_out(sources[i], box); });
-      if (values.empty()) box = Box{};
       // Every rank writes in every round, failed or not: the others wait for it.
-      attempt(failure, [&] { write_box(arrays[i], sources[i].array, box, values.data(), transfer.get()); });
+      attempt(failure, [&] { write_piece(arrays[i], sources[i], box, values, transfer.get()); });
     }
   }
   attempt(failure, [&] { close_values(file, arrays, path); });
@@ -125,7 +140,7 @@ void write_values_by_collecting(const Communicator& comm, const std::string& pat
         if (!root)
           send_piece(comm, values);
         else if (!failure)
-          attempt(failure, [&] { write_box(arrays[i], sources[i].array, box, values.data()); });
+          attempt(failure, [&] { write_piece(arrays[i], sources[i], box, values); });
       }
     }
   }

@@ -242,6 +242,7 @@ const std::vector<Row>& table() {
       {"CheckpointOnRanks.IsRestartedWithTheSameBits*", "2", "2", all, "runs cut and joined over two processes"},
       {"CheckpointOnRanks*", "1 2", "2", all, "written alone and together"},
       {"MpiFiles*", "2", "2", all, "files that two write together"},
+      {"ElementFiles*", "1 2", "2", to_four, "written by every rank; no byte depends on their number"},
       {"VtkhdfOnRanks*", "1 2 4", "2", all, "written alone, together, and by ranks without a block"},
       // Flows
       {"Lbm/Sameness*cavity_d3q27*", none, none, to_four, "as driven_d3q27, without walls that ranks change"},
@@ -268,6 +269,8 @@ const std::vector<Row>& table() {
       {"Backends/PoissonBits*", "1 2 4", "2", to_four, "the box is dealt out anew with every count"},
       {"SemRefusesOnRanks*", "1 2", "2", to_four, "refused on every rank"},
       {"Backends/SemApply*", "1 2", "2", to_four, "messages between devices and ranks while elements are computed"},
+      {"Backends/SemProbe*", "1 2", "2", to_four, "points that one rank has and all are told of"},
+      {"Backends/SemFilter*", "1", "1", "1 2", "element by element"},
       {"SemErrors*", "1", none, "1 2", "errors of the method itself; seconds of iterations"},
       {"Backends/SemBits*", "1 2", "2", to_four, "steps of a run on one device, several, and some without elements"},
       {"SemLifting*", "1 2", "1", to_four, "values of sides that several ranks have"},

@@ -12,9 +12,11 @@ from slipstream.base.terminal import show_extent
 from slipstream.case.case import Case
 from slipstream.case.expression import evaluate
 from slipstream.case.sides import SIDES
+from slipstream.case.tables import BodyName
 from slipstream.sem import sampling
 from slipstream.sem.tables import (
     SemOutputTable,
+    SemReceiverTable,
     SemRunTable,
     SemSidesTable,
     SemSolutionTable,
@@ -51,12 +53,14 @@ class SemCase(Case):
     """A case file of spectral elements."""
 
     solver: ClassVar[str] = "sem"
-    free_tables: ClassVar[frozenset[str]] = Case.free_tables | {"exact"}
+    free_tables: ClassVar[frozenset[str]] = Case.free_tables | {"exact", "receivers"}
+    file_keys: ClassVar[tuple[tuple[str, ...], ...]] = (("initial", "file"),)
 
     sem: SemTable
     boundaries: SemSidesTable = SemSidesTable()
     initial: SemStartTable | None = Field(None, description="The state at the start of diffusion.")
     exact: SemSolutionTable | None = Field(None, description="The solution that is known.")
+    receivers: dict[BodyName, SemReceiverTable] = Field({}, description="By name.")
     run: SemRunTable = SemRunTable()
     output: SemOutputTable = SemOutputTable()
 
@@ -188,7 +192,9 @@ class SemCase(Case):
             return None
         if self.sem.start == "exact" or (self.initial is None and self.exact):
             return self.function(self.exact.value) if self.exact else None
-        return self.function(self.initial.value, timed=False) if self.initial else None
+        if self.initial is None or self.initial.value is None:
+            return None
+        return self.function(self.initial.value, timed=False)
 
     def options(self) -> dict[str, Any]:
         table = self.sem
@@ -210,5 +216,6 @@ class SemCase(Case):
             "target_courant": table.target_courant or 0.0,
             "source": self._given(table.source),
             "initial": self.start,
+            **({"start_from": (self.initial.file, self.initial.field)} if self.initial and self.initial.file else {}),
             "exchange": self.exchange_options("messages"),
         }

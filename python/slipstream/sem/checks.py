@@ -23,7 +23,7 @@ _NOT_OURS = {
 
 
 def problems(case: SemCase) -> list[Problem]:
-    found = [*_sides(case), *_equation(case), *_exchange(case)]
+    found = [*_sides(case), *_equation(case), *_exchange(case), *_output(case)]
     return found or [*_expressions(case)]
 
 
@@ -132,6 +132,8 @@ def _equation(case: SemCase) -> Iterator[Problem]:
         yield (("sem", "time_step"), missing('is missing: equation = "diffusion" goes over time', other="sem.equation"))
     if case.run.steps is None and case.run.time is None:
         yield ("run",), missing("give steps or time, so that the run ends", needed="steps or time")
+    if case.initial and (case.initial.value is None) == (case.initial.file is None):
+        yield ("initial",), Fault("give either a value or a file", needed="value or file")
     if table.start == "exact" and case.exact is None:
         yield (
             ("sem", "start"),
@@ -142,6 +144,11 @@ def _equation(case: SemCase) -> Iterator[Problem]:
             ("initial",),
             unsupported('sem.start = "exact" begins from [exact]; drop one of the two', other="sem.start"),
         )
+
+
+def _output(case: SemCase) -> Iterator[Problem]:
+    if case.output.nek != "no" and not case.output.fields:
+        yield ("output", "nek"), unsupported("is a file for each frame of output.fields", other="output.fields")
 
 
 def _exchange(case: SemCase) -> Iterator[Problem]:
@@ -165,7 +172,7 @@ def _expressions(case: SemCase) -> Iterator[Problem]:
         axis, end = "xyz".index(side[0]), side[1] == "+"
         here = there[places[:, axis] == (case.sem.lengths[axis] if end else 0.0)]
         yield from _side_expressions(case, ("boundaries", side), entry, here, time)
-    if case.initial:
+    if case.initial and case.initial.value is not None:
         yield from _tried(case, ("initial", "value"), case.initial.value, there, None)
     if case.exact:
         yield from _tried(case, ("exact", "value"), case.exact.value, there, time)

@@ -18,7 +18,9 @@ from slipstream.run.plain import PlainRun, write_findings
 from slipstream.run.report import expected as expected_table
 from slipstream.run.series import FieldSeries
 from slipstream.run.troubles import Troubles
+from slipstream.sem import receivers
 from slipstream.sem.case import SemCase
+from slipstream.sem.nek import NekFrames
 
 if TYPE_CHECKING:
     from slipstream._core import Trace
@@ -68,7 +70,8 @@ class SemRun(PlainRun):
         return "look at sources and values of sides that grow without bound"
 
     def fields(self, path: Path, goes_on: bool) -> Fields:
-        return FieldSeries(self.engine, self._case, path, ["u"], goes_on)
+        series = FieldSeries(self.engine, self._case, path, ["u"], goes_on)
+        return series if self._case.output.nek == "no" else NekFrames(self.engine, self._case, series, path.parent)
 
     def carried(self) -> dict[str, Any]:
         return self._effort.carried()
@@ -77,7 +80,8 @@ class SemRun(PlainRun):
         self._effort.carry(carried)
 
     def monitors(self, goes_on: bool) -> Sequence[Monitor]:
-        return solutions.monitors(self.engine, self._case, goes_on)
+        kept = receivers.monitors(self.engine, self._case, goes_on)
+        return [*solutions.monitors(self.engine, self._case, goes_on), *kept]
 
     def figures(self, outcome: Outcome) -> dict[str, Any]:
         table = self._case.sem
@@ -87,6 +91,7 @@ class SemRun(PlainRun):
         case, effort = self._case, self._effort()
         with as_case_error("exact.value"):
             found = self.engine.statistics(case.function(case.exact.value) if case.exact else None)
+        receivers.write_profiles(self.engine, case, troubles)
         figures["findings"], figures["expected"] = {}, []
         if core().rank() != 0:
             return

@@ -20,7 +20,7 @@ Tiles = list[tuple[str, str]]
 
 case_type = SemCase
 unit_of_rate = "Mpoint/s"
-files = ("findings.json", "solutions.csv")
+files = ("findings.json", "solutions.csv", "receivers.csv", "profiles.csv")
 pictures: Mapping[str, str] = {}
 collisions: Mapping[str, Mapping[str, str]] = {}
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from slipstream.base.keys import Count, Finite, NotNegative, Positive, Table
+from slipstream.base.keys import Count, Finite, NotNegative, Positive, Table, Vector
 from slipstream.case.sides import SidesTable
 from slipstream.case.tables import OutputTable, RunTable
 
@@ -23,7 +23,7 @@ class SemTable(Table):
         description="-diffusivity Lap u = source; the same with + reaction u on the left; or du/dt = diffusivity Lap u "
         "+ source."
     )
-    order: Annotated[int, Field(ge=1, le=11)] = Field(7, description="Of the polynomials in an element, 1 to 11.")
+    order: Annotated[int, Field(ge=1, le=15)] = Field(7, description="Of the polynomials in an element, 1 to 15.")
     lengths: Edges = Field((1.0, 1.0, 1.0), description="Edges of the box.")
     stretch: Edges = Field((1.0, 1.0, 1.0), description="Width of the last element along an axis over the first's.")
     deformation: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
@@ -118,9 +118,25 @@ class SemSidesTable(SidesTable[SideTable]):
 
 
 class SemStartTable(Table):
-    """[initial]: the state at the start of diffusion; left out: [exact] at time 0 where that is given, else zero."""
+    """[initial]: the state at the start of diffusion; left out: [exact] at time 0 where that is given, else zero. One
+    of value and file."""
 
-    value: Finite | str = Field(description=f"u. {_NAMES}.")
+    value: Finite | str | None = Field(None, description=f"u. {_NAMES}.")
+    file: str | None = Field(
+        None,
+        description="A field file of Nek5000 (x0.f00000) of the same elements in the same order, of any order of "
+        "polynomials; looked for beside the case file, then in the working directory. The run begins at time 0.",
+    )
+    field: str = Field("T", description="file: what is u of its fields: P, T, S01, S02 and so on.")
+
+
+class SemReceiverTable(Table):
+    """[receivers.NAME]: u at a point, in receivers.csv with each look at the change; or along a line, in profiles.csv
+    at the end."""
+
+    at: Vector = Field(description="The point, or where the line begins.")
+    to: Vector | None = Field(None, description="Where the line ends.")
+    points: Annotated[int, Field(ge=2)] = Field(50, description="Of the line, both ends among them.")
 
 
 class SemSolutionTable(Table):
@@ -140,3 +156,8 @@ class SemOutputTable(OutputTable):
     """[output]: what stays."""
 
     fields: bool = Field(True, description="u as fields.vtkhdf, curved elements of high order for ParaView.")
+    nek: Literal["no", "f32", "f64"] = Field(
+        "no",
+        description="Beside fields.vtkhdf, places and u (T) as field files of Nek5000, fields0.f00000 and on, a file a "
+        "frame.",
+    )

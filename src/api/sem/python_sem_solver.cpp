@@ -1,15 +1,14 @@
 // Poisson's, Helmholtz's and the diffusion equation on spectral elements from Python.
 #include <slipstream/sem_solver.hpp>
 #include <slipstream/trace.hpp>
-#include <slipstream/vtkhdf_hexahedra.hpp>
 
 #include "api/exchange/python_report.hpp"
 #include "api/python_errors.hpp"
 #include "api/reading.hpp"
+#include "api/sem/element_files.hpp"
 #include "api/solver/python_solver.hpp"
 #include "grid/largest_extent.hpp"
 #include "solver/common/fullness.hpp"
-#include "solver/sem/places.hpp"
 
 #include <nanobind/stl/pair.h>
 
@@ -88,6 +87,7 @@ sem::Options sem_options(const nb::dict& dict) {
   Reader reader(dict, "the solver");
   std::string equation = "poisson", factors = "stored", preconditioner = "jacobi", method = "cg";
   nb::object source = nb::none(), initial = nb::none(), map = nb::none();
+  std::pair<std::string, std::string> start;
   nb::dict exchange;
   std::vector<std::vector<nb::tuple>> sides;
   std::vector<nb::object> velocity;
@@ -108,6 +108,7 @@ sem::Options sem_options(const nb::dict& dict) {
   reader.read("target_courant", o.target_courant);
   reader.read("source", source);
   reader.read("initial", initial);
+  reader.read("start_from", start);
   reader.read("time_step", o.time_step);
   reader.read("time_order", o.time_order);
   reader.read("exact_start", o.exact_start);
@@ -147,6 +148,7 @@ sem::Options sem_options(const nb::dict& dict) {
   for (std::size_t a = 0; a < velocity.size(); ++a) o.velocity[a] = given(velocity[a]);
   require(sides.size() <= 6, "a box has six sides");
   for (std::size_t n = 0; n < sides.size(); ++n) o.sides[n / 2][n % 2] = side_of(sides[n]);
+  if (!start.first.empty()) o.start = start_from(start.first, start.second, sem::box_of(o), o.order);
   return o;
 }
 
@@ -192,46 +194,14 @@ nb::dict statistics_dict(Sem& self, const nb::object& exact) {
   return found;
 }
 
-/// u over time as Lagrange hexahedra.
-class ElementSeries {
- public:
-  ElementSeries(Sem& sem, const std::string& path, std::optional<double> up_to)
-      : sem_(sem), series_(world(), path, mesh_of(sem), up_to) {}
-  void write(double time, const std::vector<std::pair<std::string, std::string>>& items) {
-    std::vector<HexahedraSeries::Item> all;
-    for (const auto& [name, unit] : items) all.push_back({name, &sem_.state()[name], unit});
-    series_.write(time, all);
-  }
-  double last_time() const { return series_.last_time(); }
-  void close() { series_.close(); }
-
- private:
-  static HexahedraSeries::Mesh mesh_of(Sem& sem) {
-    const sem::ElementBox box = sem.space().box();
-    const sem::Rule rule = sem::gauss_lobatto(sem.options().order);
-    std::vector<double> even;
-    for (int i = 0; i <= rule.order; ++i) even.push_back(2.0 * i / rule.order - 1);
-    const auto places = [all = sem::BoxPlaces(box, rule.points),
-                         cube = even.size() * even.size() * even.size()](std::int64_t element) {
-      std::vector<sem::Point> here(cube);
-      all.of(element, 1, here.data());
-      return here;
-    };
-    return {rule.order, box.count(), sem::interpolation(rule, even), places};
-  }
-  Sem& sem_;
-  HexahedraSeries series_;
-};
-
 void bind_sem_solver(nb::module_& m) {
   using Release = nb::call_guard<Released>;
   m.def("plan_sem", &plan_sem, nb::arg("machine"), nb::arg("options"));
   m.def("check_sem_elements", &check_sem_elements, nb::arg("options"));
   m.def("largest_sem_grid", &largest_sem_grid, nb::arg("machine"), nb::arg("options"));
-  nb::class_<ElementSeries>(m, "ElementSeries", "A VTKHDF time series of elements of high order.")
-      .def("write", &ElementSeries::write, nb::arg("time"), nb::arg("items"), Release())
-      .def_prop_ro("last_time", &ElementSeries::last_time)
-      .def("close", &ElementSeries::close, Release());
+  bind_element_files(m);
+  nb::class_<sem::Probe>(m, "Probe", "Points in a solver's elements.")
+      .def_prop_ro("points", [](const sem::Probe& self) { return self.points(); });
   nb::class_<Sem, Simulation>(
       m, "Sem", "Poisson's, Helmholtz's or the diffusion equation on spectral elements. Calls are collective.")
       .def(
@@ -279,6 +249,29 @@ void bind_sem_solver(nb::module_& m) {
             return new ElementSeries(self, path, up_to);
           },
           nb::arg("path"), nb::arg("up_to") = nb::none(), nb::keep_alive<0, 1>(), Release())
+      .def(
+          "write_nek",
+          [](Sem& self, const std::string& path, int word_bytes, bool places, const std::vector<Given>& items) {
+            write_nek(self, path, word_bytes, places, items);
+          },
+          nb::arg("path"), nb::arg("word_bytes"), nb::arg("places"), nb::arg("items"),
+          "items: (U, P, T, S01 and so on, field of the state or array).")
+      .def("elements", &elements_of_rank, "Of this rank: the first, and the one behind the last.")
+      .def(
+          "arrays",
+          [](nb::object self, const std::string& name) {
+            Sem& run = nb::cast<Sem&>(self);
+            return block_arrays(run.grid(), run.state()[name], self);
+          },
+          nb::arg("field"), "This rank's blocks with their arrays [1][element][point][1].")
+      .def("places", &places_of_rank, "[element][t][s][r][x y z] of this rank.")
+      .def(
+          "probe",
+          [](Sem& self, std::vector<sem::Point> points) { return new sem::Probe(self.space(), std::move(points)); },
+          nb::arg("points"), nb::keep_alive<0, 1>(), Release())
+      .def(
+          "at", [](Sem& self, sem::Probe& probe, const std::string& field) { return self.at(probe, field); },
+          nb::arg("probe"), nb::arg("field"), Release(), "By point, on every rank.")
       .def("guard", &Sem::guard, nb::arg("every"))
       .def("inspect", &Sem::inspect, Release())
       .def("phases", [](Sem& self) { return phases(self.time_loop()); })

@@ -174,4 +174,20 @@ std::vector<std::string> names_in(const Hdf5Handle& file, const char* group_name
   return names;
 }
 
+void write_slab(const Hdf5Handle& dataset, const std::string& name, hid_t type, const std::optional<Hdf5Slab>& slab,
+                const void* values, hid_t transfer) {
+  const Hdf5Handle space(H5Dget_space(dataset.get()), H5Sclose, "reading the size of " + name);
+  const Hdf5Sizes count = slab ? slab->count : Hdf5Sizes{1};
+  const Hdf5Handle memory(H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose,
+                          "sizing a piece of " + name);
+  if (slab) {
+    hdf5_check(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, slab->start.data(), nullptr, count.data(), nullptr),
+               "selecting a piece of " + name);
+  } else {
+    hdf5_check(H5Sselect_none(space.get()), "selecting nothing of " + name);
+    hdf5_check(H5Sselect_none(memory.get()), "selecting nothing of " + name);
+  }
+  hdf5_check(H5Dwrite(dataset.get(), type, memory.get(), space.get(), transfer, values), "writing " + name);
+}
+
 }  // namespace slipstream

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,14 @@ Hdf5Handle open_alone(const std::string& path);
 Hdf5Handle open_to_read(const std::string& path);
 /// Flushes and closes, which both can fail.
 void finish(Hdf5Handle& file, const std::string& path);
+
+/// A part of a dataset, by its axes.
+struct Hdf5Slab {
+  Hdf5Sizes start, count;
+};
+/// Writes a part of a dataset. Without a slab it takes part in a collective transfer with nothing to write.
+void write_slab(const Hdf5Handle& dataset, const std::string& name, hid_t type, const std::optional<Hdf5Slab>& slab,
+                const void* values, hid_t transfer = H5P_DEFAULT);
 
 Hdf5Handle create_group(const Hdf5Handle& file, const std::string& name);
 Hdf5Handle open_dataset(const Hdf5Handle& file, const std::string& name);

@@ -146,7 +146,11 @@ std::vector<ValueSource> sources_of(const std::vector<VtkhdfArray>& arrays,
   std::vector<ValueSource> sources;
   for (const auto& item : items)
     for (const VtkhdfArray& array : arrays)
-      if (array.name == item.name) sources.push_back({array, item.field, item.scale, item.derive});
+      if (array.name == item.name) {
+        ValueSource& source = sources.emplace_back(source_of(*item.field, item.scale, item.derive));
+        source.dataset = values_path(array.name);
+        source.slab = [array](const Box& box) { return slab_of(array, box); };
+      }
   return sources;
 }
 

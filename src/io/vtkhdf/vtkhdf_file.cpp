@@ -93,7 +93,6 @@ void write_one(const Hdf5Handle& file, const std::string& name, hid_t type, std:
   hdf5_check(H5Dwrite(dataset.get(), type, memory.get(), space.get(), H5P_DEFAULT, value), "writing " + name);
 }
 
-std::string values_path(const std::string& name) { return "/Series/" + name; }
 std::string shown_path(const std::string& name) { return "/VTKHDF/CellData/" + name; }
 std::string offsets_path(const std::string& name) { return "/VTKHDF/Steps/CellDataOffsets/" + name; }
 
@@ -212,28 +211,14 @@ void commit_step(const std::string& path, std::int64_t step, double time, const 
   finish(file, path);
 }
 
-Hdf5Handle open_array(const Hdf5Handle& file, const VtkhdfArray& array) {
-  return open_dataset(file, values_path(array.name));
-}
+std::string values_path(const std::string& name) { return "/Series/" + name; }
 
-void write_box(const Hdf5Handle& dataset, const VtkhdfArray& array, const Box& box, const void* values,
-               hid_t transfer) {
-  const Hdf5Handle space(H5Dget_space(dataset.get()), H5Sclose, "reading the size of " + array.name);
-  Sizes count = row_sizes(box.empty() ? Extent{1, 1, 1} : box.extents(), array.components);
-  const Hdf5Handle memory(H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose,
-                          "sizing a piece of " + array.name);
-  if (box.empty()) {
-    hdf5_check(H5Sselect_none(space.get()), "selecting nothing of " + array.name);
-    hdf5_check(H5Sselect_none(memory.get()), "selecting nothing of " + array.name);
-  } else {
-    Sizes start{static_cast<hsize_t>(array.row), static_cast<hsize_t>(box.lo[2]), static_cast<hsize_t>(box.lo[1]),
-                static_cast<hsize_t>(box.lo[0])};
-    start.resize(count.size(), 0);
-    hdf5_check(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr),
-               "selecting a piece of " + array.name);
-  }
-  hdf5_check(H5Dwrite(dataset.get(), hdf5_type(array.type), memory.get(), space.get(), transfer, values),
-             "writing " + array.name);
+Hdf5Slab slab_of(const VtkhdfArray& array, const Box& box) {
+  Hdf5Slab slab{{static_cast<hsize_t>(array.row), static_cast<hsize_t>(box.lo[2]), static_cast<hsize_t>(box.lo[1]),
+                 static_cast<hsize_t>(box.lo[0])},
+                row_sizes(box.extents(), array.components)};
+  slab.start.resize(slab.count.size(), 0);
+  return slab;
 }
 
 }  // namespace slipstream

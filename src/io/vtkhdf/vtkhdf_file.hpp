@@ -7,7 +7,7 @@
 #include <slipstream/box.hpp>
 #include <slipstream/field.hpp>
 
-#include "io/hdf5/hdf5_handle.hpp"
+#include "io/hdf5/hdf5_file.hpp"
 #include "io/vtkhdf/vtkhdf_steps.hpp"
 
 namespace slipstream {
@@ -41,11 +41,9 @@ void reserve_rows(const std::string& path, const Extent& extent, const std::vect
 /// Makes a step whose values are all written visible to readers.
 void commit_step(const std::string& path, std::int64_t step, double time, const std::vector<VtkhdfArray>& arrays);
 
-Hdf5Handle open_array(const Hdf5Handle& file, const VtkhdfArray& array);
-
-/// Writes a box of cells, [z][y][x][component], into the row of an array. An empty box takes part in a collective
-/// transfer with nothing to write.
-void write_box(const Hdf5Handle& dataset, const VtkhdfArray& array, const Box& box, const void* values,
-               hid_t transfer = H5P_DEFAULT);
+/// The dataset with an array's values.
+std::string values_path(const std::string& name);
+/// Where a box of cells, [z][y][x][component], lies in it, in the row that the step shows.
+Hdf5Slab slab_of(const VtkhdfArray& array, const Box& box);
 
 }  // namespace slipstream

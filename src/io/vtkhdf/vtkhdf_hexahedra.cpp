@@ -8,17 +8,18 @@
 #include <limits>
 
 #include <slipstream/error.hpp>
-#include <slipstream/gather.hpp>
 
 #include "io/hdf5/hdf5_file.hpp"
+#include "io/hdf5/hdf5_parallel.hpp"
 #include "io/vtkhdf/vtkhdf_steps.hpp"
+#include "io/write_values.hpp"
 #include "machine/agree.hpp"
 
 namespace slipstream {
 namespace {
 
 constexpr std::uint8_t lagrange_hexahedron = 72;  // VTK_LAGRANGE_HEXAHEDRON
-constexpr std::int64_t values_of_a_piece = std::int64_t{1} << 21, values_of_a_chunk = std::int64_t{1} << 17;
+constexpr std::int64_t bytes_of_a_piece = std::int64_t{1} << 24, values_of_a_chunk = std::int64_t{1} << 17;
 constexpr hsize_t steps_of_a_chunk = 256;
 
 /// A dataset whose first axis grows.
@@ -30,38 +31,43 @@ void create_growing(const Hdf5Handle& file, const std::string& name, hid_t type,
   const Hdf5Handle space(H5Screate_simple(rank, sizes.data(), most.data()), H5Sclose, "sizing the dataset " + name);
   const Hdf5Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "making HDF5 properties");
   hdf5_check(H5Pset_chunk(properties.get(), rank, chunks.data()), "sizing the chunks of " + name);
+  // Chunks exist before many ranks write into them.
+  hdf5_check(H5Pset_alloc_time(properties.get(), H5D_ALLOC_TIME_EARLY), "allocating " + name);
   hdf5_check(H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER), "allocating " + name);
   Hdf5Handle(H5Dcreate2(file.get(), name.c_str(), type, space.get(), H5P_DEFAULT, properties.get(), H5P_DEFAULT),
              H5Dclose, "making the dataset " + name);
 }
 
-/// Rows [first, first + rows) along the first axis, which grows where it must.
-void write_rows(const Hdf5Handle& file, const std::string& name, hid_t type, std::int64_t first, std::int64_t rows,
-                const void* values) {
+void grow(const Hdf5Handle& file, const std::string& name, std::int64_t rows) {
   const Hdf5Handle dataset = open_dataset(file, name);
-  Hdf5Handle space(H5Dget_space(dataset.get()), H5Sclose, "reading the size of " + name);
-  Hdf5Sizes count(static_cast<std::size_t>(H5Sget_simple_extent_ndims(space.get())));
-  hdf5_check(H5Sget_simple_extent_dims(space.get(), count.data(), nullptr), "reading the size of " + name);
-  if (count[0] < static_cast<hsize_t>(first + rows)) {
-    count[0] = static_cast<hsize_t>(first + rows);
-    hdf5_check(H5Dset_extent(dataset.get(), count.data()), "growing the dataset " + name);
-    space = Hdf5Handle(H5Dget_space(dataset.get()), H5Sclose, "reading the size of " + name);
-  }
-  Hdf5Sizes start(count.size(), 0);
-  start[0] = static_cast<hsize_t>(first);
-  count[0] = static_cast<hsize_t>(rows);
-  hdf5_check(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr),
-             "selecting in " + name);
-  const Hdf5Handle memory(H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose,
-                          "sizing a piece of " + name);
-  hdf5_check(H5Dwrite(dataset.get(), type, memory.get(), space.get(), H5P_DEFAULT, values), "writing " + name);
+  Hdf5Sizes sizes = sizes_of(dataset, name);
+  if (sizes[0] >= static_cast<hsize_t>(rows)) return;
+  sizes[0] = static_cast<hsize_t>(rows);
+  hdf5_check(H5Dset_extent(dataset.get(), sizes.data()), "growing the dataset " + name);
 }
 
-/// (E x E x E) values: from an element's nodes to equidistant ones, axis by axis; `stride` numbers lie between values.
-void to_even_nodes(const std::vector<double>& e, std::size_t n, const double* from, std::size_t stride, double* to) {
+/// One row along the first axis, which grows where it must.
+void write_row(const Hdf5Handle& file, const std::string& name, hid_t type, std::int64_t row, const void* value) {
+  grow(file, name, row + 1);
+  const Hdf5Handle dataset = open_dataset(file, name);
+  Hdf5Sizes count = sizes_of(dataset, name), start(count.size(), 0);
+  start[0] = static_cast<hsize_t>(row);
+  count[0] = 1;
+  write_slab(dataset, name, type, Hdf5Slab{start, count}, value);
+}
+
+Hdf5Slab rows(std::int64_t first, std::int64_t count, std::int64_t components = 1) {
+  Hdf5Slab slab{{static_cast<hsize_t>(first)}, {static_cast<hsize_t>(count)}};
+  if (components > 1) slab.start.push_back(0), slab.count.push_back(static_cast<hsize_t>(components));
+  return slab;
+}
+
+/// (n x n x n) values: from an element's nodes to equidistant ones, axis by axis; `stride` numbers lie between values.
+template <class T>
+void to_even_nodes(const std::vector<double>& e, std::size_t n, std::size_t stride, T* values) {
   const std::size_t cube = n * n * n;
   std::vector<double> now(cube), next(cube);
-  for (std::size_t p = 0; p < cube; ++p) now[p] = from[p * stride];
+  for (std::size_t p = 0; p < cube; ++p) now[p] = values[p * stride];
   std::size_t step = 1;
   for (int axis = 0; axis < 3; ++axis, step *= n) {
     for (std::size_t p = 0; p < cube; ++p) {
@@ -72,7 +78,18 @@ void to_even_nodes(const std::vector<double>& e, std::size_t n, const double* fr
     }
     std::swap(now, next);
   }
-  for (std::size_t p = 0; p < cube; ++p) to[p * stride] = now[p];
+  for (std::size_t p = 0; p < cube; ++p) values[p * stride] = static_cast<T>(now[p]);
+}
+
+/// The same of `elements` elements, [element][node][component].
+template <class T>
+void elements_to_even_nodes(const std::vector<double>& e, std::size_t n, std::int64_t elements, int components,
+                            void* values) {
+  const std::size_t each = n * n * n * static_cast<std::size_t>(components);
+  for (std::int64_t m = 0; m < elements; ++m)
+    for (int c = 0; c < components; ++c)
+      to_even_nodes(e, n, static_cast<std::size_t>(components),
+                    static_cast<T*>(values) + static_cast<std::size_t>(m) * each + c);
 }
 
 }  // namespace
@@ -115,7 +132,7 @@ struct HexahedraSeries::State {
   Communicator comm;
   std::string path;
   Mesh mesh;
-  std::vector<std::string> names;
+  std::vector<std::string> shapes;  ///< of the fields, as the first step had them
   std::int64_t steps = 0;
   double last_time = -std::numeric_limits<double>::infinity();
   bool closed = false;
@@ -124,12 +141,10 @@ struct HexahedraSeries::State {
   std::int64_t cube() const { return static_cast<std::int64_t>(edge() * edge() * edge()); }
   std::int64_t points() const { return mesh.elements * cube(); }
 
-  /// Calls work(first, last) for ranges of elements.
-  template <class Work>
-  void by_pieces(const Work& work) const {
-    const std::int64_t most = std::max<std::int64_t>(1, values_of_a_piece / cube());
-    for (std::int64_t first = 0; first < mesh.elements; first += most)
-      work(first, std::min(first + most, mesh.elements));
+  void write_values(const std::vector<ValueSource>& sources) const {
+    const std::int64_t piece = std::max(bytes_of_a_piece, 24 * cube());  // an element at least
+    (hdf5_is_parallel() && comm.size() > 1 ? write_values_in_parallel : write_values_by_collecting)(comm, path, sources,
+                                                                                                    piece);
   }
 
   void create() const {
@@ -147,13 +162,15 @@ struct HexahedraSeries::State {
       const std::string where = std::string("/VTKHDF/") + name;
       const std::int64_t count = where.ends_with("Cells") ? mesh.elements : points();
       create_growing(file, where, H5T_NATIVE_INT64, {0}, 1);
-      write_rows(file, where, H5T_NATIVE_INT64, 0, 1, &count);
+      write_row(file, where, H5T_NATIVE_INT64, 0, &count);
     }
-    create_growing(file, "/VTKHDF/Points", H5T_NATIVE_DOUBLE, {0, 3}, values_of_a_chunk);
-    create_growing(file, "/VTKHDF/Connectivity", H5T_NATIVE_INT64, {0}, values_of_a_chunk);
-    create_growing(file, "/VTKHDF/Offsets", H5T_NATIVE_INT64, {0}, values_of_a_chunk);
-    create_growing(file, "/VTKHDF/Types", H5T_NATIVE_UINT8, {0}, values_of_a_chunk);
-    by_pieces([&](std::int64_t first, std::int64_t last) { write_mesh(file, first, last); });
+    const auto all = [](std::int64_t count) { return static_cast<hsize_t>(count); };
+    create_growing(file, "/VTKHDF/Points", H5T_NATIVE_DOUBLE, {all(points()), 3}, values_of_a_chunk);
+    create_growing(file, "/VTKHDF/Connectivity", H5T_NATIVE_INT64, {all(points())}, values_of_a_chunk);
+    create_growing(file, "/VTKHDF/Offsets", H5T_NATIVE_INT64, {all(mesh.elements + 1)}, values_of_a_chunk);
+    create_growing(file, "/VTKHDF/Types", H5T_NATIVE_UINT8, {all(mesh.elements)}, values_of_a_chunk);
+    const std::int64_t zero = 0;
+    write_row(file, "/VTKHDF/Offsets", H5T_NATIVE_INT64, 0, &zero);
     create_growing(file, "/VTKHDF/Steps/Values", H5T_NATIVE_DOUBLE, {0}, steps_of_a_chunk);
     for (const char* name : {"PartOffsets", "NumberOfParts", "PointOffsets"})
       create_growing(file, std::string("/VTKHDF/Steps/") + name, H5T_NATIVE_INT64, {0}, steps_of_a_chunk);
@@ -174,28 +191,44 @@ struct HexahedraSeries::State {
     finish(file, path);
   }
 
-  void write_mesh(const Hdf5Handle& file, std::int64_t first, std::int64_t last) const {
+  /// The mesh, of which each rank makes a part; collective.
+  void write_mesh() const {
     const std::vector<std::int64_t> nodes = vtk_hexahedron_nodes(mesh.order);
-    const std::size_t n = edge();
-    std::vector<double> places;
-    std::vector<std::int64_t> connectivity, offsets;
-    if (first == 0) offsets.push_back(0);
-    for (std::int64_t e = first; e < last; ++e) {
-      const auto there = mesh.places(e);
-      const std::size_t begin = places.size();
-      places.resize(begin + 3 * there.size());
-      for (std::size_t d = 0; d < 3; ++d)
-        to_even_nodes(mesh.to_even, n, there.data()->data() + d, 3, places.data() + begin + d);
-      for (const std::int64_t node : nodes) connectivity.push_back(e * cube() + node);
-      offsets.push_back((e + 1) * cube());
-    }
-    const std::vector<std::uint8_t> types(static_cast<std::size_t>(last - first), lagrange_hexahedron);
-    const std::int64_t points = (last - first) * cube();
-    write_rows(file, "/VTKHDF/Points", H5T_NATIVE_DOUBLE, first * cube(), points, places.data());
-    write_rows(file, "/VTKHDF/Connectivity", H5T_NATIVE_INT64, first * cube(), points, connectivity.data());
-    write_rows(file, "/VTKHDF/Offsets", H5T_NATIVE_INT64, first == 0 ? 0 : first + 1,
-               static_cast<std::int64_t>(offsets.size()), offsets.data());
-    write_rows(file, "/VTKHDF/Types", H5T_NATIVE_UINT8, first, last - first, types.data());
+    std::vector<std::pair<int, Box>> parts;
+    for (int rank = 0; rank < comm.size(); ++rank)
+      parts.emplace_back(
+          rank, Box{{mesh.elements * rank / comm.size(), 0, 0}, {mesh.elements * (rank + 1) / comm.size(), 1, 1}});
+    const auto source = [&](const char* name, DType type, std::int64_t values, std::int64_t begin, std::int64_t width,
+                            auto of_element) {
+      ValueSource made{std::string("/VTKHDF/") + name, type, values, parts, {}, {}};
+      made.fill = [=](const Box& box, void* all) {
+        for (std::int64_t e = box.lo[0]; e < box.hi[0]; ++e) of_element(e, (e - box.lo[0]) * values, all);
+      };
+      made.slab = [=](const Box& box) {
+        const std::int64_t each = values / width;
+        return rows(begin + box.lo[0] * each, box.extent(0) * each, width);
+      };
+      return made;
+    };
+    write_values({source("Points", DType::f64, 3 * cube(), 0, 3,
+                         [this](std::int64_t e, std::int64_t at, void* all) {
+                           const auto there = mesh.places(e);
+                           double* const here = static_cast<double*>(all) + at;
+                           std::memcpy(here, there.data(), there.size() * sizeof there[0]);
+                           elements_to_even_nodes<double>(mesh.to_even, edge(), 1, 3, here);
+                         }),
+                  source("Connectivity", DType::i64, cube(), 0, 1,
+                         [this, &nodes](std::int64_t e, std::int64_t at, void* all) {
+                           std::int64_t* here = static_cast<std::int64_t*>(all) + at;
+                           for (const std::int64_t node : nodes) *here++ = e * cube() + node;
+                         }),
+                  source("Offsets", DType::i64, 1, 1, 1,
+                         [this](std::int64_t e, std::int64_t at, void* all) {
+                           static_cast<std::int64_t*>(all)[at] = (e + 1) * cube();
+                         }),
+                  source("Types", DType::u8, 1, 0, 1, [](std::int64_t, std::int64_t at, void* all) {
+                    static_cast<std::uint8_t*>(all)[at] = lagrange_hexahedron;
+                  })});
   }
 
   void check(double time, const std::vector<Item>& items) const {
@@ -204,60 +237,93 @@ struct HexahedraSeries::State {
     require(std::isfinite(time) && time > last_time, ErrorCode::wrong_state,
             "times of '" + path + "' must grow: " + std::to_string(time) + " follows " + std::to_string(last_time),
             {{"file", path}, {"option", "time"}, {"given", time}, {"last", last_time}});
-    std::vector<std::string> now;
+    const std::vector<std::string> now = shapes_of(items);
     for (const Item& item : items) {
       const Extent wanted{cube(), mesh.elements, 1};
-      require(item.field && item.field->grid().extent() == wanted && item.field->options().components == 1 &&
-                  item.field->options().type == DType::f64,
-              ErrorCode::mismatch,
-              "the field '" + item.name + "' of '" + path + "' is not of f64 on the nodes of the elements",
+      const bool fits = item.field && item.field->grid().extent() == wanted;
+      const DType type = fits ? item.field->options().type : DType::u8;
+      const int components = fits ? item.field->options().components : 0;
+      require((type == DType::f32 || type == DType::f64) && (components == 1 || components == 3), ErrorCode::mismatch,
+              "the field '" + item.name + "' of '" + path +
+                  "' is not of one number or three, f32 or f64, on the nodes of the elements",
               {{"file", path}, {"field", item.name}});
-      now.push_back(item.name);
+      require(
+          std::count_if(items.begin(), items.end(), [&](const Item& other) { return other.name == item.name; }) == 1,
+          ErrorCode::invalid_argument, "the field '" + item.name + "' is given twice in one step",
+          {{"file", path}, {"field", item.name}});
     }
-    require(names.empty() || now == names, ErrorCode::mismatch,
+    require(shapes.empty() || now == shapes, ErrorCode::mismatch,
             "a step of '" + path + "' has other fields than the first", {{"file", path}, {"option", "items"}});
   }
 
-  /// Values of a field behind those of earlier steps; collective.
-  void write_values(const Hdf5Handle& file, const Item& item, Problem& failure) const {
-    const std::string name = "/VTKHDF/PointData/" + item.name;
-    by_pieces([&](std::int64_t first, std::int64_t last) {
-      std::vector<std::byte> bytes = gather(comm, *item.field, {{0, first, 0}, {cube(), last, 1}});
-      if (comm.rank() != 0) return;
-      std::vector<double> values(bytes.size() / sizeof(double));
-      std::memcpy(values.data(), bytes.data(), bytes.size());
-      for (std::int64_t e = 0; e < last - first; ++e)
-        to_even_nodes(mesh.to_even, edge(), values.data() + e * cube(), 1, values.data() + e * cube());
-      attempt(failure, [&] {
-        write_rows(file, name, H5T_NATIVE_DOUBLE, steps * points() + first * cube(), (last - first) * cube(),
-                   values.data());
-      });
+  static std::vector<std::string> shapes_of(const std::vector<Item>& items) {
+    std::vector<std::string> shapes;
+    for (const Item& item : items)
+      shapes.push_back(item.name + (item.field ? " " + to_string(item.field->options().type) + " " +
+                                                     std::to_string(item.field->options().components)
+                                               : ""));
+    return shapes;
+  }
+
+  /// Values of a field, behind those of earlier steps.
+  ValueSource source(const Item& item) const {
+    const DType type = item.field->options().type;
+    const int components = item.field->options().components;
+    ValueSource made = source_of(*item.field, 1, [this, type, components](const Box& box, void* values) {
+      const auto change = type == DType::f32 ? elements_to_even_nodes<float> : elements_to_even_nodes<double>;
+      change(mesh.to_even, edge(), box.extent(1), components, values);
     });
+    made.dataset = "/VTKHDF/PointData/" + item.name;
+    made.slab = [this, components, begin = steps * points()](const Box& box) {
+      return rows(begin + box.lo[1] * cube(), box.extent(1) * cube(), components);
+    };
+    return made;
   }
 
   /// Makes a step whose values are written visible to readers.
   void commit(const Hdf5Handle& file, double time, const std::vector<Item>& items) const {
     const std::int64_t none = 0, one = 1, begin = steps * points();
     const std::string where = "/VTKHDF/Steps/";
-    write_rows(file, where + "Values", H5T_NATIVE_DOUBLE, steps, 1, &time);
-    write_rows(file, where + "NumberOfParts", H5T_NATIVE_INT64, steps, 1, &one);
+    write_row(file, where + "Values", H5T_NATIVE_DOUBLE, steps, &time);
+    write_row(file, where + "NumberOfParts", H5T_NATIVE_INT64, steps, &one);
     for (const char* name : {"PartOffsets", "PointOffsets", "CellOffsets", "ConnectivityIdOffsets"})
-      write_rows(file, where + name, H5T_NATIVE_INT64, steps, 1, &none);
+      write_row(file, where + name, H5T_NATIVE_INT64, steps, &none);
     for (const Item& item : items)
-      write_rows(file, where + "PointDataOffsets/" + item.name, H5T_NATIVE_INT64, steps, 1, &begin);
+      write_row(file, where + "PointDataOffsets/" + item.name, H5T_NATIVE_INT64, steps, &begin);
     // The count goes last, behind all that it promises.
     hdf5_check(H5Fflush(file.get(), H5F_SCOPE_GLOBAL), "writing '" + path + "'");
     write_step_count(file, steps + 1);
   }
 
-  void begin_fields(const Hdf5Handle& file, const std::vector<Item>& items) const {
+  /// Makes room for a step; of rank 0.
+  void reserve(const std::vector<Item>& items) const {
+    std::int64_t bytes = std::int64_t{1} << 17;
+    for (const Item& item : items)
+      bytes +=
+          points() * item.field->options().components * static_cast<std::int64_t>(size_of(item.field->options().type));
+    claim_disk(path, -1, bytes, "the next step of '" + path + "'");
+    Hdf5Handle file = open_alone(path);
     for (const Item& item : items) {
-      const std::string name = "/VTKHDF/PointData/" + item.name;
-      if (H5Lexists(file.get(), name.c_str(), H5P_DEFAULT) > 0) continue;  // of a first step that failed half-way
-      create_growing(file, name, H5T_NATIVE_DOUBLE, {0}, values_of_a_chunk);
-      if (!item.unit.empty()) write_text_attribute(open_dataset(file, name), "unit", item.unit);
-      create_growing(file, "/VTKHDF/Steps/PointDataOffsets/" + item.name, H5T_NATIVE_INT64, {0}, steps_of_a_chunk);
+      const std::string name = "/VTKHDF/PointData/" + item.name,
+                        offsets = "/VTKHDF/Steps/PointDataOffsets/" + item.name;
+      if (H5Lexists(file.get(), name.c_str(), H5P_DEFAULT) <= 0) {
+        const int components = item.field->options().components;
+        Hdf5Sizes sizes{0};
+        if (components > 1) sizes.push_back(static_cast<hsize_t>(components));
+        create_growing(file, name, hdf5_type(item.field->options().type), sizes, values_of_a_chunk);
+        if (!item.unit.empty()) write_text_attribute(open_dataset(file, name), "unit", item.unit);
+        create_growing(file, offsets, H5T_NATIVE_INT64, {0}, steps_of_a_chunk);
+      }
+      // It may be of a first step that failed half-way, or of a run that goes on.
+      const Hdf5Handle dataset = open_dataset(file, name);
+      const Hdf5Sizes sizes = sizes_of(dataset, name);
+      require(type_of(dataset, name) == item.field->options().type &&
+                  static_cast<int>(sizes.size() > 1 ? sizes[1] : 1) == item.field->options().components,
+              ErrorCode::mismatch, "the field '" + item.name + "' of '" + path + "' has another type there",
+              {{"file", path}, {"field", item.name}});
+      grow(file, name, (steps + 1) * points());
     }
+    finish(file, path);
   }
 };
 
@@ -265,8 +331,10 @@ HexahedraSeries::HexahedraSeries(const Communicator& comm, std::string path, Mes
     : state_(new State{comm, std::move(path), std::move(mesh), {}}) {
   const QuietHdf5 quiet;
   State& s = *state_;
+  bool made = false;
   on_rank_zero(comm, [&] {
-    if (!up_to || !std::filesystem::exists(s.path)) return s.create();
+    made = !up_to || !std::filesystem::exists(s.path);
+    if (made) return s.create();
     try {
       s.go_on(*up_to);
     } catch (const Error& error) {
@@ -275,11 +343,12 @@ HexahedraSeries::HexahedraSeries(const Communicator& comm, std::string path, Mes
                   joined(error.facts(), {{"file", s.path}}));
     }
   });
-  std::int64_t found[2] = {s.steps, std::bit_cast<std::int64_t>(s.last_time)};
+  std::int64_t found[3] = {s.steps, std::bit_cast<std::int64_t>(s.last_time), made};
   std::string bytes = comm.broadcast({reinterpret_cast<const char*>(found), sizeof found}, 0);
   std::memcpy(found, bytes.data(), sizeof found);
   s.steps = found[0];
   s.last_time = std::bit_cast<double>(found[1]);
+  if (found[2] != 0) s.write_mesh();
 }
 HexahedraSeries::HexahedraSeries(HexahedraSeries&&) noexcept = default;
 HexahedraSeries::~HexahedraSeries() = default;
@@ -288,23 +357,16 @@ void HexahedraSeries::write(double time, const std::vector<Item>& items) {
   const QuietHdf5 quiet;
   State& s = *state_;
   on_all_ranks(s.comm, [&] { s.check(time, items); });
-  Hdf5Handle file;
+  std::vector<ValueSource> sources;
+  for (const Item& item : items) sources.push_back(s.source(item));
+  on_rank_zero(s.comm, [&] { s.reserve(items); });
+  s.write_values(sources);
   on_rank_zero(s.comm, [&] {
-    const auto bytes = static_cast<std::int64_t>(items.size()) * s.points() * 8;
-    claim_disk(s.path, -1, bytes + (std::int64_t{1} << 17), "the next step of '" + s.path + "'");
-    file = open_alone(s.path);
-    s.begin_fields(file, items);
+    Hdf5Handle file = open_alone(s.path);
+    s.commit(file, time, items);
+    finish(file, s.path);
   });
-  Problem failure;
-  for (const Item& item : items) s.write_values(file, item, failure);
-  if (s.comm.rank() == 0 && !failure)
-    attempt(failure, [&] {
-      s.commit(file, time, items);
-      finish(file, s.path);
-    });
-  agree(s.comm, failure);
-  s.names.clear();
-  for (const Item& item : items) s.names.push_back(item.name);
+  s.shapes = State::shapes_of(items);
   s.last_time = time;
   ++s.steps;
 }

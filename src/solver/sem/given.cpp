@@ -45,6 +45,18 @@ void Sem::Impl::put(const std::vector<double*>& to, const Function& function, do
   put(to, values);
 }
 
+void Sem::Impl::put_start(const std::vector<double*>& to) {
+  std::vector<std::vector<double>> values(to.size());
+  on_all_ranks(comm, [&] {
+    for (std::size_t d = 0; d < to.size(); ++d) {
+      const std::int64_t first = space.first_element(d);
+      values[d] = options.start(first, first + space.elements(d));
+    }
+  });
+  look_at(largest(values), 0);
+  put(to, values);
+}
+
 double Sem::Impl::largest(const std::vector<std::vector<double>>& values) const {
   double found = 0;
   for (const std::vector<double>& part : values)
@@ -146,9 +158,10 @@ void Sem::Impl::take_given(double time) {
 void Sem::Impl::start() {
   // Copies of a point get their mean: their places may differ in the last digits.
   const Field* const history[] = {&u, &u1, &u2};
-  for (int j = 0; options.initial && j < (options.exact_start && steps() ? options.time_order : 1); ++j) {
+  const bool given = options.initial || options.start;
+  for (int j = 0; given && j < (options.exact_start && steps() ? options.time_order : 1); ++j) {
     const std::vector<double*> level = pointers_of(*history[j]);
-    put(level, options.initial, -j * time_step_now());
+    options.start ? put_start(level) : put(level, options.initial, -j * time_step_now());
     for (std::size_t d = 0; d < level.size(); ++d)
       multiply(space.streams()[d], level[d], space.weights()[d].data(), level[d], space.points(d));
     space.assemble(level);
@@ -176,6 +189,11 @@ double Sem::largest_change() {
       if (!(here.data()[n] <= largest)) largest = here.data()[n];  // keeps what is no number
   }
   return s.comm.max(largest) / s.length_before(1);
+}
+
+std::vector<double> Sem::at(Probe& probe, const std::string& field) {
+  const std::vector<double*> parts = impl_->pointers_of(state()[field]);
+  return probe.values({parts.begin(), parts.end()});
 }
 
 Statistics Sem::statistics(const Function& exact) {

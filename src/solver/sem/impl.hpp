@@ -61,6 +61,8 @@ struct Sem::Impl {
   /// Work that asks what is given at this time; throws NotSolved on all ranks where one fails.
   void ask(double time, const std::function<void()>& work);
   void put(const std::vector<double*>& to, const Function& function, double time);
+  /// u at the start, by elements.
+  void put_start(const std::vector<double*>& to);
   /// The greatest magnitude on all ranks. Collective.
   double largest(const std::vector<std::vector<double>>& values) const;
   /// Throws NotSolved, on all ranks alike, where values that are given at a time are too large to be computed with.

@@ -75,7 +75,7 @@ struct OrderKernels {
   void (*helmholtz_f32)(Stream& stream, const HelmholtzCallOf<float>& call);  ///< stored factors alone
   void (*schwarz)(Stream& stream, const SchwarzCall& call);
   void (*derivatives)(Stream& stream, const DerivativesCall& call);
-  int fine_points;
+  int fine_points = 0;  ///< 0: without the two that follow
   void (*carry)(Stream& stream, const FineRule& fine, const CarryCall& call);
   void (*advect)(Stream& stream, const FineRule& fine, const AdvectCall& call);
 };
@@ -139,10 +139,19 @@ struct InterpolateCall {
   const std::vector<double>& matrix;
   int n, m;
   const double* in;
-  double* out;
+  double* out;  ///< may be `in` where n is m
   std::int64_t elements;
 };
 void interpolate(Stream& stream, const InterpolateCall& call);
+/// out[p] = sum over the n^3 points of element[p] of in times the weights of p along r, s and t, n each.
+struct EvaluateCall {
+  int n;
+  const double *in, *weights;
+  const std::int64_t* element;
+  double* out;
+  std::int64_t points;
+};
+void evaluate(Stream& stream, const EvaluateCall& call);
 /// u = mask / u, where the mask is 0: `otherwise`.
 void invert(Stream& stream, double* u, const double* mask, double otherwise, std::int64_t points);
 

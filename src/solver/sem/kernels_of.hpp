@@ -88,15 +88,17 @@ OrderKernels kernels_of() {
     launch_elements(stream, Kernel{basis_of<n>(*call.rule), call, 13 * call.components * Kernel::threads * n},
                     call.elements);
   };
-  kernels.fine_points = fine_of<n>;
-  kernels.carry = [](Stream& stream, const FineRule& fine, const CarryCall& call) {
-    return call.parallelepipeds ? run_carry<n, false>(stream, fine, call) : run_carry<n, true>(stream, fine, call);
-  };
-  kernels.advect = [](Stream& stream, const FineRule& fine, const AdvectCall& call) {
-    using Kernel = AdvectKernel<n>;
-    launch_teams(stream, call.elements, Kernel::threads, Kernel::shared_bytes,
-                 Kernel{finer_of<n>(fine), call, 30 * Kernel::threads * n});
-  };
+  if constexpr (order <= most_advected_order) {
+    kernels.fine_points = fine_of<n>;
+    kernels.carry = [](Stream& stream, const FineRule& fine, const CarryCall& call) {
+      return call.parallelepipeds ? run_carry<n, false>(stream, fine, call) : run_carry<n, true>(stream, fine, call);
+    };
+    kernels.advect = [](Stream& stream, const FineRule& fine, const AdvectCall& call) {
+      using Kernel = AdvectKernel<n>;
+      launch_teams(stream, call.elements, Kernel::threads, Kernel::shared_bytes,
+                   Kernel{finer_of<n>(fine), call, 30 * Kernel::threads * n});
+    };
+  }
   return kernels;
 }
 

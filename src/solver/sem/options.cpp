@@ -84,6 +84,8 @@ void check(const Options& o) {
   require(!(o.solver.multigrid && o.krylov.preconditioner == krylov::Preconditioner::chebyshev), ErrorCode::unsupported,
           "p-multigrid and Chebyshev's polynomial are two preconditioners: choose one",
           {{"option", "preconditioner"}, {"problem", "pair"}});
+  require(!(o.start && o.exact_start), ErrorCode::unsupported,
+          "values of elements are known at one time, and an exact start needs some before", {{"option", "start"}});
   require(o.time_order >= 1 && o.time_order <= 3, "backward differences have order 1, 2 or 3 here",
           {{"option", "time_order"}, {"given", o.time_order}});
 }

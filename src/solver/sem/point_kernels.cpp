@@ -229,6 +229,26 @@ struct Interpolate {
   }
 };
 
+struct Evaluate {
+  EvaluateCall of;
+  SLIP_FN void operator()(int p, int, int) const {
+    const int n = of.n;
+    const double *r = of.weights + static_cast<std::int64_t>(p) * 3 * n, *s = r + n, *t = s + n;
+    const double* u = of.in + of.element[p] * n * n * n;
+    double sum = 0;
+    for (int k = 0; k < n; ++k) {
+      double plane = 0;
+      for (int j = 0; j < n; ++j) {
+        double line = 0;
+        for (int i = 0; i < n; ++i) line = fma(r[i], *u++, line);
+        plane = fma(s[j], line, plane);
+      }
+      sum = fma(t[k], plane, sum);
+    }
+    of.out[p] = sum;
+  }
+};
+
 /// The basis function of point (i, j, k) has derivatives along r on its row, along s and t on its files: with g at the
 /// points of these, sum_m D_mi^2 G_rr + ..., and at the point itself the mixed products.
 struct Diagonal {
@@ -318,6 +338,10 @@ void largest_rates(Stream& stream, const double* const* c, const double* metric,
   launch_teams(stream, elements, Kernel::threads, 2 * sizeof(double) * Kernel::threads, kernel);
 }
 
+void evaluate(Stream& stream, const EvaluateCall& call) {
+  if (call.points > 0) launch(stream, {{0, 0, 0}, {call.points, 1, 1}}, Evaluate{call});
+}
+
 void diagonal(Stream& stream, const HelmholtzCall& call) {
   const std::int64_t n = call.rule->order + 1;
   Diagonal kernel{{}, {}, {}, static_cast<int>(n), call.form, call.factors, call.mass, call.out, call.h1, call.h2};
@@ -328,9 +352,10 @@ void diagonal(Stream& stream, const HelmholtzCall& call) {
 }
 
 const OrderKernels& order_kernels(int order) {
-  static const OrderKernels table[] = {kernels_of<1>(), kernels_of<2>(),  kernels_of<3>(), kernels_of<4>(),
-                                       kernels_of<5>(), kernels_of<6>(),  kernels_of<7>(), kernels_of<8>(),
-                                       kernels_of<9>(), kernels_of<10>(), kernels_of<11>()};
+  static const OrderKernels table[] = {kernels_of<1>(),  kernels_of<2>(),  kernels_of<3>(),  kernels_of<4>(),
+                                       kernels_of<5>(),  kernels_of<6>(),  kernels_of<7>(),  kernels_of<8>(),
+                                       kernels_of<9>(),  kernels_of<10>(), kernels_of<11>(), kernels_of<12>(),
+                                       kernels_of<13>(), kernels_of<14>(), kernels_of<15>()};
   if (!(order >= least_order && order <= most_order))
     throw Error(ErrorCode::unsupported, "there are no kernels of order " + std::to_string(order),
                 {{"option", "order"}, {"given", order}});

@@ -86,6 +86,28 @@ FineRule fine_rule(const Rule& rule, int points) {
   return found;
 }
 
+std::vector<double> modal_filter(const Rule& rule, std::span<const double> factors) {
+  const std::size_t n = rule.points.size();
+  require(
+      factors.size() == n, ErrorCode::mismatch,
+      "a filter of order " + std::to_string(rule.order) + " has a factor for each of " + std::to_string(n) + " modes",
+      {{"option", "factors"}, {"given", factors.size()}, {"needed", n}});
+  // The modes are orthogonal in the quadrature; with the square of the last one it is not exact and gives 2 / order.
+  // The filter is one less the damped parts: modes whose factor is 1 leave no rounding.
+  std::vector<double> matrix(n * n, 0.0);
+  for (std::size_t i = 0; i < n; ++i) matrix[i * n + i] = 1;
+  for (std::size_t k = 0; k < n; ++k) {
+    if (factors[k] == 1) continue;
+    const int degree = static_cast<int>(k);
+    const double size = degree == rule.order ? 2.0 / rule.order : 2.0 / (2 * degree + 1);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t m = 0; m < n; ++m)
+        matrix[i * n + m] -= (1 - factors[k]) / size * Legendre(degree, rule.points[i]).value *
+                             Legendre(degree, rule.points[m]).value * rule.weights[m];
+  }
+  return matrix;
+}
+
 std::vector<double> interpolation(const Rule& from, std::span<const double> to) {
   const std::vector<double>& x = from.points;
   std::vector<double> matrix;

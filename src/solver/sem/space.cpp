@@ -170,8 +170,8 @@ struct Space::Impl {
     return made;
   }
 
-  const FineRule& fine() {
-    if (finer.points == 0) finer = fine_rule(rule, order_kernels(rule.order).fine_points);
+  const FineRule& fine(int points) {
+    if (finer.points == 0) finer = fine_rule(rule, points);
     return finer;
   }
 
@@ -300,7 +300,13 @@ const double* Space::factors(std::size_t device) const { return impl_->parts.at(
 
 Vector Space::vector() const { return impl_->cleared(impl_->cube); }
 
-int Space::fine_points() const { return order_kernels(impl_->rule.order).fine_points; }
+int Space::fine_points() const {
+  const int points = order_kernels(impl_->rule.order).fine_points;
+  require(points > 0, ErrorCode::unsupported,
+          "advection has orders up to " + std::to_string(most_advected_order) + ": take a lower order",
+          {{"option", "order"}, {"given", impl_->rule.order}, {"most", most_advected_order}});
+  return points;
+}
 
 Vector Space::fine_vector() const {
   const std::int64_t m = fine_points();
@@ -309,6 +315,7 @@ Vector Space::fine_vector() const {
 
 void Space::carry(const std::array<const Vector*, 3>& c, const std::array<Vector*, 3>& fine) {
   const bool parallelepipeds = impl_->options.factors == Factors::affine;
+  const FineRule& rule = impl_->fine(fine_points());
   for (std::size_t d = 0; d < impl_->parts.size(); ++d) {
     Part& part = impl_->parts[d];
     if (part.coordinates.size() == 0) part.coordinates = upload(impl_->streams[d], by_coordinate(part.places));
@@ -318,14 +325,15 @@ void Space::carry(const std::array<const Vector*, 3>& c, const std::array<Vector
       call.places[a] = part.coordinates.data() + static_cast<std::int64_t>(a) * part.points;
       call.fine[a] = fine[a]->at(d).data();
     }
-    order_kernels(impl_->rule.order).carry(impl_->streams[d], impl_->fine(), call);
+    order_kernels(impl_->rule.order).carry(impl_->streams[d], rule, call);
   }
 }
 
 void Space::advect(const std::array<const Vector*, 3>& fine, const Vector& v, Vector& out) {
+  const FineRule& rule = impl_->fine(fine_points());
   for (std::size_t d = 0; d < impl_->parts.size(); ++d)
     order_kernels(impl_->rule.order)
-        .advect(impl_->streams[d], impl_->fine(),
+        .advect(impl_->streams[d], rule,
                 {{fine[0]->at(d).data(), fine[1]->at(d).data(), fine[2]->at(d).data()},
                  v.at(d).data(),
                  out.at(d).data(),
@@ -443,6 +451,23 @@ void Space::interpolate(const Vector& in, Space& from, Vector& out) {
 
 void Space::assemble(const std::vector<double*>& u) { impl_->run_sums(u); }
 void Space::assemble(Vector& u) { assemble(pointers(u)); }
+
+void Space::filter(Vector& u, double strength, int modes) {
+  const Rule& rule = impl_->rule;
+  require(strength >= 0 && strength <= 1, "the strength of a filter is a number from 0 to 1",
+          {{"option", "strength"}, {"given", strength}});
+  require(modes >= 1 && modes <= rule.order, "a filter damps 1 to " + std::to_string(rule.order) + " modes here",
+          {{"option", "modes"}, {"given", modes}, {"limit", rule.order}});
+  std::vector<double> factors(rule.points.size(), 1.0);
+  for (int n = 1; n <= modes; ++n) {
+    const double share = static_cast<double>(n) / modes;
+    factors[static_cast<std::size_t>(rule.order - modes + n)] = 1 - strength * share * share;
+  }
+  const std::vector<double> matrix = modal_filter(rule, factors);
+  for (std::size_t d = 0; d < impl_->parts.size(); ++d)
+    slipstream::sem::interpolate(impl_->streams[d], {matrix, rule.order + 1, rule.order + 1, u.at(d).data(),
+                                                     u.at(d).data(), impl_->parts[d].elements});
+}
 
 Vector Space::inverse_diagonal(const Vector& mask, double h1, double h2, const OperatorTerms& terms) {
   Vector made = vector();

@@ -82,8 +82,8 @@ def test_what_elements_do_not_hide_is_idle_time() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--orders", "12"], "--orders are from 1 to 11"),
-        (["--orders", "0"], "--orders are from 1 to 11"),
+        (["--orders", "16"], "--orders are from 1 to 15"),
+        (["--orders", "0"], "--orders are from 1 to 15"),
         (["--elements", "0"], "--elements are 1 or more"),
         (["--factors", "none"], "invalid choice: 'none'"),
     ],

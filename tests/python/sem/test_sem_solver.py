@@ -409,7 +409,7 @@ def test_samples_of_a_picture_lie_in_the_elements_where_they_belong(cli: Cli, tm
     ("words", "code", "facts"),
     [
         (["sem.order=0"], "invalid_argument", {"key": "sem.order", "given": 0, "allowed": ">= 1"}),
-        (["sem.order=12"], "invalid_argument", {"key": "sem.order", "given": 12, "allowed": "<= 11"}),
+        (["sem.order=16"], "invalid_argument", {"key": "sem.order", "given": 16, "allowed": "<= 15"}),
         (["sem.map=['x', 'y']"], "not_found", {"key": "sem.map[2]"}),
         (["sem.map=['x', 'y', 'q']"], "not_found", {"key": "sem.map.2", "name": "q"}),
         (["sem.map=['x', 'log(y)', 'z']"], "overflow", {"key": "sem.map.1", "given": "log(y)"}),
@@ -479,8 +479,8 @@ def test_bad_input_on_two_ranks_is_one_error_and_leaves_nothing(cli: Cli, tmp_pa
     result = cli("run", case(tmp_path, DIFFUSION), *words, "-n", "2")
     is_one_error(result, tmp_path, None)
     assert "inside out at (" in result.stderr
-    result = cli("run", case(tmp_path, DIFFUSION), "sem.order=12", "-n", "2")
-    is_one_error(result, tmp_path, "invalid_argument", key="sem.order", given=12, allowed="<= 11")
+    result = cli("run", case(tmp_path, DIFFUSION), "sem.order=16", "-n", "2")
+    is_one_error(result, tmp_path, "invalid_argument", key="sem.order", given=16, allowed="<= 15")
 
 
 def test_fluxes_that_do_not_sum_to_zero_are_refused(here: Cli, tmp_path: Path) -> None:

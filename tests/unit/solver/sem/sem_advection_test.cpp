@@ -6,6 +6,7 @@
 #include <slipstream/sem.hpp>
 
 #include "solver/sem/rule.hpp"
+#include "support/expect_error.hpp"
 #include "support/machine_rig.hpp"
 #include "support/sem_rig.hpp"
 
@@ -133,7 +134,14 @@ TEST_P(AdvectionOf, BentElementsIsTheSumOverTheFinerPoints) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Orders, AdvectionOf,
-                         testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2, 3, 6, 7, 11)));
+                         testing::Combine(testing::ValuesIn(backends_here()),
+                                          testing::Values(1, 2, 3, 6, 7, most_advected_order)));
+
+TEST(SemAdvection, IsRefusedAboveItsOrders) {
+  Space space(Communicator::world(), machine_here(Backend::host, 1), {}, most_advected_order + 1);
+  expect_error(error_of([&] { space.fine_vector(); }), ErrorCode::unsupported,
+               {{"option", "order"}, {"given", most_advected_order + 1}, {"most", most_advected_order}});
+}
 
 /// Products of the metric and c at the elements' own points leave 2.4e-3, 1.1e-4 and 2.8e-6 at orders 3, 5 and 7.
 TEST(Advection, HasFewAliasesOnBentElementsAndNoneOnParallelepipeds) {

@@ -1,0 +1,72 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <slipstream/communicator.hpp>
+#include <slipstream/field.hpp>
+
+namespace slipstream {
+
+/// Field files of Nek5000 and nekRS (NAME0.f00000), of one file for all elements, in three dimensions.
+///
+/// - 132 characters: "#std", bytes of a word, points along r, s and t, elements here and in all, time, step, number and
+///   count of files, code.
+/// - f32: 6.54321. It tells the order of bytes.
+/// - i32: numbers of the elements, from 1.
+/// - f32 or f64, by the code: X places, U velocity, P pressure, T temperature, S01, S02, ... scalars. Each element has
+///   all components, one after the other, at its Gauss-Lobatto-Legendre points, i fastest.
+/// - f32: the least and the largest value of each element and component, in the same order.
+///
+/// Source: the Nek5000 user's guide, "Restart/output files", and Nek5000's core/prepost.f.
+
+/// The fields of a file. All are f32 or f64 on a grid of (order + 1)^3 nodes x elements x 1, nodes i fastest.
+struct NekFields {
+  int order = 1;
+  std::int64_t elements = 0;
+  /// Places of the nodes of an element; each rank asks for its own. None: the file has no X.
+  std::function<std::vector<std::array<double, 3>>(std::int64_t element)> places = {};
+  const Field* velocity = nullptr;  ///< of three components
+  const Field* pressure = nullptr;
+  const Field* temperature = nullptr;
+  std::vector<const Field*> scalars = {};  ///< 99 at most
+};
+
+/// Writes a file, in place of one that is there: under another name first, and that is changed at the end. Every rank
+/// writes its own elements. `word_bytes`: 4 or 8. The devices must be idle. Collective; where one rank fails, all throw
+/// the same Error, and the file is as it was.
+void write_nek_file(const Communicator& comm, const std::string& path, double time, std::int64_t step, int word_bytes,
+                    const NekFields& fields);
+
+/// Reads files of either order of bytes. No call is collective.
+class NekFile {
+ public:
+  /// Reads the header and the elements' numbers. Throws Error with the fact "file": not_found without it. Where it is
+  /// damaged: bad_file, with "problem" as header, endian, length or numbers. Where it has two dimensions, or is one of
+  /// several files: unsupported, with "problem" as dimensions or files.
+  explicit NekFile(std::string path);
+
+  const std::string& path() const { return path_; }
+  int order() const { return order_; }
+  int word_bytes() const { return word_; }
+  std::int64_t elements() const { return static_cast<std::int64_t>(position_.size()); }
+  double time() const { return time_; }
+  std::int64_t step() const { return step_; }
+  /// X, U, P, T, S01 and so on, as far as they are there.
+  const std::vector<std::string>& fields() const { return fields_; }
+  /// Values of one element, [component][node], of a field among fields(). Throws Error not_found where it is not.
+  std::vector<double> read(const std::string& field, std::int64_t element) const;
+
+ private:
+  std::string path_;
+  int order_ = 0, word_ = 4;
+  bool swapped_ = false;
+  double time_ = 0;
+  std::int64_t step_ = 0;
+  std::vector<std::string> fields_;
+  std::vector<std::int64_t> position_;  ///< in the file, of each element
+};
+
+}  // namespace slipstream

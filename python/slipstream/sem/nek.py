@@ -1,0 +1,60 @@
+"""Frames of a run as field files of Nek5000, beside its own file of fields."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from slipstream.base.core import core, part
+from slipstream.base.files import write_text
+from slipstream.case.solver import Fields
+from slipstream.sem.case import SemCase
+
+if TYPE_CHECKING:
+    from slipstream._sem import Sem
+
+#: Bytes of a word.
+WORDS = {"f32": 4, "f64": 8}
+NAME = "fields0.f"
+
+
+def _step_of(path: Path) -> int | None:
+    """None where the file is damaged."""
+    try:
+        return int(part("sem").NekFile(str(path)).step)
+    except RuntimeError:
+        return None
+
+
+class NekFrames:
+    """`slipstream.case.solver.Fields`: frames of a series, and each as fields0.fNNNNN, numbered in their order;
+    fields.nek5000 tells ParaView of them. Collective."""
+
+    def __init__(self, engine: "Sem", case: SemCase, series: Fields, folder: Path) -> None:
+        self._engine, self._case, self._series, self._folder = engine, case, series, folder
+        # A run that goes on keeps the frames up to now.
+        kept: list[int] = []
+        for path in sorted(folder.glob(f"{NAME}*")) if core().rank() == 0 else []:
+            step = _step_of(path)
+            if step is None or step > engine.step:
+                path.unlink()
+            else:
+                kept.append(step)
+        kept = [int(step) for step in core().broadcast(" ".join(map(str, kept)), 0).split()]
+        self._next = len(kept)
+        self._written = kept[-1] if kept else None
+
+    def write(self) -> None:
+        """Adds this step, if it is not there. Collective."""
+        self._series.write()
+        if self._engine.step == self._written:
+            return
+        path = self._folder / f"{NAME}{self._next:05d}"
+        self._engine.write_nek(str(path), WORDS[self._case.output.nek], True, [("T", "u")])
+        self._written = self._engine.step
+        self._next += 1
+        if core().rank() == 0:
+            told = f"filetemplate: fields%01d.f%05d\nfirsttimestep: 0\nnumtimesteps: {self._next}\n"
+            write_text(self._folder / "fields.nek5000", told)
+
+    def close(self) -> None:
+        """Ends the series."""
+        self._series.close()

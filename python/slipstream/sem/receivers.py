@@ -1,0 +1,66 @@
+"""u at points: receivers.csv over time, and profiles.csv along lines at the end."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slipstream.base import rows
+from slipstream.base.core import as_case_error, core
+from slipstream.case.solver import Monitor
+from slipstream.run.plain import History
+from slipstream.run.troubles import Troubles
+from slipstream.sem.case import SemCase
+from slipstream.sem.tables import SemReceiverTable
+
+if TYPE_CHECKING:
+    from slipstream._sem import Probe, Sem
+
+Array = np.ndarray
+
+
+def along(one: SemReceiverTable) -> Array:
+    """The points of a line, [point][x y z]."""
+    assert one.to is not None
+    return np.linspace(one.at, one.to, one.points)
+
+
+def probe(engine: "Sem", points: Array, key: str) -> "Probe":
+    """Raises CaseError that names the key where a point is in no element. Collective."""
+    with as_case_error(key):
+        return engine.probe([(float(x), float(y), float(z)) for x, y, z in points])
+
+
+def monitors(engine: "Sem", case: SemCase, goes_on: bool) -> Sequence[Monitor]:
+    """receivers.csv, where there are receivers at points. All points are looked for before the first step."""
+    for name, one in case.receivers.items():
+        probe(engine, np.array([one.at]) if one.to is None else along(one), f"receivers.{name}")
+    names = [name for name, one in case.receivers.items() if one.to is None]
+    if not names:
+        return []
+    there = probe(engine, np.array([case.receivers[name].at for name in names]), "receivers")
+    path = case.folder / "receivers.csv"
+    history = History(path, engine, case, goes_on, names)
+
+    def take() -> None:
+        found: Mapping[str, float] = dict(zip(names, engine.at(there, "u"), strict=True))
+        history.add({name: f"{value:.17g}" for name, value in found.items()})
+
+    return [Monitor(path, take, at_start=True)]
+
+
+def write_profiles(engine: "Sem", case: SemCase, troubles: Troubles) -> None:
+    """profiles.csv: by line and point, how far along the line it lies, its place and u. Collective."""
+    table: list[list[str]] = []
+    for name, one in case.receivers.items():
+        if one.to is None:
+            continue
+        points = along(one)
+        values = engine.at(probe(engine, points, f"receivers.{name}"), "u")
+        far = np.linalg.norm(points - points[0], axis=1)
+        columns = zip(far, *points.T, values, strict=True)
+        table += [[name, *(f"{value:.17g}" for value in row)] for row in columns]
+    if table and core().rank() == 0:
+        path = case.folder / "profiles.csv"
+        with troubles.with_data(path, "it", engine.step):
+            rows.replace(path, ["line", "along", "x", "y", "z", "u"], table)

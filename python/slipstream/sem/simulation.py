@@ -1,0 +1,282 @@
+"""Spectral elements from Python: a Simulation is an equation on a box of hexahedra of high order.
+
+Collective: on several ranks, every rank makes the same calls.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
+
+import numpy as np
+
+from slipstream.base.core import as_case_error
+from slipstream.base.errors import ArgumentError, CaseError, ErrorCode
+from slipstream.base.terminal import count, show_extent
+from slipstream.case import reader
+from slipstream.case.case import Case
+from slipstream.case.reader import Source, parse
+from slipstream.case.solver import solver_of
+from slipstream.exchange.options import check
+from slipstream.machine import discovery
+from slipstream.run import engine
+from slipstream.sem import nek
+from slipstream.sem.case import SemCase
+from slipstream.sem.running import SemRun
+
+if TYPE_CHECKING:
+    from slipstream._core import Machine
+    from slipstream._sem import ElementSeries, Probe, Sem
+
+Array = np.ndarray
+#: Long enough for any run.
+_NEVER = 2**62
+
+
+class Side(TypedDict, total=False):
+    """[boundaries] of a side: one of the two."""
+
+    value: float | str
+    flux: float | str
+
+
+class Options(TypedDict, total=False):
+    """Keys of [sem], [machine] and [exchange]; docs/sem.md and docs/exchange.md say what they do."""
+
+    order: int
+    lengths: Sequence[float]
+    stretch: Sequence[float]
+    deformation: float
+    map: Sequence[float | str]
+    factors: Literal["auto", "stored", "affine"]
+    diffusivity: float
+    reaction: float
+    source: float | str
+    time_step: float
+    time_order: Literal[1, 2, 3]
+    start: Literal["lower", "exact"]
+    tolerance: float
+    absolute_tolerance: float
+    most_iterations: int
+    preconditioner: Literal["jacobi", "chebyshev"]
+    degree: int
+    not_converged: Literal["stop", "go on"]
+
+    backend: Literal["auto", "host", "cuda"]
+    devices_per_rank: int
+    ranks_per_node: int
+    threads: int
+
+    routes: Sequence[str]
+    tune: Literal["rules", "measure"]
+    wait_limit: float
+
+
+_OF_MACHINE = ("backend", "devices_per_rank", "ranks_per_node", "threads")
+_OF_EXCHANGE = ("routes", "tune", "wait_limit")
+
+
+def _plain(value: Any) -> Any:
+    """Without tuples, NumPy's numbers and mappings of other kinds, as a case file would hold it."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    return [_plain(entry) for entry in value] if isinstance(value, list | tuple) else value
+
+
+class Simulation:
+    """An equation on `elements` = (ex, ey, ez) hexahedra: "poisson", "helmholtz" or "diffusion".
+
+    `boundaries`, `initial` and `exact` are the tables that a case file has under these names: boundaries={"y-":
+    {"value": "t*x"}, "y+": {"flux": 0}}, initial={"value": "sin(x)"} or {"file": "x0.f00000"}, exact={"value": "x"}.
+    Further keyword arguments are keys of a case file's [sem], [machine] and [exchange]: order=9, deformation=0.05,
+    time_step=0.01, devices_per_rank=2. Lengths and times are in any units that fit together. Arrays are of f64 with
+    the axes [element][t][s][r], each axis within an element with order + 1 Gauss-Lobatto-Legendre points, from -1 to
+    1; elements go x fastest.
+
+    Raises TypeError for a keyword of another name, and CaseError where the numbers do not make a problem that can be
+    solved.
+    """
+
+    def __init__(
+        self,
+        equation: Literal["poisson", "helmholtz", "diffusion"],
+        elements: Sequence[int],
+        *,
+        periodic: Sequence[bool] = (False, False, False),
+        boundaries: Mapping[str, Side] | None = None,
+        initial: Mapping[str, float | str] | None = None,
+        exact: Mapping[str, float | str] | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        check("a Simulation", Simulation, options, Options)
+        tables: dict[str, dict[str, Any]] = {"sem": {"equation": equation}, "machine": {}, "exchange": {}}
+        for key, value in options.items():
+            table = "machine" if key in _OF_MACHINE else "exchange" if key in _OF_EXCHANGE else "sem"
+            tables[table][key] = value
+        given = {"boundaries": boundaries, "initial": initial, "exact": exact}
+        data = {
+            "grid": {"cells": elements, "periodic": periodic},
+            **({"run": {"steps": _NEVER}} if equation == "diffusion" else {}),
+            **{name: keys for name, keys in given.items() if keys},
+            **tables,
+        }
+        case = parse(_plain(data), Source("Simulation"))
+        assert isinstance(case, SemCase)
+        self._begin(case)
+
+    @classmethod
+    def from_case(cls, case: str | Path | Case, overrides: Sequence[str] = (), variant: str | None = None) -> Self:
+        """The problem of a case file, or of a case that was loaded: from_case("cases/heat_sem.toml", ["sem.order=5"],
+        variant="half"). Its [output] is left to you: nothing is written but what you ask for.
+
+        Raises CaseError that names every fault of the file and its place, or for a case of another solver.
+        """
+        given = isinstance(case, Case)
+        if given and (overrides or variant is not None):
+            raise ArgumentError(
+                "overrides and variant belong to a case file, not to a case that was loaded",
+                ErrorCode.WRONG_STATE,
+                argument="overrides, variant",
+            )
+        loaded = case if isinstance(case, Case) else reader.load(case, overrides, variant)
+        if not isinstance(loaded, SemCase):
+            raise CaseError(
+                f"the case is of [{loaded.solver}]; a Simulation of slipstream.sem takes one of [sem]",
+                ErrorCode.MISMATCH,
+                given=loaded.solver,
+            )
+        self = cls.__new__(cls)
+        self._begin(loaded)
+        return self
+
+    def _begin(self, case: SemCase) -> None:
+        #: The same problem as a case file says it.
+        self.case: SemCase = case
+        self._setup = engine.prepare(case, discovery.discover(case.machine, guest=True))
+        self._sem: Sem = SemRun(self._setup).engine
+        self._files: dict[Path, ElementSeries] = {}
+        self._probes: dict[bytes, Probe] = {}
+
+    def __repr__(self) -> str:
+        case, backend = self.case, self.machine.devices()[0]["backend"]
+        what = f"{show_extent(case.grid.cells)} elements, {solver_of(case).title(case)} on {backend} devices"
+        return f"<slipstream.sem.Simulation: {what}; {count(self.step, 'step')}>"
+
+    def run(self, steps: int = 1) -> None:
+        """Makes so many steps; of Poisson's and Helmholtz's equation one step is the solution.
+
+        Raises RuntimeError with the code not_converged where conjugate gradients do not reach the tolerance (unless
+        not_converged="go on"), and diverged where values are no numbers.
+        """
+        self._sem.advance(steps)
+
+    @property
+    def machine(self) -> "Machine":
+        """The machine that the elements were dealt out for."""
+        return self._setup.machine
+
+    @property
+    def step(self) -> int:
+        """Steps done."""
+        return self._sem.step
+
+    @property
+    def time(self) -> float:
+        """Steps times the time step, in the unit of times."""
+        return self._sem.time
+
+    @property
+    def elements(self) -> range:
+        """Numbers of this rank's elements."""
+        return range(*self._sem.elements())
+
+    @property
+    def places(self) -> Array:
+        """Places of this rank's points, [element][t][s][r][x y z]."""
+        found: Array = np.asarray(self._sem.places())
+        return found
+
+    @property
+    def u(self) -> Array:
+        """A copy of this rank's values, [element][t][s][r]."""
+        n, blocks = self.case.sem.order + 1, []
+        for _, array in self._sem.arrays("u"):
+            on_host = array if isinstance(array, np.ndarray) else array.numpy()
+            blocks.append(np.array(on_host).reshape(-1, n, n, n))
+        return np.concatenate(blocks) if blocks else np.empty((0, n, n, n))
+
+    def gathered(self) -> Array | None:
+        """All values, [element][t][s][r], on rank 0; None elsewhere."""
+        n, elements = self.case.sem.order + 1, int(np.prod(self.case.grid.cells))
+        found = self._sem.gather("u", (0, 0, 0), (n**3, elements, 1))
+        return None if found is None else np.asarray(found).reshape(elements, n, n, n)
+
+    def at(self, points: Sequence[Sequence[float]] | Array) -> Array:
+        """u at points [point][x y z], by point and on every rank: the values of the elements' polynomials there. The
+        points are the same on all ranks; where they lie is found at the first call with them.
+
+        Raises ArgumentError for another shape, and CaseError (not_found) that names the point in no element.
+        """
+        places = np.ascontiguousarray(points, dtype=np.float64)
+        if places.ndim != 2 or places.shape[1] != 3:
+            raise ArgumentError(
+                f"points are [point][x y z], and these are {list(places.shape)}",
+                ErrorCode.MISMATCH,
+                argument="points",
+                given=list(places.shape),
+            )
+        key = places.tobytes()
+        if key not in self._probes:
+            with as_case_error():
+                self._probes[key] = self._sem.probe([(x, y, z) for x, y, z in places.tolist()])
+        return np.asarray(self._sem.at(self._probes[key], "u"))
+
+    def statistics(self) -> dict[str, float]:
+        """Volume, mean, least and largest u; where the case has [exact] the distance from it, as the root of int (u -
+        e)^2 over int e^2, and largest_off, the greatest |u - e| at a point."""
+        exact = self.case.exact
+        found = dict(self._sem.statistics(self.case.function(exact.value) if exact else None))
+        names = ("volume", "mean", "least", "largest") + (("distance", "largest_off") if exact else ())
+        return {name: float(found[name]) for name in names}
+
+    def write(self, path: str | Path, fields: Mapping[str, Array] | None = None) -> None:
+        """Adds u of this step to a file that ParaView opens (VTKHDF, curved elements). The first call makes the file,
+        in place of one that is there; later steps follow in it.
+
+        `fields`: more arrays by name, f32 or f64, of this rank's elements: [element][t][s][r], or with three components
+        behind. Every step has the same. Raises CaseError where an array has another shape (mismatch), or where the
+        file cannot be written (io).
+        """
+        path = Path(path).absolute()
+        with as_case_error():
+            if path not in self._files:
+                self._files[path] = self._sem.series(str(path))
+            self._files[path].write(self.time, [("u", "")], _contiguous(fields))
+
+    def write_nek(
+        self,
+        path: str | Path,
+        words: Literal["f32", "f64"] = "f32",
+        fields: Mapping[str, Array] | None = None,
+        *,
+        places: bool = True,
+    ) -> None:
+        """Writes a field file of Nek5000, in place of one that is there, with the places and u as the temperature T.
+
+        `fields`: in place of u, arrays by the names U (three components behind), P, T, S01, S02 and so on, f32 or f64,
+        [element][t][s][r] of this rank's elements. Raises CaseError where an array has another shape (mismatch), or
+        where the file cannot be written (io).
+        """
+        items: Sequence[tuple[str, object]] = [("T", "u")] if fields is None else _contiguous(fields)
+        with as_case_error():
+            self._sem.write_nek(str(Path(path).absolute()), nek.WORDS[words], places, list(items))
+
+    @property
+    def solver(self) -> "Sem":
+        """The compiled solver itself."""
+        return self._sem
+
+
+def _contiguous(fields: Mapping[str, Array] | None) -> list[tuple[str, object]]:
+    return [(name, np.ascontiguousarray(values)) for name, values in (fields or {}).items()]
