@@ -1,7 +1,7 @@
 """`slipstream bench poisson`: Poisson's equation on spectral elements, by preconditioner.
 
-A box of elements of one order, bent by a sine map and stretched along x, is solved by conjugate gradients from zero to a
-true residual. Set-up is not counted. `aspect` is the width of the last element along x over that of the first.
+Conjugate gradients solve it on a box of elements of one order, bent by a sine map and stretched along x, from zero.
+Set-up is not counted. `aspect` is the width of the last element along x over that of the first.
 """
 
 import argparse

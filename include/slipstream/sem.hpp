@@ -293,7 +293,6 @@ struct SolverOptions {
   int projection = 0;
 };
 
-/// Solves M Q Q^T (h1 A + h2 B) x = b, as often as one likes.
 /// Values of the elements' polynomials at any points. Newton's method on the polynomials through an element's places
 /// finds where a point lies in it, r in [-1, 1]^3. It tries the elements whose boxes hold the point. Where several
 /// elements share a point, the one of the lowest number has it: values do not depend on devices or ranks.

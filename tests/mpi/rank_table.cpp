@@ -267,6 +267,7 @@ const std::vector<Row>& table() {
       {"Backends/PoissonOn*", "1 2 4", "2", to_four, "elements on one rank, two and four"},
       {"PoissonRange*", "1 2", "1", to_four, "bits and refusals on every rank"},
       {"Backends/PoissonBits*", "1 2 4", "2", to_four, "the box is dealt out anew with every count"},
+      {"Backends/MultigridBits*", "1 2", "2", to_four, "levels, overlaps and the vertices that all devices hold"},
       {"SemRefusesOnRanks*", "1 2", "2", to_four, "refused on every rank"},
       {"Backends/SemApply*", "1 2", "2", to_four, "messages between devices and ranks while elements are computed"},
       {"Backends/SemProbe*", "1 2", "2", to_four, "points that one rank has and all are told of"},

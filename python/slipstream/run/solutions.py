@@ -1,4 +1,4 @@
-"""What runs say whose steps end in a linear system, solved by conjugate gradients."""
+"""What runs say whose steps end in a linear system, solved by a Krylov method."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -69,6 +69,6 @@ def findings(effort: Mapping[str, Any]) -> dict[str, float]:
 def line(effort: Mapping[str, Any]) -> str:
     mean = effort["iterations"] / max(1, effort["solutions"])
     return (
-        f"conjugate gradients: {mean:.4g} iterations a solution; residual of the last {effort['residual']:.3g} by the "
+        f"linear systems: {mean:.4g} iterations a solution; residual of the last {effort['residual']:.3g} by the "
         f"recurrence, {effort['true_residual']:.3g} in truth"
     )

@@ -78,7 +78,7 @@ class SemTable(Table):
         0,
         ge=0,
         le=63,
-        description="diffusion: earlier solutions whose span gives the first guess, 63 at most; 0: extrapolation alone.",
+        description="diffusion: the first guess comes from the span of so many earlier solutions, too; 63 at most.",
     )
     preconditioner: Literal["jacobi", "chebyshev", "multigrid", "schwarz"] = Field(
         "jacobi",

@@ -1,4 +1,4 @@
-"""`slipstream bench axhelm` and `slipstream bench nekbone` on emulated devices."""
+"""`slipstream bench axhelm`, `nekbone` and `poisson` on emulated devices."""
 
 import json
 import math
@@ -29,6 +29,22 @@ def test_rows_hold_inputs_and_times(
         assert row["bytes_per_point"] == stored - (0 if row["factors"] == "stored" else 48)
         points = 128 * (row["order"] + 1) ** 3
         assert row["gpoints_per_s"] == pytest.approx(points / row["time_us"] / 1e3, rel=1e-2)
+
+
+def test_preconditioners_are_rows_with_their_iterations(cli: Cli, tmp_path: Path) -> None:
+    words = ("--backend", "host", "--devices", "2", "--order", "5", "--elements", "2", "--aspects", "1", "10")
+    result = cli("bench", "poisson", *words, "--folder", "out")
+    assert result.returncode == 0, result.stderr
+    (path,) = (tmp_path / "out" / "poisson").glob("*.json")
+    rows = json.loads(path.read_text())["rows"]
+    kinds = ("jacobi", "chebyshev", "multigrid", "schwarz")
+    assert [(row["aspect"], row["preconditioner"]) for row in rows] == [(a, kind) for a in (1, 10) for kind in kinds]
+    for row in rows:
+        assert row["elements"] == 16 and row["bend"] == 0.1 and row["true_residual"] <= 1.1e-8
+        assert row["time_ms"] > 0 and row["operator_us"] > 0 and row["preconditioner_us"] > 0
+    for first in (0, 4):
+        jacobi, chebyshev, multigrid, schwarz = (row["iterations"] for row in rows[first : first + 4])
+        assert jacobi > chebyshev > multigrid >= schwarz > 2
 
 
 def test_iterations_are_timed_with_sums_on_device_and_host(cli: Cli, tmp_path: Path) -> None:

@@ -208,5 +208,66 @@ TEST(ConjugateGradients, RefuseValuesBeyondTheirRange) {
   expect_error(said(1, 0, loose), ErrorCode::invalid_argument, {{"option", "tolerance, absolute_tolerance"}});
 }
 
+/// A preconditioner that is not symmetric: it moves values to their neighbours.
+TEST(Fit, TellsWhatConjugateGradientsMayNotHave) {
+  const Machine machine = machine_here(Backend::host, 1);
+  std::vector<Stream> streams;
+  streams.emplace_back(machine.device(0).local);
+  Buffer<double> ones(streams[0].device(), count);
+  std::fill_n(ones.data(), count, 1.0);
+  const Layout layout{{count}, {0}, 8, {}};
+  System system;
+  double shift = 0;
+  system.apply = [&](const Vectors& in, const Vectors& out) {
+    streams[0].synchronize();
+    for (std::int64_t i = 0; i < count; ++i) out[0][i] = (1 + static_cast<double>(i % 5) - shift) * in[0][i];
+  };
+  system.weights = system.inverse_diagonal = {ones.data()};
+  const Communicator comm = Communicator::world();
+  const Fit plain = fit(comm, machine, layout, streams, system);
+  EXPECT_LE(plain.operator_asymmetry + plain.preconditioner_asymmetry, 1e-13);
+  EXPECT_NO_THROW(require_fit(plain));
+  system.precondition = [&](const Vectors& r, const Vectors& z) {
+    streams[0].synchronize();
+    for (std::int64_t i = 0; i < count; ++i) z[0][i] = 2 * r[0][i] + r[0][(i + 1) % count];
+  };
+  expect_error(error_of([&] { require_fit(fit(comm, machine, layout, streams, system)); }), ErrorCode::not_converged,
+               {{"problem", "pair"}});
+  // Flexible GMRES takes it.
+  Buffer<double> b(streams[0].device(), count), x(streams[0].device(), count);
+  for (std::int64_t i = 0; i < count; ++i) b.data()[i] = 1 + 0.1 * static_cast<double>(i % 7);
+  Options options;
+  options.from_zero = true;
+  for (const int restart : {5, 30}) {
+    const Result found =
+        FlexibleGmres(comm, machine, layout, restart).solve(streams, system, {b.data()}, {x.data()}, options);
+    streams[0].synchronize();
+    EXPECT_TRUE(found.converged) << restart;
+    for (std::int64_t i = 0; i < count; ++i)
+      EXPECT_NEAR(x.data()[i] * (1 + static_cast<double>(i % 5)), b.data()[i], 1e-8);
+  }
+  shift = 10;
+  system.precondition = {};
+  expect_error(error_of([&] { require_fit(fit(comm, machine, layout, streams, system)); }), ErrorCode::not_converged,
+               {{"problem", "indefinite"}});
+  expect_error(error_of([&] {
+                 ConjugateGradients(comm, machine, layout).solve(streams, system, {b.data()}, {x.data()}, options);
+               }),
+               ErrorCode::not_converged, {{"problem", "indefinite"}});
+}
+
+TEST(FlexibleGmres, RefusesWhatItCannotKeep) {
+  const Machine machine = machine_here(Backend::host, 1);
+  for (const int restart : {0, 64})
+    expect_error(error_of([&] {
+                   FlexibleGmres(Communicator::world(), machine, Layout{{count}, {0}, 8, {}}, restart);
+                 }),
+                 ErrorCode::invalid_argument, {{"option", "restart"}, {"given", restart}});
+  expect_error(error_of([&] {
+                 Projection(Communicator::world(), machine, Layout{{count}, {0}, 8, {}}, 64);
+               }),
+               ErrorCode::invalid_argument, {{"option", "projection"}});
+}
+
 }  // namespace
 }  // namespace slipstream::krylov

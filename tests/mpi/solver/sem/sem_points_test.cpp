@@ -70,7 +70,9 @@ TEST_P(SemProbe, FallsWithTheOrderOnBentElements) {
     double off = 0;
     for (std::size_t n = 0; n < points.size(); ++n) off = std::max(off, std::abs(found[n] - wavy(points[n])));
     EXPECT_LT(off, most) << order;
-    if (order > 3) EXPECT_LT(off, before / 3) << order;
+    if (order > 3) {
+      EXPECT_LT(off, before / 3) << order;
+    }
     before = off;
   }
 }

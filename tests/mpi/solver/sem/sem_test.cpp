@@ -45,7 +45,8 @@ struct Solved {
 
 /// For the right side times a power of two, and bits of x over it.
 Solved poisson(const Communicator& comm, const Machine& machine, const ElementBox& box, int order, double h2,
-               const krylov::Options& options = {}, Factors factors = Factors::stored, int exponent = 0) {
+               const krylov::Options& options = {}, Factors factors = Factors::stored, int exponent = 0,
+               const SolverOptions& how = {}) {
   Space space(comm, machine, box, order, {factors, false, {}});
   Vector f = space.vector(), b = space.vector(), x = space.vector();
   put(space, f, wave, std::ldexp(3 * two_pi * two_pi + h2, exponent));
@@ -53,7 +54,7 @@ Solved poisson(const Communicator& comm, const Machine& machine, const ElementBo
   space.mass(f, b);
   constraint.assemble(b);
   Solved solved;
-  solved.result = solve(space, constraint, b, x, 1, h2, options);
+  solved.result = HelmholtzSolver(space, constraint, how).solve(b, x, 1, h2, options);
   std::uint64_t bits = 0;
   for (std::size_t d = 0; d < x.size(); ++d) {
     std::vector<double> values = get(space, x, d);
@@ -168,6 +169,30 @@ TEST(PoissonRange, DataTimesPowersOfTwoHaveTheSameBits) {
       expect_error([&] { solved(exponent); }, ErrorCode::not_converged, {{"problem", "range"}});
   }
 }
+
+class MultigridBits : public testing::TestWithParam<std::tuple<Backend, int>> {};
+
+TEST_P(MultigridBits, AreThoseOfOneDevice) {
+  const auto [backend, devices] = GetParam();
+  if (const auto why = unavailable(backend, devices); !why.empty()) GTEST_SKIP() << why;
+  const Communicator comm = Communicator::world(), alone(MPI_COMM_SELF);
+  const Machine one = machine_here(backend, 1, 0, alone), all = machine_here(backend, devices);
+  for (const bool periodic : {false, true})
+    for (const auto& [smoother, method] : {std::pair{Smoother::schwarz, krylov::Method::conjugate_gradients},
+                                           {Smoother::jacobi, krylov::Method::flexible_gmres}}) {
+      SolverOptions how;
+      how.multigrid = smoother;
+      how.method = method;
+      const Solved expected = poisson(alone, one, cube(4, periodic), 4, 0, {}, Factors::stored, 0, how);
+      const Solved found = poisson(comm, all, cube(4, periodic), 4, 0, {}, Factors::stored, 0, how);
+      EXPECT_EQ(found.bits, expected.bits);
+      EXPECT_EQ(found.result.history, expected.result.history);
+      EXPECT_LE(found.result.iterations, 16);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, MultigridBits,
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2, 4)));
 
 class SemApply : public testing::TestWithParam<std::tuple<Backend, int>> {};
 
