@@ -158,7 +158,8 @@ class FlexibleGmres {
   std::unique_ptr<Impl> impl_;
 };
 
-/// What operator and preconditioner are, by two vectors of noise: numbers of symmetric ones are 0 but for rounding.
+/// Symmetry and cost of operator and preconditioner, measured with two vectors of noise. Symmetric ones have
+/// asymmetries of 0 but for rounding.
 struct Fit {
   double operator_asymmetry = 0;        ///< |(u, A v) - (v, A u)| over sqrt((u, A u) (v, A v))
   double preconditioner_asymmetry = 0;  ///< the same of P

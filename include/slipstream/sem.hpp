@@ -276,8 +276,8 @@ struct Coefficients {
   Vector reaction;  ///< is added to h2 B: c B, and the surfaces' mass of Robin's condition
 };
 
-/// What smooths on a level of p-multigrid: the inverse diagonal, or overlapping Schwarz, whose local problems have one
-/// point of each face neighbour and are solved by fast diagonalisation (Lottes & Fischer 2005, J. Sci. Comput. 24).
+/// The smoother on a level of p-multigrid: the inverse diagonal, or overlapping Schwarz. Schwarz's local problems have
+/// one point of each face neighbour and are solved by fast diagonalisation (Lottes & Fischer 2005, J. Sci. Comput. 24).
 enum class Smoother : std::uint8_t { jacobi, schwarz };
 
 /// How a HelmholtzSolver solves.

@@ -1,4 +1,4 @@
-"""What runs say whose steps end in a linear system, solved by a Krylov method."""
+"""Lines and tables of runs whose steps end in a linear system, solved by a Krylov method."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -181,7 +181,7 @@ class SemCase(Case):
 
     @property
     def degree(self) -> int:
-        """Of Chebyshev's polynomials."""
+        """Degree of Chebyshev's polynomials."""
         usual = {"jacobi": 1, "chebyshev": 4, "multigrid": 3, "schwarz": 2}
         return self.sem.degree or usual[self.sem.preconditioner]
 

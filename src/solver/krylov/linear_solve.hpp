@@ -1,5 +1,5 @@
 #pragma once
-// What all Krylov methods share: how a solve begins, what it notes, how it ends and what it refuses.
+// Shared by all Krylov methods: begin and end of a solve, its history, its refusals.
 #include <cmath>
 #include <functional>
 #include <string>

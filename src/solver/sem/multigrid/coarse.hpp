@@ -16,7 +16,7 @@ namespace slipstream::sem {
 /// travels afterwards. Bits depend on no device. A vertex takes 150 B on each device; 10^6 of them are 100^3 elements.
 ///
 /// Solved by Chebyshev's iteration with a separable operator, K x B x B + B x K x B + B x B x K, inverted by fast
-/// diagonalisation (Lynch, Rice & Thomas 1964): on boxes that is exact, whatever the stretch; on bent elements the
+/// diagonalisation (Lynch, Rice & Thomas 1964). On boxes that is exact, whatever the stretch. On bent elements the
 /// number of steps follows from the spectrum, which set_up() finds by Lanczos's method.
 class CoarseGrid {
  public:

@@ -14,7 +14,7 @@
 namespace slipstream::sem {
 namespace {
 
-/// What lies beyond an end of an element along an axis: a neighbour, or a side on which the unknown is fixed or free.
+/// Beyond an end of an element along an axis lies a neighbour, or a side on which the unknown is fixed or free.
 enum End : std::int32_t { neighbour = 0, fixed = 1, free_side = 2, ends = 3 };
 
 /// Eigenvectors and eigenvalues on [-1, 1] and one point beyond either end, for each pair of ends. Elements beyond are

@@ -1,5 +1,5 @@
 #pragma once
-// What multigrid does point by point or element by element in single precision, for any order.
+// Passes of multigrid over points and elements, in single precision, for any order.
 #include <cstdint>
 
 #include <slipstream/stream.hpp>
