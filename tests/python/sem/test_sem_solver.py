@@ -181,6 +181,63 @@ def test_robin_sides_and_coefficients_by_expressions_fall_to_the_exact_solution(
     is_error(result, "unsupported", key="boundaries.y+.transfer", needed="flux")
 
 
+#: Robin sides, a side divided by place, and coefficients that differ from place to place.
+MIXED = """
+[case]
+name = "mixed"
+[grid]
+cells = [3, 3, 2]
+[sem]
+equation = "helmholtz"
+order = 5
+deformation = 0.05
+diffusivity = "1 + 0.5*x*y"
+reaction = "0.1 + z"
+source = "1 + x"
+[boundaries]
+"x-" = { flux = 1.0, transfer = 0.5 }
+"x+" = { value = 1.0, where = "y - 0.5", otherwise = { flux = 0.0 } }
+"y-" = { flux = 0.0 }
+"y+" = { flux = 0.0 }
+"z-" = { flux = 0.0 }
+"z+" = { flux = 0.0 }
+"""
+
+
+def test_all_pairs_of_method_and_preconditioner_find_one_solution(here: Cli, tmp_path: Path) -> None:
+    path, means, iterations = case(tmp_path, MIXED), [], {}
+    pairs = [("cg", by) for by in ("jacobi", "chebyshev", "multigrid", "schwarz")]
+    pairs += [("fgmres", "jacobi"), ("fgmres", "schwarz")]
+    for method, by in pairs:
+        words = (f"sem.method={method}", f"sem.preconditioner={by}", "output.report=false", "--overwrite")
+        result = here("run", path, *words, *(["sem.restart=63"] if method == "fgmres" else []))
+        assert result.returncode == 0, result.stderr
+        found = findings(tmp_path, "mixed")["findings"]
+        means.append(found["u.mean"])
+        iterations[method, by] = found["iterations.mean"]
+        assert ("asymmetry" in result.stdout) == (by in ("multigrid", "schwarz"))
+    assert means == pytest.approx([means[0]] * len(means), rel=1e-9)
+    assert iterations["cg", "schwarz"] <= iterations["cg", "multigrid"] < iterations["cg", "chebyshev"]
+    assert iterations["cg", "schwarz"] <= 20 and abs(iterations["fgmres", "schwarz"] - iterations["cg", "schwarz"]) <= 2
+    for words, key in (
+        (("sem.method=fgmres", "sem.preconditioner=chebyshev"), "sem.preconditioner"),
+        (("sem.restart=5",), "sem.restart"),
+        (("sem.degree=3",), "sem.degree"),
+        (("sem.projection=3",), "sem.projection"),
+    ):
+        is_error(here("run", path, *words, "--overwrite"), "unsupported", key=key)
+
+
+def test_projection_onto_earlier_solutions_saves_iterations(here: Cli, tmp_path: Path) -> None:
+    iterations = []
+    for vectors in (0, 20):
+        words = (f"sem.projection={vectors}", "sem.order=4", "run.steps=30", "output.report=false", "--overwrite")
+        result = here("run", str(ROOT / "cases" / "moving_source_sem.toml"), *words)
+        assert result.returncode == 0, result.stderr
+        iterations.append(findings(tmp_path, "moving_source_sem")["findings"]["iterations.mean"])
+    assert iterations[1] < 0.8 * iterations[0], iterations
+
+
 def test_run_leaves_a_folder_that_plot_and_report_read(cli: Cli, here: Cli, tmp_path: Path) -> None:
     result = cli("run", case(tmp_path, DIFFUSION), "output.every=0.06", "run.check_every=2")
     assert result.returncode == 0, result.stderr

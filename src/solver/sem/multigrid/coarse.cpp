@@ -134,42 +134,46 @@ void CoarseGrid::set_up(double h1, double h2, bool singular) {
 void CoarseGrid::list_axes(double h1, double h2) {
   const ElementBox& box = space_.box();
   std::vector<Stream>& streams = space_.streams();
-  // Sums of whole numbers are the same in any order.
-  constexpr double unit = 0x1p-26;
-  std::array<std::vector<double>, 3> sums, counts;
-  std::vector<double> all;
-  double largest[3] = {0, 0, 0};
-  std::vector<std::vector<float>> four(streams.size());
+  // The width of a box along x is 2 sqrt(c_y c_z), its volume 8 c_x c_y c_z.
+  struct Sizes {
+    std::array<double, 5> of;  // one over the widths, mass, volume
+  };
+  std::vector<std::vector<Sizes>> sizes(streams.size());
+  std::array<double, 5> largest{};
   on_all_ranks(space_.comm(), [&] {
     for (std::size_t d = 0; d < streams.size(); ++d) {
-      const std::int64_t count = space_.elements(d);
-      if (count == 0) continue;
-      const Buffer<float> there(streams[d].device(), static_cast<std::size_t>(4 * count));
+      const auto count = static_cast<std::size_t>(space_.elements(d));
+      const Buffer<float> there(streams[d].device(), 4 * count);
       coefficients(streams[d], on_.call(d), there.data());
-      four[d].resize(there.size());
-      download(streams[d], there.data(), there.size(), four[d].data());
-      for (std::size_t e = 0; e < static_cast<std::size_t>(count); ++e)
-        for (std::size_t a = 0; a < 3; ++a)
-          largest[a] = std::max(largest[a], std::sqrt(static_cast<double>(four[d][4 * e + a] / four[d][4 * e + 3])));
-    }
-  });
-  for (std::size_t a = 0; a < 3; ++a) {
-    largest[a] = space_.comm().max(largest[a]);
-    sums[a].assign(static_cast<std::size_t>(box.elements[a]), 0.0);
-  }
-  for (std::size_t d = 0; d < streams.size(); ++d)
-    for (std::size_t e = 0; e < four[d].size() / 4; ++e) {
-      const std::int64_t element = space_.first_element(d) + static_cast<std::int64_t>(e);
-      const std::int64_t at[3] = {element % box.elements[0], element / box.elements[0] % box.elements[1],
-                                  element / (box.elements[0] * box.elements[1])};
-      for (std::size_t a = 0; a < 3; ++a) {
-        // For a box c / v = 4 / width^2.
-        const double inverse = std::sqrt(static_cast<double>(four[d][4 * e + a] / four[d][4 * e + 3]));
-        sums[a][static_cast<std::size_t>(at[a])] += std::round(inverse / (largest[a] * unit));
+      std::vector<float> four(there.size());
+      download(streams[d], there.data(), there.size(), four.data());
+      for (std::size_t e = 0; e < count; ++e) {
+        const std::array<double, 3> c{four[4 * e], four[4 * e + 1], four[4 * e + 2]};
+        Sizes& found = sizes[d].emplace_back();
+        for (std::size_t a = 0; a < 3; ++a) found.of[a] = 0.5 / std::sqrt(c[(a + 1) % 3] * c[(a + 2) % 3]);
+        found.of[3] = 8 * static_cast<double>(four[4 * e + 3]);
+        found.of[4] = 8 * c[0] * c[1] * c[2];
+        for (std::size_t n = 0; n < largest.size(); ++n) largest[n] = std::max(largest[n], found.of[n]);
       }
     }
-  for (const auto& axis : sums) all.insert(all.end(), axis.begin(), axis.end());
+  });
+  for (double& value : largest) value = space_.comm().max(value);
+  // Sums of whole numbers are the same in any order: by slab along each axis, then of masses and volumes.
+  constexpr double unit = 0x1p-26;
+  const auto& wide = box.elements;
+  const auto x = static_cast<std::size_t>(wide[0]), y = static_cast<std::size_t>(wide[1]),
+             z = static_cast<std::size_t>(wide[2]);
+  std::vector<double> all(x + y + z + 2, 0.0);
+  for (std::size_t d = 0; d < streams.size(); ++d)
+    for (std::size_t e = 0; e < sizes[d].size(); ++e) {
+      const auto element = static_cast<std::size_t>(space_.first_element(d)) + e;
+      const std::size_t slabs[] = {element % x, x + element / x % y, x + y + element / (x * y), x + y + z,
+                                   x + y + z + 1};
+      for (std::size_t n = 0; n < largest.size(); ++n)
+        if (largest[n] > 0) all[slabs[n]] += std::round(sizes[d][e].of[n] / (largest[n] * unit));
+    }
   sum_over_ranks(space_.comm(), all);
+  h2 *= all[x + y + z] * largest[3] / (all[x + y + z + 1] * largest[4]);
   std::array<std::vector<double>, 3> values;
   std::array<std::vector<float>, 3> vectors;
   std::size_t begin = 0;
@@ -179,7 +183,7 @@ void CoarseGrid::list_axes(double h1, double h2) {
     std::vector<double> stiffness(count * count, 0.0), mass(count * count, 0.0);
     for (std::size_t e = 0; e < elements; ++e) {
       const double in_slab = static_cast<double>(box.count()) / static_cast<double>(elements);
-      const double width = 2 / (all[begin + e] * unit * largest[a] / in_slab);
+      const double width = in_slab / (all[begin + e] * unit * largest[a]);
       const std::size_t low = e, high = (e + 1) % count;
       const std::size_t of[] = {low, high};
       for (std::size_t i = 0; i < 2; ++i)
