@@ -112,6 +112,27 @@ Grid plan_grid(const Machine& machine, const Options& options, int rank) {
   return Grid({cube, count, 1}, machine, rank, std::move(grid));
 }
 
+namespace {
+
+/// Levels, and the vertices that each device holds all of.
+std::int64_t multigrid_bytes(const Options& options, std::int64_t elements) {
+  constexpr std::int64_t word = sizeof(float);
+  std::int64_t bytes = 0;
+  for (std::int64_t order = options.order; order > 0; order = order / 2 > 1 ? order / 2 : 0) {
+    const std::int64_t n = order + 1, cube = n * n * n, inner = std::max<std::int64_t>(0, n - 2);
+    // G, B, right side, solution, change, image, weights, and those of the smoother; lists of shared points.
+    bytes += elements * (13 * cube * word + 12 * (cube - inner * inner * inner));
+    // Twice the faces' values, and the lists of their points.
+    if (options.solver.multigrid == Smoother::schwarz) bytes += elements * 6 * n * n * (2 * word + 12);
+  }
+  std::int64_t vertices = 1;
+  for (const std::int64_t wide : options.elements) vertices *= wide + 1;
+  // The stencil, seven vectors, and lists of the sums.
+  return bytes + vertices * (34 * word + 12) + elements * 8 * (word + 12);
+}
+
+}  // namespace
+
 std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& options) {
   const std::int64_t count = box_of(options).count(), cube = cube_of(options), word = sizeof(double);
   const bool stored = options.factors == Factors::stored, steps = options.equation == Equation::diffusion;
@@ -130,7 +151,15 @@ std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& opt
     const std::int64_t n_fine = (3 * (options.order + 1) + 1) / 2, fine = elements * n_fine * n_fine * n_fine * word;
     if (options.velocity[0].at || options.velocity[1].at || options.velocity[2].at)
       arrays.push_back({d, "velocity", 3 * fine + (9 + 3 + 3 + 1) * vector});
-    arrays.push_back({d, "conjugate gradients", (chebyshev(options) ? 6 : 4) * vector});
+    const SolverOptions& how = options.solver;
+    const bool flexible = how.method == krylov::Method::flexible_gmres;
+    arrays.push_back({d, flexible ? "flexible GMRES" : "conjugate gradients",
+                      (flexible                              ? 2 * how.restart + 4
+                       : chebyshev(options) || how.multigrid ? 6
+                                                             : 4) *
+                          vector});
+    if (how.projection > 0) arrays.push_back({d, "earlier solutions", (how.projection + 4) * vector});
+    if (how.multigrid) arrays.push_back({d, "multigrid", multigrid_bytes(options, elements)});
     // Places in the sum and lists of the points that elements share: 8 B and 4 B of each.
     const std::int64_t n = options.order + 1, inner = std::max<std::int64_t>(0, n - 2);
     arrays.push_back({d, "gather-scatter", 12 * elements * (cube - inner * inner * inner)});
@@ -140,6 +169,12 @@ std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& opt
 
 int bytes_per_point(const Options& options) {
   const int apply = (options.factors == Factors::stored ? 64 : 16) + 18, vectors = 88;
+  if (options.solver.multigrid) {
+    // A step of a smoother in single precision: operator and sums 45 B, vectors 32 B, Schwarz's local solves with their
+    // faces and sums 60 B more. Lower orders and the corners add a seventh.
+    const int step = 45 + 32 + (options.solver.multigrid == Smoother::schwarz ? 60 : 0);
+    return apply + vectors + 48 + 2 * options.solver.smoothing * step * 8 / 7;
+  }
   if (!chebyshev(options)) return apply + vectors;
   // Beside one operator more a degree: the polynomial's first step 32 B, each further one 56 B, a sum 24 B; the
   // direction then reads z for r and D.
