@@ -134,14 +134,18 @@ void largest_rates(Stream& stream, const double* const* c, const double* metric,
                    double* out, std::int64_t elements);
 /// Element by element: the diagonal of h1 A + h2 B.
 void diagonal(Stream& stream, const HelmholtzCall& call);
-/// Element by element, along each axis: from `n` points to `m` by the m x n matrix.
-struct InterpolateCall {
+/// Element by element, along each axis: from `n` points to `m` by the m x n matrix. The values
+/// may have weights.
+template <class T>
+struct InterpolateCallOf {
   const std::vector<double>& matrix;
   int n, m;
-  const double* in;
-  double* out;  ///< may be `in` where n is m
+  const T* in;
+  T* out;  ///< may be `in` where n is m
   std::int64_t elements;
+  const T* weights = nullptr;  ///< of each value of `in`; none: 1
 };
+using InterpolateCall = InterpolateCallOf<double>;
 void interpolate(Stream& stream, const InterpolateCall& call);
 /// out[p] = sum over the n^3 points of element[p] of in times the weights of p along r, s and t, n each.
 struct EvaluateCall {

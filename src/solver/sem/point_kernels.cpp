@@ -5,8 +5,8 @@
 #include <slipstream/error.hpp>
 #include <slipstream/launch.hpp>
 
+#include "solver/sem/element_kernels.hpp"
 #include "solver/sem/kernels.hpp"
-#include "solver/sem/trilinear.hpp"
 
 namespace slipstream::sem {
 namespace {
@@ -195,40 +195,6 @@ struct LargestRates {
   }
 };
 
-/// Along r, then s, then t; between them an element's values lie in shared memory.
-struct Interpolate {
-  static constexpr int most = most_order + 1, threads = 256;
-  double e[most * most];
-  int n, m;
-  const double* in;
-  double* out;
-  std::int64_t cost;
-
-  std::size_t shared_bytes() const { return sizeof(double) * static_cast<std::size_t>(m * n * (n + m)); }
-
-  template <class Team>
-  SLIP_FN void operator()(const Team& team) const {
-    double *along_r = team.template shared<double>(), *along_s = along_r + m * n * n;
-    const double* const here = in + team.index() * n * n * n;
-    double* const there = out + team.index() * m * m * m;
-    team.each([&](int t) {
-      for (int p = t; p < m * n * n; p += threads) along_r[p] = summed(p % m, here + p / m * n, 1);
-    });
-    team.each([&](int t) {
-      for (int p = t; p < m * m * n; p += threads)
-        along_s[p] = summed(p / m % m, along_r + p / (m * m) * (n * m) + p % m, m);
-    });
-    team.each([&](int t) {
-      for (int p = t; p < m * m * m; p += threads) there[p] = summed(p / (m * m), along_s + p % (m * m), m * m);
-    });
-  }
-  SLIP_FN double summed(int f, const double* values, int stride) const {
-    double sum = 0;
-    for (int l = 0; l < n; ++l) sum = fma(e[f * n + l], values[l * stride], sum);
-    return sum;
-  }
-};
-
 struct Evaluate {
   EvaluateCall of;
   SLIP_FN void operator()(int p, int, int) const {
@@ -246,42 +212,6 @@ struct Evaluate {
       sum = fma(t[k], plane, sum);
     }
     of.out[p] = sum;
-  }
-};
-
-/// The basis function of point (i, j, k) has derivatives along r on its row, along s and t on its files: with g at the
-/// points of these, sum_m D_mi^2 G_rr + ..., and at the point itself the mixed products.
-struct Diagonal {
-  static constexpr int most = most_order + 1;
-  double d[most * most], w[most], x[most];
-  int n;
-  Factors form;
-  const double *factors, *mass;
-  double* out;
-  double h1, h2;
-
-  SLIP_FN double g(int c, int i, int j, int k, std::int64_t e) const {
-    if (form == Factors::affine) return w[i] * w[j] * w[k] * factors[e * 6 + c];
-    if (form == Factors::trilinear) {
-      double all[6];
-      trilinear_products(factors + e * 24, x[i], x[j], x[k], w[i] * w[j] * w[k], all);
-      return all[c];
-    }
-    return factors[((e * 6 + c) * n + k) * n * n + j * n + i];
-  }
-  SLIP_FN void operator()(int i, int jk, int e) const {
-    const int j = jk % n, k = jk / n;
-    double sum = 0;
-    for (int m = 0; m < n; ++m) {
-      const double r = d[m * n + i], s = d[m * n + j], t = d[m * n + k];
-      sum = fma(r * r, g(0, m, j, k, e), sum);
-      sum = fma(s * s, g(3, i, m, k, e), sum);
-      sum = fma(t * t, g(5, i, j, m, e), sum);
-    }
-    const double r = d[i * n + i], s = d[j * n + j], t = d[k * n + k];
-    sum += 2 * (r * s * g(1, i, j, k, e) + r * t * g(2, i, j, k, e) + s * t * g(4, i, j, k, e));
-    const std::int64_t p = (static_cast<std::int64_t>(e) * n + k) * n * n + j * n + i;
-    out[p] = h1 * sum + h2 * mass[p];
   }
 };
 
@@ -317,11 +247,7 @@ void largest_difference(Stream& stream, const double* a, const double* b, double
                Kernel{a, b, out, points, 2 * points / largest_parts});
 }
 
-void interpolate(Stream& stream, const InterpolateCall& call) {
-  Interpolate kernel{{}, call.n, call.m, call.in, call.out, 2 * call.m * call.m * call.m};
-  std::copy(call.matrix.begin(), call.matrix.end(), kernel.e);
-  launch_teams(stream, call.elements, Interpolate::threads, kernel.shared_bytes(), kernel);
-}
+void interpolate(Stream& stream, const InterpolateCall& call) { run_interpolate(stream, call); }
 
 void scale_factors(Stream& stream, const double* factors, const double* kappa, double* out, std::int64_t cube,
                    std::int64_t elements) {
@@ -342,14 +268,7 @@ void evaluate(Stream& stream, const EvaluateCall& call) {
   if (call.points > 0) launch(stream, {{0, 0, 0}, {call.points, 1, 1}}, Evaluate{call});
 }
 
-void diagonal(Stream& stream, const HelmholtzCall& call) {
-  const std::int64_t n = call.rule->order + 1;
-  Diagonal kernel{{}, {}, {}, static_cast<int>(n), call.form, call.factors, call.mass, call.out, call.h1, call.h2};
-  std::copy(call.rule->points.begin(), call.rule->points.end(), kernel.x);
-  std::copy(call.rule->derivative.begin(), call.rule->derivative.end(), kernel.d);
-  std::copy(call.rule->weights.begin(), call.rule->weights.end(), kernel.w);
-  launch(stream, {{0, 0, 0}, {n, n * n, call.elements}}, kernel);
-}
+void diagonal(Stream& stream, const HelmholtzCall& call) { run_diagonal(stream, call); }
 
 const OrderKernels& order_kernels(int order) {
   static const OrderKernels table[] = {kernels_of<1>(),  kernels_of<2>(),  kernels_of<3>(),  kernels_of<4>(),

@@ -350,7 +350,7 @@ void CoarseGrid::correct() {
   const int n = on_.order() + 1;
   for (std::size_t d = 0; d < streams.size(); ++d)
     interpolate(streams[d],
-                {to_corners_, n, 2, on_.r[d].data(), on_.weights()[d].data(), corners_[d].data(), space_.elements(d)});
+                {to_corners_, n, 2, on_.r[d].data(), corners_[d].data(), space_.elements(d), on_.weights()[d].data()});
   bring();
   for (std::size_t d = 0; d < streams.size(); ++d)
     copy(streams[d], r_[d].data(), corners_[d].data() + begin_[d],
@@ -358,7 +358,7 @@ void CoarseGrid::correct() {
   solve();
   for (std::size_t d = 0; d < streams.size(); ++d) {
     from_vertices(streams[d], vertices_, space_.first_element(d), x_[d].data(), corners_[d].data(), space_.elements(d));
-    interpolate(streams[d], {to_points_, 2, n, corners_[d].data(), nullptr, on_.d[d].data(), space_.elements(d)});
+    interpolate(streams[d], {to_points_, 2, n, corners_[d].data(), on_.d[d].data(), space_.elements(d)});
     add(streams[d], on_.d[d].data(), on_.z[d].data(), static_cast<std::int64_t>(on_.z[d].size()));
   }
 }

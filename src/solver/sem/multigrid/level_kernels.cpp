@@ -6,6 +6,7 @@
 #include <slipstream/launch.hpp>
 
 #include "solver/common/by_points.hpp"
+#include "solver/sem/element_kernels.hpp"
 #include "solver/sem/trilinear.hpp"
 
 namespace slipstream::sem {
@@ -54,48 +55,6 @@ struct Weigh {
   }
 };
 
-/// Along r, then s, then t; between them an element's values lie in shared memory.
-struct InterpolateSingle {
-  static constexpr int threads = 128;
-  float e[most_points * most_points];
-  int n, m;
-  const float *in, *weights;
-  float* out;
-  bool add;
-  std::int64_t cost;
-
-  std::size_t shared_bytes() const { return sizeof(float) * static_cast<std::size_t>(n * n * n + m * n * (n + m)); }
-
-  template <class Team>
-  SLIP_FN void operator()(const Team& team) const {
-    float *here = team.template shared<float>(), *along_r = here + n * n * n, *along_s = along_r + m * n * n;
-    const std::int64_t first = team.index() * n * n * n;
-    float* const there = out + team.index() * m * m * m;
-    team.each([&](int t) {
-      for (int p = t; p < n * n * n; p += threads)
-        here[p] = weights ? weights[first + p] * in[first + p] : in[first + p];
-    });
-    team.each([&](int t) {
-      for (int p = t; p < m * n * n; p += threads) along_r[p] = summed(p % m, here + p / m * n, 1);
-    });
-    team.each([&](int t) {
-      for (int p = t; p < m * m * n; p += threads)
-        along_s[p] = summed(p / m % m, along_r + p / (m * m) * (n * m) + p % m, m);
-    });
-    team.each([&](int t) {
-      for (int p = t; p < m * m * m; p += threads) {
-        const float value = summed(p / (m * m), along_s + p % (m * m), m * m);
-        there[p] = add ? there[p] + value : value;
-      }
-    });
-  }
-  SLIP_FN float summed(int f, const float* values, int step) const {
-    float sum = 0;
-    for (int l = 0; l < n; ++l) sum = fma(e[f * n + l], values[l * step], sum);
-    return sum;
-  }
-};
-
 struct BoxCoefficients {
   int n;
   const float *factors, *mass;
@@ -108,31 +67,6 @@ struct BoxCoefficients {
     double sum = 0;
     for (int p = 0; p < cube; ++p) sum += static_cast<double>(from[p]);
     four[at] = static_cast<float>(sum / 8);
-  }
-};
-
-struct DiagonalSingle {
-  float d[most_points * most_points];
-  int n;
-  const float *factors, *mass;
-  float* out;
-  float h1, h2;
-  SLIP_FN float g(int c, int i, int j, int k, std::int64_t e) const {
-    return factors[((e * 6 + c) * n + k) * n * n + j * n + i];
-  }
-  SLIP_FN void operator()(std::int64_t point) const {
-    const std::int64_t cube = n * n * n, e = point / cube, p = point % cube;
-    const auto i = static_cast<int>(p % n), j = static_cast<int>(p / n % n), k = static_cast<int>(p / (n * n));
-    float sum = 0;
-    for (int m = 0; m < n; ++m) {
-      const float r = d[m * n + i], s = d[m * n + j], t = d[m * n + k];
-      sum = fma(r * r, g(0, m, j, k, e), sum);
-      sum = fma(s * s, g(3, i, m, k, e), sum);
-      sum = fma(t * t, g(5, i, j, m, e), sum);
-    }
-    const float r = d[i * n + i], s = d[j * n + j], t = d[k * n + k];
-    sum += 2 * (r * s * g(1, i, j, k, e) + r * t * g(2, i, j, k, e) + s * t * g(4, i, j, k, e));
-    out[point] = h1 * sum + h2 * mass[point];
   }
 };
 
@@ -345,11 +279,7 @@ void densities(Stream& stream, const HelmholtzCall& from, float* factors, float*
             Densities{PointsOfRule<double>(*from.rule), n, from.form, from.factors, from.mass, factors, mass});
 }
 
-void interpolate(Stream& stream, const Interpolation& call) {
-  InterpolateSingle kernel{{}, call.n, call.m, call.in, call.weights, call.out, call.add, 2 * call.m * call.m * call.m};
-  std::copy(call.matrix.begin(), call.matrix.end(), kernel.e);
-  launch_teams(stream, call.elements, InterpolateSingle::threads, kernel.shared_bytes(), kernel);
-}
+void interpolate(Stream& stream, const InterpolateCallOf<float>& call) { run_interpolate(stream, call); }
 
 void weigh(Stream& stream, const Rule& rule, int values_of_a_point, float* values, std::int64_t elements) {
   const int n = points_of(rule);
@@ -360,12 +290,7 @@ void coefficients(Stream& stream, const HelmholtzCallOf<float>& of, float* four)
   by_points(stream, 4 * of.elements, BoxCoefficients{points_of(*of.rule), of.factors, of.mass, four});
 }
 
-void diagonal(Stream& stream, const HelmholtzCallOf<float>& of) {
-  const int n = points_of(*of.rule);
-  DiagonalSingle kernel{{}, n, of.factors, of.mass, of.out, of.h1, of.h2};
-  std::copy(of.rule->derivative.begin(), of.rule->derivative.end(), kernel.d);
-  by_points(stream, of.elements * cube_of(n), kernel);
-}
+void diagonal(Stream& stream, const HelmholtzCallOf<float>& of) { run_diagonal(stream, of); }
 
 void corner_matrices(Stream& stream, const HelmholtzCallOf<float>& of, float* matrices) {
   by_points(

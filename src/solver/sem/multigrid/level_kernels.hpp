@@ -13,17 +13,7 @@ namespace slipstream::sem {
 /// Stiffness factors [element][rr rs rt ss st tt][point] and mass [element][point] of any form, each over the weights
 /// of the quadrature: densities, which interpolate between orders.
 void densities(Stream& stream, const HelmholtzCall& from, float* factors, float* mass);
-/// From `n` points along an edge to `m` by the m x n matrix. out = in, or out += it.
-struct Interpolation {
-  const std::vector<double>& matrix;
-  int n, m;
-  const float* in;
-  const float* weights;  ///< of each value of `in`; none: 1
-  float* out;
-  std::int64_t elements;
-  bool add = false;
-};
-void interpolate(Stream& stream, const Interpolation& call);
+void interpolate(Stream& stream, const InterpolateCallOf<float>& call);
 /// values[element][of so many][point] times the weights of the rule.
 void weigh(Stream& stream, const Rule& rule, int values_of_a_point, float* values, std::int64_t elements);
 /// [element]: the mean of G_rr, G_ss and G_tt over the weights of the quadrature, and of B: those of a box.

@@ -72,8 +72,8 @@ void Multigrid::list_factors(const OperatorTerms& terms) {
       const Level &from = *levels_[l - 1], &to = *levels_[l];
       const std::vector<double> matrix = linear(from.rule(), to.rule());
       const int n = from.order() + 1, m = to.order() + 1;
-      interpolate(stream, {matrix, n, m, from.factors[d].data(), nullptr, to.factors[d].data(), 6 * count});
-      interpolate(stream, {matrix, n, m, from.mass[d].data(), nullptr, to.mass[d].data(), count});
+      interpolate(stream, {matrix, n, m, from.factors[d].data(), to.factors[d].data(), 6 * count});
+      interpolate(stream, {matrix, n, m, from.mass[d].data(), to.mass[d].data(), count});
     }
     stream.synchronize();
   }
@@ -95,12 +95,11 @@ void Multigrid::cycle(std::size_t l) {
     const int n = level.order() + 1, m = next.order() + 1;
     for (std::size_t d = 0; d < space_.streams().size(); ++d)
       interpolate(space_.streams()[d],
-                  {down_[l], n, m, level.r[d].data(), level.weights()[d].data(), next.r[d].data(), space_.elements(d)});
+                  {down_[l], n, m, level.r[d].data(), next.r[d].data(), space_.elements(d), level.weights()[d].data()});
     next.sum(next.r);
     cycle(l + 1);
     for (std::size_t d = 0; d < space_.streams().size(); ++d) {
-      interpolate(space_.streams()[d],
-                  {up_[l], m, n, next.z[d].data(), nullptr, level.d[d].data(), space_.elements(d)});
+      interpolate(space_.streams()[d], {up_[l], m, n, next.z[d].data(), level.d[d].data(), space_.elements(d)});
       add(space_.streams()[d], level.d[d].data(), level.z[d].data(), static_cast<std::int64_t>(level.z[d].size()));
     }
   }
