@@ -17,7 +17,7 @@ namespace slipstream {
 /// - f32: 6.54321. It tells the order of bytes.
 /// - i32: numbers of the elements, from 1.
 /// - f32 or f64, by the code: X places, U velocity, P pressure, T temperature, S01, S02, ... scalars. Each element has
-///   all components, one after the other, at its Gauss-Lobatto-Legendre points, i fastest.
+///   its components one after the other. Values lie at Gauss-Lobatto-Legendre points, i fastest.
 /// - f32: the least and the largest value of each element and component, in the same order.
 ///
 /// Source: the Nek5000 user's guide, "Restart/output files", and Nek5000's core/prepost.f.

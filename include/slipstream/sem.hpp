@@ -30,8 +30,8 @@
 ///     B = diag(w_i w_j w_k |J|),             H = h1 A + h2 B.
 ///
 /// The system that is solved is M Q Q^T H u = M Q Q^T B f: Q gives each point the value of its id, Q^T sums the copies
-/// (see GatherScatter), M is zero at Dirichlet points (Constraint). Every u in it is continuous: u = Q Q^T W u with W
-/// one over the number of copies, so (u, v) = sum W u v counts each point of the domain once.
+/// (see GatherScatter), M is zero at Dirichlet points (Constraint). Every u in it is continuous: u = Q Q^T W u, with W
+/// one over the number of copies. So (u, v) = sum W u v counts each point of the domain once.
 ///
 /// Source: Deville, Fischer, Mund, High-Order Methods for Incompressible Fluid Flow, 2002, chapters 2 and 4.
 namespace slipstream::sem {
@@ -207,8 +207,8 @@ class Space {
   Vector fine_vector() const;  ///< zeros, fine_points()^3 an element
   void carry(const std::array<const Vector*, 3>& c, const std::array<Vector*, 3>& fine);
   void advect(const std::array<const Vector*, 3>& fine, const Vector& v, Vector& out);
-  /// Courant number of c for a time step of 1, and its place: the largest sum over r, s and t of |c . grad a| over the
-  /// distance in a to the nearest point. Needs SpaceOptions::gradient. Waits for the devices. Collective.
+  /// Courant number of c for a time step of 1, and its place. At a point it is the sum over a = r, s, t of |c . grad a|
+  /// over the distance in a to the nearest point. Needs SpaceOptions::gradient. Waits for the devices. Collective.
   struct Fastest {
     double rate = 0;
     std::int64_t element = 0;

@@ -50,13 +50,16 @@ class SemRun(PlainRun):
         return [*self.engine.cautions(), *filter(None, [self._idle])]
 
     def notes(self) -> list[str]:
-        table, found = self._case.sem, self.engine.fit()
-        names = {"cg": "conjugate gradients", "fgmres": "flexible GMRES"}
-        pair = (
-            f"{names[table.method]} with {table.preconditioner}: asymmetry {found['preconditioner_asymmetry']:.1e}, "
-            f"operator {found['operator_us']:.4g} us, preconditioner {found['preconditioner_us']:.4g} us"
-        )
-        return [*tuning_lines(self.engine.tuning()), *([pair] if table.preconditioner in _CHECKED else [])]
+        lines, table = tuning_lines(self.engine.tuning()), self._case.sem
+        if table.preconditioner not in _CHECKED:
+            return lines
+        found = self.engine.fit()
+        method = {"cg": "conjugate gradients", "fgmres": "flexible GMRES"}[table.method]
+        return [
+            *lines,
+            f"{method} with {table.preconditioner}: asymmetry {found['preconditioner_asymmetry']:.1e}, "
+            f"operator {found['operator_us']:.4g} us, preconditioner {found['preconditioner_us']:.4g} us",
+        ]
 
     def change(self, since: int) -> float:
         """The largest |du/dt| of the last step; where nothing goes over time, the true residual."""

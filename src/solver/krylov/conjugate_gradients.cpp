@@ -34,6 +34,10 @@ struct ConjugateGradients::Impl : LinearSolve {
   const Precondition* precondition = nullptr;  ///< of the system, where it brings one
   double limit = -1;                           ///< of (r, r), which ends the iterations; -1: none
 
+  void take_precondition(const System& system) {
+    polynomial.reset();
+    precondition = system.precondition ? &system.precondition : nullptr;
+  }
   bool makes_z() const { return polynomial || precondition; }
   /// The place of (r, z), whose (r, r) lies at a pair.
   std::size_t rz_at(std::size_t pair) const {
@@ -147,8 +151,7 @@ struct ConjugateGradients::Impl : LinearSolve {
   }
 
   void set_preconditioner(std::vector<Stream>& streams, const System& system, const Options& options) {
-    polynomial.reset();
-    precondition = system.precondition ? &system.precondition : nullptr;
+    take_precondition(system);
     if (precondition) make_room();
     if (precondition || options.preconditioner == Preconditioner::jacobi) return;
     make_room();
@@ -162,8 +165,7 @@ struct ConjugateGradients::Impl : LinearSolve {
   double largest_eigenvalue(std::vector<Stream>& streams, const System& system) {
     constexpr int steps = 12;
     limit = -1;
-    polynomial.reset();
-    precondition = system.precondition ? &system.precondition : nullptr;
+    take_precondition(system);
     make_room();
     const Vectors p = directions(), x = corrections();
     for (std::size_t d = 0; d < sides.size(); ++d)

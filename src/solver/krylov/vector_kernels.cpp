@@ -224,40 +224,6 @@ struct ChebyshevNext {
   }
 };
 
-/// A team takes a block, as BlockPass does; a vector after the other.
-struct DotsPass {
-  static constexpr int threads = 512;
-  static constexpr std::size_t shared_bytes = sizeof(double) * threads;
-  const double *w, *u;
-  Several v;
-  Range range;
-  std::int64_t blocks;
-  double* parts;
-  std::int64_t cost;
-
-  template <class Team>
-  SLIP_FN void operator()(const Team& team) const {
-    double* shared = team.template shared<double>();
-    const std::int64_t first = team.index() * range.block;
-    const std::int64_t behind = first + range.block < range.points ? first + range.block : range.points;
-    for (int k = 0; k < v.count; ++k) {
-      const double* const other = v.of[k];
-      team.each([&](int t) {
-        double sum = 0;
-        for (std::int64_t p = first + t; p < behind; p += threads) sum = fma(w[p] * u[p], other[p], sum);
-        shared[t] = sum;
-      });
-      for (int half = threads / 2; half > 0; half /= 2)
-        team.each([&](int t) {
-          if (t < half) shared[t] += shared[t + half];
-        });
-      team.each([&](int t) {
-        if (t == 0) parts[k * blocks + team.index()] = shared[0];
-      });
-    }
-  }
-};
-
 struct AddSeveral {
   const double* sums;
   double factor;
@@ -362,8 +328,7 @@ void dots(Stream& stream, const Range& range, const double* w, const double* u, 
           double* parts) {
   const std::int64_t blocks = range.blocks();
   if (blocks == 0) return;
-  launch_teams(stream, blocks, DotsPass::threads, DotsPass::shared_bytes,
-               DotsPass{w, u, v, range, blocks, parts, 3 * v.count * range.block});
+  for (int k = 0; k < v.count; ++k) dot(stream, range, w, u, v.of[k], parts + k * blocks);
   if (v.count < sums)
     fill(stream, parts + v.count * blocks, 0, static_cast<std::size_t>((sums - v.count) * blocks) * sizeof(double));
 }

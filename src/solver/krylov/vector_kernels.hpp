@@ -52,8 +52,8 @@ void multiply(Stream& stream, const Range& range, const double* sums, double* x,
 void subtract_mean(Stream& stream, const Range& range, const double* sums, double* u);
 /// x += s before / pq p, with the direction p that ends and s the scale; then the next, p = D r + (now / before) p.
 /// Both read p once. x stays where (r, r) of before, which is pair[1], is at most the limit. `flexible`: the next
-/// direction is conjugate to p whatever made z, p = z - (z, A p) / pq p, with (z, A p) behind `now` (Notay 2000,
-/// SIAM J. Sci. Comput. 22).
+/// direction is z - (z, A p) / pq p, conjugate to p whatever made z (Notay 2000, SIAM J. Sci. Comput. 22). (z, A p)
+/// lies behind `now`.
 struct Turn {
   const double *now, *before, *pq, *pair;
   double *x, *p;

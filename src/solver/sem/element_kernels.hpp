@@ -62,8 +62,8 @@ void run_interpolate(Stream& stream, const InterpolateCallOf<T>& call) {
   launch_teams(stream, call.elements, Interpolate<T>::threads, kernel.shared_bytes(), kernel);
 }
 
-/// The basis function of point (i, j, k) has derivatives along r on its row, along s and t on its files: with g at the
-/// points of these, sum_m D_mi^2 G_rr + ..., and at the point itself the mixed products. Single precision has stored
+/// The basis function of point (i, j, k) has derivatives along r on its row, along s and t on its files. The diagonal
+/// is sum_m D_mi^2 G_rr + ... over these, and the mixed products at the point itself. Single precision has stored
 /// factors alone.
 template <class T>
 struct Diagonal {

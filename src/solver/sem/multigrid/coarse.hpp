@@ -15,9 +15,9 @@ namespace slipstream::sem {
 /// device holds all vertices and solves the whole problem: one gather-scatter brings the right side to it, and nothing
 /// travels afterwards. Bits depend on no device. A vertex takes 150 B on each device; 10^6 of them are 100^3 elements.
 ///
-/// Solved by Chebyshev's iteration with a separable operator, K x B x B + B x K x B + B x B x K, inverted by fast
-/// diagonalisation (Lynch, Rice & Thomas 1964). On boxes that is exact, whatever the stretch. On bent elements the
-/// number of steps follows from the spectrum, which set_up() finds by Lanczos's method.
+/// Chebyshev's iteration solves it. The preconditioner K x B x B + B x K x B + B x B x K is separable, and fast
+/// diagonalisation inverts it (Lynch, Rice & Thomas 1964). On boxes that is exact, whatever the stretch. On bent
+/// elements the number of steps follows from the spectrum, which set_up() finds by Lanczos's method.
 class CoarseGrid {
  public:
   /// Collective. `on`: the level above.
@@ -26,9 +26,6 @@ class CoarseGrid {
   void set_up(double h1, double h2, bool singular);
   /// Adds the correction for the level's residual to its z, and leaves it in its d.
   void correct();
-
-  int steps() const { return steps_; }
-  double spread() const { return largest_ / least_; }
 
  private:
   void bring();

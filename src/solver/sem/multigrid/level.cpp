@@ -87,17 +87,15 @@ Level::Level(Space& space, const Constraint& constraint, int order, Smoother smo
   const ExchangeOptions& exchange = space.options().exchange;
   sums_.emplace(space.comm(), space.machine(), shared,
                 GatherScatterOptions{.type = DType::f32, .exchange = exchange, .tune = space.options().tune});
-  std::vector<Buffer<double>> masks;
   for (std::size_t d = 0; d < streams.size(); ++d) {
     const std::int64_t first = space.first_element(d);
     const std::vector<double> mask = constraint.mask(first, first + space.elements(d), order);
-    masks.push_back(upload(streams[d], mask));
-    const std::vector<float> one(mask.size(), 1.0F);
-    if (!one.empty()) upload(streams[d], one, weights_[d].data());
+    upload(streams[d], std::vector<float>(mask.begin(), mask.end()), q_[d].data());
+    upload(streams[d], std::vector<float>(mask.size(), 1.0F), weights_[d].data());
   }
   sum(weights_);
   for (std::size_t d = 0; d < streams.size(); ++d)
-    invert(streams[d], weights_[d].data(), masks[d].data(), space.elements(d) * cube);
+    invert(streams[d], weights_[d].data(), q_[d].data(), space.elements(d) * cube);
   if (smoother_ == Smoother::schwarz) {
     list_faces();
     on_all_ranks(space.comm(), [&] { list_kinds(); });
@@ -212,31 +210,28 @@ void Level::list_kinds() {
 void Level::weigh_overlaps() {
   const std::int64_t cube = std::int64_t{n_} * n_ * n_;
   overlap_weights_ = zeros(cube);
-  Singles ones = zeros(cube);
-  std::vector<Buffer<double>> masks;
-  for (std::size_t d = 0; d < ones.size(); ++d) {
-    Stream& stream = space_.streams()[d];
-    const std::int64_t first = space_.first_element(d), count = space_.elements(d);
-    const std::vector<double> mask = constraint_.mask(first, first + count, rule_.order);
-    masks.push_back(upload(stream, mask));
-    to_single(stream, masks[d].data(), ones[d].data(), count * cube);
-    to_single(stream, masks[d].data(), overlap_weights_[d].data(), count * cube);
-    second_layers(stream, n_, ones[d].data(), ones[d].data(), faces_[d].data(), count);
-  }
-  run(*face_sums_, faces_);
-  for (std::size_t d = 0; d < ones.size(); ++d) {
+  Singles free = zeros(cube);
+  for (std::size_t d = 0; d < free.size(); ++d) {
     Stream& stream = space_.streams()[d];
     const std::int64_t count = space_.elements(d);
-    beyond(stream, n_, ones[d].data(), faces_[d].data(), ends_[d].data(), count);
+    for (float* const to : {free[d].data(), overlap_weights_[d].data()})
+      ones(stream, weights_[d].data(), to, count * cube);
+    second_layers(stream, n_, free[d].data(), free[d].data(), faces_[d].data(), count);
+  }
+  run(*face_sums_, faces_);
+  for (std::size_t d = 0; d < free.size(); ++d) {
+    Stream& stream = space_.streams()[d];
+    const std::int64_t count = space_.elements(d);
+    beyond(stream, n_, free[d].data(), faces_[d].data(), ends_[d].data(), count);
     if (ends_[d].size()) copy(stream, faces_[d].data(), ends_[d].data(), ends_[d].bytes());
   }
   run(*face_sums_, faces_);
-  for (std::size_t d = 0; d < ones.size(); ++d)
+  for (std::size_t d = 0; d < free.size(); ++d)
     add_second_layers(space_.streams()[d], n_, faces_[d].data(), ends_[d].data(), overlap_weights_[d].data(),
                       space_.elements(d));
   sum(overlap_weights_);
-  for (std::size_t d = 0; d < ones.size(); ++d)
-    over_root(space_.streams()[d], overlap_weights_[d].data(), masks[d].data(), space_.elements(d) * cube);
+  for (std::size_t d = 0; d < free.size(); ++d)
+    over_root(space_.streams()[d], overlap_weights_[d].data(), weights_[d].data(), space_.elements(d) * cube);
   for (Stream& stream : space_.streams()) stream.synchronize();
 }
 
@@ -286,12 +281,8 @@ void Level::set_up(double h1, double h2) {
       diagonal(streams[d], made);
     }
     sum(inverse_);
-    for (std::size_t d = 0; d < streams.size(); ++d) {
-      const std::int64_t first = space_.first_element(d), count = space_.elements(d);
-      const Buffer<double> mask = upload(streams[d], constraint_.mask(first, first + count, rule_.order));
-      invert(streams[d], inverse_[d].data(), mask.data(), count * cube);
-      streams[d].synchronize();
-    }
+    for (std::size_t d = 0; d < streams.size(); ++d)
+      invert(streams[d], inverse_[d].data(), weights_[d].data(), space_.elements(d) * cube);
   }
   // Lanczos's method in double precision, by way of the level's own vectors.
   const krylov::Layout layout = layout_of(space_, cube);

@@ -25,7 +25,6 @@ class Level {
   Singles factors, mass;
   /// For h1 A + h2 B; finds the largest eigenvalue of the smoother times the operator. Collective.
   void set_up(double h1, double h2);
-  double largest_eigenvalue() const { return largest_; }
 
   /// out = Q Q^T (h1 A + h2 B) in. Not masked: the smoother and the weights are 0 at fixed points.
   void apply(const Singles& in, Singles& out);

@@ -160,8 +160,14 @@ struct Beyond {
 
 struct OverRoot {
   float* u;
-  const double* mask;
-  SLIP_FN void operator()(std::int64_t p) const { u[p] = mask[p] == 0 ? 0 : 1 / sqrtf(u[p]); }
+  const float* flags;
+  SLIP_FN void operator()(std::int64_t p) const { u[p] = flags[p] == 0 ? 0 : 1 / sqrtf(u[p]); }
+};
+
+struct Ones {
+  const float* flags;
+  float* to;
+  SLIP_FN void operator()(std::int64_t p) const { to[p] = flags[p] == 0 ? 0 : 1; }
 };
 
 template <class From, class To>
@@ -179,8 +185,8 @@ struct MultiplySingle {
 
 struct InvertSingle {
   float* u;
-  const double* mask;
-  SLIP_FN void operator()(std::int64_t p) const { u[p] = mask[p] == 0 ? 0 : 1 / u[p]; }
+  const float* flags;
+  SLIP_FN void operator()(std::int64_t p) const { u[p] = flags[p] == 0 ? 0 : 1 / u[p]; }
 };
 
 struct Add {
@@ -307,8 +313,11 @@ void add_second_layers(Stream& stream, int n, const float* sums, const float* en
 void beyond(Stream& stream, int n, const float* u, const float* sums, float* ends, std::int64_t elements) {
   by_points(stream, elements * 6 * n * n, Beyond{n, u, sums, ends});
 }
-void over_root(Stream& stream, float* u, const double* mask, std::int64_t points) {
-  by_points(stream, points, OverRoot{u, mask});
+void over_root(Stream& stream, float* u, const float* flags, std::int64_t points) {
+  by_points(stream, points, OverRoot{u, flags});
+}
+void ones(Stream& stream, const float* flags, float* to, std::int64_t points) {
+  by_points(stream, points, Ones{flags, to});
 }
 
 void to_single(Stream& stream, const double* from, float* to, std::int64_t points) {
@@ -320,8 +329,8 @@ void to_double(Stream& stream, const float* from, double* to, std::int64_t point
 void multiply(Stream& stream, const float* a, const float* b, float* out, std::int64_t points) {
   by_points(stream, points, MultiplySingle{a, b, out});
 }
-void invert(Stream& stream, float* u, const double* mask, std::int64_t points) {
-  by_points(stream, points, InvertSingle{u, mask});
+void invert(Stream& stream, float* u, const float* flags, std::int64_t points) {
+  by_points(stream, points, InvertSingle{u, flags});
 }
 void add(Stream& stream, const float* d, float* z, std::int64_t points) { by_points(stream, points, Add{d, z}); }
 void subtract(Stream& stream, const float* q, float* r, std::int64_t points) {

@@ -31,8 +31,10 @@ void second_layers(Stream& stream, int n, const float* r, const float* weights, 
 void add_second_layers(Stream& stream, int n, const float* sums, const float* ends, float* z, std::int64_t elements);
 /// ends = sums - own second layer of u: u in the second layers of neighbours.
 void beyond(Stream& stream, int n, const float* u, const float* sums, float* ends, std::int64_t elements);
-/// u = mask / sqrt(u), 0 where the mask is 0.
-void over_root(Stream& stream, float* u, const double* mask, std::int64_t points);
+/// u = 1 / sqrt(u), 0 where a flag is 0.
+void over_root(Stream& stream, float* u, const float* flags, std::int64_t points);
+/// to = 1, 0 where a flag is 0.
+void ones(Stream& stream, const float* flags, float* to, std::int64_t points);
 
 // Vectors.
 
@@ -40,8 +42,8 @@ void to_single(Stream& stream, const double* from, float* to, std::int64_t point
 void to_double(Stream& stream, const float* from, double* to, std::int64_t points);
 /// out = a b, in single precision.
 void multiply(Stream& stream, const float* a, const float* b, float* out, std::int64_t points);
-/// u = mask / u, 0 where the mask is 0.
-void invert(Stream& stream, float* u, const double* mask, std::int64_t points);
+/// u = 1 / u, 0 where a flag is 0.
+void invert(Stream& stream, float* u, const float* flags, std::int64_t points);
 /// z += d.
 void add(Stream& stream, const float* d, float* z, std::int64_t points);
 /// r -= q.

@@ -11,8 +11,8 @@
 
 namespace slipstream::sem {
 
-/// A V-cycle over the orders N, N / 2, N / 4, ... > 1, and the corners of the elements: as many smoothing steps before
-/// as after each correction, so that it is symmetric but for rounding. G and B of lower orders are those of the finest
+/// A V-cycle over the orders N, N / 2, N / 4, ... above 1, and the corners of the elements. It smooths as often before
+/// a correction as after it, so it is symmetric but for rounding. G and B of lower orders are those of the finest
 /// level, interpolated linearly, which keeps them positive.
 class Multigrid {
  public:

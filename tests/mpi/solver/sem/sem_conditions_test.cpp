@@ -184,22 +184,15 @@ class SemBitsOfConditions : public testing::TestWithParam<std::tuple<Backend, in
 TEST_P(SemBitsOfConditions, AreThoseOfOneDeviceOnAnyNumberOfDevicesAndRanks) {
   const auto [backend, devices] = GetParam();
   if (const auto why = unavailable(backend, devices); !why.empty()) GTEST_SKIP() << why;
-  const Communicator comm = Communicator::world(), alone(MPI_COMM_SELF);
-  const auto values = [](const Communicator& who, const Machine& machine) {
+  expect_bits_of_one_device(backend, devices, [](const Communicator& who, const Machine& machine) {
     std::vector<std::byte> all;
     for (const Options& o : {divided_ring(2), between_transfers(2, true)}) {
       Sem sem(who, machine, o);
       sem.advance(1);
-      const std::vector<std::byte> one = gather(who, sem.state()["u"], sem.grid().box());
-      all.insert(all.end(), one.begin(), one.end());
+      append_fields(who, sem, {"u"}, all);
     }
     return all;
-  };
-  const auto expected = values(alone, machine_here(backend, 1, 0, alone));
-  const auto found = values(comm, machine_here(backend, devices));
-  if (comm.rank() == 0) {
-    EXPECT_TRUE(found == expected);
-  }
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, SemBitsOfConditions,
