@@ -33,10 +33,13 @@ _NEVER = 2**62
 
 
 class Side(TypedDict, total=False):
-    """[boundaries] of a side: one of the two."""
+    """[boundaries] of a side: a value, or a flux and what it loses by `transfer`; `otherwise` where `where` is not."""
 
     value: float | str
     flux: float | str
+    transfer: float | str
+    where: str
+    otherwise: "Side"
 
 
 class Options(TypedDict, total=False):
@@ -48,8 +51,10 @@ class Options(TypedDict, total=False):
     deformation: float
     map: Sequence[float | str]
     factors: Literal["auto", "stored", "affine"]
-    diffusivity: float
-    reaction: float
+    diffusivity: float | str
+    reaction: float | str
+    velocity: Sequence[float | str]
+    target_courant: float
     source: float | str
     time_step: float
     time_order: Literal[1, 2, 3]
@@ -57,7 +62,10 @@ class Options(TypedDict, total=False):
     tolerance: float
     absolute_tolerance: float
     most_iterations: int
-    preconditioner: Literal["jacobi", "chebyshev"]
+    method: Literal["cg", "fgmres"]
+    restart: int
+    projection: int
+    preconditioner: Literal["jacobi", "chebyshev", "multigrid", "schwarz"]
     degree: int
     not_converged: Literal["stop", "go on"]
 

@@ -12,6 +12,8 @@ from errors import raises
 from pymech.neksuite import readnek
 from ranks import run_on
 from slipstream.sem import Simulation
+from slipstream.sem.simulation import Options
+from slipstream.sem.tables import SemTable
 
 SIDES = ("x-", "x+", "y-", "y+", "z-", "z+")
 
@@ -46,6 +48,20 @@ def test_poisson_is_solved_and_measured_at_any_point() -> None:
         sim.at([[0.5, 0.5, 0.5], [0.5, 1.5, 0.5]])
     with raises(ValueError, "mismatch", argument="points"):
         sim.at(np.zeros(3))
+
+
+def test_keywords_are_the_keys_of_a_case_file() -> None:
+    sides: dict[str, Any] = {side: {"value": 0.0} for side in SIDES}
+    sides["z+"] = {"flux": 1.0, "transfer": "1 + x"}
+    largest = []
+    for how in ({}, {"method": "fgmres", "restart": 20, "preconditioner": "schwarz", "degree": 3}):
+        sim = Simulation("poisson", (2, 2, 2), order=5, source=1, diffusivity="1 + 0.5*y", boundaries=sides, **how)
+        sim.run()
+        largest.append(sim.u.max())
+    assert largest[0] > 0.1 and largest[1] == pytest.approx(largest[0], rel=1e-8)
+    # The keys of [sem] that a Simulation does not take otherwise.
+    keys = {name for name in SemTable.model_fields if name != "equation"}
+    assert keys <= set(Options.__annotations__)
 
 
 def test_keywords_of_other_names_and_cases_of_other_solvers_are_refused() -> None:
@@ -136,6 +152,8 @@ ON_RANKS = """
 import sys
 import numpy as np
 from slipstream.sem import Simulation
+from slipstream.sem.simulation import Options
+from slipstream.sem.tables import SemTable
 sides = {side: {"flux": 0.0} for side in ("x-", "x+", "y-", "y+", "z-", "z+")}
 sim = Simulation("diffusion", (2, 3, 2), order=4, deformation=0.04, time_step=0.01, boundaries=sides,
                  initial={"value": "cos(pi*x) + y*z"}, backend="host")
