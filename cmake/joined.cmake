@@ -28,6 +28,23 @@ function(slipstream_join result name)
   set(${result} ${joined} PARENT_SCOPE)
 endfunction()
 
+# Sets <result> to a file for nvcc that holds a source of kernels, or what such a file joins, and no loops of the host.
+function(slipstream_as_cuda result source)
+  get_filename_component(folder ${source} DIRECTORY)
+  if(folder STREQUAL SLIPSTREAM_JOINED_FOLDER)
+    file(READ ${source} content)
+    get_filename_component(name ${source} NAME_WLE)
+  else()
+    slipstream_included_as(name ${source})
+    set(content "#include \"${name}\"\n")
+    string(REGEX REPLACE "\\.cpp$" "" name ${name})
+    string(REPLACE "/" "_" name ${name})
+  endif()
+  set(cuda ${SLIPSTREAM_JOINED_FOLDER}/${name}.cu)
+  file(CONFIGURE OUTPUT ${cuda} CONTENT "#define SLIPSTREAM_LOOPS_APART 1\n${content}" @ONLY)
+  set(${result} ${cuda} PARENT_SCOPE)
+endfunction()
+
 # Sets <result> to files that join the sources of each folder, at most so many in one, kernels apart from the others.
 function(slipstream_join_rooms result most)
   set(rooms)
