@@ -32,7 +32,8 @@ endfunction()
 
 # In a CUDA build the loops of kernels on the host are compiled as in other builds, so that ccache compiles them once: nvcc
 # takes a file of the same content, <name>.cu, and leaves them out. What g++ makes is joined into one object that shows the
-# loops alone. A loop that it has not is an error of the linker. Replaces kernels in a list of sources.
+# loops alone, and initialises nothing: nvcc's objects do. A loop that it has not is an error of the linker. Replaces kernels
+# in a list of sources; the target uses the libraries given.
 function(slipstream_loops sources target)
   set(kernels ${${sources}})
   list(FILTER kernels INCLUDE REGEX "_kernels\\.cpp$")
@@ -56,7 +57,8 @@ function(slipstream_loops sources target)
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/loops)
   add_custom_command(OUTPUT ${loops} DEPENDS $<TARGET_OBJECTS:${target}_loops> VERBATIM COMMAND_EXPAND_LISTS
     COMMAND ${CMAKE_LINKER} -r --force-group-allocation -o ${loops} $<TARGET_OBJECTS:${target}_loops>
-    COMMAND ${CMAKE_OBJCOPY} --weaken --wildcard --keep-global-symbol=_ZN10slipstream4host*launch* ${loops}
+    COMMAND ${CMAKE_OBJCOPY} --wildcard --weaken --keep-global-symbol=_ZN10slipstream4host*launch*
+            --remove-section=.init_array* ${loops}
     COMMENT "Joining the host's loops of ${target}")
   set_source_files_properties(${loops} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
   set(${sources} ${others} ${loops} PARENT_SCOPE)
