@@ -30,10 +30,10 @@ function(slipstream_kernels)
   endif()
 endfunction()
 
-# In a CUDA build the loops of kernels on the host are compiled as in other builds, so that ccache compiles them once: nvcc
-# takes a file of the same content, <name>.cu, and leaves them out. What g++ makes is joined into one object that shows the
-# loops alone, and initialises nothing: nvcc's objects do. A loop that it has not is an error of the linker. Replaces kernels
-# in a list of sources; the target uses the libraries given.
+# In a CUDA build g++ compiles the loops of kernels on the host as in other builds, so that ccache compiles them once. For
+# nvcc there is a file of the same content, <name>.cu, which leaves the loops out. The objects of g++ are joined into one
+# that shows the loops alone. It initialises nothing, since nvcc's objects do. A missing loop is an error of the linker.
+# Replaces kernels in a list of sources. The target uses the libraries given.
 function(slipstream_loops sources target)
   set(kernels ${${sources}})
   list(FILTER kernels INCLUDE REGEX "_kernels\\.cpp$")

@@ -82,7 +82,7 @@ template <class Kernel>
 // Neither is inlined, so that objects that were compiled without them find them.
 template <class Kernel>
 [[gnu::noipa]] void launch_teams(detail::StreamImpl& stream, std::int64_t teams, int threads, std::size_t shared_bytes,
-                  const Kernel& kernel) {
+                                 const Kernel& kernel) {
   detail::submit(stream, [=] {
     std::int64_t cost = threads;
     if constexpr (requires { kernel.cost; }) cost = kernel.cost;  // of a team
