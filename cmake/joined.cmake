@@ -28,6 +28,21 @@ function(slipstream_join result name)
   set(${result} ${joined} PARENT_SCOPE)
 endfunction()
 
+# Sets <result> to a file for nvcc that holds a source of kernels, or what such a file joins, and no loops of the host.
+function(slipstream_as_cuda result source)
+  slipstream_included_as(included ${source})
+  set(content "#include \"${included}\"\n")
+  cmake_path(IS_PREFIX SLIPSTREAM_JOINED_FOLDER ${source} joined)
+  if(joined)
+    file(READ ${source} content)
+    cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${SLIPSTREAM_JOINED_FOLDER} OUTPUT_VARIABLE included)
+  endif()
+  string(REGEX REPLACE "\\.cpp$" ".cu" included ${included})
+  set(cuda ${SLIPSTREAM_JOINED_FOLDER}/${included})
+  file(CONFIGURE OUTPUT ${cuda} CONTENT "#define SLIPSTREAM_LOOPS_APART 1\n${content}" @ONLY)
+  set(${result} ${cuda} PARENT_SCOPE)
+endfunction()
+
 # Sets <result> to files that join the sources of each folder, at most so many in one, kernels apart from the others.
 function(slipstream_join_rooms result most)
   set(rooms)

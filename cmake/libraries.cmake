@@ -45,9 +45,10 @@ function(slipstream_library name)
   set(identity ${CMAKE_BINARY_DIR}/generated/build_of_${name}.cpp)
   file(CONFIGURE OUTPUT ${identity} @ONLY
        CONTENT "extern \"C\" const char* slipstream_${name}_build() { return \"${PROJECT_VERSION}-${folder}\"; }\n")
+  slipstream_loops(its_SOURCES ${target} ${its_USES} ${its_PRIVATE})
+  slipstream_kernels(${its_SOURCES})
   add_library(${target} SHARED ${its_SOURCES} ${identity})
   add_library(Slipstream::${name} ALIAS ${target})
-  slipstream_kernels(${its_SOURCES})
   slipstream_compile_options(${target})
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>
                              PRIVATE ${PROJECT_SOURCE_DIR}/src)

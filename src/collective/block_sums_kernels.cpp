@@ -6,7 +6,7 @@
 #include "device/upload.hpp"
 
 namespace slipstream {
-namespace {
+inline namespace block_sums_kernels {
 
 constexpr int threads_of_gpu = 512;
 /// Of a team, that every GPU grants unasked.
@@ -73,7 +73,7 @@ struct AddUp {
   }
 };
 
-}  // namespace
+}  // namespace block_sums_kernels
 
 TreeOnDevice::TreeOnDevice(Device device, int values, const Levels& levels, const std::vector<Delivery>& deliveries,
                            int results, int sums)

@@ -9,7 +9,7 @@
 #include "route/combine.hpp"
 
 namespace slipstream {
-namespace {
+inline namespace collective_kernels {
 
 constexpr int most_threads = 1024;
 
@@ -162,7 +162,7 @@ std::size_t shared_for(const Fold& fold) {
   return (1 + static_cast<std::size_t>(fold.devices) * fold.chunk) * sizeof(std::uint64_t);
 }
 
-}  // namespace
+}  // namespace collective_kernels
 
 Fold::Fold(DType type, Op op, int devices, int values) : type(type), op(op), devices(devices), values(values) {
   const auto words = static_cast<std::int64_t>(most_shared_bytes / sizeof(std::uint64_t)) - 1;

@@ -6,7 +6,7 @@
 #include <slipstream/launch.hpp>
 
 namespace slipstream {
-namespace {
+inline namespace copy_rate_kernels {
 
 constexpr std::int64_t row = 16384;
 
@@ -21,7 +21,7 @@ struct Scale {
   }
 };
 
-}  // namespace
+}  // namespace copy_rate_kernels
 
 double copy_rate(Device device, std::size_t bytes, double seconds) {
   const std::int64_t rows = std::max<std::int64_t>(1, static_cast<std::int64_t>(bytes / sizeof(float)) / row);

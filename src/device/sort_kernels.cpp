@@ -11,7 +11,7 @@
 #endif
 
 namespace slipstream {
-namespace {
+inline namespace sort_kernels {
 
 void sort_on_host(KeyedValues& pairs) {
   struct Pair {
@@ -60,7 +60,7 @@ void sort_on_gpu(Stream& stream, KeyedValues& pairs) {
 }
 #endif
 
-}  // namespace
+}  // namespace sort_kernels
 
 void sort_by_key(Stream& stream, KeyedValues& pairs) {
   if (pairs.keys.size() == 0) return;

@@ -5,7 +5,7 @@
 #include <slipstream/launch.hpp>
 
 namespace slipstream {
-namespace {
+inline namespace arrays_kernels {
 
 /// Travels as an argument of the launch.
 constexpr std::size_t in_one_launch = 64;
@@ -16,7 +16,7 @@ struct StorePlaces {
   SLIP_FN void operator()(int i, int, int) const { table[places[i].at] = places[i].array; }
 };
 
-}  // namespace
+}  // namespace arrays_kernels
 
 void store_places(Stream& stream, std::byte** table, const std::vector<ArrayPlace>& places) {
   for (std::size_t first = 0; first < places.size(); first += in_one_launch) {

@@ -8,7 +8,7 @@
 #include "device/upload.hpp"
 
 namespace slipstream {
-namespace {
+inline namespace coding_errors_kernels {
 
 constexpr int teams = 64, threads_of_team = 128;
 
@@ -68,7 +68,7 @@ struct Measure {
   }
 };
 
-}  // namespace
+}  // namespace coding_errors_kernels
 
 ErrorProbe::ErrorProbe(Device device, const std::vector<Mover>& movers, const Arrays& arrays)
     : device_(device), arrays_(&arrays), count_(movers.size()) {

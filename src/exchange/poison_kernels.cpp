@@ -5,7 +5,7 @@
 #include "device/upload.hpp"
 
 namespace slipstream {
-namespace {
+inline namespace poison_kernels {
 
 /// By the values that each thread gets in turn.
 struct Walk {
@@ -87,7 +87,7 @@ struct Look {
 
 constexpr int gpu_teams = 128, gpu_threads = 256;
 
-}  // namespace
+}  // namespace poison_kernels
 
 void Poison::Left::add(const Left& other) {
   const bool earlier = other.count && (!count || other.place < place || (other.place == place && other.value < value));

@@ -11,7 +11,7 @@
 #include "fft/make_factor.hpp"
 
 namespace slipstream::fft {
-namespace {
+inline namespace passes_kernels {
 
 /// Cells of the block along an axis: two ranges, the second of which may be empty.
 struct Within {
@@ -91,7 +91,7 @@ std::shared_ptr<const Pointwise> factor_of(const FftFactor& f, const ModeBlock& 
   return std::make_shared<PointwiseOf<T, Factor<T>, AllLengths>>(block, factor, times);
 }
 
-}  // namespace
+}  // namespace passes_kernels
 
 void clear_outside(Stream& stream, void* values, const Box& box, bool twice,
                    const std::array<std::vector<std::pair<std::int64_t, std::int64_t>>, 3>& ranges) {

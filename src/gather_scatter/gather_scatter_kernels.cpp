@@ -2,7 +2,7 @@
 #include "gather_scatter/gather_scatter_rows.hpp"
 
 namespace slipstream {
-namespace {
+inline namespace gather_scatter_kernels {
 
 /// The groups of a tile: their copies are read in the order of addresses into the team's memory, combined there, and
 /// written in that order. So what lies together is asked for once and written once, however many groups have a part in
@@ -202,7 +202,7 @@ struct ScatterRows {
   }
 };
 
-}  // namespace
+}  // namespace gather_scatter_kernels
 
 CopiesOnDevice::CopiesOnDevice(Device device, Copies& copies)
     : block_(points_of_block(copies.block)), local_(std::move(copies.local)) {

@@ -7,7 +7,7 @@
 #include "gather_scatter/launch_rows.hpp"
 
 namespace slipstream {
-namespace {
+inline namespace group_tiles_kernels {
 
 using Tiles = GroupTiles;
 
@@ -219,7 +219,7 @@ struct MakeTiles {
   }
 };
 
-}  // namespace
+}  // namespace group_tiles_kernels
 
 GroupTiles group_tiles(Stream& stream, const DeviceRows<std::uint32_t>& rows, std::int64_t block) {
   GroupTiles tiles;

@@ -10,7 +10,7 @@
 #include "gather_scatter/launch_rows.hpp"
 
 namespace slipstream {
-namespace {
+inline namespace sorted_points_kernels {
 
 struct Split {
   const Point* points;
@@ -140,7 +140,7 @@ std::uint32_t last_of(Stream& stream, const Buffer<std::uint32_t>& numbers) {
   return last;
 }
 
-}  // namespace
+}  // namespace sorted_points_kernels
 
 SortedPoints::SortedPoints(Device device, const SharedPoints& points) : stream_(device) {
   const Points found = points_with_ids(points);

@@ -2,7 +2,7 @@
 #include "gather_scatter/gather_scatter_rows.hpp"
 
 namespace slipstream {
-namespace {
+inline namespace unique_kernels {
 
 template <class T, class Turn>
 struct GatherOwn {
@@ -65,7 +65,7 @@ struct PackSent {
   }
 };
 
-}  // namespace
+}  // namespace unique_kernels
 
 UniqueOnDevice::UniqueOnDevice(Device device, std::int64_t block, const UniqueCopies& copies)
     : block_(points_of_block(block)) {

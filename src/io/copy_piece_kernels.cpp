@@ -3,7 +3,7 @@
 #include <slipstream/launch.hpp>
 
 namespace slipstream {
-namespace {
+inline namespace copy_piece_kernels {
 
 /// Rows along another axis are turned on the way, one value after the other.
 template <class Word>
@@ -27,7 +27,7 @@ void turn(Stream& stream, const std::byte* from, const BlockShape& shape, const 
                     cells[0] * cells[1]});
 }
 
-}  // namespace
+}  // namespace copy_piece_kernels
 
 bool interleaved(const Field& field) { return field.options().layout == Layout::aos && field.options().components > 1; }
 

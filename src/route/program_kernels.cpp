@@ -9,7 +9,7 @@
 #include "route/program_kernel.hpp"
 
 namespace slipstream {
-namespace {
+inline namespace program_kernels {
 
 struct PostKernel {
   Signal* signal;
@@ -30,7 +30,7 @@ Buffer<std::byte> upload_bytes(Device device, const std::vector<T>& values) {
   return upload(device, std::vector<std::byte>(first, first + values.size() * sizeof(T)));
 }
 
-}  // namespace
+}  // namespace program_kernels
 
 Program::Program(Device device, const std::vector<Scheduled>& batches, const Arrays* arrays, int teams, int users)
     : arrays_(arrays) {

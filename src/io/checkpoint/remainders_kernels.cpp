@@ -5,7 +5,7 @@
 #include "io/checkpoint/crc32c.hpp"
 
 namespace slipstream {
-namespace {
+inline namespace remainders_kernels {
 
 struct Remainders {
   const std::byte* values;
@@ -30,7 +30,7 @@ struct Remainders {
   }
 };
 
-}  // namespace
+}  // namespace remainders_kernels
 
 void find_remainders(Stream& stream, const std::byte* values, std::size_t bytes, const std::uint32_t* table,
                      std::uint32_t* remainders) {

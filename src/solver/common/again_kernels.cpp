@@ -6,7 +6,7 @@
 #include <slipstream/launch.hpp>
 
 namespace slipstream {
-namespace {
+inline namespace again_kernels {
 
 struct CountPass {
   const std::int32_t* go_on;
@@ -18,7 +18,7 @@ struct CountPass {
   }
 };
 
-}  // namespace
+}  // namespace again_kernels
 
 Again::Again(const Loop& loop, const std::vector<Device>& devices) : loop_(loop) {
   require(loop.go_on.size() == devices.size(), ErrorCode::mismatch,

@@ -5,7 +5,7 @@
 #include "solver/common/row_faults.hpp"
 
 namespace slipstream {
-namespace {
+inline namespace guard_kernels {
 
 constexpr int fold_threads = 512;
 
@@ -54,7 +54,7 @@ struct FirstOfRows {
   }
 };
 
-}  // namespace
+}  // namespace guard_kernels
 
 void inspect_rows(Stream& stream, const Field& field, std::span<const InspectedBlock> blocks, double lowest,
                   double highest) {

@@ -5,7 +5,7 @@
 #include "solver/dns/kernels.hpp"
 
 namespace slipstream::dns {
-namespace {
+inline namespace modes_kernels {
 
 template <class T>
 struct Complex {
@@ -291,7 +291,7 @@ struct LineSpeeds {
 /// Modes with |k| <= shells + 1/2.
 double below(int shells) { return (shells + 0.5) * (shells + 0.5); }
 
-}  // namespace
+}  // namespace modes_kernels
 
 template <class T>
 void queue_stage(Stream& stream, const ModeGrid& grid, const StageArrays<T>& arrays, const StageFactors& factors,

@@ -8,7 +8,7 @@
 #include "solver/common/by_points.hpp"
 
 namespace slipstream::krylov {
-namespace {
+inline namespace vector_kernels {
 
 struct Add {
   SLIP_FN static double join(double a, double b) { return a + b; }
@@ -266,7 +266,7 @@ struct Noise {
   }
 };
 
-}  // namespace
+}  // namespace vector_kernels
 
 void dot(Stream& stream, const Range& range, const double* w, const double* u, const double* v, double* parts) {
   by_blocks(stream, range, Dot{{}, w, u, v}, parts);

@@ -7,7 +7,7 @@
 #include "solver/lbm/storage/storage.hpp"
 
 namespace slipstream::lbm {
-namespace {
+inline namespace start_kernels {
 
 /// A collision under a force leaves half of the source in a fluid at rest: w_i 3 c_i . F / 2.
 template <class S>
@@ -66,7 +66,7 @@ struct StartFlow {
   }
 };
 
-}  // namespace
+}  // namespace start_kernels
 
 template <class S>
 void PopulationsStart<S>::at_rest(Stream& stream, const Box& box, const BlockArrays& b, const Model& model) const {

@@ -8,7 +8,7 @@
 #include "solver/lbm/storage/access.hpp"
 
 namespace slipstream::lbm {
-namespace {
+inline namespace zigzag_kernels {
 
 /// Cells to look at on each side, along each axis.
 struct Around {
@@ -109,7 +109,7 @@ void with_type(const BlockArrays& b, const Run& run) {
   b.velocity.type == DType::f32 ? run(0.0f) : run(0.0);
 }
 
-}  // namespace
+}  // namespace zigzag_kernels
 
 void mark_solids(Together& together, const Box& cells, const BlockArrays& b) {
   Box all = cells;

@@ -9,7 +9,7 @@
 #include "solver/sem/kernels.hpp"
 
 namespace slipstream::sem {
-namespace {
+inline namespace point_kernels {
 
 /// Rows of points that a launch takes, whatever there are: cells are int, boxes of 2^31 points are not.
 constexpr std::int64_t row = 256;
@@ -215,7 +215,7 @@ struct Evaluate {
   }
 };
 
-}  // namespace
+}  // namespace point_kernels
 
 void multiply(Stream& stream, const double* a, const double* b, double* out, std::int64_t points) {
   launch(stream, rows_of(points), Multiply{a, b, out, points});

@@ -2,7 +2,7 @@
 #include "solver/stencil/kernels.hpp"
 
 namespace slipstream::stencil {
-namespace {
+inline namespace heat_kernels {
 
 template <class T>
 struct HeatCube {
@@ -74,7 +74,7 @@ struct HeatBesideSides {
   }
 };
 
-}  // namespace
+}  // namespace heat_kernels
 
 template <class T>
 void heat(Stream& stream, int points, const Numbers& numbers, const BlockArrays& block, const Box& box, bool sides) {

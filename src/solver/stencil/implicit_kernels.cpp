@@ -4,7 +4,7 @@
 #include "solver/stencil/kernels.hpp"
 
 namespace slipstream::stencil {
-namespace {
+inline namespace implicit_kernels {
 
 template <class From, class To>
 struct Convert {
@@ -37,7 +37,7 @@ void convert(Stream& stream, const void* from, const Strides& there, void* to, c
   launch(stream, box, Convert<From, To>{static_cast<const From*>(from), static_cast<To*>(to), there, here});
 }
 
-}  // namespace
+}  // namespace implicit_kernels
 
 void convert(Stream& stream, DType from_type, const void* from, const Strides& there, DType to_type, void* to,
              const Strides& here, const Box& box) {

@@ -6,7 +6,7 @@
 #include "solver/stencil/kernels.hpp"
 
 namespace slipstream::stencil {
-namespace {
+inline namespace points_kernels {
 
 const Box one{{0, 0, 0}, {1, 1, 1}};
 
@@ -75,7 +75,7 @@ struct LargestOf {
   }
 };
 
-}  // namespace
+}  // namespace points_kernels
 
 void shoot(Stream& stream, DType type, void* next, const Shot* shots, int count, const std::int64_t* done,
            double time_step) {

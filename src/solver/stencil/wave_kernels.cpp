@@ -2,7 +2,7 @@
 #include "solver/stencil/kernels.hpp"
 
 namespace slipstream::stencil {
-namespace {
+inline namespace wave_kernels {
 
 /// In the absorbing layer, or where a step reaches beyond a side, to mirrored values or to the other end.
 template <class T, int radius>
@@ -52,7 +52,7 @@ void wave_of(Stream& stream, const Numbers& numbers, const BlockArrays& block, c
                                                {static_cast<T*>(block.next), static_cast<const T*>(block.courant)}});
 }
 
-}  // namespace
+}  // namespace wave_kernels
 
 template <class T>
 void wave(Stream& stream, int radius, const Numbers& numbers, const BlockArrays& block, const Box& box, bool sides) {

@@ -13,7 +13,7 @@
 #include "support/expect_error.hpp"
 
 namespace slipstream {
-namespace {
+inline namespace capture_test_kernels {
 
 /// Every interior cell becomes the mean of itself and its neighbours, so that a stale ghost is seen for ever.
 struct Mean {
@@ -249,5 +249,5 @@ TEST_P(StreamCapture, ThatFailsLeavesAnExchangeThatCanBeRun) {
 INSTANTIATE_TEST_SUITE_P(Backends, StreamCapture, testing::ValuesIn(backends_here()),
                          [](const auto& info) { return to_string(info.param); });
 
-}  // namespace
+}  // namespace capture_test_kernels
 }  // namespace slipstream

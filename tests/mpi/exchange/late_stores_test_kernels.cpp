@@ -11,7 +11,7 @@
 #include "support/on_devices.hpp"
 
 namespace slipstream {
-namespace {
+inline namespace late_stores_test_kernels {
 
 /// Holds a stream until the host opens it, a minute at most.
 struct Gate {
@@ -117,5 +117,5 @@ TEST_P(LateStores, ArraysThatOthersStoreToOutliveTheirField) {
 INSTANTIATE_TEST_SUITE_P(Backends, LateStores, testing::ValuesIn(backends_here()),
                          [](const auto& info) { return to_string(info.param); });
 
-}  // namespace
+}  // namespace late_stores_test_kernels
 }  // namespace slipstream

@@ -15,7 +15,7 @@
 #include "support/pause.hpp"
 
 namespace slipstream {
-namespace {
+inline namespace lifetime_test_kernels {
 
 class Lifetime : public testing::TestWithParam<std::tuple<Backend, std::size_t>> {
  protected:
@@ -224,5 +224,5 @@ TEST_P(LifetimeOfSums, AGraphIsNotReplayedAfterTheirEnd) {
 INSTANTIATE_TEST_SUITE_P(Backends, LifetimeOfSums,
                          testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2)), OnDevices::name);
 
-}  // namespace
+}  // namespace lifetime_test_kernels
 }  // namespace slipstream

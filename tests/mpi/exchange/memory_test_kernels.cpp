@@ -13,7 +13,7 @@
 #include "support/device_rig.hpp"
 
 namespace slipstream {
-namespace {
+inline namespace memory_test_kernels {
 
 constexpr std::uint64_t minute_ns = 60ull * 1000000000ull;
 
@@ -148,5 +148,5 @@ TEST_P(MemoryTest, SignalsOrderDataBetweenProcesses) {
   world.barrier();
 }
 
-}  // namespace
+}  // namespace memory_test_kernels
 }  // namespace slipstream

@@ -8,7 +8,7 @@
 #include "support/pause.hpp"
 
 namespace slipstream {
-namespace {
+inline namespace order_test_kernels {
 
 class Order : public testing::TestWithParam<std::tuple<Backend, std::size_t>> {
  protected:
@@ -142,5 +142,5 @@ std::vector<Order::ParamType> every_way() {
 INSTANTIATE_TEST_SUITE_P(Routes, Order, testing::ValuesIn(every_way()),
                          [](const auto& info) { return name_of(std::get<0>(info.param), std::get<1>(info.param)); });
 
-}  // namespace
+}  // namespace order_test_kernels
 }  // namespace slipstream

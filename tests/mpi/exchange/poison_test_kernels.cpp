@@ -12,7 +12,7 @@
 #include "support/expect_error.hpp"
 
 namespace slipstream {
-namespace {
+inline namespace poison_test_kernels {
 
 constexpr std::array<std::array<int, 3>, 3> permutations{{{2, 1, 0}, {0, 1, 2}, {1, 2, 0}}};
 
@@ -206,5 +206,5 @@ INSTANTIATE_TEST_SUITE_P(Routes, Poisoned,
                                           testing::Range<std::size_t>(0, all_ways().size())),
                          [](const auto& info) { return name_of(std::get<0>(info.param), std::get<1>(info.param)); });
 
-}  // namespace
+}  // namespace poison_test_kernels
 }  // namespace slipstream

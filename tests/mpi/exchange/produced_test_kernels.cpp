@@ -14,7 +14,7 @@
 #include "support/expect_error.hpp"
 
 namespace slipstream {
-namespace {
+inline namespace produced_test_kernels {
 
 /// Of a global cell; small enough for a byte.
 SLIP_FN std::int64_t value_of(std::int64_t x, std::int64_t y, std::int64_t z, int component, int round) {
@@ -501,5 +501,5 @@ TEST(ProducedInTime, NothingIsStoredWhereAPlaceIsNotOpen) {
   }
 }
 
-}  // namespace
+}  // namespace produced_test_kernels
 }  // namespace slipstream

@@ -12,7 +12,7 @@
 #include "support/on_devices.hpp"
 
 namespace slipstream {
-namespace {
+inline namespace convolve_test_kernels {
 
 std::int64_t wave(std::int64_t index, std::int64_t n) { return 2 * index > n ? index - n : index; }
 
@@ -460,5 +460,5 @@ TEST(ConvolutionRefuses, OnAllRanksTheFactorOfOne) {
   finish(streams);
 }
 
-}  // namespace
+}  // namespace convolve_test_kernels
 }  // namespace slipstream

@@ -6,7 +6,7 @@
 #include "support/pause.hpp"
 
 namespace slipstream {
-namespace {
+inline namespace fft_order_test_kernels {
 
 using TransformsInOrder = OnDevices;
 
@@ -44,5 +44,5 @@ TEST_P(TransformsInOrder, OnStreamsThatTheCallerHasNotOrderedFollowOneAnother) {
 INSTANTIATE_TEST_SUITE_P(Devices, TransformsInOrder,
                          testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2)), OnDevices::name);
 
-}  // namespace
+}  // namespace fft_order_test_kernels
 }  // namespace slipstream

@@ -13,7 +13,7 @@
 #include "support/exchange_rig.hpp"
 
 namespace slipstream {
-namespace {
+inline namespace conjugate_gradients_test_kernels {
 
 struct Cells {
   View<double> x, r, p, q;
@@ -310,5 +310,5 @@ INSTANTIATE_TEST_SUITE_P(Routes, ConjugateGradients,
                                           testing::Range<std::size_t>(0, all_ways().size())),
                          [](const auto& info) { return name_of(std::get<0>(info.param), std::get<1>(info.param)); });
 
-}  // namespace
+}  // namespace conjugate_gradients_test_kernels
 }  // namespace slipstream

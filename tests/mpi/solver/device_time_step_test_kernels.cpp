@@ -12,7 +12,7 @@
 #include "support/machine_rig.hpp"
 
 namespace slipstream {
-namespace {
+inline namespace device_time_step_test_kernels {
 
 /// Of a mean square: nothing that moves faster takes longer steps.
 SLIP_FN double time_step_for(double mean_square) { return 0.1 / (1 + mean_square); }
@@ -229,5 +229,5 @@ TEST_P(DeviceTimeStep, FollowsTheStateOnAllDevicesAlike) {
 INSTANTIATE_TEST_SUITE_P(Backends, DeviceTimeStep, testing::ValuesIn(backends_here()),
                          [](const auto& info) { return to_string(info.param); });
 
-}  // namespace
+}  // namespace device_time_step_test_kernels
 }  // namespace slipstream

@@ -9,7 +9,7 @@
 #include "support/machine_rig.hpp"
 
 namespace slipstream {
-namespace {
+inline namespace point_update_test_kernels {
 
 /// Reads two cells away along each axis and across a corner, and not the same in any two directions.
 template <class T>
@@ -126,5 +126,5 @@ TEST(OwnUpdateRefuses, BlocksThatAreThinnerThanItReaches) {
                {{"given", 3}, {"needed", 4}});
 }
 
-}  // namespace
+}  // namespace point_update_test_kernels
 }  // namespace slipstream

@@ -9,7 +9,7 @@
 #include "support/device_rig.hpp"
 
 namespace slipstream {
-namespace {
+inline namespace copy_box_kernels {
 
 class CopyBoxTest : public DeviceTest {};
 
@@ -71,5 +71,5 @@ TEST_P(CopyBoxTest, CopyBoxOfNothingMovesNothing) {
   EXPECT_NO_THROW(stream.synchronize());
 }
 
-}  // namespace
+}  // namespace copy_box_kernels
 }  // namespace slipstream

@@ -12,7 +12,7 @@
 #include "support/expect_error.hpp"
 
 namespace slipstream {
-namespace {
+inline namespace device_kernels {
 
 class BufferTest : public DeviceTest {};
 
@@ -192,5 +192,5 @@ TEST_P(DevicesTest, DeviceThatDoesNotExistIsAnError) {
   EXPECT_THROW(Stream({GetParam(), 1000}), Error);
 }
 
-}  // namespace
+}  // namespace device_kernels
 }  // namespace slipstream

@@ -15,7 +15,7 @@
 #include "support/machine_rig.hpp"
 
 namespace slipstream {
-namespace {
+inline namespace half_kernels {
 
 struct ToFloats {
   const Half* from;
@@ -146,5 +146,5 @@ TEST_P(HalfOn, WhatIsNoNumberRemainsNone) {
     }
 }
 
-}  // namespace
+}  // namespace half_kernels
 }  // namespace slipstream

@@ -11,7 +11,7 @@
 #include "support/device_rig.hpp"
 
 namespace slipstream {
-namespace {
+inline namespace launch_kernels {
 
 struct CountCell {
   static constexpr int threads = 64;
@@ -152,5 +152,5 @@ TEST_P(LaunchTest, EarlyLaunchesWaitForWhatWasBefore) {
   EXPECT_EQ(read_back(stream, even), std::vector<int>(cells, 2 * launches));
 }
 
-}  // namespace
+}  // namespace launch_kernels
 }  // namespace slipstream

@@ -11,7 +11,7 @@
 #include "support/device_rig.hpp"
 
 namespace slipstream {
-namespace {
+inline namespace stream_kernels {
 
 /// Writes the ramp of a value that is read when the kernel runs.
 struct WriteRampOf {
@@ -244,5 +244,5 @@ TEST_P(StreamTest, CaptureThatIsNotJoinedIsAnError) {
   EXPECT_THROW(main.end_capture(), Error);
 }
 
-}  // namespace
+}  // namespace stream_kernels
 }  // namespace slipstream

@@ -10,7 +10,7 @@
 #include "support/machine_rig.hpp"
 
 namespace slipstream {
-namespace {
+inline namespace together_kernels {
 
 struct Number {
   int* cells;  ///< of a cube of so many cells a side
@@ -170,5 +170,5 @@ TEST_P(Togethers, LeaveManyTeamsToLaunchesOfTheirOwn) {
 INSTANTIATE_TEST_SUITE_P(Backends, Togethers, testing::ValuesIn(backends_here()),
                          [](const auto& info) { return to_string(info.param); });
 
-}  // namespace
+}  // namespace together_kernels
 }  // namespace slipstream

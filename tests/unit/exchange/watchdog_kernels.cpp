@@ -15,7 +15,7 @@
 #include "support/machine_rig.hpp"
 
 namespace slipstream {
-namespace {
+inline namespace watchdog_kernels {
 
 constexpr double limit = 0.3, first_limit = 1.5;
 
@@ -147,5 +147,5 @@ TEST_P(WatchdogTest, KeepsWhatCheckShallThrow) {
   expect_error([&] { watchdog.check(); }, ErrorCode::timeout, {{"device", 0}});
 }
 
-}  // namespace
+}  // namespace watchdog_kernels
 }  // namespace slipstream

@@ -11,7 +11,7 @@
 #include "support/machine_rig.hpp"
 
 namespace slipstream {
-namespace {
+inline namespace fork_join_kernels {
 
 constexpr int launches = 37;
 
@@ -104,5 +104,5 @@ INSTANTIATE_TEST_SUITE_P(Backends, Forks,
                            return to_string(std::get<0>(info.param)) + "_" + std::to_string(std::get<1>(info.param));
                          });
 
-}  // namespace
+}  // namespace fork_join_kernels
 }  // namespace slipstream

@@ -10,7 +10,7 @@
 #include "support/machine_rig.hpp"
 
 namespace slipstream {
-namespace {
+inline namespace time_loop_kernels {
 
 struct Add {
   std::int64_t* sum;
@@ -132,5 +132,5 @@ TEST_P(RecordedSteps, AreTimedNowAndThen) {
 INSTANTIATE_TEST_SUITE_P(Backends, RecordedSteps, testing::ValuesIn(backends_here()),
                          [](const auto& info) { return to_string(info.param); });
 
-}  // namespace
+}  // namespace time_loop_kernels
 }  // namespace slipstream

@@ -17,6 +17,36 @@ void parallel(std::int64_t count, std::int64_t cost, const std::function<void(st
 
 namespace slipstream::host {
 
+/// One team on one host thread: its threads are a loop, so every each() is a barrier by itself.
+class Team {
+ public:
+  static constexpr bool sequential = true;
+  SLIP_FN Team(std::int64_t index, int threads, void* shared) : index_(index), threads_(threads), shared_(shared) {}
+  SLIP_FN std::int64_t index() const { return index_; }
+  SLIP_FN int threads() const { return threads_; }
+  template <class T>
+  SLIP_FN T* shared() const {
+    return static_cast<T*>(shared_);
+  }
+  template <class F>
+  SLIP_FN void each(F f) const {
+    for (int t = 0; t < threads_; ++t) f(t);
+  }
+
+ private:
+  std::int64_t index_;
+  int threads_;
+  void* shared_;
+};
+
+#if defined(SLIPSTREAM_LOOPS_APART)
+// Compiled by another compiler from the same file, where they are defined as below (CMake: slipstream_loops).
+template <class Kernel>
+void launch(detail::StreamImpl& stream, const Box& box, const Kernel& kernel);
+template <class Kernel>
+void launch_teams(detail::StreamImpl& stream, std::int64_t teams, int threads, std::size_t shared_bytes,
+                  const Kernel& kernel);
+#else
 // Flattened: only a loop whose body holds no call becomes vector instructions.
 template <class Kernel>
 [[gnu::flatten]] void run_rows(const Box& box, const Kernel& kernel, std::int64_t first, std::int64_t last) {
@@ -41,7 +71,7 @@ template <class Kernel>
 }
 
 template <class Kernel>
-void launch(detail::StreamImpl& stream, const Box& box, const Kernel& kernel) {
+[[gnu::noipa]] void launch(detail::StreamImpl& stream, const Box& box, const Kernel& kernel) {
   detail::submit(stream, [box, kernel] {
     const std::int64_t rows = box.extent(1) * box.extent(2);
     detail::parallel(rows, box.extent(0),
@@ -49,31 +79,10 @@ void launch(detail::StreamImpl& stream, const Box& box, const Kernel& kernel) {
   });
 }
 
-/// One team on one host thread: its threads are a loop, so every each() is a barrier by itself.
-class Team {
- public:
-  static constexpr bool sequential = true;
-  SLIP_FN Team(std::int64_t index, int threads, void* shared) : index_(index), threads_(threads), shared_(shared) {}
-  SLIP_FN std::int64_t index() const { return index_; }
-  SLIP_FN int threads() const { return threads_; }
-  template <class T>
-  SLIP_FN T* shared() const {
-    return static_cast<T*>(shared_);
-  }
-  template <class F>
-  SLIP_FN void each(F f) const {
-    for (int t = 0; t < threads_; ++t) f(t);
-  }
-
- private:
-  std::int64_t index_;
-  int threads_;
-  void* shared_;
-};
-
+// Neither is inlined, so that objects that were compiled without them find them.
 template <class Kernel>
-void launch_teams(detail::StreamImpl& stream, std::int64_t teams, int threads, std::size_t shared_bytes,
-                  const Kernel& kernel) {
+[[gnu::noipa]] void launch_teams(detail::StreamImpl& stream, std::int64_t teams, int threads, std::size_t shared_bytes,
+                                 const Kernel& kernel) {
   detail::submit(stream, [=] {
     std::int64_t cost = threads;
     if constexpr (requires { kernel.cost; }) cost = kernel.cost;  // of a team
@@ -83,5 +92,6 @@ void launch_teams(detail::StreamImpl& stream, std::int64_t teams, int threads, s
     });
   });
 }
+#endif
 
 }  // namespace slipstream::host

@@ -10,7 +10,7 @@
 #include "solver/lbm/storage/access.hpp"
 
 namespace slipstream::lbm {
-namespace {
+inline namespace moves_kernels {
 
 /// One half of the way of the odd population of a pair: from the array to the spare memory, or on. The even one stays
 /// in its cell and goes along, from component to component, with whichever half leaves that cell's components unread.
@@ -102,7 +102,7 @@ Word* words(const BlockArrays& b) {
   return reinterpret_cast<Word*>(b.populations.origin);
 }
 
-}  // namespace
+}  // namespace moves_kernels
 
 void Moves::rearrange(Stream& stream, const BlockArrays& b, Form to, std::byte* spare) const {
   const Extent& e = b.populations.shape.extent;

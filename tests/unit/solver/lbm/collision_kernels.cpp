@@ -1,7 +1,7 @@
 #include "support/collision_on_device.hpp"
 
 namespace slipstream::lbm {
-namespace {
+inline namespace collision_kernels {
 
 class CollisionInKernels : public testing::TestWithParam<Backend> {};
 
@@ -16,5 +16,5 @@ TEST_P(CollisionInKernels, DoInF64WhatTheCollisionDoes) {
   each_lattice([](auto lattice) { check_kernels<decltype(lattice), double>(GetParam()); });
 }
 
-}  // namespace
+}  // namespace collision_kernels
 }  // namespace slipstream::lbm

@@ -1,7 +1,7 @@
 #include "support/groups_rig.hpp"
 
 namespace slipstream::lbm {
-namespace {
+inline namespace groups_f16_kernels {
 
 class GroupsOfFour : public testing::TestWithParam<Backend> {};
 
@@ -30,5 +30,5 @@ TEST_P(GroupsOfFour, AreLeftAloneWhereRowsAreNotMadeOfThem) {
 INSTANTIATE_TEST_SUITE_P(Backends, GroupsOfFour, testing::ValuesIn(backends_here()),
                          [](const auto& info) { return to_string(info.param); });
 
-}  // namespace
+}  // namespace groups_f16_kernels
 }  // namespace slipstream::lbm

@@ -1,7 +1,7 @@
 #include "support/groups_rig.hpp"
 
 namespace slipstream::lbm {
-namespace {
+inline namespace groups_f32_kernels {
 
 class GroupsOfTwo : public testing::TestWithParam<Backend> {};
 
@@ -13,5 +13,5 @@ TEST_P(GroupsOfTwo, LeaveTheBitsOfSingleCells) {
 INSTANTIATE_TEST_SUITE_P(Backends, GroupsOfTwo, testing::ValuesIn(backends_here()),
                          [](const auto& info) { return to_string(info.param); });
 
-}  // namespace
+}  // namespace groups_f32_kernels
 }  // namespace slipstream::lbm

@@ -9,7 +9,7 @@
 #include "solver/stencil/columns.hpp"
 
 namespace slipstream::stencil {
-namespace {
+inline namespace columns_kernels {
 
 constexpr Extent cells{24, 7, 11};
 
@@ -105,5 +105,5 @@ TEST(Columns, TurnAtTheOtherEnd) {
   }
 }
 
-}  // namespace
+}  // namespace columns_kernels
 }  // namespace slipstream::stencil
