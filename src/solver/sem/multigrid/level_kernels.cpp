@@ -10,7 +10,7 @@
 #include "solver/sem/trilinear.hpp"
 
 namespace slipstream::sem {
-namespace {
+inline namespace level_kernels {
 
 constexpr int most_points = most_order + 1;
 
@@ -277,7 +277,7 @@ struct AlongAxis {
 std::int64_t cube_of(int n) { return std::int64_t{n} * n * n; }
 int points_of(const Rule& rule) { return rule.order + 1; }
 
-}  // namespace
+}  // namespace level_kernels
 
 void densities(Stream& stream, const HelmholtzCall& from, float* factors, float* mass) {
   const int n = points_of(*from.rule);
