@@ -12,7 +12,8 @@
 
 namespace slipstream::sem {
 
-/// Along r, then s, then t; between them an element's values lie in shared memory.
+/// Along r, then s, then t; between them an element's values lie in shared memory. So does the matrix: threads that
+/// read different entries of an argument wait for each other.
 template <class T>
 struct Interpolate {
   static constexpr int most = most_order + 1, threads = 256;
@@ -22,35 +23,40 @@ struct Interpolate {
   T* out;
   std::int64_t cost;
 
-  std::size_t shared_bytes() const { return sizeof(T) * static_cast<std::size_t>(m * n * (n + m)); }
+  std::size_t shared_bytes() const { return sizeof(T) * static_cast<std::size_t>(m * n * (n + m + 1)); }
 
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {
-    T *along_r = team.template shared<T>(), *along_s = along_r + m * n * n;
+    T *matrix = team.template shared<T>(), *along_r = matrix + m * n, *along_s = along_r + m * n * n;
     const std::int64_t first = team.index() * n * n * n;
     T* const there = out + team.index() * m * m * m;
     team.each([&](int t) {
+      for (int p = t; p < m * n; p += threads) matrix[p] = e[p];
+    });
+    team.each([&](int t) {
       for (int p = t; p < m * n * n; p += threads) {
         const std::int64_t line = first + p / m * n;
-        along_r[p] = weights ? weighted(p % m, in + line, weights + line) : summed(p % m, in + line, 1);
+        const T* row = matrix + p % m * n;
+        along_r[p] = weights ? weighted(row, in + line, weights + line) : summed(row, in + line, 1);
       }
     });
     team.each([&](int t) {
       for (int p = t; p < m * m * n; p += threads)
-        along_s[p] = summed(p / m % m, along_r + p / (m * m) * (n * m) + p % m, m);
+        along_s[p] = summed(matrix + p / m % m * n, along_r + p / (m * m) * (n * m) + p % m, m);
     });
     team.each([&](int t) {
-      for (int p = t; p < m * m * m; p += threads) there[p] = summed(p / (m * m), along_s + p % (m * m), m * m);
+      for (int p = t; p < m * m * m; p += threads)
+        there[p] = summed(matrix + p / (m * m) * n, along_s + p % (m * m), m * m);
     });
   }
-  SLIP_FN T summed(int f, const T* values, int stride) const {
+  SLIP_FN T summed(const T* row, const T* values, int stride) const {
     T sum = 0;
-    for (int l = 0; l < n; ++l) sum = fma(e[f * n + l], values[l * stride], sum);
+    for (int l = 0; l < n; ++l) sum = fma(row[l], values[l * stride], sum);
     return sum;
   }
-  SLIP_FN T weighted(int f, const T* values, const T* w) const {
+  SLIP_FN T weighted(const T* row, const T* values, const T* w) const {
     T sum = 0;
-    for (int l = 0; l < n; ++l) sum = fma(e[f * n + l], w[l] * values[l], sum);
+    for (int l = 0; l < n; ++l) sum = fma(row[l], w[l] * values[l], sum);
     return sum;
   }
 };

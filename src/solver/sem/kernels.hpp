@@ -23,10 +23,12 @@ using HelmholtzCall = HelmholtzCallOf<double>;
 
 /// Local solves of overlapping Schwarz (multigrid/schwarz.hpp).
 struct SchwarzCall {
-  const float *r, *weights;   ///< r at the points, times the weights
-  const float* faces;         ///< [element][x- x+ y- y+ z- z+][n n]: own second layer plus that of the neighbour
+  const float *r, *weights;  ///< r at the points, times the weights
+  /// [element][x- x+ y- y+ z- z+][n n]: own second layer plus that of the neighbour, replaced by `ends`.
+  float* faces;
   float* z;                   ///< solutions at the elements' points
   float* ends;                ///< as faces: solutions one point beyond the element
+  const float* inner;         ///< in the host's memory: the matrix of kind 0
   const float* matrices;      ///< of each kind of element along an axis, (n + 2)^2, eigenvectors by columns
   const float* eigenvalues;   ///< n + 2 of each kind
   const std::int32_t* kinds;  ///< [element][axis]

@@ -81,7 +81,9 @@ OrderKernels kernels_of() {
   kernels.helmholtz_f32 = &run_helmholtz<n, Factors::stored, float>;
   kernels.schwarz = [](Stream& stream, const SchwarzCall& call) {
     using Kernel = SchwarzKernel<n>;
-    launch_elements(stream, Kernel{call, 12 * Kernel::threads * n}, call.elements);
+    Kernel kernel{call, 12 * Kernel::threads * n, {}};
+    std::copy_n(call.inner, Kernel::m * Kernel::m, kernel.inner);
+    launch_elements(stream, kernel, call.elements);
   };
   kernels.derivatives = [](Stream& stream, const DerivativesCall& call) {
     using Kernel = DerivativesKernel<n>;

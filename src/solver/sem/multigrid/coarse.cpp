@@ -334,8 +334,12 @@ void CoarseGrid::solve() {
     separable(r_, q_);
     for (std::size_t d = 0; d < streams.size(); ++d)
       change(streams[d],
-             {static_cast<float>(factors.a), static_cast<float>(factors.b), q_[d].data(), d_[d].data(), x_[d].data(),
-              step == 0},
+             {.a = static_cast<float>(factors.a),
+              .b = static_cast<float>(factors.b),
+              .s = q_[d].data(),
+              .d = d_[d].data(),
+              .z = x_[d].data(),
+              .first = step == 0},
              all);
   }
 }

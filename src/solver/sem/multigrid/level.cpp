@@ -181,6 +181,7 @@ void Level::list_faces() {
 void Level::list_kinds() {
   const ElementBox& box = space_.box();
   const Kinds kinds = kinds_of(rule_);
+  inner_.assign(kinds.matrices.begin(), kinds.matrices.begin() + std::int64_t{n_ + 2} * (n_ + 2));
   for (std::size_t d = 0; d < space_.streams().size(); ++d) {
     Stream& stream = space_.streams()[d];
     const std::int64_t first = space_.first_element(d), count = space_.elements(d);
@@ -240,27 +241,15 @@ void Level::overlapping(const Singles& from, Singles& out) {
   for (std::size_t d = 0; d < streams.size(); ++d)
     second_layers(streams[d], n_, from[d].data(), overlap_weights_[d].data(), faces_[d].data(), space_.elements(d));
   run(*face_sums_, faces_);
-  for (std::size_t d = 0; d < streams.size(); ++d) {
+  for (std::size_t d = 0; d < streams.size(); ++d)
     order_kernels(rule_.order)
         .schwarz(streams[d], {from[d].data(), overlap_weights_[d].data(), faces_[d].data(), out[d].data(),
-                              ends_[d].data(), matrices_[d].data(), eigenvalues_[d].data(), kinds_[d].data(),
-                              coefficients_[d].data(), h1_, h2_, space_.elements(d)});
-    if (ends_[d].size()) copy(streams[d], faces_[d].data(), ends_[d].data(), ends_[d].bytes());
-  }
+                              ends_[d].data(), inner_.data(), matrices_[d].data(), eigenvalues_[d].data(),
+                              kinds_[d].data(), coefficients_[d].data(), h1_, h2_, space_.elements(d)});
   run(*face_sums_, faces_);
   for (std::size_t d = 0; d < streams.size(); ++d)
     add_second_layers(streams[d], n_, faces_[d].data(), ends_[d].data(), out[d].data(), space_.elements(d));
   sum(out);
-  for (std::size_t d = 0; d < streams.size(); ++d)
-    multiply(streams[d], overlap_weights_[d].data(), out[d].data(), out[d].data(),
-             static_cast<std::int64_t>(out[d].size()));
-}
-
-void Level::smooth(const Singles& from, Singles& out) {
-  if (smoother_ == Smoother::schwarz) return overlapping(from, out);
-  for (std::size_t d = 0; d < out.size(); ++d)
-    multiply(space_.streams()[d], inverse_[d].data(), from[d].data(), out[d].data(),
-             static_cast<std::int64_t>(out[d].size()));
 }
 
 void Level::set_up(double h1, double h2) {
@@ -301,7 +290,13 @@ void Level::set_up(double h1, double h2) {
   };
   krylov::System system;
   system.apply = by([&] { apply(r, q_); });
-  system.precondition = by([&] { smooth(r, q_); });
+  system.precondition = by([&] {
+    const bool jacobi = smoother_ == Smoother::jacobi;
+    if (!jacobi) overlapping(r, q_);
+    for (std::size_t d = 0; d < streams.size(); ++d)
+      multiply(streams[d], (jacobi ? inverse_ : overlap_weights_)[d].data(), (jacobi ? r : q_)[d].data(), q_[d].data(),
+               layout.points[d]);
+  });
   system.weights = values(weights);
   system.inverse_diagonal = values(weights);
   // The estimate comes from below.
@@ -309,25 +304,35 @@ void Level::set_up(double h1, double h2) {
   for (Stream& stream : streams) stream.synchronize();
 }
 
+/// q = A d; r -= q, unless the pass that follows does it.
+void Level::lower(bool later) {
+  apply(d, q_);
+  for (std::size_t at = 0; !later && at < r.size(); ++at)
+    subtract(space_.streams()[at], q_[at].data(), r[at].data(), static_cast<std::int64_t>(r[at].size()));
+}
+
 void Level::relax(int degree, bool fresh, bool keep) {
+  const bool jacobi = smoother_ == Smoother::jacobi;
   const auto b = static_cast<float>(1 / largest_);
-  const auto take = [&](float a, float factor, bool first) {
-    for (std::size_t at = 0; at < r.size(); ++at)
-      change(space_.streams()[at], {a, factor, q_[at].data(), d[at].data(), z[at].data(), first && fresh},
-             static_cast<std::int64_t>(r[at].size()));
-  };
-  const auto lower = [&] {
-    apply(d, q_);
-    for (std::size_t at = 0; at < r.size(); ++at)
-      subtract(space_.streams()[at], q_[at].data(), r[at].data(), static_cast<std::int64_t>(r[at].size()));
-  };
   for (int step = 0; step < degree; ++step) {
-    if (step > 0) lower();
-    smooth(r, q_);
+    const bool first = step == 0 && fresh;
+    if (!first) lower(jacobi);
+    if (!jacobi) overlapping(r, q_);
     const auto i = static_cast<float>(step);
-    take(step == 0 ? 0 : (2 * i - 1) / (2 * i + 3), step == 0 ? 4 * b / 3 : (8 * i + 4) / (2 * i + 3) * b, step == 0);
+    const float factor = step == 0 ? 4 * b / 3 : (8 * i + 4) / (2 * i + 3) * b;
+    for (std::size_t at = 0; at < r.size(); ++at)
+      change(space_.streams()[at],
+             {.a = step == 0 ? 0 : (2 * i - 1) / (2 * i + 3),
+              .b = factor,
+              .s = jacobi ? r[at].data() : q_[at].data(),
+              .w = jacobi ? inverse_[at].data() : overlap_weights_[at].data(),
+              .q = jacobi && !first ? q_[at].data() : nullptr,
+              .d = d[at].data(),
+              .z = z[at].data(),
+              .first = first},
+             static_cast<std::int64_t>(r[at].size()));
   }
-  if (keep) lower();
+  if (keep) lower(false);
 }
 
 }  // namespace slipstream::sem

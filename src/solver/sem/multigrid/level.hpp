@@ -28,18 +28,15 @@ class Level {
 
   /// out = Q Q^T (h1 A + h2 B) in. Not masked: the smoother and the weights are 0 at fixed points.
   void apply(const Singles& in, Singles& out);
-  /// out = S r: for r that is alike in all copies; out is so too, and 0 at fixed points.
-  void smooth(const Singles& r, Singles& out);
   /// A polynomial of degree `degree` in S A times S: Chebyshev's of the fourth kind (Lottes 2023, Numer. Linear Algebra
-  /// Appl. 30; Phillips & Fischer 2022). Adds to z, or sets it where `fresh`; r becomes the residual r - A change where
-  /// `keep`, and is spent elsewhere.
+  /// Appl. 30; Phillips & Fischer 2022). It sets z where `fresh`. Elsewhere it first lowers r by A d and then
+  /// adds to z. r becomes the residual r - A change where `keep`, and is spent elsewhere.
   void relax(int degree, bool fresh, bool keep);
   /// out = Q Q^T u.
   void sum(Singles& u);
 
-  Singles r, z;  ///< right side, which the residual replaces, and solution
-  Singles d;     ///< the last change of z
-  Singles& image() { return q_; }
+  Singles r, z;                                        ///< right side, which the residual replaces, and solution
+  Singles d;                                           ///< the last change of z
   const Singles& weights() const { return weights_; }  ///< one over the copies, 0 at fixed points
   HelmholtzCallOf<float> call(std::size_t device) const;
   Singles zeros(std::int64_t values_of_an_element) const;
@@ -48,7 +45,9 @@ class Level {
   void list_faces();
   void list_kinds();
   void weigh_overlaps();
+  /// out = Q Q^T of the local solutions, to be multiplied by overlap_weights_.
   void overlapping(const Singles& r, Singles& out);
+  void lower(bool later);
   void run(GatherScatter& sums, Singles& values) const;
 
   Space& space_;
@@ -63,6 +62,7 @@ class Level {
   // Jacobi's smoother.
   Singles inverse_;
   // Overlapping Schwarz.
+  std::vector<float> inner_;  ///< eigenvectors between two neighbours
   Singles overlap_weights_, faces_, ends_, coefficients_, matrices_, eigenvalues_;
   std::vector<Buffer<std::int32_t>> kinds_;
 };

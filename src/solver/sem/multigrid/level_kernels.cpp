@@ -204,7 +204,13 @@ struct Subtract {
 struct MakeChange {
   Change of;
   SLIP_FN void operator()(std::int64_t p) const {
-    const float d = of.first ? of.b * of.s[p] : fma(of.a, of.d[p], of.b * of.s[p]);
+    float s = of.s[p];
+    if (of.q != nullptr) {
+      s -= of.q[p];
+      of.s[p] = s;
+    }
+    const float change = of.b * (of.w != nullptr ? of.w[p] * s : s);
+    const float d = of.first ? change : fma(of.a, of.d[p], change);
     of.d[p] = d;
     of.z[p] = of.first ? d : of.z[p] + d;
   }

@@ -48,12 +48,13 @@ void invert(Stream& stream, float* u, const float* flags, std::int64_t points);
 void add(Stream& stream, const float* d, float* z, std::int64_t points);
 /// r -= q.
 void subtract(Stream& stream, const float* q, float* r, std::int64_t points);
-/// d = a d + b s, z += d. `first`: d = z = b s.
+/// s -= q where q is given; d = a d + b w s, z += d. `first`: d = z = b w s. Without w: d = a d + b s.
 struct Change {
-  float a, b;
-  const float* s;
-  float *d, *z;
-  bool first;
+  float a = 0, b = 1;
+  float* s = nullptr;
+  const float *w = nullptr, *q = nullptr;
+  float *d = nullptr, *z = nullptr;
+  bool first = false;
 };
 void change(Stream& stream, const Change& change, std::int64_t points);
 

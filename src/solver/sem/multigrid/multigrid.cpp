@@ -103,10 +103,6 @@ void Multigrid::cycle(std::size_t l) {
       add(space_.streams()[d], level.d[d].data(), level.z[d].data(), static_cast<std::int64_t>(level.z[d].size()));
     }
   }
-  level.apply(level.d, level.image());
-  for (std::size_t d = 0; d < level.r.size(); ++d)
-    subtract(space_.streams()[d], level.image()[d].data(), level.r[d].data(),
-             static_cast<std::int64_t>(level.r[d].size()));
   level.relax(degree_, false, false);
 }
 

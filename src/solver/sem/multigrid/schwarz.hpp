@@ -11,16 +11,18 @@ namespace slipstream::sem {
 ///     (S x S x S) diag(1 / (h1 (c_x l_i + c_y l_j + c_z l_k) + h2 v)) (S x S x S)^T.
 ///
 /// A thread takes whole lines, one along each axis in turn. Where an axis has no point (beyond a side, or on a fixed
-/// one) the row of S is zero.
+/// one) the row of S is zero. S between two neighbours is an argument of the launch: a GPU multiplies by its entries
+/// without reading them.
 template <int n>
 struct SchwarzKernel {
-  static constexpr int m = n + 2, per_team = elements_of_a_team<m>, threads = per_team * m * m;
+  static constexpr int m = n + 2, per_team = m * m < 256 ? 256 / (m * m) : 1, threads = per_team * m * m;
   /// Rows an odd number of values apart: lines along x lie on different banks.
   static constexpr int stride = m | 1, plane = m * stride, cube = m * plane;
   static constexpr std::size_t shared_bytes = sizeof(float) * per_team * (cube + 3 * (m * m + m));
 
   SchwarzCall call;
   int cost;
+  float inner[m * m];  ///< S of an axis with neighbours at both ends, which is kind 0
 
   struct Line {
     float of[m];
@@ -33,14 +35,14 @@ struct SchwarzKernel {
         : slot(t / (m * m)), a(t % m), b(t / m % m), element(team * per_team + t / (m * m)) {}
   };
 
+  static SLIP_FN bool within(int at) { return at > 0 && at < m - 1; }
   /// The residual at a point of the extended element, counted from 0 to m - 1 along each axis.
   SLIP_FN float residual(std::int64_t element, int i, int j, int k) const {
-    const auto inner = [](int at) { return at > 0 && at < m - 1; };
     const auto own = [&](int x, int y, int z) {
       const std::int64_t p = (element * n + z) * (n * n) + y * n + x;
       return call.weights[p] * call.r[p];
     };
-    const bool x = inner(i), y = inner(j), z = inner(k);
+    const bool x = within(i), y = within(j), z = within(k);
     if (x && y && z) return own(i - 1, j - 1, k - 1);
     // The second layer of the neighbour is the sum of both less the own one.
     const auto beyond = [&](int face, int at, float mine) {
@@ -54,17 +56,20 @@ struct SchwarzKernel {
   }
   /// Where a solution belongs.
   SLIP_FN void put(std::int64_t element, int i, int j, int k, float value) const {
-    const auto inner = [](int at) { return at > 0 && at < m - 1; };
-    const bool x = inner(i), y = inner(j), z = inner(k);
-    const auto face = [&](int number, int at) -> float& { return call.ends[(element * 6 + number) * (n * n) + at]; };
+    const bool x = within(i), y = within(j), z = within(k);
+    const auto face = [&](int number, int at) {
+      const std::int64_t place = (element * 6 + number) * (n * n) + at;
+      call.ends[place] = value;
+      call.faces[place] = value;
+    };
     if (x && y && z) {
       call.z[(element * n + k - 1) * (n * n) + (j - 1) * n + i - 1] = value;
     } else if (y && z) {
-      face(i > 0, (k - 1) * n + j - 1) = value;
+      face(i > 0, (k - 1) * n + j - 1);
     } else if (x && z) {
-      face(2 + (j > 0), (k - 1) * n + i - 1) = value;
+      face(2 + (j > 0), (k - 1) * n + i - 1);
     } else if (x && y) {
-      face(4 + (k > 0), (j - 1) * n + i - 1) = value;
+      face(4 + (k > 0), (j - 1) * n + i - 1);
     }
   }
 
@@ -74,7 +79,7 @@ struct SchwarzKernel {
     Line to;
     for_planes<m, unroll>([&](int c) {
       float sum = 0;
-      for (int k = 0; k < m; ++k) sum = fma(s[transposed ? k * m + c : c * m + k], from.of[k], sum);
+      for_planes<m, unroll>([&](int k) { sum = fma(s[transposed ? k * m + c : c * m + k], from.of[k], sum); });
       to.of[c] = sum;
     });
     return to;
@@ -102,29 +107,36 @@ struct SchwarzKernel {
         if (at.element < call.elements) work(at);
       });
     };
+    const auto kind = [&](const Seat& at, int axis) { return call.kinds[at.element * 3 + axis]; };
+    const auto inside = [&](const Seat& at, int axis) { return unroll && kind(at, axis) == 0; };
     phase([&](const Seat& at) {
       for (int axis = 0; axis < 3; ++axis) {
-        const std::int64_t kind = call.kinds[at.element * 3 + axis];
+        const std::int64_t of = kind(at, axis);
         const int p = at.b * m + at.a;
-        matrix(at, axis)[p] = call.matrices[kind * (m * m) + p];
-        if (p < m) eigenvalue(at, axis)[p] = call.eigenvalues[kind * m + p];
+        if (!inside(at, axis)) matrix(at, axis)[p] = call.matrices[of * (m * m) + p];
+        if (p < m) eigenvalue(at, axis)[p] = call.eigenvalues[of * m + p];
       }
     });
+    const auto forward = [&](const Seat& at, int axis, const Line& line) {
+      return inside(at, axis) ? contracted<true, unroll>(inner, line)
+                              : contracted<true, unroll>(matrix(at, axis), line);
+    };
+    const auto back = [&](const Seat& at, int axis, const Line& line) {
+      return inside(at, axis) ? contracted<false, unroll>(inner, line)
+                              : contracted<false, unroll>(matrix(at, axis), line);
+    };
     phase([&](const Seat& at) {
       Line line;
       for (int k = 0; k < m; ++k) line.of[k] = residual(at.element, at.a, at.b, k);
-      store(contracted<true, unroll>(matrix(at, 2), line), values(at) + at.b * stride + at.a, plane);
+      store(forward(at, 2, line), values(at) + at.b * stride + at.a, plane);
     });
-    const auto along_y = [&](const auto& of_line) {
-      phase([&](const Seat& at) {
-        float* const line = values(at) + at.b * plane + at.a;
-        store(of_line(matrix(at, 1), load(line, stride)), line, stride);
-      });
-    };
-    along_y([](const float* s, const Line& line) { return contracted<true, unroll>(s, line); });
+    phase([&](const Seat& at) {
+      float* const line = values(at) + at.b * plane + at.a;
+      store(forward(at, 1, load(line, stride)), line, stride);
+    });
     phase([&](const Seat& at) {
       float* const place = values(at) + at.b * plane + at.a * stride;
-      Line line = contracted<true, unroll>(matrix(at, 0), load(place, 1));
+      Line line = forward(at, 0, load(place, 1));
       const float* const c = call.coefficients + at.element * 4;
       const float rest = call.h1 * fma(c[1], eigenvalue(at, 1)[at.a], c[2] * eigenvalue(at, 2)[at.b]);
       const float mass = call.h2 * c[3], scale = call.h1 * (c[0] + c[1] + c[2]) + mass;
@@ -132,11 +144,14 @@ struct SchwarzKernel {
         const float sum = fma(call.h1 * c[0], eigenvalue(at, 0)[i], rest) + mass;
         line.of[i] = sum > 1e-5F * scale ? line.of[i] / sum : 0;
       }
-      store(contracted<false, unroll>(matrix(at, 0), line), place, 1);
+      store(back(at, 0, line), place, 1);
     });
-    along_y([](const float* s, const Line& line) { return contracted<false, unroll>(s, line); });
     phase([&](const Seat& at) {
-      const Line line = contracted<false, unroll>(matrix(at, 2), load(values(at) + at.b * stride + at.a, plane));
+      float* const line = values(at) + at.b * plane + at.a;
+      store(back(at, 1, load(line, stride)), line, stride);
+    });
+    phase([&](const Seat& at) {
+      const Line line = back(at, 2, load(values(at) + at.b * stride + at.a, plane));
       for (int k = 0; k < m; ++k) put(at.element, at.a, at.b, k, line.of[k]);
     });
   }
