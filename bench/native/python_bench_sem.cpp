@@ -50,13 +50,23 @@ struct Nekbone {
   sem::Constraint constraint;
   sem::Vector b, x;
   std::string sums;
+  int components;
 
-  Nekbone(sem::Space s, std::string by)
-      : space(std::move(s)), constraint(space), b(space.vector()), x(space.vector()), sums(by) {
+  /// All components are alike.
+  Nekbone(sem::Space s, std::string by, int each = 1)
+      : space(std::move(s)),
+        constraint(space),
+        b(space.vector(each)),
+        x(space.vector(each)),
+        sums(std::move(by)),
+        components(each) {
     sem::Vector f = space.vector();
     fill_smoothly(space, f);
     space.mass(f, b);
-    constraint.assemble(b);
+    for (std::size_t d = 0; d < b.size(); ++d)
+      for (int c = 1; c < components && f[d].size() > 0; ++c)
+        copy(space.streams()[d], b[d].data() + c * space.points(d), b[d].data(), f[d].bytes());
+    constraint.assemble(b, components);
     synchronize(space.streams());
   }
   void solve(int iterations, Trace* trace = nullptr) {
@@ -66,7 +76,9 @@ struct Nekbone {
     options.most_iterations = iterations;
     options.sums_on_host = sums == "host";
     options.trace = trace;
-    sem::solve(space, constraint, b, x, 1, 0, options);
+    sem::SolverOptions how;
+    how.components = components;
+    sem::HelmholtzSolver(space, constraint, how).solve_all(b, x, 1, 0, options);
   }
   void begin_again() {
     for (std::size_t d = 0; d < x.size(); ++d)
@@ -77,8 +89,8 @@ struct Nekbone {
 
 double bench_nekbone(const Machine& machine, const std::array<std::int64_t, 3>& elements, int order,
                      const std::string& factors, const nb::dict& exchange, int iterations, int repeats, bool overlap,
-                     const std::string& sums) {
-  Nekbone nekbone(space_of(machine, elements, order, factors, exchange, overlap), sums);
+                     const std::string& sums, int components) {
+  Nekbone nekbone(space_of(machine, elements, order, factors, exchange, overlap), sums, components);
   // What every solve begins and ends with is in both, and clocks of a device that was idle, which are slow for a while.
   constexpr int few = 2;
   const auto [short_solve, long_solve] = least_host_us(
@@ -100,14 +112,8 @@ nb::dict bench_poisson(const Machine& machine, const std::array<std::int64_t, 3>
   sem::Constraint constraint(space);
   sem::SolverOptions how;
   krylov::Options solve;
-  how.smoothing = solve.degree = degree;
-  if (preconditioner == "multigrid") {
-    how.multigrid = sem::Smoother::jacobi;
-  } else if (preconditioner == "schwarz") {
-    how.multigrid = sem::Smoother::schwarz;
-  } else {
-    solve.preconditioner = krylov::preconditioner_from_string(preconditioner);
-  }
+  how.degree = degree;
+  how.preconditioner = sem::preconditioner_from_string(preconditioner);
   sem::HelmholtzSolver solver(space, constraint, how);
   sem::Vector f = space.vector(), b = space.vector(), x = space.vector();
   fill_smoothly(space, f);
@@ -149,10 +155,11 @@ void bind_bench_sem(nb::module_& m) {
         "Microseconds of the stiffness of all elements, not summed, by device events: slowest rank. Collective.");
   m.def("nekbone", &bench_nekbone, nb::arg("machine"), nb::arg("elements"), nb::arg("order"), nb::arg("factors"),
         nb::arg("exchange"), nb::arg("iterations"), nb::arg("repeats"), nb::arg("overlap"), nb::arg("sums"),
+        nb::arg("components"),
         "Microseconds of an iteration of conjugate gradients for Poisson's equation, by the host's clock: the "
         "difference of the fastest long and the fastest short solve over that of their iterations. `overlap`: elements "
         "at the border of a "
-        "device first; `sums`: device, or host (it adds them up). "
+        "device first; `sums`: device, or host (it adds them up); `components`: right sides of one solve. "
         "Collective.");
   m.def("poisson", &bench_poisson, nb::arg("machine"), nb::arg("elements"), nb::arg("order"), nb::arg("preconditioner"),
         nb::arg("bend"), nb::arg("aspect"), nb::arg("tolerance"), nb::arg("degree"), nb::arg("exchange"),

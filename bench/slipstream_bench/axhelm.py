@@ -84,8 +84,11 @@ def _rows(
                 rate = predict.measure_memory(machine.devices())
                 with as_case_error():
                     time = time_us(machine, (n, n, n * devices), order, factors, REPEATS[backend])
-                points = n**3 * devices * (order + 1) ** 3
-                least_us = points * bytes_of[factors] / (rate * 1e9 * devices) * 1e6
+                components = int(more.get("components", 1))
+                # Stored factors are read once for all components.
+                bytes_each = bytes_of[factors] - (48 * (components - 1) // components if factors == "stored" else 0)
+                points = n**3 * devices * (order + 1) ** 3 * components
+                least_us = points * bytes_each / (rate * 1e9 * devices) * 1e6
                 row = {
                     "ranks": machine.ranks,
                     "devices": devices,
@@ -101,11 +104,11 @@ def _rows(
                     row
                     | more
                     | {
-                        "bytes_per_point": bytes_of[factors],
+                        "bytes_per_point": bytes_each,
                         "time_us": record.digits(time),
                         "gpoints_per_s": record.digits(points / time / 1e3),
                         "copy_gbs": record.digits(rate),
-                        **record.share_of(least_us, time, points * bytes_of[factors] / devices, machine.devices()),
+                        **record.share_of(least_us, time, points * bytes_each / devices, machine.devices()),
                     }
                 )
 

@@ -6,11 +6,14 @@ operator (64 B, with affine or trilinear factors 16), of the gather-scatter (18 
 `--sums device`: sums stay on the devices, and the host reads each residual while the next iteration runs. `host`: it
 fetches the parts of each sum, adds them up, by MPI those of all ranks, and hands the sum back.
 
+`--components 3`: so many right sides in one solve, which share operator and preconditioner. Stored factors count once.
+
 `--trace FOLDER` records iterations instead, a file a rank, and prints the time of the gather-scatter that the elements
 do not hide: on each device from the end of the elements within to the end of the sums.
 """
 
 import argparse
+import itertools
 import json
 import statistics
 from pathlib import Path
@@ -34,6 +37,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.routes(parser)
     parser.add_argument("--sums", choices=SUMS, nargs="+", default=["device"], help="default: device")
     parser.add_argument(
+        "--components", type=int, nargs="+", default=[1], metavar="N", help="right sides of one solve; default: 1"
+    )
+    parser.add_argument(
         "--overlap", choices=("on", "off"), default="on", help="whether sums travel while elements are computed (on)"
     )
     parser.add_argument(
@@ -48,20 +54,23 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     if arguments.trace:
         return _trace(arguments, console)
 
-    def time_by(sums: str) -> axhelm.Time:
+    def time_by(sums: str, components: int) -> axhelm.Time:
         def time_us(machine: Any, elements: tuple[int, int, int], order: int, factors: str, repeats: int) -> float:
             iterations = ITERATIONS[machine.devices()[0]["backend"]]
             exchange = options.routes_of(arguments)
             return float(
                 timed().nekbone(
                     machine, elements, order, factors, exchange, iterations, max(5, repeats // 6),
-                    arguments.overlap == "on", sums,
+                    arguments.overlap == "on", sums, components,
                 )
             )  # fmt: skip
 
         return time_us
 
-    ways = [({"sums": sums, "overlap": arguments.overlap}, time_by(sums)) for sums in arguments.sums]
+    ways = [
+        ({"sums": sums, "overlap": arguments.overlap, "components": components}, time_by(sums, components))
+        for sums, components in itertools.product(arguments.sums, arguments.components)
+    ]
     axhelm.measure(arguments, console, "nekbone", "host", ways, _BYTES)
 
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <slipstream/buffer.hpp>
 #include <slipstream/communicator.hpp>
 #include <slipstream/error.hpp>
 #include <slipstream/machine.hpp>
@@ -18,20 +19,19 @@ namespace slipstream::krylov {
 using Vectors = std::vector<double*>;
 using Values = std::vector<const double*>;
 
+/// Components that one solve may have.
+inline constexpr int most_components = 8;
+
 struct Layout {
-  std::vector<std::int64_t> points;       ///< of each device of this rank
+  std::vector<std::int64_t> points;       ///< of each device of this rank, of a component
   std::vector<std::int64_t> first_block;  ///< number of its first block among those of all devices
   std::int64_t block = 1;                 ///< points of a block; the last of a device may be shorter
   /// Memory of the caller for the direction of search, which the operator is applied to: for operators that want ghosts
   /// among the values. Where the operator writes nothing, its image is then 0. None: it is made.
   Vectors directions = {};
+  /// Component c of a vector lies behind c times a device's points. Weights and diagonals have one, for all.
+  int components = 1;
 };
-
-/// jacobi: z = D r, with D the inverse diagonal. chebyshev: z = p(D A) D r with the polynomial of a degree by which
-/// Chebyshev's iteration damps what lies in the upper part of the spectrum (Saad 2003, algorithm 12.1; Adams et al.
-/// 2003): degree - 1 more operators an iteration, fewer iterations and sums.
-enum class Preconditioner : std::uint8_t { jacobi, chebyshev };
-Preconditioner preconditioner_from_string(const std::string& name);
 
 /// Conjugate gradients are for symmetric and positive systems and preconditioners; flexible GMRES takes any.
 enum class Method : std::uint8_t { conjugate_gradients, flexible_gmres };
@@ -51,9 +51,8 @@ struct Options {
   bool null_space = false;    ///< A 1 = 0: (1, b) must be zero, and x gets the mean zero
   double imbalance = 1e-6;    ///< with null_space: the greatest |(1, b)| / sqrt((1, 1) (b, b)) that passes
   std::string field = {};     ///< the unknown's name, for messages
-  std::string hard = {};      ///< for messages: what makes such a system hard to solve, and what to do about it
-  Preconditioner preconditioner = Preconditioner::jacobi;
-  int degree = 4;  ///< of Chebyshev's polynomial
+  std::vector<std::string> components = {};  ///< names of several components; none: their numbers
+  std::string hard = {};  ///< for messages: what makes such a system hard to solve, and what to do about it
   /// For comparison: the host waits for the parts of each sum, adds them up, and all ranks' by MPI, and hands back the
   /// result. The bits then depend on the ranks.
   bool sums_on_host = false;
@@ -88,18 +87,17 @@ using Precondition = std::function<void(const Vectors& r, const Vectors& z)>;
 /// copies, and where x is fixed zero, or anything finite if D is zero there.
 struct System {
   std::function<void(const Vectors& in, const Vectors& out)> apply;  ///< queues out = A in on the streams
-  /// The same, and leaves the parts of (in, A in) of each device's blocks, in their order, for those who find them as
-  /// they go: a pass over both is spared. None: they are summed afterwards.
+  /// The same, and leaves the parts of (in, A in): of each device's blocks in their order, one component after the
+  /// other. It is for operators that find them as they go, which spares a pass. None: they are summed afterwards.
   std::function<void(const Vectors& in, const Vectors& out, const Vectors& parts)> apply_with_parts;
   /// Queues out = A x for the x that a solve starts from, where that takes less than `apply`. None: it is applied.
   std::function<void(const Vectors& out)> apply_to_guess;
   /// For conjugate gradients symmetric and positive in (u, v) but for rounding, as in single precision: directions are
-  /// made conjugate as flexible conjugate gradients make them. For flexible GMRES any. None: Options::preconditioner.
+  /// made conjugate as flexible conjugate gradients make them. For flexible GMRES any. None: z = D r.
   Precondition precondition;
-  Values weights;                 ///< w
-  Values inverse_diagonal;        ///< D
-  Values measure;                 ///< with null_space: the mean of x is sum of measure_i x_i over that of measure_i
-  double largest_eigenvalue = 0;  ///< of D A, for Chebyshev's polynomial; 0: solve() finds it
+  Values weights;           ///< w
+  Values inverse_diagonal;  ///< D
+  Values measure;           ///< with null_space: the mean of x is sum of measure_i x_i over that of measure_i
 };
 
 /// A system that was not solved: the message has the unknown, the end of the residual history, and the likely cause.
@@ -114,11 +112,15 @@ class NotSolved : public Error {
 /// next iteration before; that one changes nothing if the one before was the last. Sums go over blocks by BlockSums:
 /// bits depend on the blocks, and not on devices or ranks.
 ///
+/// Several components have one operator and one preconditioner: an iteration applies them to all, in one call, and
+/// makes one sum of all their dot products. Each has coefficients of its own and ends on its own residual. So its
+/// iterations and bits are those of a solve by itself.
+///
 /// r and p are scaled by a power of two, from the largest value in b and in the first b - A x. So data times a power of
 /// two give the same bits, scaled. That value must be within 2^-900 to 2^900, unless the first x is good enough.
 class ConjugateGradients {
  public:
-  /// Collective.
+  /// Collective. Throws Error: components that are not 1 to most_components.
   ConjugateGradients(const Communicator& comm, const Machine& machine, Layout layout);
   ~ConjugateGradients();  ///< collective
   ConjugateGradients(ConjugateGradients&&) noexcept;
@@ -128,6 +130,9 @@ class ConjugateGradients {
   /// finite or beyond the range are refused, too.
   Result solve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
                const Options& options = {});
+  /// The same, of each component. Errors name the component.
+  std::vector<Result> solve_all(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
+                                const Options& options = {});
   /// Of D A, from below and nearly: by twelve steps of Lanczos's method from a vector of noise, which conjugate
   /// gradients contain. Collective.
   double largest_eigenvalue(std::vector<Stream>& streams, const System& system);
@@ -144,18 +149,34 @@ class ConjugateGradients {
 /// vectors. r is scaled as conjugate gradients scale it.
 class FlexibleGmres {
  public:
-  /// Collective. Throws Error on all ranks: a restart that is not 1 to 63.
+  /// Collective. Throws Error on all ranks: a restart that is not 1 to 63, several components.
   FlexibleGmres(const Communicator& comm, const Machine& machine, Layout layout, int restart);
   ~FlexibleGmres();  ///< collective
   FlexibleGmres(FlexibleGmres&&) noexcept;
 
-  /// As ConjugateGradients::solve. Options::preconditioner must be jacobi: others come as System::precondition.
+  /// As ConjugateGradients::solve.
   Result solve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
                const Options& options = {});
 
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
+};
+
+/// z = p(D A) D r: Chebyshev's iteration from zero, which damps the upper part of the spectrum (Saad 2003, algorithm
+/// 12.1; Adams et al. 2003). It takes degree - 1 operators. It makes a System::precondition, symmetric and positive:
+/// more operators an iteration, fewer iterations and sums.
+class ChebyshevPolynomial {
+ public:
+  /// Throws Error: a degree below 1.
+  ChebyshevPolynomial(const Communicator& comm, const Machine& machine, const Layout& layout, int degree);
+  /// `largest`: the eigenvalue that ConjugateGradients::largest_eigenvalue finds.
+  void apply(std::vector<Stream>& streams, const System& system, double largest, const Vectors& r, const Vectors& z);
+
+ private:
+  int degree_;
+  Layout layout_;
+  std::vector<Buffer<double>> change_, image_;
 };
 
 /// Symmetry and cost of operator and preconditioner, measured with two vectors of noise. Symmetric ones have
@@ -178,7 +199,7 @@ void require_fit(const Fit& fit);
 /// (Fischer 1998, Comput. Methods Appl. Mech. Eng. 163, with vectors kept orthonormal in (u, A v)).
 class Projection {
  public:
-  /// Collective. Keeps so many vectors, 1 to 63; the next one after these starts anew.
+  /// Collective. Keeps so many vectors of one component, 1 to 63; the next one after these starts anew.
   Projection(const Communicator& comm, const Machine& machine, Layout layout, int most);
   ~Projection();  ///< collective
   Projection(Projection&&) noexcept;

@@ -173,7 +173,7 @@ class Space {
   std::int64_t elements(std::size_t device) const;
   std::int64_t points(std::size_t device) const;
   std::vector<Stream>& streams();
-  Vector vector() const;  ///< zeros
+  Vector vector(int components = 1) const;  ///< zeros; component c lies behind c times points()
   /// The points' places, from host memory, in the order of the values.
   const std::vector<Point>& places(std::size_t device) const;
 
@@ -181,11 +181,12 @@ class Space {
   void helmholtz(const Vector& in, Vector& out, double h1, double h2, const OperatorTerms& terms = {});
   void helmholtz(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2,
                  const OperatorTerms& terms = {});
-  /// out = Q Q^T (h1 A + h2 B) in: of elements at the border of a device first, whose sums travel meanwhile. Where
-  /// given, parts[device] gets of each of its blocks the part of (in, out) = sum W in out. `in` must then be
+  /// out = Q Q^T (h1 A + h2 B) in of so many components, in one launch and one message for each pair of devices.
+  /// Elements at the border of a device come first, whose sums travel meanwhile. Where given, parts[device] gets of
+  /// each of its blocks the part of (in, out) = sum W in out, one component after the other. `in` must then be
   /// continuous, and zero where it is fixed: the sum is that of in times what the elements make of it.
   void apply(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2,
-             const std::vector<double*>& parts = {}, const OperatorTerms& terms = {});
+             const std::vector<double*>& parts = {}, const OperatorTerms& terms = {}, int components = 1);
   /// kappa G, with kappa at each point: 48 B a point. Throws Error unless factors are stored.
   Vector scaled_factors(const Vector& kappa);
   /// out = B in.
@@ -225,9 +226,9 @@ class Space {
   /// Source: Fischer & Mullen, Filter-based stabilization of spectral element methods, 2001. nekRS has the quadratic
   /// transfer function, too.
   void filter(Vector& u, double strength, int modes = 1);
-  /// u = Q Q^T u.
-  void assemble(Vector& u);
-  void assemble(const std::vector<double*>& u);
+  /// u = Q Q^T u, of so many components in one message for each pair of devices.
+  void assemble(Vector& u, int components = 1);
+  void assemble(const std::vector<double*>& u, int components = 1);
   /// One over the diagonal of M Q Q^T H Q; 0 where the mask M is.
   Vector inverse_diagonal(const Vector& mask, double h1, double h2, const OperatorTerms& terms = {});
   const Vector& weights() const;      ///< one over the number of copies
@@ -236,7 +237,8 @@ class Space {
   const Communicator& comm() const;
   const Machine& machine() const;
   const SpaceOptions& options() const;
-  GatherScatter& gather_scatter();
+  /// It sums so many components. The first call for a number of them is collective.
+  GatherScatter& gather_scatter(int components = 1);
   /// Geometric factors of a device, in its memory, as Geometry::stiffness has them.
   const double* factors(std::size_t device) const;
 
@@ -256,10 +258,10 @@ class Constraint {
   bool any() const;               ///< whether some point is fixed
   const Vector& mask() const;     ///< M: 0 at fixed points, else 1
   const Vector& weights() const;  ///< M over the number of copies
-  /// u = M u.
-  void apply(const std::vector<double*>& u);
+  /// u = M u, of so many components.
+  void apply(const std::vector<double*>& u, int components = 1);
   /// u = M Q Q^T u.
-  void assemble(Vector& u);
+  void assemble(Vector& u, int components = 1);
   const DirichletFaces& faces() const;
   /// M of elements [first, last) with points of any order.
   std::vector<double> mask(std::int64_t first, std::int64_t last, int order) const;
@@ -276,19 +278,24 @@ struct Coefficients {
   Vector reaction;  ///< is added to h2 B: c B, and the surfaces' mass of Robin's condition
 };
 
-/// The smoother on a level of p-multigrid: the inverse diagonal, or overlapping Schwarz. Schwarz's local problems have
-/// one point of each face neighbour and are solved by fast diagonalisation (Lottes & Fischer 2005, J. Sci. Comput. 24).
-enum class Smoother : std::uint8_t { jacobi, schwarz };
+/// jacobi: the inverse diagonal. chebyshev: krylov::ChebyshevPolynomial. multigrid, schwarz: a V-cycle of p-multigrid
+/// in single precision, over the orders N, N / 2, ... and the elements' corners. Its smoothers are polynomials of
+/// Chebyshev's fourth kind (Lottes 2023) in the inverse diagonal, or in overlapping Schwarz. Schwarz's local problems
+/// have one point of each face neighbour and are solved by fast diagonalisation (Lottes & Fischer 2005, J. Sci.
+/// Comput. 24). All are symmetric and positive but for rounding.
+enum class Preconditioner : std::uint8_t { jacobi, chebyshev, multigrid, schwarz };
+/// By its name here. Throws Error: no such name.
+Preconditioner preconditioner_from_string(const std::string& name);
 
 /// How a HelmholtzSolver solves.
 struct SolverOptions {
   krylov::Method method = krylov::Method::conjugate_gradients;
-  /// Preconditions by a V-cycle of p-multigrid in single precision, over the orders N, N / 2, ... and the elements'
-  /// corners. Smoothers are polynomials of Chebyshev's fourth kind (Lottes 2023) in one of these. Symmetric and
-  /// positive but for rounding. None: krylov::Options::preconditioner.
-  std::optional<Smoother> multigrid = {};
-  int smoothing = 2;  ///< degree of the smoothers
-  int restart = 30;   ///< vectors of flexible GMRES
+  Preconditioner preconditioner = Preconditioner::jacobi;
+  int degree = 2;    ///< of the polynomials
+  int restart = 30;  ///< vectors of flexible GMRES
+  /// Unknowns that one call solves for, each with a right side of its own: 1 to krylov::most_components. Several go
+  /// with conjugate gradients, without projection.
+  int components = 1;
   /// Earlier solutions that give the first guess: the one of least error in their span (Fischer 1998); 0: none.
   int projection = 0;
 };
@@ -328,6 +335,8 @@ class HelmholtzSolver {
   /// the call before. Collective; throws what krylov::ConjugateGradients::solve throws. A pair of method and
   /// preconditioner is checked once, by fit(): conjugate gradients refuse what is not symmetric and positive.
   krylov::Result solve(const Vector& b, Vector& x, double h1, double h2, krylov::Options options = {});
+  /// The same of each component, which Space::vector(components) holds side by side.
+  std::vector<krylov::Result> solve_all(const Vector& b, Vector& x, double h1, double h2, krylov::Options options = {});
   /// u = (h1 A + h2 B) u with the coefficients, element by element, not summed.
   void apply(Vector& u, double h1, double h2);
   /// Measures operator and preconditioner. Collective.

@@ -92,11 +92,6 @@ def _equation(case: SemCase) -> Iterator[Problem]:
                 "belongs to preconditioners made of polynomials", other="sem.preconditioner", needed="chebyshev"
             ),
         )
-    if table.method == "fgmres" and table.preconditioner == "chebyshev":
-        yield (
-            ("sem", "preconditioner"),
-            unsupported('goes with method = "cg": flexible GMRES takes the others', other="sem.method", needed="cg"),
-        )
     if changed("restart") and table.method != "fgmres":
         yield ("sem", "restart"), unsupported('belongs to method = "fgmres"', other="sem.method", needed="fgmres")
     if not case.marches:

@@ -27,10 +27,6 @@ if TYPE_CHECKING:
     from slipstream._sem import Sem
 
 
-#: Preconditioners whose symmetry is measured, and printed with their cost.
-_CHECKED = ("multigrid", "schwarz")
-
-
 class SemRun(PlainRun):
     """A Poisson, Helmholtz or diffusion problem under way. Collective."""
 
@@ -51,7 +47,7 @@ class SemRun(PlainRun):
 
     def notes(self) -> list[str]:
         lines, table = tuning_lines(self.engine.tuning()), self._case.sem
-        if table.preconditioner not in _CHECKED:
+        if table.preconditioner == "jacobi":
             return lines
         found = self.engine.fit()
         method = {"cg": "conjugate gradients", "fgmres": "flexible GMRES"}[table.method]

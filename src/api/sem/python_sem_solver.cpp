@@ -117,8 +117,7 @@ sem::Options sem_options(const nb::dict& dict) {
   reader.read("most_iterations", o.krylov.most_iterations);
   reader.read("go_on", go_on);
   reader.read("preconditioner", preconditioner);
-  int degree = 4;
-  reader.read("degree", degree);
+  reader.read("degree", o.solver.degree);
   reader.read("method", method);
   reader.read("restart", o.solver.restart);
   reader.read("projection", o.solver.projection);
@@ -126,14 +125,7 @@ sem::Options sem_options(const nb::dict& dict) {
   reader.finish();
   o.krylov.must_converge = !go_on;
   o.solver.method = krylov::method_from_string(method);
-  o.krylov.degree = o.solver.smoothing = degree;
-  if (preconditioner == "multigrid") {
-    o.solver.multigrid = sem::Smoother::jacobi;
-  } else if (preconditioner == "schwarz") {
-    o.solver.multigrid = sem::Smoother::schwarz;
-  } else {
-    o.krylov.preconditioner = krylov::preconditioner_from_string(preconditioner);
-  }
+  o.solver.preconditioner = sem::preconditioner_from_string(preconditioner);
   o.equation = sem::equation_from_string(equation);
   coefficient(diffusivity, o.diffusivity, o.diffusivity_at);
   coefficient(reaction, o.reaction, o.reaction_at);

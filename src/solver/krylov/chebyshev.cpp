@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include <slipstream/error.hpp>
+
+#include "solver/krylov/several_sums.hpp"
+
 namespace slipstream::krylov {
 
 namespace {
@@ -55,6 +59,35 @@ double smallest_seen(const std::vector<double>& alpha, const std::vector<double>
     (t.all_beyond(middle, -1) ? least : high) = middle;
   }
   return least;
+}
+
+ChebyshevPolynomial::ChebyshevPolynomial(const Communicator& comm, const Machine& machine, const Layout& layout,
+                                         int degree)
+    : degree_(degree), layout_(layout) {
+  require(degree >= 1, "Chebyshev's polynomial has degree 1 or more", {{"option", "degree"}, {"given", degree}});
+  const std::vector<Device> devices = devices_of(comm, machine);
+  for (std::size_t d = 0; d < devices.size(); ++d)
+    for (auto* const made : {&change_, &image_})
+      made->emplace_back(devices[d], static_cast<std::size_t>(layout.components * layout.points[d]));
+}
+
+void ChebyshevPolynomial::apply(std::vector<Stream>& streams, const System& system, double largest, const Vectors& r,
+                                const Vectors& z) {
+  // An eigenvalue beyond the end would make the polynomial negative; Lanczos's method comes from below.
+  Chebyshev numbers(1.1 * largest);
+  const auto range = [&](std::size_t d) { return Range{layout_.points[d], layout_.block, layout_.components}; };
+  const double first = numbers.first();
+  Vectors image;
+  for (std::size_t d = 0; d < streams.size(); ++d) {
+    chebyshev_begin(streams[d], range(d), system.inverse_diagonal[d], r[d], first, change_[d].data(), z[d]);
+    image.push_back(image_[d].data());
+  }
+  for (int step = 1; step < degree_; ++step) {
+    system.apply(z, image);
+    const auto [a, b] = numbers.next();
+    for (std::size_t d = 0; d < streams.size(); ++d)
+      chebyshev_next(streams[d], range(d), system.inverse_diagonal[d], r[d], image[d], a, b, change_[d].data(), z[d]);
+  }
 }
 
 }  // namespace slipstream::krylov

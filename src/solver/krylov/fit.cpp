@@ -26,7 +26,7 @@ struct Trial {
   std::vector<Stream>& streams;
   const System& system;
   std::vector<Range> ranges;
-  Basis of;  ///< two vectors, then two images
+  Basis of;  ///< two vectors, then two images; of several components the first counts, and the others are zero
   SeveralSums sums;
 
   Trial(const Communicator& c, const Machine& machine, const Layout& layout, std::vector<Stream>& s, const System& sys)

@@ -65,6 +65,7 @@ struct FlexibleGmres::Impl : LinearSolve {
         z(devices_of(c, machine), layout, most),
         sums(c, machine, layout, most + 1),
         host_factors(devices_of(c, machine).front(), static_cast<std::size_t>(most), Memory::pinned) {
+    require_one_component("flexible GMRES");
     for (const Device device : devices_of(c, machine)) factors.emplace_back(device, static_cast<std::size_t>(most));
   }
 
@@ -101,8 +102,8 @@ struct FlexibleGmres::Impl : LinearSolve {
     });
     const Vectors to = v.at(k);
     for (std::size_t d = 0; d < sides.size(); ++d)
-      normalise(streams[d], sides[d].range, sides[d].sums.data() + square_sum, u[d], to[d]);
-    return std::sqrt(read(streams)[square_sum]);
+      normalise(streams[d], sides[d].range, at(d, square_sum), u[d], to[d]);
+    return std::sqrt(read(streams).single(square_sum, 0));
   }
 
   void add_solution(std::vector<Stream>& streams, const std::vector<double>& y, double back, const Vectors& x) {
@@ -131,7 +132,7 @@ struct FlexibleGmres::Impl : LinearSolve {
       add_solution(streams, problem.solution(), from.back, x);
       system.apply(x, images());
       find_residual(streams, system, b, options, from.scale);
-      const double rr = read(streams)[first_pair + 1];
+      const double rr = read(streams).paired(first_pair, 0, 1);
       if (result.converged && rr > lost * lost * from.limit && rr < 0.25 * first * first) {
         // The recurrence has lost the residual: the next cycle begins from the true one.
         result.converged = false;
@@ -146,9 +147,11 @@ struct FlexibleGmres::Impl : LinearSolve {
     on_host = options.sums_on_host;
     trace = options.trace;
     const HostSpan whole(trace, "flexible GMRES");
-    return solve_from(streams, system, b, x, options, [&](const Beginning& from, Result& result) {
-      iterate(streams, system, b, x, from, options, result);
-    });
+    return solve_from(streams, system, b, x, options,
+                      [&](const Beginnings& from, Results& results) {
+                        iterate(streams, system, b, x, from.front(), options, results.front());
+                      })
+        .front();
   }
 };
 
@@ -164,10 +167,6 @@ FlexibleGmres::FlexibleGmres(FlexibleGmres&&) noexcept = default;
 Result FlexibleGmres::solve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
                             const Options& options) {
   check_options("flexible GMRES", options);
-  require(options.preconditioner == Preconditioner::jacobi, ErrorCode::unsupported,
-          "flexible GMRES takes Jacobi's preconditioner or one of the system's own: Chebyshev's polynomial goes with "
-          "conjugate gradients",
-          {{"option", "preconditioner"}, {"problem", "pair"}});
   return impl_->solve(streams, system, b, x, options);
 }
 

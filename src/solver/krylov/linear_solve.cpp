@@ -27,7 +27,7 @@ LinearSolve::LinearSolve(const Communicator& c, const Machine& machine, Layout l
     : Workspace(c, machine, std::move(l)), method(name) {}
 
 void LinearSolve::find_residual(std::vector<Stream>& streams, const System& system, const Values& b,
-                                const Options& options, double scale) {
+                                const Options& options, const Each& scale) {
   for (std::size_t d = 0; d < sides.size(); ++d)
     residual(streams[d], sides[d].range, b[d], sides[d].q.data(), scale, sides[d].r.data());
   if (options.null_space) take_mean(streams, system.weights, residuals());
@@ -44,22 +44,33 @@ void LinearSolve::sum_residual(std::vector<Stream>& streams, const System& syste
 void LinearSolve::take_mean(std::vector<Stream>& streams, const Values& weights, const Vectors& u) {
   summed(streams, two, mean_pair,
          [&](Side& side, std::size_t d) { mean(streams[d], side.range, weights[d], u[d], 1, side.parts.data()); });
-  for (std::size_t d = 0; d < sides.size(); ++d)
-    subtract_mean(streams[d], sides[d].range, sides[d].sums.data() + mean_pair, u[d]);
+  for (std::size_t d = 0; d < sides.size(); ++d) subtract_mean(streams[d], sides[d].range, at(d, mean_pair), u[d]);
 }
 
 void LinearSolve::fit_guess(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
-                            double scale) {
+                            const Each& scale) {
   summed(streams, two, mean_pair, [&](Side& side, std::size_t d) {
     products(streams[d], side.range, system.weights[d], x[d], b[d], side.q.data(), scale, side.parts.data());
   });
   for (std::size_t d = 0; d < sides.size(); ++d)
-    multiply(streams[d], sides[d].range, sides[d].sums.data() + mean_pair, x[d], sides[d].q.data());
+    multiply(streams[d], sides[d].range, at(d, mean_pair), x[d], sides[d].q.data());
 }
 
-LinearSolve::Beginning LinearSolve::begin(std::vector<Stream>& streams, const System& system, const Values& b,
-                                          const Vectors& x, const Options& options) {
-  const std::string where = method_for(method, options);
+Each LinearSolve::each(const Beginnings& from, double Beginning::*number) {
+  Each all(0);
+  for (std::size_t c = 0; c < from.size(); ++c) all.of[c] = from[c].*number;
+  return all;
+}
+
+void LinearSolve::name_components(const Options& options) {
+  of_components.assign(components, options);
+  for (std::size_t c = 0; c < components && components > 1; ++c)
+    of_components[c].field += (options.field.empty() ? "component " : ", component ") +
+                              (c < options.components.size() ? options.components[c] : std::to_string(c));
+}
+
+LinearSolve::Beginnings LinearSolve::begin(std::vector<Stream>& streams, const System& system, const Values& b,
+                                           const Vectors& x, const Options& options) {
   if (options.from_zero) {
     for (std::size_t d = 0; d < sides.size(); ++d)
       for (double* const vector : {x[d], sides[d].q.data()})
@@ -69,48 +80,59 @@ LinearSolve::Beginning LinearSolve::begin(std::vector<Stream>& streams, const Sy
   } else {
     system.apply(x, images());
   }
-  const auto [most_of_b, most_of_r] = largest_values(streams, system.weights, b);
-  require_solved(std::isfinite(most_of_b), where + ": the right side holds values that are not finite",
-                 {{"field", options.field}, {"problem", "right_side"}});
-  require_solved(std::isfinite(most_of_r),
-                 where +
-                     ": b - A x is not finite for the first guess x: the guess or the "
-                     "matrix holds values that are not finite",
-                 {{"field", options.field}, {"problem", "first_guess"}});
-  Beginning from;
-  from.most = std::max(most_of_b, most_of_r);
-  if (from.most > 0) {
-    const int exponent = std::clamp(std::ilogb(from.most), -scaled_exponent, scaled_exponent);
-    from.scale = std::ldexp(1.0, -exponent);
-    from.back = std::ldexp(1.0, exponent);
+  const std::vector<std::array<double, 2>> most = largest_values(streams, system.weights, b);
+  Beginnings all(components);
+  for (std::size_t c = 0; c < components; ++c) {
+    const Options& named = of_components[c];
+    const auto [most_of_b, most_of_r] = most[c];
+    require_solved(std::isfinite(most_of_b),
+                   method_for(method, named) + ": the right side holds values that are not finite",
+                   {{"field", named.field}, {"problem", "right_side"}});
+    require_solved(std::isfinite(most_of_r),
+                   method_for(method, named) +
+                       ": b - A x is not finite for the first guess x: the guess or the "
+                       "matrix holds values that are not finite",
+                   {{"field", named.field}, {"problem", "first_guess"}});
+    Beginning& from = all[c];
+    from.most = std::max(most_of_b, most_of_r);
+    if (from.most > 0) {
+      const int exponent = std::clamp(std::ilogb(from.most), -scaled_exponent, scaled_exponent);
+      from.scale = std::ldexp(1.0, -exponent);
+      from.back = std::ldexp(1.0, exponent);
+    }
   }
+  const Each scale = each(all, &Beginning::scale);
   summed(streams, one, square_sum, [&](Side& side, std::size_t d) {
-    square(streams[d], side.range, system.weights[d], b[d], from.scale, side.parts.data());
+    square(streams[d], side.range, system.weights[d], b[d], scale, side.parts.data());
   });
   if (options.null_space)
     summed(streams, two, right_mean, [&](Side& side, std::size_t d) {
-      mean(streams[d], side.range, system.weights[d], b[d], from.scale, side.parts.data());
+      mean(streams[d], side.range, system.weights[d], b[d], scale, side.parts.data());
     });
-  if (options.fit_guess && !options.from_zero) fit_guess(streams, system, b, x, from.scale);
-  find_residual(streams, system, b, options, from.scale);
+  if (options.fit_guess && !options.from_zero) fit_guess(streams, system, b, x, scale);
+  find_residual(streams, system, b, options, scale);
   const Sums sums = read(streams);
-  const double of_b = std::sqrt(sums[square_sum]), of_r = std::sqrt(sums[first_pair + 1]);
-  if (most_of_r > 0) from.size = most_of_b > 0 ? of_b : of_r;
-  from.rz = sums[first_pair];
-  from.rr = sums[first_pair + 1];
-  from.enough = std::max(options.tolerance, options.absolute_tolerance * from.scale / from.size);
-  from.limit = from.enough * from.size * (from.enough * from.size);
-  if (!options.null_space || most_of_b == 0) return from;
-  from.imbalance = std::abs(sums[right_mean]) / (std::sqrt(sums[right_mean + 1]) * of_b);
-  require_solved(from.imbalance <= options.imbalance,
-                 where + ": the right side does not sum to zero (its constant part is " + show(from.imbalance) +
-                     " of it), and without a Dirichlet side there is no solution: subtract its mean, or fix the "
-                     "boundary values",
-                 {{"field", options.field},
-                  {"problem", "imbalance"},
-                  {"imbalance", from.imbalance},
-                  {"limit", options.imbalance}});
-  return from;
+  for (std::size_t c = 0; c < components; ++c) {
+    Beginning& from = all[c];
+    const double of_b = std::sqrt(sums.single(square_sum, c)), of_r = std::sqrt(sums.paired(first_pair, c, 1));
+    if (most[c][1] > 0) from.size = most[c][0] > 0 ? of_b : of_r;
+    from.rz = sums.paired(first_pair, c, 0);
+    from.rr = sums.paired(first_pair, c, 1);
+    from.enough = std::max(options.tolerance, options.absolute_tolerance * from.scale / from.size);
+    from.limit = from.enough * from.size * (from.enough * from.size);
+    if (!options.null_space || most[c][0] == 0) continue;
+    from.imbalance = std::abs(sums.paired(right_mean, c, 0)) / (std::sqrt(sums.paired(right_mean, c, 1)) * of_b);
+    require_solved(from.imbalance <= options.imbalance,
+                   method_for(method, of_components[c]) +
+                       ": the right side does not sum to zero (its constant part is " + show(from.imbalance) +
+                       " of it), and without a Dirichlet side there is no solution: subtract its mean, or fix the "
+                       "boundary values",
+                   {{"field", of_components[c].field},
+                    {"problem", "imbalance"},
+                    {"imbalance", from.imbalance},
+                    {"limit", options.imbalance}});
+  }
+  return all;
 }
 
 void LinearSolve::note(Result& result, const Beginning& from, double rz, double rr, const Options& options) const {
@@ -133,21 +155,36 @@ void LinearSolve::require_in_range(double most, const Options& options) const {
       {{"field", options.field}, {"problem", "range"}, {"given", most}, {"least", least}, {"most", greatest}});
 }
 
-Result LinearSolve::solve_from(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
-                               const Options& options, const Iterations& iterate) {
-  const Beginning from = begin(streams, system, b, x, options);
-  Result result;
-  result.imbalance = from.imbalance;
-  note(result, from, from.rz, from.rr, options);
-  if (!result.converged) require_in_range(from.most, options);
-  if (!result.converged && options.most_iterations > 0) iterate(from, result);
-  if (options.null_space) take_mean(streams, system.measure, x);
-  result.true_residual = result.reported;
-  if (result.iterations > 0) {
-    system.apply(x, images());
-    find_residual(streams, system, b, options, from.scale);
-    result.true_residual = std::sqrt(read(streams)[first_pair + 1]) / from.size;
+LinearSolve::Results LinearSolve::solve_from(std::vector<Stream>& streams, const System& system, const Values& b,
+                                             const Vectors& x, const Options& options, const Iterations& iterate) {
+  name_components(options);
+  const Beginnings from = begin(streams, system, b, x, options);
+  Results results(components);
+  bool converged = true, any = false;
+  for (std::size_t c = 0; c < components; ++c) {
+    results[c].imbalance = from[c].imbalance;
+    note(results[c], from[c], from[c].rz, from[c].rr, of_components[c]);
+    if (!results[c].converged) require_in_range(from[c].most, of_components[c]);
+    converged = converged && results[c].converged;
   }
+  if (!converged && options.most_iterations > 0) iterate(from, results);
+  if (options.null_space) take_mean(streams, system.measure, x);
+  for (Result& result : results) {
+    result.true_residual = result.reported;
+    any = any || result.iterations > 0;
+  }
+  if (any) {
+    system.apply(x, images());
+    find_residual(streams, system, b, options, each(from, &Beginning::scale));
+    const Sums sums = read(streams);
+    for (std::size_t c = 0; c < components; ++c)
+      if (results[c].iterations > 0) results[c].true_residual = std::sqrt(sums.paired(first_pair, c, 1)) / from[c].size;
+  }
+  for (std::size_t c = 0; c < components; ++c) conclude(results[c], from[c], of_components[c]);
+  return results;
+}
+
+void LinearSolve::conclude(Result& result, const Beginning& from, const Options& options) const {
   require_solved(std::isfinite(result.true_residual),
                  method_for(method, options) + ": x holds values beyond the range of doubles: choose other units",
                  {{"field", options.field}, {"problem", "overflow"}});
@@ -162,7 +199,6 @@ Result LinearSolve::solve_from(std::vector<Stream>& streams, const System& syste
                   {"residual", result.reported},
                   {"true_residual", result.true_residual},
                   {"tolerance", from.enough}});
-  return result;
 }
 
 }  // namespace slipstream::krylov

@@ -29,26 +29,37 @@ struct LinearSolve : Workspace {
     double most = 0;             ///< the largest of |b| and |b - A x|
   };
 
-  using Iterations = std::function<void(const Beginning& from, Result& result)>;
-  /// A whole solve: begins, has the method iterate where that is needed, and finds the true residual. Throws NotSolved.
-  Result solve_from(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
-                    const Options& options, const Iterations& iterate);
-  /// Takes down the residual of an iteration.
+  using Beginnings = std::vector<Beginning>;
+  /// One number of each component.
+  static Each each(const Beginnings& from, double Beginning::*number);
+  using Results = std::vector<Result>;
+  using Iterations = std::function<void(const Beginnings& from, Results& results)>;
+  /// A whole solve: begins, has the method iterate where that is needed, and finds the true residuals. Throws
+  /// NotSolved.
+  Results solve_from(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
+                     const Options& options, const Iterations& iterate);
+  /// Takes down the residual of an iteration of a component.
   void note(Result& result, const Beginning& from, double rz, double rr, const Options& options) const;
 
   /// r = scale (b - A x), with A x in q, then (r, D r) and (r, r) at first_pair.
   void find_residual(std::vector<Stream>& streams, const System& system, const Values& b, const Options& options,
-                     double scale);
+                     const Each& scale);
   void sum_residual(std::vector<Stream>& streams, const System& system);
   void take_mean(std::vector<Stream>& streams, const Values& weights, const Vectors& u);
-  void fit_guess(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x, double scale);
+  void fit_guess(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
+                 const Each& scale);
 
   const char* method;
+  /// Those of a solve under way, with the component's name behind the unknown's.
+  std::vector<Options> of_components;
 
  private:
+  void name_components(const Options& options);
   /// Leaves the first residual in r. Refuses what has no solution.
-  Beginning begin(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
-                  const Options& options);
+  Beginnings begin(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
+                   const Options& options);
+  /// Takes down the end of a component's solve, and throws NotSolved where that is none.
+  void conclude(Result& result, const Beginning& from, const Options& options) const;
   void require_in_range(double most, const Options& options) const;
 };
 

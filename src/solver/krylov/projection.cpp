@@ -18,7 +18,9 @@ struct Projection::Impl : Workspace {
       : Workspace(c, machine, std::move(l)),
         most(m),
         kept(devices_of(c, machine), layout, m + 1),
-        sums(c, machine, layout, m + 1) {}
+        sums(c, machine, layout, m + 1) {
+    require_one_component("a projection onto earlier solutions");
+  }
 
   static Values constant(const Vectors& vectors) { return {vectors.begin(), vectors.end()}; }
 
@@ -49,7 +51,7 @@ struct Projection::Impl : Workspace {
     summed(streams, one, square_sum, [&](Side& side, std::size_t d) {
       dot(streams[d], side.range, system.weights[d], added[d], side.q.data(), side.parts.data());
     });
-    double square = read(streams)[square_sum];
+    double square = read(streams).single(square_sum, 0);
     double whole = square;
     for (int k = 0; k < count; ++k) whole += along[static_cast<std::size_t>(k)] * along[static_cast<std::size_t>(k)];
     // A vector that is hardly new holds rounding alone.
@@ -57,7 +59,7 @@ struct Projection::Impl : Workspace {
     if (!(square > least_share * whole) || !std::isfinite(square)) return;
     const Vectors to = kept.at(count);
     for (std::size_t d = 0; d < sides.size(); ++d)
-      normalise(streams[d], sides[d].range, sides[d].sums.data() + square_sum, added[d], to[d]);
+      normalise(streams[d], sides[d].range, at(d, square_sum), added[d], to[d]);
     ++count;
   }
 };

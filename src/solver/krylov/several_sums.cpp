@@ -10,8 +10,9 @@ std::vector<Device> devices_of(const Communicator& comm, const Machine& machine)
   return devices;
 }
 
-Basis::Basis(const std::vector<Device>& devices, const Layout& layout, int most) : points_(layout.points) {
+Basis::Basis(const std::vector<Device>& devices, const Layout& layout, int most) {
   for (std::size_t d = 0; d < devices.size(); ++d) {
+    points_.push_back(layout.components * layout.points[d]);
     Buffer<double>& part = values_.emplace_back(devices[d], static_cast<std::size_t>(most * points_[d]));
     Stream stream(devices[d]);
     if (part.size() > 0) fill(stream, part.data(), 0, part.bytes());

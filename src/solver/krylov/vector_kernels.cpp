@@ -5,8 +5,6 @@
 
 #include <slipstream/launch.hpp>
 
-#include "solver/common/by_points.hpp"
-
 namespace slipstream::krylov {
 inline namespace vector_kernels {
 
@@ -16,6 +14,12 @@ struct Add {
 /// NaN stays NaN.
 struct Largest {
   SLIP_FN static double join(double a, double b) { return b > a || b != b ? b : a; }
+};
+
+/// The value of point p and component c: it lies at i in vectors, at p in what all components share.
+struct At {
+  std::int64_t p, i;
+  int c;
 };
 
 /// A team takes a block: each thread sums every threads-th point, then halves are joined to halves. The order is the
@@ -33,11 +37,12 @@ struct BlockPass {
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {
     double* shared = team.template shared<double>();
-    const std::int64_t first = team.index() * range.block;
+    const int c = range.components == 1 ? 0 : static_cast<int>(team.index() / blocks);
+    const std::int64_t first = (team.index() - c * blocks) * range.block;
     const std::int64_t behind = first + range.block < range.points ? first + range.block : range.points;
     team.each([&](int t) {
       double sum[sums] = {};
-      for (std::int64_t p = first + t; p < behind; p += threads) point(p, sum);
+      for (std::int64_t p = first + t; p < behind; p += threads) point(At{p, c * range.points + p, c}, sum);
       for (int s = 0; s < sums; ++s) shared[s * threads + t] = sum[s];
     });
     for (int half = threads / 2; half > 0; half /= 2)
@@ -48,7 +53,7 @@ struct BlockPass {
         }
       });
     team.each([&](int t) {
-      if (t < sums) parts[t * blocks + team.index()] = shared[t * threads];
+      if (t < sums) parts[(c * (sums - 1) + t) * blocks + team.index()] = shared[t * threads];
     });
   }
 };
@@ -56,59 +61,73 @@ struct BlockPass {
 template <class Point>
 void by_blocks(Stream& stream, const Range& range, const Point& point, double* parts) {
   using Pass = BlockPass<Point>;
-  launch_teams(stream, range.blocks(), Pass::threads, Pass::shared_bytes,
+  launch_teams(stream, range.components * range.blocks(), Pass::threads, Pass::shared_bytes,
                Pass{point, range, range.blocks(), parts, 4 * range.block});
 }
 
 template <class Point>
+struct EachValue {
+  static constexpr std::int64_t row = 256;
+  Point point;
+  std::int64_t points;
+  SLIP_FN void operator()(int i, int j, int c) const {
+    const std::int64_t p = j * row + i;
+    if (p < points) point(At{p, c * points + p, c});
+  }
+};
+
+/// Cells of a launch are int, whatever number of points there is.
+template <class Point>
 void by_points(Stream& stream, const Range& range, const Point& point) {
-  slipstream::by_points(stream, range.points, point);
+  constexpr std::int64_t row = EachValue<Point>::row;
+  launch(stream, Box{{0, 0, 0}, {row, (range.points + row - 1) / row, range.components}},
+         EachValue<Point>{point, range.points});
 }
 
 struct Dot : Add {
   static constexpr int sums = 1;
   const double *w, *u, *v;
-  SLIP_FN void operator()(std::int64_t p, double* sum) const { sum[0] = fma(w[p] * u[p], v[p], sum[0]); }
+  SLIP_FN void operator()(At at, double* sum) const { sum[0] = fma(w[at.p] * u[at.i], v[at.i], sum[0]); }
 };
 
 struct TwoDots : Add {
   static constexpr int sums = 2;
   const double *w, *u, *v, *t;
-  SLIP_FN void operator()(std::int64_t p, double* sum) const {
-    const double weighted = w[p] * u[p];
-    sum[0] = fma(weighted, v[p], sum[0]);
-    sum[1] = fma(weighted, t[p], sum[1]);
+  SLIP_FN void operator()(At at, double* sum) const {
+    const double weighted = w[at.p] * u[at.i];
+    sum[0] = fma(weighted, v[at.i], sum[0]);
+    sum[1] = fma(weighted, t[at.i], sum[1]);
   }
 };
 
 struct Square : Add {
   static constexpr int sums = 1;
   const double *w, *u;
-  double scale;
-  SLIP_FN void operator()(std::int64_t p, double* sum) const {
-    const double value = scale * u[p];
-    sum[0] = fma(w[p] * value, value, sum[0]);
+  Each scale;
+  SLIP_FN void operator()(At at, double* sum) const {
+    const double value = scale.of[at.c] * u[at.i];
+    sum[0] = fma(w[at.p] * value, value, sum[0]);
   }
 };
 
 struct Products : Add {
   static constexpr int sums = 2;
   const double *w, *x, *b, *q;
-  double scale;
-  SLIP_FN void operator()(std::int64_t p, double* sum) const {
-    const double weighted = w[p] * (scale * x[p]);
-    sum[0] = fma(weighted, scale * b[p], sum[0]);
-    sum[1] = fma(weighted, scale * q[p], sum[1]);
+  Each scale;
+  SLIP_FN void operator()(At at, double* sum) const {
+    const double s = scale.of[at.c], weighted = w[at.p] * (s * x[at.i]);
+    sum[0] = fma(weighted, s * b[at.i], sum[0]);
+    sum[1] = fma(weighted, s * q[at.i], sum[1]);
   }
 };
 
 struct LargestOfResidual : Largest {
   static constexpr int sums = 2;
   const double *w, *b, *q;
-  SLIP_FN void operator()(std::int64_t p, double* most) const {
-    if (w[p] == 0) return;
-    most[0] = join(most[0], fabs(b[p]));
-    most[1] = join(most[1], fabs(b[p] - q[p]));
+  SLIP_FN void operator()(At at, double* most) const {
+    if (w[at.p] == 0) return;
+    most[0] = join(most[0], fabs(b[at.i]));
+    most[1] = join(most[1], fabs(b[at.i] - q[at.i]));
   }
 };
 
@@ -116,111 +135,113 @@ struct LargestOfBlocks : Largest {
   static constexpr int sums = 2;
   const double* parts;
   std::int64_t blocks;
-  SLIP_FN void operator()(std::int64_t n, double* most) const {
-    for (int s = 0; s < sums; ++s) most[s] = join(most[s], parts[s * blocks + n]);
+  SLIP_FN void operator()(At at, double* most) const {
+    for (int s = 0; s < sums; ++s) most[s] = join(most[s], parts[(at.c * sums + s) * blocks + at.p]);
   }
 };
 
 struct Plain : Add {
   static constexpr int sums = 1;
   const double* u;
-  SLIP_FN void operator()(std::int64_t p, double* sum) const { sum[0] += u[p]; }
+  SLIP_FN void operator()(At at, double* sum) const { sum[0] += u[at.i]; }
 };
 
 struct Mean : Add {
   static constexpr int sums = 2;
   const double *w, *u;
-  double scale;
-  SLIP_FN void operator()(std::int64_t p, double* sum) const {
-    sum[0] = fma(w[p], scale * u[p], sum[0]);
-    sum[1] += w[p];
+  Each scale;
+  SLIP_FN void operator()(At at, double* sum) const {
+    sum[0] = fma(w[at.p], scale.of[at.c] * u[at.i], sum[0]);
+    sum[1] += w[at.p];
   }
 };
 
 struct Preconditioned : Add {
   static constexpr int sums = 2;
   const double *w, *d, *r;
-  SLIP_FN void add(std::int64_t p, double value, double* sum) const {
-    const double square = w[p] * value * value;
-    sum[0] = fma(d[p], square, sum[0]);
+  SLIP_FN void add(At at, double value, double* sum) const {
+    const double square = w[at.p] * value * value;
+    sum[0] = fma(d[at.p], square, sum[0]);
     sum[1] += square;
   }
-  SLIP_FN void operator()(std::int64_t p, double* sum) const { add(p, r[p], sum); }
+  SLIP_FN void operator()(At at, double* sum) const { add(at, r[at.i], sum); }
 };
 
 /// Zero over zero: the residual is zero, and nothing shall change any more.
 SLIP_FN double ratio(double a, double b) { return b == 0 ? 0 : a / b; }
 
-/// Whether the residual of a pair of sums ends the solve: an iteration that is queued after it changes nothing.
-SLIP_FN bool ended(const double* pair, double limit) { return pair[1] <= limit; }
+/// Whether the residual of a pair of sums ends a component's solve: later iterations change nothing of it.
+SLIP_FN bool ended(const double* pairs, const Each& limit, int c) { return pairs[2 * c + 1] <= limit.of[c]; }
 
 struct StepPoint : Add {
   static constexpr int sums = 2;
   Step step;
-  SLIP_FN void operator()(std::int64_t p, double* sum) const {
-    const double length = ended(step.pair, step.limit) ? 0 : ratio(*step.rz, *step.pq);
-    const double r = fma(-length, step.q[p], step.r[p]);
-    step.r[p] = r;
-    Preconditioned{{}, step.w, step.d, step.r}.add(p, r, sum);
+  SLIP_FN void operator()(At at, double* sum) const {
+    const double length = ended(step.pairs, step.limit, at.c) ? 0 : ratio(step.rz[2 * at.c], step.pq[at.c]);
+    const double r = fma(-length, step.q[at.i], step.r[at.i]);
+    step.r[at.i] = r;
+    Preconditioned{{}, step.w, step.d, step.r}.add(at, r, sum);
   }
 };
 
 struct Residual {
   const double *b, *q;
-  double scale;
+  Each scale;
   double* r;
-  SLIP_FN void operator()(std::int64_t p) const { r[p] = scale * (b[p] - q[p]); }
+  SLIP_FN void operator()(At at) const { r[at.i] = scale.of[at.c] * (b[at.i] - q[at.i]); }
 };
 
 struct Multiply {
   const double* sums;
   double *x, *q;
-  SLIP_FN void operator()(std::int64_t p) const {
-    const double factor = ratio(sums[0], sums[1]);
-    x[p] *= factor;
-    q[p] *= factor;
+  SLIP_FN void operator()(At at) const {
+    const double factor = ratio(sums[2 * at.c], sums[2 * at.c + 1]);
+    x[at.i] *= factor;
+    q[at.i] *= factor;
   }
 };
 
 struct SubtractMean {
   const double* sums;
   double* u;
-  SLIP_FN void operator()(std::int64_t p) const { u[p] -= ratio(sums[0], sums[1]); }
+  SLIP_FN void operator()(At at) const { u[at.i] -= ratio(sums[2 * at.c], sums[2 * at.c + 1]); }
 };
 
-SLIP_FN void take(const Turn& turn, std::int64_t i, double z) {
-  const double p = turn.p[i];
-  if (!ended(turn.pair, turn.limit)) turn.x[i] = fma(turn.scale * ratio(*turn.before, *turn.pq), p, turn.x[i]);
-  turn.p[i] = fma(turn.flexible ? -ratio(turn.now[1], *turn.pq) : ratio(*turn.now, *turn.before), p, z);
+SLIP_FN void take(const Turn& turn, At at, double z) {
+  const double p = turn.p[at.i], pq = turn.pq[at.c];
+  const double *now = turn.now + 2 * at.c, *before = turn.before + 2 * at.c;
+  if (!ended(turn.pairs, turn.limit, at.c))
+    turn.x[at.i] = fma(turn.scale.of[at.c] * ratio(*before, pq), p, turn.x[at.i]);
+  turn.p[at.i] = fma(turn.flexible ? -ratio(now[1], pq) : ratio(*now, *before), p, z);
 }
 
 struct Direction {
   Turn turn;
   const double *d, *r;
-  SLIP_FN void operator()(std::int64_t i) const { take(turn, i, d[i] * r[i]); }
+  SLIP_FN void operator()(At at) const { take(turn, at, d[at.p] * r[at.i]); }
 };
 
 struct DirectionOf {
   Turn turn;
   const double* z;
-  SLIP_FN void operator()(std::int64_t i) const { take(turn, i, z[i]); }
+  SLIP_FN void operator()(At at) const { take(turn, at, z[at.i]); }
 };
 
 struct ChebyshevBegin {
   const double *diagonal, *r;
   double a;
   double *d, *z;
-  SLIP_FN void operator()(std::int64_t p) const { z[p] = d[p] = a * (diagonal[p] * r[p]); }
+  SLIP_FN void operator()(At at) const { z[at.i] = d[at.i] = a * (diagonal[at.p] * r[at.i]); }
 };
 
 struct ChebyshevNext {
   const double *diagonal, *r, *q;
   double a, b;
   double *d, *z;
-  SLIP_FN void operator()(std::int64_t p) const {
-    const double change = fma(a, d[p], b * (diagonal[p] * (r[p] - q[p])));
-    d[p] = change;
-    z[p] += change;
+  SLIP_FN void operator()(At at) const {
+    const double change = fma(a, d[at.i], b * (diagonal[at.p] * (r[at.i] - q[at.i])));
+    d[at.i] = change;
+    z[at.i] += change;
   }
 };
 
@@ -229,40 +250,40 @@ struct AddSeveral {
   double factor;
   Several v;
   double* u;
-  SLIP_FN void operator()(std::int64_t p) const {
-    double sum = u[p];
-    for (int k = 0; k < v.count; ++k) sum = fma(factor * sums[k], v.of[k][p], sum);
-    u[p] = sum;
+  SLIP_FN void operator()(At at) const {
+    double sum = u[at.i];
+    for (int k = 0; k < v.count; ++k) sum = fma(factor * sums[k], v.of[k][at.i], sum);
+    u[at.i] = sum;
   }
 };
 
 struct Normalise {
   const double *square, *from;
   double* to;
-  SLIP_FN void operator()(std::int64_t p) const { to[p] = ratio(from[p], sqrt(*square)); }
+  SLIP_FN void operator()(At at) const { to[at.i] = ratio(from[at.i], sqrt(*square)); }
 };
 
 struct Scale {
   const double *d, *r;
   double* z;
-  SLIP_FN void operator()(std::int64_t p) const { z[p] = d[p] * r[p]; }
+  SLIP_FN void operator()(At at) const { z[at.i] = d[at.p] * r[at.i]; }
 };
 
 struct Difference {
   const double *a, *b;
   double* to;
-  SLIP_FN void operator()(std::int64_t p) const { to[p] = a[p] - b[p]; }
+  SLIP_FN void operator()(At at) const { to[at.i] = a[at.i] - b[at.i]; }
 };
 
 struct Noise {
   std::int64_t first;
   double* u;
-  SLIP_FN void operator()(std::int64_t p) const {
+  SLIP_FN void operator()(At at) const {
     // The finaliser of splitmix64 (Steele, Lea & Flood 2014).
-    auto word = static_cast<std::uint64_t>(first + p) * 0x9e3779b97f4a7c15u + 1;
+    auto word = static_cast<std::uint64_t>(first + at.p) * 0x9e3779b97f4a7c15u + 1;
     word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9u;
     word = (word ^ (word >> 27)) * 0x94d049bb133111ebu;
-    u[p] = static_cast<double>((word ^ (word >> 31)) >> 11) * 0x1p-52 - 1;
+    u[at.i] = static_cast<double>((word ^ (word >> 31)) >> 11) * 0x1p-52 - 1;
   }
 };
 
@@ -275,10 +296,10 @@ void two_dots(Stream& stream, const Range& range, const double* w, const double*
               double* parts) {
   by_blocks(stream, range, TwoDots{{}, w, u, v, t}, parts);
 }
-void square(Stream& stream, const Range& range, const double* w, const double* u, double scale, double* parts) {
+void square(Stream& stream, const Range& range, const double* w, const double* u, const Each& scale, double* parts) {
   by_blocks(stream, range, Square{{}, w, u, scale}, parts);
 }
-void mean(Stream& stream, const Range& range, const double* w, const double* u, double scale, double* parts) {
+void mean(Stream& stream, const Range& range, const double* w, const double* u, const Each& scale, double* parts) {
   by_blocks(stream, range, Mean{{}, w, u, scale}, parts);
 }
 void preconditioned(Stream& stream, const Range& range, const double* w, const double* d, const double* r,
@@ -289,19 +310,20 @@ void sum(Stream& stream, const Range& range, const double* u, double* parts) {
   by_blocks(stream, range, Plain{{}, u}, parts);
 }
 void products(Stream& stream, const Range& range, const double* w, const double* x, const double* b, const double* q,
-              double scale, double* parts) {
+              const Each& scale, double* parts) {
   by_blocks(stream, range, Products{{}, w, x, b, q, scale}, parts);
 }
 void largest(Stream& stream, const Range& range, const double* w, const double* b, const double* q, double* parts,
              double* results) {
   by_blocks(stream, range, LargestOfResidual{{}, w, b, q}, parts);
   const std::int64_t blocks = range.blocks();
-  by_blocks(stream, {blocks, std::max<std::int64_t>(blocks, 1)}, LargestOfBlocks{{}, parts, blocks}, results);
+  by_blocks(stream, {blocks, std::max<std::int64_t>(blocks, 1), range.components}, LargestOfBlocks{{}, parts, blocks},
+            results);
 }
 void step(Stream& stream, const Range& range, const Step& step, double* parts) {
   by_blocks(stream, range, StepPoint{{}, step}, parts);
 }
-void residual(Stream& stream, const Range& range, const double* b, const double* q, double scale, double* r) {
+void residual(Stream& stream, const Range& range, const double* b, const double* q, const Each& scale, double* r) {
   by_points(stream, range, Residual{b, q, scale, r});
 }
 void multiply(Stream& stream, const Range& range, const double* sums, double* x, double* q) {

@@ -2,17 +2,29 @@
 // Passes over a device's values: some leave a part of each sum for each block.
 #include <cstdint>
 
+#include <slipstream/krylov.hpp>
 #include <slipstream/stream.hpp>
 
 namespace slipstream::krylov {
 
-/// A device's values and the blocks that they are summed by.
+/// A device's values and the blocks that they are summed by. Component c of a vector lies behind c times the points;
+/// weights and diagonals are those of all components.
 struct Range {
   std::int64_t points = 0, block = 1;
+  int components = 1;
   std::int64_t blocks() const { return (points + block - 1) / block; }
 };
 
-// Parts lie as BlockSums wants them: of the n-th block for sum s at parts[s * blocks + n].
+/// A number of each component.
+struct Each {
+  double of[most_components];
+  Each(double all) {  // NOLINT(google-explicit-constructor): mostly they are alike
+    for (double& one : of) one = all;
+  }
+};
+
+// Parts lie as BlockSums wants them: of the n-th block for sum s at parts[s * blocks + n]. Where a pass makes m sums,
+// sum s of component c is number c m + s.
 
 /// (u, v).
 void dot(Stream& stream, const Range& range, const double* w, const double* u, const double* v, double* parts);
@@ -20,9 +32,9 @@ void dot(Stream& stream, const Range& range, const double* w, const double* u, c
 void two_dots(Stream& stream, const Range& range, const double* w, const double* u, const double* v, const double* t,
               double* parts);
 /// (s u, s u), s the scale.
-void square(Stream& stream, const Range& range, const double* w, const double* u, double scale, double* parts);
+void square(Stream& stream, const Range& range, const double* w, const double* u, const Each& scale, double* parts);
 /// (1, s u) and (1, 1).
-void mean(Stream& stream, const Range& range, const double* w, const double* u, double scale, double* parts);
+void mean(Stream& stream, const Range& range, const double* w, const double* u, const Each& scale, double* parts);
 /// (r, D r) and (r, r), D diagonal.
 void preconditioned(Stream& stream, const Range& range, const double* w, const double* d, const double* r,
                     double* parts);
@@ -30,35 +42,35 @@ void preconditioned(Stream& stream, const Range& range, const double* w, const d
 void sum(Stream& stream, const Range& range, const double* u, double* parts);
 /// (s x, s b) and (s x, s q).
 void products(Stream& stream, const Range& range, const double* w, const double* x, const double* b, const double* q,
-              double scale, double* parts);
-/// The largest |b| and |b - q| where w is not 0, at results[0] and [1]; NaN where a value is. Without points nothing is
-/// written.
+              const Each& scale, double* parts);
+/// The largest |b| and |b - q| of component c where w is not 0, at results[2 c] and [2 c + 1]; NaN where a value is.
+/// Without points nothing is written.
 void largest(Stream& stream, const Range& range, const double* w, const double* b, const double* q, double* parts,
              double* results);
-/// r -= rz / pq q; then (r, D r) and (r, r). r stays where (r, r) of before, which is pair[1], is at most the limit.
+/// r -= rz / pq q, then (r, D r) and (r, r). Where (r, r) of before, at pairs[2 c + 1], is at most the limit, r stays.
+/// A component has every other rz, as in pairs.
 struct Step {
   const double *w, *d, *q, *rz, *pq;
   double* r;
-  const double* pair;
-  double limit;
+  const double* pairs;
+  Each limit;
 };
 void step(Stream& stream, const Range& range, const Step& step, double* parts);
 
 /// r = s (b - q), s the scale.
-void residual(Stream& stream, const Range& range, const double* b, const double* q, double scale, double* r);
-/// x and q times sums[0] / sums[1].
+void residual(Stream& stream, const Range& range, const double* b, const double* q, const Each& scale, double* r);
+/// x and q times sums[2 c] / sums[2 c + 1].
 void multiply(Stream& stream, const Range& range, const double* sums, double* x, double* q);
-/// u -= sums[0] / sums[1].
+/// u -= sums[2 c] / sums[2 c + 1].
 void subtract_mean(Stream& stream, const Range& range, const double* sums, double* u);
 /// x += s before / pq p, with the direction p that ends and s the scale; then the next, p = D r + (now / before) p.
-/// Both read p once. x stays where (r, r) of before, which is pair[1], is at most the limit. `flexible`: the next
-/// direction is z - (z, A p) / pq p, conjugate to p whatever made z (Notay 2000, SIAM J. Sci. Comput. 22). (z, A p)
-/// lies behind `now`.
+/// Both read p once. x stays where (r, r) of before, which is pairs[2 c + 1], is at most the limit. `flexible`: the
+/// next direction is z - (z, A p) / pq p, conjugate to p whatever made z (Notay 2000, SIAM J. Sci. Comput. 22). (z, A
+/// p) lies behind each of `now`.
 struct Turn {
-  const double *now, *before, *pq, *pair;
+  const double *now, *before, *pq, *pairs;
   double *x, *p;
-  double scale;
-  double limit;
+  Each scale, limit;
   bool flexible;
 };
 void direction(Stream& stream, const Range& range, const Turn& turn, const double* d, const double* r);

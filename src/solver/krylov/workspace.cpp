@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <slipstream/error.hpp>
 #include <slipstream/trace.hpp>
 
 #include "machine/sum.hpp"
@@ -11,6 +12,13 @@ namespace {
 
 /// Pinned memory for sums of two iterations and for those of read().
 constexpr std::size_t slots = 3, read_slot = 2;
+
+std::size_t checked_components(const Layout& layout) {
+  require(layout.components >= 1 && layout.components <= most_components,
+          "one solve has 1 to " + std::to_string(most_components) + " components",
+          {{"option", "components"}, {"given", layout.components}, {"least", 1}, {"most", most_components}});
+  return static_cast<std::size_t>(layout.components);
+}
 
 Device first_of(const Communicator& comm, const Machine& machine) {
   return machine.device(machine.devices_of_rank(comm.rank()).front()).local;
@@ -31,26 +39,27 @@ std::vector<std::vector<std::int64_t>> blocks_of(const Layout& layout) {
 Workspace::Workspace(const Communicator& c, const Machine& machine, Layout l)
     : comm(c),
       layout(std::move(l)),
-      one(comm, machine, blocks_of(layout), 1),
-      two(comm, machine, blocks_of(layout), 2),
+      components(checked_components(layout)),
+      one(comm, machine, blocks_of(layout), layout.components),
+      two(comm, machine, blocks_of(layout), 2 * layout.components),
       looks_(first_of(comm, machine), Priority::high),
       ready_(looks_.device()),
       seen_{Event(looks_.device()), Event(looks_.device())} {
   const std::vector<int> devices = machine.devices_of_rank(comm.rank());
   for (std::size_t d = 0; d < devices.size(); ++d) {
     const Device device = machine.device(devices[d]).local;
-    const Range range{layout.points[d], layout.block};
-    const auto points = static_cast<std::size_t>(range.points), blocks = static_cast<std::size_t>(range.blocks());
+    const Range range{layout.points[d], layout.block, layout.components};
+    const auto points = components * static_cast<std::size_t>(range.points),
+               blocks = components * static_cast<std::size_t>(range.blocks());
     const bool given = !layout.directions.empty();
     sides.push_back({range,
                      given ? layout.directions[d] : nullptr,
                      Buffer<double>(device, points),
                      Buffer<double>(device, points),
                      Buffer<double>(device, 2 * blocks + 1),
-                     Buffer<double>(device, places),
-                     Buffer<double>(device, slots * places, Memory::pinned),
+                     Buffer<double>(device, components * places),
+                     Buffer<double>(device, slots * components * places, Memory::pinned),
                      Buffer<double>(device, given ? 0 : points),
-                     {},
                      {},
                      {}});
     Side& side = sides.back();
@@ -63,12 +72,12 @@ Workspace::Workspace(const Communicator& c, const Machine& machine, Layout l)
 }
 
 void Workspace::add_up(std::vector<Stream>& streams, BlockSums& sums, std::size_t place) {
-  if (on_host) return add_up_on_host(streams, &sums == &two ? 2 : 1, place);
+  if (on_host) return add_up_on_host(streams, components * (&sums == &two ? 2 : 1), place);
   std::vector<const double*> parts;
   std::vector<double*> results;
-  for (Side& side : sides) {
-    parts.push_back(side.parts.data());
-    results.push_back(side.sums.data() + place);
+  for (std::size_t d = 0; d < sides.size(); ++d) {
+    parts.push_back(sides[d].parts.data());
+    results.push_back(at(d, place));
   }
   const DeviceSpans spans(trace, streams, "solver", "sum", "reduction");
   sums.run(streams, parts, results);
@@ -82,35 +91,35 @@ void Workspace::add_up_on_host(std::vector<Stream>& streams, std::size_t count, 
       side.host_parts = Buffer<double>(side.parts.device(), side.parts.size(), Memory::pinned);
     copy(streams[d], side.host_parts.data(), side.parts.data(), side.parts.bytes());
   }
-  double sum[2] = {0, 0};
+  std::vector<double> sum(count, 0.0);
   for (std::size_t d = 0; d < sides.size(); ++d) {
     streams[d].synchronize();
     const auto blocks = static_cast<std::size_t>(sides[d].range.blocks());
     for (std::size_t s = 0; s < count; ++s)
       for (std::size_t n = 0; n < blocks; ++n) sum[s] += sides[d].host_parts.data()[s * blocks + n];
   }
-  sum_over_ranks(comm, {sum, count});
+  sum_over_ranks(comm, sum);
   for (std::size_t d = 0; d < sides.size(); ++d) {
-    std::copy_n(sum, count, sides[d].host_parts.data());
-    copy(streams[d], sides[d].sums.data() + place, sides[d].host_parts.data(), count * sizeof(double));
+    std::copy(sum.begin(), sum.end(), sides[d].host_parts.data());
+    copy(streams[d], at(d, place), sides[d].host_parts.data(), count * sizeof(double));
   }
 }
 
 Sums Workspace::read(std::vector<Stream>& streams) {
   const HostSpan span(trace, "look", "wait");
   Side& side = sides.front();
-  copy(streams.front(), side.host.data() + read_slot * places, side.sums.data(), side.sums.bytes());
+  copy(streams.front(), side.host.data() + read_slot * side.sums.size(), side.sums.data(), side.sums.bytes());
   streams.front().synchronize();
   return checked(read_slot);
 }
 
 void Workspace::send(std::vector<Stream>& streams, std::size_t pair, bool everything) {
   Side& side = sides.front();
-  const std::size_t slot = pair / second_pair, first = everything ? 0 : pair,
-                    count = everything ? std::size_t{places} : second_pair;
+  const std::size_t slot = pair / second_pair, first = everything ? 0 : components * pair,
+                    count = everything ? side.sums.size() : components * second_pair;
   streams.front().record(ready_);
   looks_.wait(ready_);
-  copy(looks_, side.host.data() + slot * places + first, side.sums.data() + first, count * sizeof(double));
+  copy(looks_, side.host.data() + slot * side.sums.size() + first, side.sums.data() + first, count * sizeof(double));
   looks_.record(seen_[slot]);
 }
 
@@ -123,30 +132,34 @@ Sums Workspace::received(std::size_t pair) {
 Sums Workspace::checked(std::size_t slot) const {
   one.check();
   two.check();
-  Sums found;
-  std::copy_n(sides.front().host.data() + slot * places, places, found.begin());
-  return found;
+  const std::size_t count = sides.front().sums.size();
+  const double* const first = sides.front().host.data() + slot * count;
+  return {{first, first + count}, components};
 }
 
-std::array<double, 2> Workspace::largest_values(std::vector<Stream>& streams, const Values& weights, const Values& b) {
+std::vector<std::array<double, 2>> Workspace::largest_values(std::vector<Stream>& streams, const Values& weights,
+                                                             const Values& b) {
   for (std::size_t d = 0; d < sides.size(); ++d) {
     Side& side = sides[d];
-    double* const found = side.sums.data() + largest_pair;
+    double* const found = at(d, largest_pair);
     {
       const DeviceSpan span(trace, streams[d], "solver", "vectors", "compute");
       largest(streams[d], side.range, weights[d], b[d], side.q.data(), side.parts.data(), found);
     }
-    copy(streams[d], side.host.data() + read_slot * places, found, 2 * sizeof(double));
+    copy(streams[d], side.host.data() + read_slot * side.sums.size(), found, 2 * components * sizeof(double));
   }
   const HostSpan span(trace, "look", "wait");
-  std::array<double, 2> most{};
+  std::vector<std::array<double, 2>> most(components);
   for (std::size_t d = 0; d < sides.size(); ++d) {
     streams[d].synchronize();
-    const double* const found = sides[d].host.data() + read_slot * places;
-    for (std::size_t n = 0; n < 2; ++n)
-      if (!(found[n] <= most[n])) most[n] = found[n];
+    const double* const found = sides[d].host.data() + read_slot * sides[d].sums.size();
+    for (std::size_t c = 0; c < components; ++c)
+      for (std::size_t n = 0; n < 2; ++n)
+        if (!(found[2 * c + n] <= most[c][n])) most[c][n] = found[2 * c + n];
   }
-  return {comm.max(most[0]), comm.max(most[1])};
+  for (auto& pair : most)
+    for (double& value : pair) value = comm.max(value);
+  return most;
 }
 
 Vectors Workspace::directions() const {
@@ -155,10 +168,14 @@ Vectors Workspace::directions() const {
   return found;
 }
 
+void Workspace::require_one_component(const std::string& what) const {
+  require(components == 1, ErrorCode::unsupported, what + " has one component",
+          {{"option", "components"}, {"given", layout.components}, {"needed", 1}});
+}
+
 void Workspace::make_room() {
   for (Side& side : sides)
-    if (side.z.size() < side.r.size())
-      for (Buffer<double>* buffer : {&side.z, &side.d}) *buffer = Buffer<double>(side.r.device(), side.r.size());
+    if (side.z.size() < side.r.size()) side.z = Buffer<double>(side.r.device(), side.r.size());
 }
 
 }  // namespace slipstream::krylov

@@ -2,6 +2,7 @@
 // Vectors and sums of conjugate gradients on the devices of a rank, and what the host reads of them.
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <slipstream/block_sums.hpp>
@@ -12,8 +13,9 @@
 
 namespace slipstream::krylov {
 
-/// Numbers of a device that sums leave. Those of two iterations lie side by side: (r, z) of the last one makes the next
-/// direction. Behind a pair (r, z) and (r, r) lies the (p, A p) that led to it.
+/// Numbers of a device that sums leave, of one component; with several there are as many of each. Those of two
+/// iterations lie side by side: (r, z) of the last one makes the next direction. Behind a pair (r, z) and (r, r) lies
+/// the (p, A p) that led to it.
 enum Place : std::size_t {
   first_pair = 0,
   second_pair = 3,
@@ -24,7 +26,16 @@ enum Place : std::size_t {
   conjugate_pairs = 14,  ///< (r, z) and (z, A p) of two iterations, where a caller preconditions
   places = 18
 };
-using Sums = std::array<double, places>;
+/// As the host has read them.
+struct Sums {
+  std::vector<double> of;
+  std::size_t components;
+  double single(std::size_t place, std::size_t c) const { return of[place * components + c]; }
+  /// The first or second number of a pair.
+  double paired(std::size_t place, std::size_t c, std::size_t which) const {
+    return of[place * components + 2 * c + which];
+  }
+};
 
 /// A device's part.
 struct Side {
@@ -32,14 +43,14 @@ struct Side {
   double* p = nullptr;
   Buffer<double> r, q, parts, sums, host, own_p;
   Buffer<double> host_parts;  ///< where sums are the host's
-  Buffer<double> z, d;        ///< where they are needed: what the preconditioner makes of r, and its last change
+  Buffer<double> z;           ///< where it is needed: what the preconditioner makes of r
 };
 
 /// Blocks of each device.
 std::vector<std::vector<std::int64_t>> blocks_of(const Layout& layout);
 
 struct Workspace {
-  /// Collective.
+  /// Collective. Throws Error on all ranks where there may not be so many components.
   Workspace(const Communicator& comm, const Machine& machine, Layout layout);
 
   /// Calls f(side, d) for each device, then adds up what it left in the parts.
@@ -60,8 +71,9 @@ struct Workspace {
   /// are received.
   void send(std::vector<Stream>& streams, std::size_t pair, bool everything);
   Sums received(std::size_t pair);
-  /// The largest |b| and |b - q| over all devices. Collective; the host waits.
-  std::array<double, 2> largest_values(std::vector<Stream>& streams, const Values& weights, const Values& b);
+  /// The largest |b| and |b - q| of each component over all devices. Collective; the host waits.
+  std::vector<std::array<double, 2>> largest_values(std::vector<Stream>& streams, const Values& weights,
+                                                    const Values& b);
 
   Vectors directions() const;
   template <class Get>
@@ -79,11 +91,15 @@ struct Workspace {
   Vectors corrections() {
     return all([](Side & side) -> auto& { return side.z; });
   }
-  /// Makes z and d.
+  /// Makes z.
   void make_room();
+  /// Where a device's numbers lie.
+  double* at(std::size_t device, std::size_t place) { return sides[device].sums.data() + place * components; }
+  void require_one_component(const std::string& what) const;
 
   Communicator comm;
   Layout layout;
+  std::size_t components;
   BlockSums one, two;
   std::vector<Side> sides;
   bool on_host = false;

@@ -28,6 +28,8 @@ struct AffineKernel {
   std::int64_t elements;
   const std::int32_t* list;  ///< numbers of so many elements; null: the first so many
   double* energies;          ///< of each element the sum of in times out; null: without
+  int components;            ///< a team has one; those of an element lie side by side
+  std::int64_t all;          ///< elements from one component to the next
   int cost;
 
   struct Column {
@@ -69,13 +71,14 @@ struct AffineKernel {
     const auto row_at = [](const Place<n>& at) { return at.slot * cube + at.j * plane + at.i * stride; };
     const auto file_at = [](const Place<n>& at) { return at.slot * cube + at.j * plane + at.i; };
     team.each([&](int t) {
-      const Seat<n> seat(team.index(), t);
+      const Seat<n> seat(team.index() / components, t);
+      const std::int64_t before = team.index() % components * all;
       Column& column = columns(t);
       column.element = seat.element < elements ? static_cast<std::int32_t>(seat.element) : -1;
       if (column.element < 0) return;
       if (list) column.element = list[column.element];
       for (int k = 0; k < n; ++k) {
-        column.u[k] = in[seat.point(column.element, k)];
+        column.u[k] = in[seat.point(before + column.element, k)];
         column.sum[k] = 0;
       }
       for (int k = 0; k < n; ++k) along_r[column_at(seat) + k * plane] = column.u[k];
@@ -117,13 +120,14 @@ struct AffineKernel {
       const Place<n> at(t);
       const Column& column = columns(t);
       if (column.element < 0) return;
+      const std::int64_t before = team.index() % components * all;
       double energy = 0;
       for (int k = 0; k < n; ++k) {
         const std::int64_t point = at.point(column.element, k);
         const int here = column_at(at) + k * plane;
         double value = h1 * (column.sum[k] + (along_r[here] + along_s[here]));
         if (mass != nullptr) value = fma(h2 * mass[point], column.u[k], value);
-        out[point] = value;
+        out[before * (n * n * n) + point] = value;
         energy = fma(value, column.u[k], energy);
       }
       along_r[column_at(at)] = energy;
@@ -131,7 +135,8 @@ struct AffineKernel {
     if (energies == nullptr) return;
     add_by_halves<n>(team, [&](int t) -> double& { return along_r[column_at(Place<n>(t))]; });
     team.each([&](int t) {
-      if (t % (n * n) == 0 && columns(t).element >= 0) energies[columns(t).element] = along_r[column_at(Place<n>(t))];
+      if (t % (n * n) == 0 && columns(t).element >= 0)
+        energies[team.index() % components * all + columns(t).element] = along_r[column_at(Place<n>(t))];
     });
   }
 };

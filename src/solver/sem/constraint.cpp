@@ -33,14 +33,17 @@ std::vector<double> Constraint::mask(std::int64_t first, std::int64_t last, int 
   return space_->box().mask(faces_, first, last, order);
 }
 
-void Constraint::apply(const std::vector<double*>& u) {
+void Constraint::apply(const std::vector<double*>& u, int components) {
   for (std::size_t d = 0; d < u.size(); ++d)
-    multiply(space_->streams()[d], u[d], mask_[d].data(), u[d], space_->points(d));
+    for (int c = 0; c < components; ++c) {
+      double* const part = u[d] + c * space_->points(d);
+      multiply(space_->streams()[d], part, mask_[d].data(), part, space_->points(d));
+    }
 }
 
-void Constraint::assemble(Vector& u) {
-  space_->assemble(u);
-  apply(pointers(u));
+void Constraint::assemble(Vector& u, int components) {
+  space_->assemble(u, components);
+  apply(pointers(u), components);
 }
 
 }  // namespace slipstream::sem

@@ -43,6 +43,8 @@ struct HelmholtzKernel {
   std::int64_t elements;
   const std::int32_t* list;  ///< numbers of so many elements; null: the first so many
   T* energies;               ///< of each element the sum of in times out; null: without
+  int components;            ///< a team has one; those of an element lie side by side, so that caches hold its factors
+  std::int64_t all;          ///< elements from one component to the next
   int cost;
 
   struct Column {
@@ -103,13 +105,14 @@ struct HelmholtzKernel {
         shared[n * n + n + m] = basis.inverse[m];
         shared[n * n + 2 * n + m] = basis.x[m];
       }
-      const Seat<n> seat(team.index(), t);
+      const Seat<n> seat(team.index() / components, t);
+      const std::int64_t before = team.index() % components * all;
       Column& column = columns(t);
       column.element = seat.element < elements ? static_cast<std::int32_t>(seat.element) : -1;
       if (column.element < 0) return;
       if (list) column.element = list[column.element];
       for (int k = 0; k < n; ++k) {
-        column.u[k] = in[seat.point(column.element, k)];
+        column.u[k] = in[seat.point(before + column.element, k)];
         column.sum[k] = 0;
       }
       plane[cell(seat)] = column.u[0];
@@ -168,12 +171,13 @@ struct HelmholtzKernel {
       const Place<n> at(t);
       const Column& column = columns(t);
       if (column.element < 0) return;
+      const std::int64_t before = team.index() % components * all;
       T energy = 0;
       for (int k = 0; k < n; ++k) {
         const std::int64_t point = at.point(column.element, k);
         T value = h1 * column.sum[k];
         if (mass != nullptr) value = fma(h2 * mass[point], column.u[k], value);
-        out[point] = value;
+        out[before * (n * n * n) + point] = value;
         energy = fma(value, column.u[k], energy);
       }
       plane[t] = energy;
@@ -181,7 +185,8 @@ struct HelmholtzKernel {
     if (energies == nullptr) return;
     add_by_halves<n>(team, [&](int t) -> T& { return plane[t]; });
     team.each([&](int t) {
-      if (t % (n * n) == 0 && columns(t).element >= 0) energies[columns(t).element] = plane[t];
+      if (t % (n * n) == 0 && columns(t).element >= 0)
+        energies[team.index() % components * all + columns(t).element] = plane[t];
     });
   }
 };

@@ -18,6 +18,9 @@ struct HelmholtzCallOf {
   std::int64_t elements;
   const std::int32_t* list = nullptr;  ///< numbers of so many elements; none: the first so many
   T* energies = nullptr;               ///< of each element the sum of in times out, where they are wanted
+  /// Component c lies behind c times `all` elements, in energies too.
+  int components = 1;
+  std::int64_t all = 0;
 };
 using HelmholtzCall = HelmholtzCallOf<double>;
 

@@ -30,9 +30,9 @@ Finer<n> finer_of(const FineRule& rule) {
 }
 
 template <class Kernel>
-void launch_elements(Stream& stream, const Kernel& kernel, std::int64_t elements) {
-  launch_teams(stream, (elements + Kernel::per_team - 1) / Kernel::per_team, Kernel::threads, Kernel::shared_bytes,
-               kernel);
+void launch_elements(Stream& stream, const Kernel& kernel, std::int64_t elements, int components = 1) {
+  launch_teams(stream, components * ((elements + Kernel::per_team - 1) / Kernel::per_team), Kernel::threads,
+               Kernel::shared_bytes, kernel);
 }
 
 template <int n, Factors form, class T>
@@ -53,8 +53,8 @@ void run_helmholtz(Stream& stream, const HelmholtzCallOf<T>& call) {
   const int words = (form == Factors::stored ? 8 : 2) * Kernel::threads * n;
   launch_elements(stream,
                   Kernel{basis_of<n, T>(*call.rule), call.in, call.factors, mass, call.out, call.h1, call.h2,
-                         call.elements, call.list, call.energies, words},
-                  call.elements);
+                         call.elements, call.list, call.energies, call.components, call.all, words},
+                  call.elements, call.components);
 }
 
 template <int n, bool bent>

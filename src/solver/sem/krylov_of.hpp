@@ -11,8 +11,9 @@ inline krylov::Values values(const Vector& vector) {
 }
 
 /// Vectors of so many values an element, summed by the space's blocks.
-inline krylov::Layout layout_of(Space& space, std::int64_t values_of_an_element) {
+inline krylov::Layout layout_of(Space& space, std::int64_t values_of_an_element, int components = 1) {
   krylov::Layout layout;
+  layout.components = components;
   layout.block = space.elements_of_a_block() * values_of_an_element;
   for (std::size_t d = 0; d < space.streams().size(); ++d) {
     layout.points.push_back(space.elements(d) * values_of_an_element);

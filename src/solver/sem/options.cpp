@@ -15,7 +15,11 @@ std::int64_t cube_of(const Options& options) {
   return n * n * n;
 }
 
-bool chebyshev(const Options& options) { return options.krylov.preconditioner == krylov::Preconditioner::chebyshev; }
+bool chebyshev(const Options& options) { return options.solver.preconditioner == Preconditioner::chebyshev; }
+bool schwarz(const Options& options) { return options.solver.preconditioner == Preconditioner::schwarz; }
+bool multigrid(const Options& options) {
+  return options.solver.preconditioner == Preconditioner::multigrid || schwarz(options);
+}
 
 /// Whether a term is added to the mass, point by point.
 bool has_reaction_field(const Options& options) {
@@ -81,9 +85,6 @@ void check(const Options& o) {
   require(std::isfinite(o.krylov.absolute_tolerance) && o.krylov.absolute_tolerance >= 0,
           "the absolute tolerance is a number of 0 or more",
           {{"option", "absolute_tolerance"}, {"given", o.krylov.absolute_tolerance}});
-  require(!(o.solver.multigrid && o.krylov.preconditioner == krylov::Preconditioner::chebyshev), ErrorCode::unsupported,
-          "p-multigrid and Chebyshev's polynomial are two preconditioners: choose one",
-          {{"option", "preconditioner"}, {"problem", "pair"}});
   require(!(o.start && o.exact_start), ErrorCode::unsupported,
           "values of elements are known at one time, and an exact start needs some before", {{"option", "start"}});
   require(o.time_order >= 1 && o.time_order <= 3, "backward differences have order 1, 2 or 3 here",
@@ -123,7 +124,7 @@ std::int64_t multigrid_bytes(const Options& options, std::int64_t elements) {
     // G, B, right side, solution, change, image, weights, and those of the smoother; lists of shared points.
     bytes += elements * (13 * cube * word + 12 * (cube - inner * inner * inner));
     // Twice the faces' values, and the lists of their points.
-    if (options.solver.multigrid == Smoother::schwarz) bytes += elements * 6 * n * n * (2 * word + 12);
+    if (schwarz(options)) bytes += elements * 6 * n * n * (2 * word + 12);
   }
   std::int64_t vertices = 1;
   for (const std::int64_t wide : options.elements) vertices *= wide + 1;
@@ -154,12 +155,13 @@ std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& opt
     const SolverOptions& how = options.solver;
     const bool flexible = how.method == krylov::Method::flexible_gmres;
     arrays.push_back({d, flexible ? "flexible GMRES" : "conjugate gradients",
-                      (flexible                              ? 2 * how.restart + 4
-                       : chebyshev(options) || how.multigrid ? 6
-                                                             : 4) *
+                      (flexible                                       ? 2 * how.restart + 4
+                       : how.preconditioner != Preconditioner::jacobi ? 5
+                                                                      : 4) *
                           vector});
+    if (chebyshev(options)) arrays.push_back({d, "Chebyshev's polynomial", 2 * vector});
     if (how.projection > 0) arrays.push_back({d, "earlier solutions", (how.projection + 4) * vector});
-    if (how.multigrid) arrays.push_back({d, "multigrid", multigrid_bytes(options, elements)});
+    if (multigrid(options)) arrays.push_back({d, "multigrid", multigrid_bytes(options, elements)});
     // Places in the sum and lists of the points that elements share: 8 B and 4 B of each.
     const std::int64_t n = options.order + 1, inner = std::max<std::int64_t>(0, n - 2);
     arrays.push_back({d, "gather-scatter", 12 * elements * (cube - inner * inner * inner)});
@@ -169,17 +171,17 @@ std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& opt
 
 int bytes_per_point(const Options& options) {
   const int apply = (options.factors == Factors::stored ? 64 : 16) + 18, vectors = 88;
-  if (options.solver.multigrid) {
+  if (multigrid(options)) {
     // A step of a smoother in single precision: operator and sums 45 B, vectors 32 B, Schwarz's local solves with their
     // faces and sums 60 B more. Lower orders and the corners add a seventh.
-    const int step = 45 + 32 + (options.solver.multigrid == Smoother::schwarz ? 60 : 0);
-    return apply + vectors + 48 + 2 * options.solver.smoothing * step * 8 / 7;
+    const int step = 45 + 32 + (schwarz(options) ? 60 : 0);
+    return apply + vectors + 48 + 2 * options.solver.degree * step * 8 / 7;
   }
   if (!chebyshev(options)) return apply + vectors;
-  // Beside one operator more a degree: the polynomial's first step 32 B, each further one 56 B, a sum 24 B; the
+  // A degree takes one operator more. The polynomial's first step moves 32 B, each further one 56 B, two sums 32 B. The
   // direction then reads z for r and D.
-  const int degree = options.krylov.degree;
-  return degree * apply + vectors + 32 + 56 * (degree - 1) + 24 - 8;
+  const int degree = options.solver.degree;
+  return degree * apply + vectors + 32 + 56 * (degree - 1) + 32 - 8;
 }
 
 double largest_courant(int order) {

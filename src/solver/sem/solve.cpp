@@ -26,17 +26,18 @@ struct HelmholtzSolver::Impl {
   std::optional<krylov::ConjugateGradients> conjugate_gradients;
   std::optional<krylov::FlexibleGmres> flexible_gmres;
   std::optional<krylov::Projection> projection;
+  std::optional<krylov::ChebyshevPolynomial> polynomial;
   std::optional<Multigrid> multigrid;
   Vector mass;  ///< h2 B and the reaction, where there is one
   Vector inverse;
-  double largest = 0;              ///< eigenvalue, 0: not asked for yet
+  double largest = 0;              ///< eigenvalue, for the polynomial
   std::pair<double, double> of{};  ///< the h1 and h2 that these belong to
   bool checked = false;            ///< whether method and preconditioner fit
 
   Impl(Space& s, const Constraint& c, const Coefficients& own, const SolverOptions& o)
-      : space(s), constraint(c), coefficients(own), how(o), layout(layout_of(s, s.points_per_element())) {
-    require(how.smoothing >= 1, "smoothers have degree 1 or more",
-            {{"option", "smoothing"}, {"given", how.smoothing}, {"least", 1}});
+      : space(s), constraint(c), coefficients(own), how(o), layout(layout_of(s, s.points_per_element(), o.components)) {
+    require(how.degree >= 1, "polynomials have degree 1 or more",
+            {{"option", "degree"}, {"given", how.degree}, {"least", 1}});
     require(how.projection >= 0, "a projection keeps 0 solutions or more",
             {{"option", "projection"}, {"given", how.projection}, {"least", 0}});
     if (!coefficients.reaction.empty()) mass = space.vector();
@@ -46,7 +47,19 @@ struct HelmholtzSolver::Impl {
       flexible_gmres.emplace(space.comm(), space.machine(), layout, how.restart);
     }
     if (how.projection > 0) projection.emplace(space.comm(), space.machine(), layout, how.projection);
-    if (how.multigrid) multigrid.emplace(space, constraint, *how.multigrid, how.smoothing);
+    switch (how.preconditioner) {
+      case Preconditioner::jacobi:
+        break;
+      case Preconditioner::chebyshev:
+        polynomial.emplace(space.comm(), space.machine(), layout, how.degree);
+        break;
+      case Preconditioner::multigrid:
+        multigrid.emplace(space, constraint, Smoother::jacobi, how.degree);
+        break;
+      case Preconditioner::schwarz:
+        multigrid.emplace(space, constraint, Smoother::schwarz, how.degree);
+        break;
+    }
   }
 
   OperatorTerms terms() const {
@@ -67,25 +80,48 @@ struct HelmholtzSolver::Impl {
     inverse = space.inverse_diagonal(constraint.mask(), h1, of_mass(h2), terms());
     if (multigrid) multigrid->set_up(h1, of_mass(h2), terms(), singular(h2));
     if (projection) projection->forget();
-    largest = 0;
+    if (polynomial) largest = largest_eigenvalue(plain_system(h1, h2));
     of = {h1, h2};
   }
 
-  krylov::System system_of(double h1, double h2) {
+  double largest_eigenvalue(const krylov::System& system) {
+    std::vector<Stream>& streams = space.streams();
+    if (conjugate_gradients) return conjugate_gradients->largest_eigenvalue(streams, system);
+    return krylov::ConjugateGradients(space.comm(), space.machine(), layout).largest_eigenvalue(streams, system);
+  }
+
+  /// Without its preconditioner.
+  krylov::System plain_system(double h1, double h2) {
     krylov::System system;
     // Not masked: weights and diagonal are zero at fixed points.
     system.apply = [this, h1, h2](const krylov::Vectors& in, const krylov::Vectors& out) {
-      space.apply(in, out, h1, of_mass(h2), {}, terms());
+      space.apply(in, out, h1, of_mass(h2), {}, terms(), how.components);
     };
     system.apply_with_parts = [this, h1, h2](const krylov::Vectors& in, const krylov::Vectors& out,
                                              const krylov::Vectors& parts) {
-      space.apply(in, out, h1, of_mass(h2), parts, terms());
+      space.apply(in, out, h1, of_mass(h2), parts, terms(), how.components);
     };
-    if (multigrid)
-      system.precondition = [this](const krylov::Vectors& r, const krylov::Vectors& z) { multigrid->apply(r, z); };
     system.weights = values(constraint.weights());
     system.inverse_diagonal = values(inverse);
     system.measure = values(space.mass_matrix());
+    return system;
+  }
+
+  krylov::Vectors component(krylov::Vectors of, int c) const {
+    for (std::size_t d = 0; d < of.size(); ++d) of[d] += c * space.points(d);
+    return of;
+  }
+
+  krylov::System system_of(double h1, double h2) {
+    krylov::System system = plain_system(h1, h2);
+    if (multigrid)
+      system.precondition = [this](const krylov::Vectors& r, const krylov::Vectors& z) {
+        for (int c = 0; c < how.components; ++c) multigrid->apply(component(r, c), component(z, c));
+      };
+    if (polynomial)
+      system.precondition = [this, plain = system](const krylov::Vectors& r, const krylov::Vectors& z) {
+        polynomial->apply(space.streams(), plain, largest, r, z);
+      };
     return system;
   }
 
@@ -97,19 +133,15 @@ struct HelmholtzSolver::Impl {
     return found;
   }
 
-  krylov::Result solve(const Vector& b, Vector& x, double h1, double h2, krylov::Options options) {
+  std::vector<krylov::Result> solve_all(const Vector& b, Vector& x, double h1, double h2, krylov::Options options) {
     options.null_space = options.null_space || singular(h2);
     prepare(h1, h2);
-    // Without multigrid the diagonal tells.
-    if (multigrid && !checked) fit(h1, h2);
-    krylov::System system = system_of(h1, h2);
+    const krylov::System system = system_of(h1, h2);
+    // Without a preconditioner of its own the diagonal tells.
+    if (system.precondition && !checked) fit(h1, h2);
     std::vector<Stream>& streams = space.streams();
     const krylov::Values right = values(b);
     const krylov::Vectors into = pointers(x);
-    if (!multigrid && conjugate_gradients && options.preconditioner == krylov::Preconditioner::chebyshev) {
-      if (largest == 0) largest = conjugate_gradients->largest_eigenvalue(streams, system);
-      system.largest_eigenvalue = largest;
-    }
     if (projection) {
       if (options.from_zero)
         for (std::size_t d = 0; d < x.size(); ++d)
@@ -117,13 +149,27 @@ struct HelmholtzSolver::Impl {
       options.from_zero = false;
       projection->improve(streams, system, right, into);
     }
-    krylov::Result result = conjugate_gradients ? conjugate_gradients->solve(streams, system, right, into, options)
-                                                : flexible_gmres->solve(streams, system, right, into, options);
-    if (projection && result.iterations > 0) projection->keep(streams, system, into);
+    std::vector<krylov::Result> results;
+    if (conjugate_gradients) {
+      results = conjugate_gradients->solve_all(streams, system, right, into, options);
+    } else {
+      results.push_back(flexible_gmres->solve(streams, system, right, into, options));
+    }
+    if (projection && results.front().iterations > 0) projection->keep(streams, system, into);
     for (Stream& stream : streams) stream.synchronize();
-    return result;
+    return results;
   }
 };
+
+Preconditioner preconditioner_from_string(const std::string& name) {
+  if (name == "jacobi") return Preconditioner::jacobi;
+  if (name == "chebyshev") return Preconditioner::chebyshev;
+  if (name == "multigrid") return Preconditioner::multigrid;
+  if (name == "schwarz") return Preconditioner::schwarz;
+  throw Error(ErrorCode::invalid_argument,
+              "no preconditioner is called '" + name + "': choose jacobi, chebyshev, multigrid or schwarz",
+              {{"option", "preconditioner"}, {"given", name}});
+}
 
 HelmholtzSolver::HelmholtzSolver(Space& space, const Constraint& constraint, SolverOptions options)
     : HelmholtzSolver(space, constraint, no_coefficients, options) {}
@@ -134,7 +180,15 @@ HelmholtzSolver::~HelmholtzSolver() = default;
 HelmholtzSolver::HelmholtzSolver(HelmholtzSolver&&) noexcept = default;
 
 krylov::Result HelmholtzSolver::solve(const Vector& b, Vector& x, double h1, double h2, krylov::Options options) {
-  return impl_->solve(b, x, h1, h2, std::move(options));
+  require(impl_->how.components == 1, ErrorCode::unsupported,
+          "a solver of several components solves for all of them: call solve_all",
+          {{"option", "components"}, {"given", impl_->how.components}, {"needed", 1}});
+  return solve_all(b, x, h1, h2, std::move(options)).front();
+}
+
+std::vector<krylov::Result> HelmholtzSolver::solve_all(const Vector& b, Vector& x, double h1, double h2,
+                                                       krylov::Options options) {
+  return impl_->solve_all(b, x, h1, h2, std::move(options));
 }
 
 void HelmholtzSolver::apply(Vector& u, double h1, double h2) {

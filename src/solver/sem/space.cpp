@@ -1,5 +1,6 @@
 // A box of elements on devices: geometry, copies' sums and operators.
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include <slipstream/error.hpp>
@@ -20,12 +21,11 @@ constexpr std::int64_t elements_at_once = 1024;
 /// What a device holds.
 struct Part {
   std::int64_t first = 0, elements = 0, points = 0;
-  std::vector<std::int64_t> ids;
   std::vector<Point> places;
   Buffer<double> stiffness, metric;
   /// Elements with points of other devices, and those without; of apply(). None where there is nothing to overlap.
   Buffer<std::int32_t> border, interior;
-  Buffer<double> energies;     ///< of each element
+  Buffer<double> energies;     ///< of each element, of as many components as were asked for
   Buffer<double> coordinates;  ///< [x y z][point], once carry() has asked for them
 };
 
@@ -49,7 +49,7 @@ struct Space::Impl {
   std::vector<Part> parts;
   Vector mass, weights;
   FineRule finer;
-  std::optional<GatherScatter> sums;
+  std::map<int, GatherScatter> sums;  ///< by components; 1 is there
 
   Impl(const Communicator& c, const Machine& m, const ElementBox& b, int order, SpaceOptions o)
       : comm(c), machine(m), box(b), options(std::move(o)) {
@@ -59,12 +59,7 @@ struct Space::Impl {
       cube = std::int64_t{order + 1} * (order + 1) * (order + 1);
       for (const int device : machine.devices_of_rank(comm.rank())) add_part(device);
     });
-    std::vector<SharedPoints> shared;
-    const std::int64_t block = elements_of_a_block(box.count());
-    for (const Part& part : parts) shared.push_back({part.ids, part.first / block, block * cube});
-    sums.emplace(comm, machine, shared,
-                 GatherScatterOptions{.type = DType::f64, .exchange = options.exchange, .tune = options.tune});
-    if (options.overlap && sums->exchange()) on_all_ranks(comm, [&] { list_borders(); });
+    if (options.overlap && sums_of(1).exchange()) on_all_ranks(comm, [&] { list_borders(); });
     count_copies();
   }
 
@@ -85,7 +80,6 @@ struct Space::Impl {
     const std::int64_t last = begin(device + 1);
     part.elements = last - part.first;
     part.points = part.elements * cube;
-    part.ids = box.ids(part.first, last, rule.order);
     const auto room = [&](std::int64_t values) {
       return Buffer<double>(stream.device(), static_cast<std::size_t>(values));
     };
@@ -93,7 +87,6 @@ struct Space::Impl {
                                  : options.factors == Factors::affine ? 6
                                                                       : 24;
     part.stiffness = room(factors * part.elements);
-    part.energies = room(part.elements);
     part.metric = room(options.gradient ? 9 * part.points : 0);
     mass.push_back(room(part.points));
     part.places.reserve(static_cast<std::size_t>(part.points));
@@ -115,11 +108,34 @@ struct Space::Impl {
     }
   }
 
+  GatherScatter& sums_of(int components) {
+    if (const auto found = sums.find(components); found != sums.end()) return found->second;
+    require(components >= 1 && components <= krylov::most_components,
+            "1 to " + std::to_string(krylov::most_components) + " components are summed at once",
+            {{"option", "components"}, {"given", components}, {"least", 1}, {"most", krylov::most_components}});
+    std::vector<std::vector<std::int64_t>> ids;
+    std::vector<SharedPoints> shared;
+    const std::int64_t block = elements_of_a_block(box.count());
+    on_all_ranks(comm, [&] {
+      for (std::size_t d = 0; d < parts.size(); ++d) {
+        Part& part = parts[d];
+        ids.push_back(box.ids(part.first, part.first + part.elements, rule.order));
+        const auto wanted = static_cast<std::size_t>(components * part.elements);
+        streams[d].synchronize();
+        if (part.energies.size() < wanted) part.energies = Buffer<double>(streams[d].device(), wanted);
+      }
+    });
+    for (std::size_t d = 0; d < parts.size(); ++d) shared.push_back({ids[d], parts[d].first / block, block * cube});
+    const GatherScatterOptions how{
+        .type = DType::f64, .components = components, .exchange = options.exchange, .tune = options.tune};
+    return sums.emplace(components, GatherScatter(comm, machine, shared, how)).first->second;
+  }
+
   void list_borders() {
     for (std::size_t d = 0; d < parts.size(); ++d) {
       Part& part = parts[d];
       std::vector<std::int32_t> lists[2];
-      const std::vector<std::int64_t>& remote = sums->remote_points(d);
+      const std::vector<std::int64_t>& remote = sums_of(1).remote_points(d);
       auto next = remote.begin();
       for (std::int64_t e = 0; e < part.elements; ++e) {
         const auto first = next;
@@ -143,13 +159,12 @@ struct Space::Impl {
     for (std::size_t d = 0; d < parts.size(); ++d)
       invert(streams[d], weights[d].data(), ones[d].data(), 0, parts[d].points);
     for (Stream& stream : streams) stream.synchronize();
-    for (Part& part : parts) part.ids = {};
   }
 
-  void run_sums(const std::vector<double*>& u) {
+  void run_sums(const std::vector<double*>& u, int components = 1) {
     std::vector<GatherScatter::Array> arrays;
     for (double* values : u) arrays.push_back({values, 0});
-    sums->run(streams, arrays);
+    sums_of(components).run(streams, arrays);
   }
 
   /// So many values an element.
@@ -219,11 +234,14 @@ struct Space::Impl {
   }
 
   void apply(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2,
-             const std::vector<double*>& block_parts, const OperatorTerms& terms) {
-    const bool overlaps = options.overlap && sums->exchange();
+             const std::vector<double*>& block_parts, const OperatorTerms& terms, int components) {
+    GatherScatter& gather_scatter = sums_of(components);
+    const bool overlaps = options.overlap && gather_scatter.exchange();
     const auto call_of = [&](std::size_t d) {
       HelmholtzCall made = call(d, in.at(d), out.at(d), h1, h2, terms);
       if (!block_parts.empty()) made.energies = parts[d].energies.data();
+      made.components = components;
+      made.all = parts[d].elements;
       return made;
     };
     std::vector<GatherScatter::Array> arrays;
@@ -236,7 +254,7 @@ struct Space::Impl {
     if (overlaps) {
       compute("elements at borders", [&](std::size_t d) { apply_to(parts[d].border, d, call_of(d)); });
       const DeviceSpans spans(trace, streams, "solver", "start of sums", "exchange");
-      sums->start(streams, arrays);
+      gather_scatter.start(streams, arrays);
     }
     if (overlaps) {
       compute("elements", [&](std::size_t d) { apply_to(parts[d].interior, d, call_of(d)); });
@@ -245,15 +263,15 @@ struct Space::Impl {
     }
     if (!block_parts.empty())
       compute("sums of elements", [&](std::size_t d) {
-        krylov::sum(streams[d], {parts[d].elements, elements_of_a_block(box.count())}, parts[d].energies.data(),
-                    block_parts[d]);
+        krylov::sum(streams[d], {parts[d].elements, elements_of_a_block(box.count()), components},
+                    parts[d].energies.data(), block_parts[d]);
       });
     // What the elements do not hide.
     const DeviceSpans spans(trace, streams, "solver", "end of sums", "exchange");
     if (overlaps) {
-      sums->finish(streams);
+      gather_scatter.finish(streams);
     } else {
-      sums->run(streams, arrays);
+      gather_scatter.run(streams, arrays);
     }
   }
 };
@@ -295,10 +313,10 @@ const Vector& Space::mass_matrix() const { return impl_->mass; }
 const Communicator& Space::comm() const { return impl_->comm; }
 const Machine& Space::machine() const { return impl_->machine; }
 const SpaceOptions& Space::options() const { return impl_->options; }
-GatherScatter& Space::gather_scatter() { return *impl_->sums; }
+GatherScatter& Space::gather_scatter(int components) { return impl_->sums_of(components); }
 const double* Space::factors(std::size_t device) const { return impl_->parts.at(device).stiffness.data(); }
 
-Vector Space::vector() const { return impl_->cleared(impl_->cube); }
+Vector Space::vector(int components) const { return impl_->cleared(components * impl_->cube); }
 
 int Space::fine_points() const {
   const int points = order_kernels(impl_->rule.order).fine_points;
@@ -352,8 +370,8 @@ void Space::helmholtz(const Vector& in, Vector& out, double h1, double h2, const
 }
 
 void Space::apply(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2,
-                  const std::vector<double*>& parts, const OperatorTerms& terms) {
-  impl_->apply(in, out, h1, h2, parts, terms);
+                  const std::vector<double*>& parts, const OperatorTerms& terms, int components) {
+  impl_->apply(in, out, h1, h2, parts, terms, components);
 }
 
 Vector Space::scaled_factors(const Vector& kappa) {
@@ -449,8 +467,8 @@ void Space::interpolate(const Vector& in, Space& from, Vector& out) {
   }
 }
 
-void Space::assemble(const std::vector<double*>& u) { impl_->run_sums(u); }
-void Space::assemble(Vector& u) { assemble(pointers(u)); }
+void Space::assemble(const std::vector<double*>& u, int components) { impl_->run_sums(u, components); }
+void Space::assemble(Vector& u, int components) { assemble(pointers(u), components); }
 
 void Space::filter(Vector& u, double strength, int modes) {
   const Rule& rule = impl_->rule;

@@ -150,9 +150,6 @@ void check(const Options& o) {
   require(!is_implicit(o) || o.steps_per_exchange == 1, ErrorCode::unsupported,
           "an implicit scheme exchanges in each iteration: leave the steps for one exchange at 1",
           {{"option", "steps_per_exchange"}, {"given", o.steps_per_exchange}});
-  require(!is_implicit(o) || o.krylov.preconditioner == krylov::Preconditioner::jacobi, ErrorCode::unsupported,
-          "an implicit scheme takes Jacobi's preconditioner: the vectors of others have no ghosts",
-          {{"option", "preconditioner"}});
   require(!is_implicit(o) || o.coding.kind == Coding{}.kind, ErrorCode::unsupported,
           "the values of an implicit scheme travel as they are", {{"option", "coding"}});
   if (is_implicit(o)) return;

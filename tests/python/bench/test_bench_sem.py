@@ -49,12 +49,13 @@ def test_preconditioners_are_rows_with_their_iterations(cli: Cli, tmp_path: Path
 
 def test_iterations_are_timed_with_sums_on_device_and_host(cli: Cli, tmp_path: Path) -> None:
     words = ("--backend", "host", "--devices", "2", "--orders", "1", "--elements", "2", "--factors", "affine")
-    more = ("--sums", "device", "host", "--overlap", "off", "--folder", "out")
+    more = ("--sums", "device", "host", "--overlap", "off", "--components", "1", "3", "--folder", "out")
     result = cli("bench", "nekbone", *words, *more)
     assert result.returncode == 0, result.stderr
     (path,) = (tmp_path / "out" / "nekbone").glob("*.json")
     rows = json.loads(path.read_text())["rows"]
-    assert [(row["sums"], row["overlap"]) for row in rows] == [(way, "off") for way in ("device", "host")]
+    assert [(row["sums"], row["components"]) for row in rows] == [(a, b) for a in ("device", "host") for b in (1, 3)]
+    assert {row["overlap"] for row in rows} == {"off"}
     # The difference of two solutions, on a busy machine less than nothing at times.
     assert all(math.isfinite(row["time_us"]) for row in rows)
 

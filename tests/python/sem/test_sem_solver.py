@@ -207,7 +207,7 @@ source = "1 + x"
 def test_all_pairs_of_method_and_preconditioner_find_one_solution(here: Cli, tmp_path: Path) -> None:
     path, means, iterations = case(tmp_path, MIXED), [], {}
     pairs = [("cg", by) for by in ("jacobi", "chebyshev", "multigrid", "schwarz")]
-    pairs += [("fgmres", "jacobi"), ("fgmres", "schwarz")]
+    pairs += [("fgmres", by) for by in ("jacobi", "chebyshev", "schwarz")]
     for method, by in pairs:
         words = (f"sem.method={method}", f"sem.preconditioner={by}", "output.report=false", "--overwrite")
         result = here("run", path, *words, *(["sem.restart=63"] if method == "fgmres" else []))
@@ -215,12 +215,11 @@ def test_all_pairs_of_method_and_preconditioner_find_one_solution(here: Cli, tmp
         found = findings(tmp_path, "mixed")["findings"]
         means.append(found["u.mean"])
         iterations[method, by] = found["iterations.mean"]
-        assert ("asymmetry" in result.stdout) == (by in ("multigrid", "schwarz"))
+        assert ("asymmetry" in result.stdout) == (by != "jacobi")
     assert means == pytest.approx([means[0]] * len(means), rel=1e-9)
     assert iterations["cg", "schwarz"] <= iterations["cg", "multigrid"] < iterations["cg", "chebyshev"]
     assert iterations["cg", "schwarz"] <= 20 and abs(iterations["fgmres", "schwarz"] - iterations["cg", "schwarz"]) <= 2
     for words, key in (
-        (("sem.method=fgmres", "sem.preconditioner=chebyshev"), "sem.preconditioner"),
         (("sem.restart=5",), "sem.restart"),
         (("sem.degree=3",), "sem.degree"),
         (("sem.projection=3",), "sem.projection"),
@@ -688,7 +687,7 @@ def test_check_and_plan_tell_of_the_case(here: Cli, tmp_path: Path) -> None:
     assert "largest grid that fits" in said and "Mpoint/s" in said
 
 
-def test_plan_counts_the_two_vectors_of_chebyshevs_polynomial(here: Cli, tmp_path: Path) -> None:
+def test_plan_counts_the_vectors_of_chebyshevs_polynomial(here: Cli, tmp_path: Path) -> None:
     case(tmp_path, POISSON)
 
     def vectors(preconditioner: str) -> float:
@@ -697,4 +696,4 @@ def test_plan_counts_the_two_vectors_of_chebyshevs_polynomial(here: Cli, tmp_pat
         (row,) = re.findall(r"^0 +(.*)$", memory, re.MULTILINE)
         return float(row.split()[4])
 
-    assert vectors("chebyshev") == pytest.approx(1.5 * vectors("jacobi"), rel=0.1), "six where there are four"
+    assert vectors("chebyshev") == pytest.approx(1.25 * vectors("jacobi"), rel=0.1), "five where there are four"

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,9 @@ struct Solved {
 /// A is diagonal with as many distinct eigenvalues as asked for: conjugate gradients need one iteration for each.
 class SmallSystem {
  public:
-  explicit SmallSystem(int eigenvalues) : eigenvalues_(eigenvalues) {
+  /// `degree`: of Chebyshev's polynomial, which preconditions; 0: none.
+  explicit SmallSystem(int eigenvalues, int degree = 0) : eigenvalues_(eigenvalues) {
+    if (degree > 0) polynomial_.emplace(Communicator::world(), machine_, layout_, degree);
     for (Buffer<double>* buffer : {&b_, &x_, &ones_}) *buffer = Buffer<double>(streams_[0].device(), count);
     std::fill_n(ones_.data(), count, 1.0);
   }
@@ -52,7 +55,10 @@ class SmallSystem {
     };
     if (known) system.apply_to_guess = [&](const Vectors& out) { multiply(x_.data(), out[0]); };
     system.weights = system.inverse_diagonal = {ones_.data()};
-    system.largest_eigenvalue = eigenvalues_;
+    if (polynomial_)
+      system.precondition = [&, plain = system](const Vectors& r, const Vectors& z) {
+        polynomial_->apply(streams_, plain, eigenvalues_, r, z);
+      };
     solved.result = method_.solve(streams_, system, {b_.data()}, {x_.data()}, options);
     streams_[0].synchronize();
     solved.x.assign(x_.data(), x_.data() + count);
@@ -67,7 +73,9 @@ class SmallSystem {
     made.emplace_back(machine_.device(0).local);
     return made;
   }();
-  ConjugateGradients method_{Communicator::world(), machine_, Layout{{count}, {0}, 8, {}}};
+  const Layout layout_{{count}, {0}, 8, {}};
+  ConjugateGradients method_{Communicator::world(), machine_, layout_};
+  std::optional<ChebyshevPolynomial> polynomial_;
   Buffer<double> b_, x_, ones_;
 };
 
@@ -148,13 +156,11 @@ TEST(ConjugateGradients, GoByTheFirstResidualWhereTheRightSideIsZero) {
 }
 
 TEST(ConjugateGradients, EndOnTheFirstResidualThatIsSmallEnough) {
-  for (const Preconditioner preconditioner : {Preconditioner::jacobi, Preconditioner::chebyshev})
+  for (const int degree : {0, 2})
     for (const double tolerance : {0.3, 1e-2, 1e-5}) {
       Options options;
-      options.preconditioner = preconditioner;
-      options.degree = 2;
       options.tolerance = tolerance;
-      const Solved solved = SmallSystem(20).solve(1, 0.3, options);
+      const Solved solved = SmallSystem(20, degree).solve(1, 0.3, options);
       const std::vector<double>& history = solved.result.history;
       ASSERT_GT(solved.result.iterations, 0);
       EXPECT_EQ(history.size(), static_cast<std::size_t>(solved.result.iterations) + 1);
@@ -165,24 +171,23 @@ TEST(ConjugateGradients, EndOnTheFirstResidualThatIsSmallEnough) {
       options.tolerance = 0;
       options.must_converge = false;
       options.most_iterations = solved.result.iterations;
-      const Solved again = SmallSystem(20).solve(1, 0.3, options);
+      const Solved again = SmallSystem(20, degree).solve(1, 0.3, options);
       EXPECT_EQ(again.result.history, history);
       EXPECT_EQ(again.x, solved.x);
     }
 }
 
 TEST(ConjugateGradients, HaveTheSameBitsForDataTimesPowersOfTwo) {
-  for (const Preconditioner preconditioner : {Preconditioner::jacobi, Preconditioner::chebyshev})
+  for (const int degree : {0, 4})
     for (const double absolute : {0.0, 1e-3}) {
       Options options;
-      options.preconditioner = preconditioner;
       options.fit_guess = absolute > 0;
       options.absolute_tolerance = absolute;
-      const Solved plain = SmallSystem(20).solve(1, 0.3, options);
+      const Solved plain = SmallSystem(20, degree).solve(1, 0.3, options);
       EXPECT_GT(plain.result.iterations, 2);
       for (const int exponent : {-890, -700, -300, 300, 700, 890}) {
         options.absolute_tolerance = std::ldexp(absolute, exponent);
-        Solved scaled = SmallSystem(20).solve(std::ldexp(1.0, exponent), std::ldexp(0.3, exponent), options);
+        Solved scaled = SmallSystem(20, degree).solve(std::ldexp(1.0, exponent), std::ldexp(0.3, exponent), options);
         for (double& x : scaled.x) x = std::ldexp(x, -exponent);
         EXPECT_EQ(scaled.x, plain.x) << exponent;
         EXPECT_EQ(scaled.result.history, plain.result.history) << exponent;
@@ -206,6 +211,55 @@ TEST(ConjugateGradients, RefuseValuesBeyondTheirRange) {
   expect_error(said(1, HUGE_VAL, {}), ErrorCode::not_converged, {{"problem", "first_guess"}});
   loose.absolute_tolerance = -1;
   expect_error(said(1, 0, loose), ErrorCode::invalid_argument, {{"option", "tolerance, absolute_tolerance"}});
+}
+
+TEST(ConjugateGradients, NameTheComponentThatIsNotSolved) {
+  const Machine machine = machine_here(Backend::host, 1);
+  std::vector<Stream> streams;
+  streams.emplace_back(machine.device(0).local);
+  Buffer<double> ones(streams[0].device(), count), b(streams[0].device(), 3 * count), x(streams[0].device(), 3 * count);
+  std::fill_n(ones.data(), count, 1.0);
+  System system;
+  system.apply = [&](const Vectors& in, const Vectors& out) {
+    streams[0].synchronize();
+    for (std::int64_t i = 0; i < 3 * count; ++i) out[0][i] = (1 + static_cast<double>(i % count % 9)) * in[0][i];
+  };
+  system.weights = system.inverse_diagonal = {ones.data()};
+  Layout layout{{count}, {0}, 8, {}, 3};
+  ConjugateGradients method(Communicator::world(), machine, layout);
+  Options options{.most_iterations = 3, .from_zero = true, .field = "velocity", .components = {"u", "v", "w"}};
+  // Along eigenvectors u and w take one iteration each; v takes nine.
+  for (std::int64_t i = 0; i < count; ++i) {
+    b.data()[i] = i % 9 == 4 ? 2 : 0;
+    b.data()[count + i] = 1;
+    b.data()[2 * count + i] = i % 9 == 7 ? -1 : 0;
+  }
+  expect_error(error_of([&] { method.solve_all(streams, system, {b.data()}, {x.data()}, options); }),
+               ErrorCode::not_converged, {{"field", "velocity, component v"}, {"iterations", 3}, {"problem", "falls"}});
+  options.most_iterations = 20;
+  const std::vector<Result> found = method.solve_all(streams, system, {b.data()}, {x.data()}, options);
+  streams[0].synchronize();
+  EXPECT_EQ(found[0].iterations, 1);
+  EXPECT_EQ(found[1].iterations, 9);
+  EXPECT_EQ(found[2].iterations, 1);
+  for (std::int64_t i = 0; i < 3 * count; ++i)
+    EXPECT_NEAR(x.data()[i] * (1 + static_cast<double>(i % count % 9)), b.data()[i], 1e-9);
+  b.data()[2 * count] = std::nan("");
+  options.components = {};
+  expect_error(error_of([&] { method.solve_all(streams, system, {b.data()}, {x.data()}, options); }),
+               ErrorCode::not_converged, {{"field", "velocity, component 2"}, {"problem", "right_side"}});
+  expect_error(error_of([&] { method.solve(streams, system, {b.data()}, {x.data()}, options); }),
+               ErrorCode::unsupported, {{"option", "components"}, {"given", 3}});
+  for (const int components : {0, most_components + 1}) {
+    layout.components = components;
+    expect_error(error_of([&] { ConjugateGradients(Communicator::world(), machine, layout); }),
+                 ErrorCode::invalid_argument, {{"option", "components"}, {"given", components}});
+  }
+  layout.components = 2;
+  expect_error(error_of([&] { FlexibleGmres(Communicator::world(), machine, layout, 5); }), ErrorCode::unsupported,
+               {{"option", "components"}});
+  expect_error(error_of([&] { Projection(Communicator::world(), machine, layout, 5); }), ErrorCode::unsupported,
+               {{"option", "components"}});
 }
 
 /// A preconditioner that is not symmetric: it moves values to their neighbours.

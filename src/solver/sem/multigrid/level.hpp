@@ -11,6 +11,9 @@
 
 namespace slipstream::sem {
 
+/// A level's smoother: the inverse diagonal, or overlapping Schwarz.
+enum class Smoother : std::uint8_t { jacobi, schwarz };
+
 /// Values of this rank's devices, in single precision.
 using Singles = std::vector<Buffer<float>>;
 

@@ -237,15 +237,15 @@ TEST(SemErrors, AreRoundingWhereThePolynomialsHoldTheSolution) {
 
 TEST(SemErrors, AreTheSameWithFewerIterationsByChebyshevsPolynomial) {
   const Communicator comm = Communicator::world();
-  const auto solved = [&](Equation equation, krylov::Preconditioner preconditioner, int degree) {
+  const auto solved = [&](Equation equation, Preconditioner preconditioner, int degree) {
     Options o;
     o.elements = {3, 3, 3};
     o.deform = 0.1;
     o.order = 4;
     o.equation = equation;
     o.krylov.tolerance = 1e-11;
-    o.krylov.preconditioner = preconditioner;
-    o.krylov.degree = degree;
+    o.solver.preconditioner = preconditioner;
+    o.solver.degree = degree;
     // Of fluxes alone, so that there is a null space; cos is even about all sides.
     const auto waves = [](const Point& x, double) { return std::cos(std::numbers::pi * x[0]); };
     set_all_sides(o, {Condition::flux, {}});
@@ -258,10 +258,10 @@ TEST(SemErrors, AreTheSameWithFewerIterationsByChebyshevsPolynomial) {
     return std::pair{sem.effort().iterations, sem.statistics(each(waves)).distance};
   };
   for (const Equation equation : {Equation::poisson, Equation::helmholtz}) {
-    const auto [jacobi, error] = solved(equation, krylov::Preconditioner::jacobi, 1);
+    const auto [jacobi, error] = solved(equation, Preconditioner::jacobi, 1);
     EXPECT_LT(error, 1e-2);
     for (const int degree : {1, 4}) {
-      const auto [iterations, same] = solved(equation, krylov::Preconditioner::chebyshev, degree);
+      const auto [iterations, same] = solved(equation, Preconditioner::chebyshev, degree);
       EXPECT_NEAR(same, error, 1e-8);
       EXPECT_LT(iterations * degree, 1.3 * static_cast<double>(jacobi)) << degree;
     }
@@ -279,8 +279,8 @@ Options busy_box() {
   o.time_step = 0.05;
   o.time_order = 3;
   o.krylov.tolerance = 1e-8;
-  o.krylov.preconditioner = krylov::Preconditioner::chebyshev;
-  o.krylov.degree = 3;
+  o.solver.preconditioner = Preconditioner::chebyshev;
+  o.solver.degree = 3;
   o.sides[0] = {Side{Condition::periodic, {}}, Side{Condition::periodic, {}}};
   o.sides[1][0].given = unsteady([](const Point& x, double t) { return t * std::cos(2 * std::numbers::pi * x[0]); });
   o.sides[2][1] = {Condition::flux, unsteady([](const Point& x, double t) { return t + x[1]; })};
@@ -392,12 +392,12 @@ TEST(SemSolverTells, WhatChebyshevsPolynomialAddsToAPlan) {
   };
   const std::int64_t jacobi = needed(), points = 8 * 64;
   EXPECT_EQ(bytes_per_point(o), 64 + 18 + 88);
-  o.krylov.preconditioner = krylov::Preconditioner::chebyshev;
-  EXPECT_EQ(needed() - jacobi, 2 * 8 * points);
-  o.krylov.degree = 1;
-  EXPECT_EQ(bytes_per_point(o), 64 + 18 + 88 + 48);
-  o.krylov.degree = 4;
-  EXPECT_EQ(bytes_per_point(o), 4 * (64 + 18) + 88 + 48 + 3 * 56);
+  o.solver.preconditioner = Preconditioner::chebyshev;
+  EXPECT_EQ(needed() - jacobi, 3 * 8 * points);
+  o.solver.degree = 1;
+  EXPECT_EQ(bytes_per_point(o), 64 + 18 + 88 + 56);
+  o.solver.degree = 4;
+  EXPECT_EQ(bytes_per_point(o), 4 * (64 + 18) + 88 + 56 + 3 * 56);
 }
 
 TEST(SemSolverTells, OfValuesThatDifferWhereSidesMeet) {

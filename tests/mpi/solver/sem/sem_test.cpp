@@ -145,14 +145,14 @@ TEST(PoissonRange, DataTimesPowersOfTwoHaveTheSameBits) {
   const Machine machine = machine_here(Backend::host, 1);
   struct Row {
     bool null_space;
-    krylov::Preconditioner preconditioner;
+    Preconditioner preconditioner;
   };
-  for (const Row& row : {Row{false, krylov::Preconditioner::jacobi}, Row{true, krylov::Preconditioner::jacobi},
-                         Row{false, krylov::Preconditioner::chebyshev}, Row{true, krylov::Preconditioner::chebyshev}}) {
-    krylov::Options options;
-    options.preconditioner = row.preconditioner;
+  for (const Row& row : {Row{false, Preconditioner::jacobi}, Row{true, Preconditioner::jacobi},
+                         Row{false, Preconditioner::chebyshev}, Row{true, Preconditioner::chebyshev}}) {
+    SolverOptions how;
+    how.preconditioner = row.preconditioner;
     const auto solved = [&](int exponent) {
-      return poisson(comm, machine, cube(3, row.null_space), 4, 0, options, Factors::stored, exponent);
+      return poisson(comm, machine, cube(3, row.null_space), 4, 0, {}, Factors::stored, exponent, how);
     };
     const Solved plain = solved(0);
     EXPECT_GT(plain.result.iterations, 3);
@@ -178,10 +178,10 @@ TEST_P(MultigridBits, AreThoseOfOneDevice) {
   const Communicator comm = Communicator::world(), alone(MPI_COMM_SELF);
   const Machine one = machine_here(backend, 1, 0, alone), all = machine_here(backend, devices);
   for (const bool periodic : {false, true})
-    for (const auto& [smoother, method] : {std::pair{Smoother::schwarz, krylov::Method::conjugate_gradients},
-                                           {Smoother::jacobi, krylov::Method::flexible_gmres}}) {
+    for (const auto& [by, method] : {std::pair{Preconditioner::schwarz, krylov::Method::conjugate_gradients},
+                                     {Preconditioner::multigrid, krylov::Method::flexible_gmres}}) {
       SolverOptions how;
-      how.multigrid = smoother;
+      how.preconditioner = by;
       how.method = method;
       const Solved expected = poisson(alone, one, cube(4, periodic), 4, 0, {}, Factors::stored, 0, how);
       const Solved found = poisson(comm, all, cube(4, periodic), 4, 0, {}, Factors::stored, 0, how);
@@ -193,6 +193,86 @@ TEST_P(MultigridBits, AreThoseOfOneDevice) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, MultigridBits,
                          testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2, 4)));
+
+class CoupledSolves : public testing::TestWithParam<std::tuple<Backend, int, Preconditioner>> {};
+
+/// Components that end after different numbers of iterations, one of them zero.
+TEST_P(CoupledSolves, HaveTheBitsOfSolvesOfEachComponentOnOneDevice) {
+  const auto [backend, devices, preconditioner] = GetParam();
+  if (const auto why = unavailable(backend, devices); !why.empty()) GTEST_SKIP() << why;
+  constexpr int components = 4;
+  SolverOptions how;
+  how.preconditioner = preconditioner;
+  how.degree = 3;
+  struct Component {
+    std::vector<double> x;
+    krylov::Result result;
+  };
+  const auto right_side = [](const Point& x, int c) {
+    if (c == 1) return 0.0;
+    return c == 0 ? wave(x) : std::ldexp(1.0, 40 * c) * std::exp((c - 1) * x[0] - x[1]) * std::cos(c * x[2]);
+  };
+  // `first` to `last`: the components that one solve has.
+  const auto solved = [&](const Communicator& comm, const Machine& machine, bool periodic, int first, int last) {
+    Space space(comm, machine, cube(5, periodic), 3, {Factors::stored, false, {}});
+    Constraint constraint(space);
+    SolverOptions of_these = how;
+    of_these.components = last - first;
+    Vector b = space.vector(of_these.components), x = space.vector(of_these.components);
+    for (std::size_t d = 0; d < b.size(); ++d) {
+      std::vector<double> values;
+      for (int c = first; c < last; ++c)
+        for (const Point& at : space.places(d)) values.push_back(right_side(at, c));
+      const std::vector<double> mass = get(space, space.mass_matrix(), d);
+      for (std::size_t p = 0; p < values.size(); ++p) values[p] *= mass[p % mass.size()];
+      if (!values.empty()) copy(space.streams()[d], b[d].data(), values.data(), b[d].bytes());
+      space.streams()[d].synchronize();
+    }
+    constraint.assemble(b, of_these.components);
+    HelmholtzSolver solver(space, constraint, of_these);
+    const std::vector<krylov::Result> results = solver.solve_all(b, x, 0.3, periodic ? 2 : 0, {.tolerance = 1e-9});
+    std::vector<Component> found(results.size());
+    for (std::size_t c = 0; c < results.size(); ++c) {
+      found[c].result = results[c];
+      std::string mine;
+      for (std::size_t d = 0; d < x.size(); ++d) {
+        const std::vector<double> values = get(space, x, d);
+        const std::size_t points = values.size() / results.size();
+        mine.append(reinterpret_cast<const char*>(values.data() + c * points), points * sizeof(double));
+      }
+      for (const std::string& part : comm.all_gather(mine)) {
+        found[c].x.resize(found[c].x.size() + part.size() / sizeof(double));
+        std::memcpy(found[c].x.data() + found[c].x.size() - part.size() / sizeof(double), part.data(), part.size());
+      }
+    }
+    return found;
+  };
+  const Communicator comm = Communicator::world(), alone(MPI_COMM_SELF);
+  const Machine one = machine_here(backend, 1, 0, alone), all = machine_here(backend, devices);
+  for (const bool periodic : {false, true}) {
+    const std::vector<Component> together = solved(comm, all, periodic, 0, components);
+    int most = 0, least = 1000;
+    for (int c = 0; c < components; ++c) {
+      const Component expected = solved(alone, one, periodic, c, c + 1).front();
+      const Component& found = together[static_cast<std::size_t>(c)];
+      EXPECT_EQ(found.x, expected.x) << c;
+      EXPECT_EQ(found.result.history, expected.result.history) << c;
+      EXPECT_EQ(found.result.true_residual, expected.result.true_residual) << c;
+      EXPECT_EQ(found.result.iterations, expected.result.iterations) << c;
+      if (c != 1) most = std::max(most, found.result.iterations), least = std::min(least, found.result.iterations);
+    }
+    EXPECT_EQ(together[1].result.iterations, 0);
+    EXPECT_GT(least, 2);
+    EXPECT_GE(most, least + (preconditioner == Preconditioner::jacobi ? 1 : 0));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, CoupledSolves,
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2, 4),
+                                          testing::Values(Preconditioner::jacobi)));
+INSTANTIATE_TEST_SUITE_P(Preconditioners, CoupledSolves,
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::Values(2),
+                                          testing::Values(Preconditioner::chebyshev, Preconditioner::schwarz)));
 
 class SemApply : public testing::TestWithParam<std::tuple<Backend, int>> {};
 

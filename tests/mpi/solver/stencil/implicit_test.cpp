@@ -243,9 +243,6 @@ TEST(ImplicitHeatRefuses, WhatItCannotSolve) {
   options.steps_per_exchange = 2;
   expect_error(said(options), ErrorCode::unsupported, {{"option", "steps_per_exchange"}});
   options = fine;
-  options.krylov.preconditioner = krylov::Preconditioner::chebyshev;
-  expect_error(said(options), ErrorCode::unsupported, {{"option", "preconditioner"}});
-  options = fine;
   options.equation = Equation::wave;
   expect_error(said(options), ErrorCode::unsupported, {{"option", "scheme"}});
 }

@@ -62,10 +62,10 @@ ElementBox bent(std::int64_t n, double bend) {
   return box;
 }
 
-SolverOptions by(Smoother smoother, int smoothing = 2) {
+SolverOptions by(Preconditioner preconditioner, int degree = 2) {
   SolverOptions how;
-  how.multigrid = smoother;
-  how.smoothing = smoothing;
+  how.preconditioner = preconditioner;
+  how.degree = degree;
   return how;
 }
 
@@ -73,9 +73,10 @@ TEST(Multigrid, TakesFewIterationsOnBentElementsWhateverTheirNumber) {
   for (const std::int64_t n : {2, 4}) {
     const ElementBox box = bent(n, 0.1);
     Poisson poisson(box, 7, box.dirichlet());
-    for (const auto& [smoother, degree, most] :
-         {std::tuple{Smoother::schwarz, 2, 13}, {Smoother::schwarz, 3, 9}, {Smoother::jacobi, 3, 19}}) {
-      const krylov::Result found = poisson.solve(by(smoother, degree));
+    for (const auto& [preconditioner, degree, most] : {std::tuple{Preconditioner::schwarz, 2, 13},
+                                                       {Preconditioner::schwarz, 3, 9},
+                                                       {Preconditioner::multigrid, 3, 19}}) {
+      const krylov::Result found = poisson.solve(by(preconditioner, degree));
       EXPECT_TRUE(found.converged);
       EXPECT_LE(found.true_residual, 1.1e-8);
       EXPECT_LE(found.iterations, most) << n;
@@ -84,7 +85,7 @@ TEST(Multigrid, TakesFewIterationsOnBentElementsWhateverTheirNumber) {
   }
 }
 
-TEST(Multigrid, FindsTheSolutionThatTheDiagonalFinds) {
+TEST(Preconditioners, FindTheSolutionThatTheDiagonalFinds) {
   struct Row {
     const char* name;
     int order;
@@ -105,7 +106,8 @@ TEST(Multigrid, FindsTheSolutionThatTheDiagonalFinds) {
                       {"affine", 5, {}, all, 0, Factors::affine},
                       {"trilinear", 5, {}, one, 0, Factors::trilinear}};
   for (const Row& row : rows)
-    for (const Smoother smoother : {Smoother::jacobi, Smoother::schwarz}) {
+    for (const Preconditioner preconditioner :
+         {Preconditioner::chebyshev, Preconditioner::multigrid, Preconditioner::schwarz}) {
       ElementBox box;
       box.elements = {3, 2, 2};
       box.upper = {1, 1.5, 0.7};
@@ -117,10 +119,10 @@ TEST(Multigrid, FindsTheSolutionThatTheDiagonalFinds) {
       if (!poisson.constraint.any() && row.h2 == 0) poisson.balance();
       const krylov::Result plain = poisson.solve({}, row.h2, 1e-11);
       const std::vector<double> expected = get(poisson.space, poisson.x);
-      const krylov::Result found = poisson.solve(by(smoother, 3), row.h2, 1e-11);
+      const krylov::Result found = poisson.solve(by(preconditioner, 3), row.h2, 1e-11);
       const std::vector<double> here = get(poisson.space, poisson.x);
       EXPECT_TRUE(found.converged) << row.name;
-      EXPECT_LE(found.iterations, 40) << row.name;
+      EXPECT_LE(found.iterations, preconditioner == Preconditioner::chebyshev ? plain.iterations : 40) << row.name;
       EXPECT_LE(found.iterations, plain.iterations) << row.name;
       double size = 0, off = 0;
       for (std::size_t p = 0; p < here.size(); ++p) {
@@ -131,12 +133,13 @@ TEST(Multigrid, FindsTheSolutionThatTheDiagonalFinds) {
     }
 }
 
-TEST(Multigrid, IsSymmetricAndPositiveButForRounding) {
+TEST(Preconditioners, AreSymmetricAndPositiveButForRounding) {
   const ElementBox box = bent(3, 0.1);
   for (const SideFlags& fixed : {SideFlags{{{true, true}, {true, true}, {true, true}}}, SideFlags{}})
-    for (const Smoother smoother : {Smoother::jacobi, Smoother::schwarz}) {
+    for (const Preconditioner preconditioner :
+         {Preconditioner::chebyshev, Preconditioner::multigrid, Preconditioner::schwarz}) {
       Poisson poisson(box, 5, box.dirichlet(fixed));
-      const krylov::Fit fit = HelmholtzSolver(poisson.space, poisson.constraint, by(smoother)).fit(1, 0);
+      const krylov::Fit fit = HelmholtzSolver(poisson.space, poisson.constraint, by(preconditioner)).fit(1, 0);
       EXPECT_LE(fit.operator_asymmetry, 1e-12);
       EXPECT_LE(fit.preconditioner_asymmetry, 1e-5);
       EXPECT_TRUE(fit.operator_positive && fit.preconditioner_positive);
@@ -148,7 +151,7 @@ TEST(Multigrid, IsSymmetricAndPositiveButForRounding) {
 TEST(Multigrid, GoesWithFlexibleGmres) {
   const ElementBox box = bent(3, 0.1);
   Poisson poisson(box, 6, box.dirichlet());
-  SolverOptions how = by(Smoother::schwarz);
+  SolverOptions how = by(Preconditioner::schwarz);
   const int conjugate = poisson.solve(how).iterations;
   how.method = krylov::Method::flexible_gmres;
   const krylov::Result whole = poisson.solve(how);
@@ -166,7 +169,7 @@ TEST(Multigrid, RefusesANegativeReaction) {
   Poisson poisson(box, 4, box.dirichlet());
   for (const bool multigrid : {false, true}) {
     SolverOptions how;
-    if (multigrid) how.multigrid = Smoother::jacobi;
+    if (multigrid) how.preconditioner = Preconditioner::multigrid;
     const auto refused = error_of([&] { poisson.solve(how, -300); });
     ASSERT_TRUE(refused);
     EXPECT_EQ(refused->code(), ErrorCode::not_converged);
