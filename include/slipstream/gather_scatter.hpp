@@ -130,6 +130,8 @@ class GatherScatter {
   /// The exchange that carries run()'s messages, with host_packed that of the host; null where no device shares an id
   /// with another.
   const Exchange* exchange() const;
+  /// Whether a graph may repeat run(), start() and finish() within itself.
+  bool loopable() const;
   /// Its messages with the times of the last run, as Exchange::report has them; none where there is no exchange.
   /// Collective; waits.
   std::vector<ReportRow> report();

@@ -95,10 +95,16 @@ struct System {
   /// For conjugate gradients symmetric and positive in (u, v) but for rounding, as in single precision: directions are
   /// made conjugate as flexible conjugate gradients make them. For flexible GMRES any. None: z = D r.
   Precondition precondition;
+  /// Not 0: apply and precondition queue the same work while this number stays, and graphs may repeat it within
+  /// themselves. It comes from new_recording(). Iterations are then replayed, and end on the devices.
+  std::uint64_t recording = 0;
   Values weights;           ///< w
   Values inverse_diagonal;  ///< D
   Values measure;           ///< with null_space: the mean of x is sum of measure_i x_i over that of measure_i
 };
+
+/// A number that no other call of this process gives.
+std::uint64_t new_recording();
 
 /// A system that was not solved: the message has the unknown, the end of the residual history, and the likely cause.
 class NotSolved : public Error {
@@ -108,9 +114,9 @@ class NotSolved : public Error {
 };
 
 /// Preconditioned conjugate gradients (Hestenes and Stiefel 1952; Saad 2003, algorithm 9.1). Coefficients stay on the
-/// devices. The host reads the residual of each iteration while they take its step. Where the end is far it queues the
-/// next iteration before; that one changes nothing if the one before was the last. Sums go over blocks by BlockSums:
-/// bits depend on the blocks, and not on devices or ranks.
+/// devices. With System::recording a solve that comes again is one graph a device: the devices end it, and the host
+/// reads all residuals at once. Elsewhere the host reads the residual of each iteration. Sums go over blocks by
+/// BlockSums: bits depend on the blocks, and not on devices, ranks or graphs.
 ///
 /// Several components have one operator and one preconditioner: an iteration applies them to all, in one call, and
 /// makes one sum of all their dot products. Each has coefficients of its own and ends on its own residual. So its

@@ -239,6 +239,8 @@ class Space {
   const SpaceOptions& options() const;
   /// It sums so many components. The first call for a number of them is collective.
   GatherScatter& gather_scatter(int components = 1);
+  /// Whether graphs may repeat apply() and sums of so many components within themselves.
+  bool loopable(int components = 1);
   /// Geometric factors of a device, in its memory, as Geometry::stiffness has them.
   const double* factors(std::size_t device) const;
 

@@ -174,7 +174,6 @@ class TimeLoop {
   bool recordable() const;
   bool replay(std::int64_t steps);
   Replay record(std::int64_t steps);
-  std::vector<Graph> captured(const std::function<void()>& work);
   void collect(const Marks& marks);
   void stop_if_diverged();
 

@@ -8,6 +8,8 @@
 #include <slipstream/buffer.hpp>
 #include <slipstream/error.hpp>
 
+#include "device/record_graphs.hpp"
+#include "device/recorded_calls.hpp"
 #include "exchange/apart.hpp"
 #include "exchange/calls_in_order.hpp"
 #include "exchange/same_calls.hpp"
@@ -17,7 +19,6 @@
 #include "gather_scatter/gather_scatter_kernels.hpp"
 #include "gather_scatter/host_packed.hpp"
 #include "gather_scatter/mailboxes.hpp"
-#include "gather_scatter/recorded_calls.hpp"
 #include "machine/agree.hpp"
 #include "machine/hash.hpp"
 #include "machine/patience.hpp"
@@ -414,27 +415,7 @@ struct GatherScatter::Impl {
   std::vector<Graph> recorded(Exchange& exchange) {
     std::vector<Stream> origins;
     for (const Copies& c : copies) origins.emplace_back(machine.device(c.device).local, Priority::high);
-    std::vector<Graph> graphs;
-    try {
-      for (Stream& origin : origins) origin.begin_capture();
-      run_small(exchange, origins);
-      for (Stream& origin : origins) graphs.push_back(origin.end_capture());
-    } catch (...) {
-      stop(origins);
-      throw;
-    }
-    return graphs;
-  }
-
-  /// Nothing of what they recorded has run.
-  static void stop(std::vector<Stream>& origins) noexcept {
-    for (Stream& origin : origins) {
-      try {
-        if (origin.capturing()) origin.end_capture();
-      } catch (const Error&) {
-        // It has ended all the same; whoever recorded is told why.
-      }
-    }
+    return record_graphs(origins, [&] { run_small(exchange, origins); });
   }
 
   void synchronize_devices() const {
@@ -568,6 +549,10 @@ void GatherScatter::check() {
 GatherScatter::Counts GatherScatter::counts(std::size_t device) const { return impl_->counts.at(device); }
 const std::vector<std::int64_t>& GatherScatter::remote_points(std::size_t device) const {
   return impl_->remote.at(device);
+}
+bool GatherScatter::loopable() const {
+  const Exchange* const used = exchange();
+  return !impl_->host && (!used || used->loopable());
 }
 const Exchange* GatherScatter::exchange() const {
   return impl_->host ? impl_->host->on_host().exchange() : impl_->both.mail->exchange();

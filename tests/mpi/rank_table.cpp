@@ -270,6 +270,7 @@ const std::vector<Row>& table() {
       {"Backends/MultigridBits*", "1 2", "2", to_four, "levels, overlaps and the vertices that all devices hold"},
       {"SemRefusesOnRanks*", "1 2", "2", to_four, "refused on every rank"},
       {"Backends/CoupledSolves*", "1 2", "2", to_four, "several components in one solve, on devices and ranks"},
+      {"Backends/ReplayedSolves*", "1 2", "2", to_four, "graphs of several devices and ranks"},
       {"Preconditioners/CoupledSolves*", "1", "1", "1 2", "preconditioned one component after the other"},
       {"Backends/SemApply*", "1 2", "2", to_four, "messages between devices and ranks while elements are computed"},
       {"Backends/SemProbe*", "1 2", "2", to_four, "points that one rank has and all are told of"},

@@ -6,6 +6,7 @@
 #include <slipstream/simulation.hpp>
 #include <slipstream/trace.hpp>
 
+#include "device/record_graphs.hpp"
 #include "solver/common/again.hpp"
 
 namespace slipstream {
@@ -203,34 +204,15 @@ bool TimeLoop::recordable() const {
   return !trace_ && !any_of_a_period(simulation_, needs_host);
 }
 
-/// What work queues on the streams, as a graph a device.
-std::vector<Graph> TimeLoop::captured(const std::function<void()>& work) {
-  std::vector<Graph> graphs;
-  for (Stream& stream : streams_) stream.begin_capture();
-  try {
-    work();
-  } catch (...) {
-    for (Stream& stream : streams_) {
-      try {
-        stream.end_capture();
-      } catch (const Error&) {
-        // It has ended all the same; why it had to is told instead.
-      }
-    }
-    throw;
-  }
-  for (Stream& stream : streams_) graphs.push_back(stream.end_capture());
-  return graphs;
-}
-
 /// Steps of a period without loops are one graph a device; a loop is one of its own between others.
 TimeLoop::Replay TimeLoop::record(std::int64_t steps) {
   Replay made{simulation_.recording(), steps, {}};
   const auto has_loop = [](const Task& task) { return task.loop != nullptr; };
   if (!any_of_a_period(simulation_, has_loop)) {
-    made.parts.push_back({captured([&] {
-                            for (std::int64_t n = 0; n < steps; ++n) step(nullptr);
-                          }),
+    made.parts.push_back({record_graphs(streams_,
+                                        [&] {
+                                          for (std::int64_t n = 0; n < steps; ++n) step(nullptr);
+                                        }),
                           nullptr});
     return made;
   }
@@ -239,15 +221,17 @@ TimeLoop::Replay TimeLoop::record(std::int64_t steps) {
     const Task* const behind = tasks.data() + tasks.size();
     for (const Task* first = tasks.data(); first != behind;) {
       const Task* last = std::find_if(first, behind, has_loop);
-      if (last != first) made.parts.push_back({captured([&] { run_tasks(first, last, nullptr); }), nullptr});
+      if (last != first)
+        made.parts.push_back({record_graphs(streams_, [&] { run_tasks(first, last, nullptr); }), nullptr});
       first = last;
       if (last == behind) break;
       Again& ending = again(*last->loop);
       const Tasks& inside = last->loop->tasks;
-      Segment loop{captured([&] {
-                     run_tasks(inside.data(), inside.data() + inside.size(), nullptr);
-                     ending.count(streams_);
-                   }),
+      Segment loop{record_graphs(streams_,
+                                 [&] {
+                                   run_tasks(inside.data(), inside.data() + inside.size(), nullptr);
+                                   ending.count(streams_);
+                                 }),
                    &ending};
       for (std::size_t d = 0; d < streams_.size(); ++d)
         loop.graphs[d] = repeat(streams_[d].device(), loop.graphs[d], ending.on(d));

@@ -1,13 +1,16 @@
 // Preconditioned conjugate gradients whose coefficients stay on the devices.
 #include <algorithm>
-#include <cmath>
+#include <atomic>
 #include <sstream>
 
 #include <slipstream/error.hpp>
 #include <slipstream/krylov.hpp>
 #include <slipstream/trace.hpp>
 
+#include "device/record_graphs.hpp"
+#include "device/recorded_calls.hpp"
 #include "solver/krylov/chebyshev.hpp"
+#include "solver/krylov/history.hpp"
 #include "solver/krylov/linear_solve.hpp"
 #include "solver/krylov/messages.hpp"
 #include "solver/krylov/vector_kernels.hpp"
@@ -28,7 +31,14 @@ struct ConjugateGradients::Impl : LinearSolve {
       : LinearSolve(c, machine, std::move(l), "conjugate gradients") {}
 
   const Precondition* precondition = nullptr;  ///< of the system, where it brings one
-  Each limit = -1;                             ///< of (r, r), which ends a component's iterations; -1: none
+  /// What recorded iterations were recorded with.
+  struct Call {
+    std::uint64_t recording;
+    Vectors x;
+    bool operator==(const Call&) const = default;
+  };
+  RecordedCalls<Call> calls;
+  std::vector<History> histories;  ///< of each device
 
   void take_precondition(const System& system) {
     precondition = system.precondition ? &system.precondition : nullptr;
@@ -55,7 +65,7 @@ struct ConjugateGradients::Impl : LinearSolve {
     summed(streams, two, next, [&](Side& side, std::size_t d) {
       step(streams[d], side.range,
            {system.weights[d], system.inverse_diagonal[d], q[d], at(d, rz_at(now)), at(d, direction_sum(next)),
-            side.r.data(), at(d, now), limit},
+            side.r.data(), at(d, now), at(d, limits)},
            side.parts.data());
     });
   }
@@ -63,7 +73,6 @@ struct ConjugateGradients::Impl : LinearSolve {
   /// From one direction to the next: x takes its step along the one that ends.
   struct Turning {
     const Vectors& x;
-    Each scale;               ///< of x over that of r
     std::size_t now, before;  ///< (r, z) of this iteration and of the one before
   };
 
@@ -72,6 +81,10 @@ struct ConjugateGradients::Impl : LinearSolve {
     if (!precondition) take_step(streams, turning, &system.inverse_diagonal);
   }
 
+  void turn(std::vector<Stream>& streams, const System& system, const Turning& turning) {
+    begin_turn(streams, system, turning);
+    end_turn(streams, system, turning, false);
+  }
   void end_turn(std::vector<Stream>& streams, const System& system, const Turning& turning, bool last) {
     if (!precondition) return;
     if (!last) {
@@ -95,8 +108,8 @@ struct ConjugateGradients::Impl : LinearSolve {
                       at(d, turning.before),
                       turning.x[d],
                       side.p,
-                      turning.scale,
-                      limit,
+                      at(d, scales),
+                      at(d, limits),
                       precondition != nullptr};
       if (diagonal) {
         direction(streams[d], side.range, turn, (*diagonal)[d], side.r.data());
@@ -118,14 +131,12 @@ struct ConjugateGradients::Impl : LinearSolve {
       clear(conjugate_pairs, 4);
       clear(direction_sum(first_pair), 1);
     }
-    const Turning turning{x, 1, first_pair, second_pair};
-    begin_turn(streams, system, turning);
-    end_turn(streams, system, turning, false);
+    turn(streams, system, {x, first_pair, second_pair});
   }
 
   double largest_eigenvalue(std::vector<Stream>& streams, const System& system) {
     constexpr int steps = 12;
-    limit = -1;
+    give(streams, -1, 1);
     take_precondition(system);
     make_room();
     const Vectors p = directions(), x = corrections();
@@ -141,9 +152,7 @@ struct ConjugateGradients::Impl : LinearSolve {
     for (int n = 0; n < steps && rz > 0; ++n) {
       const std::size_t now = pair_after(n), next = pair_after(n + 1);
       descend(streams, system, now, next);
-      const Turning turning{x, 1, next, now};
-      begin_turn(streams, system, turning);
-      end_turn(streams, system, turning, false);
+      turn(streams, system, {x, next, now});
       const Sums sums = read(streams);
       const double after = sums.paired(rz_at(next), 0, 0);
       alpha.push_back(rz / sums.single(direction_sum(next), 0));
@@ -162,7 +171,6 @@ struct ConjugateGradients::Impl : LinearSolve {
                 const Options& options) {
     on_host = options.sums_on_host;
     trace = options.trace;
-    limit = -1;
     const HostSpan whole(trace, "conjugate gradients");
     take_precondition(system);
     return solve_from(streams, system, b, x, options, [&](const Beginnings& from, Results& results) {
@@ -170,40 +178,94 @@ struct ConjugateGradients::Impl : LinearSolve {
     });
   }
 
-  /// The host looks at each residual while the devices take the step and make the next direction. Where the end is far
-  /// it queues the next iteration before it looks; that one changes nothing if the one before was the last.
   void iterate(std::vector<Stream>& streams, const System& system, const Vectors& x, const Beginnings& from,
                const Options& options, Results& results) {
+    give(streams, each(from, &Beginning::limit), each(from, &Beginning::back));
     begin_directions(streams, system, x);
-    limit = each(from, &Beginning::limit);
-    const Each back = each(from, &Beginning::back);
-    int queued = 0, seen = 0;
-    const auto done = [&] {
-      return std::all_of(results.begin(), results.end(), [](const Result& result) { return result.converged; });
-    };
-    const auto look = [&] {
-      const std::size_t pair = pair_after(++seen);
-      const Sums sums = received(pair);
-      for (std::size_t c = 0; c < components; ++c)
-        if (!results[c].converged) take_down(results[c], from[c], sums, pair, c);
-    };
-    // Whether the host waits for each residual.
-    const auto near = [&] {
-      if (precondition) return true;
-      for (std::size_t c = 0; c < components; ++c)
-        if (!results[c].converged && !ends_soon(results[c].history, from[c].enough)) return false;
-      return true;
-    };
-    while (!done() && queued < options.most_iterations) {
-      const std::size_t now = pair_after(queued), next = pair_after(++queued);
+    if (system.recording != 0 && one.loopable() && two.loopable() && !on_host && !trace) {
+      const auto record = [&] { return recorded(streams, system, x); };
+      const auto forget = [&] {
+        for (Stream& stream : streams) synchronize(stream.device());
+      };
+      if (const auto* graphs = calls.find({system.recording, x}, record, forget))
+        return replay(streams, system, x, *graphs, from, options, results);
+    }
+    // The host looks at each residual while the devices make the next direction of what needs no preconditioner.
+    for (int n = 0; n < options.most_iterations && !done(results); ++n) {
+      const std::size_t now = pair_after(n), next = pair_after(n + 1);
       descend(streams, system, now, next);
       send(streams, next, precondition != nullptr);
-      const Turning turning{x, back, next, now};
+      const Turning turning{x, next, now};
       begin_turn(streams, system, turning);
-      while (!done() && queued - seen > (near() ? 0 : 1)) look();
-      end_turn(streams, system, turning, done() || queued == options.most_iterations);
+      take_down(received(next), next, from, results);
+      end_turn(streams, system, turning, done(results) || n + 1 == options.most_iterations);
     }
-    while (!done() && seen < queued) look();
+  }
+
+  static bool done(const Results& results) {
+    return std::all_of(results.begin(), results.end(), [](const Result& result) { return result.converged; });
+  }
+
+  /// Iterations from the turn of one to the residual of the next, until the devices find that they are to end.
+  std::vector<Graph> recorded(std::vector<Stream>& streams, const System& system, const Vectors& x) {
+    if (histories.empty())
+      for (const Side& side : sides) histories.emplace_back(side.r.device(), components * places);
+    std::vector<Graph> graphs = record_graphs(streams, [&] {
+      turn(streams, system, {x, second_pair, first_pair});
+      const int values = static_cast<int>(components);
+      for (std::size_t d = 0; d < sides.size(); ++d)
+        move(streams[d], {at(d, second_pair), at(d, first_pair), 3 * values},
+             {at(d, rz_at(second_pair)), at(d, rz_at(first_pair)), precondition ? 2 * values : 0});
+      descend(streams, system, first_pair, second_pair);
+      take_down(streams);
+    });
+    for (std::size_t d = 0; d < sides.size(); ++d)
+      graphs[d] = repeat(streams[d].device(), graphs[d], histories[d].state.data());
+    return graphs;
+  }
+
+  /// Leaves the sums of an iteration in the histories.
+  void take_down(std::vector<Stream>& streams) {
+    for (std::size_t d = 0; d < sides.size(); ++d) {
+      History& history = histories[d];
+      krylov::take_down(streams[d], {.sums = at(d, 0),
+                                     .pairs = at(d, second_pair),
+                                     .limit = at(d, limits),
+                                     .count = static_cast<int>(components * places),
+                                     .components = static_cast<int>(components),
+                                     .history = history.sums.data(),
+                                     .state = history.state.data()});
+    }
+  }
+
+  /// A graph repeats iterations while the histories have room. One that follows the end changes nothing.
+  void replay(std::vector<Stream>& streams, const System& system, const Vectors& x, const std::vector<Graph>& graphs,
+              const Beginnings& from, const Options& options, Results& results) {
+    int seen = 0;
+    const auto reset = [&] {
+      for (std::size_t d = 0; d < sides.size(); ++d)
+        histories[d].reset(streams[d], std::min(options.most_iterations - seen, History::room));
+    };
+    reset();
+    descend(streams, system, first_pair, second_pair);
+    take_down(streams);
+    for (;;) {
+      for (const Sums& sums : histories.front().read(streams.front(), components)) {
+        take_down(sums, second_pair, from, results);
+        ++seen;
+      }
+      one.check();
+      two.check();
+      if (done(results) || seen >= options.most_iterations) break;
+      reset();
+      for (std::size_t d = 0; d < sides.size(); ++d) graphs[d].launch(streams[d]);
+    }
+    take_step(streams, {x, second_pair, first_pair}, precondition ? nullptr : &system.inverse_diagonal);
+  }
+
+  void take_down(const Sums& sums, std::size_t pair, const Beginnings& from, Results& results) const {
+    for (std::size_t c = 0; c < components; ++c)
+      if (!results[c].converged) take_down(results[c], from[c], sums, pair, c);
   }
 
   /// The sums of an iteration of a component.
@@ -220,17 +282,12 @@ struct ConjugateGradients::Impl : LinearSolve {
                           : sums.paired(pair, c, 0);
     note(result, from, rz, sums.paired(pair, c, 1), options);
   }
-
-  /// Whether the next residual may be the last one: if it fell as in the last two iterations, but four times as fast.
-  /// In short solves an iteration in vain would count too much.
-  static bool ends_soon(const std::vector<double>& history, double enough) {
-    const std::size_t n = history.size();
-    if (enough == 0) return false;
-    if (n < 8) return true;
-    const double pace = std::min({1.0, history[n - 1] / history[n - 2], history[n - 2] / history[n - 3]});
-    return history[n - 1] * std::pow(pace, 4) <= enough;
-  }
 };
+
+std::uint64_t new_recording() {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
 
 void Effort::add(Result result) {
   ++solutions;

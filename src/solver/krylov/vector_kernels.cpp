@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <slipstream/launch.hpp>
 
@@ -171,7 +172,7 @@ struct Preconditioned : Add {
 SLIP_FN double ratio(double a, double b) { return b == 0 ? 0 : a / b; }
 
 /// Whether the residual of a pair of sums ends a component's solve: later iterations change nothing of it.
-SLIP_FN bool ended(const double* pairs, const Each& limit, int c) { return pairs[2 * c + 1] <= limit.of[c]; }
+SLIP_FN bool ended(const double* pairs, const double* limit, int c) { return pairs[2 * c + 1] <= limit[c]; }
 
 struct StepPoint : Add {
   static constexpr int sums = 2;
@@ -210,8 +211,7 @@ struct SubtractMean {
 SLIP_FN void take(const Turn& turn, At at, double z) {
   const double p = turn.p[at.i], pq = turn.pq[at.c];
   const double *now = turn.now + 2 * at.c, *before = turn.before + 2 * at.c;
-  if (!ended(turn.pairs, turn.limit, at.c))
-    turn.x[at.i] = fma(turn.scale.of[at.c] * ratio(*before, pq), p, turn.x[at.i]);
+  if (!ended(turn.pairs, turn.limit, at.c)) turn.x[at.i] = fma(turn.scale[at.c] * ratio(*before, pq), p, turn.x[at.i]);
   turn.p[at.i] = fma(turn.flexible ? -ratio(now[1], pq) : ratio(*now, *before), p, z);
 }
 
@@ -225,6 +225,38 @@ struct DirectionOf {
   Turn turn;
   const double* z;
   SLIP_FN void operator()(At at) const { take(turn, at, z[at.i]); }
+};
+
+struct MoveBoth {
+  Move moves[2];
+  SLIP_FN void operator()(int, int, int) const {
+    for (const Move& one : moves)
+      for (int n = 0; n < one.count; ++n) one.to[n] = one.from[n];
+  }
+};
+
+struct TakeDownOne {
+  TakeDown of;
+  SLIP_FN void operator()(int, int, int) const {
+    if (of.state[2] != 0) return;
+    const std::int32_t n = of.state[1];
+    double* const to = of.history + static_cast<std::int64_t>(n) * of.count;
+    for (int s = 0; s < of.count; ++s) to[s] = of.sums[s];
+    bool over = true;
+    for (int c = 0; c < of.components; ++c) {
+      over = over && ended(of.pairs, of.limit, c);
+      // The host finds out what that is.
+      const double square = of.pairs[2 * c + 1], energy = of.pairs[2 * of.components + c];
+      if (!(square < infinity) || energy < 0) {
+        over = true;
+        break;
+      }
+    }
+    of.state[1] = n + 1;
+    of.state[2] = over ? 1 : 0;
+    of.state[0] = !over && n + 1 < of.state[3] ? 1 : 0;
+  }
+  static constexpr double infinity = std::numeric_limits<double>::infinity();
 };
 
 struct ChebyshevBegin {
@@ -338,6 +370,10 @@ void direction(Stream& stream, const Range& range, const Turn& turn, const doubl
 void direction(Stream& stream, const Range& range, const Turn& turn, const double* z) {
   by_points(stream, range, DirectionOf{turn, z});
 }
+void move(Stream& stream, const Move& first, const Move& second) {
+  launch(stream, Box{{0, 0, 0}, {1, 1, 1}}, MoveBoth{{first, second}});
+}
+void take_down(Stream& stream, const TakeDown& call) { launch(stream, Box{{0, 0, 0}, {1, 1, 1}}, TakeDownOne{call}); }
 void chebyshev_begin(Stream& stream, const Range& range, const double* diagonal, const double* r, double a, double* d,
                      double* z) {
   by_points(stream, range, ChebyshevBegin{diagonal, r, a, d, z});

@@ -47,13 +47,12 @@ void products(Stream& stream, const Range& range, const double* w, const double*
 /// Without points nothing is written.
 void largest(Stream& stream, const Range& range, const double* w, const double* b, const double* q, double* parts,
              double* results);
-/// r -= rz / pq q, then (r, D r) and (r, r). Where (r, r) of before, at pairs[2 c + 1], is at most the limit, r stays.
+/// r -= rz / pq q, then (r, D r) and (r, r). Where (r, r) of before, at pairs[2 c + 1], is at most limit[c], r stays.
 /// A component has every other rz, as in pairs.
 struct Step {
   const double *w, *d, *q, *rz, *pq;
   double* r;
-  const double* pairs;
-  Each limit;
+  const double *pairs, *limit;
 };
 void step(Stream& stream, const Range& range, const Step& step, double* parts);
 
@@ -63,19 +62,38 @@ void residual(Stream& stream, const Range& range, const double* b, const double*
 void multiply(Stream& stream, const Range& range, const double* sums, double* x, double* q);
 /// u -= sums[2 c] / sums[2 c + 1].
 void subtract_mean(Stream& stream, const Range& range, const double* sums, double* u);
-/// x += s before / pq p, with the direction p that ends and s the scale; then the next, p = D r + (now / before) p.
-/// Both read p once. x stays where (r, r) of before, which is pairs[2 c + 1], is at most the limit. `flexible`: the
+/// x += s before / pq p, with the direction p that ends and s of `scale`; then the next, p = D r + (now / before) p.
+/// Both read p once. x stays where (r, r) of before, which is pairs[2 c + 1], is at most limit[c]. `flexible`: the
 /// next direction is z - (z, A p) / pq p, conjugate to p whatever made z (Notay 2000, SIAM J. Sci. Comput. 22). (z, A
 /// p) lies behind each of `now`.
 struct Turn {
   const double *now, *before, *pq, *pairs;
   double *x, *p;
-  Each scale, limit;
+  const double *scale, *limit;
   bool flexible;
 };
 void direction(Stream& stream, const Range& range, const Turn& turn, const double* d, const double* r);
 /// The same with z for D r.
 void direction(Stream& stream, const Range& range, const Turn& turn, const double* z);
+
+/// One thread: to[n] = from[n].
+struct Move {
+  const double* from;
+  double* to;
+  int count;
+};
+void move(Stream& stream, const Move& first, const Move& second);
+/// One thread: takes down an iteration, and finds whether another one follows.
+struct TakeDown {
+  const double* sums;   ///< so many, of which history keeps all
+  const double* pairs;  ///< (r, z) and (r, r) of each component, then each (p, A p)
+  const double* limit;
+  int count, components;
+  double* history;  ///< [iteration][count]
+  /// Whether to go on, iterations taken down, whether the solve has ended, how many the host has room for.
+  std::int32_t* state;
+};
+void take_down(Stream& stream, const TakeDown& call);
 
 /// The first step of Chebyshev's iteration from zero: d = z = a D r.
 void chebyshev_begin(Stream& stream, const Range& range, const double* diagonal, const double* r, double a, double* d,

@@ -60,6 +60,7 @@ Workspace::Workspace(const Communicator& c, const Machine& machine, Layout l)
                      Buffer<double>(device, components * places),
                      Buffer<double>(device, slots * components * places, Memory::pinned),
                      Buffer<double>(device, given ? 0 : points),
+                     Buffer<double>(device, 2 * components, Memory::pinned),
                      {},
                      {}});
     Side& side = sides.back();
@@ -102,6 +103,15 @@ void Workspace::add_up_on_host(std::vector<Stream>& streams, std::size_t count, 
   for (std::size_t d = 0; d < sides.size(); ++d) {
     std::copy(sum.begin(), sum.end(), sides[d].host_parts.data());
     copy(streams[d], at(d, place), sides[d].host_parts.data(), count * sizeof(double));
+  }
+}
+
+void Workspace::give(std::vector<Stream>& streams, const Each& limit, const Each& scale) {
+  for (std::size_t d = 0; d < sides.size(); ++d) {
+    Buffer<double>& given = sides[d].given;
+    std::copy_n(limit.of, components, given.data());
+    std::copy_n(scale.of, components, given.data() + components);
+    copy(streams[d], at(d, limits), given.data(), given.bytes());
   }
 }
 

@@ -13,9 +13,9 @@
 
 namespace slipstream::krylov {
 
-/// Numbers of a device that sums leave, of one component; with several there are as many of each. Those of two
-/// iterations lie side by side: (r, z) of the last one makes the next direction. Behind a pair (r, z) and (r, r) lies
-/// the (p, A p) that led to it.
+/// Numbers of a device, most of which sums leave, of one component; with several there are as many of each. Those of
+/// two iterations lie side by side: (r, z) of the last one makes the next direction. Behind a pair (r, z) and (r, r)
+/// lies the (p, A p) that led to it.
 enum Place : std::size_t {
   first_pair = 0,
   second_pair = 3,
@@ -24,7 +24,9 @@ enum Place : std::size_t {
   right_mean = 10,
   largest_pair = 12,
   conjugate_pairs = 14,  ///< (r, z) and (z, A p) of two iterations, where a caller preconditions
-  places = 18
+  limits = 18,           ///< of (r, r), which ends a component's iterations; -1: none
+  scales = 19,           ///< of x over that of r
+  places = 20
 };
 /// As the host has read them.
 struct Sums {
@@ -42,6 +44,7 @@ struct Side {
   Range range;
   double* p = nullptr;
   Buffer<double> r, q, parts, sums, host, own_p;
+  Buffer<double> given;       ///< limits and scales, in pinned memory
   Buffer<double> host_parts;  ///< where sums are the host's
   Buffer<double> z;           ///< where it is needed: what the preconditioner makes of r
 };
@@ -64,6 +67,8 @@ struct Workspace {
   }
   void add_up(std::vector<Stream>& streams, BlockSums& sums, std::size_t place);
 
+  /// Sets limits and scales; once a solve.
+  void give(std::vector<Stream>& streams, const Each& limit, const Each& scale);
   /// All sums of the first device, which the host waits for.
   Sums read(std::vector<Stream>& streams);
   /// Sends a pair and its (p, A p), first_pair or second_pair, to the host for received(), and with `everything` the

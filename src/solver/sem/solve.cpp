@@ -32,6 +32,7 @@ struct HelmholtzSolver::Impl {
   Vector inverse;
   double largest = 0;              ///< eigenvalue, for the polynomial
   std::pair<double, double> of{};  ///< the h1 and h2 that these belong to
+  std::uint64_t recording = 0;     ///< krylov::System's, where work may be recorded
   bool checked = false;            ///< whether method and preconditioner fit
 
   Impl(Space& s, const Constraint& c, const Coefficients& own, const SolverOptions& o)
@@ -82,6 +83,8 @@ struct HelmholtzSolver::Impl {
     if (projection) projection->forget();
     if (polynomial) largest = largest_eigenvalue(plain_system(h1, h2));
     of = {h1, h2};
+    const bool loops = space.loopable(how.components) && (!multigrid || multigrid->loopable());
+    recording = loops ? krylov::new_recording() : 0;
   }
 
   double largest_eigenvalue(const krylov::System& system) {
@@ -114,6 +117,7 @@ struct HelmholtzSolver::Impl {
 
   krylov::System system_of(double h1, double h2) {
     krylov::System system = plain_system(h1, h2);
+    system.recording = recording;
     if (multigrid)
       system.precondition = [this](const krylov::Vectors& r, const krylov::Vectors& z) {
         for (int c = 0; c < how.components; ++c) multigrid->apply(component(r, c), component(z, c));

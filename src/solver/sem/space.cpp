@@ -313,6 +313,7 @@ const Vector& Space::mass_matrix() const { return impl_->mass; }
 const Communicator& Space::comm() const { return impl_->comm; }
 const Machine& Space::machine() const { return impl_->machine; }
 const SpaceOptions& Space::options() const { return impl_->options; }
+bool Space::loopable(int components) { return !impl_->options.exchange.trace && impl_->sums_of(components).loopable(); }
 GatherScatter& Space::gather_scatter(int components) { return impl_->sums_of(components); }
 const double* Space::factors(std::size_t device) const { return impl_->parts.at(device).stiffness.data(); }
 

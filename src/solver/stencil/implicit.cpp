@@ -90,6 +90,7 @@ Implicit::Implicit(const Communicator& comm, const Machine& machine, const Grid&
   for (const Side& side : sides_) system_.weights.push_back(side.weights.data());
   // The diagonal is the same in all cells but those beside insulated sides, and a factor changes no iterate.
   system_.inverse_diagonal = system_.weights;
+  if (!options.exchange.trace && of_directions_->loopable()) system_.recording = krylov::new_recording();
 }
 
 void Implicit::lay_out(Side& side, const BlockShape& shape, Stream& stream) {

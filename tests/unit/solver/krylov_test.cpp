@@ -100,21 +100,6 @@ TEST(ConjugateGradients, MakeAnIterationForEachEigenvalueAndNoOperatorTwice) {
   }
 }
 
-TEST(ConjugateGradients, AreNotChangedByAnIterationThatIsQueuedTooMany) {
-  Options options;
-  const Solved solved = SmallSystem(9).solve(1, 0.3, options);
-  EXPECT_EQ(solved.result.iterations, 9);
-  // The residual falls to rounding at once, when a tenth iteration is under way.
-  EXPECT_EQ(solved.operators, 10 + 2);
-  options.tolerance = 0;
-  options.must_converge = false;
-  options.most_iterations = 9;
-  const Solved limited = SmallSystem(9).solve(1, 0.3, options);
-  EXPECT_EQ(limited.operators, 9 + 2);
-  EXPECT_EQ(solved.x, limited.x);
-  EXPECT_EQ(solved.result.history, limited.result.history);
-}
-
 TEST(ConjugateGradients, MakeNoIterationFromASolution) {
   Options options;
   const Solved zero = SmallSystem(3).solve(0, 0, options);

@@ -24,6 +24,7 @@ class CoarseGrid {
   CoarseGrid(Space& space, const Constraint& constraint, Level& on);
   /// `singular`: the constant is in the null space. Collective.
   void set_up(double h1, double h2, bool singular);
+  bool loopable() const { return sums_->loopable(); }
   /// Adds the correction for the level's residual to its z, and leaves it in its d.
   void correct();
 

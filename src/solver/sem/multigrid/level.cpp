@@ -122,6 +122,8 @@ void Level::run(GatherScatter& sums, Singles& values) const {
 
 void Level::sum(Singles& u) { run(*sums_, u); }
 
+bool Level::loopable() const { return sums_->loopable() && (!face_sums_ || face_sums_->loopable()); }
+
 HelmholtzCallOf<float> Level::call(std::size_t device) const {
   HelmholtzCallOf<float> made{
       &rule_, Factors::stored,        nullptr, factors[device].data(), mass[device].data(), nullptr, h1_,

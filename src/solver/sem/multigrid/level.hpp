@@ -37,6 +37,8 @@ class Level {
   void relax(int degree, bool fresh, bool keep);
   /// out = Q Q^T u.
   void sum(Singles& u);
+  /// Whether graphs may repeat all that it does.
+  bool loopable() const;
 
   Singles r, z;                                        ///< right side, which the residual replaces, and solution
   Singles d;                                           ///< the last change of z

@@ -85,6 +85,11 @@ void Multigrid::set_up(double h1, double h2, const OperatorTerms& terms, bool si
   coarse_->set_up(h1, h2, singular);
 }
 
+bool Multigrid::loopable() const {
+  return coarse_->loopable() &&
+         std::all_of(levels_.begin(), levels_.end(), [](const auto& l) { return l->loopable(); });
+}
+
 void Multigrid::cycle(std::size_t l) {
   Level& level = *levels_[l];
   level.relax(degree_, true, true);

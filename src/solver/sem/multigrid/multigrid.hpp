@@ -22,6 +22,8 @@ class Multigrid {
   void set_up(double h1, double h2, const OperatorTerms& terms, bool singular);
   /// z = a cycle for r, queued on the space's streams.
   void apply(const krylov::Vectors& r, const krylov::Vectors& z);
+  /// Whether graphs may repeat apply() within themselves.
+  bool loopable() const;
 
  private:
   void list_factors(const OperatorTerms& terms);

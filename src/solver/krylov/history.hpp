@@ -1,0 +1,32 @@
+#pragma once
+// Sums of the iterations that a device repeats by itself, until the host looks.
+#include <cstdint>
+#include <vector>
+
+#include <slipstream/buffer.hpp>
+#include <slipstream/stream.hpp>
+
+#include "solver/krylov/vector_kernels.hpp"
+#include "solver/krylov/workspace.hpp"
+
+namespace slipstream::krylov {
+
+struct History {
+  static constexpr int room = 128;  ///< iterations
+  History(Device device, std::size_t sums_of_an_iteration);
+
+  /// Before the first iteration; the host looks after at most so many.
+  void reset(Stream& stream, int most);
+  /// Of each iteration since reset(). Waits.
+  std::vector<Sums> read(Stream& stream, std::size_t components);
+
+  Buffer<double> sums;
+  Buffer<std::int32_t> state;  ///< as TakeDown has it
+
+ private:
+  std::size_t count_;
+  Buffer<double> host_;
+  Buffer<std::int32_t> host_state_;
+};
+
+}  // namespace slipstream::krylov
