@@ -7,7 +7,8 @@
 
 namespace slipstream {
 
-/// What `work` queues on the streams, a graph each; nothing of it runs. Where it throws, no stream records any more.
+/// Records the work that `work` queues on the streams, a graph each; nothing of it runs. Where it throws, no stream
+/// records any more.
 template <class Work>
 std::vector<Graph> record_graphs(std::vector<Stream>& streams, const Work& work) {
   std::vector<Graph> graphs;

@@ -31,7 +31,7 @@ struct ConjugateGradients::Impl : LinearSolve {
       : LinearSolve(c, machine, std::move(l), "conjugate gradients") {}
 
   const Precondition* precondition = nullptr;  ///< of the system, where it brings one
-  /// What recorded iterations were recorded with.
+  /// Key of a recorded solve.
   struct Call {
     std::uint64_t recording;
     Vectors x;

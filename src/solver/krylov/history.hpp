@@ -17,7 +17,7 @@ struct History {
 
   /// Before the first iteration; the host looks after at most so many.
   void reset(Stream& stream, int most);
-  /// Of each iteration since reset(). Waits.
+  /// The sums of each iteration since reset(). Waits.
   std::vector<Sums> read(Stream& stream, std::size_t components);
 
   Buffer<double> sums;
