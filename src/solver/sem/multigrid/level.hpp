@@ -7,6 +7,7 @@
 #include <slipstream/gather_scatter.hpp>
 #include <slipstream/sem.hpp>
 
+#include "solver/sem/assembled.hpp"
 #include "solver/sem/kernels.hpp"
 
 namespace slipstream::sem {
@@ -52,7 +53,7 @@ class Level {
   void list_kinds();
   void weigh_overlaps();
   void overlapping(const Singles& r, Singles& out);
-  void run(GatherScatter& sums, Singles& values) const;
+  void sum_faces();
 
   Space& space_;
   const Constraint& constraint_;
@@ -62,7 +63,8 @@ class Level {
   float h1_ = 1, h2_ = 0;
   double largest_ = 0;
   Singles q_, weights_;
-  std::optional<GatherScatter> sums_, face_sums_;
+  std::optional<Assembled<float>> assembled_;
+  std::optional<GatherScatter> face_sums_;
   // Jacobi's smoother.
   Singles inverse_;
   // Overlapping Schwarz.
