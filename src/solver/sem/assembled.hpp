@@ -23,7 +23,7 @@ struct Dealt {
 template <class T>
 class Assembled {
  public:
-  /// Collective. What is given must stay where it is.
+  /// Collective. All that is given must stay where it is.
   Assembled(const Communicator& comm, const Machine& machine, const ElementBox& box, const Dealt& dealt, int order,
             std::vector<Stream>& streams, const SpaceOptions& options)
       : comm_(comm), machine_(machine), box_(box), dealt_(dealt), order_(order), streams_(streams), options_(options) {
@@ -31,7 +31,7 @@ class Assembled {
     on_all_ranks(comm_, [&] { list_borders(); });
   }
 
-  /// Of so many components. The first call for a number of them is collective.
+  /// It sums so many components. The first call for a number of them is collective.
   GatherScatter& sums(int components) {
     if (const auto found = sums_.find(components); found != sums_.end()) return found->second;
     require(components >= 1 && components <= krylov::most_components,
