@@ -44,7 +44,23 @@ struct Side {
 };
 using Sides = std::array<std::array<Side, 2>, 3>;  ///< of an axis: low, high
 
-struct Options {
+/// An unknown: all that belongs to it alone.
+struct Scalar {
+  std::string name = "u";
+  double diffusivity = 1, reaction = 0;
+  Function diffusivity_at = {},
+           reaction_at = {};  ///< of places alone, instead of the numbers; the first needs Factors::stored
+  Sides sides;
+  Given source;
+  Function initial = {};  ///< of diffusion at time 0 (and, with exact_start, before); none: zero
+  /// In place of `initial`: values at time 0 at the points of elements [first, last); cannot go with exact_start.
+  std::function<std::vector<double>(std::int64_t first, std::int64_t last)> start = {};
+  krylov::Options krylov;
+  SolverOptions solver;
+};
+
+/// The first unknown, and all that unknowns share.
+struct Options : Scalar {
   std::array<std::int64_t, 3> elements{1, 1, 1};
   Point lengths{1, 1, 1};  ///< edges of the box, which begins at 0
   Point stretch{1, 1, 1};
@@ -53,29 +69,25 @@ struct Options {
   int order = 7;
   Factors factors = Factors::stored;
   Equation equation = Equation::poisson;
-  double diffusivity = 1, reaction = 0;
-  Function diffusivity_at = {},
-           reaction_at = {};  ///< of places alone, instead of the numbers; the first needs Factors::stored
-  Sides sides;
-  Given source;
-  Function initial = {};  ///< of diffusion at time 0 (and, with exact_start, before); none: zero
-  /// Carries u in diffusion, x, y and z; where it depends on the time it is asked for at each step, on the host.
+  /// Further unknowns of the same equation, with names of their own, on the same periodic axes. Those that share
+  /// diffusivity, reaction, Dirichlet faces and solver are solved for together (SolverOptions::components).
+  std::vector<Scalar> more = {};
+  /// Carries all unknowns in diffusion, x, y and z; where it depends on the time it is asked for at each step, on the
+  /// host.
   std::array<Given, 3> velocity = {};
   /// Above 0: each time step is made in 1, 2, 3, 4, 6, 8, 12 and so on equal parts. They are as few as keep the Courant
   /// numbers of the velocities at its two ends at this.
   double target_courant = 0;
-  /// In place of `initial`: u at time 0 at the points of elements [first, last); cannot go with exact_start.
-  std::function<std::vector<double>(std::int64_t first, std::int64_t last)> start = {};
   double time_step = 1;  ///< of the other equations, whose step is one solution, it is only counted
   int time_order = 2;    ///< 1 to 3, of the backward differences
   /// The first steps are of the full order, from what `initial` gives for the times -time_step and -2 time_step; else
   /// step n is of order min(n, time_order), and an error of order 2 in the time step stays.
   bool exact_start = false;
-  krylov::Options krylov;
-  SolverOptions solver;
   ExchangeOptions exchange;
   std::optional<TuneOptions> tune = {};  ///< measure how sums travel; none: by rules
 };
+/// All unknowns, the first one first.
+std::vector<Scalar> scalars_of(const Options& options);
 
 /// Of one moment, over the domain.
 struct Statistics {
@@ -120,22 +132,23 @@ class Sem final : public Simulation {
   /// Inspects what the last step left, and throws Diverged; does nothing without a guard.
   void inspect();
   /// What may be meant otherwise: sides whose given values differ at an edge that they share. Not collective.
-  const std::vector<std::string>& cautions() const;
+  std::vector<std::string> cautions() const;
 
-  /// `exact`: at this time; none: no distance.
-  Statistics statistics(const Function& exact = {});
-  /// The greatest |du/dt| of the last step; of the other equations the true residual.
+  /// `scalar`: the number of the unknown. `exact`: at this time; none: no distance.
+  Statistics statistics(const Function& exact = {}, std::size_t scalar = 0);
+  /// The greatest |du/dt| of the last step over all unknowns; of the other equations the greatest true residual.
   double largest_change();
   /// Courant number of the last step or part of one; 0 without a velocity.
   double courant() const;
   /// A field of the state at points; by point, on every rank.
   std::vector<double> at(Probe& probe, const std::string& field);
-  /// Of the linear solutions of all steps so far; a restart begins anew.
-  const krylov::Effort& effort() const;
+  /// The linear solutions of an unknown in all steps so far; a restart begins anew.
+  const krylov::Effort& effort(std::size_t scalar = 0) const;
   /// Operator and preconditioner of the step to come, measured. Collective.
-  krylov::Fit fit();
+  krylov::Fit fit(std::size_t scalar = 0);
 
-  /// u, and of diffusion of order 2 and 3 u1 and u2, of one and two steps ago. On the grid of plan_grid().
+  /// u, and of diffusion of order 2 and 3 u1 and u2, of one and two steps ago; so with each unknown's name. On the grid
+  /// of plan_grid().
   State& state() override;
   const std::vector<Device>& devices() const override;
   const Tasks& tasks() const override;

@@ -269,6 +269,8 @@ const std::vector<Row>& table() {
       {"Backends/PoissonBits*", "1 2 4", "2", to_four, "the box is dealt out anew with every count"},
       {"Backends/MultigridBits*", "1 2", "2", to_four, "levels, overlaps and the vertices that all devices hold"},
       {"SemRefusesOnRanks*", "1 2", "2", to_four, "refused on every rank"},
+      {"Backends/SemScalars*", "1 2", "2", to_four, "several unknowns in one run, on devices and ranks"},
+      {"SemScalarsRefuse*", "1", "1", "1 2", "the same on every rank"},
       {"Backends/CoupledSolves*", "1 2", "2", to_four, "several components in one solve, on devices and ranks"},
       {"Backends/ReplayedSolves*", "1 2", "2", to_four, "graphs of several devices and ranks"},
       {"Preconditioners/CoupledSolves*", "1", "1", "1 2", "preconditioned one component after the other"},

@@ -1,6 +1,6 @@
 """Lines and tables of runs whose steps end in a linear system, solved by a Krylov method."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from slipstream.case.case import Case
@@ -12,14 +12,17 @@ COLUMNS = ("iterations", "residual", "true_residual")
 OF_AN_ITERATION = "bytes and times below are those of one iteration, and a step has many"
 
 
-def monitors(engine: Any, case: Case, goes_on: bool) -> Sequence[Monitor]:
-    """solutions.csv."""
+def monitors(engine: Any, case: Case, goes_on: bool, more: Sequence[str] = ()) -> Sequence[Monitor]:
+    """solutions.csv. `more`: names of further unknowns, which engine.effort() takes by number, from 1; their columns
+    have the name in front."""
     path = case.folder / "solutions.csv"
-    history = History(path, engine, case, goes_on, COLUMNS)
+    columns = [*COLUMNS, *(f"{name} {column}" for name in more for column in COLUMNS)]
+    history = History(path, engine, case, goes_on, columns)
 
     def take() -> None:
-        effort = engine.effort()
-        history.add({**effort, "iterations": effort["last_iterations"]})
+        efforts = [engine.effort(), *(engine.effort(n + 1) for n in range(len(more)))]
+        found = [effort | {"iterations": effort["last_iterations"]} for effort in efforts]
+        history.add(dict(zip(columns, [effort[name] for effort in found for name in COLUMNS], strict=True)))
 
     return [Monitor(path, take)]
 
@@ -32,14 +35,15 @@ OF_THE_LAST = ("last_iterations", "residual", "true_residual")
 class Effort:
     """The effort of all linear solutions of a run, those before a restart among them."""
 
-    def __init__(self, engine: Any) -> None:
-        self._engine, self._before = engine, dict[str, Any]()
+    def __init__(self, of_engine: Callable[[], Mapping[str, Any]]) -> None:
+        """`of_engine`: since the engine's start."""
+        self._of_engine, self._before = of_engine, dict[str, Any]()
 
     def carry(self, before: Mapping[str, Any]) -> None:
         self._before = dict(before)
 
     def __call__(self) -> dict[str, Any]:
-        now, before = dict(self._engine.effort()), self._before
+        now, before = dict(self._of_engine()), self._before
         last = {name: before.get(name, now[name]) for name in OF_THE_LAST} if not now["solutions"] else {}
         return now | {name: now[name] + before.get(name, 0) for name in SUMS} | last
 
@@ -61,14 +65,15 @@ def unsolved(effort: Mapping[str, Any], tolerance: float) -> str:
     return "; ".join(found)
 
 
-def findings(effort: Mapping[str, Any]) -> dict[str, float]:
+def findings(effort: Mapping[str, Any], name: str = "") -> dict[str, float]:
+    """`name`: in front of the keys."""
     mean = effort["iterations"] / max(1, effort["solutions"])
-    return {"iterations.mean": mean, "residual.true": float(effort["true_residual"])}
+    return {f"{name}iterations.mean": mean, f"{name}residual.true": float(effort["true_residual"])}
 
 
-def line(effort: Mapping[str, Any]) -> str:
+def line(effort: Mapping[str, Any], of: str = "") -> str:
     mean = effort["iterations"] / max(1, effort["solutions"])
     return (
-        f"linear systems: {mean:.4g} iterations a solution; residual of the last {effort['residual']:.3g} by the "
+        f"linear systems{of}: {mean:.4g} iterations a solution; residual of the last {effort['residual']:.3g} by the "
         f"recurrence, {effort['true_residual']:.3g} in truth"
     )

@@ -23,6 +23,7 @@ from slipstream.sem.tables import (
     SemStartTable,
     SemTable,
     SideTable,
+    SolveTable,
 )
 
 Array = np.ndarray
@@ -49,6 +50,29 @@ def steady(given: Expression) -> bool:
     return not any(isinstance(node, ast.Name) and node.id == "t" for node in ast.walk(tree))
 
 
+class Unknown(NamedTuple):
+    """An unknown and its own keys: u has them in [sem], [boundaries], [initial], [exact], others in [sem.scalars]."""
+
+    name: str
+    path: tuple[str, ...]  #: in front of its keys; of u, whose keys lie in several tables: none
+    boundaries: SemSidesTable
+    source: Expression
+    initial: Expression | None
+    exact: Expression | None
+    own: Mapping[str, Any]  #: diffusivity, reaction and how it is solved for
+
+    def key(self, table: str, *keys: str) -> tuple[str, ...]:
+        """Where a key lies in the case file, of u in a table."""
+        return (*self.path, *keys) if self.path else (table, *keys)
+
+    @property
+    def degree(self) -> int:
+        """Degree of Chebyshev's polynomials."""
+        usual = {"jacobi": 1, "chebyshev": 4, "multigrid": 3, "schwarz": 2}
+        degree: int | None = self.own["degree"]
+        return degree or usual[self.own["preconditioner"]]
+
+
 class SemCase(Case):
     """A case file of spectral elements."""
 
@@ -66,7 +90,9 @@ class SemCase(Case):
 
     @classmethod
     def is_free(cls, key: str) -> bool:
-        return super().is_free(key) or key in ("sem.most_iterations", "sem.not_converged")
+        last = key.split(".")[-1] if key.startswith("sem.") else ""
+        exact = key.startswith("sem.scalars.") and last == "exact"
+        return super().is_free(key) or exact or last in ("most_iterations", "not_converged")
 
     @property
     def points_of_an_element(self) -> int:
@@ -99,7 +125,21 @@ class SemCase(Case):
         if self.sem.factors != "auto":
             return self.sem.factors
         bent = self.sem.deformation or self.sem.map
-        return "stored" if bent or isinstance(self.sem.diffusivity, str) else "affine"
+        varies = any(isinstance(one.own["diffusivity"], str) for one in self.unknowns)
+        return "stored" if bent or varies else "affine"
+
+    @property
+    def unknowns(self) -> list[Unknown]:
+        """u first."""
+        shared = {key: getattr(self.sem, key) for key in SolveTable.model_fields}
+        start = None if self.initial is None else self.initial.value
+        exact = None if self.exact is None else self.exact.value
+        found = [Unknown("u", (), self.boundaries, self.sem.source, start, exact, shared)]
+        for name, table in self.sem.scalars.items():
+            own = {key: getattr(table, key) for key in SolveTable.model_fields if key in table.model_fields_set}
+            path = ("sem", "scalars", name)
+            found.append(Unknown(name, path, table.boundaries, table.source, table.initial, table.exact, shared | own))
+        return found
 
     @property
     def corner(self) -> tuple[float, float, float]:
@@ -162,10 +202,9 @@ class SemCase(Case):
     def _given(self, given: Expression) -> tuple[Callable[[Array, float], Array], bool] | None:
         return None if given == 0 else (self.function(given), steady(given))
 
-    @property
-    def conditions(self) -> list[list[Condition]]:
+    def conditions(self, unknown: Unknown) -> list[list[Condition]]:
         """Those of the sides x- to z+, as they take precedence."""
-        given = dict(self.boundaries.given())
+        given = dict(unknown.boundaries.given())
         found: list[list[Condition]] = []
         for n, side in enumerate(SIDES):
             if self.grid.periodic[n // 2] or side not in given:
@@ -179,43 +218,43 @@ class SemCase(Case):
                 entry = entry.otherwise
         return found
 
-    @property
-    def degree(self) -> int:
-        """Degree of Chebyshev's polynomials."""
-        usual = {"jacobi": 1, "chebyshev": 4, "multigrid": 3, "schwarz": 2}
-        return self.sem.degree or usual[self.sem.preconditioner]
-
-    @property
-    def start(self) -> Callable[[Array, float], Array] | None:
-        """u at time 0, and with start = "exact" before."""
+    def start(self, unknown: Unknown) -> Callable[[Array, float], Array] | None:
+        """Its values at time 0, and with start = "exact" before."""
         if not self.marches:
             return None
-        if self.sem.start == "exact" or (self.initial is None and self.exact):
-            return self.function(self.exact.value) if self.exact else None
-        if self.initial is None or self.initial.value is None:
-            return None
-        return self.function(self.initial.value, timed=False)
+        from_file = not unknown.path and self.initial is not None and self.initial.file is not None
+        if self.sem.start == "exact" or (unknown.initial is None and not from_file):
+            return None if unknown.exact is None else self.function(unknown.exact)
+        return None if unknown.initial is None else self.function(unknown.initial, timed=False)
 
-    def options(self) -> dict[str, Any]:
-        table = self.sem
-        same = ("lengths", "stretch", "deformation", "order", "equation")
+    def _options_of(self, unknown: Unknown) -> dict[str, Any]:
         solved = ("tolerance", "absolute_tolerance", "most_iterations", "preconditioner")
         how = ("method", "restart", "projection")
         return {
+            "name": unknown.name,
+            **{key: unknown.own[key] for key in (*solved, *how)},
+            **{key: self._coefficient(unknown.own[key]) for key in ("diffusivity", "reaction")},
+            "degree": unknown.degree,
+            "go_on": unknown.own["not_converged"] == "go on",
+            "sides": [[self._condition(part) for part in side] for side in self.conditions(unknown)],
+            "source": self._given(unknown.source),
+            "initial": self.start(unknown),
+        }
+
+    def options(self) -> dict[str, Any]:
+        table, (first, *others) = self.sem, self.unknowns
+        same = ("lengths", "stretch", "deformation", "order", "equation", "time_order")
+        return {
             "elements": self.grid.cells,
-            **{key: getattr(table, key) for key in (*same, *solved, *how, "time_order")},
-            **{key: self._coefficient(getattr(table, key)) for key in ("diffusivity", "reaction")},
-            "degree": self.degree,
+            **{key: getattr(table, key) for key in same},
             "factors": self.factors,
             "map": self.mapped if table.map else None,
             "time_step": self.time_step,
             "exact_start": table.start == "exact",
-            "go_on": table.not_converged == "go on",
-            "sides": [[self._condition(part) for part in side] for side in self.conditions],
             "velocity": [self._given(part) for part in table.velocity or ()],
             "target_courant": table.target_courant or 0.0,
-            "source": self._given(table.source),
-            "initial": self.start,
+            **self._options_of(first),
+            "more": [self._options_of(one) for one in others],
             **({"start_from": (self.initial.file, self.initial.field)} if self.initial and self.initial.file else {}),
             "exchange": self.exchange_options("messages"),
         }

@@ -8,11 +8,13 @@ from slipstream.base.errors import Fault, missing, unsupported
 from slipstream.base.toml_text import Path
 from slipstream.case.sides import SIDES
 from slipstream.case.tables import EXCHANGE_PARTS
-from slipstream.sem.case import SemCase
-from slipstream.sem.tables import SideTable
+from slipstream.sem.case import SemCase, Unknown
+from slipstream.sem.tables import SideTable, SolveTable
 
 Problem = tuple[Path, str]
 
+#: Behind an unknown's name: of this step and of earlier ones.
+_LEVELS = ("", "1", "2")
 #: Keys of [exchange] that are not ours, and why.
 _NOT_OURS = {
     **dict.fromkeys(EXCHANGE_PARTS["blocks"], "elements are dealt out in order, and nothing is cut"),
@@ -23,18 +25,37 @@ _NOT_OURS = {
 
 
 def problems(case: SemCase) -> list[Problem]:
-    found = [*_sides(case), *_equation(case), *_exchange(case), *_output(case)]
+    found = [*_names(case), *_equation(case), *_exchange(case), *_output(case)]
+    for unknown in case.unknowns:
+        found += [*_sides(case, unknown), *_solution(case, unknown)]
     return found or [*_expressions(case)]
 
 
-def _sides(case: SemCase) -> Iterator[Problem]:
-    given = dict(case.boundaries.given())
+def _names(case: SemCase) -> Iterator[Problem]:
+    taken = {f"u{level}" for level in _LEVELS}
+    for name in case.sem.scalars:
+        names = {f"{name}{level}" for level in _LEVELS}
+        if taken & names:
+            yield (
+                ("sem", "scalars", name),
+                Fault(
+                    "is the name of another field: those of earlier steps have 1 and 2 behind the unknown's", given=name
+                ),
+            )
+        taken |= names
+
+
+def _sides(case: SemCase, unknown: Unknown) -> Iterator[Problem]:
+    given, table = (
+        dict(unknown.boundaries.given()),
+        unknown.key("boundaries", *(["boundaries"] if unknown.path else [])),
+    )
     for n, side in enumerate(SIDES):
         axis, periodic = side[0], case.grid.periodic[n // 2]
         if side not in given:
             if not periodic:
                 yield (
-                    ("boundaries", side),
+                    (*table, side),
                     missing(
                         f"is missing: give a value or a flux there, or make the axis {axis} periodic (grid.periodic)",
                         needed="value or flux",
@@ -43,13 +64,13 @@ def _sides(case: SemCase) -> Iterator[Problem]:
             continue
         if periodic:
             yield (
-                ("boundaries", side),
+                (*table, side),
                 unsupported(
                     f"the axis {axis} is periodic and has no sides; drop one of the two", other="grid.periodic"
                 ),
             )
         else:
-            yield from _conditions(("boundaries", side), given[side])
+            yield from _conditions((*table, side), given[side])
 
 
 def _conditions(path: Path, entry: SideTable) -> Iterator[Problem]:
@@ -68,6 +89,65 @@ def _conditions(path: Path, entry: SideTable) -> Iterator[Problem]:
         yield from _conditions((*path, "otherwise"), entry.otherwise)
 
 
+def _solution(case: SemCase, unknown: Unknown) -> Iterator[Problem]:
+    """Keys of an unknown that do not fit the equation or one another."""
+    table = case.sem.scalars[unknown.name] if unknown.path else case.sem
+    fields, given, own = SolveTable.model_fields, table.model_fields_set, unknown.own
+
+    def changed(key: str) -> bool:
+        return key in given and getattr(table, key) != fields[key].default
+
+    def at(key: str) -> tuple[str, ...]:
+        return unknown.key("sem", key)
+
+    if case.sem.equation == "helmholtz" and not own["reaction"]:
+        yield (
+            at("reaction"),
+            missing('is missing: equation = "helmholtz" has reaction u with a factor above 0', other="sem.equation"),
+        )
+    if case.sem.equation != "helmholtz" and changed("reaction"):
+        yield (
+            at("reaction"),
+            unsupported('belongs to equation = "helmholtz"', other="sem.equation", needed="helmholtz"),
+        )
+    if changed("degree") and own["preconditioner"] == "jacobi":
+        yield (
+            at("degree"),
+            unsupported(
+                "belongs to preconditioners made of polynomials",
+                other=".".join(at("preconditioner")),
+                needed="chebyshev",
+            ),
+        )
+    if changed("restart") and own["method"] != "fgmres":
+        yield (
+            at("restart"),
+            unsupported('belongs to method = "fgmres"', other=".".join(at("method")), needed="fgmres"),
+        )
+    only_of_diffusion = ["projection"] if changed("projection") else []
+    only_of_diffusion += ["initial"] if unknown.path and unknown.initial is not None else []
+    for key in only_of_diffusion if not case.marches else ():
+        yield (
+            at(key),
+            unsupported(
+                'belongs to equation = "diffusion"; this one is solved in one step',
+                other="sem.equation",
+                needed="diffusion",
+            ),
+        )
+    if unknown.path and case.sem.start == "exact":
+        if unknown.exact is None:
+            yield (
+                at("exact"),
+                missing('is missing: sem.start = "exact" takes the times before the start from it', other="sem.start"),
+            )
+        if unknown.initial is not None:
+            yield (
+                at("initial"),
+                unsupported('sem.start = "exact" begins from exact; drop one of the two', other="sem.start"),
+            )
+
+
 def _equation(case: SemCase) -> Iterator[Problem]:
     table = case.sem
     fields, given = type(table).model_fields, table.model_fields_set
@@ -75,27 +155,8 @@ def _equation(case: SemCase) -> Iterator[Problem]:
     def changed(key: str) -> bool:
         return key in given and getattr(table, key) != fields[key].default
 
-    if table.equation == "helmholtz" and not table.reaction:
-        yield (
-            ("sem", "reaction"),
-            missing('is missing: equation = "helmholtz" has reaction u with a factor above 0', other="sem.equation"),
-        )
-    if table.equation != "helmholtz" and table.reaction:
-        yield (
-            ("sem", "reaction"),
-            unsupported('belongs to equation = "helmholtz"', other="sem.equation", needed="helmholtz"),
-        )
-    if changed("degree") and table.preconditioner == "jacobi":
-        yield (
-            ("sem", "degree"),
-            unsupported(
-                "belongs to preconditioners made of polynomials", other="sem.preconditioner", needed="chebyshev"
-            ),
-        )
-    if changed("restart") and table.method != "fgmres":
-        yield ("sem", "restart"), unsupported('belongs to method = "fgmres"', other="sem.method", needed="fgmres")
     if not case.marches:
-        for key in ("time_step", "time_order", "start", "velocity", "target_courant", "projection"):
+        for key in ("time_step", "time_order", "start", "velocity", "target_courant"):
             if changed(key):
                 yield (
                     ("sem", key),
@@ -163,19 +224,30 @@ def _expressions(case: SemCase) -> Iterator[Problem]:
         there = case.mapped(places)
     except ValueError:
         return
-    for side, entry in case.boundaries.given():
-        axis, end = "xyz".index(side[0]), side[1] == "+"
-        here = there[places[:, axis] == (case.sem.lengths[axis] if end else 0.0)]
-        yield from _side_expressions(case, ("boundaries", side), entry, here, time)
-    if case.initial and case.initial.value is not None:
-        yield from _tried(case, ("initial", "value"), case.initial.value, there, None)
-    if case.exact:
-        yield from _tried(case, ("exact", "value"), case.exact.value, there, time)
     for n, given in enumerate(case.sem.velocity or ()):
         yield from _tried(case, ("sem", "velocity", str(n)), given, there, time)
+    for unknown in case.unknowns:
+        yield from _own_expressions(case, unknown, places, there, time)
+
+
+def _own_expressions(
+    case: SemCase, unknown: Unknown, places: np.ndarray, there: np.ndarray, time: float | None
+) -> Iterator[Problem]:
+    """`there`: where the places of the box are in truth."""
+    sides = unknown.key("boundaries", *(["boundaries"] if unknown.path else []))
+    for side, entry in unknown.boundaries.given():
+        axis, end = "xyz".index(side[0]), side[1] == "+"
+        here = there[places[:, axis] == (case.sem.lengths[axis] if end else 0.0)]
+        yield from _side_expressions(case, (*sides, side), entry, here, time)
+    if unknown.initial is not None:
+        yield from _tried(
+            case, unknown.key("initial", "initial" if unknown.path else "value"), unknown.initial, there, None
+        )
+    if unknown.exact is not None:
+        yield from _tried(case, unknown.key("exact", "exact" if unknown.path else "value"), unknown.exact, there, time)
     for key in ("diffusivity", "reaction"):
-        yield from _tried(case, ("sem", key), getattr(case.sem, key), there, None)
-    yield from _tried(case, ("sem", "source"), case.sem.source, there, time)
+        yield from _tried(case, unknown.key("sem", key), unknown.own[key], there, None)
+    yield from _tried(case, unknown.key("sem", "source"), unknown.source, there, time)
 
 
 def _side_expressions(

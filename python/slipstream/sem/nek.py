@@ -24,6 +24,11 @@ def _step_of(path: Path) -> int | None:
         return None
 
 
+def items(case: SemCase) -> list[tuple[str, object]]:
+    """u as the temperature, further scalars as S01, S02 and so on."""
+    return [("T", "u"), *((f"S{n:02d}", name) for n, name in enumerate(case.sem.scalars, 1))]
+
+
 class NekFrames:
     """`slipstream.case.solver.Fields`: frames of a series, and each as fields0.fNNNNN, numbered in their order;
     fields.nek5000 tells ParaView of them. Collective."""
@@ -48,7 +53,7 @@ class NekFrames:
         if self._engine.step == self._written:
             return
         path = self._folder / f"{NAME}{self._next:05d}"
-        self._engine.write_nek(str(path), WORDS[self._case.output.nek], True, [("T", "u")])
+        self._engine.write_nek(str(path), WORDS[self._case.output.nek], True, items(self._case))
         self._written = self._engine.step
         self._next += 1
         if core().rank() == 0:

@@ -1,6 +1,6 @@
-"""u at points: receivers.csv over time, and profiles.csv along lines at the end."""
+"""u and further scalars at points: receivers.csv over time, and profiles.csv along lines at the end."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,27 +40,33 @@ def monitors(engine: "Sem", case: SemCase, goes_on: bool) -> Sequence[Monitor]:
         return []
     there = probe(engine, np.array([case.receivers[name].at for name in names]), "receivers")
     path = case.folder / "receivers.csv"
-    history = History(path, engine, case, goes_on, names)
+    columns = {"u": names, **{scalar: [f"{name} {scalar}" for name in names] for scalar in case.sem.scalars}}
+    history = History(path, engine, case, goes_on, [column for all_of in columns.values() for column in all_of])
 
     def take() -> None:
-        found: Mapping[str, float] = dict(zip(names, engine.at(there, "u"), strict=True))
+        found: dict[str, float] = {}
+        for field, of_field in columns.items():
+            found |= zip(of_field, engine.at(there, field), strict=True)
         history.add({name: f"{value:.17g}" for name, value in found.items()})
 
     return [Monitor(path, take, at_start=True)]
 
 
 def write_profiles(engine: "Sem", case: SemCase, troubles: Troubles) -> None:
-    """profiles.csv: by line and point, how far along the line it lies, its place and u. Collective."""
+    """profiles.csv: by line and point, how far along the line it lies, its place, u and further scalars.
+    Collective."""
     table: list[list[str]] = []
+    fields = ["u", *case.sem.scalars]
     for name, one in case.receivers.items():
         if one.to is None:
             continue
         points = along(one)
-        values = engine.at(probe(engine, points, f"receivers.{name}"), "u")
+        there = probe(engine, points, f"receivers.{name}")
+        values = [engine.at(there, field) for field in fields]
         far = np.linalg.norm(points - points[0], axis=1)
-        columns = zip(far, *points.T, values, strict=True)
+        columns = zip(far, *points.T, *values, strict=True)
         table += [[name, *(f"{value:.17g}" for value in row)] for row in columns]
     if table and core().rank() == 0:
         path = case.folder / "profiles.csv"
         with troubles.with_data(path, "it", engine.step):
-            rows.replace(path, ["line", "along", "x", "y", "z", "u"], table)
+            rows.replace(path, ["line", "along", "x", "y", "z", *fields], table)

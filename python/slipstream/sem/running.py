@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,10 @@ class SemRun(PlainRun):
         self._case = case
         with as_case_error():
             self.engine: Sem = part("sem").Sem(setup.machine, setup.options, trace)
-        self._effort = solutions.Effort(self.engine)
+        #: By unknown.
+        self._efforts = {
+            one.name: solutions.Effort(partial(self.engine.effort, n)) for n, one in enumerate(case.unknowns)
+        }
         if case.guard.every:
             self.engine.guard(case.guard.every)
         elements, devices = math.prod(case.grid.cells), len(setup.machine.devices())
@@ -46,16 +50,18 @@ class SemRun(PlainRun):
         return [*self.engine.cautions(), *filter(None, [self._idle])]
 
     def notes(self) -> list[str]:
-        lines, table = tuning_lines(self.engine.tuning()), self._case.sem
-        if table.preconditioner == "jacobi":
-            return lines
-        found = self.engine.fit()
-        method = {"cg": "conjugate gradients", "fgmres": "flexible GMRES"}[table.method]
-        return [
-            *lines,
-            f"{method} with {table.preconditioner}: asymmetry {found['preconditioner_asymmetry']:.1e}, "
-            f"operator {found['operator_us']:.4g} us, preconditioner {found['preconditioner_us']:.4g} us",
-        ]
+        lines = [*tuning_lines(self.engine.tuning())]
+        for n, one in enumerate(self._case.unknowns):
+            if one.own["preconditioner"] == "jacobi":
+                continue
+            found = self.engine.fit(n)
+            method = {"cg": "conjugate gradients", "fgmres": "flexible GMRES"}[one.own["method"]]
+            lines.append(
+                f"{method} with {one.own['preconditioner']}{f' for {one.name}' if one.path else ''}: "
+                f"asymmetry {found['preconditioner_asymmetry']:.1e}, operator {found['operator_us']:.4g} us, "
+                f"preconditioner {found['preconditioner_us']:.4g} us"
+            )
+        return lines
 
     def change(self, since: int) -> float:
         """The largest |du/dt| of the last step; where nothing goes over time, the true residual."""
@@ -63,51 +69,63 @@ class SemRun(PlainRun):
         return found
 
     def drift(self, before: float) -> tuple[str, str]:
-        return "", solutions.unsolved(self._effort(), self._case.sem.tolerance)
+        found = []
+        for one in self._case.unknowns:
+            said = solutions.unsolved(self._efforts[one.name](), one.own["tolerance"])
+            found += [f"{one.name}: {said}" if one.path else said] if said else []
+        return "", "; ".join(found)
 
     def advice(self) -> str:
         return "look at sources and values of sides that grow without bound"
 
     def fields(self, path: Path, goes_on: bool) -> Fields:
-        series = FieldSeries(self.engine, self._case, path, ["u"], goes_on)
+        series = FieldSeries(self.engine, self._case, path, [*self._efforts], goes_on)
         return series if self._case.output.nek == "no" else NekFrames(self.engine, self._case, series, path.parent)
 
     def carried(self) -> dict[str, Any]:
-        return self._effort.carried()
+        u, *more = ((name, effort.carried()) for name, effort in self._efforts.items())
+        return u[1] | {"more": dict(more)}
 
     def carry(self, carried: Mapping[str, Any]) -> None:
-        self._effort.carry(carried)
+        for name, effort in self._efforts.items():
+            effort.carry(carried if name == "u" else carried.get("more", {}).get(name, {}))
 
     def monitors(self, goes_on: bool) -> Sequence[Monitor]:
         kept = receivers.monitors(self.engine, self._case, goes_on)
-        return [*solutions.monitors(self.engine, self._case, goes_on), *kept]
+        return [*solutions.monitors(self.engine, self._case, goes_on, [*self._case.sem.scalars]), *kept]
 
     def figures(self, outcome: Outcome) -> dict[str, Any]:
         table = self._case.sem
         return {"equation": table.equation, "order": table.order, "precision": "f64", "factors": self._case.factors}
 
     def results(self, figures: dict[str, Any], console: Console, troubles: Troubles) -> None:
-        case, effort = self._case, self._effort()
-        with as_case_error("exact.value"):
-            found = self.engine.statistics(case.function(case.exact.value) if case.exact else None)
+        case = self._case
+        found: dict[str, float] = {}
+        lines: list[str] = []
+        for n, one in enumerate(case.unknowns):
+            exact = None if one.exact is None else case.function(one.exact)
+            with as_case_error(".".join(one.key("exact", "exact" if one.path else "value"))):
+                statistics = self.engine.statistics(exact, n)
+            effort = self._efforts[one.name]()
+            # Keys of u's solution have no name in front.
+            name, of = (f"{one.name}.", f" of {one.name}") if one.path else ("", "")
+            found |= {f"{one.name}.{key}": float(statistics[key]) for key in ("mean", "least", "largest")}
+            found |= {"volume": float(statistics["volume"]), **solutions.findings(effort, name)}
+            lines.append(solutions.line(effort, of))
+            if exact:
+                distance, most = float(statistics["distance"]), float(statistics["largest_off"])
+                found |= {f"{name}exact.distance": distance, f"{name}exact.largest_off": most}
+                lines.append(f"distance{of} from the exact solution: {distance:.4g}, at a point {most:.4g} at most")
         receivers.write_profiles(self.engine, case, troubles)
         figures["findings"], figures["expected"] = {}, []
         if core().rank() != 0:
             return
-        figures["findings"] = findings = {
-            **{f"u.{name}": float(found[name]) for name in ("mean", "least", "largest")},
-            "volume": float(found["volume"]),
-            **solutions.findings(effort),
-        }
         if case.sem.velocity:
-            findings["courant"] = float(self.engine.courant())
-        if case.exact:
-            findings |= {"exact.distance": found["distance"], "exact.largest_off": found["largest_off"]}
-        figures["expected"] = expected.against(case, findings)
-        console.print(solutions.line(effort))
-        if case.exact:
-            distance, most = found["distance"], found["largest_off"]
-            console.print(f"distance from the exact solution: {distance:.4g}, at a point {most:.4g} at most")
+            found["courant"] = float(self.engine.courant())
+        figures["findings"] = found
+        figures["expected"] = expected.against(case, found)
+        for line in lines:
+            console.print(line)
         write_findings(case, figures, troubles)
         if figures["expected"]:
             console.print(expected_table(figures["expected"]))

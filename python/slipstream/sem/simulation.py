@@ -42,6 +42,26 @@ class Side(TypedDict, total=False):
     otherwise: "Side"
 
 
+class Scalar(TypedDict, total=False):
+    """[sem.scalars.NAME]: an unknown beside u; what is left out of diffusivity, reaction and solution is as for u."""
+
+    diffusivity: float | str
+    reaction: float | str
+    source: float | str
+    boundaries: Mapping[str, Side]
+    initial: float | str
+    exact: float | str
+    tolerance: float
+    absolute_tolerance: float
+    most_iterations: int
+    method: Literal["cg", "fgmres"]
+    restart: int
+    projection: int
+    preconditioner: Literal["jacobi", "chebyshev", "multigrid", "schwarz"]
+    degree: int
+    not_converged: Literal["stop", "go on"]
+
+
 class Options(TypedDict, total=False):
     """Keys of [sem], [machine] and [exchange]; docs/sem.md and docs/exchange.md say what they do."""
 
@@ -68,6 +88,7 @@ class Options(TypedDict, total=False):
     preconditioner: Literal["jacobi", "chebyshev", "multigrid", "schwarz"]
     degree: int
     not_converged: Literal["stop", "go on"]
+    scalars: Mapping[str, Scalar]
 
     backend: Literal["auto", "host", "cuda"]
     devices_per_rank: int
@@ -208,24 +229,42 @@ class Simulation:
     @property
     def u(self) -> Array:
         """A copy of this rank's values, [element][t][s][r]."""
+        return self.values("u")
+
+    def values(self, name: str) -> Array:
+        """The same of an unknown: u, or one of `scalars`."""
+        self._number(name)
         n, blocks = self.case.sem.order + 1, []
-        for _, array in self._sem.arrays("u"):
+        for _, array in self._sem.arrays(name):
             on_host = array if isinstance(array, np.ndarray) else array.numpy()
             blocks.append(np.array(on_host).reshape(-1, n, n, n))
         return np.concatenate(blocks) if blocks else np.empty((0, n, n, n))
 
-    def gathered(self) -> Array | None:
-        """All values, [element][t][s][r], on rank 0; None elsewhere."""
+    def _number(self, name: str) -> int:
+        names = [one.name for one in self.case.unknowns]
+        if name not in names:
+            raise ArgumentError(
+                f"no unknown is called {name!r}; there are {', '.join(names)}",
+                ErrorCode.NOT_FOUND,
+                argument="name",
+                given=name,
+            )
+        return names.index(name)
+
+    def gathered(self, name: str = "u") -> Array | None:
+        """All values of an unknown, [element][t][s][r], on rank 0; None elsewhere."""
+        self._number(name)
         n, elements = self.case.sem.order + 1, int(np.prod(self.case.grid.cells))
-        found = self._sem.gather("u", (0, 0, 0), (n**3, elements, 1))
+        found = self._sem.gather(name, (0, 0, 0), (n**3, elements, 1))
         return None if found is None else np.asarray(found).reshape(elements, n, n, n)
 
-    def at(self, points: Sequence[Sequence[float]] | Array) -> Array:
-        """u at points [point][x y z], by point and on every rank: the values of the elements' polynomials there. The
+    def at(self, points: Sequence[Sequence[float]] | Array, name: str = "u") -> Array:
+        """An unknown at points [point][x y z], by point and on every rank: values of the elements' polynomials. The
         points are the same on all ranks; where they lie is found at the first call with them.
 
         Raises ArgumentError for another shape, and CaseError (not_found) that names the point in no element.
         """
+        self._number(name)
         places = np.ascontiguousarray(points, dtype=np.float64)
         if places.ndim != 2 or places.shape[1] != 3:
             raise ArgumentError(
@@ -238,19 +277,20 @@ class Simulation:
         if key not in self._probes:
             with as_case_error():
                 self._probes[key] = self._sem.probe([(x, y, z) for x, y, z in places.tolist()])
-        return np.asarray(self._sem.at(self._probes[key], "u"))
+        return np.asarray(self._sem.at(self._probes[key], name))
 
-    def statistics(self) -> dict[str, float]:
-        """Volume, mean, least and largest u; where the case has [exact] the distance from it, as the root of int (u -
-        e)^2 over int e^2, and largest_off, the greatest |u - e| at a point."""
-        exact = self.case.exact
-        found = dict(self._sem.statistics(self.case.function(exact.value) if exact else None))
-        names = ("volume", "mean", "least", "largest") + (("distance", "largest_off") if exact else ())
+    def statistics(self, name: str = "u") -> dict[str, float]:
+        """Volume, mean, least and largest value of an unknown. Where the case has its exact solution, the distance from
+        it, as the root of int (u - e)^2 over int e^2, and largest_off, the greatest |u - e| at a point."""
+        number = self._number(name)
+        exact = self.case.unknowns[number].exact
+        found = dict(self._sem.statistics(None if exact is None else self.case.function(exact), number))
+        names = ("volume", "mean", "least", "largest") + (() if exact is None else ("distance", "largest_off"))
         return {name: float(found[name]) for name in names}
 
     def write(self, path: str | Path, fields: Mapping[str, Array] | None = None) -> None:
-        """Adds u of this step to a file that ParaView opens (VTKHDF, curved elements). The first call makes the file,
-        in place of one that is there; later steps follow in it.
+        """Adds all unknowns of this step to a file that ParaView opens (VTKHDF, curved elements). The first call makes
+        the file, in place of one that is there; later steps follow in it.
 
         `fields`: more arrays by name, f32 or f64, of this rank's elements: [element][t][s][r], or with three components
         behind. Every step has the same. Raises CaseError where an array has another shape (mismatch), or where the
@@ -260,7 +300,7 @@ class Simulation:
         with as_case_error():
             if path not in self._files:
                 self._files[path] = self._sem.series(str(path))
-            self._files[path].write(self.time, [("u", "")], _contiguous(fields))
+            self._files[path].write(self.time, [(one.name, "") for one in self.case.unknowns], _contiguous(fields))
 
     def write_nek(
         self,
@@ -270,13 +310,14 @@ class Simulation:
         *,
         places: bool = True,
     ) -> None:
-        """Writes a field file of Nek5000, in place of one that is there, with the places and u as the temperature T.
+        """Writes a field file of Nek5000, in place of one that is there: the places, u as the temperature T, and
+        further scalars as S01 and on.
 
         `fields`: in place of u, arrays by the names U (three components behind), P, T, S01, S02 and so on, f32 or f64,
         [element][t][s][r] of this rank's elements. Raises CaseError where an array has another shape (mismatch), or
         where the file cannot be written (io).
         """
-        items: Sequence[tuple[str, object]] = [("T", "u")] if fields is None else _contiguous(fields)
+        items = nek.items(self.case) if fields is None else _contiguous(fields)
         with as_case_error():
             self._sem.write_nek(str(Path(path).absolute()), nek.WORDS[words], places, list(items))
 

@@ -8,7 +8,7 @@ from slipstream.base.core import as_case_error, part
 from slipstream.case.sides import SIDES
 from slipstream.case.solver import Plan, Run
 from slipstream.run.solutions import OF_AN_ITERATION
-from slipstream.sem.case import SemCase
+from slipstream.sem.case import SemCase, Unknown
 from slipstream.sem.checks import problems
 
 if TYPE_CHECKING:
@@ -63,27 +63,34 @@ def facts(case: SemCase) -> list[tuple[str, str]]:
         ("method", f"{_EQUATIONS[table.equation]}, spectral elements of order {table.order}, f64"),
         ("elements", f"box of {' x '.join(f'{edge:g}' for edge in table.lengths)}{bent}, {case.factors} factors"),
     ]
-    kinds: dict[str, list[str]] = {}
-    for side, parts in zip(SIDES, case.conditions, strict=True):
-        kinds.setdefault(", ".join(part.kind for part in parts), []).append(side)
-    found.append(("sides", "; ".join(f"{kind} {' '.join(sides)}" for kind, sides in kinds.items())))
+    for one in case.unknowns:
+        kinds: dict[str, list[str]] = {}
+        for side, parts in zip(SIDES, case.conditions(one), strict=True):
+            kinds.setdefault(", ".join(part.kind for part in parts), []).append(side)
+        said = "; ".join(f"{kind} {' '.join(sides)}" for kind, sides in kinds.items())
+        found.append((f"sides of {one.name}" if one.path else "sides", said))
     if case.marches:
         in_parts = f", in parts by a Courant number of {table.target_courant:g}" if table.target_courant else ""
         found.append(("time step", f"{table.time_step:g}{in_parts}, backward differences of order {table.time_order}"))
         if table.velocity:
             found.append(("carried by", f"({', '.join(str(part) for part in table.velocity)})"))
-    by = {
-        "jacobi": "Jacobi",
-        "chebyshev": f"Chebyshev-Jacobi of degree {case.degree}",
-        "multigrid": f"p-multigrid, Chebyshev-Jacobi smoothers of degree {case.degree}",
-        "schwarz": f"p-multigrid, Chebyshev-Schwarz smoothers of degree {case.degree}",
-    }[table.preconditioner]
-    method = "conjugate gradients" if table.method == "cg" else f"flexible GMRES({table.restart})"
-    kept = f", first guess from {table.projection} solutions" if table.projection else ""
-    absolute = f", or to {table.absolute_tolerance:g}" if table.absolute_tolerance else ""
-    found.append(("solves", f"{method}, {by}, to {table.tolerance:g} of the right side{absolute}{kept}"))
+    found += [(f"solves for {one.name}" if one.path else "solves", _solves(one)) for one in case.unknowns]
     found.append(("predictions", OF_AN_ITERATION))
     return found
+
+
+def _solves(one: Unknown) -> str:
+    own = one.own
+    by = {
+        "jacobi": "Jacobi",
+        "chebyshev": f"Chebyshev-Jacobi of degree {one.degree}",
+        "multigrid": f"p-multigrid, Chebyshev-Jacobi smoothers of degree {one.degree}",
+        "schwarz": f"p-multigrid, Chebyshev-Schwarz smoothers of degree {one.degree}",
+    }[own["preconditioner"]]
+    method = "conjugate gradients" if own["method"] == "cg" else f"flexible GMRES({own['restart']})"
+    kept = f", first guess from {own['projection']} solutions" if own["projection"] else ""
+    absolute = f", or to {own['absolute_tolerance']:g}" if own["absolute_tolerance"] else ""
+    return f"{method}, {by}, to {own['tolerance']:g} of the right side{absolute}{kept}"
 
 
 def inputs(case: SemCase) -> dict[str, str | int]:
@@ -127,7 +134,8 @@ def largest_grid(machine: "Machine", options: Mapping[str, Any]) -> Sequence[int
 
 def smaller(case: SemCase) -> Iterator[dict[str, str]]:
     bent = case.sem.deformation or case.sem.map
-    if case.factors == "stored" and not bent and not isinstance(case.sem.diffusivity, str):
+    varies = any(isinstance(one.own["diffusivity"], str) for one in case.unknowns)
+    if case.factors == "stored" and not bent and not varies:
         yield {"factors": "affine"}
 
 
@@ -140,7 +148,8 @@ def start(setup: Any, trace: "Trace | None" = None) -> Run:
 def quantities(case: SemCase) -> Mapping[str, Any]:
     from slipstream.pictures.quantity import of_field
 
-    return {"u": of_field("u", "u", usual=True)}
+    more = {name: of_field(name, name) for name in case.sem.scalars}
+    return {"u": of_field("u", "u", usual=True), **more}
 
 
 def curves(shown: Any, folder: Path) -> list[Path]:

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from slipstream.base.keys import Count, Finite, NotNegative, Positive, Table, Vector
 from slipstream.case.sides import SidesTable
-from slipstream.case.tables import OutputTable, RunTable
+from slipstream.case.tables import BodyName, OutputTable, RunTable
 
 _NAMES = "A number, or an expression in x, y, z (from the box's low corner), the sides Lx, Ly, Lz"
 _AND_TIME = f"{_NAMES} and, of diffusion, the time t"
@@ -15,50 +15,13 @@ _AND_TIME = f"{_NAMES} and, of diffusion, the time t"
 Edges = tuple[Positive, Positive, Positive]
 
 
-class SemTable(Table):
-    """[sem]: the equation and how it is computed. [grid] has the elements along x, y and z, and the periodic axes.
-    Lengths and times are in any units that fit together."""
+class SolveTable(Table):
+    """Keys that each unknown may have of its own: coefficients, and how it is solved for."""
 
-    equation: Literal["poisson", "helmholtz", "diffusion"] = Field(
-        description="-diffusivity Lap u = source; the same with + reaction u on the left; or du/dt = diffusivity Lap u "
-        "+ source."
-    )
-    order: Annotated[int, Field(ge=1, le=15)] = Field(7, description="Of the polynomials in an element, 1 to 15.")
-    lengths: Edges = Field((1.0, 1.0, 1.0), description="Edges of the box.")
-    stretch: Edges = Field((1.0, 1.0, 1.0), description="Width of the last element along an axis over the first's.")
-    deformation: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
-        0.0,
-        description="Amplitude of a sine map that bends the elements, as a share of the box; above 0.137 it folds.",
-    )
-    map: tuple[Finite | str, Finite | str, Finite | str] | None = Field(
-        None,
-        description=f"Where the places of the box, stretched and deformed, are in truth: x, y and z. {_NAMES}. All "
-        "other expressions have the mapped places.",
-    )
-    factors: Literal["auto", "stored", "affine"] = Field(
-        "auto",
-        description="Geometric factors: at each point, 48 B; or six numbers an element, where elements are "
-        "parallelepipeds. auto: affine where nothing is deformed or mapped.",
-    )
     diffusivity: Positive | str = Field(
         1.0, description=f"In lengths squared a unit of time, above 0 everywhere. {_NAMES}."
     )
     reaction: NotNegative | str = Field(0.0, description=f"helmholtz: the factor of u, 0 or more everywhere. {_NAMES}.")
-    source: Finite | str = Field(0.0, description=f"{_AND_TIME}.")
-    velocity: tuple[Finite | str, Finite | str, Finite | str] | None = Field(
-        None, description=f"diffusion: what carries u, along x, y and z: du/dt + velocity . grad u = ... {_AND_TIME}."
-    )
-    target_courant: Positive | None = Field(
-        None,
-        description="With velocity: each time step is made in equal parts, as few as keep the Courant number at this.",
-    )
-    time_step: Positive | None = Field(None, description="diffusion: the same all through.")
-    time_order: Literal[1, 2, 3] = Field(2, description="diffusion: of the backward differences.")
-    start: Literal["lower", "exact"] = Field(
-        "lower",
-        description="diffusion: the first steps are of lower order, which leaves an error of order 2 in the time step; "
-        "or of full order, from [exact] at the times before.",
-    )
     tolerance: Positive = Field(
         1e-10,
         description="Conjugate gradients end at this residual over the right side of the change, which is free of a "
@@ -95,6 +58,51 @@ class SemTable(Table):
     )
 
 
+class SemTable(SolveTable):
+    """[sem]: the equation and how it is computed. [grid] has the elements along x, y and z, and the periodic axes.
+    Lengths and times are in any units that fit together."""
+
+    equation: Literal["poisson", "helmholtz", "diffusion"] = Field(
+        description="-diffusivity Lap u = source; the same with + reaction u on the left; or du/dt = diffusivity Lap u "
+        "+ source."
+    )
+    order: Annotated[int, Field(ge=1, le=15)] = Field(7, description="Of the polynomials in an element, 1 to 15.")
+    lengths: Edges = Field((1.0, 1.0, 1.0), description="Edges of the box.")
+    stretch: Edges = Field((1.0, 1.0, 1.0), description="Width of the last element along an axis over the first's.")
+    deformation: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
+        0.0,
+        description="Amplitude of a sine map that bends the elements, as a share of the box; above 0.137 it folds.",
+    )
+    map: tuple[Finite | str, Finite | str, Finite | str] | None = Field(
+        None,
+        description=f"Where the places of the box, stretched and deformed, are in truth: x, y and z. {_NAMES}. All "
+        "other expressions have the mapped places.",
+    )
+    factors: Literal["auto", "stored", "affine"] = Field(
+        "auto",
+        description="Geometric factors: at each point, 48 B; or six numbers an element, where elements are "
+        "parallelepipeds. auto: affine where nothing is deformed or mapped.",
+    )
+    source: Finite | str = Field(0.0, description=f"{_AND_TIME}.")
+    velocity: tuple[Finite | str, Finite | str, Finite | str] | None = Field(
+        None, description=f"diffusion: what carries u, along x, y and z: du/dt + velocity . grad u = ... {_AND_TIME}."
+    )
+    target_courant: Positive | None = Field(
+        None,
+        description="With velocity: each time step is made in equal parts, as few as keep the Courant number at this.",
+    )
+    time_step: Positive | None = Field(None, description="diffusion: the same all through.")
+    time_order: Literal[1, 2, 3] = Field(2, description="diffusion: of the backward differences.")
+    start: Literal["lower", "exact"] = Field(
+        "lower",
+        description="diffusion: the first steps are of lower order, which leaves an error of order 2 in the time step; "
+        "or of full order, from [exact] at the times before.",
+    )
+    scalars: dict[BodyName, "ScalarTable"] = Field(
+        {}, description="Further unknowns of the same equation by name, carried by the same velocity."
+    )
+
+
 class SideTable(Table):
     """[boundaries.SIDE]: a side of the box that is not periodic; a value or a flux."""
 
@@ -117,6 +125,16 @@ class SemSidesTable(SidesTable[SideTable]):
     """[boundaries]: the sides of the box, x- to z+. Each is here or periodic."""
 
 
+class ScalarTable(SolveTable):
+    """[sem.scalars.NAME]: an unknown beside u. It takes keys of diffusivity, reaction and solution that are left
+    out from [sem]."""
+
+    source: Finite | str = Field(0.0, description=f"{_AND_TIME}.")
+    boundaries: SemSidesTable = Field(SemSidesTable(), description="Its sides, as [boundaries] has those of u.")
+    initial: Finite | str | None = Field(None, description=f"At the start of diffusion. {_NAMES}.")
+    exact: Finite | str | None = Field(None, description=f"The solution that is known. {_AND_TIME}.")
+
+
 class SemStartTable(Table):
     """[initial]: the state at the start of diffusion; left out: [exact] at time 0 where that is given, else zero. One
     of value and file."""
@@ -131,8 +149,8 @@ class SemStartTable(Table):
 
 
 class SemReceiverTable(Table):
-    """[receivers.NAME]: u at a point, in receivers.csv with each look at the change; or along a line, in profiles.csv
-    at the end."""
+    """[receivers.NAME]: u and further scalars, at a point in receivers.csv with each look at the change, or along a
+    line in profiles.csv at the end."""
 
     at: Vector = Field(description="The point, or where the line begins.")
     to: Vector | None = Field(None, description="Where the line ends.")
@@ -155,9 +173,14 @@ class SemRunTable(RunTable):
 class SemOutputTable(OutputTable):
     """[output]: what stays."""
 
-    fields: bool = Field(True, description="u as fields.vtkhdf, curved elements of high order for ParaView.")
+    fields: bool = Field(
+        True, description="u and further scalars as fields.vtkhdf, curved elements of high order for ParaView."
+    )
     nek: Literal["no", "f32", "f64"] = Field(
         "no",
-        description="Beside fields.vtkhdf, places and u (T) as field files of Nek5000, fields0.f00000 and on, a file a "
-        "frame.",
+        description="Beside fields.vtkhdf, places, u (T) and further scalars (S01 and on) as field files of Nek5000, "
+        "fields0.f00000 and on, a file a frame.",
     )
+
+
+SemTable.model_rebuild()

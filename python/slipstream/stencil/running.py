@@ -45,7 +45,7 @@ class StencilRun(PlainRun):
             options["steps_per_exchange"], self._notes = together.fastest(setup.machine, options)
         with as_case_error():
             self.engine: Stencil = part("stencil").Stencil(setup.machine, options, trace)
-        self._effort = solutions.Effort(self.engine)
+        self._effort = solutions.Effort(self.engine.effort)
         self._receivers: Mapping[str, Sequence[int]] = {}  # cells before a restart
         if case.initial:
             self._fill(case)

@@ -82,36 +82,21 @@ sem::Side side_of(const std::vector<nb::tuple>& parts) {
   return first;
 }
 
-sem::Options sem_options(const nb::dict& dict) {
-  sem::Options o;
-  Reader reader(dict, "the solver");
-  std::string equation = "poisson", factors = "stored", preconditioner = "jacobi", method = "cg";
-  nb::object source = nb::none(), initial = nb::none(), map = nb::none();
-  std::pair<std::string, std::string> start;
-  nb::dict exchange;
-  std::vector<std::vector<nb::tuple>> sides;
-  std::vector<nb::object> velocity;
-  bool go_on = false;
-  reader.read("elements", o.elements);
-  reader.read("lengths", o.lengths);
-  reader.read("stretch", o.stretch);
-  reader.read("deformation", o.deform);
-  reader.read("map", map);
-  reader.read("order", o.order);
-  reader.read("factors", factors);
-  reader.read("equation", equation);
+/// Reads an unknown's own options. Returns the file that it starts from, and its field there.
+std::pair<std::string, std::string> read_scalar(Reader& reader, sem::Scalar& o) {
+  std::string preconditioner = "jacobi", method = "cg";
+  nb::object source = nb::none(), initial = nb::none();
   nb::object diffusivity = nb::float_(o.diffusivity), reaction = nb::float_(o.reaction);
+  std::pair<std::string, std::string> start;
+  std::vector<std::vector<nb::tuple>> sides;
+  bool go_on = false;
+  reader.read("name", o.name);
   reader.read("diffusivity", diffusivity);
   reader.read("reaction", reaction);
   reader.read("sides", sides);
-  reader.read("velocity", velocity);
-  reader.read("target_courant", o.target_courant);
   reader.read("source", source);
   reader.read("initial", initial);
   reader.read("start_from", start);
-  reader.read("time_step", o.time_step);
-  reader.read("time_order", o.time_order);
-  reader.read("exact_start", o.exact_start);
   reader.read("tolerance", o.krylov.tolerance);
   reader.read("absolute_tolerance", o.krylov.absolute_tolerance);
   reader.read("most_iterations", o.krylov.most_iterations);
@@ -121,25 +106,56 @@ sem::Options sem_options(const nb::dict& dict) {
   reader.read("method", method);
   reader.read("restart", o.solver.restart);
   reader.read("projection", o.solver.projection);
-  reader.read("exchange", exchange);
-  reader.finish();
   o.krylov.must_converge = !go_on;
   o.solver.method = krylov::method_from_string(method);
   o.solver.preconditioner = sem::preconditioner_from_string(preconditioner);
-  o.equation = sem::equation_from_string(equation);
   coefficient(diffusivity, o.diffusivity, o.diffusivity_at);
   coefficient(reaction, o.reaction, o.reaction_at);
-  o.factors = sem::factors_from_string(factors);
-  o.map = map_of(map);
   o.source = given(source);
   o.initial = function_of(initial);
+  require(sides.size() <= 6, "a box has six sides");
+  for (std::size_t n = 0; n < sides.size(); ++n) o.sides[n / 2][n % 2] = side_of(sides[n]);
+  return start;
+}
+
+sem::Options sem_options(const nb::dict& dict) {
+  sem::Options o;
+  Reader reader(dict, "the solver");
+  std::string equation = "poisson", factors = "stored";
+  nb::object map = nb::none();
+  nb::dict exchange;
+  std::vector<nb::object> velocity;
+  std::vector<nb::dict> more;
+  reader.read("elements", o.elements);
+  reader.read("lengths", o.lengths);
+  reader.read("stretch", o.stretch);
+  reader.read("deformation", o.deform);
+  reader.read("map", map);
+  reader.read("order", o.order);
+  reader.read("factors", factors);
+  reader.read("equation", equation);
+  const std::pair<std::string, std::string> start = read_scalar(reader, o);
+  reader.read("more", more);
+  reader.read("velocity", velocity);
+  reader.read("target_courant", o.target_courant);
+  reader.read("time_step", o.time_step);
+  reader.read("time_order", o.time_order);
+  reader.read("exact_start", o.exact_start);
+  reader.read("exchange", exchange);
+  reader.finish();
+  o.equation = sem::equation_from_string(equation);
+  o.factors = sem::factors_from_string(factors);
+  o.map = map_of(map);
+  for (const nb::dict& each : more) {
+    Reader of_scalar(each, "a scalar");
+    read_scalar(of_scalar, o.more.emplace_back());
+    of_scalar.finish();
+  }
   Watched watched;
   o.exchange = exchange_options(exchange, &watched);
   o.tune = watched.tune;
   require(velocity.size() <= 3, "a velocity has three parts");
   for (std::size_t a = 0; a < velocity.size(); ++a) o.velocity[a] = given(velocity[a]);
-  require(sides.size() <= 6, "a box has six sides");
-  for (std::size_t n = 0; n < sides.size(); ++n) o.sides[n / 2][n % 2] = side_of(sides[n]);
   if (!start.first.empty()) o.start = start_from(start.first, start.second, sem::box_of(o), o.order);
   return o;
 }
@@ -169,12 +185,12 @@ nb::tuple largest_sem_grid(const Machine& machine, const nb::dict& dict) {
   }));
 }
 
-nb::dict statistics_dict(Sem& self, const nb::object& exact) {
+nb::dict statistics_dict(Sem& self, const nb::object& exact, std::size_t scalar) {
   const sem::Function function = function_of(exact);
   sem::Statistics s;
   {
     Released release;
-    s = self.statistics(function);
+    s = self.statistics(function, scalar);
   }
   nb::dict found;
   found["volume"] = s.volume;
@@ -210,12 +226,12 @@ void bind_sem_solver(nb::module_& m) {
       .def_prop_ro("time", [](Sem& self) { return self.state().time; })
       .def("courant", &Sem::courant, "Of the last step, or part of one; 0 without a velocity.")
       .def("largest_change", &Sem::largest_change, Release())
-      .def("statistics", &statistics_dict, nb::arg("exact") = nb::none(),
-           "exact: function of places [point][x y z] and the time.")
+      .def("statistics", &statistics_dict, nb::arg("exact") = nb::none(), nb::arg("scalar") = std::size_t{0},
+           "exact: function of places [point][x y z] and the time; scalar: the number of the unknown.")
       .def(
           "fit",
-          [](Sem& self) {
-            const krylov::Fit found = self.fit();
+          [](Sem& self, std::size_t scalar) {
+            const krylov::Fit found = self.fit(scalar);
             nb::dict said;
             said["operator_us"] = found.operator_us;
             said["preconditioner_us"] = found.preconditioner_us;
@@ -223,11 +239,12 @@ void bind_sem_solver(nb::module_& m) {
             said["preconditioner_asymmetry"] = found.preconditioner_asymmetry;
             return said;
           },
+          nb::arg("scalar") = std::size_t{0},
           "Operator and preconditioner of the step to come, measured by two vectors of noise: times of one application "
           "in microseconds, and asymmetries, 0 for symmetric ones but for rounding. Collective.")
       .def(
-          "effort", [](Sem& self) { return effort_dict(self.effort()); },
-          "What the linear solutions have taken, and how the last one went.")
+          "effort", [](Sem& self, std::size_t scalar) { return effort_dict(self.effort(scalar)); },
+          nb::arg("scalar") = std::size_t{0}, "What the linear solutions have taken, and how the last one went.")
       .def("cautions", &Sem::cautions)
       .def(
           "gather",

@@ -24,7 +24,7 @@ void Sem::Impl::list_velocity() {
 
 void Sem::Impl::put_velocity(double time) {
   for (std::size_t a = 0; a < 3; ++a)
-    if (options.velocity[a].at) put(pointers(carrier->at_points[a]), options.velocity[a].at, time);
+    if (options.velocity[a].at) unknowns.front()->put(pointers(carrier->at_points[a]), options.velocity[a].at, time);
   carrier->time = time;
 }
 
@@ -49,7 +49,7 @@ void Sem::Impl::take_velocity(double time) {
                   "take a time step of %.3g or less, or a target_courant",
                   carrier->courant, time, static_cast<long long>(found.element), text(found.place).c_str(), limit,
                   limit / found.rate);
-    throw krylov::NotSolved(said, {{"field", "u"},
+    throw krylov::NotSolved(said, {{"field", options.name},
                                    {"problem", "courant"},
                                    {"time", time},
                                    {"given", carrier->courant},
@@ -65,10 +65,10 @@ void Sem::Impl::take_velocity(double time) {
   carrier->carried = true;
 }
 
-void Sem::Impl::advect() {
-  const auto& fine = carrier->fine;
-  space.advect({&fine[0], &fine[1], &fine[2]}, x, carrier->advected);
-  combine(pointers(b), {{1, pointers(b)}, {-1, pointers(carrier->advected)}});
+void Sem::Impl::Unknown::advect() {
+  const auto& fine = run.carrier->fine;
+  space.advect({&fine[0], &fine[1], &fine[2]}, x, run.carrier->advected);
+  run.combine(pointers(b), {{1, pointers(b)}, {-1, pointers(run.carrier->advected)}});
 }
 
 std::int64_t Sem::Impl::parts_of(std::int64_t step) {

@@ -22,10 +22,10 @@ void check_coefficient(const char* option, double value, bool zero_too, std::int
 
 }  // namespace
 
-Coefficients Sem::Impl::own_coefficients() {
+Coefficients Sem::Impl::Unknown::own_coefficients() {
   Coefficients made;
   const std::int64_t cube = space.points_per_element();
-  bool reacts = static_cast<bool>(options.reaction_at);
+  bool reacts = static_cast<bool>(own.reaction_at);
   for (const Patch& patch : patches) reacts |= static_cast<bool>(patch.side.transfer);
   const auto upload_to = [&](Vector& to, std::size_t d, const std::vector<double>& values) {
     if (!values.empty()) copy(space.streams()[d], to[d].data(), values.data(), to[d].bytes());
@@ -41,16 +41,16 @@ Coefficients Sem::Impl::own_coefficients() {
   Vector kappa, mass;
   double largest_reaction = 0;
   on_all_ranks(comm, [&] {
-    if (options.diffusivity_at) kappa = space.vector();
+    if (own.diffusivity_at) kappa = space.vector();
     for (std::size_t d = 0; d < kappa.size(); ++d)
-      upload_to(kappa, d, at_points("diffusivity", options.diffusivity_at, d, false));
+      upload_to(kappa, d, at_points("diffusivity", own.diffusivity_at, d, false));
     if (!reacts) return;
     const Rule rule = gauss_lobatto(options.order);
     mass = space.vector();
     for (std::size_t d = 0; d < mass.size(); ++d) {
       std::vector<double> values(mass[d].size(), 0.0);
-      if (options.reaction_at) {
-        values = at_points("reaction", options.reaction_at, d, true);
+      if (own.reaction_at) {
+        values = at_points("reaction", own.reaction_at, d, true);
         std::vector<double> b(values.size());
         if (!b.empty()) copy(space.streams()[d], b.data(), space.mass_matrix()[d].data(), mass[d].bytes());
         space.streams()[d].synchronize();
@@ -72,10 +72,10 @@ Coefficients Sem::Impl::own_coefficients() {
       upload_to(mass, d, values);
     }
   });
-  if (options.diffusivity_at) made.factors = space.scaled_factors(kappa);
+  if (own.diffusivity_at) made.factors = space.scaled_factors(kappa);
   // Nothing but zeros: constants stay in the null space.
   if (comm.max(largest_reaction) > 0) made.reaction = std::move(mass);
-  wait();
+  run.wait();
   return made;
 }
 

@@ -27,34 +27,34 @@ void Sem::Impl::put(const std::vector<double*>& to, const std::vector<std::vecto
   wait();
 }
 
-void Sem::Impl::ask(double time, const std::function<void()>& work) {
+void Sem::Impl::Unknown::ask(double time, const std::function<void()>& work) {
   const Problem failure = first_failure(comm, failure_of(work));
   if (!failure) return;
   char at[32];
   std::snprintf(at, sizeof at, "%.6g", time);
-  throw krylov::NotSolved(std::string("what is given for u at time ") + at + ": " + failure->what(),
-                          joined(failure->facts(), {{"field", "u"}, {"problem", "given"}, {"time", time}}));
+  throw krylov::NotSolved("what is given for " + own.name + " at time " + at + ": " + failure->what(),
+                          joined(failure->facts(), {{"field", own.name}, {"problem", "given"}, {"time", time}}));
 }
 
-void Sem::Impl::put(const std::vector<double*>& to, const Function& function, double time) {
+void Sem::Impl::Unknown::put(const std::vector<double*>& to, const Function& function, double time) {
   std::vector<std::vector<double>> values(to.size());
   ask(time, [&] {
     for (std::size_t d = 0; d < to.size(); ++d) values[d] = asked(function, space.places(d), time);
   });
-  look_at(largest(values), time);
-  put(to, values);
+  look_at(run.largest(values), time);
+  run.put(to, values);
 }
 
-void Sem::Impl::put_start(const std::vector<double*>& to) {
+void Sem::Impl::Unknown::put_start(const std::vector<double*>& to) {
   std::vector<std::vector<double>> values(to.size());
   on_all_ranks(comm, [&] {
     for (std::size_t d = 0; d < to.size(); ++d) {
       const std::int64_t first = space.first_element(d);
-      values[d] = options.start(first, first + space.elements(d));
+      values[d] = own.start(first, first + space.elements(d));
     }
   });
-  look_at(largest(values), 0);
-  put(to, values);
+  look_at(run.largest(values), 0);
+  run.put(to, values);
 }
 
 double Sem::Impl::largest(const std::vector<std::vector<double>>& values) const {
@@ -64,16 +64,17 @@ double Sem::Impl::largest(const std::vector<std::vector<double>>& values) const 
   return comm.max(found);
 }
 
-void Sem::Impl::look_at(double largest, double time) {
+void Sem::Impl::Unknown::look_at(double largest, double time) {
   largest_given = std::max(largest_given, largest);
   if (largest_given <= most_given) return;
   char text[200];
-  std::snprintf(text, sizeof text,
-                "what is given for u at time %.6g reaches %.3g, and numbers up to %.3g are computed with: choose other "
-                "units",
-                time, largest, most_given);
+  std::snprintf(
+      text, sizeof text,
+      "what is given for %s at time %.6g reaches %.3g, and numbers up to %.3g are computed with: choose other "
+      "units",
+      own.name.c_str(), time, largest, most_given);
   throw krylov::NotSolved(
-      text, {{"field", "u"}, {"problem", "too_large"}, {"time", time}, {"given", largest}, {"limit", most_given}});
+      text, {{"field", own.name}, {"problem", "too_large"}, {"time", time}, {"given", largest}, {"limit", most_given}});
 }
 
 std::vector<std::vector<double>> Sem::Impl::get(const std::vector<double*>& from) {
@@ -86,14 +87,14 @@ std::vector<std::vector<double>> Sem::Impl::get(const std::vector<double*>& from
   return values;
 }
 
-void Sem::Impl::list_sides() {
+void Sem::Impl::Unknown::list_sides() {
   const Rule rule = gauss_lobatto(options.order);
   const ElementBox& box = space.box();
   bool values = false;
   for (const Patch& patch : patches) {
     if (!patch.side.given.at) continue;
     (patch.side.condition == Condition::flux ? flows : values) = true;
-    for (std::size_t d = 0; patch.side.condition == Condition::flux && d < devices.size(); ++d) {
+    for (std::size_t d = 0; patch.side.condition == Condition::flux && d < run.devices.size(); ++d) {
       const std::int64_t first = space.first_element(d);
       FluxPoints here{&patch, d, points_of(patch, box, rule, first, first + space.elements(d)), {}};
       for (const std::int64_t p : here.of.points) here.places.push_back(space.places(d)[static_cast<std::size_t>(p)]);
@@ -105,11 +106,11 @@ void Sem::Impl::list_sides() {
     w = space.vector();
   }
   if (flows) flux = space.vector();
-  if (options.source.at) f = space.vector();
+  if (own.source.at) f = space.vector();
 }
 
-std::vector<std::vector<double>> Sem::Impl::fluxes(double time) {
-  std::vector<std::vector<double>> all(devices.size());
+std::vector<std::vector<double>> Sem::Impl::Unknown::fluxes(double time) {
+  std::vector<std::vector<double>> all(run.devices.size());
   ask(time, [&] {
     for (std::size_t d = 0; d < all.size(); ++d) all[d].assign(static_cast<std::size_t>(space.points(d)), 0.0);
     for (const FluxPoints& here : flux_points) {
@@ -121,7 +122,7 @@ std::vector<std::vector<double>> Sem::Impl::fluxes(double time) {
   return all;
 }
 
-void Sem::Impl::take_values(double time) {
+void Sem::Impl::Unknown::take_values(double time) {
   std::vector<double> mine;
   ask(time, [&] { mine = lifting->mine(time); });
   lifting->take(std::move(mine), w);
@@ -129,66 +130,70 @@ void Sem::Impl::take_values(double time) {
   if (!lifting->caution().empty() && cautions.empty()) cautions.push_back(lifting->caution());
 }
 
-void Sem::Impl::take_given(double time) {
+void Sem::Impl::Unknown::take_given(double time) {
   const auto changes = [&](Condition condition) {
     bool any = !taken;
     for (const Patch& patch : patches)
       any |= patch.side.condition == condition && patch.side.given.at && !patch.side.given.steady;
     return any;
   };
-  if (options.source.at && (!taken || !options.source.steady)) put(pointers(f), options.source.at, time);
+  if (own.source.at && (!taken || !own.source.steady)) put(pointers(f), own.source.at, time);
   if (flows && changes(Condition::flux)) {
     const std::vector<std::vector<double>> values = fluxes(time);
-    look_at(largest(values), time);
-    put(pointers(flux), values);
+    look_at(run.largest(values), time);
+    run.put(pointers(flux), values);
   }
   if (lifting && changes(Condition::value)) take_values(time);
   taken = true;
   if (largest_given == 0 || largest_given >= 1 / most_given) return;
   char text[200];
   std::snprintf(text, sizeof text,
-                "what is given for u at time %.6g is nowhere above %.3g, and numbers that small lose their digits: "
+                "what is given for %s at time %.6g is nowhere above %.3g, and numbers that small lose their digits: "
                 "choose other units",
-                time, largest_given);
-  throw krylov::NotSolved(
-      text,
-      {{"field", "u"}, {"problem", "too_small"}, {"time", time}, {"given", largest_given}, {"limit", 1 / most_given}});
+                own.name.c_str(), time, largest_given);
+  throw krylov::NotSolved(text, {{"field", own.name},
+                                 {"problem", "too_small"},
+                                 {"time", time},
+                                 {"given", largest_given},
+                                 {"limit", 1 / most_given}});
 }
 
-void Sem::Impl::start() {
+void Sem::Impl::Unknown::start() {
   // Copies of a point get their mean: their places may differ in the last digits.
   const Field* const history[] = {&u, &u1, &u2};
-  const bool given = options.initial || options.start;
-  for (int j = 0; given && j < (options.exact_start && steps() ? options.time_order : 1); ++j) {
-    const std::vector<double*> level = pointers_of(*history[j]);
-    options.start ? put_start(level) : put(level, options.initial, -j * time_step_now());
+  const bool given = own.initial || own.start;
+  for (int j = 0; given && j < (options.exact_start && run.steps() ? options.time_order : 1); ++j) {
+    const std::vector<double*> level = run.pointers_of(*history[j]);
+    own.start ? put_start(level) : put(level, own.initial, -j * run.time_step_now());
     for (std::size_t d = 0; d < level.size(); ++d)
       multiply(space.streams()[d], level[d], space.weights()[d].data(), level[d], space.points(d));
     space.assemble(level);
-    wait();
+    run.wait();
   }
-  take_given(time_now());
-  if (carrier) take_velocity(time_now());
-  // A right side that has no solution is refused before the first step.
-  if (but_for_a_constant()) balance();
-  wait();
 }
 
 double Sem::largest_change() {
   Impl& s = *impl_;
-  if (!s.steps()) return s.effort.last.true_residual;
-  const std::vector<double*> now = s.pointers_of(s.u), before = s.pointers_of(s.u1);
   double largest = 0;
-  for (std::size_t d = 0; d < now.size(); ++d) {
-    Stream& stream = s.space.streams()[d];
-    const Buffer<double> parts(stream.device(), largest_parts), here(stream.device(), largest_parts, Memory::pinned);
-    largest_difference(stream, now[d], before[d], parts.data(), s.space.points(d));
-    copy(stream, here.data(), parts.data(), here.bytes());
-    stream.synchronize();
-    for (std::size_t n = 0; n < here.size(); ++n)
-      if (!(here.data()[n] <= largest)) largest = here.data()[n];  // keeps what is no number
+  const auto look = [&](double value) {
+    if (!(value <= largest)) largest = value;  // keeps what is no number
+  };
+  for (const auto& unknown : s.unknowns) {
+    if (!s.steps()) {
+      look(unknown->effort.last.true_residual);
+      continue;
+    }
+    const std::vector<double*> now = s.pointers_of(unknown->u), before = s.pointers_of(unknown->u1);
+    for (std::size_t d = 0; d < now.size(); ++d) {
+      Stream& stream = s.space.streams()[d];
+      const Buffer<double> parts(stream.device(), largest_parts), here(stream.device(), largest_parts, Memory::pinned);
+      largest_difference(stream, now[d], before[d], parts.data(), s.space.points(d));
+      copy(stream, here.data(), parts.data(), here.bytes());
+      stream.synchronize();
+      for (std::size_t n = 0; n < here.size(); ++n) look(here.data()[n]);
+    }
   }
-  return s.comm.max(largest) / s.length_before(1);
+  return s.steps() ? s.comm.max(largest) / s.length_before(1) : largest;
 }
 
 std::vector<double> Sem::at(Probe& probe, const std::string& field) {
@@ -196,12 +201,13 @@ std::vector<double> Sem::at(Probe& probe, const std::string& field) {
   return probe.values({parts.begin(), parts.end()});
 }
 
-Statistics Sem::statistics(const Function& exact) {
+Statistics Sem::statistics(const Function& exact, std::size_t scalar) {
   Impl& s = *impl_;
-  const auto u = s.get(s.pointers_of(s.u)), mass = s.get(pointers(s.space.mass_matrix()));
+  Impl::Unknown& unknown = *s.unknowns.at(scalar);
+  const auto u = s.get(s.pointers_of(unknown.u)), mass = s.get(pointers(s.space.mass_matrix()));
   std::vector<std::vector<double>> known(u.size());
   if (exact)
-    s.ask(s.state.time, [&] {
+    unknown.ask(s.state.time, [&] {
       for (std::size_t d = 0; d < u.size(); ++d) known[d] = asked(exact, s.space.places(d), s.state.time);
     });
   double volume = 0, sum = 0, sum_known = 0;
@@ -226,7 +232,7 @@ Statistics Sem::statistics(const Function& exact) {
   if (!exact) return found;
   // Without a Dirichlet side, Poisson's equation knows u but for a constant.
   const double mean_known = s.comm.sum_in_rank_order(sum_known) / found.volume;
-  const double lower = s.but_for_a_constant() ? mean_known : 0;
+  const double lower = unknown.but_for_a_constant() ? mean_known : 0;
   double off = 0, size = 0, largest_off = 0, largest_known = 0;
   each([&](double value, double, double e) {
     largest_off = std::max(largest_off, std::abs(value - (e - lower)));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -21,52 +22,17 @@ std::vector<double> asked(const Function& function, std::span<const Point> place
 struct Sem::Impl {
   Impl(const Communicator& comm, const Machine& machine, Options options);
 
-  /// A patch with a flux, its points on one device of this rank.
-  struct FluxPoints {
-    const Patch* patch;
-    std::size_t device;
-    PatchPoints of;
-    std::vector<Point> places;
-  };
+  struct Unknown;
+  /// Unknowns that one solve has.
+  struct Together;
 
-  void list_sides();
-  /// Diffusivity, reaction and transfers, where they differ from point to point.
-  Coefficients own_coefficients();
   void list_velocity();
   void list_tasks();
-  void start();
-  /// Sets f, the flux and the extended values for a time, as far as they change.
-  void take_given(double time);
-  void take_values(double time);
-  /// The fluxes at each point, times the weights of its sides.
-  std::vector<std::vector<double>> fluxes(double time);
-  /// A constant near to the solution of the step to come, which right side and unknown are freed of: in a box without
-  /// Dirichlet sides the mean.
-  double constant();
-  double mean(const std::vector<double*>& u);
-  /// Of Poisson's equation without a Dirichlet side: refuses what has no solution. What the quadrature alone leaves,
-  /// as a finer one shows, is taken out, with a caution.
-  void balance();
-  /// What the source and the fluxes bring in, by a rule.
-  struct Supply {
-    double source = 0, fluxes = 0;
-  };
-  Supply supply(const Rule& rule);
-  /// Whether no step before this one gives a guess: the solution starts from w.
-  bool from_zero() const { return !steps() && state.step == 0; }
-  /// b of the step to come, and x, its first guess.
   void right_side();
   void solve();
-  krylov::Options options_for(std::string field) const;
-  /// Work that asks what is given at this time; throws NotSolved on all ranks where one fails.
-  void ask(double time, const std::function<void()>& work);
-  void put(const std::vector<double*>& to, const Function& function, double time);
-  /// u at the start, by elements.
-  void put_start(const std::vector<double*>& to);
+  double mean(const std::vector<double*>& u);
   /// The greatest magnitude on all ranks. Collective.
   double largest(const std::vector<std::vector<double>>& values) const;
-  /// Throws NotSolved, on all ranks alike, where values that are given at a time are too large to be computed with.
-  void look_at(double largest, double time);
   void put(const std::vector<double*>& to, const std::vector<std::vector<double>>& values);
   std::vector<std::vector<double>> get(const std::vector<double*>& from);
   /// to = constant + sum of factor times what a vector has above `less`.
@@ -81,6 +47,8 @@ struct Sem::Impl {
   std::vector<double*> pointers_of(const Field& field) const;
 
   bool steps() const { return options.equation == Equation::diffusion; }
+  /// Whether no step before this one gives a guess: the solution starts from w.
+  bool from_zero() const { return !steps() && state.step == 0; }
   /// That of the step to come, or the part of it.
   int time_order_now();
   double time_step_now() { return options.time_step / static_cast<double>(parts_of(state.step)); }
@@ -94,29 +62,16 @@ struct Sem::Impl {
   Space::Fastest fastest(double time);
   void put_velocity(double time);
   void take_velocity(double time);
-  /// b = b - int phi v . grad x.
-  void advect();
   /// Does the rest of a step in parts, once the first is done.
   void go_on();
-  /// The diffusivity, but where it is in the factors.
-  double h1() const { return options.diffusivity_at ? 1 : options.diffusivity; }
-  /// Whether a constant that is added to u changes nothing.
-  bool but_for_a_constant() const {
-    return options.equation == Equation::poisson && !constraint.any() && coefficients.reaction.empty();
-  }
-  /// h2 of the step to come.
-  double shift() { return steps() ? differences_now().now / time_step_now() : options.reaction; }
 
   Communicator comm;
   Options options;
   Machine machine;
   Space space;
   Grid grid;
-  Patches patches;
-  Constraint constraint;
-  Coefficients coefficients;
-  HelmholtzSolver solver;
-  Field u, u1, u2;
+  std::vector<Device> devices;
+  State state;
   /// The velocity, where there is one, at the points and as Space::carry makes it.
   struct Carrier {
     std::array<Vector, 3> at_points, fine;
@@ -128,11 +83,6 @@ struct Sem::Impl {
   };
   std::optional<Carrier> carrier;
   std::int64_t part = 0;  ///< of the step to come
-  std::vector<Device> devices;
-  /// u = w + x: w, where values are given, has them on Dirichlet sides and goes smoothly on within.
-  Vector f, b, x, flux, w;
-  std::optional<Lifting> lifting;  ///< where some value is given
-  double base = 0;                 ///< constant() of the step under way
   /// For mean().
   struct Mean {
     Mean(const Communicator& comm, const Machine& machine, Space& space);
@@ -140,17 +90,101 @@ struct Sem::Impl {
     Vector parts, results, read;  ///< read: on the host
   };
   std::optional<Mean> of_all;
-  bool flows = false;  ///< whether some flux is given
-  bool taken = false;  ///< whether what is steady is there
+  std::vector<std::unique_ptr<Unknown>> unknowns;
+  std::vector<std::unique_ptr<Together>> solves;
+  Tasks tasks;
+  std::optional<TimeLoop> loop;
+};
+
+struct Sem::Impl::Unknown {
+  Unknown(Impl& run, Scalar own);
+
+  /// A patch with a flux, its points on one device of this rank.
+  struct FluxPoints {
+    const Patch* patch;
+    std::size_t device;
+    PatchPoints of;
+    std::vector<Point> places;
+  };
+
+  void list_sides();
+  /// Diffusivity, reaction and transfers, where they differ from point to point.
+  Coefficients own_coefficients();
+  /// Values of the start.
+  void start();
+  /// Sets f, the flux and the extended values for a time, as far as they change.
+  void take_given(double time);
+  void take_values(double time);
+  /// The fluxes at each point, times the weights of its sides.
+  std::vector<std::vector<double>> fluxes(double time);
+  /// A constant near to the solution of the step to come, which right side and unknown are freed of: in a box without
+  /// Dirichlet sides the mean.
+  double constant();
+  /// Refuses right sides of Poisson's equation without a Dirichlet side that have no solution. It takes out what the
+  /// quadrature alone leaves, as a finer one shows, with a caution.
+  void balance();
+  /// The integrals of source and fluxes by a rule.
+  struct Supply {
+    double source = 0, fluxes = 0;
+  };
+  Supply supply(const Rule& rule);
+  /// b of the step to come, and x, its first guess.
+  void right_side();
+  /// b = b - int phi v . grad x.
+  void advect();
+  /// Takes the solution x.
+  void take_solution(krylov::Result result);
+  krylov::Options options_for(std::string field) const;
+  /// Work that asks what is given at this time; throws NotSolved on all ranks where one fails.
+  void ask(double time, const std::function<void()>& work);
+  void put(const std::vector<double*>& to, const Function& function, double time);
+  /// Values of own.start, by elements.
+  void put_start(const std::vector<double*>& to);
+  /// Throws NotSolved, on all ranks alike, where values that are given at a time are too large to be computed with.
+  void look_at(double largest, double time);
+  /// The diffusivity, but where it is in the factors.
+  double h1() const { return own.diffusivity_at ? 1 : own.diffusivity; }
+  /// h2 of the step to come.
+  double shift() { return run.steps() ? run.differences_now().now / run.time_step_now() : own.reaction; }
+  /// Whether a constant that is added to the unknown changes nothing.
+  bool but_for_a_constant() const {
+    return options.equation == Equation::poisson && !constraint.any() && coefficients.reaction.empty();
+  }
+
+  Impl& run;
+  const Options& options;  ///< what all share
+  Scalar own;
+  Space& space;
+  const Communicator& comm;
+  Patches patches;
+  Constraint constraint;
+  Coefficients coefficients;
+  HelmholtzSolver* solver = nullptr;  ///< of the solve that it is in; its operator is this unknown's
+  Field u, u1, u2;
+  /// u = w + x: w, where values are given, has them on Dirichlet sides and goes smoothly on within.
+  Vector f, b, x, flux, w;
+  std::optional<Lifting> lifting;  ///< where some value is given
+  double base = 0;                 ///< constant() of the step under way
+  bool flows = false;              ///< whether some flux is given
+  bool taken = false;              ///< whether what is steady is there
   /// Given values up to 2^800 (7e240), and from one over it on, leave room for the equation's own factors.
   static constexpr double most_given = 0x1p800;
   double largest_given = 0;  ///< so far
   std::vector<FluxPoints> flux_points;
-  State state;
-  Tasks tasks;
   krylov::Effort effort;
   std::vector<std::string> cautions;
-  std::optional<TimeLoop> loop;
+};
+
+struct Sem::Impl::Together {
+  Together(Impl& run, std::vector<Unknown*> all);
+  /// Whether one solve may have both.
+  static bool may_have(const Unknown& a, const Unknown& b);
+  void solve();
+
+  Impl& run;
+  std::vector<Unknown*> unknowns;
+  HelmholtzSolver solver;
+  Vector b, x;  ///< of several unknowns, side by side
 };
 
 }  // namespace slipstream::sem

@@ -1,6 +1,7 @@
 // What the options of a solver on elements mean: the box, the grid of values, memory.
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <slipstream/error.hpp>
 #include <slipstream/sem_solver.hpp>
@@ -15,14 +16,14 @@ std::int64_t cube_of(const Options& options) {
   return n * n * n;
 }
 
-bool chebyshev(const Options& options) { return options.solver.preconditioner == Preconditioner::chebyshev; }
-bool schwarz(const Options& options) { return options.solver.preconditioner == Preconditioner::schwarz; }
-bool multigrid(const Options& options) {
+bool chebyshev(const Scalar& options) { return options.solver.preconditioner == Preconditioner::chebyshev; }
+bool schwarz(const Scalar& options) { return options.solver.preconditioner == Preconditioner::schwarz; }
+bool multigrid(const Scalar& options) {
   return options.solver.preconditioner == Preconditioner::multigrid || schwarz(options);
 }
 
 /// Whether a term is added to the mass, point by point.
-bool has_reaction_field(const Options& options) {
+bool has_reaction_field(const Scalar& options) {
   const auto transfers = [](const Side& side) { return static_cast<bool>(side.transfer); };
   bool any = static_cast<bool>(options.reaction_at);
   for (const auto& axis : options.sides)
@@ -53,24 +54,55 @@ ElementBox box_of(const Options& options) {
   return box;
 }
 
+namespace {
+
+void check_scalar(const Options& all, const Scalar& o) {
+  for (std::size_t d = 0; d < 3; ++d)
+    for (std::size_t end = 0; end < 2; ++end)
+      require((o.sides[d][end].condition == Condition::periodic) == (all.sides[d][0].condition == Condition::periodic),
+              ErrorCode::unsupported,
+              std::string("of the sides across ") + "xyz"[d] + " one is periodic and the other is not",
+              {{"option", "sides"}, {"axis", std::string(1, "xyz"[d])}, {"problem", "periodic"}, {"scalar", o.name}});
+  patches_of(box_of(all), o.sides);
+  require(std::isfinite(o.diffusivity) && o.diffusivity > 0, "the diffusivity is a number above 0",
+          {{"option", "diffusivity"}, {"given", o.diffusivity}, {"scalar", o.name}});
+  require(std::isfinite(o.reaction) && o.reaction >= 0, "the reaction is a number of 0 or more",
+          {{"option", "reaction"}, {"given", o.reaction}, {"scalar", o.name}});
+  require(!o.diffusivity_at || all.factors == Factors::stored, ErrorCode::unsupported,
+          "a diffusivity that differs from point to point is kept in stored factors",
+          {{"option", "factors"}, {"given", to_string(all.factors)}, {"needed", "stored"}, {"other", "diffusivity"}});
+  require((o.reaction == 0 && !o.reaction_at) || all.equation == Equation::helmholtz, ErrorCode::unsupported,
+          "a reaction belongs to Helmholtz's equation",
+          {{"option", "reaction"}, {"given", o.reaction}, {"scalar", o.name}});
+  require(std::isfinite(o.krylov.absolute_tolerance) && o.krylov.absolute_tolerance >= 0,
+          "the absolute tolerance is a number of 0 or more",
+          {{"option", "absolute_tolerance"}, {"given", o.krylov.absolute_tolerance}, {"scalar", o.name}});
+  require(!(o.start && all.exact_start), ErrorCode::unsupported,
+          "values of elements are known at one time, and an exact start needs some before",
+          {{"option", "start"}, {"scalar", o.name}});
+  require(o.solver.components == 1, ErrorCode::unsupported, "each scalar is one component",
+          {{"option", "components"}, {"given", o.solver.components}, {"scalar", o.name}});
+}
+
+/// Names of fields, those of earlier steps among them.
+void check_names(const std::vector<Scalar>& scalars) {
+  std::set<std::string> taken;
+  for (const Scalar& scalar : scalars)
+    for (const char* level : {"", "1", "2"})
+      require(
+          !scalar.name.empty() && taken.insert(scalar.name + level).second,
+          "two fields are called '" + scalar.name + level + "': fields of earlier steps have 1 and 2 behind the name",
+          {{"option", "name"}, {"scalar", scalar.name}});
+}
+
+}  // namespace
+
 void check(const Options& o) {
   gauss_lobatto(o.order);
   box_of(o).check();
-  for (std::size_t d = 0; d < 3; ++d)
-    require((o.sides[d][0].condition == Condition::periodic) == (o.sides[d][1].condition == Condition::periodic),
-            ErrorCode::unsupported,
-            std::string("of the sides across ") + "xyz"[d] + " one is periodic and the other is not",
-            {{"option", "sides"}, {"axis", std::string(1, "xyz"[d])}, {"problem", "periodic"}});
-  patches_of(box_of(o), o.sides);
-  require(std::isfinite(o.diffusivity) && o.diffusivity > 0, "the diffusivity is a number above 0",
-          {{"option", "diffusivity"}, {"given", o.diffusivity}});
-  require(std::isfinite(o.reaction) && o.reaction >= 0, "the reaction is a number of 0 or more",
-          {{"option", "reaction"}, {"given", o.reaction}});
-  require(!o.diffusivity_at || o.factors == Factors::stored, ErrorCode::unsupported,
-          "a diffusivity that differs from point to point is kept in stored factors",
-          {{"option", "factors"}, {"given", to_string(o.factors)}, {"needed", "stored"}, {"other", "diffusivity"}});
-  require((o.reaction == 0 && !o.reaction_at) || o.equation == Equation::helmholtz, ErrorCode::unsupported,
-          "a reaction belongs to Helmholtz's equation", {{"option", "reaction"}, {"given", o.reaction}});
+  const std::vector<Scalar> scalars = scalars_of(o);
+  for (const Scalar& scalar : scalars) check_scalar(o, scalar);
+  check_names(scalars);
   require(std::isfinite(o.time_step) && o.time_step > 0, "the time step is a number above 0",
           {{"option", "time_step"}, {"given", o.time_step}});
   const bool carried = o.velocity[0].at || o.velocity[1].at || o.velocity[2].at;
@@ -82,11 +114,6 @@ void check(const Options& o) {
   require(o.target_courant == 0 || carried, ErrorCode::unsupported,
           "without a velocity there is no Courant number to keep to",
           {{"option", "target_courant"}, {"other", "velocity"}});
-  require(std::isfinite(o.krylov.absolute_tolerance) && o.krylov.absolute_tolerance >= 0,
-          "the absolute tolerance is a number of 0 or more",
-          {{"option", "absolute_tolerance"}, {"given", o.krylov.absolute_tolerance}});
-  require(!(o.start && o.exact_start), ErrorCode::unsupported,
-          "values of elements are known at one time, and an exact start needs some before", {{"option", "start"}});
   require(o.time_order >= 1 && o.time_order <= 3, "backward differences have order 1, 2 or 3 here",
           {{"option", "time_order"}, {"given", o.time_order}});
 }
@@ -116,7 +143,7 @@ Grid plan_grid(const Machine& machine, const Options& options, int rank) {
 namespace {
 
 /// Levels, and the vertices that each device holds all of.
-std::int64_t multigrid_bytes(const Options& options, std::int64_t elements) {
+std::int64_t multigrid_bytes(const Options& options, const Scalar& scalar, std::int64_t elements) {
   constexpr std::int64_t word = sizeof(float);
   std::int64_t bytes = 0;
   for (std::int64_t order = options.order; order > 0; order = order / 2 > 1 ? order / 2 : 0) {
@@ -124,7 +151,7 @@ std::int64_t multigrid_bytes(const Options& options, std::int64_t elements) {
     // G, B, right side, solution, change, image, weights, and those of the smoother; lists of shared points.
     bytes += elements * (13 * cube * word + 12 * (cube - inner * inner * inner));
     // Twice the faces' values, and the lists of their points.
-    if (schwarz(options)) bytes += elements * 6 * n * n * (2 * word + 12);
+    if (schwarz(scalar)) bytes += elements * 6 * n * n * (2 * word + 12);
   }
   std::int64_t vertices = 1;
   for (const std::int64_t wide : options.elements) vertices *= wide + 1;
@@ -142,26 +169,40 @@ std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& opt
     const std::int64_t elements =
         Space::first_of(count, machine.devices(), d + 1) - Space::first_of(count, machine.devices(), d);
     const std::int64_t vector = elements * cube * word;
-    arrays.push_back({d, "u and its history", (1 + (steps ? std::max(1, options.time_order - 1) : 0)) * vector});
-    arrays.push_back({d, "geometric factors",
-                      stored ? 6 * vector : (options.factors == Factors::affine ? 6 : 24) * word * elements});
-    arrays.push_back({d, "mass, mask and weights", 4 * vector});
-    if (options.diffusivity_at) arrays.push_back({d, "diffusivity", 6 * vector});
-    if (has_reaction_field(options)) arrays.push_back({d, "reaction", 2 * vector});
-    arrays.push_back({d, "right side and values given", 5 * vector});
+    const auto add = [&](const char* name, std::int64_t bytes) {
+      const auto found = std::find_if(arrays.begin(), arrays.end(), [&](const ArrayBytes& array) {
+        return array.device == d && array.array == name;
+      });
+      if (found != arrays.end())
+        found->bytes += bytes;
+      else if (bytes > 0)
+        arrays.push_back({d, name, bytes});
+    };
+    const std::vector<Scalar> scalars = scalars_of(options);
+    const auto count = static_cast<std::int64_t>(scalars.size());
+    add("u and its history", count * (1 + (steps ? std::max(1, options.time_order - 1) : 0)) * vector);
+    add("geometric factors", stored ? 6 * vector : (options.factors == Factors::affine ? 6 : 24) * word * elements);
+    add("mass, mask and weights", (2 + 2 * count) * vector);
+    for (const Scalar& scalar : scalars) {
+      if (scalar.diffusivity_at) add("diffusivity", 6 * vector);
+      if (has_reaction_field(scalar)) add("reaction", 2 * vector);
+    }
+    add("right side and values given", 5 * count * vector);
     const std::int64_t n_fine = (3 * (options.order + 1) + 1) / 2, fine = elements * n_fine * n_fine * n_fine * word;
     if (options.velocity[0].at || options.velocity[1].at || options.velocity[2].at)
-      arrays.push_back({d, "velocity", 3 * fine + (9 + 3 + 3 + 1) * vector});
-    const SolverOptions& how = options.solver;
-    const bool flexible = how.method == krylov::Method::flexible_gmres;
-    arrays.push_back({d, flexible ? "flexible GMRES" : "conjugate gradients",
-                      (flexible                                       ? 2 * how.restart + 4
-                       : how.preconditioner != Preconditioner::jacobi ? 5
-                                                                      : 4) *
-                          vector});
-    if (chebyshev(options)) arrays.push_back({d, "Chebyshev's polynomial", 2 * vector});
-    if (how.projection > 0) arrays.push_back({d, "earlier solutions", (how.projection + 4) * vector});
-    if (multigrid(options)) arrays.push_back({d, "multigrid", multigrid_bytes(options, elements)});
+      add("velocity", 3 * fine + (9 + 3 + 3 + 1) * vector);
+    for (const Scalar& scalar : scalars) {
+      const SolverOptions& how = scalar.solver;
+      if (how.method == krylov::Method::flexible_gmres) {
+        add("flexible GMRES", (2 * how.restart + 4) * vector);
+      } else {
+        add("conjugate gradients", (how.preconditioner == Preconditioner::jacobi ? 4 : 5) * vector);
+      }
+      if (count > 1) add("scalars side by side", 2 * vector);
+      if (chebyshev(scalar)) add("Chebyshev's polynomial", 2 * vector);
+      if (how.projection > 0) add("earlier solutions", (how.projection + 4) * vector);
+      if (multigrid(scalar)) add("multigrid", multigrid_bytes(options, scalar, elements));
+    }
     // Places in the sum and lists of the points that elements share: 8 B and 4 B of each.
     const std::int64_t n = options.order + 1, inner = std::max<std::int64_t>(0, n - 2);
     arrays.push_back({d, "gather-scatter", 12 * elements * (cube - inner * inner * inner)});

@@ -18,15 +18,6 @@ const Options& checked(const Communicator& comm, const Options& options) {
   return options;
 }
 
-FieldOptions field_options(const std::string& name, bool needed) {
-  FieldOptions options;
-  options.name = name;
-  options.type = DType::f64;
-  options.alignment = 1;
-  options.later = !needed;
-  return options;
-}
-
 /// A device's values, by the blocks that are summed.
 krylov::Range range_of(const Space& space, std::size_t device) {
   return {space.points(device), space.elements_of_a_block() * space.points_per_element()};
@@ -52,25 +43,27 @@ Sem::Impl::Impl(const Communicator& c, const Machine& m, Options o)
       space(comm, machine, box_of(options), options.order,
             {options.factors, options.velocity[0].at || options.velocity[1].at || options.velocity[2].at,
              options.exchange, options.tune}),
-      grid(plan_grid(machine, options, comm.rank())),
-      patches(patches_of(space.box(), options.sides)),
-      constraint(space, dirichlet_faces(space.box(), patches)),
-      coefficients(own_coefficients()),
-      solver(space, constraint, coefficients, options.solver),
-      u(grid, field_options("u", true)),
-      u1(grid, field_options("u1", steps())),
-      u2(grid, field_options("u2", steps() && options.time_order > 2)) {
+      grid(plan_grid(machine, options, comm.rank())) {
   for (const int d : machine.devices_of_rank(comm.rank())) devices.push_back(machine.device(d).local);
-  b = space.vector();
-  x = space.vector();
-  state.fields["u"] = &u;
-  if (steps() && options.time_order > 1) state.fields["u1"] = &u1;
-  if (steps() && options.time_order > 2) state.fields["u2"] = &u2;
-  list_sides();
+  for (const Scalar& scalar : scalars_of(options)) unknowns.push_back(std::make_unique<Unknown>(*this, scalar));
+  std::vector<std::vector<Unknown*>> groups;
+  for (const auto& unknown : unknowns) {
+    const auto group = std::find_if(groups.begin(), groups.end(), [&](const std::vector<Unknown*>& all) {
+      return all.size() < krylov::most_components && Together::may_have(*all.front(), *unknown);
+    });
+    (group == groups.end() ? groups.emplace_back() : *group).push_back(unknown.get());
+  }
+  for (std::vector<Unknown*>& all : groups) solves.push_back(std::make_unique<Together>(*this, std::move(all)));
   list_velocity();
   list_tasks();
   try {
-    start();
+    for (const auto& unknown : unknowns) unknown->start();
+    for (const auto& unknown : unknowns) unknown->take_given(time_now());
+    if (carrier) take_velocity(time_now());
+    // A right side that has no solution is refused before the first step.
+    for (const auto& unknown : unknowns)
+      if (unknown->but_for_a_constant()) unknown->balance();
+    wait();
   } catch (...) {
     wait();  // the streams still hold work on what goes now
     throw;
@@ -116,46 +109,9 @@ void Sem::Impl::list_tasks() {
 }
 
 void Sem::Impl::right_side() {
-  const Differences differences = differences_now();
-  take_given(time_now());
+  for (const auto& unknown : unknowns) unknown->take_given(time_now());
   if (carrier) take_velocity(time_now());
-  base = constant();
-  const Field* const history[] = {&u, &u1, &u2};
-  std::vector<Term> sources, guess;
-  if (options.source.at) sources.push_back({1, pointers(f)});
-  const int levels = steps() ? time_order_now() : 1;
-  for (int j = 0; j < levels; ++j) {
-    const auto n = static_cast<std::size_t>(j);
-    const std::vector<double*> level = pointers_of(*history[n]);
-    if (steps()) sources.push_back({differences.before[n] / time_step_now(), level, base});
-    guess.push_back({differences.extrapolated[n], level, base});
-  }
-  combine(pointers(b), sources, steps() ? 0 : -options.reaction * base);
-  space.mass(b, b);
-  if (flows) combine(pointers(b), {{1, pointers(b)}, {1, pointers(flux)}});
-  if (base != 0 && !coefficients.reaction.empty())
-    combine(pointers(b), {{1, pointers(b)}, {-base, pointers(coefficients.reaction)}});
-  if (lifting) {
-    combine(pointers(x), {{1, pointers(w), base}});
-    solver.apply(x, h1(), shift());
-    combine(pointers(b), {{1, pointers(b)}, {-1, pointers(x)}});
-  }
-  if (carrier) {
-    combine(pointers(x), guess);
-    advect();
-  }
-  constraint.assemble(b);
-  if (from_zero()) return;
-  if (lifting) guess.push_back({-1, pointers(w), base});
-  combine(pointers(x), guess);
-  constraint.apply(pointers(x));
-}
-
-double Sem::Impl::constant() {
-  if (constraint.any()) return lifting ? lifting->middle() : 0;
-  if (options.equation == Equation::poisson || (options.reaction == 0 && !steps())) return 0;
-  if (steps()) return mean(pointers_of(u));
-  return options.source.at ? mean(pointers(f)) / options.reaction : 0;
+  for (const auto& unknown : unknowns) unknown->right_side();
 }
 
 Sem::Impl::Mean::Mean(const Communicator& comm, const Machine& machine, Space& space)
@@ -181,26 +137,8 @@ double Sem::Impl::mean(const std::vector<double*>& of) {
   return found.data()[0] / found.data()[1];
 }
 
-krylov::Options Sem::Impl::options_for(std::string field) const {
-  krylov::Options how = options.krylov;
-  how.field = std::move(field);
-  how.trace = options.exchange.trace;
-  how.from_zero = from_zero();
-  how.hard = "elements are thin or much deformed, or of high order: take better shaped ones, a lower order";
-  return how;
-}
-
 void Sem::Impl::solve() {
-  const krylov::Options how = options_for("u at step " + std::to_string(state.step + 1));
-  effort.add(solver.solve(b, x, h1(), shift(), how));
-  const std::vector<double*> now = pointers_of(u);
-  if (steps() && options.time_order > 2) combine(pointers_of(u2), {{1, pointers_of(u1)}});
-  if (steps()) combine(pointers_of(u1), {{1, now}});
-  if (lifting) {
-    combine(now, {{1, pointers(x)}, {1, pointers(w)}});
-  } else {
-    combine(now, {{1, pointers(x)}}, base);
-  }
+  for (const auto& together : solves) together->solve();
 }
 
 Sem::Sem(const Communicator& comm, const Machine& machine, Options options)
@@ -255,7 +193,11 @@ void Sem::finish_step() {
   state.time = static_cast<double>(state.step) * impl_->options.time_step;
 }
 
-std::vector<Watched> Sem::watched() { return {{"u", &impl_->u}}; }
+std::vector<Watched> Sem::watched() {
+  std::vector<Watched> all;
+  for (const auto& unknown : impl_->unknowns) all.push_back({unknown->own.name, &unknown->u});
+  return all;
+}
 State& Sem::state() { return impl_->state; }
 const std::vector<Device>& Sem::devices() const { return impl_->devices; }
 const Tasks& Sem::tasks() const { return impl_->tasks; }
@@ -264,8 +206,15 @@ Space& Sem::space() { return impl_->space; }
 const Grid& Sem::grid() const { return impl_->grid; }
 const Options& Sem::options() const { return impl_->options; }
 double Sem::courant() const { return impl_->carrier ? impl_->carrier->courant : 0; }
-krylov::Fit Sem::fit() { return impl_->solver.fit(impl_->h1(), impl_->shift()); }
-const krylov::Effort& Sem::effort() const { return impl_->effort; }
-const std::vector<std::string>& Sem::cautions() const { return impl_->cautions; }
+krylov::Fit Sem::fit(std::size_t scalar) {
+  Impl::Unknown& unknown = *impl_->unknowns.at(scalar);
+  return unknown.solver->fit(unknown.h1(), unknown.shift());
+}
+const krylov::Effort& Sem::effort(std::size_t scalar) const { return impl_->unknowns.at(scalar)->effort; }
+std::vector<std::string> Sem::cautions() const {
+  std::vector<std::string> all;
+  for (const auto& unknown : impl_->unknowns) all.insert(all.end(), unknown->cautions.begin(), unknown->cautions.end());
+  return all;
+}
 
 }  // namespace slipstream::sem

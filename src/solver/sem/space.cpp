@@ -1,6 +1,5 @@
 // A box of elements on devices: geometry, copies' sums and operators.
 #include <algorithm>
-#include <map>
 #include <optional>
 
 #include <slipstream/error.hpp>
@@ -10,6 +9,7 @@
 #include "device/upload.hpp"
 #include "machine/agree.hpp"
 #include "solver/krylov/vector_kernels.hpp"
+#include "solver/sem/assembled.hpp"
 #include "solver/sem/kernels.hpp"
 
 namespace slipstream::sem {
@@ -23,8 +23,6 @@ struct Part {
   std::int64_t first = 0, elements = 0, points = 0;
   std::vector<Point> places;
   Buffer<double> stiffness, metric;
-  /// Elements with points of other devices, and those without; of apply(). None where there is nothing to overlap.
-  Buffer<std::int32_t> border, interior;
   Buffer<double> energies;     ///< of each element, of as many components as were asked for
   Buffer<double> coordinates;  ///< [x y z][point], once carry() has asked for them
 };
@@ -49,7 +47,7 @@ struct Space::Impl {
   std::vector<Part> parts;
   Vector mass, weights;
   FineRule finer;
-  std::map<int, GatherScatter> sums;  ///< by components; 1 is there
+  std::optional<Assembled<double>> assembled;
 
   Impl(const Communicator& c, const Machine& m, const ElementBox& b, int order, SpaceOptions o)
       : comm(c), machine(m), box(b), options(std::move(o)) {
@@ -59,7 +57,12 @@ struct Space::Impl {
       cube = std::int64_t{order + 1} * (order + 1) * (order + 1);
       for (const int device : machine.devices_of_rank(comm.rank())) add_part(device);
     });
-    if (options.overlap && sums_of(1).exchange()) on_all_ranks(comm, [&] { list_borders(); });
+    Dealt dealt;
+    for (const Part& part : parts) {
+      dealt.first.push_back(part.first);
+      dealt.elements.push_back(part.elements);
+    }
+    assembled.emplace(comm, machine, box, dealt, order, streams, options);
     count_copies();
   }
 
@@ -108,43 +111,15 @@ struct Space::Impl {
     }
   }
 
-  GatherScatter& sums_of(int components) {
-    if (const auto found = sums.find(components); found != sums.end()) return found->second;
-    require(components >= 1 && components <= krylov::most_components,
-            "1 to " + std::to_string(krylov::most_components) + " components are summed at once",
-            {{"option", "components"}, {"given", components}, {"least", 1}, {"most", krylov::most_components}});
-    std::vector<std::vector<std::int64_t>> ids;
-    std::vector<SharedPoints> shared;
-    const std::int64_t block = elements_of_a_block(box.count());
-    on_all_ranks(comm, [&] {
-      for (std::size_t d = 0; d < parts.size(); ++d) {
-        Part& part = parts[d];
-        ids.push_back(box.ids(part.first, part.first + part.elements, rule.order));
-        const auto wanted = static_cast<std::size_t>(components * part.elements);
-        streams[d].synchronize();
-        if (part.energies.size() < wanted) part.energies = Buffer<double>(streams[d].device(), wanted);
-      }
-    });
-    for (std::size_t d = 0; d < parts.size(); ++d) shared.push_back({ids[d], parts[d].first / block, block * cube});
-    const GatherScatterOptions how{
-        .type = DType::f64, .components = components, .exchange = options.exchange, .tune = options.tune};
-    return sums.emplace(components, GatherScatter(comm, machine, shared, how)).first->second;
-  }
-
-  void list_borders() {
-    for (std::size_t d = 0; d < parts.size(); ++d) {
-      Part& part = parts[d];
-      std::vector<std::int32_t> lists[2];
-      const std::vector<std::int64_t>& remote = sums_of(1).remote_points(d);
-      auto next = remote.begin();
-      for (std::int64_t e = 0; e < part.elements; ++e) {
-        const auto first = next;
-        next = std::lower_bound(next, remote.end(), (e + 1) * cube);
-        lists[next == first].push_back(static_cast<std::int32_t>(e));
-      }
-      part.border = upload(streams[d], lists[0]);
-      part.interior = upload(streams[d], lists[1]);
+  /// Room for the parts of sums that elements leave.
+  double* energies(std::size_t d, int components) {
+    Buffer<double>& room = parts[d].energies;
+    const auto wanted = static_cast<std::size_t>(components * parts[d].elements);
+    if (room.size() < wanted) {
+      streams[d].synchronize();
+      room = Buffer<double>(streams[d].device(), wanted);
     }
+    return room.data();
   }
 
   /// Weights: 1 / (copies of a point).
@@ -155,16 +130,10 @@ struct Space::Impl {
       invert(streams[d], weights[d].data(), weights[d].data(), 1, parts[d].points);
       invert(streams[d], ones[d].data(), ones[d].data(), 1, parts[d].points);
     }
-    run_sums(pointers(weights));
+    assembled->sum(pointers(weights));
     for (std::size_t d = 0; d < parts.size(); ++d)
       invert(streams[d], weights[d].data(), ones[d].data(), 0, parts[d].points);
     for (Stream& stream : streams) stream.synchronize();
-  }
-
-  void run_sums(const std::vector<double*>& u, int components = 1) {
-    std::vector<GatherScatter::Array> arrays;
-    for (double* values : u) arrays.push_back({values, 0});
-    sums_of(components).run(streams, arrays);
   }
 
   /// So many values an element.
@@ -226,53 +195,22 @@ struct Space::Impl {
     return made;
   }
 
-  /// The operator of listed elements.
-  void apply_to(const Buffer<std::int32_t>& list, std::size_t d, HelmholtzCall call) {
-    call.list = list.data();
-    call.elements = static_cast<std::int64_t>(list.size());
-    order_kernels(rule.order).helmholtz(streams[d], call);
-  }
-
   void apply(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2,
              const std::vector<double*>& block_parts, const OperatorTerms& terms, int components) {
-    GatherScatter& gather_scatter = sums_of(components);
-    const bool overlaps = options.overlap && gather_scatter.exchange();
     const auto call_of = [&](std::size_t d) {
       HelmholtzCall made = call(d, in.at(d), out.at(d), h1, h2, terms);
-      if (!block_parts.empty()) made.energies = parts[d].energies.data();
+      if (!block_parts.empty()) made.energies = energies(d, components);
       made.components = components;
       made.all = parts[d].elements;
       return made;
     };
-    std::vector<GatherScatter::Array> arrays;
-    for (double* values : out) arrays.push_back({values, 0});
-    Trace* const trace = options.exchange.trace;
-    const auto compute = [&](const char* name, const auto& run) {
-      const DeviceSpans spans(trace, streams, "solver", name, "compute");
-      for (std::size_t d = 0; d < parts.size(); ++d) run(d);
-    };
-    if (overlaps) {
-      compute("elements at borders", [&](std::size_t d) { apply_to(parts[d].border, d, call_of(d)); });
-      const DeviceSpans spans(trace, streams, "solver", "start of sums", "exchange");
-      gather_scatter.start(streams, arrays);
-    }
-    if (overlaps) {
-      compute("elements", [&](std::size_t d) { apply_to(parts[d].interior, d, call_of(d)); });
-    } else {
-      compute("elements", [&](std::size_t d) { order_kernels(rule.order).helmholtz(streams[d], call_of(d)); });
-    }
-    if (!block_parts.empty())
-      compute("sums of elements", [&](std::size_t d) {
+    assembled->apply(out, components, call_of, [&] {
+      if (block_parts.empty()) return;
+      const DeviceSpans spans(options.exchange.trace, streams, "solver", "sums of elements", "compute");
+      for (std::size_t d = 0; d < parts.size(); ++d)
         krylov::sum(streams[d], {parts[d].elements, elements_of_a_block(box.count()), components},
-                    parts[d].energies.data(), block_parts[d]);
-      });
-    // What the elements do not hide.
-    const DeviceSpans spans(trace, streams, "solver", "end of sums", "exchange");
-    if (overlaps) {
-      gather_scatter.finish(streams);
-    } else {
-      gather_scatter.run(streams, arrays);
-    }
+                    energies(d, components), block_parts[d]);
+    });
   }
 };
 
@@ -313,8 +251,10 @@ const Vector& Space::mass_matrix() const { return impl_->mass; }
 const Communicator& Space::comm() const { return impl_->comm; }
 const Machine& Space::machine() const { return impl_->machine; }
 const SpaceOptions& Space::options() const { return impl_->options; }
-bool Space::loopable(int components) { return !impl_->options.exchange.trace && impl_->sums_of(components).loopable(); }
-GatherScatter& Space::gather_scatter(int components) { return impl_->sums_of(components); }
+bool Space::loopable(int components) {
+  return !impl_->options.exchange.trace && impl_->assembled->sums(components).loopable();
+}
+GatherScatter& Space::gather_scatter(int components) { return impl_->assembled->sums(components); }
 const double* Space::factors(std::size_t device) const { return impl_->parts.at(device).stiffness.data(); }
 
 Vector Space::vector(int components) const { return impl_->cleared(components * impl_->cube); }
@@ -468,7 +408,7 @@ void Space::interpolate(const Vector& in, Space& from, Vector& out) {
   }
 }
 
-void Space::assemble(const std::vector<double*>& u, int components) { impl_->run_sums(u, components); }
+void Space::assemble(const std::vector<double*>& u, int components) { impl_->assembled->sum(u, components); }
 void Space::assemble(Vector& u, int components) { assemble(pointers(u), components); }
 
 void Space::filter(Vector& u, double strength, int modes) {

@@ -72,21 +72,16 @@ Level::Level(Space& space, const Constraint& constraint, int order, Smoother smo
     : space_(space), constraint_(constraint), rule_(gauss_lobatto(order)), smoother_(smoother), n_(order + 1) {
   const std::int64_t cube = std::int64_t{n_} * n_ * n_;
   std::vector<Stream>& streams = space.streams();
-  std::vector<std::vector<std::int64_t>> ids(streams.size());
-  std::vector<SharedPoints> shared;
-  const std::int64_t block = space.elements_of_a_block();
+  Dealt dealt;
+  for (std::size_t d = 0; d < streams.size(); ++d) {
+    dealt.first.push_back(space.first_element(d));
+    dealt.elements.push_back(space.elements(d));
+  }
   on_all_ranks(space.comm(), [&] {
-    for (std::size_t d = 0; d < streams.size(); ++d) {
-      const std::int64_t first = space.first_element(d), count = space.elements(d);
-      ids[d] = space.box().ids(first, first + count, order);
-      shared.push_back({ids[d], first / block, block * cube});
-    }
     for (Singles* const made : {&mass, &r, &z, &this->d, &q_, &weights_}) *made = zeros(cube);
     factors = zeros(6 * cube);
   });
-  const ExchangeOptions& exchange = space.options().exchange;
-  sums_.emplace(space.comm(), space.machine(), shared,
-                GatherScatterOptions{.type = DType::f32, .exchange = exchange, .tune = space.options().tune});
+  assembled_.emplace(space.comm(), space.machine(), space.box(), dealt, order, streams, space.options());
   for (std::size_t d = 0; d < streams.size(); ++d) {
     const std::int64_t first = space.first_element(d);
     const std::vector<double> mask = constraint.mask(first, first + space.elements(d), order);
@@ -114,15 +109,21 @@ Singles Level::zeros(std::int64_t values) const {
   return made;
 }
 
-void Level::run(GatherScatter& sums, Singles& values) const {
-  std::vector<GatherScatter::Array> arrays;
-  for (Buffer<float>& part : values) arrays.push_back({part.data(), 0});
-  sums.run(space_.streams(), arrays);
+std::vector<float*> pointers(const Singles& values) {
+  std::vector<float*> all;
+  for (const Buffer<float>& part : values) all.push_back(part.data());
+  return all;
 }
 
-void Level::sum(Singles& u) { run(*sums_, u); }
+void Level::sum_faces() {
+  std::vector<GatherScatter::Array> arrays;
+  for (float* const part : pointers(faces_)) arrays.push_back({part, 0});
+  face_sums_->run(space_.streams(), arrays);
+}
 
-bool Level::loopable() const { return sums_->loopable() && (!face_sums_ || face_sums_->loopable()); }
+void Level::sum(Singles& u) { assembled_->sum(pointers(u)); }
+
+bool Level::loopable() { return assembled_->sums(1).loopable() && (!face_sums_ || face_sums_->loopable()); }
 
 HelmholtzCallOf<float> Level::call(std::size_t device) const {
   HelmholtzCallOf<float> made{
@@ -132,13 +133,13 @@ HelmholtzCallOf<float> Level::call(std::size_t device) const {
 }
 
 void Level::apply(const Singles& in, Singles& out) {
-  for (std::size_t d = 0; d < in.size(); ++d) {
+  const auto call_of = [&](std::size_t d) {
     HelmholtzCallOf<float> made = call(d);
     made.in = in[d].data();
     made.out = out[d].data();
-    order_kernels(rule_.order).helmholtz_f32(space_.streams()[d], made);
-  }
-  sum(out);
+    return made;
+  };
+  assembled_->apply(pointers(out), 1, call_of, [] {});
 }
 
 /// A face between two elements has one number, and each of its points one id.
@@ -221,14 +222,14 @@ void Level::weigh_overlaps() {
       ones(stream, weights_[d].data(), to, count * cube);
     second_layers(stream, n_, free[d].data(), free[d].data(), faces_[d].data(), count);
   }
-  run(*face_sums_, faces_);
+  sum_faces();
   for (std::size_t d = 0; d < free.size(); ++d) {
     Stream& stream = space_.streams()[d];
     const std::int64_t count = space_.elements(d);
     beyond(stream, n_, free[d].data(), faces_[d].data(), ends_[d].data(), count);
     if (ends_[d].size()) copy(stream, faces_[d].data(), ends_[d].data(), ends_[d].bytes());
   }
-  run(*face_sums_, faces_);
+  sum_faces();
   for (std::size_t d = 0; d < free.size(); ++d)
     add_second_layers(space_.streams()[d], n_, faces_[d].data(), ends_[d].data(), overlap_weights_[d].data(),
                       space_.elements(d));
@@ -242,13 +243,13 @@ void Level::overlapping(const Singles& from, Singles& out) {
   std::vector<Stream>& streams = space_.streams();
   for (std::size_t d = 0; d < streams.size(); ++d)
     second_layers(streams[d], n_, from[d].data(), overlap_weights_[d].data(), faces_[d].data(), space_.elements(d));
-  run(*face_sums_, faces_);
+  sum_faces();
   for (std::size_t d = 0; d < streams.size(); ++d)
     order_kernels(rule_.order)
         .schwarz(streams[d], {from[d].data(), overlap_weights_[d].data(), faces_[d].data(), out[d].data(),
                               ends_[d].data(), inner_.data(), matrices_[d].data(), eigenvalues_[d].data(),
                               kinds_[d].data(), coefficients_[d].data(), h1_, h2_, space_.elements(d)});
-  run(*face_sums_, faces_);
+  sum_faces();
   for (std::size_t d = 0; d < streams.size(); ++d)
     add_second_layers(streams[d], n_, faces_[d].data(), ends_[d].data(), out[d].data(), space_.elements(d));
   sum(out);

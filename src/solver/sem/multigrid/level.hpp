@@ -7,6 +7,7 @@
 #include <slipstream/gather_scatter.hpp>
 #include <slipstream/sem.hpp>
 
+#include "solver/sem/assembled.hpp"
 #include "solver/sem/kernels.hpp"
 
 namespace slipstream::sem {
@@ -38,7 +39,7 @@ class Level {
   /// out = Q Q^T u.
   void sum(Singles& u);
   /// Whether graphs may repeat all that it does.
-  bool loopable() const;
+  bool loopable();
 
   Singles r, z;                                        ///< right side, which the residual replaces, and solution
   Singles d;                                           ///< the last change of z
@@ -53,7 +54,7 @@ class Level {
   /// out = Q Q^T of the local solutions, to be multiplied by overlap_weights_.
   void overlapping(const Singles& r, Singles& out);
   void lower(bool later);
-  void run(GatherScatter& sums, Singles& values) const;
+  void sum_faces();
 
   Space& space_;
   const Constraint& constraint_;
@@ -63,7 +64,8 @@ class Level {
   float h1_ = 1, h2_ = 0;
   double largest_ = 0;
   Singles q_, weights_;
-  std::optional<GatherScatter> sums_, face_sums_;
+  std::optional<Assembled<float>> assembled_;
+  std::optional<GatherScatter> face_sums_;
   // Jacobi's smoother.
   Singles inverse_;
   // Overlapping Schwarz.

@@ -289,6 +289,71 @@ Options busy_box() {
   return o;
 }
 
+class SemScalars : public testing::TestWithParam<std::tuple<Backend, int>> {};
+
+/// Two that share an operator, and so a solve, and one with another diffusivity and other sides.
+TEST_P(SemScalars, HaveTheBitsOfRunsOfEachAloneOnOneDevice) {
+  const auto [backend, devices] = GetParam();
+  if (const auto why = unavailable(backend, devices); !why.empty()) GTEST_SKIP() << why;
+  Options all = busy_box();
+  all.velocity[1] = steady([](const Point& x, double) { return 0.1 * x[2]; });
+  Scalar alike = all, other = all;
+  alike.name = "alike";
+  alike.source = {};
+  alike.sides[2][1].given = unsteady([](const Point& x, double t) { return t * t - x[1]; });
+  alike.sides[1][0].given = steady([](const Point&, double) { return 0.5; });
+  other.name = "other";
+  other.diffusivity = 0.03;
+  other.sides[1][1] = {Condition::flux, {}};
+  other.initial = {};
+  all.more = {alike, other};
+  const Communicator comm = Communicator::world(), alone(MPI_COMM_SELF);
+  const auto fields = [](const Communicator& who, Sem& sem, const std::string& name) {
+    std::vector<std::byte> bytes;
+    append_fields(who, sem, {name, name + "1", name + "2"}, bytes);
+    return bytes;
+  };
+  Sem together(comm, machine_here(backend, devices), all);
+  together.advance(4);
+  EXPECT_EQ(together.watched().size(), 3u);
+  for (std::size_t n = 0; n < 3; ++n) {
+    Options one = all;
+    static_cast<Scalar&>(one) = scalars_of(all)[n];
+    one.more.clear();
+    Sem single(alone, machine_here(backend, 1, 0, alone), one);
+    single.advance(4);
+    const std::vector<std::byte> expected = fields(alone, single, one.name), found = fields(comm, together, one.name);
+    if (comm.rank() == 0) {
+      EXPECT_TRUE(found == expected) << one.name;
+    }
+    EXPECT_EQ(together.effort(n).iterations, single.effort().iterations) << one.name;
+    EXPECT_EQ(together.effort(n).solutions, 4);
+    EXPECT_EQ(together.statistics({}, n).largest, single.statistics().largest) << one.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, SemScalars,
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2)));
+
+TEST(SemScalarsRefuse, NamesThatMeetSidesThatDoNotFitAndWhatDoesNotConverge) {
+  Options all = busy_box();
+  Scalar one = all;
+  one.name = "u1";
+  all.more = {one};
+  expect_error(error_of([&] { check(all); }), ErrorCode::invalid_argument, {{"option", "name"}, {"scalar", "u1"}});
+  all.more[0].name = "v";
+  all.more[0].sides[0] = {Side{}, Side{}};
+  expect_error(error_of([&] { check(all); }), ErrorCode::unsupported, {{"problem", "periodic"}, {"scalar", "v"}});
+  all.more[0].sides = all.sides;
+  all.more[0].diffusivity = 0;
+  expect_error(error_of([&] { check(all); }), ErrorCode::invalid_argument,
+               {{"option", "diffusivity"}, {"scalar", "v"}});
+  all.more[0].diffusivity = all.diffusivity;
+  all.krylov.most_iterations = all.more[0].krylov.most_iterations = 2;
+  expect_error(error_of([&] { Sem(Communicator::world(), machine_here(Backend::host, 1), all).advance(1); }),
+               ErrorCode::not_converged, {{"field", "scalars at step 1, component u"}});
+}
+
 class SemBits : public testing::TestWithParam<std::tuple<Backend, int>> {};
 
 TEST_P(SemBits, AreThoseOfOneDeviceOnAnyNumberOfDevicesAndRanks) {

@@ -1,0 +1,137 @@
+#pragma once
+// The operator of elements, summed over copies, in either precision: what a space and a level of multigrid share.
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include <slipstream/gather_scatter.hpp>
+#include <slipstream/krylov.hpp>
+#include <slipstream/sem.hpp>
+#include <slipstream/trace.hpp>
+
+#include "device/upload.hpp"
+#include "machine/agree.hpp"
+#include "solver/sem/kernels.hpp"
+
+namespace slipstream::sem {
+
+/// The elements of this rank's devices.
+struct Dealt {
+  std::vector<std::int64_t> first, elements;
+};
+
+template <class T>
+class Assembled {
+ public:
+  /// Collective. All that is given must stay where it is.
+  Assembled(const Communicator& comm, const Machine& machine, const ElementBox& box, const Dealt& dealt, int order,
+            std::vector<Stream>& streams, const SpaceOptions& options)
+      : comm_(comm), machine_(machine), box_(box), dealt_(dealt), order_(order), streams_(streams), options_(options) {
+    if (!options_.overlap || !sums(1).exchange()) return;
+    on_all_ranks(comm_, [&] { list_borders(); });
+  }
+
+  /// It sums so many components. The first call for a number of them is collective.
+  GatherScatter& sums(int components) {
+    if (const auto found = sums_.find(components); found != sums_.end()) return found->second;
+    require(components >= 1 && components <= krylov::most_components,
+            "1 to " + std::to_string(krylov::most_components) + " components are summed at once",
+            {{"option", "components"}, {"given", components}, {"least", 1}, {"most", krylov::most_components}});
+    std::vector<std::vector<std::int64_t>> ids;
+    std::vector<SharedPoints> shared;
+    const std::int64_t block = Space::elements_of_a_block(box_.count());
+    on_all_ranks(comm_, [&] {
+      for (std::size_t d = 0; d < dealt_.first.size(); ++d)
+        ids.push_back(box_.ids(dealt_.first[d], dealt_.first[d] + dealt_.elements[d], order_));
+    });
+    for (std::size_t d = 0; d < ids.size(); ++d) shared.push_back({ids[d], dealt_.first[d] / block, block * cube()});
+    const GatherScatterOptions how{.type = sizeof(T) == 8 ? DType::f64 : DType::f32,
+                                   .components = components,
+                                   .exchange = options_.exchange,
+                                   .tune = options_.tune};
+    return sums_.emplace(components, GatherScatter(comm_, machine_, shared, how)).first->second;
+  }
+
+  /// u = Q Q^T u.
+  void sum(const std::vector<T*>& u, int components = 1) { sums(components).run(streams_, arrays(u)); }
+
+  /// out = Q Q^T of what `call_of` computes on each device: the elements at a device's border first, whose sums travel
+  /// while the others are computed. `then`: what follows the elements and needs no sum.
+  template <class CallOf, class Then>
+  void apply(const std::vector<T*>& out, int components, const CallOf& call_of, const Then& then) {
+    GatherScatter& gather_scatter = sums(components);
+    const bool overlaps = options_.overlap && gather_scatter.exchange();
+    Trace* const trace = options_.exchange.trace;
+    const auto compute = [&](const char* name, const std::vector<Buffer<std::int32_t>>* lists) {
+      const DeviceSpans spans(trace, streams_, "solver", name, "compute");
+      for (std::size_t d = 0; d < streams_.size(); ++d) {
+        HelmholtzCallOf<T> call = call_of(d);
+        if (lists) {
+          call.list = lists->at(d).data();
+          call.elements = static_cast<std::int64_t>(lists->at(d).size());
+        }
+        run(streams_[d], call);
+      }
+    };
+    if (overlaps) {
+      compute("elements at borders", &border_);
+      const DeviceSpans spans(trace, streams_, "solver", "start of sums", "exchange");
+      gather_scatter.start(streams_, arrays(out));
+    }
+    compute("elements", overlaps ? &interior_ : nullptr);
+    then();
+    // What the elements do not hide.
+    const DeviceSpans spans(trace, streams_, "solver", "end of sums", "exchange");
+    if (overlaps) {
+      gather_scatter.finish(streams_);
+    } else {
+      gather_scatter.run(streams_, arrays(out));
+    }
+  }
+
+  /// Element by element, not summed.
+  void run(Stream& stream, const HelmholtzCallOf<T>& call) const {
+    const OrderKernels& kernels = order_kernels(order_);
+    if constexpr (sizeof(T) == 8) {
+      kernels.helmholtz(stream, call);
+    } else {
+      kernels.helmholtz_f32(stream, call);
+    }
+  }
+
+ private:
+  std::int64_t cube() const { return std::int64_t{order_ + 1} * (order_ + 1) * (order_ + 1); }
+  static std::vector<GatherScatter::Array> arrays(const std::vector<T*>& u) {
+    std::vector<GatherScatter::Array> all;
+    for (T* const values : u) all.push_back({values, 0});
+    return all;
+  }
+
+  void list_borders() {
+    for (std::size_t d = 0; d < streams_.size(); ++d) {
+      std::vector<std::int32_t> lists[2];
+      const std::vector<std::int64_t>& remote = sums(1).remote_points(d);
+      auto next = remote.begin();
+      for (std::int64_t e = 0; e < dealt_.elements[d]; ++e) {
+        const auto first = next;
+        next = std::lower_bound(next, remote.end(), (e + 1) * cube());
+        lists[next == first].push_back(static_cast<std::int32_t>(e));
+      }
+      border_.push_back(upload(streams_[d], lists[0]));
+      interior_.push_back(upload(streams_[d], lists[1]));
+    }
+  }
+
+  const Communicator& comm_;
+  const Machine& machine_;
+  const ElementBox& box_;
+  Dealt dealt_;
+  int order_;
+  std::vector<Stream>& streams_;
+  const SpaceOptions& options_;
+  std::map<int, GatherScatter> sums_;  ///< by components
+  /// Elements with points of other devices, and those without.
+  std::vector<Buffer<std::int32_t>> border_, interior_;
+};
+
+}  // namespace slipstream::sem
