@@ -123,7 +123,7 @@ struct ConjugateGradients::Impl : LinearSolve {
     end_turn(streams, system, turning, false);
   }
 
-  double largest_eigenvalue(std::vector<Stream>& streams, const System& system) {
+  Spectrum spectrum(std::vector<Stream>& streams, const System& system, double reduction) {
     constexpr int steps = 12;
     limit = -1;
     take_precondition(system);
@@ -138,7 +138,8 @@ struct ConjugateGradients::Impl : LinearSolve {
     std::vector<double> alpha, beta;
     // One component counts: all are alike here.
     double rz = read(streams).paired(rz_at(first_pair), 0, 0);
-    for (int n = 0; n < steps && rz > 0; ++n) {
+    const double enough = reduction * rz;
+    for (int n = 0; n < steps && rz > enough; ++n) {
       const std::size_t now = pair_after(n), next = pair_after(n + 1);
       descend(streams, system, now, next);
       const Turning turning{x, 1, next, now};
@@ -150,12 +151,13 @@ struct ConjugateGradients::Impl : LinearSolve {
       beta.push_back(after / rz);
       rz = after;
     }
+    if (alpha.empty() && rz == 0) return {};
     const double found = largest_seen(alpha, beta);
     require_solved(std::isfinite(found) && found > 0,
                    "Lanczos's method: the largest eigenvalue is found to be " + std::to_string(found) +
                        "; the matrix or its diagonal is not positive",
                    {{"problem", "eigenvalue"}, {"given", found}});
-    return found;
+    return {smallest_seen(alpha, beta), found};
   }
 
   Results solve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
@@ -257,8 +259,8 @@ std::vector<Result> ConjugateGradients::solve_all(std::vector<Stream>& streams, 
   return impl_->solve(streams, system, b, x, options);
 }
 
-double ConjugateGradients::largest_eigenvalue(std::vector<Stream>& streams, const System& system) {
-  return impl_->largest_eigenvalue(streams, system);
+Spectrum ConjugateGradients::spectrum(std::vector<Stream>& streams, const System& system, double reduction) {
+  return impl_->spectrum(streams, system, reduction);
 }
 
 Method method_from_string(const std::string& name) {
