@@ -106,6 +106,12 @@ struct System {
 /// A number that no other call of this process gives.
 std::uint64_t new_recording();
 
+/// The ends of a spectrum, as Lanczos's method has seen them: from within, and nearly. 0 and 0: there is nothing to
+/// see.
+struct Spectrum {
+  double smallest = 0, largest = 0;
+};
+
 /// A system that was not solved: the message has the unknown, the end of the residual history, and the likely cause.
 class NotSolved : public Error {
  public:
@@ -139,9 +145,9 @@ class ConjugateGradients {
   /// The same, of each component. Errors name the component.
   std::vector<Result> solve_all(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
                                 const Options& options = {});
-  /// Of D A, from below and nearly: by twelve steps of Lanczos's method from a vector of noise, which conjugate
-  /// gradients contain. Collective.
-  double largest_eigenvalue(std::vector<Stream>& streams, const System& system);
+  /// It finds that of D A, or of the preconditioner times A, by twelve steps of Lanczos's method from noise, which
+  /// conjugate gradients contain. `reduction`: fewer, where (r, z) has fallen by that. Collective.
+  Spectrum spectrum(std::vector<Stream>& streams, const System& system, double reduction = 0);
 
  private:
   struct Impl;
@@ -176,7 +182,7 @@ class ChebyshevPolynomial {
  public:
   /// Throws Error: a degree below 1.
   ChebyshevPolynomial(const Communicator& comm, const Machine& machine, const Layout& layout, int degree);
-  /// `largest`: the eigenvalue that ConjugateGradients::largest_eigenvalue finds.
+  /// `largest`: the eigenvalue that ConjugateGradients::spectrum finds.
   void apply(std::vector<Stream>& streams, const System& system, double largest, const Vectors& r, const Vectors& z);
 
  private:

@@ -1,7 +1,7 @@
 // Preconditioned conjugate gradients whose coefficients stay on the devices.
 #include <algorithm>
 #include <atomic>
-#include <sstream>
+#include <cmath>
 
 #include <slipstream/error.hpp>
 #include <slipstream/krylov.hpp>
@@ -134,7 +134,7 @@ struct ConjugateGradients::Impl : LinearSolve {
     turn(streams, system, {x, first_pair, second_pair});
   }
 
-  double largest_eigenvalue(std::vector<Stream>& streams, const System& system) {
+  Spectrum spectrum(std::vector<Stream>& streams, const System& system, double reduction) {
     constexpr int steps = 12;
     give(streams, -1, 1);
     take_precondition(system);
@@ -149,7 +149,8 @@ struct ConjugateGradients::Impl : LinearSolve {
     std::vector<double> alpha, beta;
     // One component counts: all are alike here.
     double rz = read(streams).paired(rz_at(first_pair), 0, 0);
-    for (int n = 0; n < steps && rz > 0; ++n) {
+    const double enough = reduction * rz;
+    for (int n = 0; n < steps && rz > enough; ++n) {
       const std::size_t now = pair_after(n), next = pair_after(n + 1);
       descend(streams, system, now, next);
       turn(streams, system, {x, next, now});
@@ -159,12 +160,13 @@ struct ConjugateGradients::Impl : LinearSolve {
       beta.push_back(after / rz);
       rz = after;
     }
+    if (alpha.empty() && rz == 0) return {};
     const double found = largest_seen(alpha, beta);
     require_solved(std::isfinite(found) && found > 0,
                    "Lanczos's method: the largest eigenvalue is found to be " + std::to_string(found) +
                        "; the matrix or its diagonal is not positive",
                    {{"problem", "eigenvalue"}, {"given", found}});
-    return found;
+    return {smallest_seen(alpha, beta), found};
   }
 
   Results solve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
@@ -314,8 +316,8 @@ std::vector<Result> ConjugateGradients::solve_all(std::vector<Stream>& streams, 
   return impl_->solve(streams, system, b, x, options);
 }
 
-double ConjugateGradients::largest_eigenvalue(std::vector<Stream>& streams, const System& system) {
-  return impl_->largest_eigenvalue(streams, system);
+Spectrum ConjugateGradients::spectrum(std::vector<Stream>& streams, const System& system, double reduction) {
+  return impl_->spectrum(streams, system, reduction);
 }
 
 Method method_from_string(const std::string& name) {

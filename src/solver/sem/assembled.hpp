@@ -80,7 +80,7 @@ class Assembled {
     }
     compute("elements", overlaps ? &interior_ : nullptr);
     then();
-    // What the elements do not hide.
+    // From here on nothing hides the sums.
     const DeviceSpans spans(trace, streams_, "solver", "end of sums", "exchange");
     if (overlaps) {
       gather_scatter.finish(streams_);

@@ -89,8 +89,8 @@ struct HelmholtzSolver::Impl {
 
   double largest_eigenvalue(const krylov::System& system) {
     std::vector<Stream>& streams = space.streams();
-    if (conjugate_gradients) return conjugate_gradients->largest_eigenvalue(streams, system);
-    return krylov::ConjugateGradients(space.comm(), space.machine(), layout).largest_eigenvalue(streams, system);
+    if (conjugate_gradients) return conjugate_gradients->spectrum(streams, system).largest;
+    return krylov::ConjugateGradients(space.comm(), space.machine(), layout).spectrum(streams, system).largest;
   }
 
   /// Without its preconditioner.

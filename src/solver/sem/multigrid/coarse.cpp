@@ -9,6 +9,7 @@
 #include "machine/agree.hpp"
 #include "machine/sum.hpp"
 #include "solver/krylov/chebyshev.hpp"
+#include "solver/sem/krylov_of.hpp"
 #include "solver/sem/multigrid/eigen.hpp"
 
 namespace slipstream::sem {
@@ -261,54 +262,44 @@ void CoarseGrid::separable(const Singles& r, Singles& out) {
 }
 
 void CoarseGrid::find_spectrum() {
-  // Conjugate gradients on the host, with both operators on its first device, which has all vertices.
-  constexpr int most_steps = 14;
-  Stream& stream = space_.streams().front();
-  const auto count = static_cast<std::size_t>(vertices_.all());
-  using Numbers = std::vector<double>;
-  const auto by = [&](const Numbers& in, bool inverse) {
-    std::vector<float> single(in.begin(), in.end());
-    upload(stream, single, r_.front().data());
-    if (inverse) {
-      separable(r_, q_);
-    } else {
-      apply_stencil(stream, vertices_, stencil_.front().data(), free_.front().data(), r_.front().data(),
-                    q_.front().data());
-    }
-    download(stream, q_.front().data(), count, single.data());
-    return Numbers(single.begin(), single.end());
-  };
-  const auto dot = [](const Numbers& a, const Numbers& b) {
-    double sum = 0;
-    for (std::size_t v = 0; v < a.size(); ++v) sum += a[v] * b[v];
-    return sum;
-  };
-  Numbers noise(count), alpha, beta;
-  std::uint64_t word = 1;
-  for (double& value : noise) {
-    word = word * 6364136223846793005u + 1442695040888963407u;  // Knuth's MMIX generator
-    value = static_cast<double>(word >> 11) * 0x1p-52 - 1;
+  // All devices have the same vectors. Those of the first one count in sums.
+  std::vector<Stream>& streams = space_.streams();
+  const std::vector<int> devices = space_.machine().devices_of_rank(space_.comm().rank());
+  krylov::Layout layout;
+  layout.block = 4096;
+  const std::int64_t all = vertices_.all(), blocks = (all + layout.block - 1) / layout.block;
+  Vector weights;
+  for (std::size_t d = 0; d < streams.size(); ++d) {
+    layout.points.push_back(all);
+    layout.first_block.push_back(devices[d] * blocks);
+    const std::vector<double> counts(static_cast<std::size_t>(all), devices[d] == 0 ? 1.0 : 0.0);
+    weights.push_back(upload(streams[d], counts));
   }
-  Numbers r = by(noise, false), z = by(r, true), p = z;
-  double rz = dot(r, z);
-  const double first = rz;
-  for (int step = 0; step < most_steps && rz > 1e-8 * first; ++step) {
-    const Numbers q = by(p, false);
-    const double a = rz / dot(p, q);
-    for (std::size_t v = 0; v < count; ++v) r[v] -= a * q[v];
-    z = by(r, true);
-    const double next = dot(r, z), b = next / rz;
-    for (std::size_t v = 0; v < count; ++v) p[v] = z[v] + b * p[v];
-    rz = next;
-    alpha.push_back(a);
-    beta.push_back(b);
-  }
-  if (alpha.empty()) {  // no free vertex
+  const auto by = [&](const auto& work) {
+    return [&, work](const krylov::Vectors& in, const krylov::Vectors& out) {
+      for (std::size_t d = 0; d < streams.size(); ++d) to_single(streams[d], in[d], r_[d].data(), all);
+      work();
+      for (std::size_t d = 0; d < streams.size(); ++d) to_double(streams[d], q_[d].data(), out[d], all);
+    };
+  };
+  krylov::System system;
+  system.apply = by([&] {
+    for (std::size_t d = 0; d < streams.size(); ++d)
+      apply_stencil(streams[d], vertices_, stencil_[d].data(), free_[d].data(), r_[d].data(), q_[d].data());
+  });
+  system.precondition = by([&] { separable(r_, q_); });
+  system.weights = system.inverse_diagonal = values(weights);
+  // Beyond this single precision sees its own rounding.
+  constexpr double reduction = 1e-8;
+  krylov::ConjugateGradients method(space_.comm(), space_.machine(), layout);
+  const krylov::Spectrum found = method.spectrum(streams, system, reduction);
+  for (Stream& stream : streams) stream.synchronize();
+  if (found.largest == 0) {  // no free vertex
     steps_ = 0;
     return;
   }
-  largest_ = 1.05 * krylov::largest_seen(alpha, beta);
-  least_ = std::max(0.9 * krylov::smallest_seen(alpha, beta), 1e-3 * largest_);
+  largest_ = 1.05 * found.largest;
+  least_ = std::max(0.9 * found.smallest, 1e-3 * largest_);
   // So many steps leave a tenth of the error.
   constexpr double left = 0.1;
   constexpr int most = 12;

@@ -303,7 +303,7 @@ void Level::set_up(double h1, double h2) {
   system.weights = values(weights);
   system.inverse_diagonal = values(weights);
   // The estimate comes from below.
-  largest_ = 1.1 * method.largest_eigenvalue(streams, system);
+  largest_ = 1.1 * method.spectrum(streams, system).largest;
   for (Stream& stream : streams) stream.synchronize();
 }
 
