@@ -74,7 +74,8 @@ class SemRun(PlainRun):
 
     def fields(self, path: Path, goes_on: bool) -> Fields:
         series = FieldSeries(self.engine, self._case, path, ["u"], goes_on)
-        return series if self._case.output.nek == "no" else NekFrames(self.engine, self._case, series, path.parent)
+        words = self._case.output.nek
+        return series if words == "no" else NekFrames(self.engine, words, series, path.parent)
 
     def carried(self) -> dict[str, Any]:
         return self._effort.carried()

@@ -15,14 +15,10 @@ _AND_TIME = f"{_NAMES} and, of diffusion, the time t"
 Edges = tuple[Positive, Positive, Positive]
 
 
-class SemTable(Table):
-    """[sem]: the equation and how it is computed. [grid] has the elements along x, y and z, and the periodic axes.
-    Lengths and times are in any units that fit together."""
+class ElementsTable(Table):
+    """[sem]: the elements. [grid] has how many there are along x, y and z, and the periodic axes. Lengths and times are
+    in any units that fit together."""
 
-    equation: Literal["poisson", "helmholtz", "diffusion"] = Field(
-        description="-diffusivity Lap u = source; the same with + reaction u on the left; or du/dt = diffusivity Lap u "
-        "+ source."
-    )
     order: Annotated[int, Field(ge=1, le=15)] = Field(7, description="Of the polynomials in an element, 1 to 15.")
     lengths: Edges = Field((1.0, 1.0, 1.0), description="Edges of the box.")
     stretch: Edges = Field((1.0, 1.0, 1.0), description="Width of the last element along an axis over the first's.")
@@ -39,6 +35,15 @@ class SemTable(Table):
         "auto",
         description="Geometric factors: at each point, 48 B; or six numbers an element, where elements are "
         "parallelepipeds. auto: affine where nothing is deformed or mapped.",
+    )
+
+
+class SemTable(ElementsTable):
+    """[sem]: the equation and how it is computed."""
+
+    equation: Literal["poisson", "helmholtz", "diffusion"] = Field(
+        description="-diffusivity Lap u = source; the same with + reaction u on the left; or du/dt = diffusivity Lap u "
+        "+ source."
     )
     diffusivity: Positive | str = Field(
         1.0, description=f"In lengths squared a unit of time, above 0 everywhere. {_NAMES}."

@@ -51,6 +51,13 @@ struct DerivativesCall {
   int components, terms;  ///< of each component
 };
 
+/// out = int grad phi . in for all polynomials phi of an element.
+struct WeakDivergenceCall {
+  const double *in[3], *metric, *mass;
+  double* out;
+  std::int64_t elements;
+};
+
 /// Of the finer rule by which products are integrated.
 struct FineRule {
   int points = 0;                             ///< along an edge
@@ -75,6 +82,7 @@ struct OrderKernels {
   void (*helmholtz_f32)(Stream& stream, const HelmholtzCallOf<float>& call);  ///< stored factors alone
   void (*schwarz)(Stream& stream, const SchwarzCall& call);
   void (*derivatives)(Stream& stream, const DerivativesCall& call);
+  void (*weak_divergence)(Stream& stream, const Rule& rule, const WeakDivergenceCall& call);
   int fine_points = 0;  ///< 0: without the two that follow
   void (*carry)(Stream& stream, const FineRule& fine, const CarryCall& call);
   void (*advect)(Stream& stream, const FineRule& fine, const AdvectCall& call);
