@@ -8,6 +8,8 @@ from pydantic import Field
 
 from slipstream.case.case import Case
 from slipstream.case.sides import SIDES
+from slipstream.case.tables import BodyName
+from slipstream.flow import reference
 from slipstream.sem.elements_case import Array, ElementsCase, Expression, steady
 from slipstream.sem.flow.tables import (
     FlowOutputTable,
@@ -19,6 +21,7 @@ from slipstream.sem.flow.tables import (
     FlowTable,
     Parts,
 )
+from slipstream.sem.tables import SemReceiverTable
 
 #: The vortex of Taylor and Green: of energy 1/8 in a periodic box of edges 2 pi.
 TAYLOR_GREEN = ("sin(x)*cos(y)*cos(z)", "-cos(x)*sin(y)*cos(z)", 0.0)
@@ -37,12 +40,13 @@ class FlowCase(ElementsCase):
 
     solver: ClassVar[str] = "sem"
     registered: ClassVar[str] = "sem.navier_stokes"
-    free_tables: ClassVar[frozenset[str]] = Case.free_tables | {"exact"}
+    free_tables: ClassVar[frozenset[str]] = Case.free_tables | {"exact", "receivers"}
 
     sem: FlowTable
     boundaries: FlowSidesTable = FlowSidesTable()
     initial: FlowStartTable | None = Field(None, description="The velocity at the start.")
     exact: FlowSolutionTable | None = Field(None, description="The flow that is known.")
+    receivers: dict[BodyName, SemReceiverTable] = Field({}, description="By name.")
     run: FlowRunTable = FlowRunTable()
     output: FlowOutputTable = FlowOutputTable()
 
@@ -60,12 +64,19 @@ class FlowCase(ElementsCase):
         return self.sem.degree or {"jacobi": 1, "multigrid": 3, "schwarz": 2}[self.sem.preconditioner]
 
     @property
+    def published_cavity(self) -> reference.Reference | None:
+        """What a cavity is held against: a unit cube at rest but for the lid y+, of speed 1 along x."""
+        if self.output.reference != "albensoeder2005":
+            return None
+        return reference.load(self.output.reference, 1 / self.sem.viscosity)
+
+    @property
     def is_reference_flow(self) -> bool:
         """Whether it is the vortex of Taylor and Green at Reynolds number 1600."""
         same = abs(self.sem.viscosity * 1600 - 1) < 1e-9 and all(self.grid.periodic) and not self.sem.force
         box = all(abs(edge / (2 * math.pi) - 1) < 1e-9 for edge in self.sem.lengths)
         flow = self.initial is not None and self.initial.flow == "taylor_green"
-        return self.output.reference != "none" and flow and same and box
+        return self.output.reference in ("auto", "taylor_green1600") and flow and same and box
 
     @property
     def conditions(self) -> list[list[Condition]]:

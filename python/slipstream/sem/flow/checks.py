@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from slipstream.base.errors import Fault, missing, unsupported
+from slipstream.base.errors import CaseError, Fault, missing, unsupported
 from slipstream.base.toml_text import Path
 from slipstream.case.sides import SIDES
 from slipstream.sem import checks
@@ -14,7 +14,7 @@ from slipstream.sem.flow.tables import FlowSideTable, Parts
 
 
 def problems(case: FlowCase) -> list[Problem]:
-    found = [*_sides(case), *_steps(case), *checks.exchange(case), *checks.output(case)]
+    found = [*_sides(case), *_steps(case), *_cavity(case), *checks.exchange(case), *checks.output(case)]
     return found or [*_expressions(case)]
 
 
@@ -86,6 +86,23 @@ def _steps(case: FlowCase) -> Iterator[Problem]:
                 needed="taylor_green",
             ),
         )
+
+
+def _cavity(case: FlowCase) -> Iterator[Problem]:
+    if case.output.reference != "albensoeder2005":
+        return
+    path = ("output", "reference")
+    try:
+        found = case.published_cavity
+    except CaseError as error:
+        yield path, Fault.of(error)
+        return
+    assert found is not None
+    conditions = {side: parts[0] for side, parts in zip(SIDES, case.conditions, strict=True)}
+    lid = conditions.pop("y+")
+    still = all(part.kind == "velocity" and part.velocity == (0, 0, 0) for part in conditions.values())
+    if lid.velocity != (1, 0, 0) or not still or case.sem.lengths != (1, 1, 1) or case.sem.force:
+        yield path, unsupported("belongs to a cube of edge 1, at rest but for its lid y+ of speed 1 along x", other="sem")
 
 
 def _expressions(case: FlowCase) -> Iterator[Problem]:

@@ -19,7 +19,7 @@ from slipstream.run.plain import History, PlainRun, write_findings
 from slipstream.run.report import expected as expected_table
 from slipstream.run.series import FieldSeries
 from slipstream.run.troubles import Troubles
-from slipstream.sem.flow import vortex
+from slipstream.sem.flow import points, vortex
 from slipstream.sem.flow.case import FlowCase
 from slipstream.sem.nek import NekFrames
 
@@ -133,7 +133,7 @@ class FlowRun(PlainRun):
             }
             history.add(self._statistics() | means)
 
-        return [Monitor(path, take, at_start=True)]
+        return [Monitor(path, take, at_start=True), *points.monitors(self.engine, self._case, goes_on)]
 
     def figures(self, outcome: Outcome) -> dict[str, Any]:
         table = self._case.sem
@@ -147,6 +147,9 @@ class FlowRun(PlainRun):
 
     def results(self, figures: dict[str, Any], console: Console, troubles: Troubles) -> None:
         found, case, efforts = self._statistics(), self._case, self._efforts_of_all()
+        points.write_profiles(self.engine, case, troubles)
+        published = case.published_cavity
+        off = points.from_published(self.engine, case, published) if published else 0.0
         figures["findings"], figures["expected"] = {}, []
         if core().rank() != 0:
             return
@@ -158,6 +161,9 @@ class FlowRun(PlainRun):
             findings |= {"exact.distance": found["distance"], "exact.largest_off": found["largest_off"]}
         if case.exact and case.exact.pressure is not None:
             findings["exact.pressure"] = found["pressure_off"]
+        if published:
+            findings["reference.largest_error_percent"] = off
+            console.print(f"centrelines: {off:.3g} % of the lid speed off at most, {published.title}")
         with troubles.with_picture("summary of statistics.csv", figures["steps"]):
             findings |= self._decay(figures, console)
         figures["expected"] = expected.against(case, findings)

@@ -19,7 +19,7 @@ Tiles = list[tuple[str, str]]
 
 case_type = FlowCase
 unit_of_rate = "Mpoint/s"
-files = ("findings.json", "statistics.csv")
+files = ("findings.json", "statistics.csv", "receivers.csv", "profiles.csv")
 pictures: Mapping[str, str] = {"dissipation.png": "Energy and its dissipation over time"}
 collisions: Mapping[str, Mapping[str, str]] = {}
 

@@ -110,6 +110,8 @@ class FlowOutputTable(SemOutputTable):
     nek: Literal["no", "f32", "f64"] = Field(
         "no", description="Beside fields.vtkhdf, places, velocity (U) and pressure (P) as field files of Nek5000."
     )
-    reference: Literal["auto", "none", "taylor_green1600"] = Field(
-        "auto", description="Published decay to compare with; auto: of Taylor-Green at Reynolds number 1600."
+    reference: Literal["auto", "none", "taylor_green1600", "albensoeder2005"] = Field(
+        "auto",
+        description="What to compare with: a published decay (auto: of Taylor-Green at Reynolds number 1600), or a "
+        "cubic cavity of edge 1 whose lid y+ has the speed 1 along x.",
     )

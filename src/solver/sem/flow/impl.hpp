@@ -48,7 +48,8 @@ struct Flow::Impl {
   void take_given(double time);
   /// int over the sides of phi n . u, by point.
   void take_surface(double time);
-  void balance(double in, double out);
+  /// `along`: speed times area of all that is given.
+  void balance(double in, double out, double along);
   void put(const std::vector<double*>& to, const Function& function, double time, const char* field);
   void put(const std::vector<double*>& to, const std::vector<std::vector<double>>& values);
   void ask(double time, const char* field, const std::function<void()>& work);
