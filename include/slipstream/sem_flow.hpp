@@ -11,8 +11,8 @@
 
 namespace slipstream::sem {
 
-/// What holds on a side: it is the opposite one; the velocity is given (a wall, an inlet); or nothing goes through it
-/// and nothing drags along it.
+/// A side is the opposite one; the velocity is given there (a wall, an inlet); or nothing goes through it and nothing
+/// drags along it.
 enum class FlowCondition : std::uint8_t { periodic, velocity, symmetry };
 
 struct FlowSide {
@@ -38,7 +38,7 @@ struct FlowOptions {
   std::array<Function, 3> initial = {};  ///< the velocity at time 0 (and, with exact_start, before); none: zero
   double time_step = 1;
   int time_order = 3;  ///< 1 to 3
-  /// The first steps are of the full order, from what `initial` gives for the times before; else step n is of order
+  /// The first steps are of the full order, from what `initial` gives for the times before. Else step n is of order
   /// min(n, time_order), and an error of order 2 in the time step stays.
   bool exact_start = false;
   /// Above 0: each time step is made in 1, 2, 3, 4, 6, 8, 12 and so on equal parts, as few as keep the Courant number
@@ -52,13 +52,30 @@ struct FlowOptions {
   double pressure_tolerance = 1e-5, velocity_tolerance = 1e-7;
   int most_iterations = 1000;
   bool must_converge = true;  ///< throws where a solution does not; else it is counted
+  bool sums_on_host = false;  ///< for comparison, as krylov::Options
   SolverOptions pressure{.multigrid = Smoother::schwarz, .projection = 10};
   SolverOptions velocity{};  ///< by the diagonal unless it says otherwise
+  /// From this time on, running means are kept of velocity, pressure and products of the velocity's parts; none: not.
+  std::optional<double> mean_from = {};
   ExchangeOptions exchange;
   std::optional<TuneOptions> tune = {};  ///< measure how sums travel; none: by rules
 };
 
-/// Of one moment: means over the domain, by the elements' quadrature.
+/// Forces of the fluid on a side of the box, over density: int p n dS and - int nu (grad u + grad u^T) n dS, n outward.
+struct SideForce {
+  std::size_t axis = 0, end = 0;
+  Point pressure{0, 0, 0}, viscous{0, 0, 0};
+};
+/// Means over a plane of points across an axis.
+struct PlaneMeans {
+  double place = 0;  ///< along the axis
+  Point velocity{0, 0, 0};
+  double pressure = 0;
+  Point squares{0, 0, 0};   ///< uu vv ww
+  Point products{0, 0, 0};  ///< uv uw vw
+};
+
+/// Means over the domain at one moment, by the elements' quadrature.
 struct FlowStatistics {
   double volume = 0;
   double energy = 0;           ///< u . u / 2
@@ -92,12 +109,13 @@ struct FlowSolution {
 /// extrapolation gives. The pressure has the mean zero.
 /// Sources: Karniadakis, Israeli & Orszag 1991, J. Comput. Phys. 97; Tomboulides, Lee & Orszag 1997, J. Sci. Comput. 12.
 ///
-/// The state is velocity, velocity1, velocity2 (of one and two steps before), pressure and pressure1. Bits depend on
-/// the elements and on nothing else. All calls but those that say otherwise are collective.
+/// The state is velocity, velocity1, velocity2 (of one and two steps before), pressure and pressure1; with running
+/// means mean_velocity, mean_pressure, mean_squares (uu vv ww) and mean_products (uv uw vw), too. Bits of the state
+/// depend on the elements and on nothing else. All calls but those that say otherwise are collective.
 class Flow final : public Simulation {
  public:
-  /// Throws what Space throws. Throws Error where a side has no condition somewhere, or symmetry holds where a side is
-  /// no plane across an axis; "problem" is "balance" where what flows in does not flow out.
+  /// Throws what Space throws. Throws Error where a side has no condition somewhere, or where symmetry holds on a side
+  /// that is no plane across an axis. "problem" is "balance" where inflow and outflow differ.
   Flow(const Communicator& comm, const Machine& machine, FlowOptions options);
   ~Flow() override;
 
@@ -107,25 +125,31 @@ class Flow final : public Simulation {
   void advance(std::int64_t steps);
   void guard(std::int64_t every);
   void inspect();
-  /// What may be meant otherwise. Not collective.
+  /// Doubts about what is meant. Not collective.
   const std::vector<std::string>& cautions() const;
 
   FlowStatistics statistics(const FlowSolution& exact = {});
+  /// Forces on all sides that are not periodic, x- to z+.
+  std::vector<SideForce> forces();
+  /// Means over planes across an axis, low to high: of the running means where there are some, else of this moment.
+  /// Points of a bent box count by their numbers.
+  std::vector<PlaneMeans> planes(std::size_t axis);
   /// The greatest |du/dt| of a component in the last step.
   double largest_change();
   /// Courant number of the last step or part of one.
   double courant() const;
   /// A component of a field of the state at points; by point, on every rank.
   std::vector<double> at(Probe& probe, const std::string& field, int component);
-  /// Of the linear solutions of all steps so far; a restart begins anew.
+  /// Counts linear solutions of all steps so far; a restart begins anew.
   const krylov::Effort& pressure_effort() const;
   const krylov::Effort& velocity_effort() const;
   /// Operator and preconditioner of the pressure, measured.
   krylov::Fit fit();
-  /// What a restart must know beside the state: lengths of the last two steps or parts, and how many there were.
+  /// A restart must know this beside the state: lengths of the last two steps or parts, how many there were.
   struct Past {
     double last = 0, before = 0;
     std::int64_t count = 0;
+    double averaged = 0;  ///< time over which running means go
   };
   Past past() const;
   void set_past(const Past& past);

@@ -1,4 +1,4 @@
-"""What cases on spectral elements share: where points are, and expressions of places."""
+"""All cases on spectral elements share this: where points are, and expressions of places."""
 
 import ast
 import math

@@ -80,7 +80,7 @@ class Options(TypedDict, total=False):
     wait_limit: float
 
 
-#: Of these keywords, those that belong to other tables than [sem].
+#: Keywords that belong to other tables than [sem].
 _OF_MACHINE = ("backend", "devices_per_rank", "ranks_per_node", "threads")
 _OF_EXCHANGE = ("routes", "tune", "wait_limit")
 
@@ -119,7 +119,7 @@ class Simulation:
 
     _case_type: ClassVar[type[ElementsCase]] = SemCase
     _run_type: ClassVar[Callable[[engine.Setup], Any]] = SemRun
-    #: Of the state, as files have them.
+    #: Fields of the state, as files have them.
     _fields: ClassVar[Sequence[str]] = ("u",)
     _nek_items: ClassVar[Sequence[tuple[str, object]]] = (("T", "u"),)
 
@@ -223,7 +223,7 @@ class Simulation:
         return self._copy("u")[..., 0]
 
     def _copy(self, field: str) -> Array:
-        """Of this rank's values, [element][t][s][r][component]."""
+        """A copy of this rank's values, [element][t][s][r][component]."""
         n, blocks = self.case.sem.order + 1, []
         for _, array in self._sem.arrays(field):
             on_host = np.asarray(array if isinstance(array, np.ndarray) else array.numpy())

@@ -82,13 +82,17 @@ sem::FlowOptions flow_options(const nb::dict& dict) {
   reader.read("velocity_tolerance", o.velocity_tolerance);
   reader.read("most_iterations", o.most_iterations);
   reader.read("go_on", go_on);
+  reader.read("sums_on_host", o.sums_on_host);
   reader.read("method", method);
   reader.read("preconditioner", preconditioner);
   reader.read("degree", o.pressure.smoothing);
   reader.read("restart", o.pressure.restart);
   reader.read("projection", o.pressure.projection);
+  nb::object mean_from = nb::none();
+  reader.read("mean_from", mean_from);
   reader.read("exchange", exchange);
   reader.finish();
+  if (!mean_from.is_none()) o.mean_from = nb::cast<double>(mean_from);
   o.must_converge = !go_on;
   o.pressure.method = krylov::method_from_string(method);
   o.pressure.multigrid = one_of<std::optional<sem::Smoother>>(
@@ -185,11 +189,47 @@ void bind_flow(nb::module_& m) {
           "past",
           [](Flow& self) {
             const Flow::Past past = self.past();
-            return nb::make_tuple(past.last, past.before, past.count);
+            return nb::make_tuple(past.last, past.before, past.count, past.averaged);
           },
-          "Lengths of the last two steps or parts, and how many there were.")
+          "Lengths of the last two steps or parts, how many there were, and the time over which running means go.")
       .def("set_past",
-           [](Flow& self, double last, double before, std::int64_t count) { self.set_past({last, before, count}); })
+           [](Flow& self, double last, double before, std::int64_t count, double averaged) {
+             self.set_past({last, before, count, averaged});
+           })
+      .def(
+          "forces",
+          [](Flow& self) {
+            std::vector<sem::SideForce> found;
+            {
+              Released release;
+              found = self.forces();
+            }
+            nb::dict by_side;
+            for (const sem::SideForce& one : found) {
+              const char side[] = {"xyz"[one.axis], "-+"[one.end], 0};
+              by_side[static_cast<const char*>(side)] = nb::make_tuple(one.pressure, one.viscous);
+            }
+            return by_side;
+          },
+          "By side: what pressure and viscosity do to it, (x y z) each, over density.")
+      .def(
+          "planes",
+          [](Flow& self, std::size_t axis) {
+            std::vector<sem::PlaneMeans> found;
+            {
+              Released release;
+              found = self.planes(axis);
+            }
+            nb::list rows;
+            for (const sem::PlaneMeans& one : found) {
+              std::vector<double> row{one.place, one.velocity[0], one.velocity[1], one.velocity[2], one.pressure};
+              row.insert(row.end(), one.squares.begin(), one.squares.end());
+              row.insert(row.end(), one.products.begin(), one.products.end());
+              rows.append(row);
+            }
+            return rows;
+          },
+          nb::arg("axis"), "Rows of the place, u v w p, uu vv ww, uv uw vw: means over planes across an axis.")
       .def("cautions", &Flow::cautions)
       .def(
           "gather",

@@ -1,5 +1,5 @@
 #pragma once
-// What a guard finds, in terms of elements.
+// Findings of a guard in terms of elements.
 #include <cstdio>
 
 #include <slipstream/error.hpp>

@@ -10,7 +10,7 @@ from slipstream.case.case import Case
 from slipstream.case.sides import SIDES
 from slipstream.case.tables import BodyName
 from slipstream.flow import reference
-from slipstream.sem.elements_case import Array, ElementsCase, Expression, steady
+from slipstream.sem.elements_case import Array, ElementsCase, Expression
 from slipstream.sem.flow.tables import (
     FlowOutputTable,
     FlowRunTable,
@@ -65,7 +65,7 @@ class FlowCase(ElementsCase):
 
     @property
     def published_cavity(self) -> reference.Reference | None:
-        """What a cavity is held against: a unit cube at rest but for the lid y+, of speed 1 along x."""
+        """The centrelines that a cavity is held against: a unit cube at rest but for the lid y+, of speed 1 along x."""
         if self.output.reference != "albensoeder2005":
             return None
         return reference.load(self.output.reference, 1 / self.sem.viscosity)
@@ -132,6 +132,7 @@ class FlowCase(ElementsCase):
             "map": self.mapped if table.map else None,
             "exact_start": table.start == "exact",
             "target_courant": table.target_courant or 0.0,
+            "mean_from": table.mean_from,
             "go_on": table.not_converged == "go on",
             "sides": [[self._condition(part) for part in side] for side in self.conditions],
             "force": self._parts(table.force),

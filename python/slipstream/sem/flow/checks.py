@@ -1,4 +1,4 @@
-"""What must hold between the keys of a case of incompressible flow on spectral elements."""
+"""Rules between the keys of a case of incompressible flow on spectral elements."""
 
 from collections.abc import Iterator
 
@@ -102,7 +102,10 @@ def _cavity(case: FlowCase) -> Iterator[Problem]:
     lid = conditions.pop("y+")
     still = all(part.kind == "velocity" and part.velocity == (0, 0, 0) for part in conditions.values())
     if lid.velocity != (1, 0, 0) or not still or case.sem.lengths != (1, 1, 1) or case.sem.force:
-        yield path, unsupported("belongs to a cube of edge 1, at rest but for its lid y+ of speed 1 along x", other="sem")
+        yield (
+            path,
+            unsupported("belongs to a cube of edge 1, at rest but for its lid y+ of speed 1 along x", other="sem"),
+        )
 
 
 def _expressions(case: FlowCase) -> Iterator[Problem]:
@@ -127,7 +130,9 @@ def _expressions(case: FlowCase) -> Iterator[Problem]:
     yield from _parts(case, ("sem", "force"), case.sem.force, there, 0.0)
 
 
-def _parts(case: FlowCase, path: Path, parts: Parts | None, places: np.ndarray, time: float | None) -> Iterator[Problem]:
+def _parts(
+    case: FlowCase, path: Path, parts: Parts | None, places: np.ndarray, time: float | None
+) -> Iterator[Problem]:
     for n, given in enumerate(parts or ()):
         yield from checks.tried(case, (*path, str(n)), given, places, time)
 

@@ -61,6 +61,19 @@ def write_profiles(engine: "Flow", case: FlowCase, troubles: Troubles) -> None:
             rows.replace(path, ["line", "along", "x", "y", "z", *COLUMNS], table)
 
 
+def write_planes(engine: "Flow", case: FlowCase, troubles: Troubles) -> None:
+    """planes.csv: means over planes of points across an axis. Collective."""
+    axis = case.output.planes
+    if axis is None:
+        return
+    found = engine.planes("xyz".index(axis))
+    if core().rank() == 0:
+        path = case.folder / "planes.csv"
+        with troubles.with_data(path, "it", engine.step):
+            columns = [axis, "u", "v", "w", "p", "uu", "vv", "ww", "uv", "uw", "vw"]
+            rows.replace(path, columns, [[f"{value:.17g}" for value in row] for row in found])
+
+
 def from_published(engine: "Flow", case: FlowCase, reference: Reference) -> float:
     """The largest distance from the points of a published cavity, in percent of the lid speed. Collective."""
     largest = 0.0

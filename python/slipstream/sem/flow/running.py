@@ -10,6 +10,7 @@ from rich.console import Console
 
 from slipstream.base import rows
 from slipstream.base.core import as_case_error, core, part
+from slipstream.case.sides import SIDES
 from slipstream.case.solver import Fields, Monitor
 from slipstream.exchange.report import tuning_lines
 from slipstream.flow import energy, expected
@@ -85,7 +86,9 @@ class FlowRun(PlainRun):
         return f"time step {self._case.time_step:g}, viscosity {self._case.sem.viscosity:g}; take a smaller time step"
 
     def fields(self, path: Path, goes_on: bool) -> Fields:
-        series = FieldSeries(self.engine, self._case, path, ["velocity", "pressure"], goes_on)
+        means = ["mean_velocity", "mean_pressure", "mean_squares", "mean_products"]
+        names = ["velocity", "pressure", *(means if self._case.sem.mean_from is not None else [])]
+        series = FieldSeries(self.engine, self._case, path, names, goes_on)
         words = self._case.output.nek
         items = (("U", "velocity"), ("P", "pressure"))
         return series if words == "no" else NekFrames(self.engine, words, series, path.parent, items)
@@ -101,15 +104,17 @@ class FlowRun(PlainRun):
 
     def carried(self) -> dict[str, Any]:
         """The lengths of the last steps, and the effort so far."""
-        last, before, count = self.engine.past()
-        return {"last_length": last, "length_before": before, "lengths": count, **self._efforts_of_all()}
+        last, before, count, averaged = self.engine.past()
+        lengths = {"last_length": last, "length_before": before, "lengths": count, "averaged": averaged}
+        return lengths | self._efforts_of_all()
 
     def carry(self, carried: Mapping[str, Any]) -> None:
-        self.engine.set_past(carried["last_length"], carried["length_before"], carried["lengths"])
+        lengths = ("last_length", "length_before", "lengths", "averaged")
+        self.engine.set_past(*(carried[name] for name in lengths))
         self._before = {name: dict(carried[name]) for name in ("pressure", "velocity")}
 
     def _statistics(self) -> dict[str, Any]:
-        """Of this step, found once."""
+        """Statistics of this step, found once."""
         if self._taken != self.engine.step:
             velocity, pressure = self._case.solution
             with as_case_error("exact"):
@@ -133,7 +138,28 @@ class FlowRun(PlainRun):
             }
             history.add(self._statistics() | means)
 
-        return [Monitor(path, take, at_start=True), *points.monitors(self.engine, self._case, goes_on)]
+        return [
+            Monitor(path, take, at_start=True),
+            *self._loads(goes_on),
+            *points.monitors(self.engine, self._case, goes_on),
+        ]
+
+    def _loads(self, goes_on: bool) -> Sequence[Monitor]:
+        """loads.csv, where there are sides: what pressure and viscosity do to each."""
+        sides = [side for n, side in enumerate(SIDES) if not self._case.grid.periodic[n // 2]]
+        if not sides:
+            return []
+        path = self._case.folder / "loads.csv"
+        kinds = ("pressure", "viscous")
+        columns = [f"{side}.{kind}_{axis}" for side in sides for kind in kinds for axis in "xyz"]
+        history = History(path, self.engine, self._case, goes_on, columns)
+
+        def take() -> None:
+            found = self.engine.forces()
+            values = [part for side in sides for kind in found[side] for part in kind]
+            history.add(dict(zip(columns, values, strict=True)))
+
+        return [Monitor(path, take)]
 
     def figures(self, outcome: Outcome) -> dict[str, Any]:
         table = self._case.sem
@@ -148,6 +174,7 @@ class FlowRun(PlainRun):
     def results(self, figures: dict[str, Any], console: Console, troubles: Troubles) -> None:
         found, case, efforts = self._statistics(), self._case, self._efforts_of_all()
         points.write_profiles(self.engine, case, troubles)
+        points.write_planes(self.engine, case, troubles)
         published = case.published_cavity
         off = points.from_published(self.engine, case, published) if published else 0.0
         figures["findings"], figures["expected"] = {}, []
@@ -194,8 +221,8 @@ class FlowRun(PlainRun):
         off = np.abs(column["decay"] - rate)[1:].max() / reference.dissipation.max()
         result["energy.largest_decay_error"] = float(off)
         console.print(
-            f"enstrophy: {100 * result['energy.largest_enstrophy_error']:.3g} % off at most, decay: {100 * off:.3g} % of "
-            f"the peak, {reference.title}, t = 0 to {time[-1]:g}"
+            f"enstrophy: {100 * result['energy.largest_enstrophy_error']:.3g} % off at most, decay: {100 * off:.3g} % "
+            f"of the peak, {reference.title}, t = 0 to {time[-1]:g}"
         )
         if case.output.pictures:
             from slipstream.pictures import spectra

@@ -66,8 +66,8 @@ class FlowOptions(TypedDict, total=False):
 class Flow(Simulation):
     """An incompressible flow on `elements` = (ex, ey, ez) hexahedra.
 
-    `boundaries`, `initial` and `exact` are the tables that a case file has under these names: boundaries={"y+": {"kind":
-    "velocity", "velocity": [1, 0, 0]}}, initial={"flow": "taylor_green"} or {"velocity": ["sin(y)", 0, 0]},
+    `boundaries`, `initial` and `exact` are the tables that a case file has under these names: boundaries={"y+":
+    {"kind": "velocity", "velocity": [1, 0, 0]}}, initial={"flow": "taylor_green"} or {"velocity": ["sin(y)", 0, 0]},
     exact={"velocity": [...], "pressure": "x"}. Sides that are neither periodic nor named are walls at rest. Further
     keyword arguments are keys of a case file's [sem], [machine] and [exchange]. Arrays are of f64 with the axes
     [element][t][s][r], and of the velocity [component] behind.

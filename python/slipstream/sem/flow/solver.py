@@ -19,7 +19,7 @@ Tiles = list[tuple[str, str]]
 
 case_type = FlowCase
 unit_of_rate = "Mpoint/s"
-files = ("findings.json", "statistics.csv", "receivers.csv", "profiles.csv")
+files = ("findings.json", "statistics.csv", "loads.csv", "receivers.csv", "profiles.csv", "planes.csv")
 pictures: Mapping[str, str] = {"dissipation.png": "Energy and its dissipation over time"}
 collisions: Mapping[str, Mapping[str, str]] = {}
 
@@ -146,7 +146,18 @@ def quantities(case: FlowCase) -> Mapping[str, Any]:
 
 
 def curves(shown: Any, folder: Path) -> list[Path]:
-    return []
+    import numpy as np
+
+    from slipstream.base import rows
+    from slipstream.pictures import spectra
+
+    header, lines = rows.read(shown.folder / "statistics.csv")
+    table, path = np.array(lines, dtype=float), folder / "iterations.png"
+    if len(table) < 3:
+        return []
+    folder.mkdir(parents=True, exist_ok=True)
+    spectra.iterations(path, shown.case, dict(zip(header, table.T, strict=True)))
+    return [path]
 
 
 def artist(case: FlowCase) -> Any:

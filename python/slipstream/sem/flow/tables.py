@@ -35,6 +35,11 @@ class FlowTable(ElementsTable):
         "none.",
     )
     filter_modes: Count = Field(1, description="Modes that the filter damps along each axis.")
+    mean_from: NotNegative | None = Field(
+        None,
+        description="From this time on, running means are kept: mean_velocity, mean_pressure, mean_squares (uu vv ww) "
+        "and mean_products (uv uw vw), in fields.vtkhdf and checkpoints.",
+    )
     pressure_tolerance: Positive = Field(
         1e-5,
         description="The pressure's solution ends where the root of the residual's mean square is at most this: "
@@ -109,6 +114,11 @@ class FlowOutputTable(SemOutputTable):
     )
     nek: Literal["no", "f32", "f64"] = Field(
         "no", description="Beside fields.vtkhdf, places, velocity (U) and pressure (P) as field files of Nek5000."
+    )
+    planes: Literal["x", "y", "z"] | None = Field(
+        None,
+        description="planes.csv at the end: means over the planes of points across this axis, of the running means "
+        "where sem.mean_from is given.",
     )
     reference: Literal["auto", "none", "taylor_green1600", "albensoeder2005"] = Field(
         "auto",

@@ -9,28 +9,37 @@ from slipstream.base import rows
 from slipstream.base.errors import CaseError
 from slipstream.case.case import Case
 from slipstream.flow.energy import Decay
+from slipstream.sem.flow.case import FlowCase
 
 title = "Spectral elements"
+precisions: tuple[str, ...] = ()
 
-ORDER = 7
+#: Orders of the elements: the first that divides the number of points.
+ORDERS = (7, 8, 6, 9, 5, 10)
+
+
+def points(case: Case) -> int:
+    assert isinstance(case, FlowCase)
+    return case.grid.cells[0] * case.sem.order
 
 
 def tables(cells: int, time: float) -> dict[str, Any]:
-    if cells % ORDER:
-        below = max(ORDER, cells // ORDER * ORDER)
+    order = next((n for n in ORDERS if cells % n == 0 and cells >= 2 * n), None)
+    if order is None:
         raise CaseError(
-            f"a vortex by spectral elements of order {ORDER} has a multiple of {ORDER} points along each axis, not "
-            f"{cells}: take {below} or {below + ORDER}",
+            f"a vortex by spectral elements has a multiple of {', '.join(map(str, sorted(ORDERS)))} points along each "
+            f"axis, and two elements or more, not {cells}",
             given=cells,
-            allowed=f"multiples of {ORDER}",
+            allowed="multiples of 5 to 10, from 10 on",
         )
-    # The Courant number is below 0.4: speeds are below 1, and the nearest points lie 0.064 of an element apart.
-    time_step = 0.02 * 8 / (cells / ORDER) / 1.6
+    # Speeds are below 1, and the nearest points lie 0.064 (order 7) of an element apart: the Courant number stays below
+    # 0.4.
+    time_step = 0.1 * (7 / order) ** 2 / (cells // order)
     return {
-        "grid": {"cells": [cells // ORDER] * 3, "periodic": [True] * 3},
+        "grid": {"cells": [cells // order] * 3, "periodic": [True] * 3},
         "sem": {
             "equation": "navier_stokes",
-            "order": ORDER,
+            "order": order,
             "lengths": [2 * math.pi] * 3,
             "viscosity": 1 / 1600,
             "time_step": time_step,

@@ -78,7 +78,14 @@ Flow::Impl::Impl(const Communicator& c, const Machine& m, FlowOptions o)
                   {"velocity2", &velocity2},
                   {"pressure", &pressure},
                   {"pressure1", &pressure1}};
-  past = {options.time_step, options.time_step, 0};
+  if (options.mean_from) {
+    means.emplace(grid);
+    state.fields.insert({{"mean_velocity", &means->velocity},
+                         {"mean_pressure", &means->pressure},
+                         {"mean_squares", &means->squares},
+                         {"mean_products", &means->products}});
+  }
+  past = {options.time_step, options.time_step, 0, 0};
   list_sides();
   list_tasks();
   try {
@@ -90,6 +97,12 @@ Flow::Impl::Impl(const Communicator& c, const Machine& m, FlowOptions o)
     throw;
   }
 }
+
+Flow::Impl::Means::Means(const Grid& grid)
+    : velocity(grid, field_of_flow("mean_velocity", 3)),
+      pressure(grid, field_of_flow("mean_pressure", 1)),
+      squares(grid, field_of_flow("mean_squares", 3)),
+      products(grid, field_of_flow("mean_products", 3)) {}
 
 void Flow::Impl::list_solvers() {
   solvers.reserve(3);

@@ -1,4 +1,4 @@
-// What is given to a flow at points: its start, forces, the velocity on sides.
+// A flow is given at points: its start, forces, the velocity on sides.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -1,4 +1,4 @@
-// What the options of a flow mean: each component's own problem, memory.
+// The options of a flow: each component's own problem, memory.
 #include <cmath>
 
 #include <slipstream/error.hpp>
@@ -116,6 +116,7 @@ std::vector<ArrayBytes> memory_needed(const Machine& machine, const FlowOptions&
       continue;
     }
     arrays.push_back({one.device, "velocity, pressure and their history", 11 * elements * cube * word});
+    if (o.mean_from) arrays.push_back({one.device, "running means", 10 * elements * cube * word});
     arrays.push_back({one.device, "metric", 9 * elements * cube * word});
     arrays.push_back({one.device, "terms of the step", (12 + 3 + 6) * elements * cube * word});
     arrays.push_back({one.device, "advection", (3 * m * m * m + 3 * cube) * elements * word});

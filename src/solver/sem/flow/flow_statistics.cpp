@@ -1,4 +1,4 @@
-// What a flow comes to over the domain.
+// Sums of a flow over the domain.
 #include <algorithm>
 #include <cmath>
 
@@ -81,14 +81,18 @@ Apart apart(const std::vector<std::vector<double>>& u, const std::vector<std::ve
 
 }  // namespace
 
+std::array<Triple*, 3> Flow::Impl::gradients() {
+  const std::array<Triple*, 3> all{&star, &turn, &g};
+  for (std::size_t c = 0; c < 3; ++c) {
+    combine(pointers(x), {{1, part_of(velocity, c)}});
+    space.gradient(x, all_of(*all[c]));
+  }
+  return all;
+}
+
 FlowStatistics Flow::statistics(const FlowSolution& exact) {
   Impl& s = *impl_;
-  // grad u_c, in work arrays: row c has the derivatives of component c.
-  const std::array<Triple*, 3> gradients{&s.star, &s.turn, &s.g};
-  for (std::size_t c = 0; c < 3; ++c) {
-    s.combine(pointers(s.x), {{1, s.part_of(s.velocity, c)}});
-    s.space.gradient(s.x, all_of(*gradients[c]));
-  }
+  const std::array<Triple*, 3> gradients = s.gradients();
   const auto of = [&](std::size_t c, std::size_t a) { return pointers((*gradients[c])[a]); };
   s.combine(pointers(s.b), {{1, of(0, 0)}, {1, of(1, 1)}, {1, of(2, 2)}});
   std::vector<std::pair<std::vector<double*>, std::vector<double*>>> pairs;

@@ -116,7 +116,7 @@ void Flow::Impl::solve_pressure() {
   space.weak_divergence(all_of(std::as_const(g)), b);
   const std::vector<double*> now = part_of(pressure, 0), before = part_of(pressure1, 0);
   const Differences differences = differences_now();
-  // Of order 2: a third term brings little, and noise.
+  // A third term brings little, and noise.
   const int order = std::min(2, time_order_now());
   const bool two = order == 2 && past.count > 1;
   const double share = two ? length() / past.last : 0;
@@ -149,6 +149,7 @@ void Flow::Impl::solve_velocity() {
   past.before = past.last;
   past.last = length();
   ++past.count;
+  if (means && time_now() > *options.mean_from) add_means();
 }
 
 void Flow::Impl::solve_components(double h2) {
@@ -180,6 +181,7 @@ krylov::Options Flow::Impl::how(double tolerance, const char* field) const {
   how.absolute_tolerance = tolerance * std::sqrt(volume);
   how.most_iterations = options.most_iterations;
   how.must_converge = options.must_converge;
+  how.sums_on_host = options.sums_on_host;
   how.from_zero = true;
   // An increment may be no larger than what rounding leaves of the constant part.
   how.imbalance = std::numeric_limits<double>::infinity();

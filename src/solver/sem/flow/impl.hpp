@@ -1,5 +1,5 @@
 #pragma once
-// What a Flow holds.
+// The parts of a Flow.
 #include <array>
 #include <functional>
 #include <optional>
@@ -93,6 +93,22 @@ struct Flow::Impl {
   std::vector<HelmholtzSolver> solvers;
   HelmholtzSolver pressure_solver;
   Field velocity, velocity1, velocity2, pressure, pressure1;
+  struct Means {
+    explicit Means(const Grid& grid);
+    Field velocity, pressure, squares, products;
+  };
+  std::optional<Means> means;
+  void add_means();
+  /// grad u_c in star (c = 0), turn and g: row c has the derivatives of component c.
+  std::array<Triple*, 3> gradients();
+  /// Points of a side on one device of this rank.
+  struct Wall {
+    std::size_t device;
+    Buffer<std::int64_t> points;
+    Buffer<double> areas, tractions, read;
+  };
+  std::vector<std::pair<SideForce, std::vector<Wall>>> walls;  ///< once forces() has asked for them
+  void list_walls();
   std::vector<Device> devices;
   Triple star, right, turn, g, fine;
   Vector b, x, inverse_mass;
@@ -116,7 +132,7 @@ struct Flow::Impl {
   std::optional<TimeLoop> loop;
 };
 
-/// Of whole vectors.
+/// Whole vectors, as operators take them.
 inline std::array<const Vector*, 3> all_of(const Triple& u) { return {&u[0], &u[1], &u[2]}; }
 inline std::array<Vector*, 3> all_of(Triple& u) { return {&u[0], &u[1], &u[2]}; }
 

@@ -95,12 +95,11 @@ TEST(SemErrors, OfAFlowBetweenWallsFallByTheOrderInTime) {
 }
 
 TEST(SemErrors, OfPoiseuillesFlowAreOfRoundingFromRestOn) {
-  // A force along a channel whose walls are bent within: the profile is a polynomial of order 2.
+  // A force along a channel: the profile is a polynomial of order 2.
   const Communicator comm = Communicator::world();
   FlowOptions o;
   o.elements = {2, 2, 2};
   o.order = 5;
-  o.deform = 0;
   o.viscosity = 0.5;
   all_sides(o, 0, joined_side);
   all_sides(o, 2, mirror);
@@ -108,6 +107,7 @@ TEST(SemErrors, OfPoiseuillesFlowAreOfRoundingFromRestOn) {
   o.time_step = 0.02;
   o.time_order = 2;
   o.pressure_tolerance = o.velocity_tolerance = 1e-13;
+  o.mean_from = 11.5;
   Flow flow(comm, machine_here(Backend::host, 1), o);
   flow.advance(600);
   const auto profile = each([](const Point& x, double) { return x[1] * (1 - x[1]); });
@@ -120,6 +120,22 @@ TEST(SemErrors, OfPoiseuillesFlowAreOfRoundingFromRestOn) {
   EXPECT_NEAR(found.energy, 1.0 / 60, 1e-12);
   EXPECT_LT(std::abs(found.decay), 1e-10);
   EXPECT_LT(found.divergence, 1e-11);
+  // The walls hold what drives the fluid: half each.
+  const std::vector<SideForce> forces = flow.forces();
+  ASSERT_EQ(forces.size(), 4);
+  for (const SideForce& side : forces) {
+    EXPECT_NEAR(side.viscous[0], side.axis == 1 ? 0.5 : 0, 1e-10);
+    EXPECT_NEAR(side.pressure[side.axis], 0, 1e-10);
+  }
+  EXPECT_NEAR(flow.past().averaged, 0.5, 1e-12);
+  const std::vector<PlaneMeans> planes = flow.planes(1);
+  ASSERT_EQ(planes.size(), 11);
+  for (const PlaneMeans& plane : planes) {
+    const double u = plane.place * (1 - plane.place);
+    EXPECT_NEAR(plane.velocity[0], u, 1e-10);
+    EXPECT_NEAR(plane.squares[0], u * u, 1e-10);
+    EXPECT_NEAR(plane.products[0], 0, 1e-10);
+  }
 }
 
 FlowOptions vortex(double edge, std::int64_t elements) {
@@ -146,9 +162,10 @@ TEST(SemErrors, OfTaylorAndGreensVortexBetweenMirrorsAreThoseOfTheWholeBox) {
   whole.advance(6);
   part.advance(6);
   const FlowStatistics a = whole.statistics(), b = part.statistics();
-  EXPECT_NEAR(a.energy, b.energy, 1e-10);
-  EXPECT_NEAR(a.enstrophy, b.enstrophy, 1e-9);
-  EXPECT_NEAR(a.decay, b.decay, 1e-9);
+  // The curl at mirrors is one-sided: the elements' own error of it is left.
+  EXPECT_NEAR(a.energy, b.energy, 1e-8);
+  EXPECT_NEAR(a.enstrophy, b.enstrophy, 1e-7);
+  EXPECT_NEAR(a.decay, b.decay, 1e-7);
   EXPECT_LT(a.energy, 0.125);
   // At Reynolds number 50 for a short time: dissipation from the energy and from the gradients.
   EXPECT_NEAR(a.decay, a.dissipation, 3e-4 * a.dissipation);
@@ -170,6 +187,7 @@ FlowOptions bent_channel() {
   o.initial[0] = each([](const Point& x, double) { return 1 + x[1]; });
   o.force[2] = {each([](const Point& x, double) { return std::sin(2 * pi * x[0]); }), true};
   o.filter = 0.1;
+  o.mean_from = 0.04;
   o.time_step = 0.04;
   o.target_courant = 0.3;
   o.pressure_tolerance = o.velocity_tolerance = 1e-8;
@@ -186,6 +204,36 @@ TEST(SemSolverFlow, MakesStepsInPartsByTheCourantNumber) {
   EXPECT_DOUBLE_EQ(flow.state().time, 0.08);
 }
 
+TEST(SemSolverFlow, PushesTheSidesOfABentBoxByTheChangeOfItsMomentum) {
+  // A steady uniform stream: pressure and friction vanish; a force across it is held by pressure alone.
+  const Communicator comm = Communicator::world();
+  FlowOptions o;
+  o.elements = {2, 2, 2};
+  o.order = 6;
+  o.deform = 0.03;
+  o.viscosity = 0.1;
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    for (FlowSide& side : o.sides[axis]) side.velocity[0] = {each([](const Point&, double) { return 1.0; }), true};
+  o.initial[0] = each([](const Point&, double) { return 1.0; });
+  o.force[1] = {each([](const Point&, double) { return -2.0; }), true};
+  o.time_step = 0.01;
+  o.pressure_tolerance = o.velocity_tolerance = 1e-10;
+  Flow flow(comm, machine_here(Backend::host, 1), o);
+  flow.advance(5);
+  const FlowStatistics found = flow.statistics({{each([](const Point&, double) { return 1.0; }), {}, {}},
+                                                each([](const Point& x, double) { return -2 * x[1]; })});
+  EXPECT_LT(found.distance, 1e-6);
+  EXPECT_LT(found.pressure_off, 1e-5);
+  Point pressure{0, 0, 0};
+  for (const SideForce& side : flow.forces())
+    for (std::size_t c = 0; c < 3; ++c) {
+      pressure[c] += side.pressure[c];
+      EXPECT_NEAR(side.viscous[c], 0, 1e-5);
+    }
+  EXPECT_NEAR(pressure[0], 0, 1e-5);
+  EXPECT_NEAR(pressure[1], -2, 1e-5);
+}
+
 class SemBitsOfFlow : public testing::TestWithParam<std::tuple<Backend, int>> {};
 
 TEST_P(SemBitsOfFlow, AreThoseOfOneDeviceOnAnyNumberOfDevicesAndRanks) {
@@ -195,7 +243,8 @@ TEST_P(SemBitsOfFlow, AreThoseOfOneDeviceOnAnyNumberOfDevicesAndRanks) {
     Flow flow(who, machine, bent_channel());
     flow.advance(3);
     std::vector<std::byte> all;
-    for (const char* name : {"velocity", "velocity1", "velocity2", "pressure", "pressure1"}) {
+    for (const char* name : {"velocity", "velocity1", "velocity2", "pressure", "pressure1", "mean_velocity",
+                             "mean_products"}) {
       const std::vector<std::byte> one = gather(who, flow.state()[name], flow.grid().box());
       all.insert(all.end(), one.begin(), one.end());
     }
@@ -214,7 +263,7 @@ TEST(SemSolverFlow, RefusesWhatMakesNoFlow) {
   const auto balance = error_of(made(o));
   expect_error(balance, ErrorCode::invalid_argument, {{"option", "sides"}, {"problem", "balance"}});
   EXPECT_NEAR(std::stod(balance->fact("in")), 1.5 * (1 + 0.2 * std::sin(0.04)), 1e-5);
-  EXPECT_EQ(std::stod(balance->fact("out")), 0);
+  EXPECT_LT(std::stod(balance->fact("out")), 1e-12);
   o = bent_channel();
   o.target_courant = 0;
   o.time_step = 0.5;
@@ -225,7 +274,8 @@ TEST(SemSolverFlow, RefusesWhatMakesNoFlow) {
   Flow hard(comm, machine_here(Backend::host, 1), o);
   expect_error([&] { hard.advance(1); }, ErrorCode::not_converged, {{"iterations", 1}});
   o.must_converge = false;
-  o.time_step = 0.01;
+  o.time_step = 0.005;
+  o.target_courant = 0;
   Flow goes_on(comm, machine_here(Backend::host, 1), o);
   goes_on.advance(1);
   EXPECT_EQ(goes_on.pressure_effort().unconverged, 1);
