@@ -41,8 +41,8 @@ struct FlowOptions {
   /// The first steps are of the full order, from what `initial` gives for the times before. Else step n is of order
   /// min(n, time_order), and an error of order 2 in the time step stays.
   bool exact_start = false;
-  /// Above 0: each time step is made in 1, 2, 3, 4, 6, 8, 12 and so on equal parts, as few as keep the Courant number
-  /// of the velocity at its start at this.
+  /// Above 0: each time step is made in 1, 2, 3, 4, 6, 8, 12 and so on equal parts. They are as few as keep the Courant
+  /// number of the velocity at its start at this.
   double target_courant = 0;
   /// Damps the highest modes by du/dt = - filter (u - G u), G as Space::filter makes it with strength 1; 0: none.
   double filter = 0;
@@ -114,8 +114,8 @@ struct FlowSolution {
 /// depend on the elements and on nothing else. All calls but those that say otherwise are collective.
 class Flow final : public Simulation {
  public:
-  /// Throws what Space throws. Throws Error where a side has no condition somewhere, or where symmetry holds on a side
-  /// that is no plane across an axis. "problem" is "balance" where inflow and outflow differ.
+  /// Throws what Space throws. Throws Error where a side has no condition somewhere; or where symmetry holds on one
+  /// that is no plane across an axis. Its fact "problem" is "balance" where inflow and outflow differ.
   Flow(const Communicator& comm, const Machine& machine, FlowOptions options);
   ~Flow() override;
 

@@ -86,14 +86,14 @@ class ElementsCase(Case):
         return super().resolved(backend).changed(sem={"factors": self.factors})
 
     def names(self, places: Array, time: float | None = None) -> Mapping[str, Any]:
-        """What expressions know at places [point][x y z]."""
+        """Names that expressions know at places [point][x y z]."""
         x, y, z = places.T
         lengths = {f"L{axis}": edge for axis, edge in zip("xyz", self.sem.lengths, strict=True)}
         known = {"x": x, "y": y, "z": z, **lengths}
         return known if time is None else known | {"t": time}
 
     def values(self, given: Expression, places: Array, time: float | None = None) -> Array:
-        """Of a number or an expression at places [point][x y z]. Raises ValueError where it has none."""
+        """Values of a number or an expression at places [point][x y z]. Raises ValueError where it has none."""
         value = evaluate(given, self.names(places, time)) if isinstance(given, str) else given
         return np.ascontiguousarray(np.broadcast_to(value, len(places)), dtype=np.float64)
 

@@ -23,8 +23,7 @@ void all_sides(FlowOptions& o, std::size_t axis, const FlowSide& side) {
 }
 const FlowSide joined_side{FlowCondition::periodic}, at_rest{}, mirror{FlowCondition::symmetry};
 
-/// Between walls across x and y: u = a(t) (S(x) C(y), -C(x) S(y), 0) with S = sin^2 pi x and C = sin 2 pi x, p =
-/// cos(pi x) sin(pi y) sin(8 t), and the force that it takes (Guermond, Minev & Shen 2006, Comput. Methods Appl. Mech.
+/// Between walls across x and y, with the force that it takes (Guermond, Minev & Shen 2006, Comput. Methods Appl. Mech.
 /// Eng. 195).
 struct Swirl {
   double viscosity = 0.05;
@@ -114,7 +113,7 @@ TEST(SemErrors, OfPoiseuillesFlowAreOfRoundingFromRestOn) {
   const FlowStatistics found = flow.statistics({{profile, {}, {}}, {}});
   EXPECT_LT(found.largest_off, 1e-11);
   EXPECT_NEAR(found.mean[0], 1.0 / 6, 1e-12);
-  // 2 nu S : S = nu (1 - 2 y)^2, whose mean is nu / 3; curl u . curl u / 2 = (1 - 2 y)^2 / 2.
+  // 2 nu S : S = nu (1 - 2 y)^2, whose mean is nu / 3. The enstrophy is (1 - 2 y)^2 / 2.
   EXPECT_NEAR(found.dissipation, 0.5 / 3, 1e-11);
   EXPECT_NEAR(found.enstrophy, 1.0 / 6, 1e-11);
   EXPECT_NEAR(found.energy, 1.0 / 60, 1e-12);
