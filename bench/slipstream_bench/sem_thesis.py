@@ -1,9 +1,9 @@
 """`slipstream bench sem_thesis`: experiments of Wahlgren 2022 with an incompressible flow by spectral elements.
 
 `march`: the Taylor-Green vortex at Reynolds number 1600 over time. Rows of each unit of time hold the mean iterations
-of the pressure (figure 3.1) and how far the enstrophy is from the published one (figure 5.1). There it is 6.7 % at most,
-at t = 14.4, whatever the devices. The pressure is solved to 1e-5 without earlier solutions, as there. Digits of `enstrophy`
-are the same on all devices where all bits are.
+of the pressure (figure 3.1) and how far the enstrophy is from the published one (figure 5.1). There it is 6.7 % at
+most, at t = 14.4, whatever the devices. The pressure is solved to 1e-5 without earlier solutions, as there. Digits of
+`enstrophy` are the same on all devices where all bits are.
 
 `sums`: a step with sums that stay on the devices, and one with sums that the host adds up, by MPI.
 """

@@ -78,15 +78,15 @@ struct PlaneMeans {
 /// Means over the domain at one moment, by the elements' quadrature.
 struct FlowStatistics {
   double volume = 0;
-  double energy = 0;           ///< u . u / 2
-  double enstrophy = 0;        ///< curl u . curl u / 2
-  double dissipation = 0;      ///< 2 nu S : S
-  double decay = 0;            ///< -d energy / dt, by differences of the velocities of three steps
-  double divergence = 0;       ///< root of int (div u)^2 over int grad u : grad u; 0 where that is 0
-  Point mean{0, 0, 0};         ///< of the velocity
-  double distance = 0;         ///< from a given velocity: root of int (u - e)^2 over int e^2
-  double largest_off = 0;      ///< greatest |u - e| of a component at a point
-  double pressure_off = 0;     ///< the same of a given pressure, both less their means: root of int over int e^2
+  double energy = 0;        ///< u . u / 2
+  double enstrophy = 0;     ///< curl u . curl u / 2
+  double dissipation = 0;   ///< 2 nu S : S
+  double decay = 0;         ///< -d energy / dt, by differences of the velocities of three steps
+  double divergence = 0;    ///< root of int (div u)^2 over int grad u : grad u; 0 where that is 0
+  Point mean{0, 0, 0};      ///< of the velocity
+  double distance = 0;      ///< from a given velocity: root of int (u - e)^2 over int e^2
+  double largest_off = 0;   ///< greatest |u - e| of a component at a point
+  double pressure_off = 0;  ///< the same of a given pressure, both less their means: root of int over int e^2
 };
 /// Exact solutions to compare with; none: no distance.
 struct FlowSolution {
@@ -107,7 +107,8 @@ struct FlowSolution {
 /// all in the weak form. curl curl u* in place of -Lap u* keeps the error of the splitting at the order k at walls.
 /// Products are integrated without aliases (Space::advect). Both problems are solved for the increment over what
 /// extrapolation gives. The pressure has the mean zero.
-/// Sources: Karniadakis, Israeli & Orszag 1991, J. Comput. Phys. 97; Tomboulides, Lee & Orszag 1997, J. Sci. Comput. 12.
+/// Sources: Karniadakis, Israeli & Orszag 1991, J. Comput. Phys. 97; Tomboulides, Lee & Orszag 1997, J. Sci.
+/// Comput. 12.
 ///
 /// The state is velocity, velocity1, velocity2 (of one and two steps before), pressure and pressure1; with running
 /// means mean_velocity, mean_pressure, mean_squares (uu vv ww) and mean_products (uv uw vw), too. Bits of the state

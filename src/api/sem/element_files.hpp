@@ -23,7 +23,7 @@ using Given = std::pair<std::string, nb::object>;
 
 /// A solver on elements, as its files see it.
 struct OnElements {
-  OnElements(sem::Sem& sem) : state(sem.state()), space(sem.space()), grid(sem.grid()) {}     // NOLINT: stands for it
+  OnElements(sem::Sem& sem) : state(sem.state()), space(sem.space()), grid(sem.grid()) {}       // NOLINT: stands for it
   OnElements(sem::Flow& flow) : state(flow.state()), space(flow.space()), grid(flow.grid()) {}  // NOLINT
   State& state;
   sem::Space& space;

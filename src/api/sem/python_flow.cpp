@@ -181,8 +181,9 @@ void bind_flow(nb::module_& m) {
       .def("largest_change", &Flow::largest_change, Release())
       .def("statistics", &flow_statistics_dict, nb::arg("velocity") = std::vector<nb::object>{},
            nb::arg("pressure") = nb::none(), "velocity, pressure: functions of places [point][x y z] and the time.")
-      .def("fit", [](Flow& self) { return fit_dict(self.fit()); },
-           "Operator and preconditioner of the pressure, measured by two vectors of noise. Collective.")
+      .def(
+          "fit", [](Flow& self) { return fit_dict(self.fit()); },
+          "Operator and preconditioner of the pressure, measured by two vectors of noise. Collective.")
       .def("pressure_effort", [](Flow& self) { return effort_dict(self.pressure_effort()); })
       .def("velocity_effort", [](Flow& self) { return effort_dict(self.velocity_effort()); })
       .def(
@@ -250,8 +251,9 @@ void bind_flow(nb::module_& m) {
           },
           nb::arg("path"), nb::arg("word_bytes"), nb::arg("places"), nb::arg("items"),
           "items: (U, P, T, S01 and so on, field of the state or array).")
-      .def("elements", [](Flow& self) { return elements_of_rank(self); },
-           "Of this rank: the first, and the one behind the last.")
+      .def(
+          "elements", [](Flow& self) { return elements_of_rank(self); },
+          "Of this rank: the first, and the one behind the last.")
       .def(
           "arrays",
           [](nb::object self, const std::string& name) {
@@ -259,7 +261,8 @@ void bind_flow(nb::module_& m) {
             return block_arrays(run.grid(), run.state()[name], self);
           },
           nb::arg("field"), "This rank's blocks with their arrays [1][element][point][component].")
-      .def("places", [](Flow& self) { return places_of_rank(self); }, "[element][t][s][r][x y z] of this rank.")
+      .def(
+          "places", [](Flow& self) { return places_of_rank(self); }, "[element][t][s][r][x y z] of this rank.")
       .def(
           "probe",
           [](Flow& self, std::vector<sem::Point> points) { return new sem::Probe(self.space(), std::move(points)); },

@@ -188,8 +188,7 @@ void bind_sem_solver(nb::module_& m) {
       .def("statistics", &statistics_dict, nb::arg("exact") = nb::none(),
            "exact: function of places [point][x y z] and the time.")
       .def(
-          "fit",
-          [](Sem& self) { return fit_dict(self.fit()); },
+          "fit", [](Sem& self) { return fit_dict(self.fit()); },
           "Operator and preconditioner of the step to come, measured by two vectors of noise: times of one application "
           "in microseconds, and asymmetries, 0 for symmetric ones but for rounding. Collective.")
       .def(

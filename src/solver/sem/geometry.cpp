@@ -177,8 +177,7 @@ std::vector<Point> side_areas(const ElementBox& box, const Rule& rule, int axis,
 std::vector<double> side_weights(const ElementBox& box, const Rule& rule, int axis, int end, std::int64_t first,
                                  std::int64_t last) {
   std::vector<double> weights;
-  for (const Point& area : side_areas(box, rule, axis, end, first, last))
-    weights.push_back(std::sqrt(dot(area, area)));
+  for (const Point& area : side_areas(box, rule, axis, end, first, last)) weights.push_back(std::sqrt(dot(area, area)));
   return weights;
 }
 

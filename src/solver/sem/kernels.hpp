@@ -164,8 +164,8 @@ struct EvaluateCall {
   std::int64_t points;
 };
 void evaluate(Stream& stream, const EvaluateCall& call);
-/// Forces at `count` points of sides: out[c] = p area_c, and out[3 + c] = - nu sum over a of (du_c/da + du_a/dc) area_a.
-/// Here c and a are x, y and z. Each has `count` values, as have the areas.
+/// Forces at `count` points of sides: out[c] = p area_c, and out[3 + c] = - nu sum over a of (du_c/da + du_a/dc)
+/// area_a. Here c and a are x, y and z. Each has `count` values, as have the areas.
 struct TractionCall {
   const std::int64_t* points;
   const double *areas, *p, *gradients[3][3];  ///< gradients[c][a] = du_c/da

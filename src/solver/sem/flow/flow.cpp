@@ -184,9 +184,7 @@ void Flow::finish_step() {
   state.time = static_cast<double>(state.step) * impl_->options.time_step;
 }
 
-std::vector<Watched> Flow::watched() {
-  return {{"velocity", &impl_->velocity}, {"pressure", &impl_->pressure}};
-}
+std::vector<Watched> Flow::watched() { return {{"velocity", &impl_->velocity}, {"pressure", &impl_->pressure}}; }
 State& Flow::state() { return impl_->state; }
 const std::vector<Device>& Flow::devices() const { return impl_->devices; }
 const Tasks& Flow::tasks() const { return impl_->tasks; }

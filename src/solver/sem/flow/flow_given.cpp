@@ -55,7 +55,8 @@ bool never_changes(const FlowSide& side) {
                      [](const Given& one) { return !one.at || one.steady; });
 }
 
-/// The condition of a patch: that of the side, or of those it has otherwise, in which `where` of the patch's own stands.
+/// The condition of a patch: that of the side, or of those it has otherwise, in which `where` of the patch's own
+/// stands.
 std::vector<const FlowSide*> conditions_of(const FlowSide& side) {
   std::vector<const FlowSide*> all{&side};
   for (const FlowSide& next : side.otherwise) all.push_back(&next);
@@ -75,7 +76,8 @@ void Flow::Impl::list_sides() {
       const auto axis_number = static_cast<int>(axis), end_number = static_cast<int>(end);
       std::vector<Point> centres;
       if (whole.where) centres = box.face_centres(axis_number, end_number);
-      std::vector<bool> left(static_cast<std::size_t>(box.elements[(axis + 1) % 3] * box.elements[(axis + 2) % 3]), true);
+      std::vector<bool> left(static_cast<std::size_t>(box.elements[(axis + 1) % 3] * box.elements[(axis + 2) % 3]),
+                             true);
       for (const FlowSide* side : conditions_of(whole)) {
         std::vector<bool> faces = left;
         if (side->where) {

@@ -61,7 +61,7 @@ std::vector<SideForce> Flow::forces() {
     for (Impl::Wall& wall : parts) {
       const std::size_t d = wall.device, count = wall.points.size();
       if (count == 0) continue;
-      TractionCall call{wall.points.data(), wall.areas.data(), s.part_of(s.pressure, 0)[d], {},
+      TractionCall call{wall.points.data(),  wall.areas.data(),     s.part_of(s.pressure, 0)[d],     {},
                         s.options.viscosity, wall.tractions.data(), static_cast<std::int64_t>(count)};
       for (std::size_t c = 0; c < 3; ++c)
         for (std::size_t a = 0; a < 3; ++a) call.gradients[c][a] = (*gradients[c])[a][d].data();

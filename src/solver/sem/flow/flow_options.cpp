@@ -43,8 +43,7 @@ Side side_of(const ElementBox& box, int order, const FlowSide& from, std::size_t
   } else {
     side.condition = axis_of_plane(box, order, axis, end) == component ? Condition::value : Condition::flux;
   }
-  for (const FlowSide& next : from.otherwise)
-    side.otherwise.push_back(side_of(box, order, next, component, axis, end));
+  for (const FlowSide& next : from.otherwise) side.otherwise.push_back(side_of(box, order, next, component, axis, end));
   return side;
 }
 
@@ -98,8 +97,7 @@ void check(const FlowOptions& o) {
           {{"option", "filter_modes"}, {"given", o.filter_modes}, {"limit", o.order}});
   for (const auto& [name, value] :
        {std::pair{"pressure_tolerance", o.pressure_tolerance}, {"velocity_tolerance", o.velocity_tolerance}})
-    require(std::isfinite(value) && value > 0, "a tolerance is a number above 0",
-            {{"option", name}, {"given", value}});
+    require(std::isfinite(value) && value > 0, "a tolerance is a number above 0", {{"option", name}, {"given", value}});
 }
 
 std::vector<ArrayBytes> memory_needed(const Machine& machine, const FlowOptions& o) {
@@ -109,8 +107,8 @@ std::vector<ArrayBytes> memory_needed(const Machine& machine, const FlowOptions&
   std::vector<ArrayBytes> arrays;
   for (const ArrayBytes& one : memory_needed(machine, of_pressure)) {
     const std::int64_t count = box_of(of_pressure).count();
-    const std::int64_t elements =
-        Space::first_of(count, machine.devices(), one.device + 1) - Space::first_of(count, machine.devices(), one.device);
+    const std::int64_t elements = Space::first_of(count, machine.devices(), one.device + 1) -
+                                  Space::first_of(count, machine.devices(), one.device);
     if (one.array != "u and its history") {
       arrays.push_back(one);
       continue;

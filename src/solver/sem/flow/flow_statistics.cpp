@@ -102,8 +102,7 @@ FlowStatistics Flow::statistics(const FlowSolution& exact) {
     pairs.emplace_back(of(c, a), of(a, c));
   pairs.emplace_back(pointers(s.b), pointers(s.b));
   for (int n = 0; n < 3; ++n)
-    for (std::size_t c = 0; c < 3; ++c)
-      pairs.emplace_back(s.part_of(s.level(n), c), s.part_of(s.level(n), c));
+    for (std::size_t c = 0; c < 3; ++c) pairs.emplace_back(s.part_of(s.level(n), c), s.part_of(s.level(n), c));
   // Ones: (u, 1) is the mean.
   s.combine(pointers(s.x), {}, 1);
   for (std::size_t c = 0; c < 3; ++c) pairs.emplace_back(s.part_of(s.velocity, c), pointers(s.x));

@@ -55,11 +55,11 @@ void Flow::Impl::take_courant() {
   courant = found.rate * length();
   if (courant <= limit) return;
   char said[400];
-  std::snprintf(said, sizeof said,
-                "the Courant number is %.4g at time %.6g, in element %lld at %s, and advection grows above %.4g: take a "
-                "time step of %.3g or less, or a target_courant",
-                courant, time_now(), static_cast<long long>(found.element), text(found.place).c_str(), limit,
-                limit / found.rate);
+  std::snprintf(
+      said, sizeof said,
+      "the Courant number is %.4g at time %.6g, in element %lld at %s, and advection grows above %.4g: take a "
+      "time step of %.3g or less, or a target_courant",
+      courant, time_now(), static_cast<long long>(found.element), text(found.place).c_str(), limit, limit / found.rate);
   throw krylov::NotSolved(said, {{"field", "velocity"},
                                  {"problem", "courant"},
                                  {"time", time_now()},
@@ -187,8 +187,9 @@ krylov::Options Flow::Impl::how(double tolerance, const char* field) const {
   how.imbalance = std::numeric_limits<double>::infinity();
   how.trace = options.exchange.trace;
   how.field = std::string(field) + " at step " + std::to_string(state.step + 1);
-  how.hard = "the flow has become too rough for the elements, or these are thin or much deformed: take a smaller time "
-             "step, more elements, or a higher order";
+  how.hard =
+      "the flow has become too rough for the elements, or these are thin or much deformed: take a smaller time "
+      "step, more elements, or a higher order";
   return how;
 }
 

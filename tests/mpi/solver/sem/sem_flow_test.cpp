@@ -146,7 +146,8 @@ FlowOptions vortex(double edge, std::int64_t elements) {
   o.viscosity = 0.02;
   for (std::size_t axis = 0; axis < 3; ++axis) all_sides(o, axis, joined_side);
   o.initial = {each([](const Point& x, double) { return std::sin(x[0]) * std::cos(x[1]) * std::cos(x[2]); }),
-               each([](const Point& x, double) { return -std::cos(x[0]) * std::sin(x[1]) * std::cos(x[2]); }), {}};
+               each([](const Point& x, double) { return -std::cos(x[0]) * std::sin(x[1]) * std::cos(x[2]); }),
+               {}};
   o.time_step = 0.05;
   o.pressure_tolerance = o.velocity_tolerance = 1e-11;
   return o;
@@ -242,8 +243,8 @@ TEST_P(SemBitsOfFlow, AreThoseOfOneDeviceOnAnyNumberOfDevicesAndRanks) {
     Flow flow(who, machine, bent_channel());
     flow.advance(3);
     std::vector<std::byte> all;
-    for (const char* name : {"velocity", "velocity1", "velocity2", "pressure", "pressure1", "mean_velocity",
-                             "mean_products"}) {
+    for (const char* name :
+         {"velocity", "velocity1", "velocity2", "pressure", "pressure1", "mean_velocity", "mean_products"}) {
       const std::vector<std::byte> one = gather(who, flow.state()[name], flow.grid().box());
       all.insert(all.end(), one.begin(), one.end());
     }
@@ -256,7 +257,9 @@ INSTANTIATE_TEST_SUITE_P(Backends, SemBitsOfFlow,
 
 TEST(SemSolverFlow, RefusesWhatMakesNoFlow) {
   const Communicator comm = Communicator::world();
-  const auto made = [&](const FlowOptions& o) { return [&comm, o] { Flow flow(comm, machine_here(Backend::host, 1), o); }; };
+  const auto made = [&](const FlowOptions& o) {
+    return [&comm, o] { Flow flow(comm, machine_here(Backend::host, 1), o); };
+  };
   FlowOptions o = bent_channel();
   o.sides[0][1].velocity[0] = {};
   const auto balance = error_of(made(o));
