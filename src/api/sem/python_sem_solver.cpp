@@ -214,7 +214,9 @@ void bind_sem_solver(nb::module_& m) {
           },
           nb::arg("path"), nb::arg("word_bytes"), nb::arg("places"), nb::arg("items"),
           "items: (U, P, T, S01 and so on, field of the state or array).")
-      .def("elements", &elements_of_rank, "Of this rank: the first, and the one behind the last.")
+      .def(
+          "elements", [](Sem& self) { return elements_of_rank(self); },
+          "Of this rank: the first, and the one behind the last.")
       .def(
           "arrays",
           [](nb::object self, const std::string& name) {
@@ -222,7 +224,8 @@ void bind_sem_solver(nb::module_& m) {
             return block_arrays(run.grid(), run.state()[name], self);
           },
           nb::arg("field"), "This rank's blocks with their arrays [1][element][point][1].")
-      .def("places", &places_of_rank, "[element][t][s][r][x y z] of this rank.")
+      .def(
+          "places", [](Sem& self) { return places_of_rank(self); }, "[element][t][s][r][x y z] of this rank.")
       .def(
           "probe",
           [](Sem& self, std::vector<sem::Point> points) { return new sem::Probe(self.space(), std::move(points)); },

@@ -51,5 +51,6 @@ def tables(cells: int, time: float) -> dict[str, Any]:
 
 def decay(case: Case) -> Decay:
     header, lines = rows.read(case.folder / "statistics.csv")
-    column = dict(zip(header, np.array(lines, dtype=float).T, strict=True))
+    # The first row has no step before it, whose energy would tell of the decay.
+    column = dict(zip(header, np.array(lines, dtype=float)[1:].T, strict=True))
     return Decay(column["time"], column["energy"], column["dissipation"], column["decay"])
