@@ -34,8 +34,9 @@ struct FlowOptions {
   Factors factors = Factors::stored;
   double viscosity = 1;  ///< kinematic
   FlowSides sides;
-  std::array<Given, 3> force = {};       ///< by mass
-  std::array<Function, 3> initial = {};  ///< the velocity at time 0 (and, with exact_start, before); none: zero
+  std::array<Given, 3> force = {};  ///< by mass
+  /// The velocity at time 0 within the box; none: zero. With exact_start on its sides and before, too.
+  std::array<Function, 3> initial = {};
   double time_step = 1;
   int time_order = 3;  ///< 1 to 3
   /// The first steps are of the full order, from what `initial` gives for the times before. Else step n is of order

@@ -214,6 +214,31 @@ def test_from_python_a_flow_is_its_velocity_and_pressure(tmp_path: Path) -> None
         slip.sem.Flow((2, 2, 2), viscosity=1, time_step=1, viscositi=2)  # type: ignore[call-arg]
 
 
+def test_couette_flow_between_cylinders_stays_what_it_is() -> None:
+    # u = (a + b / r^2) (-y, x): at rest at r = 1, of speed 1 at r = 2.
+    turn = "(2/3 - 2/3/(x^2 + y^2))"
+    flow = slip.sem.Flow(
+        (2, 6, 1),
+        viscosity=0.1,
+        time_step=0.01,
+        order=8,
+        periodic=(False, True, True),
+        map=["(1 + x)*cos(2*pi*y)", "(1 + x)*sin(2*pi*y)", "z"],
+        boundaries={"x+": {"kind": "velocity", "velocity": ["-y/2", "x/2", 0]}},
+        # u^2 / r is what the pressure's slope holds.
+        exact={
+            "velocity": [f"-y*{turn}", f"x*{turn}", 0],
+            "pressure": "4/9*((x^2 + y^2)/2 - log(x^2 + y^2) - 1/(2*(x^2 + y^2)))",
+        },
+        start="exact",
+    )
+    flow.run(20)
+    found = flow.statistics()
+    assert found["distance"] < 2e-6 and found["pressure_off"] < 2e-5 and found["divergence"] < 1e-5
+    # The torque on the inner cylinder, 4 pi nu 2/3 of a depth of 1, is that of friction; forces on a whole ring vanish.
+    assert np.abs(np.array(flow.solver.forces()["x-"])).max() < 1e-6
+
+
 def test_faults_of_a_case_are_told_by_key(here: Cli, tmp_path: Path) -> None:
     path = case(tmp_path, CHANNEL)
     for words, code, facts in (

@@ -56,7 +56,7 @@ FlowOptions swirl_between_walls(int time_order, double time_step) {
   FlowOptions o;
   o.elements = {3, 3, 1};
   o.lengths = {1, 1, 0.5};
-  o.order = 9;
+  o.order = 8;
   o.factors = Factors::affine;
   o.viscosity = swirl.viscosity;
   all_sides(o, 2, joined_side);
@@ -106,9 +106,9 @@ TEST(SemErrors, OfPoiseuillesFlowAreOfRoundingFromRestOn) {
   o.time_step = 0.02;
   o.time_order = 2;
   o.pressure_tolerance = o.velocity_tolerance = 1e-13;
-  o.mean_from = 11.5;
+  o.mean_from = 5.5;
   Flow flow(comm, machine_here(Backend::host, 1), o);
-  flow.advance(600);
+  flow.advance(300);
   const auto profile = each([](const Point& x, double) { return x[1] * (1 - x[1]); });
   const FlowStatistics found = flow.statistics({{profile, {}, {}}, {}});
   EXPECT_LT(found.largest_off, 1e-11);
@@ -264,7 +264,7 @@ TEST(SemSolverFlow, RefusesWhatMakesNoFlow) {
   o.sides[0][1].velocity[0] = {};
   const auto balance = error_of(made(o));
   expect_error(balance, ErrorCode::invalid_argument, {{"option", "sides"}, {"problem", "balance"}});
-  EXPECT_NEAR(std::stod(balance->fact("in")), 1.5 * (1 + 0.2 * std::sin(0.04)), 1e-5);
+  EXPECT_NEAR(std::stod(balance->fact("in")), 1.5, 1e-5);
   EXPECT_LT(std::stod(balance->fact("out")), 1e-12);
   o = bent_channel();
   o.target_courant = 0;
