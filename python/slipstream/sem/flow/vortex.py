@@ -32,8 +32,8 @@ def tables(cells: int, time: float) -> dict[str, Any]:
             given=cells,
             allowed="multiples of 5 to 10, from 10 on",
         )
-    # Speeds are near 1, and the nearest points lie 0.064 (order 7) of an element apart: on many points the Courant number
-    # stays below 0.4.
+    # Speeds are near 1, and the nearest points lie 0.064 (order 7) of an element apart: on many points the Courant
+    # number stays below 0.4.
     time_step = 0.085 * (7 / order) ** 2 / (cells // order)
     return {
         "grid": {"cells": [cells // order] * 3, "periodic": [True] * 3},
