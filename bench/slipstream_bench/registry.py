@@ -41,6 +41,8 @@ BENCHMARKS: Mapping[str, str] = {
     "axhelm": "the stiffness operator of spectral elements, by order and kind of geometric factors",
     "nekbone": "an iteration of conjugate gradients on spectral elements, by order and number of devices",
     "poisson": "iterations and time to solution on spectral elements, by preconditioner, size, aspect and bend",
+    "sem": "steps of an incompressible flow on spectral elements, by order, size and preconditioner",
+    "sem_thesis": "iterations, enstrophy and sums by the host inside a flow on spectral elements (Wahlgren 2022)",
     "transpose": "a cube of values from slabs to other slabs, by size, order of axes, route and number of devices",
     "stencil": "cells a second of the heat equation and of waves, as a share of a copy's rate",
     "fft": "Fourier transforms of a cube, by size, format, decomposition, route and number of devices",

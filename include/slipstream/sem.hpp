@@ -133,6 +133,10 @@ Geometry geometry(const ElementBox& box, const Rule& rule, std::int64_t first, s
 std::vector<double> side_weights(const ElementBox& box, const Rule& rule, int axis, int end, std::int64_t first,
                                  std::int64_t last);
 
+/// The same times the normal, outward.
+std::vector<Point> side_areas(const ElementBox& box, const Rule& rule, int axis, int end, std::int64_t first,
+                              std::int64_t last);
+
 /// Values of this rank's devices, (order + 1)^3 an element.
 using Vector = std::vector<Buffer<double>>;
 
@@ -197,6 +201,8 @@ class Space {
   /// SpaceOptions::gradient.
   void divergence(const std::array<const Vector*, 3>& u, Vector& out);
   void curl(const std::array<const Vector*, 3>& u, const std::array<Vector*, 3>& out);
+  /// For all polynomials phi of an element, out has int grad phi . g dx, not summed. Needs SpaceOptions::gradient.
+  void weak_divergence(const std::array<const Vector*, 3>& g, Vector& out);
   /// Advection without aliases: for all polynomials phi of an element, out has int phi c . grad v dx, not summed, by a
   /// rule of fine_points() along an edge, 3/2 (order + 1) rounded up. First carry() makes w |J| grad a . c, a of r, s
   /// and t, at the finer points, once for all that c advects. The metric there is that of the elements' polynomials. On

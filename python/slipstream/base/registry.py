@@ -11,17 +11,23 @@ from typing import Any
 
 from slipstream.base.errors import CaseError, ErrorCode
 
-#: Each has what `slipstream.case.solver.Solver` says.
+#: Each has what `slipstream.case.solver.Solver` says. A name with a dot is for cases whose table before it has the
+#: equation behind it.
 SOLVERS = {
     "lbm": "slipstream.lbm.solver",
     "stencil": "slipstream.stencil.solver",
     "dns": "slipstream.dns.solver",
     "sem": "slipstream.sem.solver",
+    "sem.navier_stokes": "slipstream.sem.flow.solver",
 }
 #: Where no table of a case is a solver's.
 USUAL = "lbm"
 #: Solvers of flows that can compute Taylor and Green's vortex, each with what `slipstream.run.compare.Vortex` says.
-VORTICES = {"lbm": "slipstream.lbm.vortex", "dns": "slipstream.dns.vortex"}
+VORTICES = {
+    "lbm": "slipstream.lbm.vortex",
+    "dns": "slipstream.dns.vortex",
+    "sem": "slipstream.sem.flow.vortex",
+}
 #: Each has draw(subject, path).
 PICTURES = {"exchange": "slipstream.pictures.exchange"}
 #: The package of benchmarks, in the folder bench/ beside python/.

@@ -50,6 +50,7 @@ class Case(Table):
 
     #: Whose case it is: the name of that solver's table.
     solver: ClassVar[str] = ""
+    registered: ClassVar[str] = ""  #: its name in the registry, where that is not the table's
     #: Tables that may differ between a run and one that goes on from its checkpoint: they change no bit of the state.
     free_tables: ClassVar[frozenset[str]] = frozenset(
         {"case", "expected", "run", "machine", "exchange", "output", "checkpoint", "guard"}

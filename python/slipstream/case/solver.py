@@ -230,13 +230,16 @@ class Solver(Protocol):
 def solver_of(case: Case | Mapping[str, Any]) -> Solver:
     """By the type of a case, or by the tables of its data. Raises CaseError where two solvers' are there."""
     if isinstance(case, Case):
-        return _named(case.solver)
+        return _named(case.registered or case.solver)
     given = [name for name in registry.SOLVERS if name in case]
     if len(given) > 1:
         tables = " and ".join(f"[{name}]" for name in given)
         said = f"{tables} are tables of two solvers; a case has one: drop one of them"
         raise CaseError(said, given=", ".join(given))
-    return _named(given[0] if given else registry.USUAL)
+    name = given[0] if given else registry.USUAL
+    table = case.get(name)
+    own = f"{name}.{table.get('equation')}" if isinstance(table, Mapping) else ""
+    return _named(own if own in registry.SOLVERS else name)
 
 
 def misspelt(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

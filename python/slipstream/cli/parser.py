@@ -78,7 +78,8 @@ def _parser() -> argparse.ArgumentParser:
     same = "Run Taylor and Green's vortex by several solvers; draw and list its dissipation beside the published one."
     comparing = add("compare", same, commands.compare)
     comparing.add_argument("overrides", nargs="*", metavar="a.b=c", help="keys of the cases to change")
-    comparing.add_argument("--cells", type=int, default=64, metavar="N", help="N^3 cells (default: 64)")
+    comparing.add_argument("--cells", type=int, nargs="+", default=[64], metavar="N",
+                           help="N^3 cells; several draw error over time to solution (default: 64)")  # fmt: skip
     comparing.add_argument("--time", type=float, default=10.0, metavar="T", help="up to the time T (default: 10)")
     vortices = list(registry.VORTICES)
     comparing.add_argument("--solvers", nargs="+", default=vortices, choices=vortices, help="default: all that have it")

@@ -10,9 +10,14 @@ from slipstream.case.case import Case
 from slipstream.flow.energy import Decay
 
 title = "Fourier modes"
+precisions: tuple[str, ...] = ("f32", "f64")
 
 #: Below, the 2/3 rule leaves the vortex hardly a harmonic.
 FEWEST_CELLS = 8
+
+
+def points(case: Case) -> int:
+    return case.grid.cells[0]
 
 
 def tables(cells: int, time: float) -> dict[str, Any]:

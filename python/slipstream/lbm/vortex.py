@@ -10,10 +10,15 @@ from slipstream.lbm.case import LbmCase
 from slipstream.lbm.scales import MACH_HIGH, TAU_LOW
 
 title = "lattice Boltzmann"
+precisions: tuple[str, ...] = ("f32", "f64")
 
 REYNOLDS = 1600
 #: The speed of the vortex in cells a step, where relaxation allows it: compressibility then costs less than the grid.
 USUAL_SPEED = 0.05
+
+
+def points(case: Case) -> int:
+    return case.grid.cells[0]
 
 
 def tables(cells: int, time: float) -> dict[str, Any]:

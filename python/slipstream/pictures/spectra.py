@@ -11,9 +11,8 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from slipstream.base.terminal import show_extent
 from slipstream.case.case import Case
-from slipstream.flow.energy import Decay, Reference
+from slipstream.flow.energy import Decay, Reference, compare
 from slipstream.pictures.style import BLUE, RED, heading, save, styled
 
 #: Kolmogorov's constant of the three-dimensional spectrum (Sreenivasan 1995).
@@ -61,16 +60,39 @@ def dissipation(path: Path, case: Case, column: Mapping[str, np.ndarray], refere
         save(figure, path)
 
 
-def decays(path: Path, found: Sequence[tuple[str, Case, Decay]], reference: Reference) -> None:
-    """The dissipation, -dE/dt, of one flow by several methods over time, beside the published one."""
+def iterations(path: Path, case: Case, column: Mapping[str, np.ndarray]) -> None:
+    """A solution's iterations over time, means of the steps between two rows: columns NAME_iterations."""
     with styled():
-        figure, axes = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
-        shown = reference.time <= max(decay.time[-1] for _, _, decay in found)
+        figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
+        for number, (name, values) in enumerate(column.items()):
+            if name.endswith("_iterations"):
+                axes.plot(column["time"][1:], values[1:], color=f"C{number}", label=name.removesuffix("_iterations"))
+        axes.set(xlabel="t", ylabel="iterations a solution", ylim=(0, None))
+        axes.legend()
+        axes.set_title(heading(case, 5.4, 10.5), fontsize=10.5, loc="left", parse_math=False)
+        save(figure, path)
+
+
+def decays(path: Path, found: Sequence[tuple[str, int, Decay, float]], reference: Reference) -> None:
+    """The dissipation, -dE/dt, of one flow by several methods over time, beside the published one; and how far it is
+    from that, over the seconds that the steps took."""
+    with styled():
+        figure, (axes, errors) = plt.subplots(1, 2, figsize=(10.4, 4.4), layout="constrained")
+        shown = reference.time <= max(decay.time[-1] for _, _, decay, _ in found)
         axes.plot(reference.time[shown], reference.dissipation[shown], "--", color="0.3", label=reference.title)
-        for number, (title, case, decay) in enumerate(found):
-            cells = show_extent(case.grid.cells).replace("^3", "³")
-            axes.plot(decay.time, decay.decay, color=f"C{number}", label=f"{title}, {cells} cells")
+        titles = list(dict.fromkeys(title for title, *_ in found))
+        for number, (title, points, decay, _) in enumerate(found):
+            axes.plot(decay.time, decay.decay, color=f"C{number}", label=f"{title}, {points}³ points")
         axes.set(xlabel="t U / L", ylabel="dissipation L / U³", ylim=(0, None))
         axes.legend()
         axes.set_title("Taylor-Green vortex, Reynolds number 1600", fontsize=10.5, loc="left")
+        for number, title in enumerate(titles):
+            own = [
+                (seconds, float(compare(decay, reference)["dissipation_error"]))
+                for t, _, decay, seconds in found
+                if t == title
+            ]
+            errors.loglog(*zip(*sorted(own), strict=True), "o-", color=f"C{number}", label=title)
+        errors.set(xlabel="seconds of the steps", ylabel="distance of the dissipation, relative (L2)")
+        errors.legend()
         save(figure, path)

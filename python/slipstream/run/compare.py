@@ -6,6 +6,7 @@ against the published one.
 """
 
 import argparse
+import itertools
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -35,6 +36,11 @@ class Vortex(Protocol):
     """What a solver says of the vortex. Its module is named in the registry."""
 
     title: str  #: of its curve
+    precisions: Sequence[str]  #: that its cases have a key for; empty: none, and all is of f64
+
+    def points(self, case: Case) -> int:
+        """Along each axis, each counted once."""
+        ...
 
     def tables(self, cells: int, time: float) -> dict[str, Any]:
         """Of a case of the vortex on cells^3 cells, up to a time in units of length / speed, that records its energy
@@ -51,14 +57,15 @@ class Entry:
     """What a solver found."""
 
     title: str
+    points: int  #: along each axis
     case: Case
     decay: energy.Decay
     seconds: float  #: of the steps, by the clock on the wall
 
 
 def cases(arguments: argparse.Namespace, overrides: Sequence[str]) -> dict[str, Case]:
-    """Of each solver in each precision that was asked for. An override of a solver's own table is that solver's. Raises
-    CaseError."""
+    """Cases of each solver on each size, in each precision that was asked for and that it has. An override of a
+    solver's own table is that solver's. Raises CaseError."""
     if not arguments.time > 0:
         raise CaseError(
             f"compare: --time must be above 0, it is {arguments.time:g}",
@@ -68,12 +75,15 @@ def cases(arguments: argparse.Namespace, overrides: Sequence[str]) -> dict[str, 
         )
     given = [toml_text.parse_override(text) for text in overrides]
     found = {}
-    for solver in dict.fromkeys(arguments.solvers):
+    sizes = list(dict.fromkeys(arguments.cells))
+    for solver, cells in itertools.product(dict.fromkeys(arguments.solvers), sizes):
         vortex: Vortex = registry.vortex(solver)
         for precision in dict.fromkeys(arguments.precisions) or [""]:
-            name = f"{solver}_{precision}" if precision else solver
+            if precision and precision not in (vortex.precisions or ("f64",)):
+                continue
+            name = "_".join(filter(None, [solver, precision, str(cells) if len(sizes) > 1 else ""]))
             try:
-                data = vortex.tables(arguments.cells, arguments.time)
+                data = vortex.tables(cells, arguments.time)
             except CaseError as error:
                 raise CaseError(Fault.of(error).at("--cells")) from None
             data["case"] = {"name": f"compare_{name}", "description": "Taylor-Green vortex"}
@@ -82,7 +92,7 @@ def cases(arguments: argparse.Namespace, overrides: Sequence[str]) -> dict[str, 
             for key, value in given:
                 if key[0] not in registry.SOLVERS or key[0] == solver:
                     toml_text.apply_override(data, key, value)
-            if precision:
+            if precision and vortex.precisions:
                 data[solver] = data.get(solver, {}) | {"precision": precision}
             found[name] = parse(data, Source(f"compare, {name}", "", overrides))
     return found
@@ -112,7 +122,8 @@ def command(arguments: argparse.Namespace, overrides: Sequence[str], console: Co
     rows.replace(arguments.folder / TABLE, list(found[0]), [list(one.values()) for one in found])
     from slipstream.pictures import spectra
 
-    spectra.decays(arguments.folder / PICTURE, [(e.title, e.case, e.decay) for e in entries], reference)
+    shown = [(e.title, e.points, e.decay, e.seconds) for e in entries]
+    spectra.decays(arguments.folder / PICTURE, shown, reference)
     for name in (TABLE, PICTURE):
         console.print(f"written: {os.path.relpath(arguments.folder / name)}", soft_wrap=True)
 
@@ -127,7 +138,7 @@ def _entry(vortex: Vortex, case: Case) -> Entry | None:
     if not kept:
         return None
     title = f"{vortex.title}, {solver_of(case).inputs(case)['precision']}"
-    return Entry(title, case, vortex.decay(case), float(kept.figures["seconds"]))
+    return Entry(title, vortex.points(case), case, vortex.decay(case), float(kept.figures["seconds"]))
 
 
 def row(entry: Entry, reference: energy.Reference, first: Entry) -> dict[str, Any]:
@@ -137,7 +148,7 @@ def row(entry: Entry, reference: energy.Reference, first: Entry) -> dict[str, An
     return {
         "solver": entry.case.solver,
         "precision": solver_of(entry.case).inputs(entry.case)["precision"],
-        "cells": entry.case.grid.cells[0],
+        "cells": entry.points,
         "steps": entry.case.last_step,
         "peak_dissipation": f"{found['peak_dissipation']:.6g}",
         "peak_time": f"{found['peak_time']:.4g}",

@@ -1,12 +1,14 @@
-"""Spectral elements: Poisson's, Helmholtz's and the diffusion equation. From Python: `slipstream.sem.Simulation`."""
+"""Spectral elements: Poisson's, Helmholtz's and the diffusion equation, and incompressible flow. From Python:
+`slipstream.sem.Simulation` and `slipstream.sem.Flow`."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from slipstream.sem.flow.simulation import Flow, FlowOptions, FlowSide
     from slipstream.sem.simulation import Options, Side, Simulation
 
-__all__ = ["Options", "Side", "Simulation"]
+__all__ = ["Flow", "FlowOptions", "FlowSide", "Options", "Side", "Simulation"]
 
 
 def __dir__() -> list[str]:
@@ -16,5 +18,6 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> Any:
     # Late, because checking a case needs nothing of what solves it.
     if name in __all__:
-        return getattr(import_module("slipstream.sem.simulation"), name)
+        of_flow = "flow." if name.startswith("Flow") else ""
+        return getattr(import_module(f"slipstream.sem.{of_flow}simulation"), name)
     raise AttributeError(f"module 'slipstream.sem' has no attribute '{name}'")

@@ -1,19 +1,14 @@
 """A case of spectral elements, and the options of its compiled solver."""
 
-import ast
-import math
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
 from pydantic import Field
 
-from slipstream.base.terminal import show_extent
 from slipstream.case.case import Case
-from slipstream.case.expression import evaluate
 from slipstream.case.sides import SIDES
 from slipstream.case.tables import BodyName
-from slipstream.sem import sampling
+from slipstream.sem.elements_case import Array, ElementsCase, Expression
 from slipstream.sem.tables import (
     SemOutputTable,
     SemReceiverTable,
@@ -26,9 +21,6 @@ from slipstream.sem.tables import (
     SolveTable,
 )
 
-Array = np.ndarray
-Expression = float | str
-
 
 class Condition(NamedTuple):
     """A condition on a side, or on those of its faces where `where` is above 0."""
@@ -37,17 +29,6 @@ class Condition(NamedTuple):
     given: Expression = 0.0
     where: str | None = None
     transfer: Expression | None = None
-
-
-def steady(given: Expression) -> bool:
-    """Whether it does not depend on the time."""
-    if not isinstance(given, str):
-        return True
-    try:
-        tree = ast.parse(given.strip().replace("^", "**"), mode="eval")
-    except SyntaxError:
-        return True  # what is wrong with it is told elsewhere
-    return not any(isinstance(node, ast.Name) and node.id == "t" for node in ast.walk(tree))
 
 
 class Unknown(NamedTuple):
@@ -73,7 +54,7 @@ class Unknown(NamedTuple):
         return degree or usual[self.own["preconditioner"]]
 
 
-class SemCase(Case):
+class SemCase(ElementsCase):
     """A case file of spectral elements."""
 
     solver: ClassVar[str] = "sem"
@@ -95,18 +76,9 @@ class SemCase(Case):
         return super().is_free(key) or exact or last in ("most_iterations", "not_converged")
 
     @property
-    def points_of_an_element(self) -> int:
-        return (self.sem.order + 1) ** 3
-
-    @property
-    def cell_count(self) -> int:
-        """Points, those of faces once for each element."""
-        return math.prod(self.grid.cells) * self.points_of_an_element
-
-    @property
-    def size(self) -> str:
-        of_elements = f"{show_extent(self.grid.cells)} elements of {self.points_of_an_element} points"
-        return f"{of_elements} = {self.cell_count:,} points".replace(",", " ")
+    def nek_items(self) -> list[tuple[str, str]]:
+        """u as the temperature, further scalars as S01, S02 and so on."""
+        return [("T", "u"), *((f"S{n:02d}", name) for n, name in enumerate(self.sem.scalars, 1))]
 
     @property
     def marches(self) -> bool:
@@ -122,11 +94,8 @@ class SemCase(Case):
 
     @property
     def factors(self) -> str:
-        if self.sem.factors != "auto":
-            return self.sem.factors
-        bent = self.sem.deformation or self.sem.map
-        varies = any(isinstance(one.own["diffusivity"], str) for one in self.unknowns)
-        return "stored" if bent or varies else "affine"
+        varies = self.sem.factors == "auto" and any(isinstance(one.own["diffusivity"], str) for one in self.unknowns)
+        return "stored" if varies else super().factors
 
     @property
     def unknowns(self) -> list[Unknown]:
@@ -141,55 +110,6 @@ class SemCase(Case):
             found.append(Unknown(name, path, table.boundaries, table.source, table.initial, table.exact, shared | own))
         return found
 
-    @property
-    def corner(self) -> tuple[float, float, float]:
-        x, y, z = sampling.bounds(self)[0]
-        return (x, y, z)
-
-    @property
-    def samples(self) -> tuple[int, int, int]:
-        low, high = sampling.bounds(self)
-        return sampling.counts(high - low, self.grid.cells, self.sem.order)
-
-    @property
-    def spacing(self) -> float:
-        """Between two samples of a picture, along the axis where they are farthest apart."""
-        return max(self.spacings)
-
-    @property
-    def spacings(self) -> tuple[float, float, float]:
-        low, high = sampling.bounds(self)
-        x, y, z = (n / s for n, s in zip(high - low, self.samples, strict=True))
-        return (x, y, z)
-
-    def read(self, file: Any, name: str, step: int, box: tuple[slice, slice, slice]) -> Array:
-        return sampling.read(file, name, step, self, box)
-
-    def resolved(self, backend: str | None = None) -> Self:
-        return super().resolved(backend).changed(sem={"factors": self.factors})
-
-    def names(self, places: Array, time: float | None = None) -> Mapping[str, Any]:
-        """What expressions know at places [point][x y z]."""
-        x, y, z = places.T
-        lengths = {f"L{axis}": edge for axis, edge in zip("xyz", self.sem.lengths, strict=True)}
-        known = {"x": x, "y": y, "z": z, **lengths}
-        return known if time is None else known | {"t": time}
-
-    def values(self, given: Expression, places: Array, time: float | None = None) -> Array:
-        """Of a number or an expression at places [point][x y z]. Raises ValueError where it has none."""
-        value = evaluate(given, self.names(places, time)) if isinstance(given, str) else given
-        return np.ascontiguousarray(np.broadcast_to(value, len(places)), dtype=np.float64)
-
-    def mapped(self, places: Array) -> Array:
-        """Where places of the box [point][x y z] are in truth. Raises ValueError where the map has no value."""
-        if self.sem.map is None:
-            return places
-        return np.stack([self.values(given, places) for given in self.sem.map], axis=1)
-
-    def function(self, given: Expression, timed: bool = True) -> Callable[[Array, float], Array]:
-        """As the compiled solver asks for it."""
-        return lambda places, time: self.values(given, places, time if timed and self.marches else None)
-
     def _condition(self, part: Condition) -> tuple[str, Any, Any, Any]:
         where, transfer = (
             None if not given else self.function(given, timed=False) for given in (part.where, part.transfer)
@@ -198,9 +118,6 @@ class SemCase(Case):
 
     def _coefficient(self, given: Expression) -> float | Callable[[Array, float], Array]:
         return self.function(given, timed=False) if isinstance(given, str) else given
-
-    def _given(self, given: Expression) -> tuple[Callable[[Array, float], Array], bool] | None:
-        return None if given == 0 else (self.function(given), steady(given))
 
     def conditions(self, unknown: Unknown) -> list[list[Condition]]:
         """Those of the sides x- to z+, as they take precedence."""

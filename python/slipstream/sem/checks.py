@@ -1,6 +1,7 @@
 """What must hold between the keys of a case of spectral elements."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from slipstream.base.toml_text import Path
 from slipstream.case.sides import SIDES
 from slipstream.case.tables import EXCHANGE_PARTS
 from slipstream.sem.case import SemCase, Unknown
+from slipstream.sem.elements_case import ElementsCase
 from slipstream.sem.tables import SideTable, SolveTable
 
 Problem = tuple[Path, str]
@@ -25,7 +27,7 @@ _NOT_OURS = {
 
 
 def problems(case: SemCase) -> list[Problem]:
-    found = [*_names(case), *_equation(case), *_exchange(case), *_output(case)]
+    found = [*_names(case), *_equation(case), *exchange(case), *output(case)]
     for unknown in case.unknowns:
         found += [*_sides(case, unknown), *_solution(case, unknown)]
     return found or [*_expressions(case)]
@@ -202,30 +204,35 @@ def _equation(case: SemCase) -> Iterator[Problem]:
         )
 
 
-def _output(case: SemCase) -> Iterator[Problem]:
+def output(case: Any) -> Iterator[Problem]:
     if case.output.nek != "no" and not case.output.fields:
         yield ("output", "nek"), unsupported("is a file for each frame of output.fields", other="output.fields")
 
 
-def _exchange(case: SemCase) -> Iterator[Problem]:
+def exchange(case: ElementsCase) -> Iterator[Problem]:
     for key, why in _NOT_OURS.items():
         if getattr(case.exchange, key) != type(case.exchange).model_fields[key].default:
             yield ("exchange", key), unsupported(f"{why}; leave the key out", other="sem")
 
 
+def some_places(case: ElementsCase) -> np.ndarray:
+    """A few places of the box, before its map."""
+    axes = [np.linspace(0, edge, 5) for edge in case.sem.lengths]
+    return np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
+
+
 def _expressions(case: SemCase) -> Iterator[Problem]:
     """Those without a value, at a few places of the box."""
-    axes = [np.linspace(0, edge, 5) for edge in case.sem.lengths]
-    places = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
+    places = some_places(case)
     time = 0.0 if case.marches else None
     for n, given in enumerate(case.sem.map or ()):
-        yield from _tried(case, ("sem", "map", str(n)), given, places, None)
+        yield from tried(case, ("sem", "map", str(n)), given, places, None)
     try:
         there = case.mapped(places)
     except ValueError:
         return
     for n, given in enumerate(case.sem.velocity or ()):
-        yield from _tried(case, ("sem", "velocity", str(n)), given, there, time)
+        yield from tried(case, ("sem", "velocity", str(n)), given, there, time)
     for unknown in case.unknowns:
         yield from _own_expressions(case, unknown, places, there, time)
 
@@ -240,14 +247,14 @@ def _own_expressions(
         here = there[places[:, axis] == (case.sem.lengths[axis] if end else 0.0)]
         yield from _side_expressions(case, (*sides, side), entry, here, time)
     if unknown.initial is not None:
-        yield from _tried(
+        yield from tried(
             case, unknown.key("initial", "initial" if unknown.path else "value"), unknown.initial, there, None
         )
     if unknown.exact is not None:
-        yield from _tried(case, unknown.key("exact", "exact" if unknown.path else "value"), unknown.exact, there, time)
+        yield from tried(case, unknown.key("exact", "exact" if unknown.path else "value"), unknown.exact, there, time)
     for key in ("diffusivity", "reaction"):
-        yield from _tried(case, unknown.key("sem", key), unknown.own[key], there, None)
-    yield from _tried(case, unknown.key("sem", "source"), unknown.source, there, time)
+        yield from tried(case, unknown.key("sem", key), unknown.own[key], there, None)
+    yield from tried(case, unknown.key("sem", "source"), unknown.source, there, time)
 
 
 def _side_expressions(
@@ -257,14 +264,16 @@ def _side_expressions(
         for kind in ("value", "flux", "transfer"):
             given = getattr(entry, kind)
             if given is not None:
-                yield from _tried(case, (*path, kind), given, places, None if kind == "transfer" else time)
+                yield from tried(case, (*path, kind), given, places, None if kind == "transfer" else time)
         return
-    yield from _tried(case, (*path, "where"), entry.where, places, None)
+    yield from tried(case, (*path, "where"), entry.where, places, None)
     if entry.otherwise is not None:
         yield from _side_expressions(case, (*path, "otherwise"), entry.otherwise, places[:0], time)
 
 
-def _tried(case: SemCase, path: Path, given: float | str, places: np.ndarray, time: float | None) -> Iterator[Problem]:
+def tried(
+    case: ElementsCase, path: Path, given: float | str, places: np.ndarray, time: float | None
+) -> Iterator[Problem]:
     try:
         case.values(given, places, time)
     except ValueError as error:

@@ -1,15 +1,12 @@
 """Frames of a run as field files of Nek5000, beside its own file of fields."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from slipstream.base.core import core, part
 from slipstream.base.files import write_text
 from slipstream.case.solver import Fields
-from slipstream.sem.case import SemCase
-
-if TYPE_CHECKING:
-    from slipstream._sem import Sem
 
 #: Bytes of a word.
 WORDS = {"f32": 4, "f64": 8}
@@ -24,17 +21,13 @@ def _step_of(path: Path) -> int | None:
         return None
 
 
-def items(case: SemCase) -> list[tuple[str, object]]:
-    """u as the temperature, further scalars as S01, S02 and so on."""
-    return [("T", "u"), *((f"S{n:02d}", name) for n, name in enumerate(case.sem.scalars, 1))]
-
-
 class NekFrames:
     """`slipstream.case.solver.Fields`: frames of a series, and each as fields0.fNNNNN, numbered in their order;
-    fields.nek5000 tells ParaView of them. Collective."""
+    fields.nek5000 tells ParaView of them. `items`: names in the file and in the state. Collective."""
 
-    def __init__(self, engine: "Sem", case: SemCase, series: Fields, folder: Path) -> None:
-        self._engine, self._case, self._series, self._folder = engine, case, series, folder
+    def __init__(self, engine: Any, words: str, series: Fields, folder: Path, items: Sequence[tuple[str, str]]) -> None:
+        self._engine, self._words, self._series, self._folder = engine, WORDS[words], series, folder
+        self._items = list(items)
         # A run that goes on keeps the frames up to now.
         kept: list[int] = []
         for path in sorted(folder.glob(f"{NAME}*")) if core().rank() == 0 else []:
@@ -53,7 +46,7 @@ class NekFrames:
         if self._engine.step == self._written:
             return
         path = self._folder / f"{NAME}{self._next:05d}"
-        self._engine.write_nek(str(path), WORDS[self._case.output.nek], True, items(self._case))
+        self._engine.write_nek(str(path), self._words, True, self._items)
         self._written = self._engine.step
         self._next += 1
         if core().rank() == 0:

@@ -14,7 +14,7 @@ from slipstream.sem.case import SemCase
 from slipstream.sem.tables import SemReceiverTable
 
 if TYPE_CHECKING:
-    from slipstream._sem import Probe, Sem
+    from slipstream._sem import Flow, Probe, Sem
 
 Array = np.ndarray
 
@@ -25,7 +25,7 @@ def along(one: SemReceiverTable) -> Array:
     return np.linspace(one.at, one.to, one.points)
 
 
-def probe(engine: "Sem", points: Array, key: str) -> "Probe":
+def probe(engine: "Sem | Flow", points: Array, key: str) -> "Probe":
     """Raises CaseError that names the key where a point is in no element. Collective."""
     with as_case_error(key):
         return engine.probe([(float(x), float(y), float(z)) for x, y, z in points])

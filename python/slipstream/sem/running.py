@@ -80,7 +80,10 @@ class SemRun(PlainRun):
 
     def fields(self, path: Path, goes_on: bool) -> Fields:
         series = FieldSeries(self.engine, self._case, path, [*self._efforts], goes_on)
-        return series if self._case.output.nek == "no" else NekFrames(self.engine, self._case, series, path.parent)
+        words = self._case.output.nek
+        if words == "no":
+            return series
+        return NekFrames(self.engine, words, series, path.parent, self._case.nek_items)
 
     def carried(self) -> dict[str, Any]:
         u, *more = ((name, effort.carried()) for name, effort in self._efforts.items())

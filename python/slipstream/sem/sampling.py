@@ -165,14 +165,16 @@ def values_at(case: Any, u: Array, places: Array) -> Array:
 
 
 def read(file: Any, name: str, step: int, case: Any, box: tuple[slice, slice, slice]) -> Array:
-    """A field of a file of elements at samples box[x, y, z], as [z][y][x]."""
+    """A field of a file of elements at samples box[x, y, z], as [z][y][x], with components behind where it has some."""
     n, elements = case.sem.order + 1, math.prod(case.grid.cells)
     begin = int(file[f"VTKHDF/Steps/PointDataOffsets/{name}"][step])
-    u = np.asarray(file[f"VTKHDF/PointData/{name}"][begin : begin + elements * n**3]).reshape(elements, n, n, n)
+    u = np.asarray(file[f"VTKHDF/PointData/{name}"][begin : begin + elements * n**3])
+    parts = u.reshape(elements, n, n, n, -1)
     x, y, z = (
         low + (np.arange(count)[part] + 0.5) * (high - low) / count
         for count, low, high, part in zip(case.samples, *bounds(case), box, strict=True)
     )
     grid = np.meshgrid(z, y, x, indexing="ij")
     places = np.stack([axis.ravel() for axis in reversed(grid)], axis=1)
-    return values_at(case, u, places).reshape(grid[0].shape)
+    found = [values_at(case, parts[..., c], places).reshape(grid[0].shape) for c in range(parts.shape[-1])]
+    return found[0] if u.ndim == 1 else np.stack(found, axis=-1)

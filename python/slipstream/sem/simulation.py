@@ -3,9 +3,9 @@
 Collective: on several ranks, every rank makes the same calls.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypedDict, Unpack
 
 import numpy as np
 
@@ -21,15 +21,16 @@ from slipstream.machine import discovery
 from slipstream.run import engine
 from slipstream.sem import nek
 from slipstream.sem.case import SemCase
+from slipstream.sem.elements_case import ElementsCase
 from slipstream.sem.running import SemRun
 
 if TYPE_CHECKING:
     from slipstream._core import Machine
-    from slipstream._sem import ElementSeries, Probe, Sem
+    from slipstream._sem import ElementSeries, Probe
 
 Array = np.ndarray
 #: Long enough for any run.
-_NEVER = 2**62
+NEVER = 2**62
 
 
 class Side(TypedDict, total=False):
@@ -100,17 +101,27 @@ class Options(TypedDict, total=False):
     wait_limit: float
 
 
+#: Keywords that belong to other tables than [sem].
 _OF_MACHINE = ("backend", "devices_per_rank", "ranks_per_node", "threads")
 _OF_EXCHANGE = ("routes", "tune", "wait_limit")
 
 
-def _plain(value: Any) -> Any:
+def tables_of(options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Keywords by the tables whose keys they are."""
+    tables: dict[str, dict[str, Any]] = {"sem": {}, "machine": {}, "exchange": {}}
+    for key, value in options.items():
+        table = "machine" if key in _OF_MACHINE else "exchange" if key in _OF_EXCHANGE else "sem"
+        tables[table][key] = value
+    return tables
+
+
+def plain(value: Any) -> Any:
     """Without tuples, NumPy's numbers and mappings of other kinds, as a case file would hold it."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(entry) for key, entry in value.items()}
+        return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
-    return [_plain(entry) for entry in value] if isinstance(value, list | tuple) else value
+    return [plain(entry) for entry in value] if isinstance(value, list | tuple) else value
 
 
 class Simulation:
@@ -127,6 +138,9 @@ class Simulation:
     solved.
     """
 
+    _case_type: ClassVar[type[ElementsCase]] = SemCase
+    _run_type: ClassVar[Callable[[engine.Setup], Any]] = SemRun
+
     def __init__(
         self,
         equation: Literal["poisson", "helmholtz", "diffusion"],
@@ -139,20 +153,15 @@ class Simulation:
         **options: Unpack[Options],
     ) -> None:
         check("a Simulation", Simulation, options, Options)
-        tables: dict[str, dict[str, Any]] = {"sem": {"equation": equation}, "machine": {}, "exchange": {}}
-        for key, value in options.items():
-            table = "machine" if key in _OF_MACHINE else "exchange" if key in _OF_EXCHANGE else "sem"
-            tables[table][key] = value
+        tables = tables_of({"equation": equation, **options})
         given = {"boundaries": boundaries, "initial": initial, "exact": exact}
         data = {
             "grid": {"cells": elements, "periodic": periodic},
-            **({"run": {"steps": _NEVER}} if equation == "diffusion" else {}),
+            **({"run": {"steps": NEVER}} if equation == "diffusion" else {}),
             **{name: keys for name, keys in given.items() if keys},
             **tables,
         }
-        case = parse(_plain(data), Source("Simulation"))
-        assert isinstance(case, SemCase)
-        self._begin(case)
+        self._begin(parse(plain(data), Source("Simulation")))
 
     @classmethod
     def from_case(cls, case: str | Path | Case, overrides: Sequence[str] = (), variant: str | None = None) -> Self:
@@ -169,28 +178,28 @@ class Simulation:
                 argument="overrides, variant",
             )
         loaded = case if isinstance(case, Case) else reader.load(case, overrides, variant)
-        if not isinstance(loaded, SemCase):
+        if not isinstance(loaded, cls._case_type):
             raise CaseError(
-                f"the case is of [{loaded.solver}]; a Simulation of slipstream.sem takes one of [sem]",
+                f"the case is not one that slipstream.sem.{cls.__name__} takes",
                 ErrorCode.MISMATCH,
-                given=loaded.solver,
+                given=loaded.registered or loaded.solver,
             )
         self = cls.__new__(cls)
         self._begin(loaded)
         return self
 
-    def _begin(self, case: SemCase) -> None:
+    def _begin(self, case: Any) -> None:
         #: The same problem as a case file says it.
-        self.case: SemCase = case
+        self.case: Any = case
         self._setup = engine.prepare(case, discovery.discover(case.machine, guest=True))
-        self._sem: Sem = SemRun(self._setup).engine
+        self._sem: Any = type(self)._run_type(self._setup).engine
         self._files: dict[Path, ElementSeries] = {}
         self._probes: dict[bytes, Probe] = {}
 
     def __repr__(self) -> str:
         case, backend = self.case, self.machine.devices()[0]["backend"]
         what = f"{show_extent(case.grid.cells)} elements, {solver_of(case).title(case)} on {backend} devices"
-        return f"<slipstream.sem.Simulation: {what}; {count(self.step, 'step')}>"
+        return f"<slipstream.sem.{type(self).__name__}: {what}; {count(self.step, 'step')}>"
 
     def run(self, steps: int = 1) -> None:
         """Makes so many steps; of Poisson's and Helmholtz's equation one step is the solution.
@@ -208,12 +217,12 @@ class Simulation:
     @property
     def step(self) -> int:
         """Steps done."""
-        return self._sem.step
+        return int(self._sem.step)
 
     @property
     def time(self) -> float:
         """Steps times the time step, in the unit of times."""
-        return self._sem.time
+        return float(self._sem.time)
 
     @property
     def elements(self) -> range:
@@ -234,11 +243,15 @@ class Simulation:
     def values(self, name: str) -> Array:
         """The same of an unknown: u, or one of `scalars`."""
         self._number(name)
+        return self._copy(name)[..., 0]
+
+    def _copy(self, field: str) -> Array:
+        """A copy of this rank's values, [element][t][s][r][component]."""
         n, blocks = self.case.sem.order + 1, []
-        for _, array in self._sem.arrays(name):
-            on_host = array if isinstance(array, np.ndarray) else array.numpy()
-            blocks.append(np.array(on_host).reshape(-1, n, n, n))
-        return np.concatenate(blocks) if blocks else np.empty((0, n, n, n))
+        for _, array in self._sem.arrays(field):
+            on_host = np.asarray(array if isinstance(array, np.ndarray) else array.numpy())
+            blocks.append(on_host.reshape(-1, n, n, n, on_host.shape[-1]).copy())
+        return np.concatenate(blocks) if blocks else np.empty((0, n, n, n, 1))
 
     def _number(self, name: str) -> int:
         names = [one.name for one in self.case.unknowns]
@@ -265,6 +278,9 @@ class Simulation:
         Raises ArgumentError for another shape, and CaseError (not_found) that names the point in no element.
         """
         self._number(name)
+        return np.asarray(self._sem.at(self._probe(points), name))
+
+    def _probe(self, points: Sequence[Sequence[float]] | Array) -> "Probe":
         places = np.ascontiguousarray(points, dtype=np.float64)
         if places.ndim != 2 or places.shape[1] != 3:
             raise ArgumentError(
@@ -277,7 +293,7 @@ class Simulation:
         if key not in self._probes:
             with as_case_error():
                 self._probes[key] = self._sem.probe([(x, y, z) for x, y, z in places.tolist()])
-        return np.asarray(self._sem.at(self._probes[key], name))
+        return self._probes[key]
 
     def statistics(self, name: str = "u") -> dict[str, float]:
         """Volume, mean, least and largest value of an unknown. Where the case has its exact solution, the distance from
@@ -300,7 +316,7 @@ class Simulation:
         with as_case_error():
             if path not in self._files:
                 self._files[path] = self._sem.series(str(path))
-            self._files[path].write(self.time, [(one.name, "") for one in self.case.unknowns], _contiguous(fields))
+            self._files[path].write(self.time, [(name, "") for _, name in self.case.nek_items], contiguous(fields))
 
     def write_nek(
         self,
@@ -317,15 +333,15 @@ class Simulation:
         [element][t][s][r] of this rank's elements. Raises CaseError where an array has another shape (mismatch), or
         where the file cannot be written (io).
         """
-        items = nek.items(self.case) if fields is None else _contiguous(fields)
+        items: Sequence[tuple[str, object]] = self.case.nek_items if fields is None else contiguous(fields)
         with as_case_error():
             self._sem.write_nek(str(Path(path).absolute()), nek.WORDS[words], places, list(items))
 
     @property
-    def solver(self) -> "Sem":
+    def solver(self) -> Any:
         """The compiled solver itself."""
         return self._sem
 
 
-def _contiguous(fields: Mapping[str, Array] | None) -> list[tuple[str, object]]:
+def contiguous(fields: Mapping[str, Array] | None) -> list[tuple[str, object]]:
     return [(name, np.ascontiguousarray(values)) for name, values in (fields or {}).items()]

@@ -15,6 +15,29 @@ _AND_TIME = f"{_NAMES} and, of diffusion, the time t"
 Edges = tuple[Positive, Positive, Positive]
 
 
+class ElementsTable(Table):
+    """[sem]: the elements. [grid] has how many there are along x, y and z, and the periodic axes. Lengths and times are
+    in any units that fit together."""
+
+    order: Annotated[int, Field(ge=1, le=15)] = Field(7, description="Of the polynomials in an element, 1 to 15.")
+    lengths: Edges = Field((1.0, 1.0, 1.0), description="Edges of the box.")
+    stretch: Edges = Field((1.0, 1.0, 1.0), description="Width of the last element along an axis over the first's.")
+    deformation: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
+        0.0,
+        description="Amplitude of a sine map that bends the elements, as a share of the box; above 0.137 it folds.",
+    )
+    map: tuple[Finite | str, Finite | str, Finite | str] | None = Field(
+        None,
+        description=f"Where the places of the box, stretched and deformed, are in truth: x, y and z. {_NAMES}. All "
+        "other expressions have the mapped places.",
+    )
+    factors: Literal["auto", "stored", "affine"] = Field(
+        "auto",
+        description="Geometric factors: at each point, 48 B; or six numbers an element, where elements are "
+        "parallelepipeds. auto: affine where nothing is deformed or mapped.",
+    )
+
+
 class SolveTable(Table):
     """Keys that each unknown may have of its own: coefficients, and how it is solved for."""
 
@@ -58,30 +81,12 @@ class SolveTable(Table):
     )
 
 
-class SemTable(SolveTable):
-    """[sem]: the equation and how it is computed. [grid] has the elements along x, y and z, and the periodic axes.
-    Lengths and times are in any units that fit together."""
+class SemTable(ElementsTable, SolveTable):
+    """[sem]: the equation and how it is computed."""
 
     equation: Literal["poisson", "helmholtz", "diffusion"] = Field(
         description="-diffusivity Lap u = source; the same with + reaction u on the left; or du/dt = diffusivity Lap u "
         "+ source."
-    )
-    order: Annotated[int, Field(ge=1, le=15)] = Field(7, description="Of the polynomials in an element, 1 to 15.")
-    lengths: Edges = Field((1.0, 1.0, 1.0), description="Edges of the box.")
-    stretch: Edges = Field((1.0, 1.0, 1.0), description="Width of the last element along an axis over the first's.")
-    deformation: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
-        0.0,
-        description="Amplitude of a sine map that bends the elements, as a share of the box; above 0.137 it folds.",
-    )
-    map: tuple[Finite | str, Finite | str, Finite | str] | None = Field(
-        None,
-        description=f"Where the places of the box, stretched and deformed, are in truth: x, y and z. {_NAMES}. All "
-        "other expressions have the mapped places.",
-    )
-    factors: Literal["auto", "stored", "affine"] = Field(
-        "auto",
-        description="Geometric factors: at each point, 48 B; or six numbers an element, where elements are "
-        "parallelepipeds. auto: affine where nothing is deformed or mapped.",
     )
     source: Finite | str = Field(0.0, description=f"{_AND_TIME}.")
     velocity: tuple[Finite | str, Finite | str, Finite | str] | None = Field(

@@ -6,6 +6,8 @@
 #include "api/python_errors.hpp"
 #include "api/reading.hpp"
 #include "api/sem/element_files.hpp"
+#include "api/sem/functions.hpp"
+#include "api/sem/python_flow.hpp"
 #include "api/solver/python_solver.hpp"
 #include "grid/largest_extent.hpp"
 #include "solver/common/fullness.hpp"
@@ -18,41 +20,6 @@ namespace slipstream::python {
 namespace {
 
 using sem::Sem;
-
-/// Calls a Python function with places, an array [point][x y z], and the time; it gives an array [point].
-sem::Function function_of(const nb::object& function) {
-  if (function.is_none()) return {};
-  return [asked = Asked(function)](std::span<const sem::Point> places, double time) -> std::vector<double> {
-    if (places.empty()) return {};
-    const nb::gil_scoped_acquire acquire;
-    using Places = nb::ndarray<nb::numpy, const double, nb::ndim<2>>;
-    using Values = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-    const Places given(places.data()->data(), {places.size(), std::size_t{3}}, nb::none());
-    const auto values = nb::cast<Values>(asked(given, time));
-    return {values.data(), values.data() + values.size()};
-  };
-}
-
-/// Calls a Python function with places, an array [point][x y z]; it gives such an array.
-sem::Map map_of(const nb::object& function) {
-  if (function.is_none()) return {};
-  return [asked = Asked(function)](std::span<const sem::Point> places) {
-    const nb::gil_scoped_acquire acquire;
-    using Places = nb::ndarray<nb::numpy, const double, nb::ndim<2>>;
-    using Mapped = nb::ndarray<const double, nb::shape<-1, 3>, nb::c_contig, nb::device::cpu>;
-    const Places given(places.data()->data(), {places.size(), std::size_t{3}}, nb::none());
-    const auto mapped = nb::cast<Mapped>(asked(given));
-    std::vector<sem::Point> there(mapped.shape(0));
-    std::copy_n(mapped.data(), 3 * there.size(), there.data()->data());
-    return there;
-  };
-}
-
-sem::Given given(const nb::object& pair) {
-  if (pair.is_none()) return {};
-  const auto [function, steady] = nb::cast<std::pair<nb::object, bool>>(pair);
-  return {function_of(function), steady};
-}
 
 /// A number, or a function of places.
 void coefficient(const nb::object& from, double& number, sem::Function& function) {
@@ -229,16 +196,7 @@ void bind_sem_solver(nb::module_& m) {
       .def("statistics", &statistics_dict, nb::arg("exact") = nb::none(), nb::arg("scalar") = std::size_t{0},
            "exact: function of places [point][x y z] and the time; scalar: the number of the unknown.")
       .def(
-          "fit",
-          [](Sem& self, std::size_t scalar) {
-            const krylov::Fit found = self.fit(scalar);
-            nb::dict said;
-            said["operator_us"] = found.operator_us;
-            said["preconditioner_us"] = found.preconditioner_us;
-            said["operator_asymmetry"] = found.operator_asymmetry;
-            said["preconditioner_asymmetry"] = found.preconditioner_asymmetry;
-            return said;
-          },
+          "fit", [](Sem& self, std::size_t scalar) { return fit_dict(self.fit(scalar)); },
           nb::arg("scalar") = std::size_t{0},
           "Operator and preconditioner of the step to come, measured by two vectors of noise: times of one application "
           "in microseconds, and asymmetries, 0 for symmetric ones but for rounding. Collective.")
@@ -265,7 +223,9 @@ void bind_sem_solver(nb::module_& m) {
           },
           nb::arg("path"), nb::arg("word_bytes"), nb::arg("places"), nb::arg("items"),
           "items: (U, P, T, S01 and so on, field of the state or array).")
-      .def("elements", &elements_of_rank, "Of this rank: the first, and the one behind the last.")
+      .def(
+          "elements", [](Sem& self) { return elements_of_rank(self); },
+          "Of this rank: the first, and the one behind the last.")
       .def(
           "arrays",
           [](nb::object self, const std::string& name) {
@@ -273,7 +233,8 @@ void bind_sem_solver(nb::module_& m) {
             return block_arrays(run.grid(), run.state()[name], self);
           },
           nb::arg("field"), "This rank's blocks with their arrays [1][element][point][1].")
-      .def("places", &places_of_rank, "[element][t][s][r][x y z] of this rank.")
+      .def(
+          "places", [](Sem& self) { return places_of_rank(self); }, "[element][t][s][r][x y z] of this rank.")
       .def(
           "probe",
           [](Sem& self, std::vector<sem::Point> points) { return new sem::Probe(self.space(), std::move(points)); },
@@ -305,4 +266,5 @@ NB_MODULE(_sem, m) {
   using namespace slipstream::python;
   begin_module(m, "sem", slipstream_sem_build());
   bind_sem_solver(m);
+  bind_flow(m);
 }

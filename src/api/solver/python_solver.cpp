@@ -114,6 +114,15 @@ nb::dict effort_dict(const krylov::Effort& e) {
   return found;
 }
 
+nb::dict fit_dict(const krylov::Fit& fit) {
+  nb::dict said;
+  said["operator_us"] = fit.operator_us;
+  said["preconditioner_us"] = fit.preconditioner_us;
+  said["operator_asymmetry"] = fit.operator_asymmetry;
+  said["preconditioner_asymmetry"] = fit.preconditioner_asymmetry;
+  return said;
+}
+
 nb::list phases(const TimeLoop& loop) {
   nb::list all;
   for (const auto& phase : loop.phases()) {

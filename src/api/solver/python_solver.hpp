@@ -71,6 +71,8 @@ nb::object gathered(const Communicator& comm, const std::function<const Field&()
 nb::list block_arrays(const Grid& grid, const Field& field, nb::handle owner);
 nb::list phases(const TimeLoop& loop);
 nb::dict effort_dict(const krylov::Effort& effort);
+/// Times of one application in microseconds, and asymmetries.
+nb::dict fit_dict(const krylov::Fit& fit);
 
 /// Fields over time in one VTKHDF file, as they stand. What is given must outlive it.
 class FieldSeries {

@@ -10,6 +10,16 @@
 
 namespace slipstream::sem {
 
+std::int64_t parts_for(double needed) {
+  require(needed < 1e6, ErrorCode::unsupported, "a time step would have to be made in a million parts or more",
+          {{"option", "target_courant"}, {"needed", needed}});
+  // 1, 2, 3, 4, 6, 8, 12 ...: the step, and with it what the solver has set up, changes seldom.
+  std::int64_t parts = 1;
+  while (static_cast<double>(parts) < needed)
+    parts = parts < 3 ? parts + 1 : parts % 3 == 0 ? parts / 3 * 4 : parts / 2 * 3;
+  return parts;
+}
+
 void Sem::Impl::list_velocity() {
   const auto given = [](const Given& one) { return static_cast<bool>(one.at); };
   if (std::none_of(options.velocity.begin(), options.velocity.end(), given)) return;
@@ -75,13 +85,7 @@ std::int64_t Sem::Impl::parts_of(std::int64_t step) {
   if (options.target_courant == 0) return 1;
   const auto at = [&](std::int64_t n) { return fastest(static_cast<double>(n) * options.time_step).rate; };
   const double needed = options.time_step * std::max(at(step), at(step + 1)) / options.target_courant;
-  require(needed < 1e6, ErrorCode::unsupported, "a time step would have to be made in a million parts or more",
-          {{"option", "target_courant"}, {"needed", needed}});
-  // 1, 2, 3, 4, 6, 8, 12 ...: the step, and with it what the solver has set up, changes seldom.
-  std::int64_t parts = 1;
-  while (static_cast<double>(parts) < needed)
-    parts = parts < 3 ? parts + 1 : parts % 3 == 0 ? parts / 3 * 4 : parts / 2 * 3;
-  return parts;
+  return parts_for(needed);
 }
 
 double Sem::Impl::length_before(std::int64_t parts) {

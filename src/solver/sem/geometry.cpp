@@ -152,10 +152,10 @@ Geometry geometry(const ElementBox& box, const Rule& rule, std::int64_t first, s
   return g;
 }
 
-std::vector<double> side_weights(const ElementBox& box, const Rule& rule, int axis, int end, std::int64_t first,
-                                 std::int64_t last) {
+std::vector<Point> side_areas(const ElementBox& box, const Rule& rule, int axis, int end, std::int64_t first,
+                              std::int64_t last) {
   const std::size_t n = rule.points.size(), cube = n * n * n, across = static_cast<std::size_t>(axis);
-  std::vector<double> weights;
+  std::vector<Point> areas;
   std::vector<Point> x(cube);
   const BoxPlaces places(box, rule.points);
   std::int64_t element = -1;
@@ -167,9 +167,17 @@ std::vector<double> side_weights(const ElementBox& box, const Rule& rule, int ax
     const std::array<std::size_t, 3> at{p % n, p / n % n, p / (n * n)};
     const Matrix m = jacobian(rule, x.data(), at[0], at[1], at[2]);
     const std::size_t a = (across + 1) % 3, b = (across + 2) % 3;
-    const Point area = cross(m[a], m[b]);  // J grad c
-    weights.push_back(rule.weights[at[a]] * rule.weights[at[b]] * std::sqrt(dot(area, area)));
+    Point area = cross(m[a], m[b]);  // J grad c
+    for (double& part : area) part *= (end == 0 ? -1 : 1) * rule.weights[at[a]] * rule.weights[at[b]];
+    areas.push_back(area);
   }
+  return areas;
+}
+
+std::vector<double> side_weights(const ElementBox& box, const Rule& rule, int axis, int end, std::int64_t first,
+                                 std::int64_t last) {
+  std::vector<double> weights;
+  for (const Point& area : side_areas(box, rule, axis, end, first, last)) weights.push_back(std::sqrt(dot(area, area)));
   return weights;
 }
 

@@ -19,6 +19,9 @@ namespace slipstream::sem {
 /// Values of a function; throws Error where their number is another one.
 std::vector<double> asked(const Function& function, std::span<const Point> places, double time);
 
+/// How many equal parts a time step is made in where it needs at least so many.
+std::int64_t parts_for(double needed);
+
 struct Sem::Impl {
   Impl(const Communicator& comm, const Machine& machine, Options options);
 

@@ -56,6 +56,13 @@ struct DerivativesCall {
   int components, terms;  ///< of each component
 };
 
+/// out = int grad phi . in for all polynomials phi of an element.
+struct WeakDivergenceCall {
+  const double *in[3], *metric, *mass;
+  double* out;
+  std::int64_t elements;
+};
+
 /// Of the finer rule by which products are integrated.
 struct FineRule {
   int points = 0;                             ///< along an edge
@@ -80,6 +87,7 @@ struct OrderKernels {
   void (*helmholtz_f32)(Stream& stream, const HelmholtzCallOf<float>& call);  ///< stored factors alone
   void (*schwarz)(Stream& stream, const SchwarzCall& call);
   void (*derivatives)(Stream& stream, const DerivativesCall& call);
+  void (*weak_divergence)(Stream& stream, const Rule& rule, const WeakDivergenceCall& call);
   int fine_points = 0;  ///< 0: without the two that follow
   void (*carry)(Stream& stream, const FineRule& fine, const CarryCall& call);
   void (*advect)(Stream& stream, const FineRule& fine, const AdvectCall& call);
@@ -161,6 +169,24 @@ struct EvaluateCall {
   std::int64_t points;
 };
 void evaluate(Stream& stream, const EvaluateCall& call);
+/// Forces at `count` points of sides: out[c] = p area_c, and out[3 + c] = - nu sum over a of (du_c/da + du_a/dc)
+/// area_a. Here c and a are x, y and z. Each has `count` values, as have the areas.
+struct TractionCall {
+  const std::int64_t* points;
+  const double *areas, *p, *gradients[3][3];  ///< gradients[c][a] = du_c/da
+  double nu, *out;
+  std::int64_t count;
+};
+void traction(Stream& stream, const TractionCall& call);
+/// Running means of a velocity and a pressure and of the velocity's products uu vv ww uv uw vw: mean += share (value -
+/// mean).
+struct MeansCall {
+  const double *u[3], *p;
+  double *mean_u[3], *mean_p, *squares[3], *products[3];
+  double share;
+  std::int64_t points;
+};
+void add_to_means(Stream& stream, const MeansCall& call);
 /// u = mask / u, where the mask is 0: `otherwise`.
 void invert(Stream& stream, double* u, const double* mask, double otherwise, std::int64_t points);
 

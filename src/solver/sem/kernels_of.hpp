@@ -7,6 +7,7 @@
 #include "solver/sem/derivatives.hpp"
 #include "solver/sem/helmholtz.hpp"
 #include "solver/sem/multigrid/schwarz.hpp"
+#include "solver/sem/weak_divergence.hpp"
 
 namespace slipstream::sem {
 
@@ -89,6 +90,10 @@ OrderKernels kernels_of() {
     using Kernel = DerivativesKernel<n>;
     launch_elements(stream, Kernel{basis_of<n>(*call.rule), call, 13 * call.components * Kernel::threads * n},
                     call.elements);
+  };
+  kernels.weak_divergence = [](Stream& stream, const Rule& rule, const WeakDivergenceCall& call) {
+    using Kernel = WeakDivergenceKernel<n>;
+    launch_elements(stream, Kernel{basis_of<n>(rule), call, 14 * Kernel::threads * n}, call.elements);
   };
   if constexpr (order <= most_advected_order) {
     kernels.fine_points = fine_of<n>;

@@ -1,14 +1,13 @@
 // Poisson's, Helmholtz's and the diffusion equation: a step is a right side and a linear solution.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include <slipstream/error.hpp>
 
 #include "machine/agree.hpp"
 #include "solver/krylov/vector_kernels.hpp"
+#include "solver/sem/findings.hpp"
 #include "solver/sem/impl.hpp"
-#include "solver/sem/places.hpp"
 
 namespace slipstream::sem {
 namespace {
@@ -148,28 +147,6 @@ Sem::Sem(const Communicator& comm, const Machine& machine, Options options)
 
 Sem::~Sem() {
   if (impl_) impl_->wait();
-}
-
-/// Says the guard's finding by element and place: the cells of the grid are points.
-template <class Work>
-void in_terms_of_elements(const ElementBox& box, int order, const Work& work) {
-  try {
-    work();
-  } catch (const Diverged& error) {
-    const Finding& found = error.finding;
-    const Rule rule = gauss_lobatto(order);
-    const auto n = static_cast<std::int64_t>(rule.points.size()), p = found.cell[0];
-    const auto at = [&](std::int64_t i) { return rule.points[static_cast<std::size_t>(i % n)]; };
-    const Point place = box.place(found.cell[1], {at(p), at(p / n), at(p / n / n)});
-    char text[256];
-    std::snprintf(text, sizeof text,
-                  "%s is not finite (%g) at step %lld on rank %d in element %lld, at (%.4g, %.4g, %.4g)",
-                  found.quantity.c_str(), found.value, static_cast<long long>(found.step), found.rank,
-                  static_cast<long long>(found.cell[1]), place[0], place[1], place[2]);
-    Finding there = found;
-    there.position = {place[0], place[1], place[2]};
-    throw Diverged(there, text, {{"element", found.cell[1]}, {"place", slipstream::sem::text(place)}});
-  }
 }
 
 void Sem::advance(std::int64_t steps) {

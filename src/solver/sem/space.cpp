@@ -390,6 +390,20 @@ void Space::curl(const std::array<const Vector*, 3>& u, const std::array<Vector*
   impl_->derivatives({u[0], u[1], u[2]}, out, of);
 }
 
+void Space::weak_divergence(const std::array<const Vector*, 3>& g, Vector& out) {
+  impl_->require_metric();
+  for (std::size_t d = 0; d < impl_->parts.size(); ++d) {
+    const Part& part = impl_->parts[d];
+    order_kernels(impl_->rule.order)
+        .weak_divergence(impl_->streams[d], impl_->rule,
+                         {{g[0]->at(d).data(), g[1]->at(d).data(), g[2]->at(d).data()},
+                          part.metric.data(),
+                          impl_->mass[d].data(),
+                          out.at(d).data(),
+                          part.elements});
+  }
+}
+
 void Space::interpolate(const Vector& in, Space& from, Vector& out) {
   const Impl &a = *from.impl_, &b = *impl_;
   require(a.box.elements == b.box.elements && a.parts.size() == b.parts.size(), ErrorCode::mismatch,

@@ -108,3 +108,43 @@ def test_what_elements_do_not_hide_is_idle_time() -> None:
 def test_what_cannot_be_measured_is_refused(cli: Cli, name: str, words: list[str], said: str) -> None:
     result = cli("bench", name, "--backend", "host", "--no-write", *words)
     assert result.returncode == 2 and said in result.stderr and "Traceback" not in result.stderr
+
+
+def test_steps_of_a_flow_are_rows_by_case_with_their_iterations(cli: Cli, tmp_path: Path) -> None:
+    words = (
+        "--backend",
+        "host",
+        "--devices",
+        "2",
+        "--orders",
+        "3",
+        "--elements",
+        "2",
+        "--warm-up",
+        "1",
+        "--steps",
+        "2",
+    )
+    result = cli("bench", "sem", *words, "--folder", "out")
+    assert result.returncode == 0, result.stderr
+    (path,) = (tmp_path / "out" / "sem").glob("*.json")
+    rows = json.loads(path.read_text())["rows"]
+    assert [row["case"] for row in rows] == ["taylor_green", "vortices"]
+    for row in rows:
+        assert (row["devices"], row["elements"], row["order"]) == (2, 16, 3)
+        assert row["mpoint_steps_per_s"] == pytest.approx(16 * 27 / row["ms_per_step"] / 1e3, rel=1e-3)
+        assert row["pressure_iterations"] > 0 and row["efficiency"] > 0
+
+
+def test_a_march_holds_iterations_and_enstrophy_beside_the_published_one(cli: Cli, tmp_path: Path) -> None:
+    found = []
+    for devices in ("1", "2"):
+        words = ("--backend", "host", "--devices", devices, "--order", "5", "--elements", "4", "--time", "1")
+        result = cli("bench", "sem_thesis", *words, "--time-step", "0.05", "--folder", devices)
+        assert result.returncode == 0, result.stderr
+        (path,) = (tmp_path / devices / "sem_thesis").glob("*.json")
+        found.append(json.loads(path.read_text())["rows"])
+    (one, *sums), (two, *_) = found
+    assert one["time"] == 1 and abs(one["enstrophy_error"]) < 0.02 and one["pressure_iterations"] > 1
+    assert one["enstrophy"] == two["enstrophy"]
+    assert [row["experiment"] for row in sums] == ["sums by the devices", "sums by the host"]

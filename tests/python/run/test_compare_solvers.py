@@ -23,6 +23,7 @@ def test_all_solvers_that_have_the_vortex_follow_the_published_decay(here: Cli, 
     found = table(folder)
     assert list(found) == list(registry.VORTICES)
     assert float(found["dns"]["dissipation_error"]) < 0.02
+    assert float(found["sem"]["dissipation_error"]) < 0.02
     assert float(found["lbm"]["dissipation_error"]) < 0.3  # sound of the start is not yet damped
     for row in found.values():
         assert float(row["largest_energy_error"]) < 1e-3 and float(row["seconds"]) > 0
@@ -56,6 +57,7 @@ def test_single_precision_follows_double(here: Cli, tmp_path: Path) -> None:
     [
         (["--cells", "24"], "invalid_argument", {"key": "--cells", "given": 24, "allowed": ">= 40"}),
         (["--cells", "4", "--solvers", "dns"], "invalid_argument", {"key": "--cells", "given": 4, "allowed": ">= 8"}),
+        (["--cells", "11", "--solvers", "sem"], "invalid_argument", {"key": "--cells", "given": 11}),
         (["--time", "-1"], "invalid_argument", {"key": "--time", "given": -1, "allowed": "> 0"}),
         (["dns.time_stop=1"], "not_found", {"key": "dns.time_stop", "nearest": "time_step"}),
     ],

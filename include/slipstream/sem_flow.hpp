@@ -1,0 +1,183 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <slipstream/sem_solver.hpp>
+
+namespace slipstream::sem {
+
+/// A side is the opposite one; the velocity is given there (a wall, an inlet); or nothing goes through it and nothing
+/// drags along it.
+enum class FlowCondition : std::uint8_t { periodic, velocity, symmetry };
+
+struct FlowSide {
+  FlowCondition condition = FlowCondition::velocity;
+  std::array<Given, 3> velocity = {};  ///< none: zero
+  /// As of Side.
+  Function where = {};
+  std::vector<FlowSide> otherwise = {};
+};
+using FlowSides = std::array<std::array<FlowSide, 2>, 3>;  ///< of an axis: low, high
+
+struct FlowOptions {
+  std::array<std::int64_t, 3> elements{1, 1, 1};
+  Point lengths{1, 1, 1};  ///< edges of the box, which begins at 0
+  Point stretch{1, 1, 1};
+  double deform = 0;
+  Map map = {};
+  int order = 7;
+  Factors factors = Factors::stored;
+  double viscosity = 1;  ///< kinematic
+  FlowSides sides;
+  std::array<Given, 3> force = {};  ///< by mass
+  /// The velocity at time 0 within the box; none: zero. With exact_start on its sides and before, too.
+  std::array<Function, 3> initial = {};
+  double time_step = 1;
+  int time_order = 3;  ///< 1 to 3
+  /// The first steps are of the full order, from what `initial` gives for the times before. Else step n is of order
+  /// min(n, time_order), and an error of order 2 in the time step stays.
+  bool exact_start = false;
+  /// Above 0: each time step is made in 1, 2, 3, 4, 6, 8, 12 and so on equal parts. They are as few as keep the Courant
+  /// number of the velocity at its start at this.
+  double target_courant = 0;
+  /// Damps the highest modes by du/dt = - filter (u - G u), G as Space::filter makes it with strength 1; 0: none.
+  double filter = 0;
+  int filter_modes = 1;
+  /// Solutions end where the root of the mean square residual, sqrt((r, r) / volume), is at most this; r is an
+  /// integral.
+  double pressure_tolerance = 1e-5, velocity_tolerance = 1e-7;
+  int most_iterations = 1000;
+  bool must_converge = true;  ///< throws where a solution does not; else it is counted
+  bool sums_on_host = false;  ///< for comparison, as krylov::Options
+  SolverOptions pressure{.preconditioner = Preconditioner::schwarz, .degree = 2, .projection = 10};
+  SolverOptions velocity{};  ///< by the diagonal unless it says otherwise
+  /// From this time on, running means are kept of velocity, pressure and products of the velocity's parts; none: not.
+  std::optional<double> mean_from = {};
+  ExchangeOptions exchange;
+  std::optional<TuneOptions> tune = {};  ///< measure how sums travel; none: by rules
+};
+
+/// Forces of the fluid on a side of the box, over density: int p n dS and - int nu (grad u + grad u^T) n dS, n outward.
+struct SideForce {
+  std::size_t axis = 0, end = 0;
+  Point pressure{0, 0, 0}, viscous{0, 0, 0};
+};
+/// Means over a plane of points across an axis.
+struct PlaneMeans {
+  double place = 0;  ///< along the axis
+  Point velocity{0, 0, 0};
+  double pressure = 0;
+  Point squares{0, 0, 0};   ///< uu vv ww
+  Point products{0, 0, 0};  ///< uv uw vw
+};
+
+/// Means over the domain at one moment, by the elements' quadrature.
+struct FlowStatistics {
+  double volume = 0;
+  double energy = 0;        ///< u . u / 2
+  double enstrophy = 0;     ///< curl u . curl u / 2
+  double dissipation = 0;   ///< 2 nu S : S
+  double decay = 0;         ///< -d energy / dt, by differences of the velocities of three steps
+  double divergence = 0;    ///< root of int (div u)^2 over int grad u : grad u; 0 where that is 0
+  Point mean{0, 0, 0};      ///< of the velocity
+  double distance = 0;      ///< from a given velocity: root of int (u - e)^2 over int e^2
+  double largest_off = 0;   ///< greatest |u - e| of a component at a point
+  double pressure_off = 0;  ///< the same of a given pressure, both less their means: root of int over int e^2
+};
+/// Exact solutions to compare with; none: no distance.
+struct FlowSolution {
+  std::array<Function, 3> velocity = {};
+  Function pressure = {};
+};
+
+/// Incompressible Navier-Stokes equations on spectral elements, velocity and pressure of one order (Pn-Pn):
+///
+///     du/dt + u . grad u = - grad p + nu Lap u + f,    div u = 0.
+///
+/// A step of order k, with backward differences b_j and extrapolation u* = sum of a_j u^{n+1-j} (Differences):
+///
+///     g   = f + sum of b_j u^{n+1-j} / dt - u* . grad u* - nu curl curl u*
+///     Lap p = div g,   dp/dn = n . (g - b_0 u^{n+1} / dt)                     one Poisson problem
+///     (b_0 / dt - nu Lap) u^{n+1} = g + nu curl curl u* - grad p              three Helmholtz problems
+///
+/// all in the weak form. curl curl u* in place of -Lap u* keeps the error of the splitting at the order k at walls.
+/// Products are integrated without aliases (Space::advect). Both problems are solved for the increment over what
+/// extrapolation gives. The pressure has the mean zero.
+/// Sources: Karniadakis, Israeli & Orszag 1991, J. Comput. Phys. 97; Tomboulides, Lee & Orszag 1997, J. Sci.
+/// Comput. 12.
+///
+/// The state is velocity, velocity1, velocity2 (of one and two steps before), pressure and pressure1; with running
+/// means mean_velocity, mean_pressure, mean_squares (uu vv ww) and mean_products (uv uw vw), too. Bits of the state
+/// depend on the elements and on nothing else. All calls but those that say otherwise are collective.
+class Flow final : public Simulation {
+ public:
+  /// Throws what Space throws. Throws Error where a side has no condition somewhere; or where symmetry holds on one
+  /// that is no plane across an axis. Its fact "problem" is "balance" where inflow and outflow differ.
+  Flow(const Communicator& comm, const Machine& machine, FlowOptions options);
+  ~Flow() override;
+
+  /// Throws krylov::NotSolved where a linear solution does not converge, where given data throw, or where the Courant
+  /// number is above largest_courant(): "problem" is "courant" then. Throws Diverged where a guard finds a value that
+  /// is not finite.
+  void advance(std::int64_t steps);
+  void guard(std::int64_t every);
+  void inspect();
+  /// Doubts about what is meant. Not collective.
+  const std::vector<std::string>& cautions() const;
+
+  FlowStatistics statistics(const FlowSolution& exact = {});
+  /// Forces on all sides that are not periodic, x- to z+.
+  std::vector<SideForce> forces();
+  /// Means over planes across an axis, low to high: of the running means where there are some, else of this moment.
+  /// Points of a bent box count by their numbers.
+  std::vector<PlaneMeans> planes(std::size_t axis);
+  /// The greatest |du/dt| of a component in the last step.
+  double largest_change();
+  /// Courant number of the last step or part of one.
+  double courant() const;
+  /// A component of a field of the state at points; by point, on every rank.
+  std::vector<double> at(Probe& probe, const std::string& field, int component);
+  /// Counts linear solutions of all steps so far; a restart begins anew.
+  const krylov::Effort& pressure_effort() const;
+  const krylov::Effort& velocity_effort() const;
+  /// Operator and preconditioner of the pressure, measured.
+  krylov::Fit fit();
+  /// A restart must know this beside the state: lengths of the last two steps or parts, how many there were.
+  struct Past {
+    double last = 0, before = 0;
+    std::int64_t count = 0;
+    double averaged = 0;  ///< time over which running means go
+  };
+  Past past() const;
+  void set_past(const Past& past);
+
+  State& state() override;
+  const std::vector<Device>& devices() const override;
+  const Tasks& tasks() const override;
+  void finish_step() override;
+  std::vector<Watched> watched() override;
+  TimeLoop& time_loop();
+  Space& space();
+  const Grid& grid() const;
+  const FlowOptions& options() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// The problem of one component, as an equation of diffusion: box, sides and steps.
+Options component_of(const FlowOptions& options, std::size_t component);
+/// Throws Error where options cannot make a run.
+void check(const FlowOptions& options);
+/// By device; computed without allocating.
+std::vector<ArrayBytes> memory_needed(const Machine& machine, const FlowOptions& options);
+/// Bytes a point that an iteration of the pressure moves.
+int bytes_per_point(const FlowOptions& options);
+
+}  // namespace slipstream::sem

@@ -1,0 +1,116 @@
+"""All cases on spectral elements share this: where points are, and expressions of places."""
+
+import ast
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from slipstream.base.terminal import show_extent
+from slipstream.case.case import Case
+from slipstream.case.expression import evaluate
+from slipstream.sem import sampling
+from slipstream.sem.tables import ElementsTable
+
+Array = np.ndarray
+Expression = float | str
+
+
+def steady(given: Expression) -> bool:
+    """Whether it does not depend on the time."""
+    if not isinstance(given, str):
+        return True
+    try:
+        tree = ast.parse(given.strip().replace("^", "**"), mode="eval")
+    except SyntaxError:
+        return True  # what is wrong with it is told elsewhere
+    return not any(isinstance(node, ast.Name) and node.id == "t" for node in ast.walk(tree))
+
+
+class ElementsCase(Case):
+    """A case file of fields on spectral elements."""
+
+    sem: ElementsTable
+
+    @property
+    def marches(self) -> bool:
+        """Whether it goes over time."""
+        return True
+
+    @property
+    def nek_items(self) -> list[tuple[str, str]]:
+        """Names of its fields in field files of Nek5000, and in the state."""
+        raise NotImplementedError
+
+    @property
+    def points_of_an_element(self) -> int:
+        return (self.sem.order + 1) ** 3
+
+    @property
+    def cell_count(self) -> int:
+        """Points, those of faces once for each element."""
+        return math.prod(self.grid.cells) * self.points_of_an_element
+
+    @property
+    def size(self) -> str:
+        of_elements = f"{show_extent(self.grid.cells)} elements of {self.points_of_an_element} points"
+        return f"{of_elements} = {self.cell_count:,} points".replace(",", " ")
+
+    @property
+    def factors(self) -> str:
+        if self.sem.factors != "auto":
+            return self.sem.factors
+        return "stored" if self.sem.deformation or self.sem.map else "affine"
+
+    @property
+    def corner(self) -> tuple[float, float, float]:
+        x, y, z = sampling.bounds(self)[0]
+        return (x, y, z)
+
+    @property
+    def samples(self) -> tuple[int, int, int]:
+        low, high = sampling.bounds(self)
+        return sampling.counts(high - low, self.grid.cells, self.sem.order)
+
+    @property
+    def spacing(self) -> float:
+        """Between two samples of a picture, along the axis where they are farthest apart."""
+        return max(self.spacings)
+
+    @property
+    def spacings(self) -> tuple[float, float, float]:
+        low, high = sampling.bounds(self)
+        x, y, z = (n / s for n, s in zip(high - low, self.samples, strict=True))
+        return (x, y, z)
+
+    def read(self, file: Any, name: str, step: int, box: tuple[slice, slice, slice]) -> Array:
+        return sampling.read(file, name, step, self, box)
+
+    def resolved(self, backend: str | None = None) -> Self:
+        return super().resolved(backend).changed(sem={"factors": self.factors})
+
+    def names(self, places: Array, time: float | None = None) -> Mapping[str, Any]:
+        """Names that expressions know at places [point][x y z]."""
+        x, y, z = places.T
+        lengths = {f"L{axis}": edge for axis, edge in zip("xyz", self.sem.lengths, strict=True)}
+        known = {"x": x, "y": y, "z": z, **lengths}
+        return known if time is None else known | {"t": time}
+
+    def values(self, given: Expression, places: Array, time: float | None = None) -> Array:
+        """Values of a number or an expression at places [point][x y z]. Raises ValueError where it has none."""
+        value = evaluate(given, self.names(places, time)) if isinstance(given, str) else given
+        return np.ascontiguousarray(np.broadcast_to(value, len(places)), dtype=np.float64)
+
+    def mapped(self, places: Array) -> Array:
+        """Where places of the box [point][x y z] are in truth. Raises ValueError where the map has no value."""
+        if self.sem.map is None:
+            return places
+        return np.stack([self.values(given, places) for given in self.sem.map], axis=1)
+
+    def function(self, given: Expression, timed: bool = True) -> Callable[[Array, float], Array]:
+        """As the compiled solver asks for it."""
+        return lambda places, time: self.values(given, places, time if timed and self.marches else None)
+
+    def _given(self, given: Expression) -> tuple[Callable[[Array, float], Array], bool] | None:
+        return None if given == 0 else (self.function(given), steady(given))

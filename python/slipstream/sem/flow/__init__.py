@@ -1,0 +1,1 @@
+"""Incompressible flow on spectral elements."""

@@ -1,0 +1,230 @@
+"""An incompressible flow on spectral elements at work on a case: `slipstream.case.solver.Run`."""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console
+
+from slipstream.base import rows
+from slipstream.base.core import as_case_error, core, part
+from slipstream.case.sides import SIDES
+from slipstream.case.solver import Fields, Monitor
+from slipstream.exchange.report import tuning_lines
+from slipstream.flow import energy, expected
+from slipstream.run.engine import Setup
+from slipstream.run.march import Outcome
+from slipstream.run.plain import History, PlainRun, write_findings
+from slipstream.run.report import expected as expected_table
+from slipstream.run.series import FieldSeries
+from slipstream.run.troubles import Troubles
+from slipstream.sem.flow import points, vortex
+from slipstream.sem.flow.case import FlowCase
+from slipstream.sem.nek import NekFrames
+
+if TYPE_CHECKING:
+    from slipstream._core import Trace
+    from slipstream._sem import Flow
+
+#: Columns of statistics.csv behind step and time. Iterations are means over the steps since the row before.
+COLUMNS = (
+    "energy", "enstrophy", "dissipation", "decay", "divergence", "courant", "mean_u", "mean_v", "mean_w",
+    "pressure_iterations", "velocity_iterations",
+)  # fmt: skip
+_SUMS = ("solutions", "iterations", "unconverged", "rounded")
+
+
+class FlowRun(PlainRun):
+    """A flow under way. Collective."""
+
+    def __init__(self, setup: Setup, trace: "Trace | None" = None) -> None:
+        case = setup.case
+        assert isinstance(case, FlowCase)
+        self._case = case
+        with as_case_error():
+            self.engine: Flow = part("sem").Flow(setup.machine, setup.options, trace)
+        if case.guard.every:
+            self.engine.guard(case.guard.every)
+        self._last: dict[str, Any] = {}
+        self._taken = -1
+        self._counted = self._efforts()
+        self._before: dict[str, dict[str, int]] = {name: dict.fromkeys(_SUMS, 0) for name in ("pressure", "velocity")}
+        elements, devices = math.prod(case.grid.cells), len(setup.machine.devices())
+        self._idle = f"{devices} devices share {elements} elements: some have none" if elements < devices else ""
+
+    def cautions(self) -> list[str]:
+        return [*self.engine.cautions(), *filter(None, [self._idle])]
+
+    def notes(self) -> list[str]:
+        lines, table = tuning_lines(self.engine.tuning()), self._case.sem
+        if table.preconditioner == "jacobi":
+            return lines
+        found = self.engine.fit()
+        return [
+            *lines,
+            f"pressure, {table.method} with {table.preconditioner}: asymmetry "
+            f"{found['preconditioner_asymmetry']:.1e}, operator {found['operator_us']:.4g} us, preconditioner "
+            f"{found['preconditioner_us']:.4g} us",
+        ]
+
+    def change(self, since: int) -> float:
+        """The largest |du/dt| of the last step."""
+        found: float = self.engine.largest_change()
+        return found
+
+    def drift(self, before: float) -> tuple[str, str]:
+        found = [
+            f"{effort['unconverged']} of {effort['solutions']} solutions of the {name} did not converge"
+            for name, effort in self._efforts_of_all().items()
+            if effort["unconverged"]
+        ]
+        return "", "; ".join(found)
+
+    def advice(self) -> str:
+        return f"time step {self._case.time_step:g}, viscosity {self._case.sem.viscosity:g}; take a smaller time step"
+
+    def fields(self, path: Path, goes_on: bool) -> Fields:
+        means = ["mean_velocity", "mean_pressure", "mean_squares", "mean_products"]
+        names = ["velocity", "pressure", *(means if self._case.sem.mean_from is not None else [])]
+        series = FieldSeries(self.engine, self._case, path, names, goes_on)
+        words = self._case.output.nek
+        return series if words == "no" else NekFrames(self.engine, words, series, path.parent, self._case.nek_items)
+
+    def _efforts(self) -> dict[str, dict[str, Any]]:
+        return {"pressure": dict(self.engine.pressure_effort()), "velocity": dict(self.engine.velocity_effort())}
+
+    def _efforts_of_all(self) -> dict[str, dict[str, int]]:
+        """Those before a restart among them."""
+        return {
+            name: {key: now[key] + self._before[name][key] for key in _SUMS} for name, now in self._efforts().items()
+        }
+
+    def carried(self) -> dict[str, Any]:
+        """The lengths of the last steps, and the effort so far."""
+        last, before, count, averaged = self.engine.past()
+        lengths = {"last_length": last, "length_before": before, "lengths": count, "averaged": averaged}
+        return lengths | self._efforts_of_all()
+
+    def carry(self, carried: Mapping[str, Any]) -> None:
+        lengths = ("last_length", "length_before", "lengths", "averaged")
+        self.engine.set_past(*(carried[name] for name in lengths))
+        self._before = {name: dict(carried[name]) for name in ("pressure", "velocity")}
+
+    def _statistics(self) -> dict[str, Any]:
+        """Statistics of this step, found once."""
+        if self._taken != self.engine.step:
+            velocity, pressure = self._case.solution
+            with as_case_error("exact"):
+                self._last = dict(self.engine.statistics(velocity, pressure))
+            self._last |= dict(zip(("mean_u", "mean_v", "mean_w"), self._last.pop("mean"), strict=True))
+            self._last["courant"] = self.engine.courant()
+            self._taken = self.engine.step
+        return self._last
+
+    def monitors(self, goes_on: bool) -> Sequence[Monitor]:
+        path = self._case.folder / "statistics.csv"
+        history = History(path, self.engine, self._case, goes_on, COLUMNS)
+
+        def take() -> None:
+            now, before = self._efforts(), self._counted
+            self._counted = now
+            means = {
+                f"{name}_iterations": (now[name]["iterations"] - before[name]["iterations"])
+                / max(1, now[name]["solutions"] - before[name]["solutions"])
+                for name in now
+            }
+            history.add(self._statistics() | means)
+
+        return [
+            Monitor(path, take, at_start=True),
+            *self._loads(goes_on),
+            *points.monitors(self.engine, self._case, goes_on),
+        ]
+
+    def _loads(self, goes_on: bool) -> Sequence[Monitor]:
+        """loads.csv, where there are sides: what pressure and viscosity do to each."""
+        sides = [side for n, side in enumerate(SIDES) if not self._case.grid.periodic[n // 2]]
+        if not sides:
+            return []
+        path = self._case.folder / "loads.csv"
+        kinds = ("pressure", "viscous")
+        columns = [f"{side}.{kind}_{axis}" for side in sides for kind in kinds for axis in "xyz"]
+        history = History(path, self.engine, self._case, goes_on, columns)
+
+        def take() -> None:
+            found = self.engine.forces()
+            values = [part for side in sides for kind in found[side] for part in kind]
+            history.add(dict(zip(columns, values, strict=True)))
+
+        return [Monitor(path, take)]
+
+    def figures(self, outcome: Outcome) -> dict[str, Any]:
+        table = self._case.sem
+        return {
+            "equation": table.equation,
+            "order": table.order,
+            "viscosity": table.viscosity,
+            "precision": "f64",
+            "factors": self._case.factors,
+        }
+
+    def results(self, figures: dict[str, Any], console: Console, troubles: Troubles) -> None:
+        found, case, efforts = self._statistics(), self._case, self._efforts_of_all()
+        points.write_profiles(self.engine, case, troubles)
+        points.write_planes(self.engine, case, troubles)
+        published = case.published_cavity
+        off = points.from_published(self.engine, case, published) if published else 0.0
+        figures["findings"], figures["expected"] = {}, []
+        if core().rank() != 0:
+            return
+        names = ("energy", "enstrophy", "dissipation", "decay", "divergence", "courant", "volume")
+        figures["findings"] = findings = {name: float(found[name]) for name in names}
+        for name, effort in efforts.items():
+            findings[f"iterations.{name}"] = effort["iterations"] / max(1, effort["solutions"])
+        if case.exact and case.exact.velocity:
+            findings |= {"exact.distance": found["distance"], "exact.largest_off": found["largest_off"]}
+        if case.exact and case.exact.pressure is not None:
+            findings["exact.pressure"] = found["pressure_off"]
+        if published:
+            findings["reference.largest_error_percent"] = off
+            console.print(f"centrelines: {off:.3g} % of the lid speed off at most, {published.title}")
+        with troubles.with_picture("summary of statistics.csv", figures["steps"]):
+            findings |= self._decay(figures, console)
+        figures["expected"] = expected.against(case, findings)
+        for name in ("energy", "dissipation", "divergence", "iterations.pressure", "iterations.velocity"):
+            console.print(f"{name}: {findings[name]:.6g}")
+        if "exact.distance" in findings:
+            console.print(f"distance from the exact velocity: {findings['exact.distance']:.4g}")
+        write_findings(case, figures, troubles)
+        if figures["expected"]:
+            console.print(expected_table(figures["expected"]))
+
+    def _decay(self, figures: dict[str, Any], console: Console) -> dict[str, float]:
+        """The dissipation and the enstrophy of statistics.csv beside published ones, where there are some."""
+        case = self._case
+        header, lines = rows.read(case.folder / "statistics.csv")
+        table = np.array(lines, dtype=float)
+        if len(table) < 3 or not case.is_reference_flow:
+            return {}
+        column: Mapping[str, Any] = dict(zip(header, table.T, strict=True))
+        reference = energy.taylor_green_1600()
+        figures["energy"] = found = energy.compare(vortex.decay(case), reference)
+        result = {f"energy.{name}": value for name, value in found.items() if isinstance(value, float)}
+        time = column["time"]
+        wanted, rate = (np.interp(time, reference.time, v) for v in (reference.enstrophy, reference.dissipation))
+        result["energy.enstrophy_error"] = reference.enstrophy_error(time, column["enstrophy"])
+        result["energy.largest_enstrophy_error"] = float(np.abs(column["enstrophy"] / wanted - 1).max())
+        # The first row has no steps before it to take differences with.
+        off = np.abs(column["decay"] - rate)[1:].max() / reference.dissipation.max()
+        result["energy.largest_decay_error"] = float(off)
+        console.print(
+            f"enstrophy: {100 * result['energy.largest_enstrophy_error']:.3g} % off at most, decay: {100 * off:.3g} % "
+            f"of the peak, {reference.title}, t = 0 to {time[-1]:g}"
+        )
+        if case.output.pictures:
+            from slipstream.pictures import spectra
+
+            spectra.dissipation(case.folder / "dissipation.png", case, {**column, "power": 0 * time}, reference)
+        return result

@@ -1,0 +1,135 @@
+"""Incompressible flow on spectral elements from Python.
+
+Collective: on several ranks, every rank makes the same calls.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Literal, TypedDict, Unpack
+
+import numpy as np
+
+from slipstream.case.reader import Source, parse
+from slipstream.exchange.options import check
+from slipstream.run import engine
+from slipstream.sem.elements_case import ElementsCase
+from slipstream.sem.flow.case import FlowCase
+from slipstream.sem.flow.running import FlowRun
+from slipstream.sem.simulation import NEVER, Array, Simulation, plain, tables_of
+
+Parts = Sequence[float | str]
+
+
+class FlowSide(TypedDict, total=False):
+    """[boundaries] of a side: a wall at rest, a velocity, or a mirror; `otherwise` where `where` is not."""
+
+    kind: Literal["wall", "velocity", "symmetry"]
+    velocity: Parts
+    where: str
+    otherwise: "FlowSide"
+
+
+class FlowOptions(TypedDict, total=False):
+    """Keys of [sem], [machine] and [exchange]; docs/sem_flow.md and docs/exchange.md say what they do."""
+
+    order: int
+    lengths: Sequence[float]
+    stretch: Sequence[float]
+    deformation: float
+    map: Parts
+    factors: Literal["auto", "stored", "affine"]
+    force: Parts
+    time_order: Literal[1, 2, 3]
+    start: Literal["lower", "exact"]
+    target_courant: float
+    filter: float
+    filter_modes: int
+    pressure_tolerance: float
+    velocity_tolerance: float
+    most_iterations: int
+    method: Literal["cg", "fgmres"]
+    restart: int
+    projection: int
+    preconditioner: Literal["jacobi", "multigrid", "schwarz"]
+    degree: int
+    not_converged: Literal["stop", "go on"]
+
+    backend: Literal["auto", "host", "cuda"]
+    devices_per_rank: int
+    ranks_per_node: int
+    threads: int
+
+    routes: Sequence[str]
+    tune: Literal["rules", "measure"]
+    wait_limit: float
+
+
+class Flow(Simulation):
+    """An incompressible flow on `elements` = (ex, ey, ez) hexahedra.
+
+    `boundaries`, `initial` and `exact` are the tables that a case file has under these names: boundaries={"y+":
+    {"kind": "velocity", "velocity": [1, 0, 0]}}, initial={"flow": "taylor_green"} or {"velocity": ["sin(y)", 0, 0]},
+    exact={"velocity": [...], "pressure": "x"}. Sides that are neither periodic nor named are walls at rest. Further
+    keyword arguments are keys of a case file's [sem], [machine] and [exchange]. Arrays are of f64 with the axes
+    [element][t][s][r], and of the velocity [component] behind.
+
+    Raises TypeError for a keyword of another name, and CaseError where the numbers do not make a flow.
+    """
+
+    _case_type: ClassVar[type[ElementsCase]] = FlowCase
+    _run_type: ClassVar[Callable[[engine.Setup], Any]] = FlowRun
+
+    def __init__(
+        self,
+        elements: Sequence[int],
+        *,
+        viscosity: float,
+        time_step: float,
+        periodic: Sequence[bool] = (False, False, False),
+        boundaries: Mapping[str, FlowSide] | None = None,
+        initial: Mapping[str, Any] | None = None,
+        exact: Mapping[str, Any] | None = None,
+        **options: Unpack[FlowOptions],
+    ) -> None:
+        check("a Flow", Flow, options, FlowOptions)
+        own = {"equation": "navier_stokes", "viscosity": viscosity, "time_step": time_step, **options}
+        given = {"boundaries": boundaries, "initial": initial, "exact": exact}
+        data = {
+            "grid": {"cells": elements, "periodic": periodic},
+            "run": {"steps": NEVER},
+            **{name: keys for name, keys in given.items() if keys},
+            **tables_of(own),
+        }
+        self._begin(parse(plain(data), Source("Flow")))
+
+    @property
+    def u(self) -> Array:
+        """A copy of this rank's velocity, [element][t][s][r][component]."""
+        return self._copy("velocity")
+
+    @property
+    def p(self) -> Array:
+        """A copy of this rank's pressure over density, of mean zero, [element][t][s][r]."""
+        return self._copy("pressure")[..., 0]
+
+    def gathered(self) -> Array | None:
+        """The whole velocity, [element][t][s][r][component], on rank 0; None elsewhere."""
+        n, elements = self.case.sem.order + 1, int(np.prod(self.case.grid.cells))
+        found = self._sem.gather("velocity", (0, 0, 0), (n**3, elements, 1))
+        return None if found is None else np.asarray(found).reshape(elements, n, n, n, 3)
+
+    def at(self, points: Sequence[Sequence[float]] | Array) -> Array:
+        """Velocity and pressure at points [point][x y z], [point][u v w p], on every rank. Raises what Simulation.at
+        raises."""
+        there = self._probe(points)
+        parts = [self._sem.at(there, "velocity", c) for c in range(3)] + [self._sem.at(there, "pressure", 0)]
+        return np.stack([np.asarray(part) for part in parts], axis=1)
+
+    def statistics(self) -> dict[str, float]:
+        """Means over the domain: energy u . u / 2, enstrophy, dissipation 2 nu S : S, and decay, -d energy / dt;
+        divergence, the root of int (div u)^2 over int |grad u|^2; volume and courant. Where the case has [exact]:
+        distance and largest_off of the velocity, pressure_off of the pressure."""
+        found = dict(self._sem.statistics(*self.case.solution))
+        names = ["volume", "energy", "enstrophy", "dissipation", "decay", "divergence"]
+        if self.case.exact:
+            names += ["distance", "largest_off", "pressure_off"]
+        return {name: float(found[name]) for name in names} | {"courant": float(self._sem.courant())}

@@ -1,0 +1,290 @@
+// Incompressible flow on spectral elements from Python.
+#include "api/sem/python_flow.hpp"
+
+#include <slipstream/sem_flow.hpp>
+#include <slipstream/trace.hpp>
+
+#include "api/exchange/python_report.hpp"
+#include "api/python_errors.hpp"
+#include "api/reading.hpp"
+#include "api/sem/element_files.hpp"
+#include "api/sem/functions.hpp"
+#include "api/solver/python_solver.hpp"
+#include "grid/largest_extent.hpp"
+#include "solver/common/fullness.hpp"
+
+namespace slipstream::python {
+namespace {
+
+using sem::Flow;
+
+std::array<sem::Given, 3> three_given(const std::vector<nb::object>& parts) {
+  require(parts.empty() || parts.size() == 3, "a vector has three parts");
+  std::array<sem::Given, 3> all;
+  for (std::size_t c = 0; c < parts.size(); ++c) all[c] = given(parts[c]);
+  return all;
+}
+
+std::array<sem::Function, 3> three_functions(const std::vector<nb::object>& parts) {
+  require(parts.empty() || parts.size() == 3, "a vector has three parts");
+  std::array<sem::Function, 3> all;
+  for (std::size_t c = 0; c < parts.size(); ++c) all[c] = function_of(parts[c]);
+  return all;
+}
+
+/// The conditions of a side, [(condition, velocity, where)], as they take precedence.
+sem::FlowSide flow_side_of(const std::vector<nb::tuple>& parts) {
+  sem::FlowSide first;
+  for (std::size_t n = 0; n < parts.size(); ++n) {
+    sem::FlowSide side;
+    side.condition = one_of<sem::FlowCondition>(nb::cast<std::string>(parts[n][0]),
+                                                {{"periodic", sem::FlowCondition::periodic},
+                                                 {"velocity", sem::FlowCondition::velocity},
+                                                 {"symmetry", sem::FlowCondition::symmetry}},
+                                                "condition of a side");
+    side.velocity = three_given(nb::cast<std::vector<nb::object>>(parts[n][1]));
+    side.where = function_of(parts[n][2]);
+    if (n == 0)
+      first = side;
+    else
+      first.otherwise.push_back(side);
+  }
+  return first;
+}
+
+sem::FlowOptions flow_options(const nb::dict& dict) {
+  sem::FlowOptions o;
+  Reader reader(dict, "the solver");
+  std::string factors = "stored", method = "cg", preconditioner = "schwarz";
+  nb::object map = nb::none();
+  nb::dict exchange;
+  std::vector<std::vector<nb::tuple>> sides;
+  std::vector<nb::object> force, initial;
+  bool go_on = false;
+  reader.read("elements", o.elements);
+  reader.read("lengths", o.lengths);
+  reader.read("stretch", o.stretch);
+  reader.read("deformation", o.deform);
+  reader.read("map", map);
+  reader.read("order", o.order);
+  reader.read("factors", factors);
+  reader.read("viscosity", o.viscosity);
+  reader.read("sides", sides);
+  reader.read("force", force);
+  reader.read("initial", initial);
+  reader.read("time_step", o.time_step);
+  reader.read("time_order", o.time_order);
+  reader.read("exact_start", o.exact_start);
+  reader.read("target_courant", o.target_courant);
+  reader.read("filter", o.filter);
+  reader.read("filter_modes", o.filter_modes);
+  reader.read("pressure_tolerance", o.pressure_tolerance);
+  reader.read("velocity_tolerance", o.velocity_tolerance);
+  reader.read("most_iterations", o.most_iterations);
+  reader.read("go_on", go_on);
+  reader.read("sums_on_host", o.sums_on_host);
+  reader.read("method", method);
+  reader.read("preconditioner", preconditioner);
+  reader.read("degree", o.pressure.degree);
+  reader.read("restart", o.pressure.restart);
+  reader.read("projection", o.pressure.projection);
+  nb::object mean_from = nb::none();
+  reader.read("mean_from", mean_from);
+  reader.read("exchange", exchange);
+  reader.finish();
+  if (!mean_from.is_none()) o.mean_from = nb::cast<double>(mean_from);
+  o.must_converge = !go_on;
+  o.pressure.method = krylov::method_from_string(method);
+  o.pressure.preconditioner = sem::preconditioner_from_string(preconditioner);
+  o.factors = sem::factors_from_string(factors);
+  o.map = map_of(map);
+  o.force = three_given(force);
+  o.initial = three_functions(initial);
+  Watched watched;
+  o.exchange = exchange_options(exchange, &watched);
+  o.tune = watched.tune;
+  require(sides.size() <= 6, "a box has six sides");
+  for (std::size_t n = 0; n < sides.size(); ++n) o.sides[n / 2][n % 2] = flow_side_of(sides[n]);
+  return o;
+}
+
+nb::dict plan_flow(const Machine& machine, const nb::dict& dict) {
+  const DecimalPoint point;
+  const sem::FlowOptions o = flow_options(dict);
+  sem::check(o);
+  return plan_dict(sem::plan_grid(machine, sem::component_of(o, 0)), sem::memory_needed(machine, o), {}, Layout::soa,
+                   sem::bytes_per_point(o));
+}
+
+void check_flow_elements(const nb::dict& dict) {
+  const DecimalPoint point;
+  const sem::FlowOptions o = flow_options(dict);
+  Released release;
+  sem::check(o);
+  sem::check_elements(sem::component_of(o, 0));
+}
+
+nb::tuple largest_flow_grid(const Machine& machine, const nb::dict& dict) {
+  const DecimalPoint point;
+  sem::FlowOptions o = flow_options(dict);
+  return triple(largest_extent(machine, {o.elements[0], o.elements[1], o.elements[2]}, [&](const Extent& elements) {
+    o.elements = {elements[0], elements[1], elements[2]};
+    return fullness(machine, sem::memory_needed(machine, o));
+  }));
+}
+
+nb::dict flow_statistics_dict(Flow& self, const std::vector<nb::object>& velocity, const nb::object& pressure) {
+  const sem::FlowSolution exact{three_functions(velocity), function_of(pressure)};
+  sem::FlowStatistics s;
+  {
+    Released release;
+    s = self.statistics(exact);
+  }
+  nb::dict found;
+  found["volume"] = s.volume;
+  found["energy"] = s.energy;
+  found["enstrophy"] = s.enstrophy;
+  found["dissipation"] = s.dissipation;
+  found["decay"] = s.decay;
+  found["divergence"] = s.divergence;
+  found["mean"] = s.mean;
+  found["distance"] = s.distance;
+  found["largest_off"] = s.largest_off;
+  found["pressure_off"] = s.pressure_off;
+  return found;
+}
+
+}  // namespace
+
+void bind_flow(nb::module_& m) {
+  using Release = nb::call_guard<Released>;
+  m.def("plan_flow", &plan_flow, nb::arg("machine"), nb::arg("options"));
+  m.def("check_flow_elements", &check_flow_elements, nb::arg("options"));
+  m.def("largest_flow_grid", &largest_flow_grid, nb::arg("machine"), nb::arg("options"));
+  nb::class_<Flow, Simulation>(m, "Flow", "Incompressible flow on spectral elements. Calls are collective.")
+      .def(
+          "__init__",
+          [](Flow* self, const Machine& machine, const nb::dict& options, Trace* trace) {
+            sem::FlowOptions chosen = flow_options(options);
+            if (trace) chosen.exchange.trace = trace;
+            Released release;
+            new (self) Flow(world(), machine, std::move(chosen));
+          },
+          nb::arg("machine"), nb::arg("options"), nb::arg("trace") = nb::none(), nb::keep_alive<1, 4>())
+      .def("advance", &Flow::advance, nb::arg("steps"), Release())
+      .def_prop_ro("step", [](Flow& self) { return self.state().step; })
+      .def_prop_ro("time", [](Flow& self) { return self.state().time; })
+      .def("courant", &Flow::courant, "Of the last step, or part of one.")
+      .def("largest_change", &Flow::largest_change, Release())
+      .def("statistics", &flow_statistics_dict, nb::arg("velocity") = std::vector<nb::object>{},
+           nb::arg("pressure") = nb::none(), "velocity, pressure: functions of places [point][x y z] and the time.")
+      .def(
+          "fit", [](Flow& self) { return fit_dict(self.fit()); },
+          "Operator and preconditioner of the pressure, measured by two vectors of noise. Collective.")
+      .def("pressure_effort", [](Flow& self) { return effort_dict(self.pressure_effort()); })
+      .def("velocity_effort", [](Flow& self) { return effort_dict(self.velocity_effort()); })
+      .def(
+          "past",
+          [](Flow& self) {
+            const Flow::Past past = self.past();
+            return nb::make_tuple(past.last, past.before, past.count, past.averaged);
+          },
+          "Lengths of the last two steps or parts, how many there were, and the time over which running means go.")
+      .def("set_past",
+           [](Flow& self, double last, double before, std::int64_t count, double averaged) {
+             self.set_past({last, before, count, averaged});
+           })
+      .def(
+          "forces",
+          [](Flow& self) {
+            std::vector<sem::SideForce> found;
+            {
+              Released release;
+              found = self.forces();
+            }
+            nb::dict by_side;
+            for (const sem::SideForce& one : found) {
+              const char side[] = {"xyz"[one.axis], "-+"[one.end], 0};
+              by_side[static_cast<const char*>(side)] = nb::make_tuple(one.pressure, one.viscous);
+            }
+            return by_side;
+          },
+          "By side: what pressure and viscosity do to it, (x y z) each, over density.")
+      .def(
+          "planes",
+          [](Flow& self, std::size_t axis) {
+            std::vector<sem::PlaneMeans> found;
+            {
+              Released release;
+              found = self.planes(axis);
+            }
+            nb::list rows;
+            for (const sem::PlaneMeans& one : found) {
+              std::vector<double> row{one.place, one.velocity[0], one.velocity[1], one.velocity[2], one.pressure};
+              row.insert(row.end(), one.squares.begin(), one.squares.end());
+              row.insert(row.end(), one.products.begin(), one.products.end());
+              rows.append(row);
+            }
+            return rows;
+          },
+          nb::arg("axis"), "Rows of the place, u v w p, uu vv ww, uv uw vw: means over planes across an axis.")
+      .def("cautions", &Flow::cautions)
+      .def(
+          "gather",
+          [](Flow& self, const std::string& name, const Extent& lo, const Extent& hi) {
+            return gathered(world(), [&]() -> const Field& { return self.state()[name]; }, {lo, hi});
+          },
+          nb::arg("field"), nb::arg("lo"), nb::arg("hi"), "[1, element, point, component] on rank 0.")
+      .def(
+          "series",
+          [](Flow& self, const std::string& path, std::optional<double> up_to) {
+            return new ElementSeries(self, path, up_to);
+          },
+          nb::arg("path"), nb::arg("up_to") = nb::none(), nb::keep_alive<0, 1>(), Release())
+      .def(
+          "write_nek",
+          [](Flow& self, const std::string& path, int word_bytes, bool places, const std::vector<Given>& items) {
+            write_nek(self, path, word_bytes, places, items);
+          },
+          nb::arg("path"), nb::arg("word_bytes"), nb::arg("places"), nb::arg("items"),
+          "items: (U, P, T, S01 and so on, field of the state or array).")
+      .def(
+          "elements", [](Flow& self) { return elements_of_rank(self); },
+          "Of this rank: the first, and the one behind the last.")
+      .def(
+          "arrays",
+          [](nb::object self, const std::string& name) {
+            Flow& run = nb::cast<Flow&>(self);
+            return block_arrays(run.grid(), run.state()[name], self);
+          },
+          nb::arg("field"), "This rank's blocks with their arrays [1][element][point][component].")
+      .def(
+          "places", [](Flow& self) { return places_of_rank(self); }, "[element][t][s][r][x y z] of this rank.")
+      .def(
+          "probe",
+          [](Flow& self, std::vector<sem::Point> points) { return new sem::Probe(self.space(), std::move(points)); },
+          nb::arg("points"), nb::keep_alive<0, 1>(), Release())
+      .def(
+          "at",
+          [](Flow& self, sem::Probe& probe, const std::string& field, int component) {
+            return self.at(probe, field, component);
+          },
+          nb::arg("probe"), nb::arg("field"), nb::arg("component") = 0, Release(), "By point, on every rank.")
+      .def("guard", &Flow::guard, nb::arg("every"))
+      .def("inspect", &Flow::inspect, Release())
+      .def("phases", [](Flow& self) { return phases(self.time_loop()); })
+      .def("tuning", [](Flow& self) { return tuning_dict(self.space().gather_scatter().tuning()); })
+      .def(
+          "report",
+          [](Flow& self) {
+            std::vector<ReportRow> rows;
+            {
+              Released release;
+              rows = self.space().gather_scatter().report();
+            }
+            return report_list(rows);
+          },
+          "Messages of the last gather-scatter.");
+}
+
+}  // namespace slipstream::python

@@ -1,0 +1,210 @@
+// Incompressible flow: what a run is made of.
+#include <algorithm>
+#include <utility>
+
+#include <slipstream/error.hpp>
+
+#include "machine/agree.hpp"
+#include "solver/krylov/vector_kernels.hpp"
+#include "solver/sem/findings.hpp"
+#include "solver/sem/flow/impl.hpp"
+
+namespace slipstream::sem {
+namespace {
+
+const FlowOptions& checked_flow(const Communicator& comm, const FlowOptions& options) {
+  on_all_ranks(comm, [&] { check(options); });
+  return options;
+}
+
+FieldOptions field_of_flow(const char* name, int components) {
+  FieldOptions options;
+  options.name = name;
+  options.type = DType::f64;
+  options.components = components;
+  options.alignment = 1;
+  return options;
+}
+
+}  // namespace
+
+Flow::Impl::Component::Component(Space& space, const FlowOptions& options, std::size_t number)
+    : patches(patches_of(space.box(), component_of(options, number).sides)),
+      constraint(space, dirichlet_faces(space.box(), patches)) {
+  bool given = false;
+  for (const Patch& patch : patches) {
+    if (patch.side.condition != Condition::value || !patch.side.given.at) continue;
+    given = true;
+    steady = steady && patch.side.given.steady;
+  }
+  if (given) {
+    lifting.emplace(space, patches, constraint.faces());
+    values = space.vector();
+  }
+  if (options.force[number].at) force = space.vector();
+}
+
+Flow::Impl::Impl(const Communicator& c, const Machine& m, FlowOptions o)
+    : comm(c),
+      options(checked_flow(c, o)),
+      machine(m),
+      space(comm, machine, box_of(component_of(options, 0)), options.order,
+            {options.factors, true, options.exchange, options.tune}),
+      grid(plan_grid(machine, component_of(options, 0), comm.rank())),
+      free(space, space.box().dirichlet(SideFlags{})),
+      pressure_solver(space, free, options.pressure),
+      velocity(grid, field_of_flow("velocity", 3)),
+      velocity1(grid, field_of_flow("velocity1", 3)),
+      velocity2(grid, field_of_flow("velocity2", 3)),
+      pressure(grid, field_of_flow("pressure", 1)),
+      pressure1(grid, field_of_flow("pressure1", 1)) {
+  for (const int d : machine.devices_of_rank(comm.rank())) devices.push_back(machine.device(d).local);
+  components.reserve(3);
+  for (std::size_t n = 0; n < 3; ++n) components.emplace_back(space, options, n);
+  list_solvers();
+  for (Triple* const triple : {&star, &right, &turn, &g})
+    for (Vector& part_of_it : *triple) part_of_it = space.vector();
+  for (Vector& part_of_it : fine) part_of_it = space.fine_vector();
+  b = space.vector();
+  x = space.vector();
+  inverse_mass = space.vector();
+  for (std::size_t d = 0; d < devices.size(); ++d)
+    if (x[d].size() > 0) copy(space.streams()[d], inverse_mass[d].data(), space.mass_matrix()[d].data(), x[d].bytes());
+  space.assemble(inverse_mass);
+  for (std::size_t d = 0; d < devices.size(); ++d)
+    invert(space.streams()[d], inverse_mass[d].data(), free.mask()[d].data(), 0, space.points(d));
+  state.fields = {{"velocity", &velocity},
+                  {"velocity1", &velocity1},
+                  {"velocity2", &velocity2},
+                  {"pressure", &pressure},
+                  {"pressure1", &pressure1}};
+  if (options.mean_from) {
+    means.emplace(grid);
+    state.fields.insert({{"mean_velocity", &means->velocity},
+                         {"mean_pressure", &means->pressure},
+                         {"mean_squares", &means->squares},
+                         {"mean_products", &means->products}});
+  }
+  past = {options.time_step, options.time_step, 0, 0};
+  list_sides();
+  list_tasks();
+  try {
+    const std::vector<double> found = integrals({});
+    volume = found.front();
+    start();
+  } catch (...) {
+    wait();  // the streams still hold work on what goes now
+    throw;
+  }
+}
+
+Flow::Impl::Means::Means(const Grid& grid)
+    : velocity(grid, field_of_flow("mean_velocity", 3)),
+      pressure(grid, field_of_flow("mean_pressure", 1)),
+      squares(grid, field_of_flow("mean_squares", 3)),
+      products(grid, field_of_flow("mean_products", 3)) {}
+
+void Flow::Impl::list_solvers() {
+  std::vector<std::vector<std::size_t>> groups;
+  for (std::size_t c = 0; c < 3; ++c) {
+    const auto same = [&](const std::vector<std::size_t>& group) {
+      return components[group.front()].constraint.faces().of == components[c].constraint.faces().of;
+    };
+    const auto found = std::find_if(groups.begin(), groups.end(), same);
+    if (found == groups.end()) {
+      groups.push_back({c});
+    } else {
+      found->push_back(c);
+    }
+  }
+  for (const std::vector<std::size_t>& group : groups) {
+    SolverOptions how = options.velocity;
+    how.components = static_cast<int>(group.size());
+    together.push_back({group, HelmholtzSolver(space, components[group.front()].constraint, how),
+                        space.vector(how.components), space.vector(how.components)});
+  }
+}
+
+void Flow::Impl::wait() {
+  for (Stream& stream : space.streams()) stream.synchronize();
+}
+
+std::vector<double*> Flow::Impl::part_of(const Field& field, std::size_t component) const {
+  std::vector<double*> all;
+  for (const int device : machine.devices_of_rank(comm.rank())) {
+    all.push_back(nullptr);
+    for (const std::int64_t id : grid.local()) {
+      if (grid.block(id).device != device) continue;
+      const View<double> view = field.view<double>(id);
+      all.back() = view.origin + static_cast<std::int64_t>(component) * view.component_stride;
+    }
+  }
+  return all;
+}
+
+/// The work of a collective task: the loop's streams have nothing of it to wait for but what came before.
+void Flow::Impl::list_tasks() {
+  const auto alone = [this](const char* name, void (Impl::*work)()) {
+    Collective collective;
+    collective.run = [this, work](std::vector<Stream>& streams) {
+      for (Stream& stream : streams) stream.synchronize();
+      (this->*work)();
+      wait();
+    };
+    collective.check = [this] { space.gather_scatter().check(); };
+    tasks.push_back(collective_task(name, std::move(collective)));
+  };
+  if (options.target_courant > 0) alone("parts of the step", &Impl::choose_parts);
+  alone("explicit terms", &Impl::explicit_terms);
+  alone("pressure", &Impl::solve_pressure);
+  alone("velocity", &Impl::solve_velocity);
+  if (options.target_courant > 0) alone("further parts of the step", &Impl::go_on);
+}
+
+Flow::Flow(const Communicator& comm, const Machine& machine, FlowOptions options)
+    : impl_(std::make_unique<Impl>(comm, machine, std::move(options))) {
+  impl_->loop.emplace(*this, Overlap::off, impl_->options.exchange.trace);
+}
+
+Flow::~Flow() {
+  if (impl_) impl_->wait();
+}
+
+void Flow::advance(std::int64_t steps) {
+  in_terms_of_elements(impl_->space.box(), impl_->options.order, [&] { impl_->loop->run(steps); });
+}
+
+void Flow::inspect() {
+  in_terms_of_elements(impl_->space.box(), impl_->options.order, [&] { impl_->loop->inspect(); });
+}
+
+void Flow::guard(std::int64_t every) {
+  GuardOptions options;
+  options.every = every;
+  impl_->loop->guard(impl_->comm, std::move(options));
+}
+
+void Flow::finish_step() {
+  State& state = impl_->state;
+  ++state.step;
+  impl_->part = 0;
+  state.time = static_cast<double>(state.step) * impl_->options.time_step;
+}
+
+std::vector<Watched> Flow::watched() { return {{"velocity", &impl_->velocity}, {"pressure", &impl_->pressure}}; }
+State& Flow::state() { return impl_->state; }
+const std::vector<Device>& Flow::devices() const { return impl_->devices; }
+const Tasks& Flow::tasks() const { return impl_->tasks; }
+TimeLoop& Flow::time_loop() { return *impl_->loop; }
+Space& Flow::space() { return impl_->space; }
+const Grid& Flow::grid() const { return impl_->grid; }
+const FlowOptions& Flow::options() const { return impl_->options; }
+double Flow::courant() const { return impl_->courant; }
+krylov::Fit Flow::fit() { return impl_->pressure_solver.fit(1, 0); }
+const krylov::Effort& Flow::pressure_effort() const { return impl_->pressure_effort; }
+const krylov::Effort& Flow::velocity_effort() const { return impl_->velocity_effort; }
+const std::vector<std::string>& Flow::cautions() const { return impl_->cautions; }
+Flow::Past Flow::past() const { return impl_->past; }
+void Flow::set_past(const Past& past) { impl_->past = past; }
+
+}  // namespace slipstream::sem

@@ -1,0 +1,132 @@
+// The options of a flow: each component's own problem, memory.
+#include <cmath>
+
+#include <slipstream/error.hpp>
+#include <slipstream/sem_flow.hpp>
+
+#include "solver/sem/impl.hpp"
+#include "solver/sem/patches.hpp"
+#include "solver/sem/places.hpp"
+
+namespace slipstream::sem {
+namespace {
+
+/// The axis that a side is across, after the map. Throws Error where it is no plane across one.
+std::size_t axis_of_plane(const ElementBox& box, int order, std::size_t axis, std::size_t end) {
+  if (!box.map) return axis;
+  const Rule rule = gauss_lobatto(order);
+  std::size_t found = 3;
+  for (std::int64_t first = 0; first < box.count(); first += 1024)
+    for (const Point& area : side_areas(box, rule, static_cast<int>(axis), static_cast<int>(end), first,
+                                        std::min<std::int64_t>(first + 1024, box.count()))) {
+      const double size = std::hypot(area[0], area[1], area[2]);
+      std::size_t along = 0;
+      while (along < 3 && std::abs(area[along]) < (1 - 1e-12) * size) ++along;
+      if (found == 3) found = along;
+      require(along < 3 && along == found, ErrorCode::unsupported,
+              std::string("the side ") + side_names[axis][end] +
+                  " is bent or oblique: symmetry holds on planes across x, y or z",
+              {{"option", "sides"}, {"side", side_names[axis][end]}, {"problem", "symmetry"}});
+    }
+  return found;
+}
+
+Side side_of(const ElementBox& box, int order, const FlowSide& from, std::size_t component, std::size_t axis,
+             std::size_t end) {
+  Side side;
+  side.where = from.where;
+  if (from.condition == FlowCondition::periodic) {
+    side.condition = Condition::periodic;
+  } else if (from.condition == FlowCondition::velocity) {
+    side.condition = Condition::value;
+    side.given = from.velocity[component];
+  } else {
+    side.condition = axis_of_plane(box, order, axis, end) == component ? Condition::value : Condition::flux;
+  }
+  for (const FlowSide& next : from.otherwise) side.otherwise.push_back(side_of(box, order, next, component, axis, end));
+  return side;
+}
+
+}  // namespace
+
+Options component_of(const FlowOptions& from, std::size_t component) {
+  Options o;
+  o.elements = from.elements;
+  o.lengths = from.lengths;
+  o.stretch = from.stretch;
+  o.deform = from.deform;
+  o.map = from.map;
+  o.order = from.order;
+  o.factors = from.factors;
+  o.equation = Equation::diffusion;
+  o.diffusivity = from.viscosity;
+  o.time_step = from.time_step;
+  o.time_order = from.time_order;
+  o.exact_start = from.exact_start;
+  o.solver = from.pressure;
+  o.exchange = from.exchange;
+  o.tune = from.tune;
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    for (std::size_t end = 0; end < 2; ++end)
+      if (from.sides[axis][end].condition == FlowCondition::periodic)
+        o.sides[axis][end].condition = Condition::periodic;
+  const ElementBox box = box_of(o);
+  box.check();
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    for (std::size_t end = 0; end < 2; ++end)
+      o.sides[axis][end] = side_of(box, from.order, from.sides[axis][end], component, axis, end);
+  return o;
+}
+
+void check(const FlowOptions& o) {
+  require(std::isfinite(o.viscosity) && o.viscosity > 0, "the viscosity is a number above 0",
+          {{"option", "viscosity"}, {"given", o.viscosity}});
+  gauss_lobatto(o.order);
+  check(component_of(o, 0));
+  require(o.order >= 2 && o.order <= most_advected_order, ErrorCode::unsupported,
+          "flows have orders 2 to " + std::to_string(most_advected_order),
+          {{"option", "order"}, {"given", o.order}, {"least", 2}, {"most", most_advected_order}});
+  const double limit = largest_courant(o.order);
+  require(std::isfinite(o.target_courant) && o.target_courant >= 0 && o.target_courant <= limit,
+          "the Courant number to keep to is above that of the scheme",
+          {{"option", "target_courant"}, {"given", o.target_courant}, {"limit", limit}});
+  require(std::isfinite(o.filter) && o.filter >= 0, "the rate of a filter is a number of 0 or more",
+          {{"option", "filter"}, {"given", o.filter}});
+  require(o.filter_modes >= 1 && o.filter_modes <= o.order,
+          "a filter damps 1 to " + std::to_string(o.order) + " modes here",
+          {{"option", "filter_modes"}, {"given", o.filter_modes}, {"limit", o.order}});
+  for (const auto& [name, value] :
+       {std::pair{"pressure_tolerance", o.pressure_tolerance}, {"velocity_tolerance", o.velocity_tolerance}})
+    require(std::isfinite(value) && value > 0, "a tolerance is a number above 0", {{"option", name}, {"given", value}});
+}
+
+std::vector<ArrayBytes> memory_needed(const Machine& machine, const FlowOptions& o) {
+  Options of_pressure = component_of(o, 0);
+  of_pressure.equation = Equation::poisson;
+  const std::int64_t n = o.order + 1, cube = n * n * n, m = (3 * n + 1) / 2, word = sizeof(double);
+  std::vector<ArrayBytes> arrays;
+  for (const ArrayBytes& one : memory_needed(machine, of_pressure)) {
+    const std::int64_t count = box_of(of_pressure).count();
+    const std::int64_t elements = Space::first_of(count, machine.devices(), one.device + 1) -
+                                  Space::first_of(count, machine.devices(), one.device);
+    if (one.array != "u and its history") {
+      arrays.push_back(one);
+      continue;
+    }
+    arrays.push_back({one.device, "velocity, pressure and their history", 11 * elements * cube * word});
+    if (o.mean_from) arrays.push_back({one.device, "running means", 10 * elements * cube * word});
+    arrays.push_back({one.device, "metric", 9 * elements * cube * word});
+    arrays.push_back({one.device, "terms of the step", (12 + 3 + 6) * elements * cube * word});
+    arrays.push_back({one.device, "advection", (3 * m * m * m + 3 * cube) * elements * word});
+    arrays.push_back({one.device, "conjugate gradients of the velocity", 5 * elements * cube * word});
+  }
+  return arrays;
+}
+
+int bytes_per_point(const FlowOptions& o) {
+  Options of_pressure = component_of(o, 0);
+  of_pressure.equation = Equation::poisson;
+  return bytes_per_point(of_pressure);
+}
+
+}  // namespace slipstream::sem

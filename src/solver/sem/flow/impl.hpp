@@ -1,0 +1,143 @@
+#pragma once
+// The parts of a Flow.
+#include <array>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <slipstream/block_sums.hpp>
+#include <slipstream/sem_flow.hpp>
+
+#include "solver/sem/kernels.hpp"
+#include "solver/sem/lifting.hpp"
+#include "solver/sem/patches.hpp"
+
+namespace slipstream::sem {
+
+using Triple = std::array<Vector, 3>;
+
+struct Flow::Impl {
+  Impl(const Communicator& comm, const Machine& machine, FlowOptions options);
+
+  /// A component of the velocity: where it is fixed, and what it is there.
+  struct Component {
+    Component(Space& space, const FlowOptions& options, std::size_t number);
+    Patches patches;
+    Constraint constraint;
+    std::optional<Lifting> lifting;  ///< where some value is given
+    Vector values;                   ///< there, at fixed points, else 0
+    bool steady = true;
+    Vector force;
+  };
+  /// Components that are fixed at the same points: one solve has all of them.
+  struct Together {
+    std::vector<std::size_t> components;
+    HelmholtzSolver solver;
+    Vector right, x;  ///< one component after the other
+  };
+  /// Points of a patch where the velocity is given, on one device of this rank.
+  struct Through {
+    const FlowSide* side;
+    std::size_t device;
+    std::vector<std::int64_t> points;
+    std::vector<Point> areas, places;
+  };
+
+  void list_solvers();
+  void list_sides();
+  void list_tasks();
+  void start();
+
+  /// Forces, values of sides and what they bring through, for a time, as far as they change.
+  void take_given(double time);
+  /// int over the sides of phi n . u, by point.
+  void take_surface(double time);
+  /// `along`: speed times area of all that is given.
+  void balance(double in, double out, double along);
+  void put(const std::vector<double*>& to, const Function& function, double time, const char* field);
+  void put(const std::vector<double*>& to, const std::vector<std::vector<double>>& values);
+  void ask(double time, const char* field, const std::function<void()>& work);
+  std::vector<std::vector<double>> get(const std::vector<double*>& from);
+
+  /// u*, what advects it, and all of the right side that does not wait for the pressure.
+  void explicit_terms();
+  void take_courant();
+  void solve_pressure();
+  void solve_velocity();
+  /// Solves H x = right for the increments x.
+  void solve_components(double h2);
+  /// Does the rest of a step in parts, once the first is done.
+  void go_on();
+  void choose_parts();
+
+  struct Term {
+    double factor;
+    std::vector<double*> vector;
+  };
+  void combine(const std::vector<double*>& to, const std::vector<Term>& terms, double constant = 0);
+  void times(const Vector& factor, const std::vector<double*>& u);
+  std::vector<double*> part_of(const Field& field, std::size_t component) const;
+  void wait();
+  krylov::Options how(double tolerance, const char* field) const;
+
+  int time_order_now() const;
+  double length() const { return options.time_step / static_cast<double>(parts); }
+  Differences differences_now() const;
+  double time_now() const;
+  const Field& level(int n) const { return n == 0 ? velocity : n == 1 ? velocity1 : velocity2; }
+
+  Communicator comm;
+  FlowOptions options;
+  Machine machine;
+  Space space;
+  Grid grid;
+  std::vector<Component> components;
+  Constraint free;  ///< of the pressure
+  std::vector<Together> together;
+  HelmholtzSolver pressure_solver;
+  Field velocity, velocity1, velocity2, pressure, pressure1;
+  struct Means {
+    explicit Means(const Grid& grid);
+    Field velocity, pressure, squares, products;
+  };
+  std::optional<Means> means;
+  void add_means();
+  /// grad u_c in star (c = 0), turn and g: row c has the derivatives of component c.
+  std::array<Triple*, 3> gradients();
+  /// Points of a side on one device of this rank.
+  struct Wall {
+    std::size_t device;
+    Buffer<std::int64_t> points;
+    Buffer<double> areas, tractions, read;
+  };
+  std::vector<std::pair<SideForce, std::vector<Wall>>> walls;  ///< once forces() has asked for them
+  void list_walls();
+  std::vector<Device> devices;
+  Triple star, right, turn, g, fine;
+  Vector b, x, inverse_mass;
+  Vector surface;  ///< where something flows through a side
+  std::vector<Through> through;
+  bool taken = false;
+  double volume = 0;
+  std::int64_t parts = 1, part = 0;
+  Past past;
+  double courant = 0;
+  std::optional<BlockSums> sums;  ///< four at a time
+  struct SumSpace {
+    Vector parts, results, read;
+  } sum_space;
+  /// (u, v) in the quadrature, of as many pairs as there are. Collective.
+  std::vector<double> integrals(const std::vector<std::pair<std::vector<double*>, std::vector<double*>>>& pairs);
+  State state;
+  Tasks tasks;
+  krylov::Effort pressure_effort, velocity_effort;
+  std::vector<std::string> cautions;
+  std::optional<TimeLoop> loop;
+};
+
+/// Whole vectors, as operators take them.
+inline std::array<const Vector*, 3> all_of(const Triple& u) { return {&u[0], &u[1], &u[2]}; }
+inline std::array<Vector*, 3> all_of(Triple& u) { return {&u[0], &u[1], &u[2]}; }
+
+}  // namespace slipstream::sem

@@ -1,0 +1,311 @@
+// Incompressible flow: errors by order in space and time, symmetry, bits, what is refused.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include <slipstream/gather.hpp>
+#include <slipstream/sem_flow.hpp>
+
+#include "mpi/solver/sem/each_place.hpp"
+#include "support/expect_error.hpp"
+#include "support/machine_rig.hpp"
+
+namespace slipstream::sem {
+namespace {
+
+constexpr double pi = std::numbers::pi;
+using OfPlace = std::function<double(const Point&, double)>;
+
+void all_sides(FlowOptions& o, std::size_t axis, const FlowSide& side) {
+  for (FlowSide& one : o.sides[axis]) one = side;
+}
+const FlowSide joined_side{FlowCondition::periodic}, at_rest{}, mirror{FlowCondition::symmetry};
+
+/// Between walls across x and y, with the force that it takes (Guermond, Minev & Shen 2006, Comput. Methods Appl. Mech.
+/// Eng. 195).
+struct Swirl {
+  double viscosity = 0.05;
+  static double s(double x) { return std::sin(pi * x) * std::sin(pi * x); }
+  static double s1(double x) { return pi * std::sin(2 * pi * x); }
+  static double s2(double x) { return 2 * pi * pi * std::cos(2 * pi * x); }
+  static double c(double x) { return std::sin(2 * pi * x); }
+  static double c1(double x) { return 2 * pi * std::cos(2 * pi * x); }
+  static double c2(double x) { return -4 * pi * pi * std::sin(2 * pi * x); }
+  static double a(double t) { return 0.4 * std::sin(8 * t); }
+  static double u(const Point& x, double t) { return a(t) * s(x[0]) * c(x[1]); }
+  static double v(const Point& x, double t) { return -a(t) * c(x[0]) * s(x[1]); }
+  static double p(const Point& x, double t) { return std::cos(pi * x[0]) * std::sin(pi * x[1]) * std::sin(8 * t); }
+  double fx(const Point& x, double t) const {
+    const double along = u(x, t) * a(t) * s1(x[0]) * c(x[1]) + v(x, t) * a(t) * s(x[0]) * c1(x[1]);
+    const double laplacian = a(t) * (s2(x[0]) * c(x[1]) + s(x[0]) * c2(x[1]));
+    return 3.2 * std::cos(8 * t) * s(x[0]) * c(x[1]) + along - viscosity * laplacian -
+           pi * std::sin(pi * x[0]) * std::sin(pi * x[1]) * std::sin(8 * t);
+  }
+  double fy(const Point& x, double t) const {
+    const double along = -u(x, t) * a(t) * c1(x[0]) * s(x[1]) - v(x, t) * a(t) * c(x[0]) * s1(x[1]);
+    const double laplacian = -a(t) * (c2(x[0]) * s(x[1]) + c(x[0]) * s2(x[1]));
+    return -3.2 * std::cos(8 * t) * c(x[0]) * s(x[1]) + along - viscosity * laplacian +
+           pi * std::cos(pi * x[0]) * std::cos(pi * x[1]) * std::sin(8 * t);
+  }
+};
+
+FlowOptions swirl_between_walls(int time_order, double time_step) {
+  const Swirl swirl;
+  FlowOptions o;
+  o.elements = {3, 3, 1};
+  o.lengths = {1, 1, 0.5};
+  o.order = 8;
+  o.factors = Factors::affine;
+  o.viscosity = swirl.viscosity;
+  all_sides(o, 2, joined_side);
+  o.force = {Given{each([swirl](const Point& x, double t) { return swirl.fx(x, t); }), false},
+             Given{each([swirl](const Point& x, double t) { return swirl.fy(x, t); }), false}, Given{}};
+  o.initial = {each(Swirl::u), each(Swirl::v), {}};
+  o.time_order = time_order;
+  o.time_step = time_step;
+  o.exact_start = true;
+  o.pressure_tolerance = 1e-10;
+  o.velocity_tolerance = 1e-11;
+  return o;
+}
+
+TEST(SemErrors, OfAFlowBetweenWallsFallByTheOrderInTime) {
+  const Communicator comm = Communicator::world();
+  struct Row {
+    int order;
+    double velocity, pressure, least_of_velocity, least_of_pressure;
+  };
+  for (const Row& row : {Row{1, 5e-2, 5e-2, 0.9, 0.9}, {2, 7e-4, 4e-4, 1.9, 1.9}, {3, 3e-5, 7e-6, 2.8, 2.8}}) {
+    SCOPED_TRACE("order " + std::to_string(row.order));
+    const auto error = [&](double step) {
+      Flow flow(comm, machine_here(Backend::host, 1), swirl_between_walls(row.order, step));
+      flow.advance(std::lround(0.2 / step));
+      return flow.statistics({{each(Swirl::u), each(Swirl::v), {}}, each(Swirl::p)});
+    };
+    const FlowStatistics coarse = error(0.0125), fine = error(0.00625);
+    EXPECT_LT(fine.distance, row.velocity);
+    EXPECT_LT(fine.pressure_off, row.pressure);
+    EXPECT_GT(std::log2(coarse.distance / fine.distance), row.least_of_velocity) << coarse.distance;
+    EXPECT_GT(std::log2(coarse.pressure_off / fine.pressure_off), row.least_of_pressure) << coarse.pressure_off;
+    EXPECT_LT(fine.divergence, 0.1 * std::max(fine.distance, 1e-6));
+  }
+}
+
+TEST(SemErrors, OfPoiseuillesFlowAreOfRoundingFromRestOn) {
+  // A force along a channel: the profile is a polynomial of order 2.
+  const Communicator comm = Communicator::world();
+  FlowOptions o;
+  o.elements = {2, 2, 2};
+  o.order = 5;
+  o.viscosity = 0.5;
+  all_sides(o, 0, joined_side);
+  all_sides(o, 2, mirror);
+  o.force[0] = {each([](const Point&, double) { return 1.0; }), true};
+  o.time_step = 0.02;
+  o.time_order = 2;
+  o.pressure_tolerance = o.velocity_tolerance = 1e-13;
+  o.mean_from = 5.5;
+  Flow flow(comm, machine_here(Backend::host, 1), o);
+  flow.advance(300);
+  const auto profile = each([](const Point& x, double) { return x[1] * (1 - x[1]); });
+  const FlowStatistics found = flow.statistics({{profile, {}, {}}, {}});
+  EXPECT_LT(found.largest_off, 1e-11);
+  EXPECT_NEAR(found.mean[0], 1.0 / 6, 1e-12);
+  // 2 nu S : S = nu (1 - 2 y)^2, whose mean is nu / 3. The enstrophy is (1 - 2 y)^2 / 2.
+  EXPECT_NEAR(found.dissipation, 0.5 / 3, 1e-11);
+  EXPECT_NEAR(found.enstrophy, 1.0 / 6, 1e-11);
+  EXPECT_NEAR(found.energy, 1.0 / 60, 1e-12);
+  EXPECT_LT(std::abs(found.decay), 1e-10);
+  EXPECT_LT(found.divergence, 1e-11);
+  // The walls hold what drives the fluid: half each.
+  const std::vector<SideForce> forces = flow.forces();
+  ASSERT_EQ(forces.size(), 4);
+  for (const SideForce& side : forces) {
+    EXPECT_NEAR(side.viscous[0], side.axis == 1 ? 0.5 : 0, 1e-10);
+    EXPECT_NEAR(side.pressure[side.axis], 0, 1e-10);
+  }
+  EXPECT_NEAR(flow.past().averaged, 0.5, 1e-12);
+  const std::vector<PlaneMeans> planes = flow.planes(1);
+  ASSERT_EQ(planes.size(), 11);
+  for (const PlaneMeans& plane : planes) {
+    const double u = plane.place * (1 - plane.place);
+    EXPECT_NEAR(plane.velocity[0], u, 1e-10);
+    EXPECT_NEAR(plane.squares[0], u * u, 1e-10);
+    EXPECT_NEAR(plane.products[0], 0, 1e-10);
+  }
+}
+
+FlowOptions vortex(double edge, std::int64_t elements) {
+  FlowOptions o;
+  o.elements = {elements, elements, elements};
+  o.lengths = {edge, edge, edge};
+  o.order = 6;
+  o.factors = Factors::affine;
+  o.viscosity = 0.02;
+  for (std::size_t axis = 0; axis < 3; ++axis) all_sides(o, axis, joined_side);
+  o.initial = {each([](const Point& x, double) { return std::sin(x[0]) * std::cos(x[1]) * std::cos(x[2]); }),
+               each([](const Point& x, double) { return -std::cos(x[0]) * std::sin(x[1]) * std::cos(x[2]); }),
+               {}};
+  o.time_step = 0.05;
+  o.pressure_tolerance = o.velocity_tolerance = 1e-11;
+  return o;
+}
+
+TEST(SemErrors, OfTaylorAndGreensVortexBetweenMirrorsAreThoseOfTheWholeBox) {
+  const Communicator comm = Communicator::world();
+  Flow whole(comm, machine_here(Backend::host, 1), vortex(2 * pi, 4));
+  FlowOptions o = vortex(pi, 2);
+  for (std::size_t axis = 0; axis < 3; ++axis) all_sides(o, axis, mirror);
+  Flow part(comm, machine_here(Backend::host, 1), o);
+  whole.advance(6);
+  part.advance(6);
+  const FlowStatistics a = whole.statistics(), b = part.statistics();
+  // The curl at mirrors is one-sided: the elements' own error of it is left.
+  EXPECT_NEAR(a.energy, b.energy, 1e-8);
+  EXPECT_NEAR(a.enstrophy, b.enstrophy, 1e-7);
+  EXPECT_NEAR(a.decay, b.decay, 1e-7);
+  EXPECT_LT(a.energy, 0.125);
+  // At Reynolds number 50 for a short time: dissipation from the energy and from the gradients.
+  EXPECT_NEAR(a.decay, a.dissipation, 3e-4 * a.dissipation);
+}
+
+/// Comes in at x-, leaves at x+; a wall that moves, a mirror, and bent elements.
+FlowOptions bent_channel() {
+  FlowOptions o;
+  o.elements = {3, 3, 3};
+  o.order = 4;
+  o.deform = 0.03;
+  o.viscosity = 0.05;
+  FlowSide inlet;
+  inlet.velocity[0] = {each([](const Point& x, double t) { return (1 + 0.2 * std::sin(t)) * (1 + x[1]); }), false};
+  all_sides(o, 0, inlet);
+  o.sides[1][1].velocity[0] = {each([](const Point&, double) { return 2.0; }), true};
+  o.sides[1][0].condition = FlowCondition::symmetry;
+  o.sides[2] = {joined_side, joined_side};
+  o.initial[0] = each([](const Point& x, double) { return 1 + x[1]; });
+  o.force[2] = {each([](const Point& x, double) { return std::sin(2 * pi * x[0]); }), true};
+  o.filter = 0.1;
+  o.mean_from = 0.04;
+  o.time_step = 0.04;
+  o.target_courant = 0.3;
+  o.pressure_tolerance = o.velocity_tolerance = 1e-8;
+  return o;
+}
+
+TEST(SemSolverFlow, MakesStepsInPartsByTheCourantNumber) {
+  const Communicator comm = Communicator::world();
+  Flow flow(comm, machine_here(Backend::host, 1), bent_channel());
+  flow.advance(2);
+  EXPECT_GT(flow.past().count, 2);
+  EXPECT_LT(flow.courant(), 0.33);
+  EXPECT_GT(flow.courant(), 0.15);
+  EXPECT_DOUBLE_EQ(flow.state().time, 0.08);
+}
+
+TEST(SemSolverFlow, PushesTheSidesOfABentBoxByTheChangeOfItsMomentum) {
+  // A steady uniform stream: pressure and friction vanish; a force across it is held by pressure alone.
+  const Communicator comm = Communicator::world();
+  FlowOptions o;
+  o.elements = {2, 2, 2};
+  o.order = 6;
+  o.deform = 0.03;
+  o.viscosity = 0.1;
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    for (FlowSide& side : o.sides[axis]) side.velocity[0] = {each([](const Point&, double) { return 1.0; }), true};
+  o.initial[0] = each([](const Point&, double) { return 1.0; });
+  o.force[1] = {each([](const Point&, double) { return -2.0; }), true};
+  o.time_step = 0.01;
+  o.pressure_tolerance = o.velocity_tolerance = 1e-10;
+  Flow flow(comm, machine_here(Backend::host, 1), o);
+  flow.advance(5);
+  const FlowStatistics found = flow.statistics({{each([](const Point&, double) { return 1.0; }), {}, {}},
+                                                each([](const Point& x, double) { return -2 * x[1]; })});
+  EXPECT_LT(found.distance, 1e-6);
+  EXPECT_LT(found.pressure_off, 1e-5);
+  Point pressure{0, 0, 0};
+  for (const SideForce& side : flow.forces())
+    for (std::size_t c = 0; c < 3; ++c) {
+      pressure[c] += side.pressure[c];
+      EXPECT_NEAR(side.viscous[c], 0, 1e-5);
+    }
+  EXPECT_NEAR(pressure[0], 0, 1e-5);
+  EXPECT_NEAR(pressure[1], -2, 1e-5);
+}
+
+class SemBitsOfFlow : public testing::TestWithParam<std::tuple<Backend, int>> {};
+
+TEST_P(SemBitsOfFlow, AreThoseOfOneDeviceOnAnyNumberOfDevicesAndRanks) {
+  const auto [backend, devices] = GetParam();
+  if (const auto why = unavailable(backend, devices); !why.empty()) GTEST_SKIP() << why;
+  expect_bits_of_one_device(backend, devices, [](const Communicator& who, const Machine& machine) {
+    Flow flow(who, machine, bent_channel());
+    flow.advance(3);
+    std::vector<std::byte> all;
+    for (const char* name :
+         {"velocity", "velocity1", "velocity2", "pressure", "pressure1", "mean_velocity", "mean_products"}) {
+      const std::vector<std::byte> one = gather(who, flow.state()[name], flow.grid().box());
+      all.insert(all.end(), one.begin(), one.end());
+    }
+    return all;
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, SemBitsOfFlow,
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2, 4)));
+
+TEST(SemSolverFlow, RefusesWhatMakesNoFlow) {
+  const Communicator comm = Communicator::world();
+  const auto made = [&](const FlowOptions& o) {
+    return [&comm, o] { Flow flow(comm, machine_here(Backend::host, 1), o); };
+  };
+  FlowOptions o = bent_channel();
+  o.sides[0][1].velocity[0] = {};
+  const auto balance = error_of(made(o));
+  expect_error(balance, ErrorCode::invalid_argument, {{"option", "sides"}, {"problem", "balance"}});
+  EXPECT_NEAR(std::stod(balance->fact("in")), 1.5, 1e-5);
+  EXPECT_LT(std::stod(balance->fact("out")), 1e-12);
+  o = bent_channel();
+  o.target_courant = 0;
+  o.time_step = 0.5;
+  Flow fast(comm, machine_here(Backend::host, 1), o);
+  expect_error([&] { fast.advance(1); }, ErrorCode::not_converged, {{"field", "velocity"}, {"problem", "courant"}});
+  o = bent_channel();
+  o.most_iterations = 1;
+  Flow hard(comm, machine_here(Backend::host, 1), o);
+  expect_error([&] { hard.advance(1); }, ErrorCode::not_converged, {{"iterations", 1}});
+  o.must_converge = false;
+  o.time_step = 0.005;
+  o.target_courant = 0;
+  Flow goes_on(comm, machine_here(Backend::host, 1), o);
+  goes_on.advance(1);
+  EXPECT_EQ(goes_on.pressure_effort().unconverged, 1);
+  o = bent_channel();
+  o.map = [](std::span<const Point> places) {
+    std::vector<Point> there;
+    for (const Point& x : places) there.push_back({x[0], x[1] + 0.1 * x[0], x[2]});
+    return there;
+  };
+  expect_error(made(o), ErrorCode::unsupported, {{"side", "y-"}, {"problem", "symmetry"}});
+  o = bent_channel();
+  o.deform = 0.2;
+  const auto folded = error_of(made(o));
+  ASSERT_TRUE(folded.has_value());
+  EXPECT_FALSE(folded->fact("element").empty());
+  EXPECT_FALSE(folded->fact("place").empty());
+  for (const auto& [option, change] : std::initializer_list<std::pair<const char*, std::function<void(FlowOptions&)>>>{
+           {"viscosity", [](FlowOptions& f) { f.viscosity = 0; }},
+           {"target_courant", [](FlowOptions& f) { f.target_courant = 0.7; }},
+           {"filter", [](FlowOptions& f) { f.filter = -1; }},
+           {"filter_modes", [](FlowOptions& f) { f.filter_modes = 5; }},
+           {"pressure_tolerance", [](FlowOptions& f) { f.pressure_tolerance = 0; }},
+           {"time_step", [](FlowOptions& f) { f.time_step = std::numeric_limits<double>::infinity(); }}}) {
+    FlowOptions changed = bent_channel();
+    change(changed);
+    expect_error([&] { check(changed); }, ErrorCode::invalid_argument, {{"option", option}});
+  }
+}
+
+}  // namespace
+}  // namespace slipstream::sem
