@@ -14,7 +14,8 @@ namespace slipstream {
 
 /// A piece of a large work by all threads, or small works whole, by 32 threads each.
 template <bool combines, bool recodes, class Team>
-SLIP_FN void run_tile(const Team& team, const Tile& tile, const Work* smalls, const Watch& watch, int thread) {
+SLIP_FN void run_tile(const Team& team, const Tile& tile, const Work* smalls, const Watch& watch, void* scratch,
+                      int thread) {
   constexpr bool sequential = Team::sequential;
   const bool whole_team = tile.smalls == 0;
   constexpr int group = sequential ? 1 : 32;
@@ -29,7 +30,7 @@ SLIP_FN void run_tile(const Team& team, const Tile& tile, const Work* smalls, co
                                  : Part{0, 0, 0, static_cast<std::uint32_t>(counted(w))};
     if constexpr (recodes) {
       if (w.recode != Recode::none) {
-        run_coded<sequential, combines>(w, part, watch, share);
+        run_coded<sequential, combines>(w, part, watch, static_cast<BlockScratch*>(scratch) + thread / 32, share);
         continue;
       }
     }
@@ -43,6 +44,7 @@ template <bool combines, bool transposes, bool recodes>
 struct RunProgram {
   static constexpr int threads = 512;
   static constexpr int resident = combines ? 1 : 2;
+  static_assert(threads / 32 * sizeof(BlockScratch) <= square_bytes);
   const Tile* tiles;
   const Work* smalls;
   const Wait* waits;
@@ -184,7 +186,7 @@ struct RunProgram {
             const Share share{static_cast<std::uint32_t>(thread), static_cast<std::uint32_t>(team.threads())};
             second_half(tile.work, whole(tile), watch, shared->square, share);
           } else {
-            run_tile<combines, recodes>(team, tile, self.smalls, watch, thread);
+            run_tile<combines, recodes>(team, tile, self.smalls, watch, shared->square, thread);
           }
         }
         if (thread == 0) shared->next = next;

@@ -35,7 +35,7 @@ class LocalBlock(Block):
 @dataclass(frozen=True)
 class Message(Record):
     """Bytes that one device sends another in each exchange, the number of their transfers, their route and the reason
-    for it."""
+    for it; raw_bytes are those of the values as they lie in the fields."""
 
     source: int
     target: int
@@ -43,6 +43,7 @@ class Message(Record):
     reason: str
     bytes: int
     transfers: int
+    raw_bytes: int
 
 
 @dataclass(frozen=True)
