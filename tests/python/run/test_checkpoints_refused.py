@@ -64,7 +64,7 @@ def test_checkpoint_of_another_case_is_refused_with_the_difference(made: Path, c
 def test_checkpoint_of_another_coding_is_refused(made: Path, cli: Cli) -> None:
     """Bits depend on it, and not on routes."""
     result = cli(
-        "run", "small.toml", *PLAIN, "--restart", "last", "exchange.coding=zfp, rate 16", "exchange.routes=staged"
+        "run", "small.toml", *PLAIN, "--restart", "last", "exchange.coding=zfp, rate 16", 'exchange.routes=["staged"]'
     )
     is_error(result, "mismatch", key="exchange.coding", needed='"raw"', given='"zfp, rate 16"')
     assert len(result.errors) == 2

@@ -94,7 +94,7 @@ void expect_bounds(Backend backend, const char* name, int boxes) {
   }
   testing::Test::RecordProperty(name, std::to_string(closest));
   // A bound that is never neared would say nothing.
-  EXPECT_GT(closest, wire.kind == Wire::zfp ? 0.005 : 0.45);
+  EXPECT_GT(closest, wire.kind == Wire::zfp ? 0.001 : 0.45);
 }
 
 class BlockCodings : public testing::TestWithParam<Backend> {};
