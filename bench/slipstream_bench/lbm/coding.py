@@ -50,12 +50,16 @@ class Choice:
     threads: int
     cells: int | None  #: along a side; None: by backend
     precision: str
+    quick: bool
+
+    def steps(self, backend: str) -> int:
+        return 5 if self.quick else STEPS[backend]
 
 
 def _rows(choice: Choice, backend: str, cells: int, devices: int) -> Iterator[Row]:
     for flow, keys in FLOWS.items():
         exact: NDArray[Any] | None = None
-        for link in LINKS:
+        for link in LINKS[-1:] if choice.quick else LINKS:
             first = 0.0
             for coding in CODINGS[choice.precision]:
                 seconds, velocity = _run(choice, backend, cells, devices, keys, link, coding)
@@ -72,10 +76,10 @@ def _rows(choice: Choice, backend: str, cells: int, devices: int) -> Iterator[Ro
                     "storage": choice.precision,
                     "coding": coding,
                     "throttle": link,
-                    "steps": STEPS[backend],
+                    "steps": choice.steps(backend),
                     "clock": "host",
                     "time_ms": record.digits(1e3 * seconds),
-                    "mlups": record.digits(cells**3 * STEPS[backend] / seconds / 1e6),
+                    "mlups": record.digits(cells**3 * choice.steps(backend) / seconds / 1e6),
                     "speedup": record.digits(first / seconds),
                     "largest_error": record.digits(float(difference.max())),
                     "rms_error": record.digits(float(np.sqrt((difference**2).mean()))),
@@ -94,7 +98,7 @@ def _run(
     times = []
     for _ in range(REPEATS):
         began = time.perf_counter()
-        flow.run(steps=STEPS[backend], quiet=True)
+        flow.run(steps=choice.steps(backend), quiet=True)
         times.append(time.perf_counter() - began)
     velocity = flow.velocity
     if velocity is None:
@@ -107,6 +111,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.one_cube(parser)
     options.devices(parser)
     options.threads(parser)
+    options.quick(parser)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
