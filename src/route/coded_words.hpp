@@ -179,11 +179,14 @@ SLIP_FN void recode_blocks(const Work& w, const Part& part, const Watch& watch, 
 }
 
 /// Moves a part of a work that encodes or decodes. `scratch`: of each 32 threads.
-template <bool sequential, bool combines>
-SLIP_FN void run_coded(const Work& w, const Part& part, const Watch& watch, BlockScratch* scratch, Share share) {
-  if (w.form == Form::blocks)
-    return w.type == DType::f32 ? recode_blocks<sequential, float>(w, part, watch, scratch, share)
-                                : recode_blocks<sequential, double>(w, part, watch, scratch, share);
+template <bool sequential, bool combines, bool blocks>
+SLIP_FN void run_coded(const Work& w, const Part& part, const Watch& watch, [[maybe_unused]] BlockScratch* scratch,
+                       Share share) {
+  if constexpr (blocks) {
+    if (w.form == Form::blocks)
+      return w.type == DType::f32 ? recode_blocks<sequential, float>(w, part, watch, scratch, share)
+                                  : recode_blocks<sequential, double>(w, part, watch, scratch, share);
+  }
   if constexpr (combines) {
     if (w.op != Op::copy) return combine_coded(w, part, watch, share);
   }

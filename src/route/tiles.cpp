@@ -356,11 +356,12 @@ bool combines(const std::vector<Scheduled>& batches) {
   });
 }
 
-bool recodes(const std::vector<Scheduled>& batches) {
-  return std::any_of(batches.begin(), batches.end(), [&](const Scheduled& s) {
-    const auto& movers = s.batch->movers;
-    return std::any_of(movers.begin(), movers.end(), [](const Mover& m) { return m.recode != Recode::none; });
-  });
+Coded coded(const std::vector<Scheduled>& batches) {
+  Coded found = Coded::none;
+  for (const Scheduled& s : batches)
+    for (const Mover& m : s.batch->movers)
+      if (m.recode != Recode::none) found = std::max(found, m.wire.by_value() ? Coded::by_value : Coded::in_blocks);
+  return found;
 }
 
 bool transposes(const Table& table) {

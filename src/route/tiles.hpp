@@ -132,8 +132,8 @@ Work whole_work(const Mover& mover, const Arrays* arrays);
 
 /// Whether some mover does more than copy.
 bool combines(const std::vector<Scheduled>& batches);
-/// Whether some mover encodes or decodes.
-bool recodes(const std::vector<Scheduled>& batches);
+/// What the movers encode or decode.
+Coded coded(const std::vector<Scheduled>& batches);
 /// Whether some tile goes through the team's own memory.
 bool transposes(const Table& table);
 
