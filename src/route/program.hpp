@@ -16,7 +16,7 @@ struct Scheduled {
   int stamp = 0;            ///< index into Pulse::stamps; 0: none
 };
 
-/// What the movers of a program encode or decode: nothing, values one by one, or blocks of them, too.
+/// The movers of a program encode or decode nothing, values one by one, or blocks of them, too.
 enum class Coded : std::uint8_t { none, by_value, in_blocks };
 
 /// Batches cut into tiles of about equal work. Teams of a launch take tiles by number, so that a tile may wait for what

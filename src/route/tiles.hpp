@@ -132,7 +132,7 @@ Work whole_work(const Mover& mover, const Arrays* arrays);
 
 /// Whether some mover does more than copy.
 bool combines(const std::vector<Scheduled>& batches);
-/// What the movers encode or decode.
+/// Says whether the movers encode or decode, and blocks among it.
 Coded coded(const std::vector<Scheduled>& batches);
 /// Whether some tile goes through the team's own memory.
 bool transposes(const Table& table);
