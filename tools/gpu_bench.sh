@@ -89,6 +89,7 @@ ladder | 4 | 180 | bench exchange --part ladder --sizes 64 256 512 -n 2
 exchange1 | 1 | 60 | bench exchange --part must
 pingpong | 2 | 300 | bench pingpong -n 2
 copy | 2 | 120 | bench copy
+coding | 1 | 120 | bench coding
 transpose | 1+ | 60 | bench transpose --turns xyz zyx yzx --types c64 f64 --sizes 512 1024
 transpose2 | 2 | 60 | bench transpose --turns xyz zyx yzx -n 2
 transpose2 | 2 | 60 | bench transpose --decompositions pencils bricks --sizes 64 256 512 -n 2

@@ -4,6 +4,7 @@
 
 NB_MODULE(_native, m) {
   slipstream::python::bind_bench_allreduce(m);
+  slipstream::python::bind_bench_coding(m);
   slipstream::python::bind_bench_copy(m);
   slipstream::python::bind_bench_dns(m);
   slipstream::python::bind_bench_exchange(m);

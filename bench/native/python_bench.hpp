@@ -4,6 +4,7 @@
 namespace slipstream::python {
 
 void bind_bench_allreduce(nb::module_& module);
+void bind_bench_coding(nb::module_& module);
 void bind_bench_copy(nb::module_& module);
 void bind_bench_dns(nb::module_& module);
 void bind_bench_exchange(nb::module_& module);

@@ -112,8 +112,8 @@ def routes_of(arguments: argparse.Namespace) -> dict[str, list[str]]:
 
 
 def coding(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--coding", choices=["raw", "cast", "cast to bf16"], default="raw",
-                        help="how values travel: as they are, or rounded, f64 to f32 and f32 to f16")  # fmt: skip
+    parser.add_argument("--coding", default="raw",
+                        help="how values travel: raw, cast, 'blockfloat, rate 16', 'zfp, rate 16'")  # fmt: skip
 
 
 def throttle(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`slipstream bench wave`: a wave on two ranks, its messages doubles or floats cast in flight (Zheng 2023, 2.2.1).
+"""`slipstream bench wave`: a wave on two ranks, its messages doubles, floats cast in flight or zfp (Zheng 2023, 2.2.1).
 
 A wave on a plane is cut into two halves of ncell cells, nhalo along the cut and 2 to 16 across it: each rank sends its
 nhalo values at the cut in every step, and computes with those that it gets. It begins as a standing wave, whose state
@@ -50,9 +50,9 @@ PUBLISHED: dict[int, dict[int, dict[int, tuple[float, float]]]] = {
 WAITS = {100000: (0.000135, 0.000234), 1000000: (0.001133, 0.001861), 10000000: (0.010961, 0.019268),
          100000000: (0.109485, 0.189590)}  # fmt: skip
 SHARES = (2, 4, 8, 16)
-CODINGS = {"float": "cast", "double": "raw"}
+CODINGS = {"float": "cast", "double": "raw", "zfp": "zfp, rate 32"}
 #: How far values of a wave of height 1 may be off at the end.
-ALLOWED = {"float": 1e-5, "double": 1e-9}
+ALLOWED = {"float": 1e-5, "double": 1e-9, "zfp": 1e-5}
 #: Steps that are measured at most; the time is that of as many as there are cells, as there.
 MOST_STEPS = 1000
 TIME_STEP = 0.5
@@ -200,38 +200,40 @@ def _waits(arguments: argparse.Namespace) -> Iterator[record.Row]:
                 "throttle": arguments.throttle,
                 "clock": "host",
                 "wait_us": record.digits(min(times) * 1e6),
-                "published_us": record.digits(theirs[name] * 1e6) if theirs else None,
+                "published_us": record.digits(theirs[name] * 1e6) if name in theirs else None,
             }
 
 
-def _pairs(rows: Sequence[record.Row]) -> Iterator[tuple[record.Row, record.Row]]:
-    return zip(rows[::2], rows[1::2], strict=True)
+def _groups(rows: Sequence[record.Row]) -> Iterator[Sequence[record.Row]]:
+    """Rows of one size: a message of each kind."""
+    return (rows[at : at + len(CODINGS)] for at in range(0, len(rows), len(CODINGS)))
 
 
-def _beside(single: record.Row, double: record.Row, time: str, published: str) -> tuple[str, ...]:
-    """Our two times and their ratio, and the published ones."""
-    ours, theirs = (single[time], double[time]), (single[published], double[published])
+def _beside(group: Sequence[record.Row], time: str, published: str) -> tuple[str, ...]:
+    """Our times, those of doubles over the others, and the published ones, which zfp has not."""
+    single, double, planes = (row[time] for row in group)
     return (
-        *(f"{t:.4g}" for t in ours),
-        f"{ours[1] / ours[0]:.3f}",
-        *("-" if t is None else f"{t:.4g}" for t in theirs),
+        *(f"{t:.4g}" for t in (single, double, planes)),
+        f"{double / single:.3f}",
+        f"{double / planes:.3f}",
+        *("-" if row[published] is None else f"{row[published]:.4g}" for row in group[:2]),
     )
 
 
 def _columns(unit: str) -> list[str]:
-    return [f"float, {unit}", f"double, {unit}", "double / float", f"published: float, {unit}", f"double, {unit}"]
+    ours = [f"{name}, {unit}" for name in CODINGS]
+    return [*ours, "double / float", "double / zfp", f"published: float, {unit}", f"double, {unit}"]
 
 
 def _table_of_steps(threads: int, rows: Sequence[record.Row]) -> Any:
     shown = [
-        (single["ncell"], f"ncell/{single['ncell'] // single['nhalo']}",
-         *_beside(single, double, "time_s", "published_s"))
-        for single, double in _pairs(rows)
+        (group[0]["ncell"], f"ncell/{group[0]['ncell'] // group[0]['nhalo']}", *_beside(group, "time_s", "published_s"))
+        for group in _groups(rows)
     ]  # fmt: skip
     title = f"a wave on two ranks, ncell steps, of which {MOST_STEPS} at most were measured; threads a rank: {threads}"
     return terminal.table(title, ["ncell", "nhalo", *_columns("s")], shown)
 
 
 def _table_of_waits(rows: Sequence[record.Row]) -> Any:
-    shown = [(single["values"], *_beside(single, double, "wait_us", "published_us")) for single, double in _pairs(rows)]
+    shown = [(group[0]["values"], *_beside(group, "wait_us", "published_us")) for group in _groups(rows)]
     return terminal.table("waits for messages", ["values", *_columns("us")], shown)

@@ -12,39 +12,43 @@ namespace slipstream {
 enum class Narrow : std::uint8_t { f32, f16, bf16 };
 std::string to_string(Narrow type);
 
-/// How an item's values are written in flight. `raw`: as they are. `cast`: rounded to the nearest number of a narrower
-/// format, of two the even one, in the kernel that packs them, and widened in the one that unpacks:
+/// How an item's values are written in flight, in the kernel that packs them, and read in the one that unpacks.
 ///
-///     field  | travels as                   | error at most
-///     f64    | f32 (default)                | 2^-24 of the value
-///     c128   | two f32 (default)            | the same of each part
-///     f32    | f16 (default)                | 2^-11 of the value, from 2^-14 on; 2^-25 below
-///     f32    | bf16                         | 2^-8 of the value
+///     kind       | field               | travels as                        | error at most
+///     raw        | any                 | it is                             | none
+///     cast       | f64, c128           | f32, one of each part             | 2^-24 of the value
+///     cast       | f32                 | f16 (default)                     | 2^-11 of it, from 2^-14 on
+///     cast       | f32                 | bf16                              | 2^-8 of it
+///     blockfloat | f32, f64, c64, c128 | 16 values with one exponent       | 2^(3 - rate) of the largest
+///     zfp        | f32, f64, c64, c128 | 4, 16 or 64, as zfp 1.0 has them  | docs/coding.md
 ///
-/// (f32: below 2^-126 the error is 2^-150.) Infinities and NaN arrive as such. A finite value that the narrow format
-/// rounds to infinity is an overflow: the same error of the exchange on all ranks, which Exchange::end() and run()
-/// throw where a host drives a route, and Exchange::check() elsewhere.
+/// `cast` rounds to the nearest number, of two the even one (f32: below 2^-126 the error is 2^-150; f16: below 2^-14,
+/// 2^-25). Infinities and NaN arrive as such by raw and cast. In a block they are an overflow,
+/// and so is a finite value that cast rounds to infinity: the same error of the exchange on all ranks.
+/// Exchange::end() and run() throw it where a host drives a route, and Exchange::check() elsewhere.
 struct Coding {
-  enum class Kind : std::uint8_t { raw, cast };
+  /// `automatic`: raw, or the fastest of those that keep `max_error`, as a share of the largest magnitude of a block;
+  /// choose_codings() measures (slipstream/tuner.hpp). Exchanges take none of it.
+  enum class Kind : std::uint8_t { raw, cast, blockfloat, zfp, automatic };
   Kind kind = Kind::raw;
   std::optional<Narrow> type = {};  ///< of cast; none: the default of the field's
-  /// Bits that a value takes in flight, above 0 and at most 64, and values that are coded together, 1 to 4096; of kinds
-  /// that have them, which neither raw nor cast does.
+  /// Bits that a value takes in flight. blockfloat takes multiples of 4 from 8 to 28 (f32) or 48 (f64), zfp whole
+  /// numbers up to the field's own. None: half as many as in the field, or what `max_error` asks for.
   std::optional<double> rate = {};
+  /// Values that are coded together: 16 of blockfloat; 4, 16 or 64 of zfp. None: as suits each box.
   std::optional<int> block = {};
+  /// blockfloat rounds all values to multiples of one power of two, none by more than this. A larger value than its
+  /// bits hold is an overflow.
+  ///
+  /// zfp takes the least rate whose worst error, over the largest magnitude of a block, is not above this.
+  std::optional<double> max_error = {};
   bool operator==(const Coding&) const = default;
 };
 
-/// "raw", "cast", "cast to f16", each with ", rate 8" and ", block 64" where these are given: as coding_from_string()
-/// reads them. That throws Error for other texts; whether a kind has a rate or a block is asked where it is used.
+/// "raw", "cast", "cast to f16", "blockfloat", "zfp", "auto", each with ", rate 8", ", block 64" and ", max error
+/// 0.001" where these are given: as coding_from_string() reads them. That throws Error for other texts; whether a kind
+/// has a rate, a block or an error is asked where it is used.
 std::string to_string(const Coding& coding);
 Coding coding_from_string(const std::string& text);
-
-/// How the values of a field travel: as they are, or as narrow numbers (c128 as two).
-enum class Wire : std::uint8_t { same, f32, f16, bf16 };
-/// Throws Error, naming the field, where its values cannot be written so.
-Wire wire_of(const Coding& coding, DType type, const std::string& field);
-/// Bytes of a value of a field of this type in flight.
-std::size_t size_of(Wire wire, DType type);
 
 }  // namespace slipstream

@@ -85,6 +85,7 @@ struct MessageInfo {
   std::string reason;      ///< why this route and none before it
   std::int64_t bytes = 0;  ///< as they travel
   std::int64_t transfers = 0;
+  std::int64_t raw_bytes = 0;  ///< as the values lie in fields
 };
 
 /// One message of the last exchange, as it travelled.

@@ -44,6 +44,16 @@ inline ExchangeOptions tuned(const Communicator& comm, const Grid& grid, const s
   return tune(comm, grid, items, options, how).options;
 }
 
+struct CodingChoice {
+  std::vector<ExchangeItem> items;  ///< as given, none of the coding `automatic`
+  std::string reason;               ///< what was chosen, and the times that decided
+};
+/// Measures codings for items of the coding `automatic`, by exchanges of the fields as they are: their ghosts are
+/// overwritten. An item takes raw, unless it has a max error and a coding that keeps it is faster. A coding that cannot
+/// hold some value is not taken. Collective. Throws Error for patterns that combine values.
+CodingChoice choose_codings(const Communicator& comm, const Grid& grid, std::vector<ExchangeItem> items,
+                            const ExchangeOptions& options);
+
 /// Where tuned choices lie: $XDG_CACHE_HOME/slipstream, else ~/.cache/slipstream; empty where neither is known.
 std::string tuner_cache_folder();
 

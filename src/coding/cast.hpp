@@ -6,10 +6,10 @@
 #include <bit>
 #include <cstdint>
 
-#include <slipstream/coding.hpp>
 #include <slipstream/device/complex.hpp>
 #include <slipstream/device/function.hpp>
 #include <slipstream/device/half.hpp>
+#include "coding/wire.hpp"
 
 namespace slipstream {
 

@@ -276,7 +276,8 @@ void Exchange::Impl::make_channels(const std::string& gpu_mpi_refusal) {
     }
     const Route& way = route(channel.choice.route);
     messages.push_back({b.source, b.target, channel.choice.route, channel.choice.reason,
-                        static_cast<std::int64_t>(b.bytes), static_cast<std::int64_t>(b.legs.size())});
+                        static_cast<std::int64_t>(b.bytes), static_cast<std::int64_t>(b.legs.size()),
+                        static_cast<std::int64_t>(b.raw_bytes)});
     if (std::find(ways.begin(), ways.end(), &way) == ways.end()) ways.push_back(&way);
     host_driven |= way.needs_host();
     capturable &= way.capturable(pair);

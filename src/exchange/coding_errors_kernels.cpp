@@ -4,8 +4,8 @@
 
 #include <slipstream/launch.hpp>
 
-#include "coding/cast.hpp"
 #include "device/upload.hpp"
+#include "route/coded_words.hpp"
 
 namespace slipstream {
 inline namespace coding_errors_kernels {
@@ -21,7 +21,7 @@ template <>
 constexpr int parts_of<Complex<double>> = 2;
 
 struct Measure {
-  const Mover* movers;
+  const Work* works;
   std::size_t count;
   std::byte* const* arrays;
   ErrorSums* partial;
@@ -30,40 +30,67 @@ struct Measure {
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {
     const Measure& self = *this;
+    auto* const scratch = team.template shared<BlockScratch>();
     team.each([&](int thread) {
       const std::int64_t me = static_cast<std::int64_t>(team.index()) * team.threads() + thread;
+      const Share share{static_cast<std::uint32_t>(me), static_cast<std::uint32_t>(self.all_threads)};
       ErrorSums sums;
-      for (std::size_t m = 0; m < self.count; ++m) self.add(self.movers[m], me, sums);
+      for (std::size_t n = 0; n < self.count; ++n) {
+        const Work& w = self.works[n];
+        const std::byte* const first = base_of(w.source, self.arrays);
+        const Part all{0, 0, 0, static_cast<std::uint32_t>(w.words)};
+        if (w.form != Form::blocks) {
+          add_values(w, all, first, share, sums);
+        } else if (w.type == DType::f32) {
+          add_blocks<Team::sequential>(w, all, reinterpret_cast<const float*>(first), scratch + thread / 32, share,
+                                       sums);
+        } else {
+          add_blocks<Team::sequential>(w, all, reinterpret_cast<const double*>(first), scratch + thread / 32, share,
+                                       sums);
+        }
+      }
       self.partial[me] = sums;
     });
   }
 
-  SLIP_FN void add(const Mover& mover, std::int64_t me, ErrorSums& sums) const {
-    // Of an array that may be another one now, `source` is the way from its first byte.
-    const std::byte* const first = mover.source_array < 0
-                                       ? mover.source
-                                       : arrays[mover.source_array] + reinterpret_cast<std::intptr_t>(mover.source);
-    with_cast(mover.type, mover.wire, [&]<class Cast>(Cast) {
+  SLIP_FN static void add(double difference, ErrorSums& sums) {
+    if (difference - difference != 0) return;  // one of them is infinite or no number
+    const double size = difference < 0 ? -difference : difference;
+    if (size > sums.largest) sums.largest = size;
+    sums.squares += difference * difference;
+    ++sums.numbers;
+  }
+
+  SLIP_FN static void add_values(const Work& w, const Part& all, const std::byte* first, Share share, ErrorSums& sums) {
+    const Rows rows(w, all);
+    const Strides source(w.source);
+    with_cast(w.type, w.wire, [&]<class Cast>(Cast) {
       using Value = typename Cast::Value;
-      const std::int64_t words = mover.extent[0] * mover.extent[1] * mover.extent[2];
-      for (std::int64_t n = me; n < words; n += all_threads) {
-        const std::int64_t x = n % mover.extent[0], row = n / mover.extent[0];
-        const std::int64_t y = row % mover.extent[1], z = row / mover.extent[1];
-        const std::int64_t at =
-            mover.source_ids ? mover.source_ids[n]
-                             : x * mover.source_stride[0] + y * mover.source_stride[1] + z * mover.source_stride[2];
-        const Value value = reinterpret_cast<const Value*>(first)[at];
+      for (std::uint32_t n = share.thread; n < all.count; n += share.threads) {
+        const Value value =
+            reinterpret_cast<const Value*>(first)[w.source_ids ? w.source_ids[n] : source.at(rows.cell(n))];
         bool overflow = false;
         const Value decoded = Cast::decode(Cast::encode(value, overflow), overflow);
-        for (int p = 0; p < parts_of<Value>; ++p) {
-          const double difference = part(decoded, p) - part(value, p);
-          if (difference - difference != 0) continue;  // one of them is infinite or no number
-          const double size = difference < 0 ? -difference : difference;
-          if (size > sums.largest) sums.largest = size;
-          sums.squares += difference * difference;
-          ++sums.numbers;
-        }
+        for (int p = 0; p < parts_of<Value>; ++p) add(part(decoded, p) - part(value, p), sums);
       }
+    });
+  }
+
+  template <bool sequential, class Real>
+  SLIP_FN static void add_blocks(const Work& w, const Part& all, const Real* first, BlockScratch* scratch, Share share,
+                                 ErrorSums& sums) {
+    const Rows rows(w, all);
+    each_turn<sequential>(w, all, scratch, share, [&](const BlockTurn<sequential>& turn, std::uint32_t block) {
+      OfLane<sequential, Four<Real>> values, decoded;
+      bool lost = false;
+      load_blocks(w, turn, rows, block, first, values);
+      encode_blocks(turn, values, lost);
+      decode_blocks(turn, decoded, lost);
+      each_of_blocks(w, turn, rows, block, [&](int lane, const LaneCells& cells) {
+        for (int i = 0; i < cells_of_lane; ++i)
+          if (cells.has(i))
+            add(static_cast<double>(decoded[lane].of[i]) - static_cast<double>(values[lane].of[i]), sums);
+      });
     });
   }
 };
@@ -72,22 +99,19 @@ struct Measure {
 
 ErrorProbe::ErrorProbe(Device device, const std::vector<Mover>& movers, const Arrays& arrays)
     : device_(device), arrays_(&arrays), count_(movers.size()) {
-  std::vector<Mover> placed = movers;
-  for (Mover& mover : placed)
-    if (mover.source_array >= 0)
-      mover.source = reinterpret_cast<const std::byte*>(mover.source -
-                                                        arrays.planned[static_cast<std::size_t>(mover.source_array)]);
+  std::vector<Work> works;
+  for (const Mover& mover : movers) works.push_back(whole_work(mover, &arrays));
   const bool host = device.backend == Backend::host;
   threads_ = host ? 1 : teams * threads_of_team;
-  movers_ = upload(device, placed);
+  works_ = upload(device, works);
   partial_ = upload(device, std::vector<ErrorSums>(static_cast<std::size_t>(threads_)));
 }
 
 void ErrorProbe::run(Stream& stream) const {
   const bool one = threads_ == 1;
-  const Measure kernel{movers_.data(), count_, arrays_->count ? arrays_->on_device() : nullptr, partial_.data(),
+  const Measure kernel{works_.data(), count_, arrays_->count ? arrays_->on_device() : nullptr, partial_.data(),
                        threads_};
-  launch_teams(stream, one ? 1 : teams, one ? 1 : threads_of_team, 0, kernel);
+  launch_teams(stream, one ? 1 : teams, one ? 1 : threads_of_team, threads_of_team / 32 * sizeof(BlockScratch), kernel);
 }
 
 ErrorSums ErrorProbe::sums() const {
@@ -101,6 +125,6 @@ ErrorSums ErrorProbe::sums() const {
   return all;
 }
 
-std::int64_t ErrorProbe::bytes() const { return static_cast<std::int64_t>(movers_.bytes() + partial_.bytes()); }
+std::int64_t ErrorProbe::bytes() const { return static_cast<std::int64_t>(works_.bytes() + partial_.bytes()); }
 
 }  // namespace slipstream

@@ -6,6 +6,7 @@
 #include <slipstream/buffer.hpp>
 
 #include "route/mover.hpp"
+#include "route/tiles.hpp"
 
 namespace slipstream {
 
@@ -36,7 +37,7 @@ class ErrorProbe {
   const Arrays* arrays_;
   std::size_t count_ = 0;
   int threads_ = 1;
-  Buffer<Mover> movers_;
+  Buffer<Work> works_;
   Buffer<ErrorSums> partial_;  // of every thread
 };
 

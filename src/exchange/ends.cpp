@@ -84,22 +84,27 @@ void Exchange::Impl::make_ends() {
   }
 }
 
+/// Waits for the end of batches of the same launch; their counters are kept in `counters`.
+std::vector<Wait> Exchange::Impl::waits_for(Side& side, Span<Signal>& counters, const std::vector<Batch*>& batches) {
+  counters = side.arena.take<Signal>(std::max<std::size_t>(1, batches.size()) * signal_line);
+  fill(side.stream, counters.data(), 0, counters.bytes());
+  side.stream.synchronize();
+  Signal* counter = counters.data();
+  std::vector<Wait> waits;
+  for (Batch* batch : batches) {
+    batch->after.push_back(counter);
+    waits.push_back({counter, 0, side.index});
+    counter += signal_line;
+  }
+  return waits;
+}
+
 /// In one launch with the packing, the values that are changed may be those that other teams still pack.
 std::vector<Wait> Exchange::Impl::waits_for_packing(Side& side) {
-  std::size_t packings = 0;
-  for (const auto& sender : side.senders) packings += sender->batches.size();
-  side.packed = side.arena.take<Signal>(std::max<std::size_t>(1, packings) * signal_line);
-  fill(side.stream, side.packed.data(), 0, side.packed.bytes());
-  side.stream.synchronize();
-  Signal* packed = side.packed.data();
-  std::vector<Wait> waits;
+  std::vector<Batch*> packings;
   for (auto& sender : side.senders)
-    for (Batch& batch : sender->batches) {
-      batch.after.push_back(packed);
-      waits.push_back({packed, 0, side.index});
-      packed += signal_line;
-    }
-  return waits;
+    for (Batch& batch : sender->batches) packings.push_back(&batch);
+  return waits_for(side, side.packed, packings);
 }
 
 /// Of fields that are moved onto themselves: nothing is unpacked before all is packed.
@@ -109,10 +114,42 @@ void Exchange::Impl::unpack_behind_packing(Side& side) {
     for (Batch& batch : receiver->batches) batch.before.insert(batch.before.end(), packed.begin(), packed.end());
 }
 
+/// Values that are coded in blocks are decoded into memory, where they are combined as raw ones.
+void Exchange::Impl::decode_apart(Side& side) {
+  const auto each = [&](const auto& f) {
+    for (std::size_t r = 0; r < side.receivers.size(); ++r)
+      if (channels[side.received[r]].message.combines)
+        for (Arrived& arrived : side.receivers[r]->arrived)
+          if (!arrived.leg->wire.by_value()) f(*side.receivers[r], arrived);
+  };
+  const auto raw = [](const Leg& leg) {
+    Leg decoded = leg;
+    decoded.wire = Wire::same;
+    decoded.block = {};
+    return decoded;
+  };
+  std::size_t bytes = 0;
+  each([&](const Receiver&, const Arrived& arrived) { bytes += round_up(raw(*arrived.leg).bytes(), leg_alignment); });
+  if (bytes == 0) return;
+  side.decodings = side.arena.take<std::byte>(bytes);
+  std::byte* to = side.decodings.data();
+  each([&](Receiver& receiver, Arrived& arrived) {
+    const Leg& decoded = side.decoded_legs.emplace_back(raw(*arrived.leg));
+    const auto movers = Lowering::decoding(*arrived.leg, arrived.values, to);
+    // All of a combined message is there at once.
+    std::vector<Mover>& all = receiver.batches.front().movers;
+    all.insert(all.end(), movers.begin(), movers.end());
+    arrived = {&decoded, to};
+    to += round_up(decoded.bytes(), leg_alignment);
+  });
+}
+
 /// One batch for everything that is combined on a device: it waits for all messages, and frees all slots.
 void Exchange::Impl::combine(Side& side) {
   Batch all;
   std::vector<Contributor> contributors;
+  decode_apart(side);
+  std::vector<Batch*> decoding;
   for (std::size_t r = 0; r < side.receivers.size(); ++r) {
     Receiver& receiver = *side.receivers[r];
     const Channel& channel = channels[side.received[r]];
@@ -120,13 +157,16 @@ void Exchange::Impl::combine(Side& side) {
     for (Batch& batch : receiver.batches) {
       all.before.insert(all.before.end(), batch.before.begin(), batch.before.end());
       all.after.insert(all.after.end(), batch.after.begin(), batch.after.end());
+      if (!batch.movers.empty()) decoding.push_back(&batch);
     }
-    receiver.batches.clear();
+    if (decoding.empty() || decoding.back() != &receiver.batches.back()) receiver.batches.clear();
     for (const Arrived& arrived : receiver.arrived)
       contributors.push_back({arrived, place_of(*arrived.leg, ItemEnd::target, side)});
   }
   const std::vector<Wait> packed = waits_for_packing(side);
   all.before.insert(all.before.end(), packed.begin(), packed.end());
+  const std::vector<Wait> decoded = waits_for(side, side.decoded, decoding);
+  all.before.insert(all.before.end(), decoded.begin(), decoded.end());
   side.combiner = Combiner(side.device);
   all.movers = side.combiner.movers(contributors);
   all.round = 1 << 20;

@@ -84,7 +84,10 @@ struct Side {
   Arrays arrays;
   std::map<ArrayName, int> array_numbers;
   std::vector<std::vector<std::byte*>> array_places;  // [array][combination]
-  Span<Signal> packed;  // where values are combined: which of the senders' batches are done
+  Span<Signal> packed;           // where values are combined: which of the senders' batches are done
+  Span<Signal> decoded;          // and which of those that decode what is combined
+  Span<std::byte> decodings;     // the values that they decode
+  std::deque<Leg> decoded_legs;  // and what these are
   std::optional<Batch> combining;
   Program outgoing, incoming, whole, gates, opening;
   Program release;  // tells sources that their slots are poisoned and free
@@ -158,9 +161,11 @@ struct Exchange::Impl {
   SendSite send_site(const Channel& channel, Side& side);
   ReceiveSite receive_site(const Channel& channel, Side& side);
   void make_ends();
-  std::vector<Wait> waits_for_packing(Side& side);
+  static std::vector<Wait> waits_for(Side& side, Span<Signal>& counters, const std::vector<Batch*>& batches);
+  static std::vector<Wait> waits_for_packing(Side& side);
   void unpack_behind_packing(Side& side);
   void combine(Side& side);
+  void decode_apart(Side& side);
   void note_transfers(Side& side);
   Schedule schedule_of(const Side& side, const Batch& opening) const;
   void make_probes(Side& side);

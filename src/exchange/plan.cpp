@@ -82,6 +82,23 @@ std::vector<PlannedItem> planned(const std::vector<ExchangeItem>& items) {
   return result;
 }
 
+namespace {
+
+/// A box that would take no fewer bytes in blocks travels as it is, unless others rely on how its values are rounded.
+void choose_block(Leg& leg) {
+  if (leg.wire.by_value()) return;
+  const Extent cells = packed_extent(leg);
+  const Transfer& t = *leg.transfer;
+  const bool listed = t.source.ids || t.target.ids;
+  leg.block = leg.wire.block_of(cells, listed, !listed && t.axes[row_axis(leg.layout)] != row_axis(leg.target_layout));
+  if (leg.wire.rounds_by_value() || leg.wire.bytes_of(leg.type, cells, leg.block) < volume(cells) * size_of(leg.type))
+    return;
+  leg.wire = Wire::same;
+  leg.block = {};
+}
+
+}  // namespace
+
 Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank) {
   Bundles result;
   result.transfers.resize(items.size());
@@ -103,6 +120,7 @@ Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank
       b.target = key.second;
       b.legs.push_back({&t, static_cast<int>(i), 0, field.type, field.layout, to_field.layout, field.components,
                         to_field.components, items[i].rebinds, wire, items[i].produced});
+      choose_block(b.legs.back());
     }
   }
   for (auto& [devices, b] : result.by_pair) place_legs(b);
@@ -110,10 +128,11 @@ Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank
 }
 
 void place_legs(Bundle& bundle) {
-  bundle.bytes = 0;
+  bundle.bytes = bundle.raw_bytes = 0;
   for (Leg& leg : bundle.legs) {
     leg.offset = bundle.bytes;
     bundle.bytes += round_up(leg.bytes(), leg_alignment);
+    bundle.raw_bytes += static_cast<std::size_t>(leg.transfer->source.size()) * size_of(leg.type);
   }
 }
 
@@ -289,7 +308,7 @@ std::vector<MessageInfo> plan_messages(const Grid& grid, const std::vector<Plann
       if (choice.route == RouteKind::staged && options.knobs.grouping == Grouping::nodes && from != to)
         choice.reason += "; travels in the message of node " + std::to_string(from) + " to node " + std::to_string(to);
       messages.push_back({b.source, b.target, choice.route, choice.reason, static_cast<std::int64_t>(b.bytes),
-                          static_cast<std::int64_t>(b.legs.size())});
+                          static_cast<std::int64_t>(b.legs.size()), static_cast<std::int64_t>(b.raw_bytes)});
     }
   }
   return messages;

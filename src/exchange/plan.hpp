@@ -15,7 +15,7 @@ struct Bundle {
   int source = 0;
   int target = 0;
   std::vector<Leg> legs;
-  std::size_t bytes = 0;
+  std::size_t bytes = 0, raw_bytes = 0;
 };
 
 /// As errors name a field: "field u".

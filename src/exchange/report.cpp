@@ -15,7 +15,7 @@ std::string written(const ReportRow& row) {
   std::ostringstream text;
   const MessageInfo& m = row.message;
   text << m.source << ' ' << m.target << ' ' << to_string(m.route) << ' ' << m.bytes << ' ' << m.transfers << ' '
-       << row.microseconds << ' ' << m.reason << '\n';
+       << m.raw_bytes << ' ' << row.microseconds << ' ' << m.reason << '\n';
   return text.str();
 }
 
@@ -24,7 +24,7 @@ ReportRow read(const std::string& line) {
   std::string route;
   std::istringstream text(line);
   MessageInfo& m = row.message;
-  text >> m.source >> m.target >> route >> m.bytes >> m.transfers >> row.microseconds;
+  text >> m.source >> m.target >> route >> m.bytes >> m.transfers >> m.raw_bytes >> row.microseconds;
   text.get();
   std::getline(text, m.reason);
   m.route = route_from_string(route);

@@ -7,6 +7,7 @@
 
 #include <slipstream/buffer.hpp>
 
+#include "coding/wire.hpp"
 #include "exchange/remembered.hpp"
 #include "exchange/same_on_ranks.hpp"
 #include "exchange/tuner_cache.hpp"

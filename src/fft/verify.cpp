@@ -7,6 +7,7 @@
 #include <slipstream/error.hpp>
 #include <slipstream/launch.hpp>
 
+#include "coding/wire.hpp"
 #include "fft/impl.hpp"
 #include "machine/agree.hpp"
 
@@ -143,7 +144,8 @@ class Check {
   /// Errors of rounding grow with the logarithm of the number of cells.
   double most() const {
     double unit = sizeof(T) == 8 ? 0x1p-52 : 0x1p-23;
-    if (options_.coding.kind != Coding::Kind::raw) unit = 0x1p-23;
+    if (options_.coding.kind != Coding::Kind::raw)
+      unit = std::max(unit, 2 * wire_of(options_.coding, dtype_of<std::complex<T>>(), "modes").worst(dtype_of<T>(), 1));
     return 4 * unit * (1 + std::log2(static_cast<double>(volume(fft_.cells()))));
   }
   template <class F>

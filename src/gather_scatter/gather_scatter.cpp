@@ -162,6 +162,13 @@ struct GatherScatter::Impl {
     if (options.tune) check_work(comm, *options.tune);
     CopiesOnDevice::require_known(options.type);
     wire = wire_of(options.coding, options.type, "a gather-scatter");
+    if (!wire.rounds_by_value())
+      throw Error(
+          ErrorCode::unsupported,
+          "a gather-scatter by " + to_string(options.coding) +
+              ": a value that several devices share would be rounded differently on its way to each, with what "
+              "travels beside it, and its copies would differ: choose raw, cast, or blockfloat with a max error",
+          {{"option", "coding"}, {"given", to_string(options.coding)}});
     if (options.components < 1)
       throw Error(ErrorCode::invalid_argument,
                   "a gather-scatter needs one component or more, not " + std::to_string(options.components),

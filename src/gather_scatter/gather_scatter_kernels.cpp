@@ -20,6 +20,7 @@ struct CombineTiles {
   const std::uint32_t *entries, *bases, *headers, *starts;
   int components;
   Op op;
+  Turn turn;
 
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {
@@ -99,7 +100,7 @@ struct CombineTiles {
     for (std::uint32_t s = 0; s < stretches; ++s) {
       const std::uint32_t groups = header[1 + s] & 0xffff, last = first + groups * (header[1 + s] >> 16);
       for (std::uint32_t g = thread; g < groups; g += team) {
-        GroupSum<T, Turn> all(op, held[first + g]);
+        GroupSum<T, Turn> all(op, turn, held[first + g]);
         for (std::uint32_t slot = first + g + groups; slot < last; slot += groups)
           all.add(held[slot], (marks[slot / 32] >> (slot % 32) & 1) != 0);
         const T result = all.result();
@@ -119,13 +120,14 @@ struct CombineRows {
   std::uint32_t block;
   int components;
   Op op;
+  Turn turn;
 
   SLIP_FN void operator()(int i, int j, int) const {
     const std::int64_t row = row_of(i, j);
     const std::uint32_t first = rows.starts[row], last = rows.starts[row + 1];
     for (int c = 0; c < components; ++c) {
       T* const mine = values + c * stride;
-      const T result = folded<T, Turn>(mine, rows.items, first, last, block, op);
+      const T result = folded<T, Turn>(mine, rows.items, first, last, block, op, turn);
       for (std::uint32_t n = first; n < last; ++n) mine[load_once(rows.items + n)] = result;
     }
   }
@@ -142,6 +144,7 @@ struct CombineShared {
   std::uint32_t block;
   int components;
   Op op;
+  Turn turn;
 
   SLIP_FN void operator()(int i, int j, int) const {
     const std::int64_t row = row_of(i, j);
@@ -149,7 +152,7 @@ struct CombineShared {
     if (*broken) return;
     for (int c = 0; c < components; ++c) {
       T* const mine = values + c * stride;
-      const T result = folded<T, Turn>(mine, mailbox + c * mailbox_stride, rows.items, first, last, block, op);
+      const T result = folded<T, Turn>(mine, mailbox + c * mailbox_stride, rows.items, first, last, block, op, turn);
       for (std::uint32_t n = first; n < last; ++n)
         if (const Term term = rows.items[n]; !term.incoming) mine[term.index] = result;
     }
@@ -238,25 +241,26 @@ void CopiesOnDevice::pack(Stream& stream, const Values& values, const Values& ma
   pack_rows(stream, outgoing_, values, mailbox, type, components, op);
 }
 
-void CopiesOnDevice::combine_local(Stream& stream, const Values& values, DType type, Wire wire, int components,
+void CopiesOnDevice::combine_local(Stream& stream, const Values& values, DType type, const Wire& wire, int components,
                                    Op op) const {
-  with_turn(type, wire, [&]<class T, class Turn>(T, Turn) {
+  with_turn(type, wire, [&]<class T, class Turn>(T, const Turn& turn) {
     using Tiles = CombineTiles<T, Turn>;
     launch_teams(stream, local_.tiles, stream.device().backend == Backend::host ? 1 : Tiles::threads,
                  Tiles::shared_bytes,
                  Tiles{as<T>(values.data), values.stride, local_.entries.data(), local_.bases.data(),
-                       local_.headers.data(), local_.starts.data(), components, op});
-    launch_rows(stream, local_.large.count,
-                CombineRows<T, Turn>{as<T>(values.data), values.stride, here(local_.large), block_, components, op});
+                       local_.headers.data(), local_.starts.data(), components, op, turn});
+    launch_rows(
+        stream, local_.large.count,
+        CombineRows<T, Turn>{as<T>(values.data), values.stride, here(local_.large), block_, components, op, turn});
   });
 }
 
 void CopiesOnDevice::combine_shared(Stream& stream, const Values& values, const Values& mailbox, const Signal* broken,
-                                    DType type, Wire wire, int components, Op op) const {
-  with_turn(type, wire, [&]<class T, class Turn>(T, Turn) {
+                                    DType type, const Wire& wire, int components, Op op) const {
+  with_turn(type, wire, [&]<class T, class Turn>(T, const Turn& turn) {
     launch_rows(stream, shared_.count,
                 CombineShared<T, Turn>{as<T>(values.data), values.stride, as<T>(mailbox.data), mailbox.stride, broken,
-                                       here(shared_), block_, components, op});
+                                       here(shared_), block_, components, op, turn});
   });
 }
 

@@ -7,6 +7,7 @@
 #include <slipstream/stream.hpp>
 #include <slipstream/transfer.hpp>
 
+#include "coding/wire.hpp"
 #include "gather_scatter/copies.hpp"
 #include "gather_scatter/device_rows.hpp"
 
@@ -40,10 +41,10 @@ class CopiesOnDevice {
   void pack(Stream& stream, const Values& values, const Values& mailbox, DType type, int components, Op op) const;
   /// Combines ids that no other device has, and writes the result to all copies. `wire`: what the values of blocks that
   /// share an id are rounded to.
-  void combine_local(Stream& stream, const Values& values, DType type, Wire wire, int components, Op op) const;
+  void combine_local(Stream& stream, const Values& values, DType type, const Wire& wire, int components, Op op) const;
   /// The same for ids of which other devices' values lie in the mailbox, unless they are `broken` (not 0).
   void combine_shared(Stream& stream, const Values& values, const Values& mailbox, const Signal* broken, DType type,
-                      Wire wire, int components, Op op) const;
+                      const Wire& wire, int components, Op op) const;
 
  private:
   std::uint32_t block_;
@@ -61,11 +62,11 @@ class UniqueOnDevice {
   void pack_gathered(Stream& stream, const Values& values, const Values& mailbox, DType type, int components,
                      Op op) const;
   /// Combines the copies of ids that no other device has.
-  void gather_own(Stream& stream, const Values& values, const Values& unique, DType type, Wire wire, int components,
-                  Op op) const;
+  void gather_own(Stream& stream, const Values& values, const Values& unique, DType type, const Wire& wire,
+                  int components, Op op) const;
   /// The same for ids of which other devices' values lie in the mailbox, unless they are `broken` (not 0).
   void gather_met(Stream& stream, const Values& values, const Values& mailbox, const Values& unique,
-                  const Signal* broken, DType type, Wire wire, int components, Op op) const;
+                  const Signal* broken, DType type, const Wire& wire, int components, Op op) const;
 
   void pack_sent(Stream& stream, const Values& unique, const Values& mailbox, DType type, int components) const;
   /// Gives the copies here the device's own unique values.

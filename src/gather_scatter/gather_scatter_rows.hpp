@@ -7,6 +7,7 @@
 
 #include <slipstream/device/caches.hpp>
 
+#include "coding/blockfloat.hpp"
 #include "coding/cast.hpp"
 #include "gather_scatter/gather_scatter_kernels.hpp"
 #include "gather_scatter/launch_rows.hpp"
@@ -32,11 +33,21 @@ struct Rounded {
   }
 };
 
+/// To multiples of one unit.
+template <class Real>
+struct RoundedToUnit {
+  int quantum, rate;
+  SLIP_FN Real operator()(Real value) const { return rounded_to_unit(value, quantum, rate); }
+  SLIP_FN Complex<Real> operator()(const Complex<Real>& value) const {
+    return {rounded_to_unit(value.real, quantum, rate), rounded_to_unit(value.imaginary, quantum, rate)};
+  }
+};
+
 /// Combines values in the order of blocks: those of a block first among themselves.
 template <class T, class Turn>
 class GroupSum {
  public:
-  SLIP_FN GroupSum(Op op, T first) : op_(op), partial_(first) {}
+  SLIP_FN GroupSum(Op op, const Turn& turn, T first) : op_(op), turn_(turn), partial_(first) {}
   /// `another`: of another block than the value before it.
   SLIP_FN void add(T value, bool another) {
     if (another) {
@@ -54,11 +65,12 @@ class GroupSum {
 
  private:
   SLIP_FN void close() {
-    const T value = Turn{}(partial_);
+    const T value = turn_(partial_);
     total_ = empty_ ? value : combine(op_, total_, value);
     empty_ = false;
   }
   Op op_;
+  Turn turn_;
   bool empty_ = true;
   T total_{}, partial_;
 };
@@ -66,9 +78,9 @@ class GroupSum {
 /// Of a row of copies.
 template <class T, class Turn>
 SLIP_FN T folded(const T* values, const std::uint32_t* items, std::uint32_t first, std::uint32_t last,
-                 std::uint32_t block, Op op) {
+                 std::uint32_t block, Op op, const Turn& turn) {
   std::uint32_t point = load_once(items + first), of = point / block;
-  GroupSum<T, Turn> sum(op, values[point]);
+  GroupSum<T, Turn> sum(op, turn, values[point]);
   for (std::uint32_t n = first + 1; n < last; ++n) {
     const std::uint32_t before = of;
     point = load_once(items + n);
@@ -81,10 +93,10 @@ SLIP_FN T folded(const T* values, const std::uint32_t* items, std::uint32_t firs
 /// Of a row of copies and values in the mailbox.
 template <class T, class Turn>
 SLIP_FN T folded(const T* values, const T* mailbox, const Term* items, std::uint32_t first, std::uint32_t last,
-                 std::uint32_t block, Op op) {
+                 std::uint32_t block, Op op, const Turn& turn) {
   const auto value = [&](const Term& term) { return term.incoming ? mailbox[term.index] : values[term.index]; };
   Term before = items[first];
-  GroupSum<T, Turn> sum(op, value(before));
+  GroupSum<T, Turn> sum(op, turn, value(before));
   for (std::uint32_t n = first + 1; n < last; ++n) {
     const Term term = items[n];
     // What comes from other devices has a block of its own each.
@@ -119,8 +131,15 @@ void with_type(DType type, const F& f) {
 
 /// Calls f with a type and what happens to its values.
 template <class F>
-void with_turn(DType type, Wire wire, const F& f) {
+void with_turn(DType type, const Wire& wire, const F& f) {
   if (wire == Wire::same) return with_type(type, [&](auto value) { f(value, Kept{}); });
+  const int rate = wire.rates[0];
+  if (wire.kind == Wire::blockfloat) {
+    if (type == DType::f32) return f(float{}, RoundedToUnit<float>{wire.quantum, rate});
+    if (type == DType::c64) return f(Complex<float>{}, RoundedToUnit<float>{wire.quantum, rate});
+    if (type == DType::c128) return f(Complex<double>{}, RoundedToUnit<double>{wire.quantum, rate});
+    return f(double{}, RoundedToUnit<double>{wire.quantum, rate});
+  }
   with_cast(type, wire, [&]<class Cast>(Cast) { f(typename Cast::Value{}, Rounded<Cast>{}); });
 }
 

@@ -15,12 +15,14 @@ struct GatherOwn {
   std::uint32_t block;
   int components;
   Op op;
+  Turn turn;
 
   SLIP_FN void operator()(int i, int j, int) const {
     const std::int64_t row = row_of(i, j);
     const std::uint32_t first = rows.starts[row], last = rows.starts[row + 1], place = at[row];
     for (int c = 0; c < components; ++c)
-      unique[c * unique_stride + place] = folded<T, Turn>(values + c * stride, rows.items, first, last, block, op);
+      unique[c * unique_stride + place] =
+          folded<T, Turn>(values + c * stride, rows.items, first, last, block, op, turn);
   }
 };
 
@@ -38,6 +40,7 @@ struct GatherMet {
   std::uint32_t block;
   int components;
   Op op;
+  Turn turn;
 
   SLIP_FN void operator()(int i, int j, int) const {
     const std::int64_t row = row_of(i, j);
@@ -45,7 +48,7 @@ struct GatherMet {
     if (*broken) return;
     for (int c = 0; c < components; ++c)
       unique[c * unique_stride + place] =
-          folded<T, Turn>(values + c * stride, mailbox + c * mailbox_stride, rows.items, first, last, block, op);
+          folded<T, Turn>(values + c * stride, mailbox + c * mailbox_stride, rows.items, first, last, block, op, turn);
   }
 };
 
@@ -86,22 +89,22 @@ void UniqueOnDevice::pack_gathered(Stream& stream, const Values& values, const V
   pack_rows(stream, gathered_, values, mailbox, type, components, op);
 }
 
-void UniqueOnDevice::gather_own(Stream& stream, const Values& values, const Values& unique, DType type, Wire wire,
-                                int components, Op op) const {
-  with_turn(type, wire, [&]<class T, class Turn>(T, Turn) {
+void UniqueOnDevice::gather_own(Stream& stream, const Values& values, const Values& unique, DType type,
+                                const Wire& wire, int components, Op op) const {
+  with_turn(type, wire, [&]<class T, class Turn>(T, const Turn& turn) {
     launch_rows(stream, own_.count,
                 GatherOwn<T, Turn>{as<T>(values.data), values.stride, as<T>(unique.data), unique.stride, here(own_),
-                                   own_at_.data(), block_, components, op});
+                                   own_at_.data(), block_, components, op, turn});
   });
 }
 
 void UniqueOnDevice::gather_met(Stream& stream, const Values& values, const Values& mailbox, const Values& unique,
-                                const Signal* broken, DType type, Wire wire, int components, Op op) const {
-  with_turn(type, wire, [&]<class T, class Turn>(T, Turn) {
+                                const Signal* broken, DType type, const Wire& wire, int components, Op op) const {
+  with_turn(type, wire, [&]<class T, class Turn>(T, const Turn& turn) {
     launch_rows(
         stream, met_.count,
         GatherMet<T, Turn>{as<T>(values.data), values.stride, as<T>(mailbox.data), mailbox.stride, as<T>(unique.data),
-                           unique.stride, broken, here(met_), met_at_.data(), block_, components, op});
+                           unique.stride, broken, here(met_), met_at_.data(), block_, components, op, turn});
   });
 }
 

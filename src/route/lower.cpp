@@ -12,16 +12,21 @@
 namespace slipstream {
 namespace {
 
+/// Half of so many cells, in whole blocks.
+std::int64_t half(std::int64_t cells, std::int64_t block) {
+  return std::max(cells / 2 / block, std::int64_t{1}) * block;
+}
+
 /// The first and the second half of both index sets; components first where they lie apart.
 std::pair<Transfer, Transfer> halves(const Leg& leg, const Transfer& whole) {
   Transfer a = whole, b = whole;
   if (whole.source.ids || whole.target.ids) {
-    const auto split = [](IndexSet& first, IndexSet& second) {
+    const auto split = [&](IndexSet& first, IndexSet& second) {
       if (!first.ids)
         throw Error(ErrorCode::unsupported,
                     "a transfer lists ids at one end and a box at the other, and is too large to be cut");
       const auto& ids = *first.ids;
-      const auto middle = ids.begin() + static_cast<std::ptrdiff_t>(ids.size() / 2);
+      const auto middle = ids.begin() + half(static_cast<std::int64_t>(ids.size()), leg.block.extent[0]);
       second.ids = std::make_shared<const std::vector<std::int64_t>>(middle, ids.end());
       first.ids = std::make_shared<const std::vector<std::int64_t>>(ids.begin(), middle);
     };
@@ -39,20 +44,21 @@ std::pair<Transfer, Transfer> halves(const Leg& leg, const Transfer& whole) {
       continue;
     }
     const Extent extent = by_rows(leg.layout, whole.source.box.extents());
-    const int slowest = extent[2] > 1 ? 2 : extent[1] > 1 ? 1 : 0;
+    const auto* const block = leg.block.extent;
+    const int slowest = extent[2] > block[2] ? 2 : extent[1] > block[1] ? 1 : 0;
     const int from = row_axis(leg.layout) == 2 ? 2 - slowest : slowest;
     const int axis = set == &Transfer::source ? from : whole.axes[static_cast<std::size_t>(from)];
-    first.box.hi[axis] = second.box.lo[axis] = first.box.lo[axis] + first.box.extent(axis) / 2;
+    first.box.hi[axis] = second.box.lo[axis] = first.box.lo[axis] + half(first.box.extent(axis), block[slowest]);
   }
   return {a, b};
 }
 
 void pieces(const Leg& leg, const Transfer& whole, std::size_t limit, std::vector<Transfer>& out) {
-  const std::size_t bytes = whole.source.size() * size_of(leg.wire, leg.type);
-  const bool single = whole.source.ids ? whole.source.ids->size() < 2
-                                       : whole.source.box.volume() < 2 &&
-                                             (leg.layout == Layout::aos || whole.source.components.size() < 2);
-  if (bytes <= limit || single) {
+  Leg part = leg;
+  part.transfer = &whole;
+  const bool apart = leg.layout == Layout::aos || whole.source.components.size() < 2;
+  const bool single = volume(blocks_of(packed_extent(part), leg.block)) < 2 && (whole.source.ids || apart);
+  if (part.bytes() <= limit || single) {
     out.push_back(whole);
     return;
   }
@@ -62,6 +68,18 @@ void pieces(const Leg& leg, const Transfer& whole, std::size_t limit, std::vecto
 }
 
 }  // namespace
+
+Extent packed_extent(const Leg& leg) {
+  const IndexSet& set = leg.transfer->source;
+  if (!set.ids) return in_order(leg, set.box.extents());
+  return {static_cast<std::int64_t>(set.ids->size()), 1, 1};
+}
+
+std::size_t Leg::bytes() const {
+  if (wire.by_value()) return static_cast<std::size_t>(transfer->source.size()) * size_of(wire, type);
+  const std::size_t components = transfer->source.ids ? 1 : transfer->source.components.size();
+  return components * wire.bytes_of(type, packed_extent(*this), block);
+}
 
 Extent in_order(const Leg& leg, const Extent& by_axis) {
   const bool listed = leg.transfer->source.ids || leg.transfer->target.ids;
@@ -75,6 +93,7 @@ Extent target_in_order(const Leg& leg, const Extent& by_axis) {
 
 bool rows_hold_components(const Leg& leg) {
   const auto& listed = leg.transfer->source.components;
+  if (!leg.wire.by_value()) return false;
   if (leg.layout != Layout::aos || leg.target_layout != Layout::aos || leg.transfer->axes[0] != 0) return false;
   if (leg.target_components != leg.components || leg.transfer->source.ids || leg.transfer->target.ids) return false;
   if (static_cast<int>(listed.size()) != leg.components || leg.transfer->target.components != listed) return false;
@@ -151,7 +170,7 @@ const std::int64_t* Lowering::keep(const std::vector<std::int64_t>& ids) {
 
 int values_of(const Mover& mover) {
   const bool codes = mover.recode == Recode::decode;
-  return mover.recode == Recode::none
+  return mover.recode == Recode::none || !mover.wire.by_value()
              ? 1
              : mover.word / static_cast<int>(codes ? size_of(mover.wire, mover.type) : size_of(mover.type));
 }
@@ -273,7 +292,7 @@ void use_words(Mover& mover, int factor) {
 /// How many times wider words may be, the widest first. Values that are encoded or decoded fill 16 bytes, or stand
 /// alone.
 std::vector<int> wider(const Mover& mover) {
-  if (mover.source_ids || mover.target_ids || mover.op != Op::copy) return {};
+  if (mover.source_ids || mover.target_ids || mover.op != Op::copy || !mover.wire.by_value()) return {};
   std::vector<int> factors;
   if (mover.recode == Recode::none) {
     for (const int word : {16, 8, 4, 2})
@@ -309,6 +328,7 @@ void Lowering::join(const End& source, const End& target, const Leg& leg, bool w
   require(source.count == target.count, ErrorCode::internal,
           "a transfer lists " + std::to_string(source.count) + " values at its source and " +
               std::to_string(target.count) + " at its target");
+  if (!leg.wire.by_value()) return join_blocks(source, target, leg, movers);
   const auto size = [&](const End& end) {
     return static_cast<std::int64_t>(end.dense ? size_of(leg.wire, leg.type) : size_of(leg.type));
   };
@@ -346,6 +366,65 @@ void Lowering::join(const End& source, const End& target, const Leg& leg, bool w
       movers.push_back(mover);
     }
   }
+}
+
+/// Each part of complex numbers is a mover, of numbers that lie twice as far apart.
+void Lowering::join_blocks(const End& source, const End& target, const Leg& leg, std::vector<Mover>& movers) {
+  const End& shaped = source.piece_offset.empty() ? target : source;
+  const std::size_t count = std::max<std::size_t>(1, shaped.piece_offset.size());
+  const Extent extent = packed_extent(leg);
+  const std::int64_t parts = is_complex(leg.type) ? 2 : 1;
+  const auto size = static_cast<std::int64_t>(size_of(part_type(leg.type)));
+  const auto bytes = static_cast<std::int64_t>(leg.wire.bytes_of(part_type(leg.type), extent, leg.block));
+  std::int64_t packed = 0;
+  for (std::size_t p = 0; p < count; ++p)
+    for (std::int64_t part = 0; part < parts; ++part, packed += bytes) {
+      Mover mover;
+      std::copy(extent.begin(), extent.end(), mover.extent);
+      mover.word = static_cast<int>(size);
+      mover.type = part_type(leg.type);
+      mover.item = leg.item;
+      mover.recode = target.dense ? Recode::encode : source.dense ? Recode::decode : Recode::round;
+      mover.wire = leg.wire;
+      mover.block = leg.block;
+      const auto at = [&](const End& end) {
+        if (end.dense) return end.base + packed;
+        return end.base + ((end.ids ? 0 : end.piece_offset[p]) * parts + part) * size;
+      };
+      mover.source = at(source);
+      mover.target = at(target);
+      mover.source_array = source.array;
+      mover.target_array = target.array;
+      mover.source_ids = source.ids;
+      mover.target_ids = target.ids;
+      mover.source_ring = source.ring;
+      mover.target_ring = target.ring;
+      for (int a = 0; a < 3; ++a) {
+        mover.source_stride[a] = source.ids ? parts : source.stride[a] * parts;
+        mover.target_stride[a] = target.ids ? parts : target.stride[a] * parts;
+      }
+      movers.push_back(mover);
+    }
+}
+
+std::vector<Mover> Lowering::decoding(const Leg& leg, const std::byte* values, std::byte* to) {
+  Leg raw = leg;
+  raw.wire = Wire::same;
+  const Extent extent = packed_extent(leg);
+  const bool mixed = rows_hold_components(raw);
+  const std::int64_t components =
+      leg.transfer->source.ids ? 1 : static_cast<std::int64_t>(leg.transfer->source.components.size());
+  End source, target;
+  source.base = const_cast<std::byte*>(values);
+  source.dense = true;
+  target.base = to;
+  target.extent = extent;
+  target.stride[0] = mixed ? components : 1;
+  for (int a = 1; a < 3; ++a) target.stride[a] = target.stride[a - 1] * extent[static_cast<std::size_t>(a - 1)];
+  for (std::int64_t c = 0; c < components; ++c) target.piece_offset.push_back(mixed ? c : c * volume(extent));
+  std::vector<Mover> movers;
+  join_blocks(source, target, leg, movers);
+  return movers;
 }
 
 std::vector<Mover> Lowering::box_to_box(const std::vector<Leg>& legs, const Places& sources, const Places& targets) {

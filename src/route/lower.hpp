@@ -26,7 +26,10 @@ std::shared_ptr<const Cut> cut(const std::vector<Leg>& legs, std::size_t limit);
 Extent in_order(const Leg& leg, const Extent& by_axis);
 /// The same of what is given for the target's axes.
 Extent target_in_order(const Leg& leg, const Extent& by_axis);
-/// True where the components of a cell lie side by side at both ends and all travel: they are packed side by side too.
+/// Cells of one component as they are packed, by the rows of the source's array; or a list's length.
+Extent packed_extent(const Leg& leg);
+/// True where the components of a cell lie side by side at both ends and all travel: they are packed side by side too,
+/// unless cells are coded together.
 bool rows_hold_components(const Leg& leg);
 /// Bytes of a leg that lie side by side in a row of the target; one value for lists.
 std::size_t row_bytes(const Leg& leg);
@@ -60,6 +63,8 @@ class Lowering {
   /// To or from packed values.
   std::vector<Mover> to_slot(const std::vector<Leg>& legs, const Places& sources, const Slot& slot);
   std::vector<Mover> from_slot(const std::vector<Leg>& legs, const Places& targets, const Slot& slot);
+  /// From packed values to such as a leg packs that is not coded; of values that are coded in blocks.
+  static std::vector<Mover> decoding(const Leg& leg, const std::byte* values, std::byte* to);
   /// To or from lines (slipstream/signal.hpp), one box after the other; of legs that can be sealed.
   std::vector<Mover> to_lines(const std::vector<Leg>& legs, const Places& sources, const Slot& slot);
   std::vector<Mover> from_lines(const std::vector<Leg>& legs, const Places& targets, const Slot& slot);
@@ -80,6 +85,8 @@ class Lowering {
   static End slot_end(const Leg& leg, const IndexSet& set, const Slot& slot);
   /// `wide`: of the widest words that serve both ends.
   static void join(const End& source, const End& target, const Leg& leg, bool wide, std::vector<Mover>& movers);
+  /// The same, where values are coded in blocks.
+  static void join_blocks(const End& source, const End& target, const Leg& leg, std::vector<Mover>& movers);
   std::vector<Mover> packing(const std::vector<Leg>& legs, const Places& sources, const Slot& slot, bool wide);
   std::vector<Mover> unpacking(const std::vector<Leg>& legs, const Places& targets, const Slot& slot, bool wide);
 

@@ -7,11 +7,12 @@
 #include <memory>
 #include <string>
 
-#include <slipstream/coding.hpp>
 #include <slipstream/field.hpp>
 #include <slipstream/route.hpp>
 #include <slipstream/throttle.hpp>
 #include <slipstream/transfer.hpp>
+
+#include "coding/wire.hpp"
 
 namespace slipstream {
 
@@ -83,10 +84,11 @@ struct Leg {
   bool rebinds = false;
   Wire wire = Wire::same;  ///< how its values travel
   bool produced = false;   ///< the caller's kernels store its values: it has windows and no movers
+  CellBlock block = {};    ///< of the whole transfer, where only a part of it is here
 
-  bool coded() const { return wire != Wire::same; }
-  /// Of packed values.
-  std::size_t bytes() const { return static_cast<std::size_t>(transfer->source.size()) * size_of(wire, type); }
+  bool coded() const { return wire.codes(); }
+  /// Packed, one component behind the other, and one part of complex numbers where blocks hold them.
+  std::size_t bytes() const;
 };
 
 }  // namespace slipstream

@@ -5,8 +5,9 @@
 #include <vector>
 
 #include <slipstream/buffer.hpp>
-#include <slipstream/coding.hpp>
 #include <slipstream/transfer.hpp>
+
+#include "coding/wire.hpp"
 
 namespace slipstream {
 
@@ -54,6 +55,7 @@ struct Mover {
   /// How values of `type` are written, and read as contributions.
   Recode recode = Recode::none;
   Wire wire = Wire::same;
+  CellBlock block;        ///< of values that are coded together; the packed end then holds one block behind the other
   std::int32_t item = 0;  ///< whose values these are, to be named where one overflows
   /// One end may be lines (slipstream/signal.hpp) instead of a box; then a word is 4 bytes.
   enum class Lines : std::uint8_t { none, source, target } lines = Lines::none;
@@ -62,7 +64,8 @@ struct Mover {
   /// Bytes of what is written at the target.
   int target_word() const {
     if (recode == Recode::none) return word;
-    return static_cast<int>(recode == Recode::encode ? size_of(wire, type) : size_of(type));
+    if (recode == Recode::encode && wire.by_value()) return static_cast<int>(size_of(wire, type));
+    return static_cast<int>(size_of(type));
   }
 };
 

@@ -16,6 +16,9 @@ struct Scheduled {
   int stamp = 0;            ///< index into Pulse::stamps; 0: none
 };
 
+/// The movers of a program encode or decode nothing, values one by one, or blocks of them, too.
+enum class Coded : std::uint8_t { none, by_value, in_blocks };
+
 /// Batches cut into tiles of about equal work. Teams of a launch take tiles by number, so that a tile may wait for what
 /// this device's earlier tiles make other devices do, however few teams run at once.
 class Program {
@@ -44,7 +47,8 @@ class Program {
   int resident_ = 1;  // teams that a multiprocessor holds at once
   std::int64_t bytes_moved_ = 0;
   const Arrays* arrays_ = nullptr;
-  bool combines_ = false, transposes_ = false, recodes_ = false;
+  bool combines_ = false, transposes_ = false;
+  Coded coded_ = Coded::none;
 };
 
 /// What a program's kernel works with, in device memory.
@@ -57,10 +61,12 @@ struct ProgramParts {
   int teams = 1;
   std::int64_t cost = 0;  ///< bytes that a team moves
 };
-/// Teams of a program that encodes or decodes that a multiprocessor holds at once.
+/// Teams of a program that encodes or decodes values, or blocks too, that a multiprocessor holds at once.
 int resident_coded(Device device, bool combines);
-/// Of a program that encodes or decodes.
+int resident_in_blocks(Device device, bool combines);
+/// Starts such a program.
 void start_coded(Stream& stream, const ProgramParts& parts, bool combines, const Pulse& pulse, bool advance);
+void start_in_blocks(Stream& stream, const ProgramParts& parts, bool combines, const Pulse& pulse, bool advance);
 
 /// Sets a counter to the exchange's number, in stream order, unless the exchange is broken.
 void post(Stream& stream, Signal* signal, const Pulse& pulse);

@@ -13,8 +13,9 @@
 namespace slipstream {
 
 /// A piece of a large work by all threads, or small works whole, by 32 threads each.
-template <bool combines, bool recodes, class Team>
-SLIP_FN void run_tile(const Team& team, const Tile& tile, const Work* smalls, const Watch& watch, int thread) {
+template <bool combines, Coded coded, class Team>
+SLIP_FN void run_tile(const Team& team, const Tile& tile, const Work* smalls, const Watch& watch, void* scratch,
+                      int thread) {
   constexpr bool sequential = Team::sequential;
   const bool whole_team = tile.smalls == 0;
   constexpr int group = sequential ? 1 : 32;
@@ -27,9 +28,10 @@ SLIP_FN void run_tile(const Team& team, const Tile& tile, const Work* smalls, co
     const Work& w = whole_team ? tile.work : smalls[tile.first_small + s];
     const Part part = whole_team ? Part{tile.first, tile.x, tile.row, static_cast<std::uint32_t>(tile.count)}
                                  : Part{0, 0, 0, static_cast<std::uint32_t>(counted(w))};
-    if constexpr (recodes) {
+    if constexpr (coded != Coded::none) {
       if (w.recode != Recode::none) {
-        run_coded<sequential, combines>(w, part, watch, share);
+        run_coded<sequential, combines, coded == Coded::in_blocks>(
+            w, part, watch, static_cast<BlockScratch*>(scratch) + thread / 32, share);
         continue;
       }
     }
@@ -38,11 +40,12 @@ SLIP_FN void run_tile(const Team& team, const Tile& tile, const Work* smalls, co
 }
 
 /// Programs that combine have a kernel of their own: it takes more registers. So have those that transpose: it takes
-/// memory of the team. And those that encode or decode, whose code is large.
-template <bool combines, bool transposes, bool recodes>
+/// memory of the team. And those that encode or decode, whose code is large: values one by one, or blocks of them, too.
+template <bool combines, bool transposes, Coded coded>
 struct RunProgram {
   static constexpr int threads = 512;
   static constexpr int resident = combines ? 1 : 2;
+  static_assert(threads / 32 * sizeof(BlockScratch) <= square_bytes);
   const Tile* tiles;
   const Work* smalls;
   const Wait* waits;
@@ -72,7 +75,7 @@ struct RunProgram {
 
   SLIP_FN static void second_half(const Work& w, const Part& part, const Watch& watch, const void* square,
                                   Share share) {
-    if constexpr (recodes) {
+    if constexpr (coded != Coded::none) {
       if (w.recode != Recode::none) return recode_second_half(w, part, watch, square, share);
     }
     run_second_half(w, part, watch, square, share);
@@ -184,7 +187,7 @@ struct RunProgram {
             const Share share{static_cast<std::uint32_t>(thread), static_cast<std::uint32_t>(team.threads())};
             second_half(tile.work, whole(tile), watch, shared->square, share);
           } else {
-            run_tile<combines, recodes>(team, tile, self.smalls, watch, thread);
+            run_tile<combines, coded>(team, tile, self.smalls, watch, shared->square, thread);
           }
         }
         if (thread == 0) shared->next = next;
@@ -201,17 +204,17 @@ struct RunProgram {
 };
 
 /// Teams of the kernel of a program's form that a multiprocessor holds at once.
-template <bool combines, bool transposes, bool recodes>
+template <bool combines, bool transposes, Coded coded>
 int resident_of_form(Device device) {
-  using Kernel = RunProgram<combines, transposes, recodes>;
+  using Kernel = RunProgram<combines, transposes, coded>;
   return std::clamp(resident_teams<Kernel>(device, Kernel::threads, sizeof(typename Kernel::Shared)), 1,
                     Kernel::resident);
 }
 
 /// Starts the kernel of a program's form on its teams.
-template <bool combines, bool transposes, bool recodes>
+template <bool combines, bool transposes, Coded coded>
 void start_program(Stream& stream, const ProgramParts& parts, const Pulse& pulse, bool advance) {
-  using Kernel = RunProgram<combines, transposes, recodes>;
+  using Kernel = RunProgram<combines, transposes, coded>;
   const Kernel kernel{static_cast<const Tile*>(parts.tiles),
                       static_cast<const Work*>(parts.smalls),
                       parts.waits,

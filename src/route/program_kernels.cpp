@@ -37,14 +37,15 @@ Program::Program(Device device, const std::vector<Scheduled>& batches, const Arr
   if (batches.empty()) return;
   const bool host = device.backend == Backend::host;
   combines_ = combines(batches);
-  recodes_ = recodes(batches);
+  coded_ = coded(batches);
   if (host) {
     teams_ = teams > 0 ? teams : host_threads();
   } else {
     // More would find their first tiles only when others end, which may wait for what those send.
-    resident_ = recodes_    ? resident_coded(device, combines_)
-                : combines_ ? resident_of_form<true, true, false>(device)
-                            : resident_of_form<false, true, false>(device);
+    resident_ = coded_ == Coded::in_blocks  ? resident_in_blocks(device, combines_)
+                : coded_ == Coded::by_value ? resident_coded(device, combines_)
+                : combines_                 ? resident_of_form<true, true, Coded::none>(device)
+                                            : resident_of_form<false, true, Coded::none>(device);
     const int most = std::max(1, info(device).processors * resident_ / users);
     teams_ = teams > 0 ? std::min(teams, most) : most;
   }
@@ -72,13 +73,14 @@ void Program::run(Stream& stream, const Pulse& given, bool advance) const {
   Residency::of(stream.device()).launch(stream, teams_, resident_, [&](int teams) {
     const ProgramParts parts{tiles_.data(),    smalls_.data(), waits_.data(), posts_.data(),
                              counters_.data(), tile_count_,    teams,         bytes_moved_ / teams};
-    if (recodes_) return start_coded(stream, parts, combines_, pulse, advance);
+    if (coded_ == Coded::in_blocks) return start_in_blocks(stream, parts, combines_, pulse, advance);
+    if (coded_ == Coded::by_value) return start_coded(stream, parts, combines_, pulse, advance);
     if (transposes_) {
-      combines_ ? start_program<true, true, false>(stream, parts, pulse, advance)
-                : start_program<false, true, false>(stream, parts, pulse, advance);
+      combines_ ? start_program<true, true, Coded::none>(stream, parts, pulse, advance)
+                : start_program<false, true, Coded::none>(stream, parts, pulse, advance);
     } else {
-      combines_ ? start_program<true, false, false>(stream, parts, pulse, advance)
-                : start_program<false, false, false>(stream, parts, pulse, advance);
+      combines_ ? start_program<true, false, Coded::none>(stream, parts, pulse, advance)
+                : start_program<false, false, Coded::none>(stream, parts, pulse, advance);
     }
   });
 }

@@ -35,6 +35,7 @@ constexpr std::int64_t least_side = 8;
 int transposed_axis(const Mover& m) {
   if (values_of(m) > 1) return 0;
   if (m.op != Op::copy || m.source_ids || m.target_ids || m.lines != Mover::Lines::none) return 0;
+  if (!m.wire.by_value()) return 0;
   if (m.source_stride[0] != 1 || m.target_stride[0] == 1 || m.extent[0] < least_side) return 0;
   for (const int axis : {1, 2})
     if (m.target_stride[axis] == 1 && m.extent[axis] >= least_side) return axis;
@@ -49,7 +50,7 @@ struct Twin {
 
 /// Of thin rows, one after the other, that are copied.
 bool may_have_twin(const Mover& m) {
-  if (m.recode != Recode::none && (m.word > 8 || values_of(m) > 1)) return false;
+  if (m.recode != Recode::none && (m.word > 8 || values_of(m) > 1 || !m.wire.by_value())) return false;
   return m.op == Op::copy && !is_transpose(m) && !m.source_ids && !m.target_ids && m.lines == Mover::Lines::none &&
          m.extent[0] * m.word < thin_row && m.extent[1] * m.extent[2] >= 2;
 }
@@ -189,6 +190,7 @@ void join(const Mover& a, const Mover& b, const Twin& twin, Piece& piece) {
 }
 
 Form form_of(const Mover& m) {
+  if (!m.wire.by_value()) return Form::blocks;
   if (is_transpose(m)) return Form::transpose;
   if (m.lines != Mover::Lines::none) return m.lines == Mover::Lines::target ? Form::seal : Form::unseal;
   return m.source_ids || m.target_ids ? Form::list : Form::box;
@@ -237,6 +239,14 @@ Piece piece_of(const Mover& given, const Arrays* arrays) {
   w.wire = m.wire;
   require(m.item <= UINT16_MAX, ErrorCode::unsupported, "an exchange has more than 65536 items");
   w.item = static_cast<std::uint16_t>(m.item);
+  if (w.form == Form::blocks) {
+    const Extent blocks = blocks_of({m.extent[0], m.extent[1], m.extent[2]}, m.block);
+    std::copy(m.extent, m.extent + 3, w.cells);
+    w.block = m.block;
+    w.width = Divisor(blocks[0]);
+    w.height = Divisor(blocks[1]);
+    return {w, volume(blocks), blocks[0], std::int64_t{m.word} * m.block.cells()};
+  }
   if (m.lines == Mover::Lines::none) return piece;
   require(m.word == 4 && m.words() < 0x3f000000, ErrorCode::unsupported,
           "lines hold words of 4 bytes, and fewer than 2^30 of one box");
@@ -332,6 +342,13 @@ struct Ordered {
 
 }  // namespace
 
+Work whole_work(const Mover& mover, const Arrays* arrays) {
+  const Piece piece = piece_of(mover, arrays);
+  Work work = piece.work;
+  work.words = static_cast<std::int32_t>(piece.words);
+  return work;
+}
+
 bool combines(const std::vector<Scheduled>& batches) {
   return std::any_of(batches.begin(), batches.end(), [&](const Scheduled& s) {
     const auto& movers = s.batch->movers;
@@ -339,11 +356,12 @@ bool combines(const std::vector<Scheduled>& batches) {
   });
 }
 
-bool recodes(const std::vector<Scheduled>& batches) {
-  return std::any_of(batches.begin(), batches.end(), [&](const Scheduled& s) {
-    const auto& movers = s.batch->movers;
-    return std::any_of(movers.begin(), movers.end(), [](const Mover& m) { return m.recode != Recode::none; });
-  });
+Coded coded(const std::vector<Scheduled>& batches) {
+  Coded found = Coded::none;
+  for (const Scheduled& s : batches)
+    for (const Mover& m : s.batch->movers)
+      if (m.recode != Recode::none) found = std::max(found, m.wire.by_value() ? Coded::by_value : Coded::in_blocks);
+  return found;
 }
 
 bool transposes(const Table& table) {

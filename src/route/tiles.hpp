@@ -53,6 +53,7 @@ enum class Form : std::uint8_t {
   transpose,  ///< a box whose words lie side by side along x at the source and along y at the target: by squares, each
               ///< by way of the team's own memory, so that both ends are read and written in long pieces
   list,       ///< at listed places, at one end or both
+  blocks,     ///< cells of a box, or of a list, that are coded together; blocks are counted
   seal,       ///< a box into lines that carry the exchange's number
   unseal,     ///< and out of them
 };
@@ -86,7 +87,9 @@ struct Work {
   std::uint8_t values = 1;  ///< in a word, where they are encoded or decoded
   Recode recode = Recode::none;
   Wire wire = Wire::same;
+  CellBlock block;
   std::uint16_t item = 0;
+  std::int32_t cells[3] = {0, 0, 0};  ///< of the box, where blocks are counted
 };
 
 SLIP_FN bool form_is_lines(Form form) { return form == Form::seal || form == Form::unseal; }
@@ -124,10 +127,13 @@ struct Table {
   std::int64_t bytes = 0;  ///< moved by all
 };
 
+/// One mover as a whole; `words` counts its words or blocks.
+Work whole_work(const Mover& mover, const Arrays* arrays);
+
 /// Whether some mover does more than copy.
 bool combines(const std::vector<Scheduled>& batches);
-/// Whether some mover encodes or decodes.
-bool recodes(const std::vector<Scheduled>& batches);
+/// Says whether the movers encode or decode, and blocks among it.
+Coded coded(const std::vector<Scheduled>& batches);
 /// Whether some tile goes through the team's own memory.
 bool transposes(const Table& table);
 

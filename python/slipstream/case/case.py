@@ -51,7 +51,8 @@ class Case(Table):
     #: Whose case it is: the name of that solver's table.
     solver: ClassVar[str] = ""
     registered: ClassVar[str] = ""  #: its name in the registry, where that is not the table's
-    #: Tables that may differ between a run and one that goes on from its checkpoint: they change no bit of the state.
+    #: Tables that may differ between a run and one that goes on from its checkpoint, exchange.coding aside: they change
+    #: no bit of the state.
     free_tables: ClassVar[frozenset[str]] = frozenset(
         {"case", "expected", "run", "machine", "exchange", "output", "checkpoint", "guard"}
     )
@@ -89,7 +90,7 @@ class Case(Table):
     @classmethod
     def is_free(cls, key: str) -> bool:
         """Whether a key, as `grid.cells`, may differ between a run and one that goes on from its checkpoint."""
-        return key.split(".")[0] in cls.free_tables
+        return key.split(".")[0] in cls.free_tables and key != "exchange.coding"
 
     @classmethod
     def moves_findings(cls, key: str) -> bool:

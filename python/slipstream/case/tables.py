@@ -30,13 +30,17 @@ RouteName = Annotated[str, Field(pattern=_ROUTE)]
 #: Lowest and highest value of what a run finds.
 Range = tuple[Finite, Finite]
 ExpectedTable = dict[Annotated[str, Field(min_length=1)], Range]
-CodingName = Literal["raw", "cast", "cast to f32", "cast to f16", "cast to bf16"]
+_BITS = r"(, rate [0-9.]+)?(, block [0-9]+)?(, max error [0-9.eE+-]+)?"
+_CODING = rf"^(raw|cast( to (f32|f16|bf16))?|(blockfloat|zfp){_BITS})$"
+CodingName = Annotated[str, Field(pattern=_CODING)]
 #: A rate and a latency; their bounds are the engine's to tell.
 ThrottleText = Annotated[str, Field(pattern=_SLOW)]
 BodyName = Annotated[str, Field(pattern=_WORD)]
 #: What must match a pattern, in the words of a message.
 PATTERNS = {
     _ROUTE: f"should be a route, alone or with + or - before it: {', '.join(_ROUTES)}",
+    _CODING: "should be 'raw', 'cast', 'cast to f32', 'cast to f16', 'cast to bf16', 'blockfloat' or 'zfp', the last "
+    "two with ', rate BITS', ', block VALUES' or ', max error NUMBER' behind them",
     _SLOW: "should be a rate and a latency, as '12.5 GB/s, 2 us', or 'none'",
     _NAME: "should be of letters, digits, '_', '-' and '.' alone, and not of dots alone",
     _WORD: "should be a name of letters, digits, '_' and '-' alone",
@@ -85,7 +89,8 @@ class ExchangeTable(Table):
     coding: CodingName = Field(
         "raw",
         description='How values travel between blocks: as they are, or with "cast" rounded, f64 to f32 and f32 to f16 '
-        '("cast to bf16": to that). A value that is too large is an error. Bits depend on it, and not on routes.',
+        '("cast to bf16": to that), or coded in blocks: "blockfloat", "zfp, rate 16", "zfp, max error 1e-6". A value '
+        "that is too large is an error. Bits depend on it, and not on routes.",
     )
     measure_errors: bool = Field(
         False,

@@ -57,8 +57,8 @@ def problems(case: DnsCase) -> list[tuple[toml_text.Path, str]]:
             if getattr(case.exchange, key) != type(case.exchange).model_fields[key].default:
                 found.append((("exchange", key), unsupported(said, other="dns")))
     coding = case.exchange.coding
-    if coding != "raw" and (coding not in ("cast", "cast to f32") or case.dns.precision != "f64"):
-        said = 'transposes round f64 to f32 and nothing else: take "cast" with dns.precision = "f64", or leave it out'
+    if coding.startswith("cast") and (coding not in ("cast", "cast to f32") or case.dns.precision != "f64"):
+        said = 'transposes cast f64 to f32 and nothing else: take "cast" with dns.precision = "f64", or leave it out'
         found.append((("exchange", "coding"), unsupported(said, other="dns.precision", needed="cast")))
     if case.output.reference == "taylor_green1600" and not case.is_reference_flow:
         found.append(

@@ -32,8 +32,9 @@ class GatherScatter:
     unique: also for gather() and scatter(), Q^T and Q alone, which have lists and messages of their own.
     host_packed: for comparison, what devices share is copied to the host, packed there, sent by MPI, combined there and
         copied back, by finish(). The bits are the same; without unique and tune.
-    coding: how combined values travel: "raw", "cast" (f64 and c128 as f32, f32 as f16) or "cast to bf16". The values of
-        blocks that share a point are rounded wherever they lie: all copies are equal still.
+    coding: how combined values travel: "raw", "cast" (f64 and c128 as f32, f32 as f16), "cast to bf16" or
+        "blockfloat, max error 1e-6". The values of blocks that share a point are rounded wherever they lie: all copies
+        are equal still. Codings that round a value by those beside it are refused.
     routes, options: of the exchange of what devices share, as Exchange has them; wait_limit, tune and
         tune_beside among them. Measured are whole gather-scatters of zeros, with what they combine beside messages.
 

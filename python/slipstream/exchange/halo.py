@@ -35,7 +35,9 @@ class Exchange(Running):
     routes: those that may be used, as in `slipstream info routes`: names alone are the only ones; "+direct,-staged"
         adds to all and takes away; a string or a list.
     coding: how values travel: "raw", as they are; "cast", rounded, f64 and c128 to f32 and f32 to f16, or "cast to
-        bf16"; for all fields or a dict by field name. A finite value that is too large is an OverflowError of all
+        bf16"; in blocks, "blockfloat" or "zfp", with ", rate 16" (bits a value), ", block 64" or ", max error 1e-6"
+        behind them (docs/coding.md), or "auto, max error 1e-6", the fastest here that keeps it; for all fields or a
+        dict by field name. A finite value that is too large is an OverflowError of all
         ranks. Bits do not depend on routes.
     tune: "rules" takes the first route that can serve a pair of devices; "measure" exchanges the arrays some times by
         every way, takes the fastest and remembers it on disk. retune=True measures again.

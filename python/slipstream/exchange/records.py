@@ -34,8 +34,8 @@ class LocalBlock(Block):
 
 @dataclass(frozen=True)
 class Message(Record):
-    """Bytes that one device sends another in each exchange, the number of their transfers, their route and the reason
-    for it."""
+    """A message of each exchange: its bytes, the number of its transfers, its route and the reason for it. raw_bytes
+    counts the values as they lie in the fields."""
 
     source: int
     target: int
@@ -43,6 +43,7 @@ class Message(Record):
     reason: str
     bytes: int
     transfers: int
+    raw_bytes: int
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,7 @@ class Report:
         ]
 
     def _messages(self) -> Group:
+        coded = ["raw_bytes"] if any(row.raw_bytes > row.bytes for row in self.rows) else []
         errors = ["largest_error", "rms_error"] if any(row.largest_error is not None for row in self.rows) else []
         rows = [
             (
@@ -66,6 +67,7 @@ class Report:
                 _number(row.time_us, ".1f"),
                 _number(row.gbs, ".2f"),
                 _number(row.percent_of_link, ".0f"),
+                *(getattr(row, column) for column in coded),
                 *(_number(getattr(row, error), ".2g") for error in errors),
             )
             for row in self.rows[: terminal.ROWS]
@@ -73,7 +75,9 @@ class Report:
         heads = ["from", "to", "route", "why", "bytes", "us", "GB/s", "% of link"]
         more = len(self.rows) - len(rows)
         title = "last exchange" + (f" (and {more} more messages)" if more else "")
-        return terminal.table(title, [*heads, *(error.replace("_", " ") for error in errors)], rows, left=4)
+        return terminal.table(
+            title, [*heads, *(column.replace("_", " ") for column in (*coded, *errors))], rows, left=4
+        )
 
     def __rich__(self) -> Group:
         return self.table()

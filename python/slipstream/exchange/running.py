@@ -84,6 +84,16 @@ class Running:
         """How the routes were found."""
         return Tuning.of(self._exchange.tuning())
 
+    @property
+    def codings(self) -> dict[str, str]:
+        """How the values of each field travel; what "auto" became."""
+        return dict(self._exchange.codings)
+
+    @property
+    def coding_reason(self) -> str:
+        """Why "auto" became that, with the times that decided; empty where no field asked for it."""
+        return str(self._exchange.coding_reason)
+
     def report(self) -> Report:
         """The messages of all ranks with the times and rates of the last exchange, and the memory that exchanges share;
         print it with rich, or write() it as JSON or a picture. Collective."""

@@ -30,7 +30,7 @@ class Transpose(Running):
         and what the target holds for them stays as it is. The modes of a Fourier transform that truncation leaves.
     rebinds: True lets bind() give other arrays, which must not lie in the same memory. Between ranks, all values go
         through slots then: who stores into an array must know it.
-    coding: how values travel: "raw", "cast" or "cast to bf16", as Exchange has it.
+    coding: how values travel: "raw", "cast", "blockfloat, rate 16" and others, as Exchange has them.
     routes, options: as Exchange has them; tune among them.
 
     Its end is collective, by close(), by leaving a `with` or when Python drops it.

@@ -81,7 +81,7 @@ class Plan:
         one for all sizes, with the same bits either way, GPUs for lines of 2^k values and of 3, 5, 9 or 125 times 2^k,
         up to 2048, with cuFFTDx built in of 7 or 15 times 2^k, too. None: as True.
     parts: what the engine packs goes in so many parts, the lines of one while the values of another travel; 0: by size.
-    coding: "raw", or "cast": float64 and complex128 travel as 32 bits, and are packed.
+    coding: "raw", "cast": float64 and complex128 travel as 32 bits, and are packed; "blockfloat" or "zfp".
     verify: transforms random values there, back and there again when the plan is made, and raises RuntimeError where
         they do not come back, or the sums of squares on both sides differ (Parseval).
     routes, options: as Exchange has them.

@@ -122,7 +122,7 @@ class Options(TypedDict, total=False):
     routes: Sequence[str]
     tune: Literal["rules", "measure"]
     retune: bool
-    coding: Literal["raw", "cast", "cast to f32", "cast to f16", "cast to bf16"]
+    coding: str
     measure_errors: bool
     throttle: str
     poison: bool

@@ -4,11 +4,14 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
 #include <deque>
+#include <map>
 #include <optional>
 
 #include <slipstream/exchange.hpp>
 #include <slipstream/transpose.hpp>
+#include <slipstream/tuner.hpp>
 
 #include "api/exchange/caller_streams.hpp"
 #include "api/exchange/python_report.hpp"
@@ -131,6 +134,13 @@ class ArrayExchange {
                         {{"field", a.source->options().name}, {"other", b.to().options().name}});
     });
     ExchangeOptions& options = asked.options;
+    if (std::any_of(items.begin(), items.end(),
+                    [](const ExchangeItem& item) { return item.coding.kind == Coding::Kind::automatic; })) {
+      CodingChoice choice = choose_codings(comm, grid, std::move(items), options);
+      items = std::move(choice.items);
+      coding_reason_ = std::move(choice.reason);
+    }
+    for (const ExchangeItem& item : items) codings_[item.source->options().name] = to_string(item.coding);
     if (asked.watched.trace) options.trace = &trace_.emplace();
     tuning_.options = options;
     tuning_.source = "rules";
@@ -179,6 +189,12 @@ class ArrayExchange {
     return *exchange_;
   }
   const Tuning& tuning() const { return tuning_; }
+  nb::dict codings() const {
+    nb::dict by_name;
+    for (const auto& [name, coding] : codings_) by_name[name.c_str()] = coding;
+    return by_name;
+  }
+  const std::string& coding_reason() const { return coding_reason_; }
   void write_trace(const std::string& folder) {
     if (!trace_.has_value())
       throw Error(ErrorCode::wrong_state, "the exchange was not traced: construct it with trace=True",
@@ -218,6 +234,8 @@ class ArrayExchange {
   const Machine& machine_;
   std::optional<Trace> trace_;
   Tuning tuning_;
+  std::map<std::string, std::string> codings_;
+  std::string coding_reason_;
   std::optional<Exchange> exchange_;
 };
 
@@ -387,6 +405,8 @@ void bind_exchange(nb::module_& m) {
       .def("close", &ArrayExchange::close, Release())
       .def_prop_ro("capturable", [](ArrayExchange& self) { return self.exchange().capturable(); })
       .def_prop_ro("limited_in_graphs", [](ArrayExchange& self) { return self.exchange().limited_in_graphs(); })
+      .def_prop_ro("codings", &ArrayExchange::codings)
+      .def_prop_ro("coding_reason", &ArrayExchange::coding_reason)
       .def_prop_ro("needs_host", [](ArrayExchange& self) { return self.exchange().needs_host(); })
       .def_prop_ro("sequence", [](ArrayExchange& self) { return self.exchange().sequence(); })
       .def("messages", [](ArrayExchange& self) { return message_list(self.exchange().messages()); })

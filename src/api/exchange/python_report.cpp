@@ -18,6 +18,7 @@ nb::list message_list(const std::vector<MessageInfo>& messages) {
     entry["reason"] = message.reason;
     entry["bytes"] = message.bytes;
     entry["transfers"] = message.transfers;
+    entry["raw_bytes"] = message.raw_bytes;
     all.append(entry);
   }
   return all;
@@ -35,6 +36,7 @@ nb::list report_list(const std::vector<ReportRow>& rows) {
     entry["reason"] = row.message.reason;
     entry["bytes"] = row.message.bytes;
     entry["transfers"] = row.message.transfers;
+    entry["raw_bytes"] = row.message.raw_bytes;
     const auto known = [](double value) { return value < 0 ? nb::object(nb::none()) : nb::object(nb::float_(value)); };
     entry["time_us"] = known(row.microseconds);
     entry["gbs"] = known(row.gb_per_s);

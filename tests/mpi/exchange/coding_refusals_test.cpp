@@ -69,6 +69,42 @@ TEST(CodingRefuses, RatesAndBlocksOutOfRangeAndOfKindsThatHaveNone) {
   EXPECT_NE(coding_from_string("cast, rate 8"), coding_from_string("cast, rate 9"));
 }
 
+TEST(CodingRefuses, BlocksThatNoNumbersFit) {
+  const RefusedCoding r;
+  struct Refused {
+    const char* coding;
+    DType type;
+    ErrorCode code;
+    const char* option;
+  };
+  using enum ErrorCode;
+  for (const Refused& one : {Refused{"blockfloat, rate 10", DType::f64, invalid_argument, "rate"},
+                             {"blockfloat, rate 4", DType::f64, invalid_argument, "rate"},
+                             {"blockfloat, rate 52", DType::f64, invalid_argument, "rate"},
+                             {"blockfloat, rate 32", DType::f32, invalid_argument, "rate"},
+                             {"blockfloat, block 64", DType::f64, invalid_argument, "block"},
+                             {"blockfloat, max error 0", DType::f64, invalid_argument, "max_error"},
+                             {"blockfloat", DType::i32, unsupported, "type"},
+                             {"zfp, rate 33", DType::f32, invalid_argument, "rate"},
+                             {"zfp, rate 0.5", DType::f64, invalid_argument, "rate"},
+                             {"zfp, rate 16.5", DType::f64, invalid_argument, "rate"},
+                             {"zfp, block 8", DType::f64, invalid_argument, "block"},
+                             {"zfp", DType::i64, unsupported, "type"},
+                             {"zfp", DType::f16, unsupported, "type"},
+                             {"zfp, max error 1e-30", DType::f64, unsupported, "max_error"},
+                             {"zfp, rate 8, max error 1e-06", DType::f64, unsupported, "max_error"},
+                             {"zfp, max error -1", DType::f64, invalid_argument, "max_error"},
+                             {"cast, max error 0.001", DType::f64, unsupported, "max_error"},
+                             {"auto, max error 0.001", DType::f64, unsupported, "coding"}}) {
+    SCOPED_TRACE(one.coding);
+    expect_error(r.by(one.type, coding_from_string(one.coding)), one.code,
+                 {{"of", "field u"}, {"coding", one.coding}, {"type", to_string(one.type)}, {"option", one.option}});
+  }
+  for (const char* name : {"blockfloat", "zfp, rate 16", "zfp, rate 16, block 64", "zfp, max error 0.001", "auto",
+                           "blockfloat, rate 24, max error 1e-06"})
+    EXPECT_EQ(to_string(coding_from_string(name)), name);
+}
+
 TEST(CodingRefuses, ToMeasureWhatIsPackedElsewhere) {
   const RefusedCoding r;
   ExchangeOptions options;

@@ -53,8 +53,14 @@ TEST_F(GatherScatterRefuses, CodingsOfIntegersAndOthersOnOneRank) {
   options.coding = {Coding::Kind::cast};
   expect_error(refusal({1}, comm.rank(), options), ErrorCode::unsupported,
                {{"of", "a gather-scatter"}, {"coding", "cast"}, {"type", "i64"}});
-  if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
   options.type = DType::f64;
+  for (const char* name : {"blockfloat", "zfp", "zfp, max error 0.001"}) {
+    options.coding = coding_from_string(name);
+    expect_error(refusal({1}, comm.rank(), options), ErrorCode::unsupported,
+                 {{"option", "coding"}, {"given", to_string(options.coding)}});
+  }
+  options.coding = {Coding::Kind::cast};
+  if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
   if (comm.rank() == 1) options.coding = {};
   const auto error = refusal({1}, comm.rank(), options);
   expect_error(error, ErrorCode::mismatch, {{"rank", 1}});

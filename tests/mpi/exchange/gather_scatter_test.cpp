@@ -42,6 +42,15 @@ TEST_P(GatherScatterOn, RoundsWhatBlocksShareInFlightOrNot) {
   check_all<std::complex<double>>(Domain::random(21, 13), 1, {Op::add}, cast, [](std::complex<double> value) {
     return std::complex<double>(std::complex<float>(value));
   });
+  // To multiples of one unit, 2^-10 here; what 23 bits do not hold would be an error.
+  const auto to_unit = [](auto value) { return std::nearbyint(value * 1024) / 1024 + 0.0; };  // there is one zero
+  const Coding floats = coding_from_string("blockfloat, rate 24, max error 0.0005");
+  check_all<double>(Domain::random(37, 3), 2, {Op::add, Op::max}, floats, to_unit);
+  check_all<float>(Domain::random(21, 5), 1, {Op::add, Op::min},
+                   coding_from_string("blockfloat, rate 24, max error 0.0005"), to_unit);
+  check_all<std::complex<double>>(
+      Domain::random(21, 13), 1, {Op::add}, coding_from_string("blockfloat, rate 32, max error 0.0005"),
+      [&](std::complex<double> value) { return std::complex<double>(to_unit(value.real()), to_unit(value.imag())); });
 }
 
 /// The same bits, with the devices' blocks in any order on the host.

@@ -44,17 +44,19 @@ def test_rows_say_what_was_computed_and_how_fast(here: Cli, tmp_path: Path, monk
     assert found[3]["message_bytes"] == 4 * found[2]["message_bytes"]
 
 
-def test_waves_of_floats_and_doubles_stand_beside_the_published_ones(cli: Cli, tmp_path: Path) -> None:
+def test_waves_of_floats_doubles_and_zfp_stand_beside_the_published_ones(cli: Cli, tmp_path: Path) -> None:
     words = ["-n", "2", "--cells", "1000", "--lengths", "100000", "--threads", "1", "3", "--folder", "out"]
     result = cli("bench", "wave", *words)
     assert result.returncode == 0, result.stderr
     assert "0.02996" in result.stdout and "published" in result.stdout
     found = rows(tmp_path / "out", "wave")
-    assert len(found) == 2 * 2 * 4 + 2 and {r["message"] for r in found} == {"float", "double"}
+    assert len(found) == 2 * 3 * 4 + 3 and {r["message"] for r in found} == {"float", "double", "zfp"}
     steps = [r for r in found if r["experiment"] == "steps"]
-    assert [r["threads"] for r in steps] == 8 * [1] + 8 * [3] and all(r["steps"] == 1000 for r in steps)
-    # Nothing is published of three threads.
-    assert [r["published_s"] is None for r in steps] == 8 * [False] + 8 * [True]
+    assert [r["threads"] for r in steps] == 12 * [1] + 12 * [3] and all(r["steps"] == 1000 for r in steps)
+    # Nothing is published of three threads, nor of zfp.
+    published = [r["published_s"] for r in steps if r["message"] != "zfp"]
+    assert [time is None for time in published] == 8 * [False] + 8 * [True]
+    assert all(r["published_s"] is None for r in steps if r["message"] == "zfp")
 
 
 STRICTER = """

@@ -67,7 +67,7 @@ def test_help_shows_the_options_of_its_benchmark(
             "bench lbm_weak takes no --streaming: lbm, lbm_flagfield",
         ),
         (["lbm_week"], "no benchmark is called lbm_week; did you mean lbm_weak?"),
-        (["nothing"], "no benchmark is called nothing; `slipstream bench` lists them"),
+        (["zebra"], "no benchmark is called zebra; `slipstream bench` lists them"),
         (["--cells", "8", "lbm"], "bench --cells: the name of a benchmark comes first"),
     ],
 )

@@ -87,6 +87,75 @@ def test_copies_of_a_point_stay_equal() -> None:
     np.testing.assert_array_equal(values[1], [three, two, 0.5])
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize(("coding", "bits"), [("blockfloat, rate 16", 13), ("zfp, rate 16", 4), ("zfp, rate 24", 13)])
+@pytest.mark.parametrize("routes", [["kernel", "direct"], ["staged"]])
+def test_random_values_come_within_the_bound_of_their_coding(
+    routes: list[str], coding: str, bits: int, dtype: str
+) -> None:
+    """The bound is of the largest magnitude of all values, which is not below that of a block."""
+    random = np.random.default_rng(len(coding) + len(dtype))
+    grid = slip.Grid((24, 20, 16), periodic=(True, True, True), backend="host", devices_per_rank=2)
+    shapes = [array.shape for array in numbered(grid, 3)]
+    raw, coded = ([np.zeros(shape, dtype) for shape in shapes] for _ in range(2))
+    of = [
+        slip.Exchange(grid, {"u": arrays}, ghost=3, coding=how, routes=routes)
+        for how, arrays in (("raw", raw), (coding, coded))
+    ]
+    for exponent in random.integers(-30, 30, 20):
+        for block, shape in enumerate(shapes):
+            values = np.ldexp(random.uniform(-1, 1, shape), exponent)
+            raw[block][...] = values + 1j * random.uniform(-1, 1, shape) if dtype[0] == "c" else values
+            coded[block][...] = raw[block]
+        for exchange in of:
+            exchange.run()
+        largest = max(max(np.abs(u.real).max(), np.abs(u.imag).max()) for u in raw)
+        errors = [coded[block] - raw[block] for block in range(len(raw))]
+        most = max(max(np.abs(e.real).max(), np.abs(e.imag).max()) for e in errors)
+        assert 0 < most <= 2.0**-bits * largest
+    there, whole = (sum(message.bytes for message in exchange.messages()) for exchange in reversed(of))
+    assert there < whole
+
+
+def test_a_unit_for_all_values_keeps_an_absolute_error() -> None:
+    grid = grid_of(devices_per_rank=2)
+    arrays, filled = fields(grid, "f8")
+    slip.Exchange(grid, {"u": arrays}, coding="blockfloat, max error 0.001").run()
+    inside = (slice(1, -1),) * 3
+    for have, want in zip(arrays, filled, strict=True):
+        np.testing.assert_array_equal(have[inside], want[inside])
+        assert 0 < np.abs(have - want).max() <= 0.001
+    for array in arrays:
+        array[inside] = 1e9
+    exchange = slip.Exchange(grid, {"density": arrays}, coding="blockfloat, max error 0.001")
+    with pytest.raises(OverflowError, match="too large for its coding, blockfloat"):
+        exchange.run()
+
+
+def test_auto_loses_nothing_unless_an_error_is_given() -> None:
+    grid = grid_of(devices_per_rank=2)
+    arrays, filled = fields(grid, "f8")
+    exchange = slip.Exchange(grid, {"u": arrays}, coding="auto")
+    assert exchange.codings == {"u": "raw"} and "without a max error" in exchange.coding_reason
+    exchange.run()
+    for have, want in zip(arrays, filled, strict=True):
+        np.testing.assert_array_equal(have, want)
+
+
+def test_auto_takes_the_fastest_that_keeps_the_error() -> None:
+    grid = slip.Grid((64, 48, 48), periodic=(True, True, True), backend="host", devices_per_rank=2)
+    arrays = [np.ascontiguousarray(array, "f8") for array in numbered(grid, 3)]
+    exchange = slip.Exchange(
+        grid, {"u": arrays}, ghost=3, coding="auto, max error 1e-3", routes=["kernel", "staged"],
+        throttle="0.02 GB/s, 0 us",
+    )  # fmt: skip
+    # At that rate bytes alone count, of which cast saves half and others more.
+    assert exchange.codings["u"].startswith(("blockfloat, rate 16", "zfp, max error 0.001"))
+    said = exchange.coding_reason
+    assert said.startswith(exchange.codings["u"]) and "raw" in said and "cast" in said
+    assert slip.Exchange(grid, {"u": arrays}, ghost=3, coding="auto, max error 1e-3").codings.keys() == {"u"}
+
+
 def test_what_cannot_be_cast_is_one_error() -> None:
     grid = grid_of()
     whole = [array.astype("i4") for array in numbered(grid, 1)]

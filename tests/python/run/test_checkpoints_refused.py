@@ -61,6 +61,15 @@ def test_checkpoint_of_another_case_is_refused_with_the_difference(made: Path, c
     assert len(result.errors) == 3
 
 
+def test_checkpoint_of_another_coding_is_refused(made: Path, cli: Cli) -> None:
+    """Bits depend on it, and not on routes."""
+    result = cli(
+        "run", "small.toml", *PLAIN, "--restart", "last", "exchange.coding=zfp, rate 16", 'exchange.routes=["staged"]'
+    )
+    is_error(result, "mismatch", key="exchange.coding", needed='"raw"', given='"zfp, rate 16"')
+    assert len(result.errors) == 2
+
+
 @pytest.mark.parametrize(
     ("first", "then", "lost"),
     [

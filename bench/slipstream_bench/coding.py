@@ -1,0 +1,178 @@
+"""`slipstream bench coding`: packing and unpacking by each coding, alone and out of strided rims, beside raw ones."""
+
+import argparse
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from slipstream.base import terminal
+from slipstream.base.core import core
+from slipstream.base.errors import CaseError
+from slipstream.machine import discovery
+
+from slipstream_bench import curves, options, record
+from slipstream_bench.record import Row
+from slipstream_bench.timed import timed
+
+#: Columns of a row that are results and not inputs.
+FIGURES = frozenset(
+    {"time_us", "gbs", "share_of_raw", "ratio", "largest_error", "rms_error", "bound", "break_even_gbs"}
+)
+
+#: By format: codings whose times stand beside raw.
+CODINGS = {
+    "f64": ("cast", "blockfloat, rate 16", "blockfloat, rate 32", "zfp, rate 8", "zfp, rate 16", "zfp, rate 32"),
+    "f32": ("cast", "blockfloat, rate 8", "blockfloat, rate 16", "zfp, rate 8", "zfp, rate 16"),
+}
+#: The rims of a cube, a cube whose axes x and y change places, and a cube alone; whether cells lie strided.
+PATTERNS = {"halo": True, "transpose": True, "alone": False}
+DATA = ("uniform", "smooth", "wide")
+RADIUS = 3
+CELLS = {"host": 48, "cuda": 384}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The sizes that are asked for."""
+
+    backend: str
+    cells: int | None  #: side of the cube; None: by backend
+    quick: bool
+
+
+@dataclass(frozen=True)
+class _Raw:
+    """Microseconds of the same cells as they are."""
+
+    encode: float
+    decode: float
+
+
+def rate_of(coding: str) -> float | None:
+    """Bits a value, where the coding names them."""
+    return float(coding.rpartition(" rate ")[2]) if " rate " in coding else None
+
+
+def break_even(raw_bytes: int, coded_bytes: int, lost_us: float) -> float | None:
+    """GB/s of the link on which a message takes as long coded as raw: a slower one gains. None: every link gains."""
+    saved = raw_bytes - coded_bytes
+    return None if lost_us <= 0 else saved / lost_us * 1e-3
+
+
+def _rows(backend: str, cells: int, repeats: int, quick: bool) -> Iterable[Row]:
+    for dtype in ("f64",) if quick else ("f64", "f32"):
+        for pattern, fused in PATTERNS.items():
+            plain = timed().Coding(backend, pattern, cells, RADIUS, dtype, "raw")
+            raw = _Raw(plain.encode_us(repeats), plain.decode_us(repeats))
+            for coding in ("raw", *CODINGS[dtype]):
+                for data in ("uniform",) if quick or coding == "raw" else DATA:
+                    if coding == "cast" and data == "wide":
+                        continue  # too large for f32
+                    yield from _of_one(backend, pattern, cells, dtype, coding, data, fused, repeats, raw)
+
+
+def _of_one(
+    backend: str, pattern: str, cells: int, dtype: str, coding: str, data: str, fused: bool, repeats: int, raw: _Raw
+) -> Iterable[Row]:
+    bench = timed().Coding(backend, pattern, cells, RADIUS, dtype, coding, data)
+    times = _Raw(bench.encode_us(repeats), bench.decode_us(repeats))
+    # Both ends cost a message; what a link saves comes once.
+    lost = times.encode + times.decode - raw.encode - raw.decode
+    for direction, us, plain in (("encode", times.encode, raw.encode), ("decode", times.decode, raw.decode)):
+        yield {
+            "ranks": 1,
+            "devices": 1,
+            "backend": backend,
+            "coding": coding.partition(",")[0],
+            "rate": rate_of(coding),
+            "dtype": dtype,
+            "pattern": pattern,
+            "cells": cells,
+            "data": data,
+            "direction": direction,
+            "fused": fused,
+            "bytes": bench.raw_bytes,
+            "clock": "events",
+            "time_us": record.digits(us),
+            "gbs": record.digits(bench.raw_bytes / us * 1e-3),
+            "share_of_raw": record.digits(plain / us),
+            "ratio": record.digits(bench.raw_bytes / bench.bytes),
+            "largest_error": record.digits(bench.largest_error()),
+            "rms_error": record.digits(bench.rms_error()),
+            "bound": record.digits(bench.bound),
+            "break_even_gbs": None
+            if coding == "raw" or (even := break_even(bench.raw_bytes, bench.bytes, lost)) is None
+            else record.digits(even),
+        }
+
+
+#: Rates of links that a picture goes over, in GB/s.
+LINKS = [2.0**k for k in range(10)]
+
+
+def gain(raw_bytes: int, coded_bytes: int, raw_us: float, coded_us: float, link: float) -> float:
+    """How many times faster a message is coded than raw, where packing, the link and unpacking follow one another."""
+    return (raw_us + raw_bytes / link * 1e-3) / (coded_us + coded_bytes / link * 1e-3)
+
+
+def picture(path: Path, machine: str, rows: list[Row]) -> None:
+    """The gain of each coding by the rate of the link: above 1 left of its break-even."""
+
+    def both(row: Row) -> float:
+        return sum(float(other["time_us"]) for other in rows if {**other, **_OF_ONE} == {**row, **_OF_ONE})
+
+    panels = []
+    for dtype in dict.fromkeys(row["dtype"] for row in rows):
+        here = [r for r in rows if (r["dtype"], r["pattern"], r["data"]) == (dtype, "halo", "uniform")]
+        raw = next(row for row in here if row["coding"] == "raw")
+        lines = []
+        for row in here:
+            if row["direction"] == "encode" and row["coding"] != "raw":
+                coded = round(row["bytes"] / row["ratio"])
+                gains = [gain(row["bytes"], coded, both(raw), both(row), link) for link in LINKS]
+                name = row["coding"] if row["rate"] is None else f"{row['coding']}, {row['rate']:.0f} bits"
+                lines.append(curves.Curve(name, LINKS, gains, row["coding"] == "zfp"))
+        panels.append(curves.Panel(f"rims of {dtype}", "times as fast as raw", lines, "GB/s of the link", counts=True))
+    curves.draw(path, f"Codings on {machine}", panels)
+
+
+#: Columns in which rows of one message differ.
+_OF_ONE: Row = dict.fromkeys((*FIGURES, "direction"))
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    options.one_cube(parser, "a cube of N^3 cells whose rims of three layers are packed")
+    options.quick(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
+    """Measures, prints and writes; one rank and its first device."""
+    module, choice = core(), record.chosen(Choice, arguments)
+    if module.size() > 1:
+        raise CaseError("bench coding measures one device from one rank: start it without -n")
+    backend = discovery.choose_backend(choice.backend)
+    machine = module.Machine.discover(backend, devices_per_rank=1)
+    cells = choice.cells if choice.cells is not None else 16 if choice.quick else CELLS[backend]
+    if cells < 8:
+        raise CaseError("bench coding: --cells needs 8 or more")
+    rows = list(_rows(backend, cells, 5 if choice.quick else 50, choice.quick))
+    heads = ["coding", "rate", "format", "cells", "direction", "data", "GB/s", "of raw", "ratio", "error", "bound"]
+    keys = ("gbs", "share_of_raw", "ratio", "largest_error", "bound")
+    shown = [
+        (
+            r["coding"],
+            r["rate"] or "",
+            r["dtype"],
+            r["pattern"],
+            r["direction"],
+            r["data"],
+            *(f"{r[k]:.3g}" for k in keys),
+        )
+        for r in rows
+    ]
+    console.print(terminal.table(f"codings on {machine.name}", heads, shown, left=6))
+    described = record.describe_machine(machine)
+    record.keep(
+        arguments.folder, "coding", described, rows, FIGURES, console, lambda path, name: picture(path, name, rows)
+    )

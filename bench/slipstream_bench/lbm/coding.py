@@ -1,0 +1,141 @@
+"""`slipstream bench lbm_coding`: flows whose populations travel raw or coded, on a fast way and on throttled ones.
+
+A cavity and a Taylor-Green vortex run on devices of one rank, whose messages the host sends (`staged`). Rows have the
+rate of steps, and the distance of the velocity from that of raw messages.
+"""
+
+import argparse
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from slipstream.base import terminal
+from slipstream.base.core import core
+from slipstream.base.errors import CaseError
+from slipstream.lbm import Simulation
+from slipstream.machine import discovery
+
+from slipstream_bench import options, record
+from slipstream_bench.lbm import common
+from slipstream_bench.record import Row
+
+#: Columns of a row that are results and not inputs.
+FIGURES = frozenset({"time_ms", "mlups", "speedup", "largest_error", "rms_error"})
+CODINGS = {
+    "f64": ("raw", "cast", "blockfloat, rate 16", "blockfloat, rate 32", "zfp, rate 16", "zfp, rate 32"),
+    "f32": ("raw", "cast", "blockfloat, rate 16", "zfp, rate 16"),
+}
+#: Slow networks on one host; none: as fast as it is.
+LINKS = ("none", "12.5 GB/s, 2 us", "1 GB/s, 20 us")
+CELLS = {"host": 24, "cuda": 256}
+STEPS = {"host": 20, "cuda": 200}
+REPEATS = 3
+VORTEX = ("sin(2*pi*x/Lx)*cos(2*pi*y/Ly)*cos(2*pi*z/Lz)", "-cos(2*pi*x/Lx)*sin(2*pi*y/Ly)*cos(2*pi*z/Lz)", 0)
+FLOWS: dict[str, dict[str, Any]] = {
+    "cavity": {"walls": {"y+": (1.0, 0.0, 0.0)}},
+    "taylor_green": {"walls": {}, "periodic": (True, True, True), "initial": {"velocity": VORTEX}},
+}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The run that is asked for."""
+
+    backend: str
+    devices: int  #: a rank
+    threads: int
+    cells: int | None  #: along a side; None: by backend
+    precision: str
+    quick: bool
+
+    def steps(self, backend: str) -> int:
+        return 5 if self.quick else STEPS[backend]
+
+
+def _rows(choice: Choice, backend: str, cells: int, devices: int) -> Iterator[Row]:
+    for flow, keys in FLOWS.items():
+        exact: NDArray[Any] | None = None
+        for link in LINKS[-1:] if choice.quick else LINKS:
+            first = 0.0
+            for coding in CODINGS[choice.precision]:
+                seconds, velocity = _run(choice, backend, cells, devices, keys, link, coding)
+                if exact is None:
+                    exact = velocity
+                first = first or seconds
+                difference = np.abs(velocity - exact)
+                yield {
+                    "ranks": 1,
+                    "devices": devices,
+                    "experiment": "coding",
+                    "flow": flow,
+                    "cells": [cells] * 3,
+                    "storage": choice.precision,
+                    "coding": coding,
+                    "throttle": link,
+                    "steps": choice.steps(backend),
+                    "clock": "host",
+                    "time_ms": record.digits(1e3 * seconds),
+                    "mlups": record.digits(cells**3 * choice.steps(backend) / seconds / 1e6),
+                    "speedup": record.digits(first / seconds),
+                    "largest_error": record.digits(float(difference.max())),
+                    "rms_error": record.digits(float(np.sqrt((difference**2).mean()))),
+                }
+
+
+def _run(
+    choice: Choice, backend: str, cells: int, devices: int, keys: dict[str, Any], link: str, coding: str
+) -> tuple[float, NDArray[Any]]:
+    """Seconds of the steps, the smallest of some times, and the velocity behind all of them, in the lid speed."""
+    slow: dict[str, Any] = {} if link == "none" else {"throttle": link}
+    flow = Simulation(
+        (cells,) * 3, 100, 0.05, **keys, **slow, backend=backend, devices_per_rank=devices, threads=choice.threads,
+        precision=choice.precision, coding=coding, routes=["kernel", "staged"],
+    )  # fmt: skip
+    times = []
+    for _ in range(REPEATS):
+        began = time.perf_counter()
+        flow.run(steps=choice.steps(backend), quiet=True)
+        times.append(time.perf_counter() - began)
+    velocity = flow.velocity
+    if velocity is None:
+        raise CaseError("bench lbm_coding runs on one rank: start it without -n")
+    return min(times), np.asarray(velocity)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    options.precision(parser, "f64")
+    options.one_cube(parser)
+    options.devices(parser)
+    options.threads(parser)
+    options.quick(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
+    """Measures, prints and writes; one rank with two devices or more."""
+    module, choice = core(), record.chosen(Choice, arguments)
+    if module.size() > 1:
+        raise CaseError("bench lbm_coding runs on one rank: start it without -n")
+    backend = discovery.choose_backend(choice.backend)
+    devices = choice.devices or common.devices_here(backend, 1)
+    if devices < 2:
+        raise CaseError("bench lbm_coding: needs two devices; take --devices 2")
+    cells = choice.cells if choice.cells is not None else CELLS[backend]
+    if cells < 16:
+        raise CaseError("bench lbm_coding: --cells needs 16 or more")
+    machine = discovery.discover(common.any_case(choice, devices).machine)
+    rows = list(_rows(choice, backend, cells, devices))
+    console.print(_table(machine.name, rows))
+    record.keep(arguments.folder, "lbm_coding", record.describe_machine(machine), rows, FIGURES, console)
+
+
+def _table(machine: str, rows: Sequence[Row]) -> Any:
+    shown = [
+        (r["flow"], r["throttle"], r["coding"], f"{r['mlups']:.4g}", f"{r['speedup']:.2f}", f"{r['largest_error']:.2g}")
+        for r in rows
+    ]
+    heads = ["flow", "network", "coding", "MLUPS", "times as fast as raw", "error of the velocity"]
+    return terminal.table(f"coded populations on {machine}", heads, shown, left=3)

@@ -1,0 +1,128 @@
+// The choice of a coding for items of the coding `auto`: the fastest of those that keep its error, by exchanges of its
+// own values.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+#include <slipstream/error.hpp>
+#include <slipstream/tuner.hpp>
+
+#include "coding/wire.hpp"
+#include "exchange/plan.hpp"
+#include "machine/agree.hpp"
+#include "machine/clock.hpp"
+
+namespace slipstream {
+namespace {
+
+constexpr int warm_ups = 2, trials = 6;
+/// A coding must be faster than raw by more than what times of one thing differ by.
+constexpr double least_gain = 1.03;
+
+bool is_automatic(const ExchangeItem& item) { return item.coding.kind == Coding::Kind::automatic; }
+
+/// Codings of a type whose error, over the largest magnitude of a block, is at most this.
+std::vector<Coding> candidates(DType type, double max_error) {
+  std::vector<Coding> all{{Coding::Kind::cast}};
+  Coding floats{Coding::Kind::blockfloat};
+  floats.rate = std::max(8., std::ceil((3 - std::log2(max_error)) / 4) * 4);
+  all.push_back(floats);
+  Coding planes{Coding::Kind::zfp};
+  planes.max_error = max_error;
+  all.push_back(planes);
+  const auto fails = [&](const Coding& coding) {
+    try {
+      return wire_of(coding, type, "a field").worst(type, 1) > max_error;
+    } catch (const Error&) {
+      return true;  // not of this type, or at no rate
+    }
+  };
+  std::erase_if(all, fails);
+  return all;
+}
+
+/// Seconds of an exchange on the slowest rank; infinite where a value does not fit its coding. Collective.
+double time_of(const Communicator& comm, const Grid& grid, const std::vector<ExchangeItem>& items,
+               const ExchangeOptions& options) {
+  Exchange exchange(comm, grid, items, options);
+  std::vector<Stream> streams;
+  for (const int device : grid.machine().devices_of_rank(grid.rank()))
+    streams.emplace_back(grid.machine().device(device).local);
+  double best = std::numeric_limits<double>::infinity();
+  try {
+    for (int n = 0; n < warm_ups + trials; ++n) {
+      comm.barrier();
+      const double start = seconds_now();
+      exchange.run(streams);
+      for (Stream& stream : streams) stream.synchronize();
+      const double taken = comm.max(seconds_now() - start);
+      if (n >= warm_ups) best = std::min(best, taken);
+    }
+    exchange.check();
+  } catch (const Overflow&) {  // the same on all ranks, at the same call
+    return std::numeric_limits<double>::infinity();
+  }
+  return best;
+}
+
+std::string in_us(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f us", seconds * 1e6);
+  return text;
+}
+
+}  // namespace
+
+CodingChoice choose_codings(const Communicator& comm, const Grid& grid, std::vector<ExchangeItem> items,
+                            const ExchangeOptions& options) {
+  CodingChoice choice;
+  // Items that may take the same codings take the same one: so many exchanges are measured as there are codings.
+  std::vector<Coding> all;
+  bool lossy = false;
+  on_all_ranks(comm, "codings cannot be chosen", [&] {
+    for (const ExchangeItem& item : items) {
+      if (!is_automatic(item) || !item.coding.max_error) continue;
+      if (item.pattern->op() != Op::copy)
+        throw Error(ErrorCode::unsupported,
+                    "the coding auto is chosen by exchanges of the values themselves, and the pattern '" +
+                        item.pattern->name() + "' would add them up: name a coding",
+                    {{"option", "coding"}, {"pattern", item.pattern->name()}});
+      lossy = true;
+      for (const Coding& coding : candidates(item.source->options().type, *item.coding.max_error))
+        if (std::find(all.begin(), all.end(), coding) == all.end()) all.push_back(coding);
+    }
+  });
+  /// All items, where those that may take this coding do.
+  const auto with = [&](const Coding& coding) {
+    std::vector<ExchangeItem> coded = items;
+    for (ExchangeItem& item : coded) {
+      if (!is_automatic(item)) continue;
+      const std::optional<double> error = item.coding.max_error;
+      const auto allowed = error ? candidates(item.source->options().type, *error) : std::vector<Coding>();
+      item.coding = std::find(allowed.begin(), allowed.end(), coding) == allowed.end() ? Coding{} : coding;
+    }
+    return coded;
+  };
+  choice.items = with({});
+  if (!lossy) {
+    choice.reason = "raw: without a max error nothing may be lost";
+    return choice;
+  }
+  const double raw = time_of(comm, grid, choice.items, options);
+  double best = raw / least_gain;
+  std::string times = "raw " + in_us(raw), fastest = "raw";
+  for (const Coding& coding : all) {
+    std::vector<ExchangeItem> coded = with(coding);
+    const double time = time_of(comm, grid, coded, options);
+    times += ", " + to_string(coding) + (std::isfinite(time) ? " " + in_us(time) : " cannot hold some value");
+    if (time >= best) continue;
+    best = time;
+    fastest = to_string(coding);
+    choice.items = std::move(coded);
+  }
+  choice.reason = fastest + ": the fastest of " + times;
+  return choice;
+}
+
+}  // namespace slipstream
