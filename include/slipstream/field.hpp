@@ -53,6 +53,7 @@ struct FieldOptions {
   bool shared = false;  ///< mappable by other processes of the node (route `direct`)
   /// Unused layers of elements behind the last ghosts of each axis.
   Extent padding{0, 0, 0};
+  std::int64_t apart = 0;  ///< elements of a component, at least: unused ones lie behind its last ghosts (not of aos)
   /// Of every block of the grid, by id: -1, or how many values of a component are stored, one after the other, in an
   /// order that only their owner knows. Exchanges reach those of such a block by lists of elements; nobody reads it by
   /// cells. None: every block is stored as a box.

@@ -11,13 +11,43 @@
 namespace slipstream::dns {
 namespace {
 
-FieldOptions three(FieldOptions options) {
+FieldOptions of_three(FieldOptions options) {
   options.components = 3;
   return options;
 }
 
+/// With the process grid that was measured.
+Options decided(Options options, const Fft& fft) {
+  options.process_grid = fft.process_grid();
+  options.tune_process_grid = false;
+  return options;
+}
+
+std::vector<Buffer<std::byte>> memory_of_three(const Communicator& comm, const Machine& machine, const Options& options,
+                                               std::int64_t apart) {
+  std::vector<Buffer<std::byte>> found;
+  for (const int d : machine.devices_of_rank(comm.rank()))
+    found.emplace_back(machine.device(d).local, static_cast<std::size_t>(3 * apart) * size_of(options.type));
+  return found;
+}
+
+/// The velocity in cells.
+Field adopted(const Communicator& comm, const Machine& machine, const Fft& fft,
+              const std::vector<Buffer<std::byte>>& memory, std::int64_t apart) {
+  const std::vector<int> devices = machine.devices_of_rank(comm.rank());
+  FieldOptions options = of_three(fft.physical_field("velocity"));
+  options.apart = apart;
+  std::vector<OwnArray> arrays;
+  for (const std::int64_t id : fft.physical().local()) {
+    const auto at = std::find(devices.begin(), devices.end(), fft.physical().block(id).device) - devices.begin();
+    arrays.push_back({memory[static_cast<std::size_t>(at)].data()});
+  }
+  return Field::adopt(comm, fft.physical(), options, arrays);
+}
+
 std::vector<StageFactors> stages_of(Scheme scheme, double dt) {
-  if (scheme == Scheme::rk2) return {{true, false, dt / 2, 2, 2, dt, 2}, {false, true, dt / 2, 0, 0, 0, 0}};
+  if (scheme == Scheme::rk2)
+    return {{true, false, dt / 2, 2, 2, dt, 2, dt / 2}, {false, true, dt / 2, 0, 0, 0, 0, 0, false}};
   return {{true, false, dt / 6, 2, 1, dt / 2, 1},
           {false, false, dt / 3, 1, 1, dt / 2, 0},
           {false, false, dt / 3, 1, 2, dt, 1},
@@ -44,12 +74,13 @@ Dns::Impl::Impl(const Communicator& c, const Machine& machine, Options o)
     : comm(c),
       options(std::move(o)),
       fft(comm, machine, options.cells, transform_options(options)),
-      modes(fft.spectral(), three(fft.spectral_field("modes"))),
-      next(fft.spectral(), three(fft.spectral_field("next"))),
-      sum(fft.spectral(), three(fft.spectral_field("sum"))),
-      rhs(fft.spectral(), three(fft.spectral_field("right-hand side"))),
-      u(fft.physical(), three(fft.physical_field("velocity"))),
-      w(fft.physical(), three(fft.physical_field("vorticity"))) {
+      modes(fft.spectral(), of_three(fft.spectral_field("modes"))),
+      sum(fft.spectral(), of_three(fft.spectral_field("sum"))),
+      apart(numbers_apart(machine, decided(options, fft))),
+      velocity_memory(memory_of_three(comm, machine, options, apart)),
+      product_memory(memory_of_three(comm, machine, options, apart)),
+      u(adopted(comm, machine, fft, velocity_memory, apart)) {
+  if (keeps_next(options)) next.emplace(fft.spectral(), of_three(fft.spectral_field("next")));
   const std::vector<int> devices = machine.devices_of_rank(comm.rank());
   const auto place_of = [&](int device) {
     return static_cast<std::size_t>(std::find(devices.begin(), devices.end(), device) - devices.begin());
@@ -89,11 +120,17 @@ void Dns::Impl::each_mode_block(std::size_t device, Queue queue) {
   });
 }
 
-Task Dns::Impl::transform(const std::string& name, bool forward, const Field& from, Field& to) {
+void Dns::Impl::transform(bool forward, Held from, Held to, std::vector<Stream>& on, std::size_t count) {
+  if (forward) {
+    fft.forward_components(components<const void*>(from, physical, count), components<void*>(to, spectral, count), on);
+  } else {
+    fft.backward_components(components<const void*>(from, spectral, count), components<void*>(to, physical, count), on);
+  }
+}
+
+Task Dns::Impl::transform_task(const std::string& name, bool forward, Held from, Held to) {
   Collective work;
-  work.run = [this, forward, &from, &to](std::vector<Stream>& s) {
-    forward ? fft.forward(from, to, s) : fft.backward(from, to, s);
-  };
+  work.run = [this, forward, from, to](std::vector<Stream>& s) { transform(forward, from, to, s); };
   work.check = [this] { fft.check(); };
   work.capturable = fft.capturable();
   return collective_task(name, std::move(work));
@@ -112,34 +149,36 @@ Task Dns::Impl::host_task(const std::string& name, std::function<void()> work) {
 void Dns::Impl::list_tasks() {
   numbers = {options.viscosity, options.time_step, 0, options.forcing.shells};
   list_forcing_before();
-  Field* now = &modes;
+  Held now = Held::modes;
   for (const StageFactors& factors : stages_of(options.scheme, options.time_step)) {
     // Work and losses are a further equation of the system, d W / dt = power and the like, which the same scheme
     // integrates: the weight of a stage is that of its right-hand side.
     if (options.budget)
-      tasks.push_back(host_task("budget", [this, now, factors] { account(*now, factors.sum_n, factors.first); }));
-    tasks.push_back(transform("velocity", false, *now, u));
+      tasks.push_back(host_task("budget", [this, now, factors] { account(now, factors.sum_n, factors.first); }));
     tasks.push_back(kernel_task("curl", [this, now](Stream& stream, std::size_t device, Part) {
       each_mode_block(device, [&]<class T>(const ModeBlock& b, T) {
-        queue_curl(stream, b.grid, data<T>(*now, b.id), data<T>(rhs, b.id));
+        queue_curl(stream, b.grid, three<T>(now, b), three<T>(Held::product, b));
       });
     }));
-    tasks.push_back(transform("vorticity", false, rhs, w));
+    tasks.push_back(transform_task("velocity", false, now, Held::velocity));
+    tasks.push_back(transform_task("vorticity", false, Held::product, Held::product));
     tasks.push_back(kernel_task("u x w", [this](Stream& stream, std::size_t device, Part) {
       with_type([&]<class T>(T) {
         for (const CellBlock& b : physical)
-          if (b.device == device) queue_cross(stream, b.box.extents(), data<T>(u, b.id), data<T>(w, b.id));
+          if (b.device == device) {
+            queue_cross(stream, b.box.extents(), three<T>(Held::velocity, b), three<T>(Held::product, b));
+          }
       });
     }));
-    tasks.push_back(transform("nonlinear term", true, w, rhs));
-    tasks.push_back(kernel_task("stage", [this, now, factors](Stream& stream, std::size_t device, Part) {
+    tasks.push_back(transform_task("nonlinear term", true, Held::product, Held::product));
+    tasks.push_back(kernel_task("stage", [this, factors](Stream& stream, std::size_t device, Part) {
       each_mode_block(device, [&]<class T>(const ModeBlock& b, T) {
-        const StageArrays<T> arrays{data<T>(modes, b.id), data<T>(*now, b.id), data<T>(next, b.id), data<T>(sum, b.id),
-                                    data<T>(rhs, b.id)};
+        const StageArrays<T> arrays{three<T>(Held::modes, b), three<T>(Held::sum, b), three<T>(Held::velocity, b),
+                                    three<T>(Held::next, b), three<T>(Held::product, b)};
         queue_stage(stream, b.grid, arrays, factors, numbers);
       });
     }));
-    now = &next;
+    now = Held::velocity;
   }
   list_forcing_behind();
   if (options.budget) tasks.push_back(host_task("budget", [this] { close_budget(); }));
@@ -167,12 +206,12 @@ void Dns::Impl::list_forcing_behind() {
   }));
   tasks.push_back(kernel_task("lowest shells", [this](Stream& stream, std::size_t device, Part) {
     each_mode_block(device, [&]<class T>(const ModeBlock& b, T) {
-      queue_scale(stream, b.grid, data<T>(modes, b.id), options.forcing.shells, scale);
+      queue_scale(stream, b.grid, three<T>(Held::modes, b), options.forcing.shells, scale);
     });
   }));
 }
 
-void Dns::Impl::account(const Field& now, double share, bool first) {
+void Dns::Impl::account(Held now, double share, bool first) {
   const ModeSums found = sums(now);
   if (first) budget = {found.energy, 0, 0};
   budget.lost += share * 2 * options.viscosity * found.squares;
@@ -180,14 +219,14 @@ void Dns::Impl::account(const Field& now, double share, bool first) {
 }
 
 void Dns::Impl::close_budget() {
-  const double missing = sums(modes).energy - budget.before + budget.lost - budget.work;
+  const double missing = sums(Held::modes).energy - budget.before + budget.lost - budget.work;
   const double error = std::abs(missing) / (budget.lost > 0 ? budget.lost : budget.before);
   if (!(error <= carried.largest_error)) carried.largest_error = error;  // keeps a NaN
 }
 
 const Field& Dns::Impl::velocity() {
   if (!velocity_is_new || seen_restarts != state.restarts) {
-    fft.backward(modes, u, streams);
+    transform(false, Held::modes, Held::velocity, streams);
     synchronize();
     velocity_is_new = true;
     seen_restarts = state.restarts;
@@ -206,7 +245,7 @@ double Dns::Impl::courant() {
     for (const CellBlock& b : physical) {
       const auto lines = static_cast<std::size_t>(b.box.extent(1) * b.box.extent(2));
       for (const double speed : from_device(streams[b.device], lines, [&](double* to) {
-             queue_line_speeds(streams[b.device], b.box.extents(), data<T>(u, b.id), scale, to);
+             queue_line_speeds(streams[b.device], b.box.extents(), three<T>(Held::velocity, b), scale, to);
            }))
         if (!(speed <= most)) most = speed;  // keeps a NaN
     }
@@ -232,11 +271,11 @@ std::array<double, count> Dns::Impl::summed(const Blocks& blocks, const Lines& l
   return all;
 }
 
-ModeSums Dns::Impl::sums(const Field& of) {
+ModeSums Dns::Impl::sums(Held of) {
   const auto found = summed<line_sums>(
       spectral, [](const ModeBlock& b) { return static_cast<std::int64_t>(b.grid.extent[1]) * b.grid.extent[2]; },
       [&]<class T>(const ModeBlock& b, T, double* to) {
-        queue_line_sums(streams[b.device], b.grid, data<T>(of, b.id), options.forcing.shells, to);
+        queue_line_sums(streams[b.device], b.grid, three<T>(of, b), options.forcing.shells, to);
       });
   return {found[0], found[1], found[2], {found[3], found[4], found[5]}};
 }
@@ -244,25 +283,15 @@ ModeSums Dns::Impl::sums(const Field& of) {
 std::array<double, 2> Dns::Impl::shape_of_gradients() {
   for (std::size_t d = 0; d < streams.size(); ++d)
     each_mode_block(d, [&]<class T>(const ModeBlock& b, T) {
-      queue_gradient(streams[d], b.grid, data<T>(modes, b.id), data<T>(rhs, b.id));
+      queue_gradient(streams[d], b.grid, three<T>(Held::modes, b), three<T>(Held::product, b));
     });
   // The third follows from the others, which spares a transform.
-  std::vector<std::vector<const void*>> from(2);
-  std::vector<std::vector<void*>> to(2);
-  with_type([&]<class T>(T) {
-    for (std::size_t c = 0; c < 2; ++c) {
-      for (const ModeBlock& b : spectral)
-        from[c].push_back(data<T>(rhs, b.id) + static_cast<std::int64_t>(2 * c) * b.grid.volume());
-      for (const CellBlock& b : physical)
-        to[c].push_back(data<T>(w, b.id) + static_cast<std::int64_t>(c) * b.box.volume());
-    }
-  });
-  fft.backward_components(from, to, streams);
+  transform(false, Held::product, Held::product, streams, 2);
   synchronize();
   const auto moments = summed<line_moments>(
       physical, [](const CellBlock& b) { return b.box.extent(1) * b.box.extent(2); },
       [&]<class T>(const CellBlock& b, T, double* to) {
-        queue_line_moments(streams[b.device], b.box.extents(), data<T>(w, b.id), to);
+        queue_line_moments(streams[b.device], b.box.extents(), three<T>(Held::product, b), to);
       });
   std::array<double, 2> found{};
   const auto cells = static_cast<double>(volume(options.cells));
@@ -280,7 +309,7 @@ std::array<double, 2> Dns::Impl::shape_of_gradients() {
 }
 
 double Dns::Impl::low_energy() {
-  const auto [energy, squares, low, mean] = sums(modes);
+  const auto [energy, squares, low, mean] = sums(Held::modes);
   double rounding = 0;
   with_type([&]<class T>(T) { rounding = 8 * static_cast<double>(std::numeric_limits<T>::epsilon()); });
   const double all = energy + (mean[0] * mean[0] + mean[1] * mean[1] + mean[2] * mean[2]) / 2;
@@ -361,7 +390,7 @@ const Communicator& Dns::communicator() const { return impl_->comm; }
 Statistics Dns::statistics() {
   Impl& d = *impl_;
   Statistics s;
-  const ModeSums sums = d.sums(d.modes);
+  const ModeSums sums = d.sums(Impl::Held::modes);
   s.time = d.state.time;
   s.energy = sums.energy;
   s.mean_velocity = sums.mean;
@@ -406,8 +435,11 @@ Fft& Dns::fft() { return impl_->fft; }
 
 std::int64_t Dns::bytes_on(Device device) const {
   std::int64_t bytes = impl_->fft.bytes_on(device);
-  for (const Field* field : {&impl_->modes, &impl_->next, &impl_->sum, &impl_->rhs, &impl_->u, &impl_->w})
-    bytes += field->bytes_on(device);
+  for (const Field* field : {&impl_->modes, &impl_->sum, impl_->next ? &*impl_->next : nullptr})
+    if (field) bytes += field->bytes_on(device);
+  for (const auto* memory : {&impl_->velocity_memory, &impl_->product_memory})
+    for (const Buffer<std::byte>& buffer : *memory)
+      if (buffer.device() == device) bytes += static_cast<std::int64_t>(buffer.bytes());
   return bytes;
 }
 

@@ -92,7 +92,7 @@ std::vector<double> Dns::Impl::spectrum() {
       Stream& stream = streams[b.device];
       const std::vector<double> found = from_device(
           stream, count * static_cast<std::size_t>(b.grid.extent[2]),
-          [&](double* to) { queue_shell_sums(stream, b.grid, data<T>(modes, b.id), static_cast<int>(count), to); });
+          [&](double* to) { queue_shell_sums(stream, b.grid, three<T>(Held::modes, b), static_cast<int>(count), to); });
       std::vector<double>& sums = mine[b.id];
       sums.resize(count);
       for (std::size_t n = 0; n < found.size(); ++n) sums[n % count] += found[n];
@@ -145,18 +145,20 @@ void Dns::begin(const std::vector<const double*>& velocity) {
     for (std::size_t n = 0; n < velocity.size(); ++n) {
       const CellBlock& b = d.physical[n];
       const auto count = static_cast<std::size_t>(b.box.volume());
-      std::vector<T> values(3 * count);
-      for (std::size_t cell = 0; cell < count; ++cell)
-        for (std::size_t c = 0; c < 3; ++c) values[cell + c * count] = static_cast<T>(velocity[n][3 * cell + c]);
-      copy(d.streams[b.device], d.u.data(b.id), values.data(), values.size() * sizeof(T));
-      d.streams[b.device].synchronize();
+      const Three<T> to = d.three<T>(Impl::Held::velocity, b);
+      std::vector<T> values(count);
+      for (std::size_t c = 0; c < 3; ++c) {
+        for (std::size_t cell = 0; cell < count; ++cell) values[cell] = static_cast<T>(velocity[n][3 * cell + c]);
+        copy(d.streams[b.device], to.at + static_cast<std::int64_t>(c) * to.step, values.data(), count * sizeof(T));
+        d.streams[b.device].synchronize();
+      }
     }
   });
-  d.fft.forward(d.u, d.modes, d.streams);
+  d.transform(true, Impl::Held::velocity, Impl::Held::modes, d.streams);
   d.with_type([&](auto t) {
     using T = decltype(t);
     for (const ModeBlock& b : d.spectral)
-      queue_project(d.streams[b.device], b.grid, Impl::data<T>(d.modes, b.id),
+      queue_project(d.streams[b.device], b.grid, d.three<T>(Impl::Held::modes, b),
                     1 / static_cast<double>(volume(d.options.cells)));
   });
   d.begin_from_modes();

@@ -27,6 +27,10 @@ struct ModeSums {
   std::array<double, 3> mean = {};  ///< velocity
 };
 
+/// Numbers from a component to the next where modes and cells take turns.
+std::int64_t numbers_apart(const Machine& machine, const Options& options);
+/// Whether a stage behind the first asks for the modes that its right-hand side was taken of.
+bool keeps_next(const Options& options);
 /// Throws Error where the options cannot make a run.
 FftOptions transform_options(const Options& options);
 
@@ -45,8 +49,13 @@ struct Dns::Impl {
   Communicator comm;
   Options options;
   Fft fft;
-  Field modes, next, sum, rhs;  // of Fourier coefficients, but for rhs: transforms that are not normalised
-  Field u, w;                   // u at the end of a step: of its last stage; w: between transforms u x w
+  Field modes, sum;
+  std::optional<Field> next;  // where the next stage needs it behind its transforms
+  // Three components of modes or cells in the same memory, `apart` numbers from one to the next, by device: the
+  // velocity of a stage; its vorticity, then u x w.
+  std::int64_t apart = 0;
+  std::vector<Buffer<std::byte>> velocity_memory, product_memory;
+  Field u;  // at the end of a step: of its last stage
   std::vector<Stream> streams;
   std::vector<ModeBlock> spectral;
   std::vector<CellBlock> physical;
@@ -65,17 +74,26 @@ struct Dns::Impl {
   Impl(const Communicator& comm, const Machine& machine, Options options);
   void synchronize();
   void list_tasks();
-  Task transform(const std::string& name, bool forward, const Field& from, Field& to);
+  /// What holds three components. The last two change between modes and cells.
+  enum class Held : std::uint8_t { modes, sum, next, velocity, product };
+  template <class T, class Block>
+  Three<T> three(Held held, const Block& block) const;
+  /// By component, then by block.
+  template <class Pointer, class Block>
+  std::vector<std::vector<Pointer>> components(Held held, const std::vector<Block>& blocks,
+                                               std::size_t count = 3) const;
+  void transform(bool forward, Held from, Held to, std::vector<Stream>& on, std::size_t count = 3);
+  Task transform_task(const std::string& name, bool forward, Held from, Held to);
   /// Work of the host between tasks: it waits for the devices, and no step can be recorded.
   Task host_task(const std::string& name, std::function<void()> work);
   /// Adds what a stage with the modes `now` and the weight `share` (a time) has lost and won.
-  void account(const Field& now, double share, bool first);
+  void account(Held now, double share, bool first);
   void close_budget();
   template <class Queue>
   void each_mode_block(std::size_t device, Queue queue);
   const Field& velocity();
   double courant();
-  ModeSums sums(const Field& of);
+  ModeSums sums(Held of);
   /// Energy of the forced shells. Throws Error where there is none.
   double low_energy();
   /// Tasks before and behind the stages of a step, by the kind of forcing.
@@ -118,6 +136,39 @@ struct Dns::Impl {
     return {here.data(), here.data() + count};
   }
 };
+
+template <class T, class Block>
+Three<T> Dns::Impl::three(Held held, const Block& block) const {
+  const auto of_field = [&](const Field& field) {
+    return Three<T>{data<T>(field, block.id), 2 * field.shape(block.id).component_stride};
+  };
+  switch (held) {
+    case Held::modes:
+      return of_field(modes);
+    case Held::sum:
+      return of_field(sum);
+    case Held::next:
+      return next ? of_field(*next) : Three<T>{};
+    case Held::velocity:
+      return {reinterpret_cast<T*>(velocity_memory[block.device].data()), apart};
+    default:
+      return {reinterpret_cast<T*>(product_memory[block.device].data()), apart};
+  }
+}
+
+template <class Pointer, class Block>
+std::vector<std::vector<Pointer>> Dns::Impl::components(Held held, const std::vector<Block>& blocks,
+                                                        std::size_t count) const {
+  std::vector<std::vector<Pointer>> found(count);
+  with_type([&]<class T>(T) {
+    for (std::size_t c = 0; c < count; ++c)
+      for (const Block& block : blocks) {
+        const Three<T> array = three<T>(held, block);
+        found[c].push_back(array.at + static_cast<std::int64_t>(c) * array.step);
+      }
+  });
+  return found;
+}
 
 /// Calls f(i, j, k) for every mode of a block.
 template <class F>

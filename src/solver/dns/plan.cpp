@@ -46,6 +46,20 @@ FftOptions transform_options(const Options& o) {
   return options;
 }
 
+std::int64_t numbers_apart(const Machine& machine, const Options& options) {
+  const fft::Decomposition cut(machine, options.cells, transform_options(options));
+  std::int64_t most = 0;
+  for (int device = 0; device < machine.devices(); ++device)
+    most = std::max(
+        {most, cut.volume_on(device, fft::Stage::physical, true), 2 * cut.volume_on(device, fft::Stage::spectral)});
+  return (most + 3) / 4 * 4;  // components begin where kernels and libraries like it
+}
+
+// Heun's second stage has the forcing from the first.
+bool keeps_next(const Options& o) {
+  return o.scheme == Scheme::rk4 && o.forcing.kind == Forcing::Kind::power && o.forcing.power > 0;
+}
+
 Grid plan_grid(const Machine& machine, const Options& options, int rank) {
   const fft::Decomposition cut(machine, options.cells, transform_options(options));
   GridOptions grid;
@@ -70,10 +84,13 @@ std::vector<MessageInfo> messages_needed(const Machine& machine, const Options& 
 std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& options) {
   const std::vector<FftMemory> needed = Fft::memory(machine, options.cells, transform_options(options));
   std::vector<ArrayBytes> arrays;
+  const std::int64_t component = numbers_apart(machine, options) * static_cast<std::int64_t>(size_of(options.type));
   for (int device = 0; device < machine.devices(); ++device) {
     const FftMemory& m = needed[static_cast<std::size_t>(device)];
-    arrays.push_back({device, "modes, four fields", 4 * 3 * m.spectral});
-    arrays.push_back({device, "velocity and vorticity", 2 * 3 * m.physical});
+    const int fields = keeps_next(options) ? 3 : 2;
+    arrays.push_back(
+        {device, keeps_next(options) ? "modes, three fields" : "modes, two fields", fields * 3 * m.spectral});
+    arrays.push_back({device, "velocity and vorticity", m.physical + m.spectral > 0 ? 2 * 3 * component : 0});
     arrays.push_back({device, "transforms", m.work + m.library});
     arrays.push_back({device, "messages", m.messages});
   }

@@ -540,7 +540,7 @@ def test_plan_and_check_tell_of_the_case(here: Cli, tmp_path: Path) -> None:
     said = " ".join(here("check", case(tmp_path)).stdout.split())
     assert "pseudo-spectral, rotational form, 2/3 rule, rk4, f64" in said
     said = " ".join(here("plan", "a.toml", "machine.devices_per_rank=2").stdout.split())
-    assert "modes, four fields" in said and "largest grid that fits" in said
+    assert "modes, two fields" in said and "largest grid that fits" in said
 
 
 def test_the_way_of_the_modes_is_predicted(tmp_path: Path) -> None:
