@@ -58,6 +58,9 @@ struct FieldOptions {
   /// order that only their owner knows. Exchanges reach those of such a block by lists of elements; nobody reads it by
   /// cells. None: every block is stored as a box.
   std::shared_ptr<const std::vector<std::int64_t>> packed = nullptr;
+  /// In pinned memory of the host, which the device copies from and to, and reaches with its kernels over the link
+  /// between both. Exchanges do not take such fields.
+  bool pinned = false;
   bool later = false;  ///< no arrays before make_arrays()
   bool adopted =
       false;  ///< set by Field::adopt: the arrays are the caller's, and `shared` says whether they have a handle

@@ -142,10 +142,11 @@ void Field::make_arrays() {
     const auto bytes = storage.shape.elements * size_of(options_.type);
     Stream& stream = stream_of(storage.device);
     for (int c = 0; c < options_.copies; ++c) {
-      storage.owned.push_back(std::make_shared<Buffer<std::byte>>(storage.device, bytes,
-                                                                  options_.shared ? Memory::shared : Memory::device));
+      const Memory memory = options_.pinned ? Memory::pinned : options_.shared ? Memory::shared : Memory::device;
+      storage.owned.push_back(std::make_shared<Buffer<std::byte>>(storage.device, bytes, memory));
       storage.arrays.push_back(storage.owned.back()->data());
-      if (bytes > 0) fill(stream, storage.arrays.back(), 0, bytes);
+      if (bytes > 0 && options_.pinned) std::memset(storage.arrays.back(), 0, bytes);
+      if (bytes > 0 && !options_.pinned) fill(stream, storage.arrays.back(), 0, bytes);
     }
     stream.synchronize();
   }

@@ -123,6 +123,7 @@ const std::vector<Row>& table() {
       {"TransposesInOneCallRefuse*", "2", "2", all, "told on the other rank"},
       {"Backends/LargeTranspose*", none, none, "1", "addresses within a process; takes gigabytes"},
       {"TransposeRefuses*", "1 2", "1", all, "refused before ranks speak, and told on the other"},
+      {"Backends/TransformsByBatches*", "1", none, "1 2", "one device each; by two what others refuse"},
       {"Devices/FourierTransforms*GoBackByLongLines*", "1 2", none, "1 2", "two devices; minutes under a sanitizer"},
       {"Devices/FourierTransforms*KernelsOfGpus*by_2", "1 2", none, all, "stores within a process and between two"},
       {"Devices/FourierTransforms*KernelsOfGpus*by_5", "1", none, all, "uneven slabs"},
