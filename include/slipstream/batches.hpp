@@ -32,7 +32,7 @@ struct HostRows {
   std::int64_t at = 0;
 };
 
-/// What a batch reads and what it leaves. Rows of one list must not overlap.
+/// The rows that a batch reads, and those that it leaves. Rows of one list must not overlap.
 struct HostBatch {
   std::vector<HostRows> in, out;
 };

@@ -62,10 +62,10 @@ struct FftOptions {
   /// not come back to rounding (or the coding's), or the sums of squares on both sides differ (Parseval). Takes an
   /// array of each side a device meanwhile.
   bool verify = false;
-  /// Bytes of the device, 0: all that a transform takes. With a number, the arrays lie in pinned memory of the host
-  /// (physical_field() and spectral_field() say so), and batches of their planes and lines pass through so much memory
-  /// of the device, whatever the arrays take. backward() changes what it reads then, and in place a transform keeps the
-  /// order of the axes (transposed = false). For one device, and raw values.
+  /// Bytes of the device, 0: all that a transform takes. With a number, the arrays lie in pinned memory of the host, as
+  /// physical_field() and spectral_field() say. Batches of their planes and lines pass through so much memory of the
+  /// device. backward() changes what it reads then. In place a transform keeps the order of the axes (transposed =
+  /// false). For one device, and raw values.
   std::int64_t device_memory = 0;
   RowCopies host_copies = RowCopies::measured;  ///< how rows of batches travel
   bool synchronous = false;                     ///< batches one after the other, to compare with

@@ -187,8 +187,8 @@ void Batches::move(Stream& stream, const HostRows& rows, std::byte* buffer, bool
   }
 }
 
-// Rows that were measured are copied as often as that takes: what they hold stays the same, for a way in changes the
-// buffer alone, whose batch comes afterwards, and a way back repeats itself.
+// Measured rows are copied several times. That changes nothing: a way in fills the buffer alone, and a way back repeats
+// itself.
 RowCopies Batches::chosen(const HostRows& rows, std::byte* buffer, bool in) {
   if (options_.copies == RowCopies::mixed) return in ? RowCopies::pitched : RowCopies::kernel;
   if (options_.copies != RowCopies::measured) return options_.copies;

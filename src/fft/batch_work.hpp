@@ -1,6 +1,6 @@
 #pragma once
-// What a device does with a batch of values that came from host memory: lines without gaps, and axes turned between
-// them, so that no line's bits depend on how many came along.
+// The work of a device on a batch of values that came from host memory. Axes are turned, so that lines lie without
+// gaps: no line's bits depend on how many came along.
 #include <array>
 #include <cstdint>
 #include <map>

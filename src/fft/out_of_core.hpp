@@ -31,7 +31,7 @@ class OutOfCore {
   static std::int64_t buffer_bytes(Backend backend, const Decomposition& cut, std::int64_t budget);
 
  private:
-  /// Of one direction; places in host memory.
+  /// A direction.
   struct Way {
     bool forward;
     double factor = 1;

@@ -141,6 +141,7 @@ const std::vector<Row>& table() {
       {"Devices/RadixLines*", "1", none, "1", "counts of devices that ranks do not have"},
       {"RadixLinesRefuse*", "1", none, "1", "lengths alone"},
       {"RadicesOfLines*", "1", "1", "1", "lines of one thread"},
+      {"Backends/FlowByBatches*", "1", none, "1 2", "one device each; by two what others refuse"},
       {"Devices/PseudoSpectralFlow*by_1", to_four, "2", all, "a flow between processes"},
       {"Devices/PseudoSpectralFlow*by_2", "1 2", none, all, "the same with devices of a process"},
       {"Devices/PseudoSpectralFlow*", "1", none, "1", "counts of devices that ranks do not have"},

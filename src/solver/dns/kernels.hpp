@@ -1,5 +1,7 @@
 #pragma once
-// What a device does with its modes and cells between transforms. A complex number is two numbers, real part first.
+// The work of a device on its modes and cells between transforms. A complex number is two numbers, real part first.
+#include <array>
+
 #include <slipstream/stream.hpp>
 
 #include "solver/dns/mode_grid.hpp"
@@ -54,9 +56,10 @@ void queue_curl(Stream& stream, const ModeGrid& grid, const Three<T>& u, const T
 /// Of the first two components the derivative along their own axis: gradient_a = i k_a u_a.
 template <class T>
 void queue_gradient(Stream& stream, const ModeGrid& grid, const Three<T>& u, const Three<T>& gradient);
-/// w = u x w in every cell.
+/// w = u x (w + 2 rotation) in every cell.
 template <class T>
-void queue_cross(Stream& stream, const Extent& cells, const Three<T>& u, const Three<T>& w);
+void queue_cross(Stream& stream, const Extent& cells, const Three<T>& u, const Three<T>& w,
+                 const std::array<double, 3>& rotation);
 /// Multiplies by a factor and sets what diverges or truncation leaves out to zero.
 template <class T>
 void queue_project(Stream& stream, const ModeGrid& grid, const Three<T>& u, double factor);

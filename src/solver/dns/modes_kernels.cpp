@@ -125,11 +125,19 @@ template <class T>
 struct Cross {
   int nx, ny;
   Three<T> u, w;
+  bool turns;
+  T turn[3];
   SLIP_FN void operator()(int i, int j, int k) const {
     const std::int64_t at = (static_cast<std::int64_t>(k) * ny + j) * nx + i;
     const T *const a = u.at + at, *const b = a + u.step, *const c = b + u.step;
     T *const x = w.at + at, *const y = x + w.step, *const z = y + w.step;
-    const T ux = *a, uy = *b, uz = *c, wx = *x, wy = *y, wz = *z;
+    const T ux = *a, uy = *b, uz = *c;
+    T wx = *x, wy = *y, wz = *z;
+    if (turns) {
+      wx += turn[0];
+      wy += turn[1];
+      wz += turn[2];
+    }
     *x = uy * wz - uz * wy;
     *y = uz * wx - ux * wz;
     *z = ux * wy - uy * wx;
@@ -318,8 +326,15 @@ void queue_gradient(Stream& stream, const ModeGrid& grid, const Three<T>& u, con
 }
 
 template <class T>
-void queue_cross(Stream& stream, const Extent& cells, const Three<T>& u, const Three<T>& w) {
-  launch(stream, {{0, 0, 0}, cells}, Cross<T>{static_cast<int>(cells[0]), static_cast<int>(cells[1]), u, w});
+void queue_cross(Stream& stream, const Extent& cells, const Three<T>& u, const Three<T>& w,
+                 const std::array<double, 3>& rotation) {
+  launch(stream, {{0, 0, 0}, cells},
+         Cross<T>{static_cast<int>(cells[0]),
+                  static_cast<int>(cells[1]),
+                  u,
+                  w,
+                  rotation != std::array<double, 3>{},
+                  {T(2 * rotation[0]), T(2 * rotation[1]), T(2 * rotation[2])}});
 }
 
 template <class T>
@@ -356,20 +371,29 @@ void queue_line_speeds(Stream& stream, const Extent& cells, const Three<T>& u, c
       LineSpeeds<T>{static_cast<int>(cells[0]), static_cast<int>(cells[1]), u, {scale[0], scale[1], scale[2]}, speeds});
 }
 
-#define SLIP_KERNELS_OF(T)                                                                           \
-  template void queue_stage<T>(Stream&, const ModeGrid&, const StageArrays<T>&, const StageFactors&, \
-                               const StageNumbers&);                                                 \
-  template void queue_curl<T>(Stream&, const ModeGrid&, const Three<T>&, const Three<T>&);           \
-  template void queue_gradient<T>(Stream&, const ModeGrid&, const Three<T>&, const Three<T>&);       \
-  template void queue_cross<T>(Stream&, const Extent&, const Three<T>&, const Three<T>&);            \
-  template void queue_project<T>(Stream&, const ModeGrid&, const Three<T>&, double);                 \
-  template void queue_scale<T>(Stream&, const ModeGrid&, const Three<T>&, int, double);              \
-  template void queue_line_sums<T>(Stream&, const ModeGrid&, const Three<T>&, int, double*);         \
-  template void queue_shell_sums<T>(Stream&, const ModeGrid&, const Three<T>&, int, double*);        \
-  template void queue_line_moments<T>(Stream&, const Extent&, const Three<T>&, double*);             \
-  template void queue_line_speeds<T>(Stream&, const Extent&, const Three<T>&, const double(&)[3], double*);
-SLIP_KERNELS_OF(float)
-SLIP_KERNELS_OF(double)
-#undef SLIP_KERNELS_OF
+template void queue_stage<float>(Stream&, const ModeGrid&, const StageArrays<float>&, const StageFactors&,
+                                 const StageNumbers&);
+template void queue_curl<float>(Stream&, const ModeGrid&, const Three<float>&, const Three<float>&);
+template void queue_gradient<float>(Stream&, const ModeGrid&, const Three<float>&, const Three<float>&);
+template void queue_cross<float>(Stream&, const Extent&, const Three<float>&, const Three<float>&,
+                                 const std::array<double, 3>&);
+template void queue_project<float>(Stream&, const ModeGrid&, const Three<float>&, double);
+template void queue_scale<float>(Stream&, const ModeGrid&, const Three<float>&, int, double);
+template void queue_line_sums<float>(Stream&, const ModeGrid&, const Three<float>&, int, double*);
+template void queue_shell_sums<float>(Stream&, const ModeGrid&, const Three<float>&, int, double*);
+template void queue_line_moments<float>(Stream&, const Extent&, const Three<float>&, double*);
+template void queue_line_speeds<float>(Stream&, const Extent&, const Three<float>&, const double (&)[3], double*);
+template void queue_stage<double>(Stream&, const ModeGrid&, const StageArrays<double>&, const StageFactors&,
+                                  const StageNumbers&);
+template void queue_curl<double>(Stream&, const ModeGrid&, const Three<double>&, const Three<double>&);
+template void queue_gradient<double>(Stream&, const ModeGrid&, const Three<double>&, const Three<double>&);
+template void queue_cross<double>(Stream&, const Extent&, const Three<double>&, const Three<double>&,
+                                  const std::array<double, 3>&);
+template void queue_project<double>(Stream&, const ModeGrid&, const Three<double>&, double);
+template void queue_scale<double>(Stream&, const ModeGrid&, const Three<double>&, int, double);
+template void queue_line_sums<double>(Stream&, const ModeGrid&, const Three<double>&, int, double*);
+template void queue_shell_sums<double>(Stream&, const ModeGrid&, const Three<double>&, int, double*);
+template void queue_line_moments<double>(Stream&, const Extent&, const Three<double>&, double*);
+template void queue_line_speeds<double>(Stream&, const Extent&, const Three<double>&, const double (&)[3], double*);
 
 }  // namespace slipstream::dns
