@@ -29,8 +29,9 @@ def bytes_of(text: str) -> int:
     return int(float(number) * _SIZES[unit])
 
 
+SIZE_PATTERN = r"^\d+(\.\d+)? (B|KiB|MiB|GiB|TiB)$"
 #: A size with its unit.
-Size = Annotated[str, Field(pattern=r"^\d+(\.\d+)? (B|KiB|MiB|GiB|TiB)$")]
+Size = Annotated[str, Field(pattern=SIZE_PATTERN)]
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from slipstream.base.keys import Count, Finite, Positive, Table, WaitLimit
+from slipstream.base.keys import SIZE_PATTERN, Count, Finite, Positive, Table, WaitLimit
 
 Extent = tuple[Count, Count, Count]
 ExtentOrZero = tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]
@@ -38,6 +38,7 @@ BodyName = Annotated[str, Field(pattern=_WORD)]
 PATTERNS = {
     _ROUTE: f"should be a route, alone or with + or - before it: {', '.join(_ROUTES)}",
     _SLOW: "should be a rate and a latency, as '12.5 GB/s, 2 us', or 'none'",
+    SIZE_PATTERN: "should be a size with its unit, as '8 GiB' or '512 MiB'",
     _NAME: "should be of letters, digits, '_', '-' and '.' alone, and not of dots alone",
     _WORD: "should be a name of letters, digits, '_' and '-' alone",
 }

@@ -282,12 +282,12 @@ def test_arrays_in_host_memory_run_restart_and_draw_as_those_on_the_device(cli: 
     for key in ("energy", "dissipation", "skewness"):
         assert found[key] == pytest.approx(resident[key], rel=1e-11)
     with h5py.File(tmp_path / "results" / "decay" / "fields.vtkhdf") as file:
-        np.testing.assert_allclose(file["VTKHDF/CellData/velocity"][...], velocity, atol=1e-13)
+        np.testing.assert_allclose(file["VTKHDF/CellData/velocity"][-1], velocity, atol=1e-13)
 
 
 def test_too_little_device_memory_is_one_error_that_names_the_least(here: Cli, tmp_path: Path) -> None:
     result = here("run", case(tmp_path), 'dns.device_memory="1 KiB"')
-    is_one_error(result, tmp_path, "unsupported", option="dns.device_memory", given=1024)
+    is_one_error(result, tmp_path, "unsupported", option="device_memory", given=1024)
 
 
 def test_a_restart_may_take_another_time_step(cli: Cli, tmp_path: Path) -> None:
