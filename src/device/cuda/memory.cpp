@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "device/host_memory.hpp"
 #include "device/cuda/common.hpp"
 #include "device/host/memory.hpp"
+#include "device/host_memory.hpp"
 
 namespace slipstream::cuda {
 namespace {
