@@ -136,8 +136,7 @@ Batches::Batches(Device device, std::int64_t bytes_of_buffer, BatchOptions optio
   for (Buffer<std::byte>& buffer : memory_) buffer = Buffer<std::byte>(device, static_cast<std::size_t>(size_));
 }
 
-// The buffer that a batch comes to was that which the third batch before it left from: buffer n is read by batch n and
-// written by the work of batch n + 1.
+// Buffer n is read by batch n, and written by the work of batch n + 1. So the third batch before this one left from it.
 void Batches::run(Stream& stream, std::int64_t count, const Rows& rows, const Work& work) {
   stream.record(start_);
   in_.wait(start_);
