@@ -48,7 +48,7 @@ SOLVERS = re.findall(
 SIDEWAYS = {("route", "pattern"), ("route", "coding")}
 
 PUBLIC_ROOMS = {
-    "device": "error box device buffer arena stream graph launch signal copy_rate build_info trace",
+    "device": "error box device buffer arena stream graph launch signal batches copy_rate build_info trace",
     "machine": "communicator machine process",
     "grid": "stencil grid field state cut",
     "pattern": "transfer pattern transpose",

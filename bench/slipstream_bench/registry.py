@@ -49,6 +49,7 @@ BENCHMARKS: Mapping[str, str] = {
     "stencil": "cells a second of the heat equation and of waves, as a share of a copy's rate",
     "fft": "Fourier transforms of a cube, by size, format, decomposition, route and number of devices",
     "dns": "a step of a pseudo-spectral flow in a periodic box, by size, format, scheme and number of devices",
+    "out_of_core": "transforms and flows in host memory, by memory of the device and ways to copy",
     "wave": "a wave on two ranks whose messages are doubles or floats (Zheng 2023)",
     "allreduce": "a few doubles and their sum over all devices",
     "placement": "what placing blocks by the rates of the links gains",

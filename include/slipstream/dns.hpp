@@ -34,6 +34,8 @@ struct Options {
   double time_step = 0.01;
   Scheme scheme = Scheme::rk4;
   Forcing forcing;
+  /// Angular velocity of the frame: the Coriolis force -2 rotation x u acts, for u is the velocity in the frame.
+  std::array<double, 3> rotation{0, 0, 0};
   /// check_time_step() refuses more; 0: never. None: 1.3 for rk4, which is stable up to 1.35, and 0.5 for rk2, whose
   /// fastest modes grow by the seventh part a step there, without viscosity.
   std::optional<double> largest_courant = {};
@@ -48,6 +50,12 @@ struct Options {
   Coding coding = {};
   ExchangeOptions exchange;
   std::optional<TuneOptions> tune = {};  ///< measure the routes of the transposes
+  /// Bytes of the device, 0: all that the flow takes. With a number its arrays lie in pinned memory of the host, and
+  /// batches of their planes pass through so much memory of the device (slipstream/batches.hpp). The flow is the same
+  /// to rounding, and has the same bits with any number. For one device, without a budget of energy.
+  std::int64_t device_memory = 0;
+  RowCopies host_copies = RowCopies::measured;  ///< how rows of batches travel
+  bool synchronous = false;                     ///< batches one after the other, to compare with
 };
 
 /// Statistics of the fluctuation u = v - <v> at one moment; <> is the mean over the box, v the velocity. A uniform
@@ -149,6 +157,10 @@ class Dns final : public Simulation {
   const Communicator& communicator() const;
   const Options& options() const;
   Fft& fft();
+  /// Bytes that came from host memory and went back since the flow was made (Options::device_memory).
+  std::int64_t host_bytes_moved() const;
+  /// How batches pass; empty where arrays are on the device.
+  std::string describe_batches() const;
   /// Bytes that the solver holds on a device of this rank.
   std::int64_t bytes_on(Device device) const;
 
@@ -164,6 +176,9 @@ Grid plan_grid(const Machine& machine, const Options& options, int rank = 0);
 std::vector<MessageInfo> messages_needed(const Machine& machine, const Options& options);
 /// By device; computed without allocating.
 std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& options);
+/// Bytes of host memory that the arrays of a flow with Options::device_memory take, with the velocity in cells, which
+/// is made when it is asked for; 0 for others.
+std::int64_t host_memory_needed(const Options& options);
 /// Bytes a cell and step: each transform reads and writes its values three times, and a stage moves 30 more of a
 /// component's numbers (rk4: 36 transforms and 120 moves).
 int bytes_per_cell(const Options& options);

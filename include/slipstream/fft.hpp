@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <slipstream/batches.hpp>
 #include <slipstream/exchange.hpp>
 #include <slipstream/tuner.hpp>
 
@@ -61,6 +62,13 @@ struct FftOptions {
   /// not come back to rounding (or the coding's), or the sums of squares on both sides differ (Parseval). Takes an
   /// array of each side a device meanwhile.
   bool verify = false;
+  /// Bytes of the device, 0: all that a transform takes. With a number, the arrays lie in pinned memory of the host, as
+  /// physical_field() and spectral_field() say. Batches of their planes and lines pass through so much memory of the
+  /// device. backward() changes what it reads then. In place a transform keeps the order of the axes (transposed =
+  /// false). For one device, and raw values.
+  std::int64_t device_memory = 0;
+  RowCopies host_copies = RowCopies::measured;  ///< how rows of batches travel
+  bool synchronous = false;                     ///< batches one after the other, to compare with
   /// Results are stored by the kernels that GPUs have, on the host too: to compare both. The host has them for a few
   /// lines in double precision (docs/fft.md); others are packed.
   bool gpu_lines = false;
@@ -74,8 +82,9 @@ struct FftMemory {
   std::int64_t work = 0;                    ///< what the plan holds between transforms
   std::int64_t messages = 0;                ///< at most, for values in flight
   std::int64_t library = 0;                 ///< an estimate: workspace of the library that transforms lines
+  bool on_host = false;                     ///< the caller's arrays are in host memory (FftOptions::device_memory)
 
-  std::int64_t total() const { return physical + spectral + work + messages + library; }
+  std::int64_t total() const { return (on_host ? 0 : physical + spectral) + work + messages + library; }
 };
 
 /// What Fft::convolve() multiplies each mode k by: the product of all that is given. A box of edges L has the wave
@@ -213,6 +222,8 @@ class Fft {
   bool capturable() const;
   /// Bytes that the plan holds on a device of this rank.
   std::int64_t bytes_on(Device device) const;
+  /// Bytes that came from host memory and went back since the plan was made (FftOptions::device_memory).
+  std::int64_t host_bytes_moved() const;
   /// Moves of one forward transform whose values are stored by the transform before them (FftOptions::store), and all.
   std::pair<int, int> stored_moves() const;
   /// The moves of one transform that the engine packs, by themselves, on whatever the plan's own arrays hold: to time

@@ -53,10 +53,14 @@ struct FieldOptions {
   bool shared = false;  ///< mappable by other processes of the node (route `direct`)
   /// Unused layers of elements behind the last ghosts of each axis.
   Extent padding{0, 0, 0};
+  std::int64_t apart = 0;  ///< elements of a component, at least: unused ones lie behind its last ghosts (not of aos)
   /// Of every block of the grid, by id: -1, or how many values of a component are stored, one after the other, in an
   /// order that only their owner knows. Exchanges reach those of such a block by lists of elements; nobody reads it by
   /// cells. None: every block is stored as a box.
   std::shared_ptr<const std::vector<std::int64_t>> packed = nullptr;
+  /// In pinned memory of the host, which the device copies from and to, and reaches with its kernels over the link
+  /// between both. Exchanges do not take such fields.
+  bool pinned = false;
   bool later = false;  ///< no arrays before make_arrays()
   bool adopted =
       false;  ///< set by Field::adopt: the arrays are the caller's, and `shared` says whether they have a handle

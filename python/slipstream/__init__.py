@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from slipstream.base.errors import CaseError
 
 if TYPE_CHECKING:
-    from slipstream import fft, lbm, sem
+    from slipstream import dns, fft, lbm, sem
     from slipstream.exchange.allreduce import AllReduce
     from slipstream.exchange.gather_scatter import GatherScatter
     from slipstream.exchange.grid import Grid, communicator, world
@@ -27,6 +27,7 @@ __all__ = [
     "Transpose",
     "__version__",
     "communicator",
+    "dns",
     "fft",
     "lbm",
     "sem",
@@ -60,7 +61,7 @@ def _version() -> str:
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("fft", "lbm", "sem"):
+    if name in ("dns", "fft", "lbm", "sem"):
         return import_module(f"slipstream.{name}")
     if name in _MODULES:
         return getattr(import_module(_MODULES[name]), name)

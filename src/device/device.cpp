@@ -2,9 +2,14 @@
 #include <slipstream/device.hpp>
 #include <slipstream/stream.hpp>
 
+#include <fstream>
+#include <limits>
+#include <string>
+
 #include "device/arena_memory.hpp"
 #include "device/backend.hpp"
 #include "device/faults.hpp"
+#include "device/host_memory.hpp"
 #include "device/kept_memory.hpp"
 
 namespace slipstream {
@@ -63,6 +68,17 @@ std::string driver_versions(Backend backend) {
   if (backend == Backend::cuda && !detail::cuda_backend()) return {};
   return backend_of(backend).versions();
 }
+std::uint64_t host_memory_free() {
+  std::ifstream file("/proc/meminfo");
+  std::string name;
+  std::uint64_t kilobytes = 0;
+  while (file >> name >> kilobytes) {
+    if (name == "MemAvailable:") return kilobytes << 10;
+    file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+  }
+  return 0;
+}
+
 DeviceInfo info(Device device) { return backend_of(device.backend).info(device.index); }
 void synchronize(Device device) { backend_of(device.backend).synchronize(device.index); }
 

@@ -56,6 +56,7 @@ void add(Hash& hash, const FieldOptions& field) {
     hash.add(static_cast<std::uint64_t>(value));
   hash.add(field.ghost);
   hash.add(field.padding);
+  hash.add(static_cast<std::uint64_t>(field.apart));
   hash.add(std::uint64_t{field.packed != nullptr});
   if (field.packed)
     for (const std::int64_t values : *field.packed) hash.add(static_cast<std::uint64_t>(values));

@@ -35,6 +35,7 @@ std::string described(const std::vector<Step>& steps) {
 
 // Devices of a rank may differ in what they can: an operation is done at the same place on all of them.
 Applied Fft::Impl::applied(const Operations& with) const {
+  if (out_of_core) return Applied::apart;
   const fft::Lane& lane = lanes[0];
   const auto all = [&](const auto& lines) {
     bool can = !lines.empty();
@@ -115,6 +116,7 @@ double Fft::backward_factor() const {
 std::string Fft::describe() const { return describe(operations({})); }
 
 std::string Fft::describe(const Operations& operations) const {
+  if (impl_->out_of_core) return impl_->out_of_core->describe();
   std::string text = "forward: " + described(impl_->lanes[0].forward) +
                      "\nbackward: " + described(impl_->lanes[0].backward) + "\nconvolve: the operation is done ";
   switch (impl_->applied(impl_->by_device(operations))) {

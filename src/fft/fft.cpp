@@ -24,12 +24,28 @@ using fft::With;
 void Fft::Impl::run(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams,
                     const With& with) {
   in_order.begin(streams);
-  if (lanes.size() > 1 && from.size() > 1) {
+  if (out_of_core) {
+    in_batches(forward, from, to, streams[0], with.factor);
+  } else if (lanes.size() > 1 && from.size() > 1) {
     overlapped(forward, from, to, streams, with);
   } else {
     one_by_one(forward, from, to, streams, with);
   }
   in_order.end(streams);
+}
+
+void Fft::Impl::in_batches(bool forward, const Sources& from, const Targets& to, Stream& stream, double factor) {
+  for (std::size_t c = 0; c < from.size(); ++c) {
+    require(!cut.transposed || from[c][0] != to[c][0], ErrorCode::unsupported,
+            "a Fourier transform by batches was asked to turn the axes of an array in place: give two arrays, or make "
+            "the plan with transposed = false",
+            {{"component", c}, {"problem", "in_place"}});
+    if (forward) {
+      out_of_core->forward(stream, from[c][0], to[c][0]);
+    } else {
+      out_of_core->backward(stream, const_cast<void*>(from[c][0]), to[c][0], factor);
+    }
+  }
 }
 
 void Fft::Impl::one_by_one(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams,
@@ -269,8 +285,17 @@ const FftProcessGrids& Fft::process_grids() const { return impl_->grids_tried; }
 const Grid& Fft::physical() const { return *impl_->physical; }
 const Grid& Fft::spectral() const { return impl_->grid(impl_->last_stage()); }
 const std::array<int, 3>& Fft::spectral_axes() const { return Decomposition::axes(impl_->last_stage()); }
-FieldOptions Fft::physical_field(const std::string& name) const { return packed(name, impl_->options.type); }
-FieldOptions Fft::spectral_field(const std::string& name) const { return packed(name, impl_->cut.complex_type()); }
+FieldOptions Fft::physical_field(const std::string& name) const {
+  FieldOptions options = packed(name, impl_->options.type);
+  options.pinned = impl_->out_of_core != nullptr;
+  return options;
+}
+FieldOptions Fft::spectral_field(const std::string& name) const {
+  FieldOptions options = packed(name, impl_->cut.complex_type());
+  options.pinned = impl_->out_of_core != nullptr;
+  return options;
+}
+std::int64_t Fft::host_bytes_moved() const { return impl_->out_of_core ? impl_->out_of_core->batches().moved() : 0; }
 
 void Fft::forward_components(const std::vector<std::vector<const void*>>& from,
                              const std::vector<std::vector<void*>>& to, std::vector<Stream>& streams) {
@@ -293,8 +318,8 @@ void Fft::backward_components(const std::vector<std::vector<const void*>>& from,
     targets = impl_->by_component(physical(), to, "physical");
     impl_->check_arguments(false, sources, targets, streams);
   });
-  impl_->run(false, sources, targets, streams);
-  if (!impl_->options.scaled) return;
+  impl_->run(false, sources, targets, streams, {nullptr, nullptr, backward_factor()});
+  if (!impl_->options.scaled || impl_->out_of_core) return;
   for (const auto& target : targets) impl_->scale(target, streams);
 }
 
@@ -377,7 +402,7 @@ void Fft::check() {
 }
 
 bool Fft::capturable() const {
-  bool all = true;
+  bool all = !impl_->out_of_core;
   impl_->each_move([&](Exchange& exchange) { all = all && exchange.capturable(); });
   return all;
 }
@@ -386,6 +411,7 @@ std::int64_t Fft::bytes_on(Device device) const {
   std::int64_t bytes = 0;
   for (std::size_t i = 0; i < impl_->local.size(); ++i) {
     if (impl_->local[i] != device) continue;
+    if (impl_->out_of_core) return impl_->out_of_core->bytes();
     bytes += static_cast<std::int64_t>(impl_->workspace[i].bytes());
     for (const Lane& lane : impl_->lanes)
       bytes += static_cast<std::int64_t>(lane.work[i][0].bytes() + lane.work[i][1].bytes());

@@ -16,6 +16,7 @@
 #include "exchange/same_calls.hpp"
 #include "fft/decomposition.hpp"
 #include "fft/lines.hpp"
+#include "fft/out_of_core.hpp"
 #include "fft/stores.hpp"
 
 namespace slipstream {
@@ -89,6 +90,7 @@ using Operations = std::vector<Operation>;  ///< by device
 struct With {
   const Operations* leaves = nullptr;
   const Operations* reads = nullptr;
+  double factor = 1;  ///< of what a backward transform by batches leaves
 };
 
 /// Whether results may be stored: what is coded must be packed.
@@ -112,6 +114,7 @@ struct Fft::Impl {
   std::array<std::unique_ptr<Grid>, 4> grids;    // of modes, by stage
   std::vector<Buffer<std::byte>> workspace;      // by device
   std::vector<fft::Lane> lanes;                  // two where components overlap
+  std::unique_ptr<fft::OutOfCore> out_of_core;   // of values in host memory: lanes have no steps then
   std::vector<Stream> beside;                    // by device: of lines in parts, while others travel
   std::vector<Event> reached;                    // by device: where streams meet
   CallsInOrder in_order{"a Fourier transform"};  // all calls have the same work arrays
@@ -171,6 +174,7 @@ struct Fft::Impl {
   }
 
  private:
+  void make_out_of_core();
   void make_lane();
   void allocate(fft::Lane& lane) const;
   /// Lines of all devices of this rank, `batch(extent of the block)` each.
@@ -199,6 +203,7 @@ struct Fft::Impl {
   template <class F>
   void each_lines(std::size_t device, const F& f);
   void clear(const fft::Lane& lane, const fft::Step& step, std::vector<Stream>& streams) const;
+  void in_batches(bool forward, const Sources& from, const Targets& to, Stream& stream, double factor);
   void one_by_one(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams,
                   const fft::With& with);
   void overlapped(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams,

@@ -16,4 +16,8 @@ void clear_outside(Stream& stream, void* values, const Box& box, bool twice,
 /// Multiplies f32 or f64 numbers by a factor.
 void scale(Stream& stream, void* values, std::int64_t count, bool twice, double factor);
 
+/// Complex value (i, j, k) of `from` goes to its place in `to`; strides in complex values.
+void turn(Stream& stream, bool twice, const Extent& extent, const void* from, const Extent& from_stride, void* to,
+          const Extent& to_stride);
+
 }  // namespace slipstream::fft

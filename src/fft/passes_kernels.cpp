@@ -61,6 +61,23 @@ void scale_as(Stream& stream, void* values, std::int64_t count, double factor) {
          Scale<T>{static_cast<T*>(values), count, static_cast<T>(factor)});
 }
 
+template <class T>
+struct Turned {
+  const Pair<T>* from;
+  Pair<T>* to;
+  std::int64_t source[3], target[3];
+  SLIP_FN void operator()(int i, int j, int k) const {
+    to[i * target[0] + j * target[1] + k * target[2]] = from[i * source[0] + j * source[1] + k * source[2]];
+  }
+};
+
+template <class T>
+void turn_as(Stream& stream, const Extent& extent, const void* from, const Extent& a, void* to, const Extent& b) {
+  launch(
+      stream, {{0, 0, 0}, extent},
+      Turned<T>{static_cast<const Pair<T>*>(from), static_cast<Pair<T>*>(to), {a[0], a[1], a[2]}, {b[0], b[1], b[2]}});
+}
+
 /// All lengths that the library has kernels for, in which lines are read through a factor.
 struct AllLengths {
   static bool hold(std::int64_t length) { return is_line(length, false) && length <= longest_line_through; }
@@ -117,6 +134,15 @@ void scale(Stream& stream, void* values, std::int64_t count, bool twice, double 
     scale_as<double>(stream, values, count, factor);
   } else {
     scale_as<float>(stream, values, count, factor);
+  }
+}
+
+void turn(Stream& stream, bool twice, const Extent& extent, const void* from, const Extent& from_stride, void* to,
+          const Extent& to_stride) {
+  if (twice) {
+    turn_as<double>(stream, extent, from, from_stride, to, to_stride);
+  } else {
+    turn_as<float>(stream, extent, from, from_stride, to, to_stride);
   }
 }
 

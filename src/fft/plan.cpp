@@ -175,6 +175,11 @@ Fft::Impl::Impl(const Communicator& c, const Machine& m, const Extent& cells, Ff
   for (const Stage stage : {Stage::physical, Stage::middle, Stage::spectral, Stage::natural})
     grids[static_cast<std::size_t>(stage)] =
         std::make_unique<Grid>(cut.extent(stage), machine, comm.rank(), boxes(cut.blocks(stage)));
+  if (options.device_memory != 0) {
+    make_out_of_core();
+    in_order.add(local[0]);
+    return;
+  }
   make_lane();
   if (cut.lanes > 1) make_lane();
   on_all_ranks(comm, [&] {
@@ -194,6 +199,25 @@ Fft::Impl::~Impl() {
 
 std::size_t Fft::Impl::place_of(int device) const {
   return static_cast<std::size_t>(std::find(devices.begin(), devices.end(), device) - devices.begin());
+}
+
+void Fft::Impl::make_out_of_core() {
+  lanes.emplace_back();
+  on_all_ranks(comm, [&] {
+    require(options.device_memory > 0,
+            "a Fourier transform was given " + std::to_string(options.device_memory) +
+                " bytes of the device: give a number above 0, or 0 for all it takes",
+            {{"option", "device_memory"}, {"given", options.device_memory}});
+    require(cut.alone(), ErrorCode::unsupported,
+            "a Fourier transform by batches runs on one device, and there are " + std::to_string(cut.devices),
+            {{"option", "device_memory"}, {"devices", cut.devices}});
+    require(options.coding.kind == Coding::Kind::raw, ErrorCode::unsupported,
+            "a Fourier transform by batches moves values as they are", {{"option", "coding"}});
+    BatchOptions how;
+    how.copies = options.host_copies;
+    how.synchronous = options.synchronous;
+    out_of_core = std::make_unique<fft::OutOfCore>(local[0], cut, options.device_memory, how);
+  });
 }
 
 void Fft::Impl::make_lane() {
@@ -487,9 +511,16 @@ std::vector<FftMemory> Fft::memory(const Machine& machine, const Extent& cells, 
     FftMemory& m = of(d);
     m.physical = cut.word() * (cut.real ? 1 : 2) * cut.volume_on(d, Stage::physical, true);
     m.spectral = 2 * cut.word() * cut.volume_on(d, cut.transposed ? Stage::spectral : Stage::natural);
+    if (options.device_memory > 0) {
+      const Backend backend = machine.device(d).local.backend;
+      m.on_host = true;
+      m.work = Batches::buffers * fft::OutOfCore::buffer_bytes(backend, cut, options.device_memory);
+      continue;
+    }
     const auto work = cut.work_bytes(d);
     m.work = cut.lanes * (work[0] + work[1]);
   }
+  if (options.device_memory > 0) return found;
   for (const auto& [from, to] : moves_of(machine, cut, options, true)) {
     const std::vector<MessageInfo> messages = messages_of(machine, cut, options, from, to, false);
     // Asked first, for plans of many nodes take long: nobody stores in the memory of another.

@@ -34,7 +34,7 @@ std::int64_t span_of(const BlockShape& shape, int components) {
 std::string fingerprint(const FieldOptions& o) {
   std::ostringstream text;
   text << o.name << ' ' << to_string(o.type) << ' ' << to_string(o.layout) << ", " << o.components << " components, "
-       << o.copies << " copies";
+       << o.copies << " copies, " << o.apart << " apart";
   for (int a = 0; a < 3; ++a)
     text << ", "
          << "xyz"[a] << ": ghost " << o.ghost[a] << " padding " << o.padding[a];

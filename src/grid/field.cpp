@@ -81,7 +81,7 @@ BlockShape block_shape(const Extent& extent, const FieldOptions& options) {
   const std::int64_t wide = cells[0] + 2 * ghost[0], high = cells[1] + 2 * ghost[1], deep = cells[2] + 2 * ghost[2];
   // The left ghosts of a row lie in the padding at the end of the row before it.
   const std::int64_t row = round_up((wide + padding[0]) * per_cell), front = round_up(ghost[0] * per_cell),
-                     plane = row * (high + padding[1]), all = plane * (deep + padding[2]);
+                     plane = row * (high + padding[1]), all = std::max(plane * (deep + padding[2]), options.apart);
   const Extent stride = by_rows(options.layout, {per_cell, row, plane});
   std::copy(stride.begin(), stride.end(), shape.stride);
   shape.component_stride = apart ? all : 1;
@@ -142,10 +142,11 @@ void Field::make_arrays() {
     const auto bytes = storage.shape.elements * size_of(options_.type);
     Stream& stream = stream_of(storage.device);
     for (int c = 0; c < options_.copies; ++c) {
-      storage.owned.push_back(std::make_shared<Buffer<std::byte>>(storage.device, bytes,
-                                                                  options_.shared ? Memory::shared : Memory::device));
+      const Memory memory = options_.pinned ? Memory::pinned : options_.shared ? Memory::shared : Memory::device;
+      storage.owned.push_back(std::make_shared<Buffer<std::byte>>(storage.device, bytes, memory));
       storage.arrays.push_back(storage.owned.back()->data());
-      if (bytes > 0) fill(stream, storage.arrays.back(), 0, bytes);
+      if (bytes > 0 && options_.pinned) std::memset(storage.arrays.back(), 0, bytes);
+      if (bytes > 0 && !options_.pinned) fill(stream, storage.arrays.back(), 0, bytes);
     }
     stream.synchronize();
   }

@@ -20,6 +20,19 @@ def _no_longer_than_waits(seconds: float) -> float:
 #: A limit of waits in seconds; inf: none.
 WaitLimit = Annotated[float, AfterValidator(_no_longer_than_waits)]
 
+_SIZES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+
+
+def bytes_of(text: str) -> int:
+    """The number in a size such as "8 GiB"."""
+    number, _, unit = text.partition(" ")
+    return int(float(number) * _SIZES[unit])
+
+
+SIZE_PATTERN = r"^\d+(\.\d+)? (B|KiB|MiB|GiB|TiB)$"
+#: A size with its unit.
+Size = Annotated[str, Field(pattern=SIZE_PATTERN)]
+
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 Vector = tuple[Finite, Finite, Finite]

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from slipstream.base.keys import Count, Finite, Positive, Table, WaitLimit
+from slipstream.base.keys import SIZE_PATTERN, Count, Finite, Positive, Table, WaitLimit
 
 Extent = tuple[Count, Count, Count]
 ExtentOrZero = tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]
@@ -42,6 +42,7 @@ PATTERNS = {
     _CODING: "should be 'raw', 'cast', 'cast to f32', 'cast to f16', 'cast to bf16', 'blockfloat' or 'zfp', the last "
     "two with ', rate BITS', ', block VALUES' or ', max error NUMBER' behind them",
     _SLOW: "should be a rate and a latency, as '12.5 GB/s, 2 us', or 'none'",
+    SIZE_PATTERN: "should be a size with its unit, as '8 GiB' or '512 MiB'",
     _NAME: "should be of letters, digits, '_', '-' and '.' alone, and not of dots alone",
     _WORD: "should be a name of letters, digits, '_' and '-' alone",
 }

@@ -1,1 +1,24 @@
-"""Pseudo-spectral simulation of turbulence in a periodic box."""
+"""Pseudo-spectral simulation of turbulence in a periodic box. From Python: `slipstream.dns.Simulation`."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from slipstream.dns.lines import longitudinal_spectrum, structure_function
+    from slipstream.dns.simulation import Options, Simulation
+
+__all__ = ["Options", "Simulation", "longitudinal_spectrum", "structure_function"]
+
+#: Where names come from that are not of slipstream.dns.simulation.
+_MODULES = {"longitudinal_spectrum": "slipstream.dns.lines", "structure_function": "slipstream.dns.lines"}
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def __getattr__(name: str) -> Any:
+    # Late, because checking a case needs nothing of what marches it.
+    if name in __all__:
+        return getattr(import_module(_MODULES.get(name, "slipstream.dns.simulation")), name)
+    raise AttributeError(f"module 'slipstream.dns' has no attribute '{name}'")

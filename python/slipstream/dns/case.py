@@ -5,11 +5,15 @@ from typing import Any, ClassVar, Self
 
 from pydantic import PrivateAttr
 
+from slipstream.base.keys import bytes_of
 from slipstream.case.case import Case
 from slipstream.dns.tables import BeginTable, DnsOutputTable, DnsRunTable, DnsTable
 
 #: Keys that a restart may change.
-FREE = ("dns.process_grid", "dns.store", "dns.overlap", "dns.largest_courant", "dns.budget", "dns.time_step")
+FREE = (
+    "dns.process_grid", "dns.store", "dns.overlap", "dns.largest_courant", "dns.budget", "dns.time_step",
+    "dns.device_memory", "dns.host_copies", "dns.synchronous",
+)  # fmt: skip
 
 
 class DnsCase(Case):
@@ -93,6 +97,8 @@ class DnsCase(Case):
     def options(self) -> dict[str, Any]:
         table = self.dns
         own = table.model_dump(exclude={"precision"}, exclude_none=True)
+        if table.device_memory is not None:
+            own["device_memory"] = bytes_of(table.device_memory)
         if table.process_grid == "measured":
             own |= {"process_grid": (0, 0), "tune_process_grid": True}
         return {

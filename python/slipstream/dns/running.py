@@ -81,7 +81,8 @@ class DnsRun(PlainRun):
     def notes(self) -> list[str]:
         grid = self.engine.process_grid
         cut = [] if math.prod(grid) == 1 else [f"transforms: process grid {grid[0]} x {grid[1]}"]
-        return tuning_lines(self.engine.tuning()) + cut
+        batches = [f"batches: {said}"] if (said := self.engine.describe_batches()) else []
+        return tuning_lines(self.engine.tuning()) + cut + batches
 
     def change(self, since: int) -> float | None:
         """No residual: a turbulent flow changes all the time. Not finite where the flow is not."""

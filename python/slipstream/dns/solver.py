@@ -56,6 +56,20 @@ def problems(case: DnsCase) -> list[tuple[toml_text.Path, str]]:
         for key in EXCHANGE_PARTS[keys]:
             if getattr(case.exchange, key) != type(case.exchange).model_fields[key].default:
                 found.append((("exchange", key), unsupported(said, other="dns")))
+    if case.dns.budget and case.dns.device_memory:
+        found.append(
+            (
+                ("dns", "budget"),
+                unsupported(
+                    "takes sums at every stage, which arrays in host memory do not have", other="dns.device_memory"
+                ),
+            )
+        )
+    if not case.dns.device_memory:
+        for key in {"host_copies", "synchronous"} & case.dns.model_fields_set:
+            found.append(
+                (("dns", key), unsupported("goes with dns.device_memory", other="dns.device_memory", needed="8 GiB"))
+            )
     coding = case.exchange.coding
     if coding.startswith("cast") and (coding not in ("cast", "cast to f32") or case.dns.precision != "f64"):
         said = 'transposes cast f64 to f32 and nothing else: take "cast" with dns.precision = "f64", or leave it out'
@@ -156,6 +170,8 @@ def facts(case: DnsCase) -> list[tuple[str, str]]:
         ("time step", f"{table.time_step:g}"),
         ("begins with", begins),
         *([("forcing", _forcing(case))] if case.is_forced else []),
+        *([("rotation", "({:g}, {:g}, {:g})".format(*table.rotation))] if any(table.rotation) else []),
+        *([("arrays", f"in host memory, {table.device_memory} of the device")] if table.device_memory else []),
     ]
 
 

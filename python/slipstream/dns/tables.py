@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from slipstream.base.keys import Count, Positive, Table
+from slipstream.base.keys import Count, Positive, Size, Table, Vector
 from slipstream.case.tables import OutputTable, RunTable
 
 
@@ -23,6 +23,9 @@ class DnsTable(Table):
         0.0, description="power: energy a time and mass put into the lowest shells; 0: the flow decays."
     )
     forcing_shells: Count = Field(2, description="Shells |k| <= so many + 1/2 that are forced.")
+    rotation: Vector = Field(
+        (0.0, 0.0, 0.0), description="Angular velocity of the frame, whose Coriolis force acts on the flow."
+    )
     largest_courant: Annotated[float, Field(ge=0)] | None = Field(
         None,
         description="A larger Courant number (CFL) in a row of statistics.csv ends the run; 0: any will do. Left out: "
@@ -43,6 +46,14 @@ class DnsTable(Table):
         description="Transforms store their results in the other devices themselves where they can, and nothing packs "
         "them. Left out: where that was found to be faster.",
     )
+    device_memory: Size | None = Field(
+        None,
+        description='"8 GiB": the arrays lie in the memory of the host, and so much of the device is used. One device.',
+    )
+    host_copies: Literal["measured", "single", "pitched", "kernel", "mixed"] = Field(
+        "measured", description="With device_memory: how rows travel between host and device."
+    )
+    synchronous: bool = Field(False, description="With device_memory: no copy beside work, to compare with.")
     overlap: bool = Field(
         False, description="One component travels while the next is transformed: twice the work arrays and messages."
     )

@@ -22,7 +22,7 @@ using Velocity = nb::ndarray<const double, nb::shape<-1, -1, -1, 3>, nb::c_conti
 
 dns::Options dns_options(const nb::dict& dict) {
   dns::Options options;
-  std::string type = "f64", scheme = "rk4", forcing = "power", coding = "raw";
+  std::string type = "f64", scheme = "rk4", forcing = "power", coding = "raw", host_copies = "measured";
   bool measure_errors = false;
   nb::dict exchange;
   Reader reader(dict, "a pseudo-spectral flow");
@@ -34,17 +34,22 @@ dns::Options dns_options(const nb::dict& dict) {
   reader.read("forcing", forcing);
   reader.read("forcing_power", options.forcing.power);
   reader.read("forcing_shells", options.forcing.shells);
+  reader.read("rotation", options.rotation);
   reader.read("largest_courant", options.largest_courant);
   reader.read("budget", options.budget);
   reader.read("process_grid", options.process_grid);
   reader.read("tune_process_grid", options.tune_process_grid);
   reader.read("store", options.store);
   reader.read("overlap", options.overlap);
+  reader.read("device_memory", options.device_memory);
+  reader.read("host_copies", host_copies);
+  reader.read("synchronous", options.synchronous);
   reader.read("coding", coding);
   reader.read("measure_errors", measure_errors);
   reader.read("exchange", exchange);
   reader.finish();
   options.type = dtype_from_string(type);
+  options.host_copies = row_copies_from_string(host_copies);
   options.scheme = dns::scheme_from_string(scheme);
   options.forcing.kind = dns::forcing_from_string(forcing);
   Watched watched;
@@ -110,8 +115,10 @@ const Field& field_of(Dns& self, const std::string& name) {
 nb::dict plan_dns(const Machine& machine, const nb::dict& dict) {
   const DecimalPoint point;
   const dns::Options o = dns_options(dict);
-  return plan_dict(dns::plan_grid(machine, o), dns::memory_needed(machine, o), dns::messages_needed(machine, o),
-                   Layout::soa, dns::bytes_per_cell(o));
+  nb::dict found = plan_dict(dns::plan_grid(machine, o), dns::memory_needed(machine, o),
+                             dns::messages_needed(machine, o), Layout::soa, dns::bytes_per_cell(o));
+  found["host_bytes"] = dns::host_memory_needed(o);
+  return found;
 }
 
 nb::tuple largest_dns_grid(const Machine& machine, const nb::dict& dict) {
@@ -213,7 +220,9 @@ void bind_dns(nb::module_& m) {
             for (const Device device : self.devices()) held.push_back(self.bytes_on(device));
             return held;
           },
-          "That the solver holds on each device of this rank.");
+          "That the solver holds on each device of this rank.")
+      .def_prop_ro("host_bytes_moved", &Dns::host_bytes_moved, "From host memory to the device and back.")
+      .def("describe_batches", &Dns::describe_batches);
   m.def("plan_dns", &plan_dns, nb::arg("machine"), nb::arg("options"));
   m.def("largest_dns_grid", &largest_dns_grid, nb::arg("machine"), nb::arg("options"));
   m.def("peaked_spectrum", &dns::peaked_spectrum, nb::arg("shells"), nb::arg("peak"), nb::arg("energy"),

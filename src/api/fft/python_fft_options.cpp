@@ -24,6 +24,11 @@ FftOptions fft_options(const nb::dict& dict) {
   reader.read("coding", coding);
   options.coding = coding_from_string(coding);
   reader.read("store", options.store);
+  std::string host_copies = "measured";
+  reader.read("device_memory", options.device_memory);
+  reader.read("host_copies", host_copies);
+  options.host_copies = row_copies_from_string(host_copies);
+  reader.read("synchronous", options.synchronous);
   reader.read("exchange", exchange);
   reader.finish();
   options.type = dtype_from_string(type);

@@ -12,6 +12,7 @@
 
 #include "device/cuda/common.hpp"
 #include "device/host/memory.hpp"
+#include "device/host_memory.hpp"
 
 namespace slipstream::cuda {
 namespace {
@@ -26,10 +27,6 @@ std::size_t rounded(std::size_t bytes, std::size_t to) { return (bytes + to - 1)
   throw OutOfMemory(to_string(device) + " has no room for " + std::to_string(bytes) + " bytes of " + kind +
                         " memory: " + std::to_string(free) + " bytes are free",
                     {{"device", to_string(device)}, {"needed", bytes}, {"available", free}});
-}
-
-std::size_t host_memory_free() {
-  return static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
 std::size_t memory_free_in_context(Device device) {

@@ -11,13 +11,59 @@
 namespace slipstream::dns {
 namespace {
 
-FieldOptions three(FieldOptions options) {
+FieldOptions of_three(FieldOptions options) {
   options.components = 3;
   return options;
 }
 
+/// With the process grid that was measured.
+Options decided(Options options, const Fft& fft) {
+  options.process_grid = fft.process_grid();
+  options.tune_process_grid = false;
+  return options;
+}
+
+bool is_out_of_core(const Options& options) { return options.device_memory != 0; }
+
+FftOptions transform_of(const Machine& machine, const Options& o) {
+  FftOptions options = transform_options(o);
+  check_device_memory(machine, o);
+  if (is_out_of_core(o)) options.device_memory = least_of_transform(machine, o);
+  return options;
+}
+
+/// Without arrays as yet.
+FieldOptions made_later(FieldOptions options, bool later) {
+  options.later = later;
+  return options;
+}
+
+std::vector<Buffer<std::byte>> memory_of_three(const Communicator& comm, const Machine& machine, const Options& options,
+                                               std::int64_t apart) {
+  std::vector<Buffer<std::byte>> found;
+  if (is_out_of_core(options)) return found;
+  for (const int d : machine.devices_of_rank(comm.rank()))
+    found.emplace_back(machine.device(d).local, static_cast<std::size_t>(3 * apart) * size_of(options.type));
+  return found;
+}
+
+/// The velocity in cells.
+Field adopted(const Communicator& comm, const Machine& machine, const Fft& fft,
+              const std::vector<Buffer<std::byte>>& memory, std::int64_t apart) {
+  const std::vector<int> devices = machine.devices_of_rank(comm.rank());
+  FieldOptions options = of_three(fft.physical_field("velocity"));
+  options.apart = apart;
+  std::vector<OwnArray> arrays;
+  for (const std::int64_t id : fft.physical().local()) {
+    const auto at = std::find(devices.begin(), devices.end(), fft.physical().block(id).device) - devices.begin();
+    arrays.push_back({memory[static_cast<std::size_t>(at)].data()});
+  }
+  return Field::adopt(comm, fft.physical(), options, arrays);
+}
+
 std::vector<StageFactors> stages_of(Scheme scheme, double dt) {
-  if (scheme == Scheme::rk2) return {{true, false, dt / 2, 2, 2, dt, 2}, {false, true, dt / 2, 0, 0, 0, 0}};
+  if (scheme == Scheme::rk2)
+    return {{true, false, dt / 2, 2, 2, dt, 2, dt / 2}, {false, true, dt / 2, 0, 0, 0, 0, 0, false}};
   return {{true, false, dt / 6, 2, 1, dt / 2, 1},
           {false, false, dt / 3, 1, 1, dt / 2, 0},
           {false, false, dt / 3, 1, 2, dt, 1},
@@ -43,13 +89,15 @@ Forcing::Kind forcing_from_string(const std::string& name) {
 Dns::Impl::Impl(const Communicator& c, const Machine& machine, Options o)
     : comm(c),
       options(std::move(o)),
-      fft(comm, machine, options.cells, transform_options(options)),
-      modes(fft.spectral(), three(fft.spectral_field("modes"))),
-      next(fft.spectral(), three(fft.spectral_field("next"))),
-      sum(fft.spectral(), three(fft.spectral_field("sum"))),
-      rhs(fft.spectral(), three(fft.spectral_field("right-hand side"))),
-      u(fft.physical(), three(fft.physical_field("velocity"))),
-      w(fft.physical(), three(fft.physical_field("vorticity"))) {
+      fft(comm, machine, options.cells, transform_of(machine, options)),
+      modes(fft.spectral(), of_three(fft.spectral_field("modes"))),
+      sum(fft.spectral(), of_three(made_later(fft.spectral_field("sum"), is_out_of_core(options)))),
+      apart(numbers_apart(machine, decided(options, fft))),
+      velocity_memory(memory_of_three(comm, machine, options, apart)),
+      product_memory(memory_of_three(comm, machine, options, apart)),
+      u(is_out_of_core(options) ? Field(fft.physical(), of_three(made_later(fft.physical_field("velocity"), true)))
+                                : adopted(comm, machine, fft, velocity_memory, apart)) {
+  if (keeps_next(options)) next.emplace(fft.spectral(), of_three(fft.spectral_field("next")));
   const std::vector<int> devices = machine.devices_of_rank(comm.rank());
   const auto place_of = [&](int device) {
     return static_cast<std::size_t>(std::find(devices.begin(), devices.end(), device) - devices.begin());
@@ -72,6 +120,12 @@ Dns::Impl::Impl(const Communicator& c, const Machine& machine, Options o)
   }
   for (const int d : devices) places.push_back(machine.device(d).local);
   state.fields["modes"] = &modes;
+  if (is_out_of_core(options)) {
+    on_all_ranks(comm, [&] {
+      if (options.scheme == Scheme::rk4) sum.make_arrays();
+      out_of_core = make_out_of_core(places[0], options, options.device_memory - least_of_transform(machine, options));
+    });
+  }
   list_tasks();
 }
 
@@ -89,11 +143,17 @@ void Dns::Impl::each_mode_block(std::size_t device, Queue queue) {
   });
 }
 
-Task Dns::Impl::transform(const std::string& name, bool forward, const Field& from, Field& to) {
+void Dns::Impl::transform(bool forward, Held from, Held to, std::vector<Stream>& on, std::size_t count) {
+  if (forward) {
+    fft.forward_components(components<const void*>(from, physical, count), components<void*>(to, spectral, count), on);
+  } else {
+    fft.backward_components(components<const void*>(from, spectral, count), components<void*>(to, physical, count), on);
+  }
+}
+
+Task Dns::Impl::transform_task(const std::string& name, bool forward, Held from, Held to) {
   Collective work;
-  work.run = [this, forward, &from, &to](std::vector<Stream>& s) {
-    forward ? fft.forward(from, to, s) : fft.backward(from, to, s);
-  };
+  work.run = [this, forward, from, to](std::vector<Stream>& s) { transform(forward, from, to, s); };
   work.check = [this] { fft.check(); };
   work.capturable = fft.capturable();
   return collective_task(name, std::move(work));
@@ -112,37 +172,70 @@ Task Dns::Impl::host_task(const std::string& name, std::function<void()> work) {
 void Dns::Impl::list_tasks() {
   numbers = {options.viscosity, options.time_step, 0, options.forcing.shells};
   list_forcing_before();
-  Field* now = &modes;
+  if (out_of_core) return list_sweeps();
+  Held now = Held::modes;
   for (const StageFactors& factors : stages_of(options.scheme, options.time_step)) {
     // Work and losses are a further equation of the system, d W / dt = power and the like, which the same scheme
     // integrates: the weight of a stage is that of its right-hand side.
     if (options.budget)
-      tasks.push_back(host_task("budget", [this, now, factors] { account(*now, factors.sum_n, factors.first); }));
-    tasks.push_back(transform("velocity", false, *now, u));
+      tasks.push_back(host_task("budget", [this, now, factors] { account(now, factors.sum_n, factors.first); }));
     tasks.push_back(kernel_task("curl", [this, now](Stream& stream, std::size_t device, Part) {
       each_mode_block(device, [&]<class T>(const ModeBlock& b, T) {
-        queue_curl(stream, b.grid, data<T>(*now, b.id), data<T>(rhs, b.id));
+        queue_curl(stream, b.grid, three<T>(now, b), three<T>(Held::product, b));
       });
     }));
-    tasks.push_back(transform("vorticity", false, rhs, w));
+    tasks.push_back(transform_task("velocity", false, now, Held::velocity));
+    tasks.push_back(transform_task("vorticity", false, Held::product, Held::product));
     tasks.push_back(kernel_task("u x w", [this](Stream& stream, std::size_t device, Part) {
       with_type([&]<class T>(T) {
         for (const CellBlock& b : physical)
-          if (b.device == device) queue_cross(stream, b.box.extents(), data<T>(u, b.id), data<T>(w, b.id));
+          if (b.device == device) {
+            queue_cross(stream, b.box.extents(), three<T>(Held::velocity, b), three<T>(Held::product, b),
+                        options.rotation);
+          }
       });
     }));
-    tasks.push_back(transform("nonlinear term", true, w, rhs));
-    tasks.push_back(kernel_task("stage", [this, now, factors](Stream& stream, std::size_t device, Part) {
+    tasks.push_back(transform_task("nonlinear term", true, Held::product, Held::product));
+    tasks.push_back(kernel_task("stage", [this, factors](Stream& stream, std::size_t device, Part) {
       each_mode_block(device, [&]<class T>(const ModeBlock& b, T) {
-        const StageArrays<T> arrays{data<T>(modes, b.id), data<T>(*now, b.id), data<T>(next, b.id), data<T>(sum, b.id),
-                                    data<T>(rhs, b.id)};
+        const StageArrays<T> arrays{three<T>(Held::modes, b), three<T>(Held::sum, b), three<T>(Held::velocity, b),
+                                    three<T>(Held::next, b), three<T>(Held::product, b)};
         queue_stage(stream, b.grid, arrays, factors, numbers);
       });
     }));
-    now = &next;
+    now = Held::velocity;
   }
   list_forcing_behind();
   if (options.budget) tasks.push_back(host_task("budget", [this] { close_budget(); }));
+}
+
+HostModes Dns::Impl::host_modes() {
+  const std::int64_t id = spectral[0].id;
+  std::byte* const all = modes.data(id);
+  return {all, options.scheme == Scheme::rk2 ? all : sum.data(id), next ? next->data(id) : nullptr};
+}
+
+void Dns::Impl::list_sweeps() {
+  const auto sweep = [&](const std::string& name, std::function<void(Stream&)> work) {
+    Collective collective;
+    collective.run = [work = std::move(work)](std::vector<Stream>& all) { work(all[0]); };
+    collective.check = [] {};
+    tasks.push_back(collective_task(name, std::move(collective)));
+  };
+  sweep("opening", [this](Stream& stream) {
+    if (!opened || seen_by_sweeps != state.restarts) out_of_core->open(stream, modes.data(spectral[0].id));
+    seen_by_sweeps = state.restarts;
+    opened = true;
+  });
+  for (const StageFactors& factors : stages_of(options.scheme, options.time_step)) {
+    sweep("planes", [this](Stream& stream) { out_of_core->products(stream); });
+    sweep("lines", [this, factors](Stream& stream) { out_of_core->stage(stream, factors, numbers, host_modes()); });
+  }
+  list_forcing_behind();
+  tasks.push_back(host_task("velocity", [this] {
+    velocity_is_new = false;
+    if (looks_every > 0 && (state.step + 1) % looks_every == 0) velocity();
+  }));
 }
 
 void Dns::Impl::list_forcing_before() {
@@ -165,14 +258,18 @@ void Dns::Impl::list_forcing_behind() {
     scale = std::sqrt(*carried.held / left);
     budget.work += carried.put_in;
   }));
+  if (out_of_core) {
+    tasks.push_back(host_task("lowest shells", [this] { scale_lowest_shells(); }));
+    return;
+  }
   tasks.push_back(kernel_task("lowest shells", [this](Stream& stream, std::size_t device, Part) {
     each_mode_block(device, [&]<class T>(const ModeBlock& b, T) {
-      queue_scale(stream, b.grid, data<T>(modes, b.id), options.forcing.shells, scale);
+      queue_scale(stream, b.grid, three<T>(Held::modes, b), options.forcing.shells, scale);
     });
   }));
 }
 
-void Dns::Impl::account(const Field& now, double share, bool first) {
+void Dns::Impl::account(Held now, double share, bool first) {
   const ModeSums found = sums(now);
   if (first) budget = {found.energy, 0, 0};
   budget.lost += share * 2 * options.viscosity * found.squares;
@@ -180,14 +277,47 @@ void Dns::Impl::account(const Field& now, double share, bool first) {
 }
 
 void Dns::Impl::close_budget() {
-  const double missing = sums(modes).energy - budget.before + budget.lost - budget.work;
+  const double missing = sums(Held::modes).energy - budget.before + budget.lost - budget.work;
   const double error = std::abs(missing) / (budget.lost > 0 ? budget.lost : budget.before);
   if (!(error <= carried.largest_error)) carried.largest_error = error;  // keeps a NaN
 }
 
+/// The host multiplies them where they lie, for they are few.
+void Dns::Impl::scale_lowest_shells() {
+  const ModeGrid& grid = spectral[0].grid;
+  const int shells = options.forcing.shells;
+  with_type([&]<class T>(T) {
+    const Three<T> u = three<T>(Held::modes, spectral[0]);
+    for (int ky = -std::min(shells, grid.highest[1]); ky <= std::min(shells, grid.highest[1]); ++ky)
+      for (int kx = 0; kx <= std::min(shells, grid.highest[0]); ++kx)
+        for (int kz = -std::min(shells, grid.highest[2]); kz <= std::min(shells, grid.highest[2]); ++kz) {
+          const double square = kx * kx + ky * ky + kz * kz;
+          if (square == 0 || !(square < (shells + 0.5) * (shells + 0.5))) continue;
+          const std::int64_t at = 2 * grid.at(kz < 0 ? kz + grid.cells[2] : kz, kx, ky < 0 ? ky + grid.cells[1] : ky);
+          for (int c = 0; c < 3; ++c)
+            for (int part = 0; part < 2; ++part) u.at[at + c * u.step + part] *= static_cast<T>(scale);
+        }
+  });
+  opened = false;
+}
+
 const Field& Dns::Impl::velocity() {
+  if (out_of_core) {
+    if (velocity_is_new && seen_restarts == state.restarts) return u;
+    double scales[3];
+    for (std::size_t a = 0; a < 3; ++a)
+      scales[a] = options.time_step * static_cast<double>(options.cells[a]) / (2 * std::numbers::pi);
+    u.make_arrays();
+    const std::int64_t id = physical[0].id;
+    speeds =
+        out_of_core->velocity(streams[0], modes.data(spectral[0].id), u.data(id), u.shape(id).component_stride, scales);
+    opened = false;
+    velocity_is_new = true;
+    seen_restarts = state.restarts;
+    return u;
+  }
   if (!velocity_is_new || seen_restarts != state.restarts) {
-    fft.backward(modes, u, streams);
+    transform(false, Held::modes, Held::velocity, streams);
     synchronize();
     velocity_is_new = true;
     seen_restarts = state.restarts;
@@ -201,12 +331,16 @@ double Dns::Impl::courant() {
   for (std::size_t a = 0; a < 3; ++a)
     scale[a] = options.time_step * static_cast<double>(options.cells[a]) / (2 * std::numbers::pi);
   double most = 0;
+  if (out_of_core)
+    for (const double speed : speeds)
+      if (!(speed <= most)) most = speed;
+  if (out_of_core) return most;
   with_type([&](auto t) {
     using T = decltype(t);
     for (const CellBlock& b : physical) {
       const auto lines = static_cast<std::size_t>(b.box.extent(1) * b.box.extent(2));
       for (const double speed : from_device(streams[b.device], lines, [&](double* to) {
-             queue_line_speeds(streams[b.device], b.box.extents(), data<T>(u, b.id), scale, to);
+             queue_line_speeds(streams[b.device], b.box.extents(), three<T>(Held::velocity, b), scale, to);
            }))
         if (!(speed <= most)) most = speed;  // keeps a NaN
     }
@@ -214,56 +348,54 @@ double Dns::Impl::courant() {
   return comm.max(most);
 }
 
-template <std::size_t count, class Blocks, class Lines, class Queue>
-std::array<double, count> Dns::Impl::summed(const Blocks& blocks, const Lines& lines, const Queue& queue) {
+template <std::size_t count, class Blocks, class Found>
+std::array<double, count> Dns::Impl::summed(const Blocks& blocks, const Found& found_of) {
   std::map<std::int64_t, std::vector<double>> mine;
-  with_type([&](auto t) {
-    for (const auto& b : blocks) {
-      const auto numbers_of_lines = count * static_cast<std::size_t>(lines(b));
-      const std::vector<double> found =
-          from_device(streams[b.device], numbers_of_lines, [&](double* to) { queue(b, t, to); });
-      std::vector<double>& sums = mine[b.id];
-      sums.resize(count);
-      for (std::size_t n = 0; n < found.size(); ++n) sums[n % count] += found[n];
-    }
-  });
+  for (const auto& b : blocks) {
+    const std::vector<double> found = found_of(b);
+    std::vector<double>& sums = mine[b.id];
+    sums.resize(count);
+    for (std::size_t n = 0; n < found.size(); ++n) sums[n % count] += found[n];
+  }
   std::array<double, count> all{};
   std::ranges::copy(over_blocks(mine, count), all.begin());
   return all;
 }
 
-ModeSums Dns::Impl::sums(const Field& of) {
-  const auto found = summed<line_sums>(
-      spectral, [](const ModeBlock& b) { return static_cast<std::int64_t>(b.grid.extent[1]) * b.grid.extent[2]; },
-      [&]<class T>(const ModeBlock& b, T, double* to) {
-        queue_line_sums(streams[b.device], b.grid, data<T>(of, b.id), options.forcing.shells, to);
-      });
+ModeSums Dns::Impl::sums(Held of) {
+  const auto found = summed<line_sums>(spectral, [&](const ModeBlock& b) {
+    return from_modes(
+        b, of, [](const ModeGrid& grid) { return line_sums * static_cast<std::int64_t>(grid.extent[1]); },
+        [&](Stream& stream, const ModeGrid& grid, const auto& u, double* to) {
+          queue_line_sums(stream, grid, u, options.forcing.shells, to);
+        });
+  });
   return {found[0], found[1], found[2], {found[3], found[4], found[5]}};
 }
 
 std::array<double, 2> Dns::Impl::shape_of_gradients() {
-  for (std::size_t d = 0; d < streams.size(); ++d)
-    each_mode_block(d, [&]<class T>(const ModeBlock& b, T) {
-      queue_gradient(streams[d], b.grid, data<T>(modes, b.id), data<T>(rhs, b.id));
-    });
-  // The third follows from the others, which spares a transform.
-  std::vector<std::vector<const void*>> from(2);
-  std::vector<std::vector<void*>> to(2);
-  with_type([&]<class T>(T) {
-    for (std::size_t c = 0; c < 2; ++c) {
-      for (const ModeBlock& b : spectral)
-        from[c].push_back(data<T>(rhs, b.id) + static_cast<std::int64_t>(2 * c) * b.grid.volume());
-      for (const CellBlock& b : physical)
-        to[c].push_back(data<T>(w, b.id) + static_cast<std::int64_t>(c) * b.box.volume());
-    }
-  });
-  fft.backward_components(from, to, streams);
-  synchronize();
-  const auto moments = summed<line_moments>(
-      physical, [](const CellBlock& b) { return b.box.extent(1) * b.box.extent(2); },
-      [&]<class T>(const CellBlock& b, T, double* to) {
-        queue_line_moments(streams[b.device], b.box.extents(), data<T>(w, b.id), to);
+  if (!out_of_core)
+    for (std::size_t d = 0; d < streams.size(); ++d)
+      each_mode_block(d, [&]<class T>(const ModeBlock& b, T) {
+        queue_gradient(streams[d], b.grid, three<T>(Held::modes, b), three<T>(Held::product, b));
       });
+  // The third follows from the others, which spares a transform.
+  if (!out_of_core) {
+    transform(false, Held::product, Held::product, streams, 2);
+    synchronize();
+  }
+  opened = false;
+  const auto moments = summed<line_moments>(physical, [&](const CellBlock& b) {
+    if (out_of_core) return out_of_core->moments(streams[0], modes.data(spectral[0].id));
+    std::vector<double> of_lines;
+    with_type([&]<class T>(T) {
+      const auto lines = static_cast<std::size_t>(b.box.extent(1) * b.box.extent(2));
+      of_lines = from_device(streams[b.device], line_moments * lines, [&](double* to) {
+        queue_line_moments(streams[b.device], b.box.extents(), three<T>(Held::product, b), to);
+      });
+    });
+    return of_lines;
+  });
   std::array<double, 2> found{};
   const auto cells = static_cast<double>(volume(options.cells));
   // Of the third, rounding alone may be left.
@@ -280,7 +412,7 @@ std::array<double, 2> Dns::Impl::shape_of_gradients() {
 }
 
 double Dns::Impl::low_energy() {
-  const auto [energy, squares, low, mean] = sums(modes);
+  const auto [energy, squares, low, mean] = sums(Held::modes);
   double rounding = 0;
   with_type([&]<class T>(T) { rounding = 8 * static_cast<double>(std::numeric_limits<T>::epsilon()); });
   const double all = energy + (mean[0] * mean[0] + mean[1] * mean[1] + mean[2] * mean[2]) / 2;
@@ -327,6 +459,8 @@ void Dns::check_forcing() {
 }
 
 void Dns::guard(std::int64_t every) {
+  impl_->looks_every = every;
+  if (impl_->out_of_core) impl_->u.make_arrays();
   GuardOptions options;
   options.every = every;
   for (std::size_t a = 0; a < 3; ++a) {
@@ -348,11 +482,11 @@ const Tasks& Dns::tasks() const { return impl_->tasks; }
 void Dns::finish_step() {
   impl_->state.time += impl_->options.time_step;
   ++impl_->state.step;
-  impl_->velocity_is_new = false;
+  if (!impl_->out_of_core) impl_->velocity_is_new = false;
 }
 Recording Dns::recording() const {
   const Options& o = impl_->options;
-  return {o.forcing.acts() || o.budget ? 0 : 1, 0, 0};
+  return {o.forcing.acts() || o.budget || impl_->out_of_core ? 0 : 1, 0, 0};
 }
 std::vector<Watched> Dns::watched() { return {{"velocity", &impl_->u}}; }
 TimeLoop& Dns::time_loop() { return *impl_->loop; }
@@ -361,7 +495,7 @@ const Communicator& Dns::communicator() const { return impl_->comm; }
 Statistics Dns::statistics() {
   Impl& d = *impl_;
   Statistics s;
-  const ModeSums sums = d.sums(d.modes);
+  const ModeSums sums = d.sums(Impl::Held::modes);
   s.time = d.state.time;
   s.energy = sums.energy;
   s.mean_velocity = sums.mean;
@@ -404,10 +538,17 @@ void Dns::carry(const Carried& of) {
 const Options& Dns::options() const { return impl_->options; }
 Fft& Dns::fft() { return impl_->fft; }
 
+std::int64_t Dns::host_bytes_moved() const { return impl_->out_of_core ? impl_->out_of_core->moved() : 0; }
+std::string Dns::describe_batches() const { return impl_->out_of_core ? impl_->out_of_core->describe() : ""; }
+
 std::int64_t Dns::bytes_on(Device device) const {
   std::int64_t bytes = impl_->fft.bytes_on(device);
-  for (const Field* field : {&impl_->modes, &impl_->next, &impl_->sum, &impl_->rhs, &impl_->u, &impl_->w})
-    bytes += field->bytes_on(device);
+  if (impl_->out_of_core) return bytes + impl_->out_of_core->bytes();
+  for (const Field* field : {&impl_->modes, &impl_->sum, impl_->next ? &*impl_->next : nullptr})
+    if (field) bytes += field->bytes_on(device);
+  for (const auto* memory : {&impl_->velocity_memory, &impl_->product_memory})
+    for (const Buffer<std::byte>& buffer : *memory)
+      if (buffer.device() == device) bytes += static_cast<std::int64_t>(buffer.bytes());
   return bytes;
 }
 

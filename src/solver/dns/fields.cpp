@@ -1,4 +1,5 @@
 // Initial fields, made on the host, and the spectrum.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <numbers>
@@ -86,18 +87,16 @@ std::vector<double> Dns::Impl::over_blocks(const std::map<std::int64_t, std::vec
 std::vector<double> Dns::Impl::spectrum() {
   const auto count = static_cast<std::size_t>(shells());
   std::map<std::int64_t, std::vector<double>> mine;
-  with_type([&](auto t) {
-    using T = decltype(t);
-    for (const ModeBlock& b : spectral) {
-      Stream& stream = streams[b.device];
-      const std::vector<double> found = from_device(
-          stream, count * static_cast<std::size_t>(b.grid.extent[2]),
-          [&](double* to) { queue_shell_sums(stream, b.grid, data<T>(modes, b.id), static_cast<int>(count), to); });
-      std::vector<double>& sums = mine[b.id];
-      sums.resize(count);
-      for (std::size_t n = 0; n < found.size(); ++n) sums[n % count] += found[n];
-    }
-  });
+  for (const ModeBlock& b : spectral) {
+    const std::vector<double> found = from_modes(
+        b, Held::modes, [&](const ModeGrid&) { return static_cast<std::int64_t>(count); },
+        [&](Stream& stream, const ModeGrid& grid, const auto& u, double* to) {
+          queue_shell_sums(stream, grid, u, static_cast<int>(count), to);
+        });
+    std::vector<double>& sums = mine[b.id];
+    sums.resize(count);
+    for (std::size_t n = 0; n < found.size(); ++n) sums[n % count] += found[n];
+  }
   std::vector<double> found = over_blocks(mine, count);
   found[0] = 0;  // that of the mean velocity
   return found;
@@ -106,9 +105,24 @@ std::vector<double> Dns::Impl::spectrum() {
 void Dns::Impl::begin_from_modes() {
   state.time = 0;
   state.step = 0;
-  velocity_is_new = false;
+  velocity_is_new = opened = false;
   carried = {};
   synchronize();
+}
+
+/// By the host, which has them: planes and lines that no sweep reads.
+void Dns::Impl::clear_truncated() {
+  const ModeGrid& grid = spectral[0].grid;
+  with_type([&]<class T>(T) {
+    const Three<T> u = three<T>(Held::modes, spectral[0]);
+    for (int c = 0; c < 3; ++c)
+      for (int k = 0; k < grid.extent[2]; ++k) {
+        const bool kept = grid.kept(0, grid.ky(k), 0);
+        const int first = kept ? grid.highest[0] + 1 : 0;
+        T* const line = u.at + c * u.step + 2 * grid.at(0, first, k);
+        std::fill(line, line + 2 * static_cast<std::int64_t>(grid.extent[1] - first) * grid.extent[0], T(0));
+      }
+  });
 }
 
 void Dns::taylor_green() {
@@ -140,24 +154,33 @@ void Dns::begin(const std::vector<const double*>& velocity) {
           "a pseudo-spectral flow was given " + std::to_string(velocity.size()) + " arrays for " +
               std::to_string(d.physical.size()) + " blocks",
           {{"given", velocity.size()}, {"needed", d.physical.size()}});
+  if (d.out_of_core) d.u.make_arrays();
   d.with_type([&](auto t) {
     using T = decltype(t);
     for (std::size_t n = 0; n < velocity.size(); ++n) {
       const CellBlock& b = d.physical[n];
       const auto count = static_cast<std::size_t>(b.box.volume());
-      std::vector<T> values(3 * count);
-      for (std::size_t cell = 0; cell < count; ++cell)
-        for (std::size_t c = 0; c < 3; ++c) values[cell + c * count] = static_cast<T>(velocity[n][3 * cell + c]);
-      copy(d.streams[b.device], d.u.data(b.id), values.data(), values.size() * sizeof(T));
-      d.streams[b.device].synchronize();
+      const Three<T> to = d.three<T>(Impl::Held::velocity, b);
+      std::vector<T> values(count);
+      for (std::size_t c = 0; c < 3; ++c) {
+        for (std::size_t cell = 0; cell < count; ++cell) values[cell] = static_cast<T>(velocity[n][3 * cell + c]);
+        copy(d.streams[b.device], to.at + static_cast<std::int64_t>(c) * to.step, values.data(), count * sizeof(T));
+        d.streams[b.device].synchronize();
+      }
     }
   });
-  d.fft.forward(d.u, d.modes, d.streams);
+  d.transform(true, Impl::Held::velocity, Impl::Held::modes, d.streams);
+  const double factor = 1 / static_cast<double>(volume(d.options.cells));
+  if (d.out_of_core) {
+    d.streams[0].synchronize();
+    d.clear_truncated();
+    d.out_of_core->project(d.streams[0], d.modes.data(d.spectral[0].id), factor);
+    return d.begin_from_modes();
+  }
   d.with_type([&](auto t) {
     using T = decltype(t);
     for (const ModeBlock& b : d.spectral)
-      queue_project(d.streams[b.device], b.grid, Impl::data<T>(d.modes, b.id),
-                    1 / static_cast<double>(volume(d.options.cells)));
+      queue_project(d.streams[b.device], b.grid, d.three<T>(Impl::Held::modes, b), factor);
   });
   d.begin_from_modes();
 }

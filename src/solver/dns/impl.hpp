@@ -10,6 +10,7 @@
 #include <slipstream/dns.hpp>
 
 #include "solver/dns/kernels.hpp"
+#include "solver/dns/out_of_core.hpp"
 
 namespace slipstream::dns {
 
@@ -27,6 +28,14 @@ struct ModeSums {
   std::array<double, 3> mean = {};  ///< velocity
 };
 
+/// Numbers from a component to the next where modes and cells take turns.
+std::int64_t numbers_apart(const Machine& machine, const Options& options);
+/// Whether a stage behind the first asks for the modes that its right-hand side was taken of.
+bool keeps_next(const Options& options);
+/// Bytes of the device that a transform takes out of core, as little as it can: it is needed for the start alone.
+std::int64_t least_of_transform(const Machine& machine, const Options& options);
+/// Throws Error where Options::device_memory, or the memory of the host, is too little or cannot be.
+void check_device_memory(const Machine& machine, const Options& options);
 /// Throws Error where the options cannot make a run.
 FftOptions transform_options(const Options& options);
 
@@ -45,8 +54,18 @@ struct Dns::Impl {
   Communicator comm;
   Options options;
   Fft fft;
-  Field modes, next, sum, rhs;  // of Fourier coefficients, but for rhs: transforms that are not normalised
-  Field u, w;                   // u at the end of a step: of its last stage; w: between transforms u x w
+  Field modes, sum;
+  std::optional<Field> next;  // where the next stage needs it behind its transforms
+  // Three components of modes or cells in the same memory, `apart` numbers from one to the next, by device: the
+  // velocity of a stage; its vorticity, then u x w.
+  std::int64_t apart = 0;
+  std::vector<Buffer<std::byte>> velocity_memory, product_memory;
+  Field u;  // at the end of a step: of its last stage; out of core, of the end where it was asked for
+  std::unique_ptr<OutOfCore> out_of_core;
+  std::int64_t seen_by_sweeps = 0;
+  bool opened = false;  // between its sweeps lies what the next step begins with
+  std::int64_t looks_every = 0;
+  std::vector<double> speeds;  // of lines, with a velocity of arrays in host memory
   std::vector<Stream> streams;
   std::vector<ModeBlock> spectral;
   std::vector<CellBlock> physical;
@@ -65,17 +84,30 @@ struct Dns::Impl {
   Impl(const Communicator& comm, const Machine& machine, Options options);
   void synchronize();
   void list_tasks();
-  Task transform(const std::string& name, bool forward, const Field& from, Field& to);
+  void list_sweeps();
+  void clear_truncated();
+  void scale_lowest_shells();
+  HostModes host_modes();
+  /// Names all that holds three components. The last two change between modes and cells.
+  enum class Held : std::uint8_t { modes, sum, next, velocity, product };
+  template <class T, class Block>
+  Three<T> three(Held held, const Block& block) const;
+  /// By component, then by block.
+  template <class Pointer, class Block>
+  std::vector<std::vector<Pointer>> components(Held held, const std::vector<Block>& blocks,
+                                               std::size_t count = 3) const;
+  void transform(bool forward, Held from, Held to, std::vector<Stream>& on, std::size_t count = 3);
+  Task transform_task(const std::string& name, bool forward, Held from, Held to);
   /// Work of the host between tasks: it waits for the devices, and no step can be recorded.
   Task host_task(const std::string& name, std::function<void()> work);
   /// Adds what a stage with the modes `now` and the weight `share` (a time) has lost and won.
-  void account(const Field& now, double share, bool first);
+  void account(Held now, double share, bool first);
   void close_budget();
   template <class Queue>
   void each_mode_block(std::size_t device, Queue queue);
   const Field& velocity();
   double courant();
-  ModeSums sums(const Field& of);
+  ModeSums sums(Held of);
   /// Energy of the forced shells. Throws Error where there is none.
   double low_energy();
   /// Tasks before and behind the stages of a step, by the kind of forcing.
@@ -91,10 +123,14 @@ struct Dns::Impl {
   /// of ranks.
   std::vector<double> over_blocks(const std::map<std::int64_t, std::vector<double>>& mine, std::size_t count) const;
   void begin_from_modes();
-  /// The sums over all blocks, in their order, of numbers that `queue(block, value of the type, to)` leaves for each
-  /// line of a block: number n % count belongs to sum n % count. `lines(block)`: how many lines.
-  template <std::size_t count, class Blocks, class Lines, class Queue>
-  std::array<double, count> summed(const Blocks& blocks, const Lines& lines, const Queue& queue);
+  /// Doubles that `queue(stream, grid, three components, to)` leaves for the planes k of a block, `of_plane(grid)`
+  /// each.
+  template <class OfPlane, class Queue>
+  std::vector<double> from_modes(const ModeBlock& block, Held held, const OfPlane& of_plane, const Queue& queue);
+  /// The sums over all blocks, in their order, of numbers that `found(block)` has: number n % count belongs to sum
+  /// n % count.
+  template <std::size_t count, class Blocks, class Found>
+  std::array<double, count> summed(const Blocks& blocks, const Found& found);
 
   template <class F>
   void with_type(const F& f) const {
@@ -118,6 +154,61 @@ struct Dns::Impl {
     return {here.data(), here.data() + count};
   }
 };
+
+template <class T, class Block>
+Three<T> Dns::Impl::three(Held held, const Block& block) const {
+  const auto of_field = [&](const Field& field, int numbers = 2) {
+    return Three<T>{data<T>(field, block.id), numbers * field.shape(block.id).component_stride};
+  };
+  switch (held) {
+    case Held::modes:
+      return of_field(modes);
+    case Held::sum:
+      return of_field(sum);
+    case Held::next:
+      return next ? of_field(*next) : Three<T>{};
+    case Held::velocity:
+      if (out_of_core) return of_field(u, 1);
+      return {reinterpret_cast<T*>(velocity_memory[block.device].data()), apart};
+    default:
+      return {reinterpret_cast<T*>(product_memory[block.device].data()), apart};
+  }
+}
+
+template <class Pointer, class Block>
+std::vector<std::vector<Pointer>> Dns::Impl::components(Held held, const std::vector<Block>& blocks,
+                                                        std::size_t count) const {
+  std::vector<std::vector<Pointer>> found(count);
+  with_type([&]<class T>(T) {
+    for (std::size_t c = 0; c < count; ++c)
+      for (const Block& block : blocks) {
+        const Three<T> array = three<T>(held, block);
+        found[c].push_back(array.at + static_cast<std::int64_t>(c) * array.step);
+      }
+  });
+  return found;
+}
+
+template <class OfPlane, class Queue>
+std::vector<double> Dns::Impl::from_modes(const ModeBlock& b, Held held, const OfPlane& of_plane, const Queue& queue) {
+  std::vector<double> found;
+  with_type([&]<class T>(T) {
+    Stream& stream = streams[b.device];
+    const auto count = of_plane(b.grid);
+    if (!out_of_core) {
+      found = from_device(stream, static_cast<std::size_t>(count * b.grid.extent[2]),
+                          [&](double* to) { queue(stream, b.grid, three<T>(held, b), to); });
+      return;
+    }
+    ModeGrid of_batch = b.grid;
+    of_batch.extent[1] = b.grid.highest[0] + 1;
+    found = out_of_core->sums(stream, modes.data(b.id), of_plane(of_batch),
+                              [&](Stream& s, const ModeGrid& grid, void* u, std::int64_t step, double* to) {
+                                queue(s, grid, Three<T>{static_cast<T*>(u), step}, to);
+                              });
+  });
+  return found;
+}
 
 /// Calls f(i, j, k) for every mode of a block.
 template <class F>

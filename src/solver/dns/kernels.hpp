@@ -1,16 +1,26 @@
 #pragma once
-// What a device does with its modes and cells between transforms. Arrays hold three components one after the other; a
-// complex number is two numbers, real part first.
+// The work of a device on its modes and cells between transforms. A complex number is two numbers, real part first.
+#include <array>
+
 #include <slipstream/stream.hpp>
 
 #include "solver/dns/mode_grid.hpp"
 
 namespace slipstream::dns {
 
+/// Three components of modes or cells, `step` numbers apart.
+template <class T>
+struct Three {
+  T* at = nullptr;
+  std::int64_t step = 0;
+};
+
 /// One stage of a Runge-Kutta step with integrating factor e = exp(-nu k^2 dt / 2). With n the projected and forced
 /// right-hand side at `now`,
 ///     sum  = (first: e^2 u, else sum) + sum_n e^sum_e n,
 ///     next = e^next_e u + next_n e^next_n_e n,      or, of the last stage, u = sum.
+/// A stage that has `ahead` adds the forcing of the next one, for this time, to the sum: the next one, which does not
+/// push, needs no `now` then.
 struct StageFactors {
   bool first = false, last = false;
   double sum_n = 0;
@@ -18,15 +28,17 @@ struct StageFactors {
   int next_e = 0;
   double next_n = 0;
   int next_n_e = 0;
+  double ahead = 0;
+  bool pushes = true;
 };
 
+/// The first stage reads `now` from u; the last one only writes u.
 template <class T>
 struct StageArrays {
-  T* u;
-  T* now;   ///< where the right-hand side was taken: u or next
-  T* next;  ///< may be now
-  T* sum;
-  const T* rhs;  ///< transform of u x w, not normalised
+  Three<T> u, sum;
+  Three<T> next;  ///< where modes are not kept, zero; of the last stage u
+  Three<T> now;   ///< where the right-hand side was taken; replaced by next. None where nothing pushes behind the first
+  Three<T> rhs;   ///< transform of u x w, not normalised
 };
 
 struct StageNumbers {
@@ -40,36 +52,38 @@ void queue_stage(Stream& stream, const ModeGrid& grid, const StageArrays<T>& arr
                  const StageNumbers& numbers);
 /// curl = i k x u; modes that are not kept count as zero.
 template <class T>
-void queue_curl(Stream& stream, const ModeGrid& grid, const T* u, T* curl);
+void queue_curl(Stream& stream, const ModeGrid& grid, const Three<T>& u, const Three<T>& curl);
 /// Of the first two components the derivative along their own axis: gradient_a = i k_a u_a.
 template <class T>
-void queue_gradient(Stream& stream, const ModeGrid& grid, const T* u, T* gradient);
-/// w = u x w in every cell.
+void queue_gradient(Stream& stream, const ModeGrid& grid, const Three<T>& u, const Three<T>& gradient);
+/// w = u x (w + 2 rotation) in every cell.
 template <class T>
-void queue_cross(Stream& stream, const Extent& cells, const T* u, T* w);
+void queue_cross(Stream& stream, const Extent& cells, const Three<T>& u, const Three<T>& w,
+                 const std::array<double, 3>& rotation);
 /// Multiplies by a factor and sets what diverges or truncation leaves out to zero.
 template <class T>
-void queue_project(Stream& stream, const ModeGrid& grid, T* u, double factor);
+void queue_project(Stream& stream, const ModeGrid& grid, const Three<T>& u, double factor);
 /// Multiplies the modes of the lowest shells, but for the mean, by a factor.
 template <class T>
-void queue_scale(Stream& stream, const ModeGrid& grid, T* u, int shells, double factor);
+void queue_scale(Stream& stream, const ModeGrid& grid, const Three<T>& u, int shells, double factor);
 
 /// Sums over each line along z: energy, sum of k^2 times energy, and energy of the lowest shells, all without the mean.
 /// Behind them stands the mean velocity, zero on all lines but its own. line = k * extent[1] + j.
 constexpr int line_sums = 6;
 template <class T>
-void queue_line_sums(Stream& stream, const ModeGrid& grid, const T* u, int shells, double* sums);
+void queue_line_sums(Stream& stream, const ModeGrid& grid, const Three<T>& u, int shells, double* sums);
 /// Of each plane k and each shell s < shells: energy of the modes with s - 1/2 <= |k| < s + 1/2, whose squares are
 /// whole numbers from s^2 - s + 1 to s^2 + s. sums[k * shells + s].
 template <class T>
-void queue_shell_sums(Stream& stream, const ModeGrid& grid, const T* u, int shells, double* sums);
+void queue_shell_sums(Stream& stream, const ModeGrid& grid, const Three<T>& u, int shells, double* sums);
 /// Of each line along x and each of g_0, g_1 and -(g_0 + g_1), which is the third where nothing diverges: sums of g^2,
 /// g^3 and g^4, one after the other. line = k * cells[1] + j.
 constexpr int line_moments = 9;
 template <class T>
-void queue_line_moments(Stream& stream, const Extent& cells, const T* gradient, double* moments);
+void queue_line_moments(Stream& stream, const Extent& cells, const Three<T>& gradient, double* moments);
 /// Of each line along x: max of sum_a |u_a| scale_a.
 template <class T>
-void queue_line_speeds(Stream& stream, const Extent& cells, const T* u, const double (&scale)[3], double* speeds);
+void queue_line_speeds(Stream& stream, const Extent& cells, const Three<T>& u, const double (&scale)[3],
+                       double* speeds);
 
 }  // namespace slipstream::dns

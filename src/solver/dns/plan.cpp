@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "device/host_memory.hpp"
 #include "fft/decomposition.hpp"
+#include "fft/out_of_core.hpp"
 #include "solver/dns/impl.hpp"
 
 namespace slipstream::dns {
@@ -21,6 +23,8 @@ void check(const Options& o) {
   require(std::isfinite(o.time_step) && o.time_step > 0,
           "the time step of a pseudo-spectral flow is " + std::to_string(o.time_step) + ": it must be above 0",
           {{"option", "time_step"}, {"given", o.time_step}});
+  require(std::isfinite(o.rotation[0]) && std::isfinite(o.rotation[1]) && std::isfinite(o.rotation[2]),
+          "the rotation of a pseudo-spectral flow must be three finite numbers", {{"option", "rotation"}});
   require(std::isfinite(o.forcing.power) && o.forcing.power >= 0 && o.forcing.shells >= 1,
           "a forcing puts in 0 or more, into 1 or more shells", {{"option", "forcing"}});
   require(o.forcing.kind == Forcing::Kind::power || o.forcing.power == 0, ErrorCode::unsupported,
@@ -33,6 +37,8 @@ void check(const Options& o) {
 FftOptions transform_options(const Options& o) {
   check(o);
   FftOptions options;
+  options.host_copies = o.host_copies;
+  options.synchronous = o.synchronous;
   options.type = o.type;
   options.process_grid = o.process_grid;
   options.tune_process_grid = o.tune_process_grid;
@@ -44,6 +50,53 @@ FftOptions transform_options(const Options& o) {
   options.exchange = o.exchange;
   options.tune = o.tune;
   return options;
+}
+
+std::int64_t least_of_transform(const Machine& machine, const Options& options) {
+  const fft::Decomposition cut(machine, options.cells, transform_options(options));
+  return fft::OutOfCore::least_budget(machine.device(0).local.backend, cut);
+}
+
+void check_device_memory(const Machine& machine, const Options& o) {
+  if (o.device_memory == 0) return;
+  require(machine.devices() == 1, ErrorCode::unsupported,
+          "a pseudo-spectral flow by batches runs on one device, and there are " + std::to_string(machine.devices()),
+          {{"option", "device_memory"}, {"devices", machine.devices()}});
+  require(!o.budget, ErrorCode::unsupported,
+          "a pseudo-spectral flow by batches has no budget of energy: leave one of the two out",
+          {{"option", "device_memory"}, {"problem", "budget"}});
+  const std::int64_t least = least_of_transform(machine, o) + least_budget(o);
+  require(o.device_memory >= least, ErrorCode::unsupported,
+          "a pseudo-spectral flow of " + to_string(o.cells) + " cells by batches needs " + std::to_string(least) +
+              " bytes of the device, and " + std::to_string(o.device_memory) + " were given: give those or more",
+          {{"option", "device_memory"}, {"given", o.device_memory}, {"needed", least}});
+  const auto needed = static_cast<std::uint64_t>(host_memory_needed(o)), free = host_memory_free();
+  require(free == 0 || needed <= free, ErrorCode::out_of_memory,
+          "the arrays of a pseudo-spectral flow of " + to_string(o.cells) + " cells take " + std::to_string(needed) +
+              " bytes of host memory, and " + std::to_string(free) + " are free: take fewer cells, or f32",
+          {{"option", "cells"}, {"needed", needed}, {"available", free}});
+}
+
+std::int64_t host_memory_needed(const Options& o) {
+  if (o.device_memory == 0) return 0;
+  const auto size = static_cast<std::int64_t>(size_of(o.type));
+  const std::int64_t modes = 2 * size * (o.cells[0] / 2 + 1) * o.cells[1] * o.cells[2];
+  const int fields = o.scheme == Scheme::rk2 ? 1 : keeps_next(o) ? 3 : 2;
+  return 3 * fields * modes + 3 * size * volume(o.cells) + bytes_between_sweeps(o);
+}
+
+std::int64_t numbers_apart(const Machine& machine, const Options& options) {
+  const fft::Decomposition cut(machine, options.cells, transform_options(options));
+  std::int64_t most = 0;
+  for (int device = 0; device < machine.devices(); ++device)
+    most = std::max(
+        {most, cut.volume_on(device, fft::Stage::physical, true), 2 * cut.volume_on(device, fft::Stage::spectral)});
+  return (most + 3) / 4 * 4;  // components begin where kernels and libraries like it
+}
+
+// Heun's second stage has the forcing from the first.
+bool keeps_next(const Options& o) {
+  return o.scheme == Scheme::rk4 && o.forcing.kind == Forcing::Kind::power && o.forcing.power > 0;
 }
 
 Grid plan_grid(const Machine& machine, const Options& options, int rank) {
@@ -68,12 +121,20 @@ std::vector<MessageInfo> messages_needed(const Machine& machine, const Options& 
 }
 
 std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& options) {
-  const std::vector<FftMemory> needed = Fft::memory(machine, options.cells, transform_options(options));
   std::vector<ArrayBytes> arrays;
+  if (options.device_memory > 0) {
+    check(options);
+    const std::int64_t transform = least_of_transform(machine, options);
+    return {{0, "batches", most_budget(options, options.device_memory - transform)}, {0, "transforms", transform}};
+  }
+  const std::vector<FftMemory> needed = Fft::memory(machine, options.cells, transform_options(options));
+  const std::int64_t component = numbers_apart(machine, options) * static_cast<std::int64_t>(size_of(options.type));
   for (int device = 0; device < machine.devices(); ++device) {
     const FftMemory& m = needed[static_cast<std::size_t>(device)];
-    arrays.push_back({device, "modes, four fields", 4 * 3 * m.spectral});
-    arrays.push_back({device, "velocity and vorticity", 2 * 3 * m.physical});
+    const int fields = keeps_next(options) ? 3 : 2;
+    arrays.push_back(
+        {device, keeps_next(options) ? "modes, three fields" : "modes, two fields", fields * 3 * m.spectral});
+    arrays.push_back({device, "velocity and vorticity", m.physical + m.spectral > 0 ? 2 * 3 * component : 0});
     arrays.push_back({device, "transforms", m.work + m.library});
     arrays.push_back({device, "messages", m.messages});
   }

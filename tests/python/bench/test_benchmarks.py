@@ -57,7 +57,10 @@ def test_help_shows_the_options_of_its_benchmark(
     ("words", "said"),
     [
         (["cavity", "--device-buffers"], "bench cavity takes no --device-buffers: pingpong only"),
-        (["copy", "--sizes=8", "--quick"], "bench copy takes no --sizes: exchange, transpose, fft, dns only"),
+        (
+            ["copy", "--sizes=8", "--quick"],
+            "bench copy takes no --sizes: exchange, transpose, fft, dns, out_of_core only",
+        ),
         (["lbm", "--precison", "f32"], "bench lbm takes no --precison; did you mean --precision?"),
         (["lbm", "--prec", "f32"], "bench lbm takes no --prec"),
         (["lbm", "--precision", "f8"], "bench lbm: argument --precision: invalid choice: 'f8'"),

@@ -32,7 +32,8 @@ def test_an_inspection_finds_a_flow_that_is_not_finite() -> None:
 class Oracle:
     """One array, NumPy's transforms, the schemes as textbooks have them."""
 
-    def __init__(self, velocity: Any) -> None:
+    def __init__(self, velocity: Any, rotation: tuple[float, float, float] = (0, 0, 0)) -> None:
+        self.rotation = np.reshape(rotation, (3, 1, 1, 1))
         cells = CELLS[::-1]
         waves = np.meshgrid(*(np.fft.fftfreq(n, 1 / n) for n in cells), indexing="ij")
         self.k = np.stack(waves[::-1])  # x, y, z
@@ -45,6 +46,7 @@ class Oracle:
         u = np.fft.ifftn(modes, axes=(1, 2, 3)).real
         w = np.fft.ifftn(1j * np.cross(self.k, modes, axis=0), axes=(1, 2, 3)).real
         n = np.fft.fftn(np.cross(u, w, axis=0), axes=(1, 2, 3)) * self.kept
+        n = n - 2 * np.cross(self.rotation, modes, axis=0)
         safe = np.where(self.square > 0, self.square, 1)
         return (n - self.k * (self.k * n).sum(0) / safe) * (self.square > 0)
 
@@ -83,6 +85,36 @@ def test_steps_are_those_of_the_oracle(scheme: str, devices: int) -> None:
     assert found["enstrophy"] == pytest.approx((oracle.square * abs(oracle.modes) ** 2).sum() / 2 / np.prod(CELLS) ** 2)
     assert found["dissipation"] == pytest.approx(2 * VISCOSITY * found["enstrophy"])
     assert sum(found["spectrum"]) == pytest.approx(found["energy"])
+
+
+@pytest.mark.parametrize("budget", [0, 1 << 22])
+def test_a_turning_frame_is_that_of_the_oracle(budget: int) -> None:
+    rotation = (0.7, -0.4, 1.5)
+    dns = flow(rotation=rotation, device_memory=budget)
+    dns.random(_dns.peaked_spectrum(5, 3, 0.5), 4)
+    oracle = Oracle(dns.velocity(), rotation)
+    dns.advance(5)
+    for _ in range(5):
+        oracle.step("rk4", TIME_STEP)
+    np.testing.assert_allclose(dns.velocity(), oracle.velocity(), atol=1e-13)
+
+
+def test_an_inertial_wave_turns_at_its_own_rate() -> None:
+    """u = Re (a + i b) exp(i k.x + i s t), with b = k x a / |k|, is exact: s = 2 rotation.k / |k| (Greenspan 1968)."""
+    rotation, wave = np.array([0.3, 0.0, 2.0]), np.array([1.0, 2.0, 2.0])
+    z, y, x = np.meshgrid(*(2 * np.pi * np.arange(n) / n for n in CELLS[::-1]), indexing="ij")
+    phase = wave[0] * x + wave[1] * y + wave[2] * z
+    a = np.array([2.0, 0.0, -1.0]) / np.sqrt(5)  # at right angles to k
+    b = np.cross(wave, a) / 3
+
+    def at(time: float) -> Any:
+        now = phase + 2 * rotation @ wave / 3 * time
+        return np.cos(now)[..., None] * a - np.sin(now)[..., None] * b
+
+    dns = flow(viscosity=0.0, rotation=tuple(rotation), time_step=0.01)
+    dns.begin([np.ascontiguousarray(at(0))])
+    dns.advance(50)
+    np.testing.assert_allclose(dns.velocity(), at(0.5), atol=1e-8)
 
 
 def test_modes_travel_rounded_on_demand() -> None:

@@ -264,6 +264,32 @@ def test_a_run_that_is_ended_early_keeps_its_spectra(here: Cli, tmp_path: Path) 
     assert steps[0] == steps[1] and len(steps[0]) > 1
 
 
+def test_arrays_in_host_memory_run_restart_and_draw_as_those_on_the_device(cli: Cli, tmp_path: Path) -> None:
+    case(tmp_path, DECAY + "[output]\nfields = true\n")
+    assert cli("run", "a.toml").returncode == 0
+    resident = findings(tmp_path)["findings"]
+    with h5py.File(tmp_path / "results" / "decay" / "fields.vtkhdf") as file:
+        velocity = file["VTKHDF/CellData/velocity"][...]
+    result = cli("run", "a.toml", "run.steps=13", 'dns.device_memory="4 MiB"', "--overwrite")
+    assert result.returncode == 0, result.stderr
+    assert "in host memory, 4 MiB of the device" in result.stdout
+    # Another budget, then none.
+    result = cli("run", "a.toml", "run.steps=20", 'dns.device_memory="2 MiB"', "--restart", "last")
+    assert result.returncode == 0, result.stderr
+    result = cli("run", "a.toml", "--restart", "last")
+    assert result.returncode == 0, result.stderr
+    found = findings(tmp_path)["findings"]
+    for key in ("energy", "dissipation", "skewness"):
+        assert found[key] == pytest.approx(resident[key], rel=1e-11)
+    with h5py.File(tmp_path / "results" / "decay" / "fields.vtkhdf") as file:
+        np.testing.assert_allclose(file["VTKHDF/CellData/velocity"][-1], velocity, atol=1e-13)
+
+
+def test_too_little_device_memory_is_one_error_that_names_the_least(here: Cli, tmp_path: Path) -> None:
+    result = here("run", case(tmp_path), 'dns.device_memory="1 KiB"')
+    is_one_error(result, tmp_path, "unsupported", option="device_memory", given=1024)
+
+
 def test_a_restart_may_take_another_time_step(cli: Cli, tmp_path: Path) -> None:
     text = DECAY.replace("steps = 30", "time = 0.3")
     assert cli("run", case(tmp_path, text)).returncode == 0
@@ -540,7 +566,7 @@ def test_plan_and_check_tell_of_the_case(here: Cli, tmp_path: Path) -> None:
     said = " ".join(here("check", case(tmp_path)).stdout.split())
     assert "pseudo-spectral, rotational form, 2/3 rule, rk4, f64" in said
     said = " ".join(here("plan", "a.toml", "machine.devices_per_rank=2").stdout.split())
-    assert "modes, four fields" in said and "largest grid that fits" in said
+    assert "modes, two fields" in said and "largest grid that fits" in said
 
 
 def test_the_way_of_the_modes_is_predicted(tmp_path: Path) -> None:

@@ -95,6 +95,24 @@ TEST_P(PseudoSpectralFlow, IsTheSameOnOneDevice) {
     }
 }
 
+TEST_P(PseudoSpectralFlow, HoldsWhatItsPlanSays) {
+  const Machine m = machine();
+  for (const auto& [scheme, power, arrays] :
+       {std::tuple{Scheme::rk2, 0.4, 12}, {Scheme::rk4, 0.0, 12}, {Scheme::rk4, 0.4, 15}}) {
+    Options o = flow(16, 0.02, 0.02, scheme);
+    o.forcing.power = power;
+    Dns d(comm, m, o);
+    const std::vector<ArrayBytes> needed = dns::memory_needed(m, o);
+    for (const int device : m.devices_of_rank(comm.rank())) {
+      std::int64_t fields = 0;
+      for (const ArrayBytes& array : needed)
+        if (array.device == device && array.array != "transforms" && array.array != "messages") fields += array.bytes;
+      EXPECT_EQ(d.bytes_on(m.device(device).local) - d.fft().bytes_on(m.device(device).local), fields);
+      if (m.devices() == 1) EXPECT_EQ(fields, arrays * 16 * 16 * 18 * 8);
+    }
+  }
+}
+
 TEST_P(PseudoSpectralFlow, BalancesItsEnergyInEveryStep) {
   for (const double power : {0.0, 0.4}) {
     Options o = flow(16, 0.05, 0.005);

@@ -1,0 +1,133 @@
+"""`slipstream bench out_of_core`: Fourier transforms of values in host memory, and steps of a flow whose arrays lie
+there, by batches within a given memory of the device.
+
+The least time is that of the bytes that pass between host and device at the rate of large copies both ways at once,
+measured in the same run. A row of `--synchronous` has no copy beside work. Ravikumar, Appelhans & Yeung (2018) took
+31.7 s a step of 1536^3 f32 rk2 by processors, 8.67 s by 12 V100 with zero-copy and 5.07 s with pitched copies.
+"""
+
+import argparse
+from collections.abc import Iterator
+from operator import itemgetter
+from typing import Any
+
+from rich.console import Console
+from slipstream.base.core import as_case_error, part
+from slipstream.base.keys import bytes_of
+
+from slipstream_bench import options, record
+from slipstream_bench.timed import timed
+from slipstream_bench.whole_machine import measure, need, number
+
+#: Cells along each axis.
+SIZES = {"host": (32,), "cuda": (1024,)}
+PIECE = {"host": 1 << 20, "cuda": 1 << 29}
+REPEATS = {"host": 2, "cuda": 3}
+COPIES = ("measured", "single", "pitched", "kernel", "mixed")
+FIGURES = frozenset(
+    {"time_ms", "backward_ms", "host_bytes", "duplex_gbs", "share", "backward_share", "device_bytes", "batches"}
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    options.sizes(parser, "cubes of N^3 values")
+    parser.add_argument("--kinds", nargs="+", default=["fft", "dns"], choices=["fft", "dns"])
+    parser.add_argument(
+        "--budgets", nargs="+", default=["2 GiB"], metavar="SIZE", help='of the device, such as "2 GiB"'
+    )
+    parser.add_argument("--types", nargs="+", default=["c64"], choices=["f32", "f64", "c64", "c128"], help="of fft")
+    parser.add_argument("--in-place", action="store_true", help="fft: one array")
+    parser.add_argument("--precisions", nargs="+", default=["f32"], choices=["f32", "f64"], help="of dns")
+    parser.add_argument("--schemes", nargs="+", default=["rk2"], choices=["rk2", "rk4"], help="of dns")
+    parser.add_argument("--copies", nargs="+", default=["measured"], choices=COPIES, help="how rows travel")
+    parser.add_argument("--synchronous", action="store_true", help="a row without copies beside work, too")
+    options.devices(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
+    """Measures, prints and, on rank 0, writes. Collective."""
+    need("out_of_core", 4, sizes=arguments.sizes)
+    measure(
+        "out_of_core", arguments, console, lambda machine, backend: _rows(arguments, machine, backend), COLUMNS, FIGURES
+    )
+
+
+def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator[record.Row]:
+    rate = float(timed().host_duplex(machine, PIECE[backend], REPEATS[backend])) / 1e3
+    for n in arguments.sizes or SIZES[backend]:
+        for budget in arguments.budgets:
+            for copies in arguments.copies:
+                for synchronous in (False, True) if arguments.synchronous else (False,):
+                    how = {"device_memory": bytes_of(budget), "host_copies": copies, "synchronous": synchronous}
+                    inputs = {"ranks": machine.ranks, "devices": len(machine.devices()), "n": n, "budget": budget,
+                              "copies": copies, "synchronous": synchronous, "clock": "host"}  # fmt: skip
+                    if "fft" in arguments.kinds:
+                        for dtype in arguments.types:
+                            figures = _transform(machine, backend, n, dtype, arguments.in_place, how, rate)
+                            yield {"kind": "fft", "dtype": dtype, "in_place": arguments.in_place, **inputs, **figures}
+                    if "dns" in arguments.kinds:
+                        for precision in arguments.precisions:
+                            for scheme in arguments.schemes:
+                                figures = _flow(machine, backend, n, precision, scheme, how, rate)
+                                yield {"kind": "dns", "dtype": precision, "scheme": scheme, **inputs, **figures}
+
+
+def _transform(
+    machine: Any, backend: str, n: int, dtype: str, in_place: bool, how: dict[str, Any], rate: float
+) -> record.Row:
+    """In the order x, y, z, as long planes and arrays in place need."""
+    chosen = {"type": dtype, "transposed": False, "scaled": False, **how}
+    with as_case_error():
+        found = timed().fft_by_batches(machine, (n, n, n), chosen, in_place, REPEATS[backend])
+    times = {way: found[f"{way}_us"] / 1e3 for way in ("forward", "backward")}
+    share = {way: record.digits(found[f"{way}_bytes"] / (rate * 1e6) / times[way]) for way in times}
+    return {
+        "time_ms": record.digits(times["forward"]),
+        "backward_ms": record.digits(times["backward"]),
+        "host_bytes": found["forward_bytes"],
+        "duplex_gbs": record.digits(rate),
+        "share": share["forward"],
+        "backward_share": share["backward"],
+        "device_bytes": found["device_bytes"],
+        "batches": found["batches"],
+    }
+
+
+def _flow(
+    machine: Any, backend: str, n: int, precision: str, scheme: str, how: dict[str, Any], rate: float
+) -> record.Row:
+    with as_case_error():
+        dns = part("dns").Dns(
+            machine, {"cells": (n, n, n), "type": precision, "scheme": scheme, "time_step": 0.25 / n, **how}
+        )
+        dns.taylor_green()
+        dns.advance(1)
+        before = dns.host_bytes_moved
+        dns.advance(1)
+        moved = dns.host_bytes_moved - before
+        time = timed().dns_step_us(dns, 1, REPEATS[backend]) / 1e3
+    return {
+        "time_ms": record.digits(time),
+        "backward_ms": None,
+        "host_bytes": moved,
+        "duplex_gbs": record.digits(rate),
+        "share": record.digits(moved / (rate * 1e6) / time),
+        "backward_share": None,
+        "device_bytes": max(dns.bytes()),
+        "batches": dns.describe_batches(),
+    }
+
+
+COLUMNS = {
+    "kind": lambda row: row["kind"] + (" " + row["scheme"] if "scheme" in row else ""),
+    "values": lambda row: f"{row['n']}^3",
+    "format": itemgetter("dtype"),
+    "budget": itemgetter("budget"),
+    "copies": lambda row: row["copies"] + (", one by one" if row["synchronous"] else ""),
+    "ms": number("time_ms"),
+    "backward ms": number("backward_ms"),
+    "GB both ways": number("host_bytes", factor=1e-9),
+    "duplex GB/s": number("duplex_gbs"),
+    "% of the least time": number("share", ".3g", 100),
+    "MB of the device": number("device_bytes", factor=1e-6),
+}

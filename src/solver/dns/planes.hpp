@@ -1,0 +1,44 @@
+#pragma once
+// Kernels between the two sweeps of a flow that is out of core. In planes z, modes along x and y are those that are
+// kept: k_x from 0 on, k_y from 0 on and then from the lowest one on.
+#include <slipstream/stream.hpp>
+
+#include "solver/dns/kernels.hpp"
+
+namespace slipstream::dns {
+
+/// Some planes z.
+struct PlaneGrid {
+  int cells[2];   ///< x, y
+  int wide;       ///< kept modes along x
+  int highest_y;  ///< |k_y|
+  int planes;
+
+  SLIP_FN int high() const { return 2 * highest_y + 1; }
+  SLIP_FN int modes_x() const { return cells[0] / 2 + 1; }
+  /// The index along y of place c among the kept ones.
+  SLIP_FN int index_y(int c) const { return c <= highest_y ? c : c + cells[1] - high(); }
+  /// The place of an index along y; -1: it is not kept.
+  SLIP_FN int place_y(int y) const {
+    return y <= highest_y ? y : y >= cells[1] - highest_y ? y - cells[1] + high() : -1;
+  }
+  SLIP_FN int ky(int y) const { return 2 * y > cells[1] ? y - cells[1] : y; }
+  /// In a field [c][z][x].
+  SLIP_FN std::int64_t at(int x, int c, int z) const { return (static_cast<std::int64_t>(c) * planes + z) * wide + x; }
+  std::int64_t volume() const { return static_cast<std::int64_t>(high()) * planes * wide; }
+};
+
+/// Fields a, b, c and the derivatives of the first two along z, of the modes of some planes y, one after the other.
+template <class T>
+void queue_along_z(Stream& stream, const ModeGrid& grid, const Three<T>& u, T* five);
+/// One of six components [z][x][y], all along y: u, v, w, then the vorticity, from five fields [c][z][x].
+template <class T>
+void queue_columns(Stream& stream, const PlaneGrid& grid, int component, const T* five, T* to);
+/// [z][x][y] of the kept modes along x becomes [z][y][x] of all.
+template <class T>
+void queue_rows(Stream& stream, const PlaneGrid& grid, const T* from, T* to);
+/// [z][x][y] becomes [c][z][x].
+template <class T>
+void queue_kept(Stream& stream, const PlaneGrid& grid, const T* from, T* to);
+
+}  // namespace slipstream::dns

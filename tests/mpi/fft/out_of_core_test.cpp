@@ -1,0 +1,171 @@
+// Fourier transforms of values in host memory, by batches, against those of values on the device.
+#include <gtest/gtest.h>
+
+#include "support/expect_error.hpp"
+#include "support/fft_rig.hpp"
+#include "support/on_devices.hpp"
+
+namespace slipstream {
+namespace {
+
+class TransformsByBatches : public OnDevices {
+ protected:
+  Communicator alone{MPI_COMM_SELF};
+  Machine one() const { return machine_here(std::get<0>(GetParam()), 1, 0, Communicator(MPI_COMM_SELF)); }
+
+  /// Bytes of the modes, then of what comes back.
+  std::pair<std::vector<std::byte>, std::vector<std::byte>> there_and_back(const Extent& cells, const FftOptions& o,
+                                                                           const Whole& values, const Whole* wanted,
+                                                                           bool in_place = false) {
+    Fft fft(alone, one(), cells, o);
+    std::vector<Stream> streams = streams_of(fft.physical());
+    Field u(fft.physical(), fft.physical_field("u")), v(fft.spectral(), fft.spectral_field("v"));
+    set(u, 0, values);
+    const std::int64_t id = fft.spectral().local()[0];
+    if (in_place) {
+      std::memcpy(v.data(id), u.data(id), static_cast<std::size_t>(volume(cells)) * size_of(o.type));
+      fft.forward({v.data(id)}, {v.data(id)}, streams);
+    } else {
+      fft.forward(u, v, streams);
+    }
+    finish(streams);
+    if (!in_place) EXPECT_EQ(difference(u, 0, values), 0) << "forward changed what it reads";
+    if (wanted) EXPECT_LE(difference(v, 0, *wanted, fft.spectral_axes()), tolerance(cells, o.type));
+    const auto bytes = [](const Field& field) {
+      std::vector<std::byte> all(static_cast<std::size_t>(volume(field.grid().extent())) *
+                                 size_of(field.options().type));
+      field.read({{0, 0, 0}, field.grid().extent()}, all.data());
+      return all;
+    };
+    std::vector<std::byte> modes = bytes(v);
+    if (in_place) {
+      fft.backward({v.data(id)}, {v.data(id)}, streams);
+      finish(streams);
+      std::memcpy(u.data(id), v.data(id), static_cast<std::size_t>(volume(cells)) * size_of(o.type));
+    } else {
+      fft.backward(v, u, streams);
+      finish(streams);
+    }
+    EXPECT_LE(difference(u, 0, values), tolerance(cells, o.type) / std::sqrt(static_cast<double>(volume(cells))));
+    if (o.device_memory > 0) EXPECT_LE(fft.bytes_on(streams[0].device()), o.device_memory);
+    return {modes, bytes(u)};
+  }
+};
+
+TEST_P(TransformsByBatches, HaveTheSameBitsWithAnyBudget) {
+  for (const Extent cells : {Extent{36, 20, 18}, Extent{17, 20, 19}})
+    for (const DType type : {DType::f32, DType::f64, DType::c64, DType::c128})
+      for (const bool transposed : {true, false}) {
+        SCOPED_TRACE(to_string(cells) + " of " + to_string(type) + (transposed ? ", transposed" : ""));
+        const std::int64_t value = is_twice(type) ? 16 : 8, nx = is_real(type) ? cells[0] / 2 + 1 : cells[0];
+        FftOptions o;
+        o.type = type;
+        o.transposed = transposed;
+        const Whole values = random_values(cells, type);
+        o.device_memory = 1 << 30;
+        const Whole wanted = by_sums(values);
+        const auto whole = there_and_back(cells, o, values, &wanted);
+        // Planes by twos, one by one with the last batch smaller, and split.
+        std::vector<std::int64_t> budgets{10 * value * nx * cells[1] * 2 + 8192, 5 * value * nx * cells[1] + 8192};
+        if (!transposed) budgets.push_back(5 * 16 * value * std::max(cells[1], nx) + 4096);
+        for (const std::int64_t budget : budgets) {
+          SCOPED_TRACE("budget " + std::to_string(budget));
+          o.device_memory = budget;
+          EXPECT_TRUE(there_and_back(cells, o, values, nullptr) == whole);
+          if (!transposed) EXPECT_TRUE(there_and_back(cells, o, values, nullptr, true) == whole);
+          o.synchronous = true;
+          EXPECT_TRUE(there_and_back(cells, o, values, nullptr) == whole);
+          o.synchronous = false;
+          for (const RowCopies copies : {RowCopies::single, RowCopies::kernel, RowCopies::mixed}) {
+            o.host_copies = copies;
+            EXPECT_TRUE(there_and_back(cells, o, values, nullptr) == whole) << to_string(copies);
+          }
+          o.host_copies = RowCopies::measured;
+        }
+      }
+}
+
+TEST_P(TransformsByBatches, HaveTheBitsOfPencilsWhoseLinesAreTheSame) {
+  if (machine().devices() != 2 || comm.size() != 1) GTEST_SKIP() << "needs two devices of one rank";
+  const Extent cells{32, 32, 32};
+  FftOptions o;
+  o.type = DType::c128;
+  o.process_grid = {2, 1};  // x and y are cut at a multiple of the lines that go together
+  const Whole values = random_values(cells, o.type);
+  Fft pencils(alone, machine(), cells, o);
+  Field u(pencils.physical(), pencils.physical_field("u")), v(pencils.spectral(), pencils.spectral_field("v"));
+  set(u, 0, values);
+  std::vector<Stream> streams = streams_of(pencils.physical());
+  pencils.forward(u, v, streams);
+  finish(streams);
+  std::vector<std::byte> wanted(static_cast<std::size_t>(volume(cells)) * 16);
+  v.read({{0, 0, 0}, cells}, wanted.data());
+  o.process_grid = {0, 0};
+  o.device_memory = 200000;
+  EXPECT_TRUE(there_and_back(cells, o, values, nullptr).first == wanted);
+}
+
+TEST_P(TransformsByBatches, ConvolveAsThoseOnTheDevice) {
+  const Extent cells{16, 12, 10};
+  FftOptions o;
+  o.type = DType::f64;
+  const Whole values = random_values(cells, o.type);
+  FftFactor factor;
+  factor.laplacian = 1;
+  std::vector<std::vector<double>> found;
+  for (const std::int64_t budget : {0, 60000}) {
+    o.device_memory = budget;
+    Fft fft(alone, one(), cells, o);
+    Field u(fft.physical(), fft.physical_field("u")), v(fft.spectral(), fft.spectral_field("v")),
+        to(fft.physical(), fft.physical_field("to"));
+    set(u, 0, values);
+    std::vector<Stream> streams = streams_of(fft.physical());
+    fft.convolve(u, v, to, factor, streams);
+    finish(streams);
+    found.emplace_back(static_cast<std::size_t>(volume(cells)));
+    to.read({{0, 0, 0}, cells}, found.back().data());
+  }
+  for (std::size_t i = 0; i < found[0].size(); ++i) ASSERT_NEAR(found[1][i], found[0][i], 1e-11);
+}
+
+TEST_P(TransformsByBatches, NameTheLeastBudgetThatWorks) {
+  for (const bool transposed : {true, false}) {
+    FftOptions o;
+    o.type = DType::f32;
+    o.transposed = transposed;
+    o.device_memory = 100;
+    const auto make = [&] { Fft(alone, one(), {40, 36, 24}, o); };
+    const std::optional<Error> error = error_of(make);
+    expect_error(error, ErrorCode::unsupported, {{"option", "device_memory"}, {"given", 100}});
+    const std::int64_t least = std::stoll(error->fact("needed"));
+    o.device_memory = least;
+    there_and_back({40, 36, 24}, o, random_values({40, 36, 24}, o.type), nullptr);
+    o.device_memory = least - 1;
+    expect_error(make, ErrorCode::unsupported, {{"needed", least}});
+  }
+}
+
+TEST_P(TransformsByBatches, AreRefusedWhereTheyCannotBe) {
+  FftOptions o;
+  o.type = DType::f64;
+  const auto make = [&] { Fft(alone, one(), {8, 8, 8}, o); };
+  o.device_memory = -1;
+  expect_error(make, ErrorCode::invalid_argument, {{"option", "device_memory"}});
+  o.device_memory = 1 << 20;
+  Fft fft(alone, one(), {8, 8, 8}, o);
+  Field v(fft.spectral(), fft.spectral_field("v"));
+  std::vector<Stream> streams = streams_of(fft.physical());
+  expect_error([&] { fft.forward(v, v, streams); }, ErrorCode::mismatch);
+  const std::int64_t id = fft.spectral().local()[0];
+  expect_error([&] { fft.forward({v.data(id)}, {v.data(id)}, streams); }, ErrorCode::unsupported,
+               {{"problem", "in_place"}});
+  const Machine all = machine();
+  if (all.devices() > 1)
+    expect_error([&] { Fft(comm, all, {8, 8, 8}, o); }, ErrorCode::unsupported, {{"devices", all.devices()}});
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, TransformsByBatches,
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2)), OnDevices::name);
+
+}  // namespace
+}  // namespace slipstream
