@@ -6,7 +6,7 @@
 #include <slipstream/launch.hpp>
 
 namespace slipstream {
-namespace {
+inline namespace batches_kernels {
 
 constexpr std::array<std::pair<RowCopies, const char*>, 5> names{{{RowCopies::measured, "measured"},
                                                                   {RowCopies::single, "single"},
@@ -107,7 +107,7 @@ bool without_gaps(const HostRows& rows) {
   return (rows.extent[1] == 1 || rows.pitch.row == row) && (rows.extent[2] == 1 || rows.pitch.plane == row * high);
 }
 
-}  // namespace
+}  // namespace batches_kernels
 
 std::string to_string(RowCopies copies) {
   for (const auto& [kind, name] : names)

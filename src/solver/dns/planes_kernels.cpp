@@ -3,7 +3,7 @@
 #include <slipstream/launch.hpp>
 
 namespace slipstream::dns {
-namespace {
+inline namespace planes_kernels {
 
 template <class T>
 struct AlongZ {
@@ -86,7 +86,7 @@ struct Kept {
   }
 };
 
-}  // namespace
+}  // namespace planes_kernels
 
 template <class T>
 void queue_along_z(Stream& stream, const ModeGrid& grid, const Three<T>& u, T* five) {
