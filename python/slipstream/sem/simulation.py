@@ -124,44 +124,11 @@ def plain(value: Any) -> Any:
     return [plain(entry) for entry in value] if isinstance(value, list | tuple) else value
 
 
-class Simulation:
-    """An equation on `elements` = (ex, ey, ez) hexahedra: "poisson", "helmholtz" or "diffusion".
+class ElementsSimulation:
+    """A problem on spectral elements, whatever its unknowns are: Simulation and Flow share it."""
 
-    `boundaries`, `initial` and `exact` are the tables that a case file has under these names: boundaries={"y-":
-    {"value": "t*x"}, "y+": {"flux": 0}}, initial={"value": "sin(x)"} or {"file": "x0.f00000"}, exact={"value": "x"}.
-    Further keyword arguments are keys of a case file's [sem], [machine] and [exchange]: order=9, deformation=0.05,
-    time_step=0.01, devices_per_rank=2. Lengths and times are in any units that fit together. Arrays are of f64 with
-    the axes [element][t][s][r], each axis within an element with order + 1 Gauss-Lobatto-Legendre points, from -1 to
-    1; elements go x fastest.
-
-    Raises TypeError for a keyword of another name, and CaseError where the numbers do not make a problem that can be
-    solved.
-    """
-
-    _case_type: ClassVar[type[ElementsCase]] = SemCase
-    _run_type: ClassVar[Callable[[engine.Setup], Any]] = SemRun
-
-    def __init__(
-        self,
-        equation: Literal["poisson", "helmholtz", "diffusion"],
-        elements: Sequence[int],
-        *,
-        periodic: Sequence[bool] = (False, False, False),
-        boundaries: Mapping[str, Side] | None = None,
-        initial: Mapping[str, float | str] | None = None,
-        exact: Mapping[str, float | str] | None = None,
-        **options: Unpack[Options],
-    ) -> None:
-        check("a Simulation", Simulation, options, Options)
-        tables = tables_of({"equation": equation, **options})
-        given = {"boundaries": boundaries, "initial": initial, "exact": exact}
-        data = {
-            "grid": {"cells": elements, "periodic": periodic},
-            **({"run": {"steps": NEVER}} if equation == "diffusion" else {}),
-            **{name: keys for name, keys in given.items() if keys},
-            **tables,
-        }
-        self._begin(parse(plain(data), Source("Simulation")))
+    _case_type: ClassVar[type[ElementsCase]]
+    _run_type: ClassVar[Callable[[engine.Setup], Any]]
 
     @classmethod
     def from_case(cls, case: str | Path | Case, overrides: Sequence[str] = (), variant: str | None = None) -> Self:
@@ -235,16 +202,6 @@ class Simulation:
         found: Array = np.asarray(self._sem.places())
         return found
 
-    @property
-    def u(self) -> Array:
-        """A copy of this rank's values, [element][t][s][r]."""
-        return self.values("u")
-
-    def values(self, name: str) -> Array:
-        """The same of an unknown: u, or one of `scalars`."""
-        self._number(name)
-        return self._copy(name)[..., 0]
-
     def _copy(self, field: str) -> Array:
         """A copy of this rank's values, [element][t][s][r][component]."""
         n, blocks = self.case.sem.order + 1, []
@@ -252,33 +209,6 @@ class Simulation:
             on_host = np.asarray(array if isinstance(array, np.ndarray) else array.numpy())
             blocks.append(on_host.reshape(-1, n, n, n, on_host.shape[-1]).copy())
         return np.concatenate(blocks) if blocks else np.empty((0, n, n, n, 1))
-
-    def _number(self, name: str) -> int:
-        names = [one.name for one in self.case.unknowns]
-        if name not in names:
-            raise ArgumentError(
-                f"no unknown is called {name!r}; there are {', '.join(names)}",
-                ErrorCode.NOT_FOUND,
-                argument="name",
-                given=name,
-            )
-        return names.index(name)
-
-    def gathered(self, name: str = "u") -> Array | None:
-        """All values of an unknown, [element][t][s][r], on rank 0; None elsewhere."""
-        self._number(name)
-        n, elements = self.case.sem.order + 1, int(np.prod(self.case.grid.cells))
-        found = self._sem.gather(name, (0, 0, 0), (n**3, elements, 1))
-        return None if found is None else np.asarray(found).reshape(elements, n, n, n)
-
-    def at(self, points: Sequence[Sequence[float]] | Array, name: str = "u") -> Array:
-        """An unknown at points [point][x y z], by point and on every rank: values of the elements' polynomials. The
-        points are the same on all ranks; where they lie is found at the first call with them.
-
-        Raises ArgumentError for another shape, and CaseError (not_found) that names the point in no element.
-        """
-        self._number(name)
-        return np.asarray(self._sem.at(self._probe(points), name))
 
     def _probe(self, points: Sequence[Sequence[float]] | Array) -> "Probe":
         places = np.ascontiguousarray(points, dtype=np.float64)
@@ -294,15 +224,6 @@ class Simulation:
             with as_case_error():
                 self._probes[key] = self._sem.probe([(x, y, z) for x, y, z in places.tolist()])
         return self._probes[key]
-
-    def statistics(self, name: str = "u") -> dict[str, float]:
-        """Volume, mean, least and largest value of an unknown. Where the case has its exact solution, the distance from
-        it, as the root of int (u - e)^2 over int e^2, and largest_off, the greatest |u - e| at a point."""
-        number = self._number(name)
-        exact = self.case.unknowns[number].exact
-        found = dict(self._sem.statistics(None if exact is None else self.case.function(exact), number))
-        names = ("volume", "mean", "least", "largest") + (() if exact is None else ("distance", "largest_off"))
-        return {name: float(found[name]) for name in names}
 
     def write(self, path: str | Path, fields: Mapping[str, Array] | None = None) -> None:
         """Adds all unknowns of this step to a file that ParaView opens (VTKHDF, curved elements). The first call makes
@@ -341,6 +262,92 @@ class Simulation:
     def solver(self) -> Any:
         """The compiled solver itself."""
         return self._sem
+
+
+class Simulation(ElementsSimulation):
+    """An equation on `elements` = (ex, ey, ez) hexahedra: "poisson", "helmholtz" or "diffusion".
+
+    `boundaries`, `initial` and `exact` are the tables that a case file has under these names: boundaries={"y-":
+    {"value": "t*x"}, "y+": {"flux": 0}}, initial={"value": "sin(x)"} or {"file": "x0.f00000"}, exact={"value": "x"}.
+    Further keyword arguments are keys of a case file's [sem], [machine] and [exchange]: order=9, deformation=0.05,
+    time_step=0.01, devices_per_rank=2. Lengths and times are in any units that fit together. Arrays are of f64 with
+    the axes [element][t][s][r], each axis within an element with order + 1 Gauss-Lobatto-Legendre points, from -1 to
+    1; elements go x fastest.
+
+    Raises TypeError for a keyword of another name, and CaseError where the numbers do not make a problem that can be
+    solved.
+    """
+
+    _case_type: ClassVar[type[ElementsCase]] = SemCase
+    _run_type: ClassVar[Callable[[engine.Setup], Any]] = SemRun
+
+    def __init__(
+        self,
+        equation: Literal["poisson", "helmholtz", "diffusion"],
+        elements: Sequence[int],
+        *,
+        periodic: Sequence[bool] = (False, False, False),
+        boundaries: Mapping[str, Side] | None = None,
+        initial: Mapping[str, float | str] | None = None,
+        exact: Mapping[str, float | str] | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        check("a Simulation", Simulation, options, Options)
+        tables = tables_of({"equation": equation, **options})
+        given = {"boundaries": boundaries, "initial": initial, "exact": exact}
+        data = {
+            "grid": {"cells": elements, "periodic": periodic},
+            **({"run": {"steps": NEVER}} if equation == "diffusion" else {}),
+            **{name: keys for name, keys in given.items() if keys},
+            **tables,
+        }
+        self._begin(parse(plain(data), Source("Simulation")))
+
+    @property
+    def u(self) -> Array:
+        """A copy of this rank's values, [element][t][s][r]."""
+        return self.values("u")
+
+    def values(self, name: str) -> Array:
+        """The same of an unknown: u, or one of `scalars`."""
+        self._number(name)
+        return self._copy(name)[..., 0]
+
+    def _number(self, name: str) -> int:
+        names = [one.name for one in self.case.unknowns]
+        if name not in names:
+            raise ArgumentError(
+                f"no unknown is called {name!r}; there are {', '.join(names)}",
+                ErrorCode.NOT_FOUND,
+                argument="name",
+                given=name,
+            )
+        return names.index(name)
+
+    def gathered(self, name: str = "u") -> Array | None:
+        """All values of an unknown, [element][t][s][r], on rank 0; None elsewhere."""
+        self._number(name)
+        n, elements = self.case.sem.order + 1, int(np.prod(self.case.grid.cells))
+        found = self._sem.gather(name, (0, 0, 0), (n**3, elements, 1))
+        return None if found is None else np.asarray(found).reshape(elements, n, n, n)
+
+    def at(self, points: Sequence[Sequence[float]] | Array, name: str = "u") -> Array:
+        """An unknown at points [point][x y z], by point and on every rank: values of the elements' polynomials. The
+        points are the same on all ranks; where they lie is found at the first call with them.
+
+        Raises ArgumentError for another shape, and CaseError (not_found) that names the point in no element.
+        """
+        self._number(name)
+        return np.asarray(self._sem.at(self._probe(points), name))
+
+    def statistics(self, name: str = "u") -> dict[str, float]:
+        """Volume, mean, least and largest value of an unknown. Where the case has its exact solution, the distance from
+        it, as the root of int (u - e)^2 over int e^2, and largest_off, the greatest |u - e| at a point."""
+        number = self._number(name)
+        exact = self.case.unknowns[number].exact
+        found = dict(self._sem.statistics(None if exact is None else self.case.function(exact), number))
+        names = ("volume", "mean", "least", "largest") + (() if exact is None else ("distance", "largest_off"))
+        return {name: float(found[name]) for name in names}
 
 
 def contiguous(fields: Mapping[str, Array] | None) -> list[tuple[str, object]]:

@@ -14,7 +14,7 @@ from slipstream.run import engine
 from slipstream.sem.elements_case import ElementsCase
 from slipstream.sem.flow.case import FlowCase
 from slipstream.sem.flow.running import FlowRun
-from slipstream.sem.simulation import NEVER, Array, Simulation, plain, tables_of
+from slipstream.sem.simulation import NEVER, Array, ElementsSimulation, plain, tables_of
 
 Parts = Sequence[float | str]
 
@@ -63,7 +63,7 @@ class FlowOptions(TypedDict, total=False):
     wait_limit: float
 
 
-class Flow(Simulation):
+class Flow(ElementsSimulation):
     """An incompressible flow on `elements` = (ex, ey, ez) hexahedra.
 
     `boundaries`, `initial` and `exact` are the tables that a case file has under these names: boundaries={"y+":
