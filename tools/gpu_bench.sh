@@ -80,6 +80,14 @@ axhelm | 1+ | 240 | bench axhelm --elements 16 32
 nekbone | 1+ | 420 | bench nekbone --elements 16 32 --sums device host
 nekbone2 | 2 | 360 | bench nekbone --elements 16 32 --sums device host --devices 2
 nekbone4 | 4 | 120 | bench nekbone --orders 7 --elements 32 --factors stored affine --devices 4
+poisson | 1+ | 300 | bench poisson --elements 16 32
+poisson2 | 2 | 120 | bench poisson --elements 16 32 --aspects 1 --devices 2
+sem | 1+ | 120 | bench sem
+sem2 | 2 | 120 | bench sem --devices 2
+sem_thesis | 1 | 300 | bench sem_thesis --devices 1
+sem_thesis2 | 2 | 300 | bench sem_thesis --devices 2
+out_of_core | 1 | 240 | bench out_of_core --kinds fft --types c64 --sizes 1024 --budgets '2 GiB' '256 MiB' '32 MiB' '8 MiB' --synchronous
+out_of_core_dns | 1 | 300 | bench out_of_core --kinds dns --sizes 1024 --budgets '8 GiB' --synchronous
 exchange | 4 | 180 | bench exchange --part must scaling --devices 4
 exchange | 4 | 300 | bench exchange --part all -n 4
 exchange | 4 | 60 | bench exchange --part must --layout soa -n 4
@@ -89,7 +97,8 @@ ladder | 4 | 180 | bench exchange --part ladder --sizes 64 256 512 -n 2
 exchange1 | 1 | 60 | bench exchange --part must
 pingpong | 2 | 300 | bench pingpong -n 2
 copy | 2 | 120 | bench copy
-coding | 1 | 120 | bench coding
+coding | 1 | 180 | bench coding
+coding_lbm2 | 2 | 180 | bench lbm_coding --devices 2
 transpose | 1+ | 60 | bench transpose --turns xyz zyx yzx --types c64 f64 --sizes 512 1024
 transpose2 | 2 | 60 | bench transpose --turns xyz zyx yzx -n 2
 transpose2 | 2 | 60 | bench transpose --decompositions pencils bricks --sizes 64 256 512 -n 2
