@@ -1,10 +1,33 @@
 #pragma once
 // Bindings that all solvers on spectral elements have.
 #include "api/exchange/python_report.hpp"
+#include "api/reading.hpp"
 #include "api/sem/element_files.hpp"
+#include "api/sem/functions.hpp"
 #include "api/solver/python_solver.hpp"
 
 namespace slipstream::python {
+
+/// Reads the elements, and how their messages travel.
+template <class Options>
+void read_elements(Reader& reader, Options& o) {
+  std::string factors = "stored";
+  nb::object map = nb::none();
+  nb::dict exchange;
+  reader.read("elements", o.elements);
+  reader.read("lengths", o.lengths);
+  reader.read("stretch", o.stretch);
+  reader.read("deformation", o.deform);
+  reader.read("map", map);
+  reader.read("order", o.order);
+  reader.read("factors", factors);
+  reader.read("exchange", exchange);
+  o.factors = sem::factors_from_string(factors);
+  o.map = map_of(map);
+  Watched watched;
+  o.exchange = exchange_options(exchange, &watched);
+  o.tune = watched.tune;
+}
 
 template <class Engine>
 void bind_on_elements(nb::class_<Engine, Simulation>& bound) {

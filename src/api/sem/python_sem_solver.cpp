@@ -89,18 +89,10 @@ std::pair<std::string, std::string> read_scalar(Reader& reader, sem::Scalar& o) 
 sem::Options sem_options(const nb::dict& dict) {
   sem::Options o;
   Reader reader(dict, "the solver");
-  std::string equation = "poisson", factors = "stored";
-  nb::object map = nb::none();
-  nb::dict exchange;
+  std::string equation = "poisson";
   std::vector<nb::object> velocity;
   std::vector<nb::dict> more;
-  reader.read("elements", o.elements);
-  reader.read("lengths", o.lengths);
-  reader.read("stretch", o.stretch);
-  reader.read("deformation", o.deform);
-  reader.read("map", map);
-  reader.read("order", o.order);
-  reader.read("factors", factors);
+  read_elements(reader, o);
   reader.read("equation", equation);
   const std::pair<std::string, std::string> start = read_scalar(reader, o);
   reader.read("more", more);
@@ -109,19 +101,13 @@ sem::Options sem_options(const nb::dict& dict) {
   reader.read("time_step", o.time_step);
   reader.read("time_order", o.time_order);
   reader.read("exact_start", o.exact_start);
-  reader.read("exchange", exchange);
   reader.finish();
   o.equation = sem::equation_from_string(equation);
-  o.factors = sem::factors_from_string(factors);
-  o.map = map_of(map);
   for (const nb::dict& each : more) {
     Reader of_scalar(each, "a scalar");
     read_scalar(of_scalar, o.more.emplace_back());
     of_scalar.finish();
   }
-  Watched watched;
-  o.exchange = exchange_options(exchange, &watched);
-  o.tune = watched.tune;
   require(velocity.size() <= 3, "a velocity has three parts");
   for (std::size_t a = 0; a < velocity.size(); ++a) o.velocity[a] = given(velocity[a]);
   if (!start.first.empty()) o.start = start_from(start.first, start.second, sem::box_of(o), o.order);
