@@ -10,11 +10,9 @@ namespace slipstream {
 
 /// Calls of late, by what they are called with; one that comes again has a graph for each device. Where more of them
 /// take turns than are kept, none is recorded: it is forgotten before it comes again.
-template <class Call>
+template <class Call, std::size_t most = 16>
 class RecordedCalls {
  public:
-  static constexpr std::size_t most = 16;
-
   /// Null at the first time. `record` makes the graphs; `forget` is called before some of them go that may still run.
   template <class Record, class Forget>
   const std::vector<Graph>* find(const Call& call, const Record& record, const Forget& forget) {
