@@ -9,6 +9,7 @@
 #include "api/reading.hpp"
 #include "api/sem/element_files.hpp"
 #include "api/sem/functions.hpp"
+#include "api/sem/on_elements.hpp"
 #include "api/solver/python_solver.hpp"
 #include "grid/largest_extent.hpp"
 #include "solver/common/fullness.hpp"
@@ -55,19 +56,11 @@ sem::FlowSide flow_side_of(const std::vector<nb::tuple>& parts) {
 sem::FlowOptions flow_options(const nb::dict& dict) {
   sem::FlowOptions o;
   Reader reader(dict, "the solver");
-  std::string factors = "stored", method = "cg", preconditioner = "schwarz";
-  nb::object map = nb::none();
-  nb::dict exchange;
+  std::string method = "cg", preconditioner = "schwarz";
   std::vector<std::vector<nb::tuple>> sides;
   std::vector<nb::object> force, initial;
   bool go_on = false;
-  reader.read("elements", o.elements);
-  reader.read("lengths", o.lengths);
-  reader.read("stretch", o.stretch);
-  reader.read("deformation", o.deform);
-  reader.read("map", map);
-  reader.read("order", o.order);
-  reader.read("factors", factors);
+  read_elements(reader, o);
   reader.read("viscosity", o.viscosity);
   reader.read("sides", sides);
   reader.read("force", force);
@@ -90,19 +83,13 @@ sem::FlowOptions flow_options(const nb::dict& dict) {
   reader.read("projection", o.pressure.projection);
   nb::object mean_from = nb::none();
   reader.read("mean_from", mean_from);
-  reader.read("exchange", exchange);
   reader.finish();
   if (!mean_from.is_none()) o.mean_from = nb::cast<double>(mean_from);
   o.must_converge = !go_on;
   o.pressure.method = krylov::method_from_string(method);
   o.pressure.preconditioner = sem::preconditioner_from_string(preconditioner);
-  o.factors = sem::factors_from_string(factors);
-  o.map = map_of(map);
   o.force = three_given(force);
   o.initial = three_functions(initial);
-  Watched watched;
-  o.exchange = exchange_options(exchange, &watched);
-  o.tune = watched.tune;
   require(sides.size() <= 6, "a box has six sides");
   for (std::size_t n = 0; n < sides.size(); ++n) o.sides[n / 2][n % 2] = flow_side_of(sides[n]);
   return o;
@@ -161,7 +148,9 @@ void bind_flow(nb::module_& m) {
   m.def("plan_flow", &plan_flow, nb::arg("machine"), nb::arg("options"));
   m.def("check_flow_elements", &check_flow_elements, nb::arg("options"));
   m.def("largest_flow_grid", &largest_flow_grid, nb::arg("machine"), nb::arg("options"));
-  nb::class_<Flow, Simulation>(m, "Flow", "Incompressible flow on spectral elements. Calls are collective.")
+  nb::class_<Flow, Simulation> bound(m, "Flow", "Incompressible flow on spectral elements. Calls are collective.");
+  bind_on_elements(bound);
+  bound
       .def(
           "__init__",
           [](Flow* self, const Machine& machine, const nb::dict& options, Trace* trace) {
@@ -171,11 +160,7 @@ void bind_flow(nb::module_& m) {
             new (self) Flow(world(), machine, std::move(chosen));
           },
           nb::arg("machine"), nb::arg("options"), nb::arg("trace") = nb::none(), nb::keep_alive<1, 4>())
-      .def("advance", &Flow::advance, nb::arg("steps"), Release())
-      .def_prop_ro("step", [](Flow& self) { return self.state().step; })
-      .def_prop_ro("time", [](Flow& self) { return self.state().time; })
       .def("courant", &Flow::courant, "Of the last step, or part of one.")
-      .def("largest_change", &Flow::largest_change, Release())
       .def("statistics", &flow_statistics_dict, nb::arg("velocity") = std::vector<nb::object>{},
            nb::arg("pressure") = nb::none(), "velocity, pressure: functions of places [point][x y z] and the time.")
       .def(
@@ -228,63 +213,12 @@ void bind_flow(nb::module_& m) {
             return rows;
           },
           nb::arg("axis"), "Rows of the place, u v w p, uu vv ww, uv uw vw: means over planes across an axis.")
-      .def("cautions", &Flow::cautions)
-      .def(
-          "gather",
-          [](Flow& self, const std::string& name, const Extent& lo, const Extent& hi) {
-            return gathered(world(), [&]() -> const Field& { return self.state()[name]; }, {lo, hi});
-          },
-          nb::arg("field"), nb::arg("lo"), nb::arg("hi"), "[1, element, point, component] on rank 0.")
-      .def(
-          "series",
-          [](Flow& self, const std::string& path, std::optional<double> up_to) {
-            return new ElementSeries(self, path, up_to);
-          },
-          nb::arg("path"), nb::arg("up_to") = nb::none(), nb::keep_alive<0, 1>(), Release())
-      .def(
-          "write_nek",
-          [](Flow& self, const std::string& path, int word_bytes, bool places, const std::vector<Given>& items) {
-            write_nek(self, path, word_bytes, places, items);
-          },
-          nb::arg("path"), nb::arg("word_bytes"), nb::arg("places"), nb::arg("items"),
-          "items: (U, P, T, S01 and so on, field of the state or array).")
-      .def(
-          "elements", [](Flow& self) { return elements_of_rank(self); },
-          "Of this rank: the first, and the one behind the last.")
-      .def(
-          "arrays",
-          [](nb::object self, const std::string& name) {
-            Flow& run = nb::cast<Flow&>(self);
-            return block_arrays(run.grid(), run.state()[name], self);
-          },
-          nb::arg("field"), "This rank's blocks with their arrays [1][element][point][component].")
-      .def(
-          "places", [](Flow& self) { return places_of_rank(self); }, "[element][t][s][r][x y z] of this rank.")
-      .def(
-          "probe",
-          [](Flow& self, std::vector<sem::Point> points) { return new sem::Probe(self.space(), std::move(points)); },
-          nb::arg("points"), nb::keep_alive<0, 1>(), Release())
       .def(
           "at",
           [](Flow& self, sem::Probe& probe, const std::string& field, int component) {
             return self.at(probe, field, component);
           },
-          nb::arg("probe"), nb::arg("field"), nb::arg("component") = 0, Release(), "By point, on every rank.")
-      .def("guard", &Flow::guard, nb::arg("every"))
-      .def("inspect", &Flow::inspect, Release())
-      .def("phases", [](Flow& self) { return phases(self.time_loop()); })
-      .def("tuning", [](Flow& self) { return tuning_dict(self.space().gather_scatter().tuning()); })
-      .def(
-          "report",
-          [](Flow& self) {
-            std::vector<ReportRow> rows;
-            {
-              Released release;
-              rows = self.space().gather_scatter().report();
-            }
-            return report_list(rows);
-          },
-          "Messages of the last gather-scatter.");
+          nb::arg("probe"), nb::arg("field"), nb::arg("component") = 0, Release(), "By point, on every rank.");
 }
 
 }  // namespace slipstream::python

@@ -7,6 +7,7 @@
 #include "api/reading.hpp"
 #include "api/sem/element_files.hpp"
 #include "api/sem/functions.hpp"
+#include "api/sem/on_elements.hpp"
 #include "api/sem/python_flow.hpp"
 #include "api/solver/python_solver.hpp"
 #include "grid/largest_extent.hpp"
@@ -88,18 +89,10 @@ std::pair<std::string, std::string> read_scalar(Reader& reader, sem::Scalar& o) 
 sem::Options sem_options(const nb::dict& dict) {
   sem::Options o;
   Reader reader(dict, "the solver");
-  std::string equation = "poisson", factors = "stored";
-  nb::object map = nb::none();
-  nb::dict exchange;
+  std::string equation = "poisson";
   std::vector<nb::object> velocity;
   std::vector<nb::dict> more;
-  reader.read("elements", o.elements);
-  reader.read("lengths", o.lengths);
-  reader.read("stretch", o.stretch);
-  reader.read("deformation", o.deform);
-  reader.read("map", map);
-  reader.read("order", o.order);
-  reader.read("factors", factors);
+  read_elements(reader, o);
   reader.read("equation", equation);
   const std::pair<std::string, std::string> start = read_scalar(reader, o);
   reader.read("more", more);
@@ -108,19 +101,13 @@ sem::Options sem_options(const nb::dict& dict) {
   reader.read("time_step", o.time_step);
   reader.read("time_order", o.time_order);
   reader.read("exact_start", o.exact_start);
-  reader.read("exchange", exchange);
   reader.finish();
   o.equation = sem::equation_from_string(equation);
-  o.factors = sem::factors_from_string(factors);
-  o.map = map_of(map);
   for (const nb::dict& each : more) {
     Reader of_scalar(each, "a scalar");
     read_scalar(of_scalar, o.more.emplace_back());
     of_scalar.finish();
   }
-  Watched watched;
-  o.exchange = exchange_options(exchange, &watched);
-  o.tune = watched.tune;
   require(velocity.size() <= 3, "a velocity has three parts");
   for (std::size_t a = 0; a < velocity.size(); ++a) o.velocity[a] = given(velocity[a]);
   if (!start.first.empty()) o.start = start_from(start.first, start.second, sem::box_of(o), o.order);
@@ -177,8 +164,10 @@ void bind_sem_solver(nb::module_& m) {
   bind_element_files(m);
   nb::class_<sem::Probe>(m, "Probe", "Points in a solver's elements.")
       .def_prop_ro("points", [](const sem::Probe& self) { return self.points(); });
-  nb::class_<Sem, Simulation>(
-      m, "Sem", "Poisson's, Helmholtz's or the diffusion equation on spectral elements. Calls are collective.")
+  nb::class_<Sem, Simulation> bound(
+      m, "Sem", "Poisson's, Helmholtz's or the diffusion equation on spectral elements. Calls are collective.");
+  bind_on_elements(bound);
+  bound
       .def(
           "__init__",
           [](Sem* self, const Machine& machine, const nb::dict& options, Trace* trace) {
@@ -188,11 +177,7 @@ void bind_sem_solver(nb::module_& m) {
             new (self) Sem(world(), machine, std::move(chosen));
           },
           nb::arg("machine"), nb::arg("options"), nb::arg("trace") = nb::none(), nb::keep_alive<1, 4>())
-      .def("advance", &Sem::advance, nb::arg("steps"), Release())
-      .def_prop_ro("step", [](Sem& self) { return self.state().step; })
-      .def_prop_ro("time", [](Sem& self) { return self.state().time; })
       .def("courant", &Sem::courant, "Of the last step, or part of one; 0 without a velocity.")
-      .def("largest_change", &Sem::largest_change, Release())
       .def("statistics", &statistics_dict, nb::arg("exact") = nb::none(), nb::arg("scalar") = std::size_t{0},
            "exact: function of places [point][x y z] and the time; scalar: the number of the unknown.")
       .def(
@@ -203,60 +188,9 @@ void bind_sem_solver(nb::module_& m) {
       .def(
           "effort", [](Sem& self, std::size_t scalar) { return effort_dict(self.effort(scalar)); },
           nb::arg("scalar") = std::size_t{0}, "What the linear solutions have taken, and how the last one went.")
-      .def("cautions", &Sem::cautions)
-      .def(
-          "gather",
-          [](Sem& self, const std::string& name, const Extent& lo, const Extent& hi) {
-            return gathered(world(), [&]() -> const Field& { return self.state()[name]; }, {lo, hi});
-          },
-          nb::arg("field"), nb::arg("lo"), nb::arg("hi"), "[1, element, point, 1] on rank 0.")
-      .def(
-          "series",
-          [](Sem& self, const std::string& path, std::optional<double> up_to) {
-            return new ElementSeries(self, path, up_to);
-          },
-          nb::arg("path"), nb::arg("up_to") = nb::none(), nb::keep_alive<0, 1>(), Release())
-      .def(
-          "write_nek",
-          [](Sem& self, const std::string& path, int word_bytes, bool places, const std::vector<Given>& items) {
-            write_nek(self, path, word_bytes, places, items);
-          },
-          nb::arg("path"), nb::arg("word_bytes"), nb::arg("places"), nb::arg("items"),
-          "items: (U, P, T, S01 and so on, field of the state or array).")
-      .def(
-          "elements", [](Sem& self) { return elements_of_rank(self); },
-          "Of this rank: the first, and the one behind the last.")
-      .def(
-          "arrays",
-          [](nb::object self, const std::string& name) {
-            Sem& run = nb::cast<Sem&>(self);
-            return block_arrays(run.grid(), run.state()[name], self);
-          },
-          nb::arg("field"), "This rank's blocks with their arrays [1][element][point][1].")
-      .def(
-          "places", [](Sem& self) { return places_of_rank(self); }, "[element][t][s][r][x y z] of this rank.")
-      .def(
-          "probe",
-          [](Sem& self, std::vector<sem::Point> points) { return new sem::Probe(self.space(), std::move(points)); },
-          nb::arg("points"), nb::keep_alive<0, 1>(), Release())
       .def(
           "at", [](Sem& self, sem::Probe& probe, const std::string& field) { return self.at(probe, field); },
-          nb::arg("probe"), nb::arg("field"), Release(), "By point, on every rank.")
-      .def("guard", &Sem::guard, nb::arg("every"))
-      .def("inspect", &Sem::inspect, Release())
-      .def("phases", [](Sem& self) { return phases(self.time_loop()); })
-      .def("tuning", [](Sem& self) { return tuning_dict(self.space().gather_scatter().tuning()); })
-      .def(
-          "report",
-          [](Sem& self) {
-            std::vector<ReportRow> rows;
-            {
-              Released release;
-              rows = self.space().gather_scatter().report();
-            }
-            return report_list(rows);
-          },
-          "Messages of the last gather-scatter.");
+          nb::arg("probe"), nb::arg("field"), Release(), "By point, on every rank.");
 }
 
 }  // namespace

@@ -210,7 +210,7 @@ def test_this_tree_is_in_order(tool):
 
 #: Pictures that belong to solvers, as benchmarks of their names do, and what has a row of every benchmark or solver.
 OWN = {"flow_quantities", "flow_scenes", "overview", "seismograms", "spectra", "surfaces"}
-OWN |= {"registry", "sem_thesis", "sentinel_probes", "wave"}
+OWN |= {"out_of_core", "registry", "sem_thesis", "sentinel_probes", "wave"}
 
 
 @pytest.mark.parametrize("room", ["bench", "cli", "exchange", "machine", "pictures", "results", "run"])

@@ -49,8 +49,9 @@ class FlowRun(PlainRun):
             self.engine.guard(case.guard.every)
         self._last: dict[str, Any] = {}
         self._taken = -1
-        self._counted = self._efforts()
         self._before: dict[str, dict[str, int]] = {name: dict.fromkeys(_SUMS, 0) for name in ("pressure", "velocity")}
+        #: The effort up to the last row of statistics.csv.
+        self._counted = self._before
         elements, devices = math.prod(case.grid.cells), len(setup.machine.devices())
         self._idle = f"{devices} devices share {elements} elements: some have none" if elements < devices else ""
 
@@ -102,15 +103,16 @@ class FlowRun(PlainRun):
         }
 
     def carried(self) -> dict[str, Any]:
-        """The lengths of the last steps, and the effort so far."""
+        """The lengths of the last steps, and the effort so far and up to the last row."""
         last, before, count, averaged = self.engine.past()
         lengths = {"last_length": last, "length_before": before, "lengths": count, "averaged": averaged}
-        return lengths | self._efforts_of_all()
+        return lengths | self._efforts_of_all() | {"counted": self._counted}
 
     def carry(self, carried: Mapping[str, Any]) -> None:
         lengths = ("last_length", "length_before", "lengths", "averaged")
         self.engine.set_past(*(carried[name] for name in lengths))
         self._before = {name: dict(carried[name]) for name in ("pressure", "velocity")}
+        self._counted = carried["counted"]
 
     def _statistics(self) -> dict[str, Any]:
         """Statistics of this step, found once."""
@@ -128,8 +130,10 @@ class FlowRun(PlainRun):
         history = History(path, self.engine, self._case, goes_on, COLUMNS)
 
         def take() -> None:
-            now, before = self._efforts(), self._counted
-            self._counted = now
+            now, before = self._efforts_of_all(), self._counted
+            # A run that goes on drops a row that is only there because the run before ended.
+            if self.engine.step % self._case.check_every == 0:
+                self._counted = now
             means = {
                 f"{name}_iterations": (now[name]["iterations"] - before[name]["iterations"])
                 / max(1, now[name]["solutions"] - before[name]["solutions"])

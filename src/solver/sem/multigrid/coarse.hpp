@@ -15,7 +15,7 @@ namespace slipstream::sem {
 /// device holds all vertices and solves the whole problem: one gather-scatter brings the right side to it, and nothing
 /// travels afterwards. Bits depend on no device. A vertex takes 150 B on each device; 10^6 of them are 100^3 elements.
 ///
-/// Chebyshev's iteration solves it. The preconditioner K x B x B + B x K x B + B x B x K is separable, and fast
+/// Chebyshev's iteration solves it. The preconditioner K x B x B + B x K x B + B x B x K is separable. Fast
 /// diagonalisation inverts it (Lynch, Rice & Thomas 1964). On boxes that is exact, whatever the stretch. On bent
 /// elements the number of steps follows from the spectrum, which set_up() finds by Lanczos's method.
 class CoarseGrid {
