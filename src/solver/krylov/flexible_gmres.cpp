@@ -83,6 +83,8 @@ struct FlexibleGmres::Impl : LinearSolve {
     }
   }
 
+  ~Impl() { finish(); }
+
   static Values constant(const Vectors& vectors) { return {vectors.begin(), vectors.end()}; }
 
   void precondition(std::vector<Stream>& streams, const System& system, int j) {
