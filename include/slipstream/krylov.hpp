@@ -96,7 +96,8 @@ struct System {
   /// made conjugate as flexible conjugate gradients make them. For flexible GMRES any. None: z = D r.
   Precondition precondition;
   /// Not 0: apply and precondition queue the same work while this number stays, and graphs may repeat it within
-  /// themselves. It comes from new_recording(). Iterations are then replayed, and end on the devices.
+  /// themselves. It comes from new_recording(). Iterations are then replayed; those of conjugate gradients end on the
+  /// devices.
   std::uint64_t recording = 0;
   Values weights;           ///< w
   Values inverse_diagonal;  ///< D

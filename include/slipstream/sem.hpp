@@ -201,8 +201,13 @@ class Space {
   /// SpaceOptions::gradient.
   void divergence(const std::array<const Vector*, 3>& u, Vector& out);
   void curl(const std::array<const Vector*, 3>& u, const std::array<Vector*, 3>& out);
-  /// For all polynomials phi of an element, out has int grad phi . g dx, not summed. Needs SpaceOptions::gradient.
+  /// For all polynomials phi of an element, out has int grad phi . g dx, not summed. A null part of g is zero. Needs
+  /// SpaceOptions::gradient.
   void weak_divergence(const std::array<const Vector*, 3>& g, Vector& out);
+  /// s such that explicit steps u -= a M^-1 Q Q^T D^T s M D u lower the divergence D u for each a below 2. In an
+  /// element s is constant: one over a bound on the largest eigenvalue of D^T M D u = e M u. The bound is strict for
+  /// bricks. Needs SpaceOptions::gradient.
+  Vector grad_div_step();
   /// Advection without aliases: for all polynomials phi of an element, out has int phi c . grad v dx, not summed, by a
   /// rule of fine_points() along an edge, 3/2 (order + 1) rounded up. First carry() makes w |J| grad a . c, a of r, s
   /// and t, at the finer points, once for all that c advects. The metric there is that of the elements' polynomials. On

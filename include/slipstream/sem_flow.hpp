@@ -48,6 +48,12 @@ struct FlowOptions {
   /// Damps the highest modes by du/dt = - filter (u - G u), G as Space::filter makes it with strength 1; 0: none.
   double filter = 0;
   int filter_modes = 1;
+  /// Damps the divergence after each time step by explicit steps of Space::grad_div_step(). Their factors add up to
+  /// this, each at most 1; 0: none. The projection makes the divergence zero against continuous polynomials alone. The
+  /// rest grows where the elements are coarse (Fehn et al. 2018, J. Comput. Phys. 372).
+  double divergence_damping = 1;
+  /// The Courant number that ends a run; none: largest_courant(), above which advection by a uniform velocity grows.
+  std::optional<double> courant_limit = {};
   /// Solutions end where the root of the mean square residual, sqrt((r, r) / volume), is at most this; r is an
   /// integral.
   double pressure_tolerance = 1e-5, velocity_tolerance = 1e-7;
@@ -122,9 +128,9 @@ class Flow final : public Simulation {
   Flow(const Communicator& comm, const Machine& machine, FlowOptions options);
   ~Flow() override;
 
-  /// Throws krylov::NotSolved where a linear solution does not converge, where given data throw, where inflow and
-  /// outflow come to differ ("problem" is "balance"), or where the Courant number is above largest_courant()
-  /// ("courant"). Throws Diverged where a guard finds a value that is not finite.
+  /// Throws krylov::NotSolved where a linear solution does not converge, or where given data throw. "problem" is "balance"
+  /// where inflow and outflow come to differ, and "courant" where the Courant number is above its limit. Throws Diverged
+  /// where a guard finds a value that is not finite.
   void advance(std::int64_t steps);
   void guard(std::int64_t every);
   void inspect();

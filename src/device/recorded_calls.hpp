@@ -1,5 +1,5 @@
 #pragma once
-// Graphs of calls that come again.
+// A cache of graphs.
 #include <cstddef>
 #include <list>
 #include <vector>
@@ -8,14 +8,13 @@
 
 namespace slipstream {
 
-/// Calls of late, by what they are called with; one that comes again has a graph for each device. Where more of them
-/// take turns than are kept, none is recorded: it is forgotten before it comes again.
-template <class Call>
+/// LRU cache of graphs, keyed by the call's arguments. A call is recorded when it comes for the second time. Callers
+/// that alternate among more than `most` calls get no graphs: each is evicted before it comes again.
+template <class Call, std::size_t most = 16>
 class RecordedCalls {
  public:
-  static constexpr std::size_t most = 16;
-
-  /// Null at the first time. `record` makes the graphs; `forget` is called before some of them go that may still run.
+  /// The graphs of a call, one a device; null at its first time. `record` makes them. `forget` is called before graphs
+  /// are destroyed that may still run.
   template <class Record, class Forget>
   const std::vector<Graph>* find(const Call& call, const Record& record, const Forget& forget) {
     for (auto kept = kept_.begin(); kept != kept_.end(); ++kept) {
@@ -37,7 +36,7 @@ class RecordedCalls {
     Call call;
     std::vector<Graph> graphs;
   };
-  std::list<Kept> kept_;  // the last one first
+  std::list<Kept> kept_;  // most recent first
 };
 
 }  // namespace slipstream

@@ -69,6 +69,7 @@ sem::FlowOptions flow_options(const nb::dict& dict) {
   reader.read("time_order", o.time_order);
   reader.read("exact_start", o.exact_start);
   reader.read("target_courant", o.target_courant);
+  reader.read("divergence_damping", o.divergence_damping);
   reader.read("filter", o.filter);
   reader.read("filter_modes", o.filter_modes);
   reader.read("pressure_tolerance", o.pressure_tolerance);
@@ -81,9 +82,11 @@ sem::FlowOptions flow_options(const nb::dict& dict) {
   reader.read("degree", o.pressure.degree);
   reader.read("restart", o.pressure.restart);
   reader.read("projection", o.pressure.projection);
-  nb::object mean_from = nb::none();
+  nb::object mean_from = nb::none(), courant_limit = nb::none();
   reader.read("mean_from", mean_from);
+  reader.read("courant_limit", courant_limit);
   reader.finish();
+  if (!courant_limit.is_none()) o.courant_limit = nb::cast<double>(courant_limit);
   if (!mean_from.is_none()) o.mean_from = nb::cast<double>(mean_from);
   o.must_converge = !go_on;
   o.pressure.method = krylov::method_from_string(method);

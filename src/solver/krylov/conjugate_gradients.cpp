@@ -29,6 +29,7 @@ constexpr std::size_t direction_sum(std::size_t pair) { return pair + 2; }
 struct ConjugateGradients::Impl : LinearSolve {
   Impl(const Communicator& c, const Machine& machine, Layout l)
       : LinearSolve(c, machine, std::move(l), "conjugate gradients") {}
+  ~Impl() { finish(); }
 
   const Precondition* precondition = nullptr;  ///< of the system, where it brings one
   /// Key of a recorded solve.

@@ -6,6 +6,8 @@
 #include <slipstream/krylov.hpp>
 #include <slipstream/trace.hpp>
 
+#include "device/record_graphs.hpp"
+#include "device/recorded_calls.hpp"
 #include "solver/krylov/linear_solve.hpp"
 #include "solver/krylov/several_sums.hpp"
 
@@ -56,7 +58,15 @@ struct FlexibleGmres::Impl : LinearSolve {
   Basis v, z;
   SeveralSums sums;
   std::vector<Buffer<double>> factors;  ///< of the solution, on each device
-  Buffer<double> host_factors;
+  std::vector<Buffer<double>> columns;  ///< of the Hessenberg matrix, by pass
+  Buffer<double> host_factors, host_columns;
+  /// Key of a recorded iteration.
+  struct Call {
+    std::uint64_t recording;
+    int iteration;
+    bool operator==(const Call&) const = default;
+  };
+  RecordedCalls<Call, most_vectors> calls;
 
   Impl(const Communicator& c, const Machine& machine, Layout l, int most)
       : LinearSolve(c, machine, std::move(l), "flexible GMRES"),
@@ -64,10 +74,16 @@ struct FlexibleGmres::Impl : LinearSolve {
         v(devices_of(c, machine), layout, most + 1),
         z(devices_of(c, machine), layout, most),
         sums(c, machine, layout, most + 1),
-        host_factors(devices_of(c, machine).front(), static_cast<std::size_t>(most), Memory::pinned) {
+        host_factors(devices_of(c, machine).front(), static_cast<std::size_t>(most), Memory::pinned),
+        host_columns(devices_of(c, machine).front(), 2 * sums_of_a_pass(), Memory::pinned) {
     require_one_component("flexible GMRES");
-    for (const Device device : devices_of(c, machine)) factors.emplace_back(device, static_cast<std::size_t>(most));
+    for (const Device device : devices_of(c, machine)) {
+      factors.emplace_back(device, static_cast<std::size_t>(most));
+      columns.emplace_back(device, 2 * sums_of_a_pass());
+    }
   }
+
+  ~Impl() { finish(); }
 
   static Values constant(const Vectors& vectors) { return {vectors.begin(), vectors.end()}; }
 
@@ -78,31 +94,58 @@ struct FlexibleGmres::Impl : LinearSolve {
       scale(streams[d], sides[d].range, system.inverse_diagonal[d], from[d], to[d]);
   }
 
-  /// v_j+1 = A z_j less its parts along v_0 .. v_j, which it returns, and the length that was left.
-  std::pair<std::vector<double>, double> next(std::vector<Stream>& streams, const System& system, int j) {
+  /// Queues v_j+1 = A z_j less its parts along v_0 .. v_j, which both passes leave in `columns`, over the length that
+  /// was left.
+  void queue_next(std::vector<Stream>& streams, const System& system, int j) {
     precondition(streams, system, j);
     const Vectors q = images();
     system.apply(z.at(j), q);
-    const auto count = static_cast<std::size_t>(j) + 1;
-    std::vector<double> column(count, 0.0);
-    for (int pass = 0; pass < 2; ++pass) {
+    for (std::size_t pass = 0; pass < 2; ++pass) {
       sums.find(streams, system.weights, constant(q), v, j + 1);
-      for (std::size_t d = 0; d < sides.size(); ++d)
+      for (std::size_t d = 0; d < sides.size(); ++d) {
         add_several(streams[d], sides[d].range, sums.on(d), -1, v.first(d, j + 1), q[d]);
-      const std::vector<double> part = sums.read(streams);
-      for (std::size_t i = 0; i < count; ++i) column[i] += part[i];
+        copy(streams[d], columns[d].data() + pass * sums_of_a_pass(), sums.on(d), sums_of_a_pass() * sizeof(double));
+      }
     }
-    return {column, begin_vector(streams, system, q, j + 1)};
+    queue_vector(streams, system, q, j + 1);
   }
 
-  /// v_k = u over its length, which it returns.
-  double begin_vector(std::vector<Stream>& streams, const System& system, const Vectors& u, int k) {
+  /// The same, and returns the parts and the length.
+  std::pair<std::vector<double>, double> next(std::vector<Stream>& streams, const System& system, int j) {
+    const bool loops = system.recording != 0 && one.loopable() && sums.loopable() && !on_host && !trace;
+    const std::vector<Graph>* graphs = nullptr;
+    if (loops) {
+      const auto record = [&] { return record_graphs(streams, [&] { queue_next(streams, system, j); }); };
+      const auto forget = [&] {
+        for (Stream& stream : streams) synchronize(stream.device());
+      };
+      graphs = calls.find({system.recording, j}, record, forget);
+    }
+    for (std::size_t d = 0; graphs && d < sides.size(); ++d) (*graphs)[d].launch(streams[d]);
+    if (!graphs) queue_next(streams, system, j);
+    copy(streams.front(), host_columns.data(), columns.front().data(), host_columns.bytes());
+    const double below = std::sqrt(read(streams).single(square_sum, 0));
+    sums.check();
+    std::vector<double> column(static_cast<std::size_t>(j) + 1);
+    for (std::size_t i = 0; i < column.size(); ++i)
+      column[i] = host_columns.data()[i] + host_columns.data()[sums_of_a_pass() + i];
+    return {column, below};
+  }
+
+  std::size_t sums_of_a_pass() const { return static_cast<std::size_t>(restart) + 1; }
+
+  /// v_k = u over its length.
+  void queue_vector(std::vector<Stream>& streams, const System& system, const Vectors& u, int k) {
     summed(streams, one, square_sum, [&](Side& side, std::size_t d) {
       square(streams[d], side.range, system.weights[d], u[d], 1, side.parts.data());
     });
     const Vectors to = v.at(k);
     for (std::size_t d = 0; d < sides.size(); ++d)
       normalise(streams[d], sides[d].range, at(d, square_sum), u[d], to[d]);
+  }
+  /// The same, and returns the length.
+  double begin_vector(std::vector<Stream>& streams, const System& system, const Vectors& u, int k) {
+    queue_vector(streams, system, u, k);
     return std::sqrt(read(streams).single(square_sum, 0));
   }
 

@@ -35,6 +35,9 @@ class SeveralSums {
   double* on(std::size_t device) { return results_[device].data(); }
   /// The results, which the host waits for.
   std::vector<double> read(std::vector<Stream>& streams);
+  bool loopable() const { return sums_.loopable(); }
+  /// Throws Timeout where a wait of an earlier sum gave up.
+  void check() const { sums_.check(); }
 
  private:
   int most_;

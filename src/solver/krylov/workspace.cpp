@@ -183,6 +183,16 @@ void Workspace::require_one_component(const std::string& what) const {
           {{"option", "components"}, {"given", layout.components}, {"needed", 1}});
 }
 
+void Workspace::finish() noexcept {
+  for (const Side& side : sides) {
+    try {
+      synchronize(side.sums.device());
+    } catch (...) {
+      // A destructor has nobody to tell; the same error was thrown where the stream was used.
+    }
+  }
+}
+
 void Workspace::make_room() {
   for (Side& side : sides)
     if (side.z.size() < side.r.size()) side.z = Buffer<double>(side.r.device(), side.r.size());

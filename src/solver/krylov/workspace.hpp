@@ -101,6 +101,8 @@ struct Workspace {
   /// Where a device's numbers lie.
   double* at(std::size_t device, std::size_t place) { return sides[device].sums.data() + place * components; }
   void require_one_component(const std::string& what) const;
+  /// Waits for the devices: queued work may still use what a method is about to free.
+  void finish() noexcept;
 
   Communicator comm;
   Layout layout;

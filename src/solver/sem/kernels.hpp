@@ -58,7 +58,7 @@ struct DerivativesCall {
 
 /// out = int grad phi . in for all polynomials phi of an element.
 struct WeakDivergenceCall {
-  const double *in[3], *metric, *mass;
+  const double *in[3], *metric, *mass;  ///< a null part of `in` is zero
   double* out;
   std::int64_t elements;
 };
@@ -141,6 +141,9 @@ void largest_difference(Stream& stream, const double* a, const double* b, double
 /// out = kappa G: [element][6][point].
 void scale_factors(Stream& stream, const double* factors, const double* kappa, double* out, std::int64_t cube,
                    std::int64_t elements);
+/// out = 1 / (rate times the largest |grad r|^2 + |grad s|^2 + |grad t|^2 of the element), at each point of `cube`.
+void inverse_spacing(Stream& stream, const double* metric, double rate, std::int64_t cube, double* out,
+                     std::int64_t elements);
 /// out[2 e] = the largest sum over a of |c . grad a| / nearest[a] in an element, out[2 e + 1] = the number of its
 /// point.
 void largest_rates(Stream& stream, const double* const* c, const double* metric, const std::vector<double>& nearest,

@@ -39,6 +39,26 @@ struct Combine {
   }
 };
 
+struct InverseSpacing {
+  const double* metric;
+  double *out, rate;
+  std::int64_t cube, elements;
+  SLIP_FN void operator()(int i, int j, int) const {
+    const std::int64_t e = j * row + i;
+    if (e >= elements) return;
+    double most = 0;
+    for (std::int64_t p = 0; p < cube; ++p) {
+      double sum = 0;
+      for (int m = 0; m < 9; ++m) {
+        const double slope = metric[(9 * e + m) * cube + p];
+        sum = fma(slope, slope, sum);
+      }
+      if (sum > most) most = sum;
+    }
+    for (std::int64_t p = 0; p < cube; ++p) out[e * cube + p] = 1 / (rate * most);
+  }
+};
+
 struct Extend {
   Extension of;
   double* out;
@@ -253,6 +273,11 @@ void scale_factors(Stream& stream, const double* factors, const double* kappa, d
                    std::int64_t elements) {
   const std::int64_t values = 6 * cube * elements;
   launch(stream, rows_of(values), ScaleFactors{factors, kappa, out, cube, values});
+}
+
+void inverse_spacing(Stream& stream, const double* metric, double rate, std::int64_t cube, double* out,
+                     std::int64_t elements) {
+  if (elements > 0) launch(stream, rows_of(elements), InverseSpacing{metric, out, rate, cube, elements});
 }
 
 void largest_rates(Stream& stream, const double* const* c, const double* metric, const std::vector<double>& nearest,

@@ -65,6 +65,29 @@ Rule lobatto_of_any_order(int order) {
   return rule;
 }
 
+double largest_stiffness(const Rule& rule) {
+  const std::size_t n = rule.points.size();
+  std::vector<double> u(n);
+  // Power iteration; the largest mode is odd and steepest at the ends.
+  for (std::size_t i = 0; i < n; ++i) u[i] = rule.points[i] * (i % 2 == 0 ? 1 : -1) + 0.5 * rule.points[i];
+  double found = 0;
+  for (int step = 0; step < 200; ++step) {
+    std::vector<double> slope(n, 0.0), image(n, 0.0);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t m = 0; m < n; ++m) slope[i] += rule.derivative[i * n + m] * u[m];
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t m = 0; m < n; ++m) image[m] += rule.derivative[i * n + m] * rule.weights[i] * slope[i];
+    double size = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      image[i] /= rule.weights[i];
+      size += rule.weights[i] * image[i] * image[i];
+    }
+    found = std::sqrt(size);
+    for (std::size_t i = 0; i < n; ++i) u[i] = image[i] / found;
+  }
+  return found;
+}
+
 Rule gauss_lobatto(int order) {
   require(order >= least_order && order <= most_order,
           "elements of order " + std::to_string(order) + ": orders are from " + std::to_string(least_order) + " to " +

@@ -11,6 +11,7 @@
 #include "solver/krylov/vector_kernels.hpp"
 #include "solver/sem/assembled.hpp"
 #include "solver/sem/kernels.hpp"
+#include "solver/sem/rule.hpp"
 
 namespace slipstream::sem {
 namespace {
@@ -394,14 +395,22 @@ void Space::weak_divergence(const std::array<const Vector*, 3>& g, Vector& out) 
   impl_->require_metric();
   for (std::size_t d = 0; d < impl_->parts.size(); ++d) {
     const Part& part = impl_->parts[d];
+    const auto data = [&](std::size_t c) { return g[c] ? g[c]->at(d).data() : nullptr; };
     order_kernels(impl_->rule.order)
-        .weak_divergence(impl_->streams[d], impl_->rule,
-                         {{g[0]->at(d).data(), g[1]->at(d).data(), g[2]->at(d).data()},
-                          part.metric.data(),
-                          impl_->mass[d].data(),
-                          out.at(d).data(),
-                          part.elements});
+        .weak_divergence(
+            impl_->streams[d], impl_->rule,
+            {{data(0), data(1), data(2)}, part.metric.data(), impl_->mass[d].data(), out.at(d).data(), part.elements});
   }
+}
+
+Vector Space::grad_div_step() {
+  impl_->require_metric();
+  Vector found = vector();
+  const double rate = largest_stiffness(impl_->rule);
+  for (std::size_t d = 0; d < impl_->parts.size(); ++d)
+    inverse_spacing(impl_->streams[d], impl_->parts[d].metric.data(), rate, impl_->cube, found[d].data(),
+                    impl_->parts[d].elements);
+  return found;
 }
 
 void Space::interpolate(const Vector& in, Space& from, Vector& out) {

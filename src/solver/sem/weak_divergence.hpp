@@ -37,10 +37,15 @@ struct WeakDivergenceKernel {
         constexpr std::int64_t cube = n * n * n;
         const std::int64_t point = seat.point(k);
         const double* metric = call.metric + seat.element * 9 * cube + k * (n * n) + seat.j * n + seat.i;
-        const double x = call.in[0][point], y = call.in[1][point], z = call.in[2][point], mass = call.mass[point];
+        const double mass = call.mass[point];
+        double g[3];
+        for (int c = 0; c < 3; ++c) g[c] = call.in[c] ? call.in[c][point] : 0;
         const auto along = [&](int a) {
           const double* grad = metric + 3 * a * cube;
-          return mass * fma(grad[0], x, fma(grad[cube], y, grad[2 * cube] * z));
+          double sum = 0;
+          for (int c = 2; c >= 0; --c)
+            if (call.in[c]) sum = fma(grad[c * cube], g[c], sum);
+          return mass * sum;
         };
         along_r[seat.cell()] = along(0);
         along_s[seat.cell()] = along(1);

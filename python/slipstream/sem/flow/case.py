@@ -126,11 +126,12 @@ class FlowCase(ElementsCase):
     def options(self) -> dict[str, Any]:
         table = self.sem
         same = ("lengths", "stretch", "deformation", "order", "viscosity", "time_step", "time_order", "filter")
+        damped = ("divergence_damping", "courant_limit")
         solved = ("filter_modes", "pressure_tolerance", "velocity_tolerance", "most_iterations")
         how = ("method", "restart", "projection", "preconditioner")
         return {
             "elements": self.grid.cells,
-            **{key: getattr(table, key) for key in (*same, *solved, *how)},
+            **{key: getattr(table, key) for key in (*same, *damped, *solved, *how)},
             "degree": self.degree,
             "factors": self.factors,
             "map": self.mapped if table.map else None,

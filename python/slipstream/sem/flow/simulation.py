@@ -41,6 +41,8 @@ class FlowOptions(TypedDict, total=False):
     time_order: Literal[1, 2, 3]
     start: Literal["lower", "exact"]
     target_courant: float
+    courant_limit: float
+    divergence_damping: float
     filter: float
     filter_modes: int
     pressure_tolerance: float

@@ -63,6 +63,8 @@ def facts(case: FlowCase) -> list[tuple[str, str]]:
     found.append(("sides", "; ".join(f"{kind} {' '.join(sides)}" for kind, sides in kinds.items())))
     in_parts = f", in parts by a Courant number of {table.target_courant:g}" if table.target_courant else ""
     found.append(("time step", f"{table.time_step:g}{in_parts}, backward differences of order {table.time_order}"))
+    if table.divergence_damping:
+        found.append(("divergence", f"damped by explicit steps of {table.divergence_damping:g} in all"))
     if table.filter:
         found.append(("filter", f"{table.filter_modes} of {table.order + 1} modes damped at the rate {table.filter:g}"))
     by = {

@@ -29,6 +29,16 @@ class FlowTable(ElementsTable):
     target_courant: Positive | None = Field(
         None, description="Each time step is made in equal parts, as few as keep the Courant number at this."
     )
+    courant_limit: Positive | None = Field(
+        None,
+        description="Courant number that ends the run. Left out: where advection by a uniform velocity begins to grow.",
+    )
+    divergence_damping: NotNegative = Field(
+        1.0,
+        le=16,
+        description="Explicit steps that damp the divergence after each time step, which elements leave within "
+        "themselves; 0: none.",
+    )
     filter: NotNegative = Field(
         0.0,
         description="Rate at which the highest modes are damped (a high-pass filter): du/dt = - filter (u - G u); 0: "

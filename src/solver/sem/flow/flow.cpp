@@ -73,6 +73,7 @@ Flow::Impl::Impl(const Communicator& c, const Machine& m, FlowOptions o)
   space.assemble(inverse_mass);
   for (std::size_t d = 0; d < devices.size(); ++d)
     invert(space.streams()[d], inverse_mass[d].data(), free.mask()[d].data(), 0, space.points(d));
+  if (options.divergence_damping > 0) damping = space.grad_div_step();
   state.fields = {{"velocity", &velocity},
                   {"velocity1", &velocity1},
                   {"velocity2", &velocity2},

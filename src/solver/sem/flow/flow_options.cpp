@@ -11,6 +11,8 @@
 namespace slipstream::sem {
 namespace {
 
+constexpr int most_damping = 16;
+
 /// The axis that a side is across, after the map. Throws Error where it is no plane across one.
 std::size_t axis_of_plane(const ElementBox& box, int order, std::size_t axis, std::size_t end) {
   if (!box.map) return axis;
@@ -90,6 +92,12 @@ void check(const FlowOptions& o) {
   require(std::isfinite(o.target_courant) && o.target_courant >= 0 && o.target_courant <= limit,
           "the Courant number to keep to is above that of the scheme",
           {{"option", "target_courant"}, {"given", o.target_courant}, {"limit", limit}});
+  require(std::isfinite(o.divergence_damping) && o.divergence_damping >= 0 && o.divergence_damping <= most_damping,
+          "the divergence is damped by at most " + std::to_string(most_damping) + " explicit steps",
+          {{"option", "divergence_damping"}, {"given", o.divergence_damping}, {"limit", most_damping}});
+  require(!o.courant_limit || (std::isfinite(*o.courant_limit) && *o.courant_limit > 0),
+          "a Courant number that ends a run is above 0",
+          {{"option", "courant_limit"}, {"given", o.courant_limit.value_or(0)}});
   require(std::isfinite(o.filter) && o.filter >= 0, "the rate of a filter is a number of 0 or more",
           {{"option", "filter"}, {"given", o.filter}});
   require(o.filter_modes >= 1 && o.filter_modes <= o.order,
@@ -116,7 +124,8 @@ std::vector<ArrayBytes> memory_needed(const Machine& machine, const FlowOptions&
     arrays.push_back({one.device, "velocity, pressure and their history", 11 * elements * cube * word});
     if (o.mean_from) arrays.push_back({one.device, "running means", 10 * elements * cube * word});
     arrays.push_back({one.device, "metric", 9 * elements * cube * word});
-    arrays.push_back({one.device, "terms of the step", (12 + 3 + 6) * elements * cube * word});
+    arrays.push_back(
+        {one.device, "terms of the step", (12 + 3 + 6 + (o.divergence_damping > 0 ? 1 : 0)) * elements * cube * word});
     arrays.push_back({one.device, "advection", (3 * m * m * m + 3 * cube) * elements * word});
     arrays.push_back({one.device, "conjugate gradients of the velocity", 5 * elements * cube * word});
   }

@@ -50,7 +50,7 @@ void Flow::Impl::choose_parts() {
 }
 
 void Flow::Impl::take_courant() {
-  const double limit = largest_courant(options.order);
+  const double limit = options.courant_limit.value_or(largest_courant(options.order));
   const Space::Fastest found = space.fastest(all_of(std::as_const(star)));
   courant = found.rate * length();
   if (courant <= limit) return;
@@ -146,6 +146,7 @@ void Flow::Impl::solve_velocity() {
     combine(pointers(right[c]), {{1, pointers(right[c])}, {-1, pointers(turn[c])}, {-1, pointers(g[c])}});
   }
   solve_components(h2);
+  damp_divergence();
   past.before = past.last;
   past.last = length();
   ++past.count;
@@ -174,6 +175,25 @@ void Flow::Impl::solve_components(double h2) {
       combine(part_of(velocity2, c), {{1, before}});
       combine(before, {{1, now}});
       combine(now, {{1, pointers(star[c])}, {1, in_group(group.x, n)}});
+    }
+  }
+}
+
+void Flow::Impl::damp_divergence() {
+  const int steps = static_cast<int>(std::ceil(options.divergence_damping));
+  for (int n = 0; n < steps; ++n) {
+    for (std::size_t c = 0; c < 3; ++c) combine(pointers(star[c]), {{1, part_of(velocity, c)}});
+    space.divergence(all_of(std::as_const(star)), b);
+    times(damping, pointers(b));
+    for (std::size_t c = 0; c < 3; ++c) {
+      std::array<const Vector*, 3> along{};
+      along[c] = &b;
+      space.weak_divergence(along, turn[c]);
+      space.assemble(turn[c]);
+      times(inverse_mass, pointers(turn[c]));
+      components[c].constraint.apply(pointers(turn[c]));
+      const std::vector<double*> now = part_of(velocity, c);
+      combine(now, {{1, now}, {-options.divergence_damping / steps, pointers(turn[c])}});
     }
   }
 }

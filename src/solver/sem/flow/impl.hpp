@@ -67,6 +67,7 @@ struct Flow::Impl {
   void solve_velocity();
   /// Solves H x = right for the increments x.
   void solve_components(double h2);
+  void damp_divergence();
   /// Does the rest of a step in parts, once the first is done.
   void go_on();
   void choose_parts();
@@ -118,6 +119,7 @@ struct Flow::Impl {
   std::vector<Device> devices;
   Triple star, right, turn, g, fine;
   Vector b, x, inverse_mass;
+  Vector damping;  ///< explicit steps of grad div, by point
   Vector surface;  ///< where something flows through a side
   std::vector<Through> through;
   bool taken = false;

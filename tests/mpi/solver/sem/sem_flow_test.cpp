@@ -207,6 +207,91 @@ TEST(SemSolverFlow, MakesStepsInPartsByTheCourantNumber) {
   EXPECT_DOUBLE_EQ(flow.state().time, 0.08);
 }
 
+/// The Taylor-Green vortex on few elements.
+FlowOptions coarse_vortex(double damping) {
+  FlowOptions o;
+  o.elements = {2, 2, 2};
+  o.lengths = {2 * pi, 2 * pi, 2 * pi};
+  o.order = 6;
+  o.viscosity = 0.01;
+  for (std::size_t axis = 0; axis < 3; ++axis) all_sides(o, axis, joined_side);
+  o.initial = {each([](const Point& x, double) { return std::sin(x[0]) * std::cos(x[1]) * std::cos(x[2]); }),
+               each([](const Point& x, double) { return -std::cos(x[0]) * std::sin(x[1]) * std::cos(x[2]); }),
+               {}};
+  o.time_step = 0.025;
+  o.divergence_damping = damping;
+  return o;
+}
+
+TEST(SemSolverFlow, DampsTheDivergenceThatTheProjectionLeaves) {
+  const Communicator comm = Communicator::world();
+  const auto after = [&](double damping) {
+    Flow flow(comm, machine_here(Backend::host, 1), coarse_vortex(damping));
+    flow.advance(80);
+    return flow.statistics();
+  };
+  const FlowStatistics none = after(0), one = after(1), four = after(4);
+  EXPECT_GT(none.divergence, 0.01);
+  EXPECT_LT(one.divergence, 0.8 * none.divergence);
+  EXPECT_LT(four.divergence, 0.5 * none.divergence);
+  EXPECT_NEAR(one.energy, none.energy, 1e-3 * none.energy);
+}
+
+TEST(SemSolverFlow, StepsByGradDivAreStable) {
+  // Power iteration: the largest eigenvalue of M^-1 Q Q^T D^T s M D, which is 1 at most on bricks.
+  const Communicator comm(MPI_COMM_SELF);
+  for (const double bend : {0.0, 0.1}) {
+    ElementBox box;
+    box.elements = {2, 2, 2};
+    box.upper = {1, 2, 0.5};
+    box.periodic = {true, true, true};
+    box.deform = bend;
+    Space space(comm, machine_here(Backend::host, 1, 0, comm), box, 5, {Factors::stored, true, {}});
+    const Vector steps = space.grad_div_step();
+    Vector mass = space.vector();
+    for (std::size_t d = 0; d < mass.size(); ++d)
+      for (std::int64_t p = 0; p < space.points(d); ++p) mass[d].data()[p] = space.mass_matrix()[d].data()[p];
+    space.assemble(mass);
+    std::array<Vector, 3> u;
+    for (std::size_t c = 0; c < 3; ++c) {
+      u[c] = space.vector();
+      for (std::size_t d = 0; d < u[c].size(); ++d)
+        for (std::int64_t p = 0; p < space.points(d); ++p)
+          u[c][d].data()[p] = std::sin(static_cast<double>(7 * p * p + 3 * p + static_cast<std::int64_t>(c)));
+      space.assemble(u[c]);
+    }
+    Vector divergence = space.vector();
+    double largest = 0;
+    for (int n = 0; n < 300; ++n) {
+      space.divergence({&u[0], &u[1], &u[2]}, divergence);
+      for (Stream& stream : space.streams()) stream.synchronize();
+      for (std::size_t d = 0; d < divergence.size(); ++d)
+        for (std::int64_t p = 0; p < space.points(d); ++p) divergence[d].data()[p] *= steps[d].data()[p];
+      double size = 0;
+      for (std::size_t c = 0; c < 3; ++c) {
+        std::array<const Vector*, 3> along{};
+        along[c] = &divergence;
+        space.weak_divergence(along, u[c]);
+        space.assemble(u[c]);
+        for (Stream& stream : space.streams()) stream.synchronize();
+        for (std::size_t d = 0; d < mass.size(); ++d)
+          for (std::int64_t p = 0; p < space.points(d); ++p) {
+            double& value = u[c][d].data()[p];
+            value /= mass[d].data()[p];
+            size += space.mass_matrix()[d].data()[p] * value * value;
+          }
+      }
+      largest = std::sqrt(size);
+      for (Vector& part : u)
+        for (std::size_t d = 0; d < part.size(); ++d)
+          for (std::int64_t p = 0; p < space.points(d); ++p) part[d].data()[p] /= largest;
+    }
+    SCOPED_TRACE(bend);
+    EXPECT_LT(largest, bend == 0 ? 1 + 1e-9 : 1.5);
+    EXPECT_GT(largest, bend == 0 ? 0.7 : 0.4);
+  }
+}
+
 TEST(SemSolverFlow, PushesTheSidesOfABentBoxByTheChangeOfItsMomentum) {
   // A steady uniform stream: pressure and friction vanish; a force across it is held by pressure alone.
   const Communicator comm = Communicator::world();
@@ -320,6 +405,13 @@ TEST(SemSolverFlow, RefusesWhatMakesNoFlow) {
   o.time_step = 0.5;
   Flow fast(comm, machine_here(Backend::host, 1), o);
   expect_error([&] { fast.advance(1); }, ErrorCode::not_converged, {{"field", "velocity"}, {"problem", "courant"}});
+  o.time_step = 0.0125;
+  Flow at_limit(comm, machine_here(Backend::host, 1), o);
+  expect_error([&] { at_limit.advance(1); }, ErrorCode::not_converged, {{"problem", "courant"}});
+  o.courant_limit = 2;
+  Flow told(comm, machine_here(Backend::host, 1), o);
+  told.advance(1);
+  EXPECT_GT(told.courant(), 0.5);
   o = bent_channel();
   o.most_iterations = 1;
   Flow hard(comm, machine_here(Backend::host, 1), o);
@@ -346,6 +438,9 @@ TEST(SemSolverFlow, RefusesWhatMakesNoFlow) {
   for (const auto& [option, change] : std::initializer_list<std::pair<const char*, std::function<void(FlowOptions&)>>>{
            {"viscosity", [](FlowOptions& f) { f.viscosity = 0; }},
            {"target_courant", [](FlowOptions& f) { f.target_courant = 0.7; }},
+           {"divergence_damping", [](FlowOptions& f) { f.divergence_damping = -1; }},
+           {"divergence_damping", [](FlowOptions& f) { f.divergence_damping = 17; }},
+           {"courant_limit", [](FlowOptions& f) { f.courant_limit = 0; }},
            {"filter", [](FlowOptions& f) { f.filter = -1; }},
            {"filter_modes", [](FlowOptions& f) { f.filter_modes = 5; }},
            {"pressure_tolerance", [](FlowOptions& f) { f.pressure_tolerance = 0; }},

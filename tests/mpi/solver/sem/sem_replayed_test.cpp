@@ -95,6 +95,32 @@ TEST_P(ReplayedSolves, AreThoseThatTheHostEnds) {
   for (int again = 0; again < 2; ++again) expect_same(solved(40, {.tolerance = 1e-9}), first);
 }
 
+/// With fewer vectors than iterations, so that each is recorded and comes again.
+TEST_P(ReplayedSolves, AreThoseOfFlexibleGmres) {
+  if (const auto why = unavailable(backend, devices); !why.empty()) GTEST_SKIP() << why;
+  ElementBox box;
+  box.elements = {3, 2, 4};
+  box.deform = 0.1;
+  Space space(Communicator::world(), machine_here(backend, devices), box, 4, {Factors::stored, false, {}});
+  Constraint constraint(space);
+  const Vector b = right_side(space, constraint);  // the first component of it
+  SolverOptions how;
+  how.method = krylov::Method::flexible_gmres;
+  how.preconditioner = preconditioner;
+  how.restart = 6;
+  HelmholtzSolver solver(space, constraint, how);
+  Vector x = space.vector();
+  const auto solved = [&] {
+    Run run;
+    run.results.push_back(solver.solve(b, x, 1, 3, {.tolerance = 1e-9, .from_zero = true}));
+    for (std::size_t d = 0; d < x.size(); ++d) run.x.push_back(get(space, x, d));
+    return run;
+  };
+  const Run first = solved();
+  EXPECT_GT(first.results[0].iterations, 6);
+  for (int again = 0; again < 2; ++again) expect_same(solved(), first);
+}
+
 /// The host calls the operator for the first residual, the first iteration and the true residual alone.
 TEST_P(ReplayedSolves, CallNoOperatorAnIteration) {
   if (const auto why = unavailable(backend, devices); !why.empty()) GTEST_SKIP() << why;
