@@ -128,9 +128,9 @@ class Flow final : public Simulation {
   Flow(const Communicator& comm, const Machine& machine, FlowOptions options);
   ~Flow() override;
 
-  /// Throws krylov::NotSolved where a linear solution does not converge, or where given data throw. "problem" is "balance"
-  /// where inflow and outflow come to differ, and "courant" where the Courant number is above its limit. Throws Diverged
-  /// where a guard finds a value that is not finite.
+  /// Throws krylov::NotSolved where a linear solution does not converge, and where given data throw. It has the
+  /// "problem" balance where inflow and outflow come to differ. It has the "problem" courant above the limit of Courant
+  /// numbers. Throws Diverged where a guard finds a value that is not finite.
   void advance(std::int64_t steps);
   void guard(std::int64_t every);
   void inspect();
