@@ -33,6 +33,8 @@ COLUMNS = (
     "energy", "enstrophy", "dissipation", "decay", "divergence", "courant", "mean_u", "mean_v", "mean_w",
     "pressure_iterations", "velocity_iterations",
 )  # fmt: skip
+#: Names of `Flow.past` in a checkpoint.
+_PAST = ("last_length", "length_before", "lengths", "averaged", "earlier")
 _SUMS = ("solutions", "iterations", "unconverged", "rounded")
 
 
@@ -104,13 +106,12 @@ class FlowRun(PlainRun):
 
     def carried(self) -> dict[str, Any]:
         """`Flow.past`, and the effort so far and up to the last row."""
-        names = ("last_length", "length_before", "lengths", "averaged", "earlier")
-        return dict(zip(names, self.engine.past(), strict=True)) | self._efforts_of_all() | {"counted": self._counted}
+        return dict(zip(_PAST, self.engine.past(), strict=True)) | self._efforts_of_all() | {"counted": self._counted}
 
     def carry(self, carried: Mapping[str, Any]) -> None:
-        lengths = ("last_length", "length_before", "lengths", "averaged")
-        # Earlier versions kept no solutions.
-        self.engine.set_past(*(carried[name] for name in lengths), carried.get("earlier", 0))
+        # Checkpoints of earlier versions have no solutions for the pressure.
+        past = {"earlier": 0, **carried}
+        self.engine.set_past(*(past[name] for name in _PAST))
         self._before = {name: dict(carried[name]) for name in ("pressure", "velocity")}
         self._counted = carried["counted"]
 
