@@ -128,6 +128,8 @@ TEST_P(ReplayedSolves, CallNoOperatorAnIteration) {
   const Communicator comm = Communicator::world();
   ElementBox box;
   box.elements = {3, 3, 4};
+  if (backend == Backend::cuda && comm.size() * devices > device_count(backend))
+    GTEST_SKIP() << "devices share GPUs: their sums travel by ways that graphs do not repeat";
   const Machine machine = machine_here(backend, devices);
   Space space(comm, machine, box, 3, {Factors::stored, false, {}});
   ASSERT_TRUE(space.loopable(components));
