@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include <slipstream/error.hpp>
+#include <slipstream/own_coding.hpp>
 
 #include "exchange/transfer_checks.hpp"
 #include "machine/hash.hpp"
@@ -223,6 +224,8 @@ std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items,
     add(hash, item.source);
     hash.add(std::uint64_t{item.rebinds});
     hash.add(to_string(item.coding));
+    if (item.coding.kind == Coding::Kind::own)
+      hash.add(static_cast<std::uint64_t>(own_coding(own_coding_number(item.coding.name)).code_bytes));
     hash.add(std::uint64_t{item.produced});
     if (!item.target) continue;
     add(hash, *item.target);

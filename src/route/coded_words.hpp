@@ -20,18 +20,18 @@ SLIP_FN void with_turn_of(const Work& w, const Watch& watch, F f) {
 }
 
 /// Of words that hold one value.
-template <class F>
+template <class Own, class F>
 SLIP_FN void with_turn(const Work& w, const Watch& watch, F f) {
-  with_cast(w.type, w.wire, [&]<class Cast>(Cast) { with_turn_of<Cast>(w, watch, f); });
+  with_cast<Own>(w.type, w.wire, [&]<class Cast>(Cast) { with_turn_of<Cast>(w, watch, f); });
 }
 
-template <bool sequential>
+template <bool sequential, class Own>
 SLIP_FN void recode_words(const Work& w, const Part& part, const Watch& watch, Share share) {
   if (w.values == 1)
-    return with_turn(w, watch, [&]<class Turn>(const Turn& turn) {
+    return with_turn<Own>(w, watch, [&]<class Turn>(const Turn& turn) {
       copy_words<sequential, typename Turn::From, typename Turn::To>(w, part, watch, share, turn);
     });
-  with_cast(w.type, w.wire, [&]<class Cast>(Cast) {
+  with_cast<Own>(w.type, w.wire, [&]<class Cast>(Cast) {
     if constexpr (Together<Cast>::count > 1)
       with_turn_of<Together<Cast>>(w, watch, [&]<class Turn>(const Turn& turn) {
         copy_plain<sequential, typename Turn::From, typename Turn::To>(w, part, watch, share, turn);
@@ -40,8 +40,9 @@ SLIP_FN void recode_words(const Work& w, const Part& part, const Watch& watch, S
 }
 
 /// Combines contributions as they are decoded.
+template <class Own>
 SLIP_FN void combine_coded(const Work& w, const Part& part, const Watch& watch, Share share) {
-  with_cast(w.type, w.wire, [&]<class Cast>(Cast) {
+  with_cast<Own>(w.type, w.wire, [&]<class Cast>(Cast) {
     const Decode<Cast> decode;
     combine_words<typename Cast::Value, typename Cast::Code>(w, part, watch, share, decode);
     if (decode.overflow) watch.tell_of_overflow(w.item);
@@ -49,8 +50,9 @@ SLIP_FN void combine_coded(const Work& w, const Part& part, const Watch& watch, 
 }
 
 /// The second half of a transpose; the first one, which fills the square, moves words.
+template <class Own>
 SLIP_FN void recode_second_half(const Work& w, const Part& part, const Watch& watch, const void* square, Share share) {
-  with_turn(w, watch, [&]<class Turn>(const Turn& turn) {
+  with_turn<Own>(w, watch, [&]<class Turn>(const Turn& turn) {
     using From = typename Turn::From;
     using To = typename Turn::To;
     empty_square(w, part, static_cast<const From*>(square), Ends<From, To>(w, watch).to, share, turn);
@@ -179,7 +181,7 @@ SLIP_FN void recode_blocks(const Work& w, const Part& part, const Watch& watch, 
 }
 
 /// Moves a part of a work that encodes or decodes. `scratch`: of each 32 threads.
-template <bool sequential, bool combines, bool blocks>
+template <bool sequential, bool combines, bool blocks, class Own>
 SLIP_FN void run_coded(const Work& w, const Part& part, const Watch& watch, [[maybe_unused]] BlockScratch* scratch,
                        Share share) {
   if constexpr (blocks) {
@@ -188,9 +190,9 @@ SLIP_FN void run_coded(const Work& w, const Part& part, const Watch& watch, [[ma
                                   : recode_blocks<sequential, double>(w, part, watch, scratch, share);
   }
   if constexpr (combines) {
-    if (w.op != Op::copy) return combine_coded(w, part, watch, share);
+    if (w.op != Op::copy) return combine_coded<Own>(w, part, watch, share);
   }
-  recode_words<sequential>(w, part, watch, share);
+  recode_words<sequential, Own>(w, part, watch, share);
 }
 
 }  // namespace slipstream
