@@ -60,7 +60,7 @@ class _Times:
 
 
 def _median(measure: Callable[[int], float], quick: bool) -> float:
-    """Of as many repeats, of ten launches each, as a figure has time for."""
+    """As many repeats, of ten launches each, as a figure has time for."""
     first = measure(FEWEST)
     return first if quick else measure(max(FEWEST, min(REPEATS, int(BUDGET * 1e5 / first))))
 

@@ -26,7 +26,7 @@ Draw = Callable[[Path, str], None]
 
 #: Columns that `write` adds to a row: what was measured on which card and when.
 PROVENANCE = frozenset({"card", "commit", "date"})
-#: Of a benchmark that writes what it has.
+#: A benchmark that writes what it has waits so long between.
 SECONDS_BETWEEN_WRITES = 5.0
 #: Columns of `share_of`, which are results of every benchmark.
 SHARE = frozenset({"share", "in_cache"})

@@ -6,8 +6,8 @@ after any number of steps is known, and the run ends with an error where it is a
 nodes; here both ranks are of one machine, and what is sent goes through its memory, which is fast: on a network floats
 gain more. --throttle gives the messages a slower way.
 
-The picture has the wave at its beginning and its end on both ranks (figure 2.2). Beside figure 2.3 stand the bytes of
-small messages, beside figure 2.4 what packing takes, raw and by zfp, on a GPU where there is one.
+The picture has the wave at its beginning and its end on both ranks (figure 2.2). Rows of small messages have bytes
+(figure 2.3). Others have the time of packing, raw and by zfp, on a GPU where there is one (figure 2.4).
 """
 
 import argparse
@@ -233,7 +233,7 @@ def _waits(arguments: argparse.Namespace) -> Iterator[record.Row]:
 
 
 def _sizes() -> Iterator[record.Row]:
-    """Of a message of few values: where a coding would take no fewer bytes, it is raw."""
+    """Messages of few values travel raw where a coding would take no fewer bytes."""
     for values in SMALL:
         for name in PUBLISHED_BYTES:
             exchange = _exchange(values, CODINGS[name], "none")
@@ -252,7 +252,7 @@ def _sizes() -> Iterator[record.Row]:
 
 
 def _packs() -> Iterator[record.Row]:
-    """Of rank 0's first device."""
+    """Rank 0 measures its first device."""
     backend = "cuda" if core().device_count("cuda") else "host"
     for cells, name in itertools.product(PACKED if core().rank() == 0 else (), ("double", "zfp")):
         bench = timed().Coding(backend, "halo", cells, 1, "f64", CODINGS[name])

@@ -48,9 +48,9 @@ struct Coding {
   bool operator==(const Coding&) const = default;
 };
 
-/// "raw", "cast", "cast to f16", "blockfloat", "zfp", "auto", "own NAME", each with ", rate 8", ", block 64" and ", max
-/// error 0.001" where these are given: as coding_from_string() reads them. That throws Error for other texts; whether a
-/// kind has a rate, a block or an error is asked where it is used.
+/// Texts such as "raw", "cast to f16", "zfp, rate 8, block 64", "auto, max error 0.001" and "own NAME".
+/// coding_from_string() reads them, and throws Error for others; whether a kind has a rate, a block or an error is
+/// asked where it is used.
 std::string to_string(const Coding& coding);
 Coding coding_from_string(const std::string& text);
 

@@ -101,8 +101,8 @@ struct ReportRow {
   /// numbers, over both parts) that are finite before and after; -1 where they are not measured, or none is coded.
   double largest_error = -1;
   double rms_error = -1;
-  /// What the launches that encode and decode its values take alone, by events; decoded values are laid side by side.
-  /// -1 where errors are not measured, and where nothing is encoded on its way.
+  /// The launches that encode and decode its values, alone, by events. Decoded values are laid side by side. Where
+  /// errors are not measured, or nothing is encoded on its way: -1.
   double encode_us = -1;
   double decode_us = -1;
 };

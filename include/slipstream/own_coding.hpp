@@ -2,21 +2,23 @@
 // A coding of one's own, written in C++ as a class:
 //
 //     struct TopBits {
-//       using Value = double;         // of the field: float or double
-//       using Code = std::uint32_t;   // what travels: an unsigned number of 1, 2, 4 or 8 bytes, narrower than Value
+//       using Value = double;
+//       using Code = std::uint32_t;
 //       static SLIP_FN Code encode(Value value, bool& overflow);
 //       static SLIP_FN Value decode(Code code, bool& overflow);
-//       static double bound(double largest);  // error of a value whose magnitude is at most this
+//       static double bound(double largest);
 //     };
 //
-// encode() and decode() run in the engine's kernels, on hosts and GPUs: the same bits on both, or results depend on the
-// backend. Either sets `overflow` where a value cannot be written; decode() must find out from the code alone, for the
-// receiver tells its own rank so. Codes are read as the bytes that encode() gave. The bytes 0xff of memory that nobody
-// has written (ExchangeOptions::poison) should decode to no number.
+// `Value` is float or double. `Code` is an unsigned number of 1, 2 or 4 bytes, narrower than the value. The bound is
+// the largest error of a value whose magnitude is at most `largest`.
+//
+// Both functions run in the engine's kernels, on hosts and GPUs. The same bits on both are the coding's to keep. Either
+// sets `overflow` where a value cannot be written. The receiver must find out from the code alone, for it tells its own
+// rank so. Bytes of 0xff, of memory that nobody has written (ExchangeOptions::poison), should be no number.
 //
 // The file that calls add_coding<TopBits>() includes "exchange/own_coding_kernels.hpp" besides. It compiles the
 // kernels, as CUDA where they shall run on a GPU. That header and those that it includes are installed for this alone,
-// with the target Slipstream::coding: nothing else in them is an interface.
+// with the target Slipstream::coding. Nothing else in them is an interface.
 #include <string>
 
 #include <slipstream/device.hpp>
@@ -29,7 +31,7 @@ struct ProgramParts;
 struct Pulse;
 struct ErrorMeasure;
 
-/// What the engine knows of a coding of one's own: its values, and who starts its kernels.
+/// A coding of one's own, as the engine knows it: its values, and who starts its kernels.
 struct OwnCoding {
   std::string name;
   DType type = DType::f64;  ///< of fields: f32 or f64

@@ -44,7 +44,6 @@ struct Wire {
   SLIP_FN bool by_value() const { return kind < blockfloat; }
   /// The rounding of a value depends on nothing but the value: it is the same in all messages.
   SLIP_FN bool rounds_by_value() const { return by_value() || quantum != floating; }
-  /// Of blocks.
   SLIP_FN int rate(const CellBlock& block) const { return rates[block.dimensions() - 1]; }
 
   /// The block for a box, given by the axes of packed values, or for a list of so many elements. `turned`: rows become

@@ -21,7 +21,7 @@ struct ErrorSums {
   }
 };
 
-/// What a launch that measures works with.
+/// Arguments of a launch that measures.
 struct ErrorMeasure {
   const Work* works = nullptr;
   std::size_t count = 0;

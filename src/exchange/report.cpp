@@ -32,7 +32,7 @@ ReportRow read(const std::string& line) {
   return row;
 }
 
-/// Who sends a message knows the errors and the times of its coding.
+/// The sender of a message knows the errors and the times of its coding.
 struct Measured {
   std::int64_t source = 0, target = 0;
   ErrorSums sums;

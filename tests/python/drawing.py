@@ -49,7 +49,7 @@ CASTS = ["cast", "cast to f16", "cast to bf16", "cast to f32"]
 #: Small whole numbers are multiples of the units of all of them.
 EXACT_BLOCKS = ["blockfloat, rate 8", "blockfloat, rate 16", "blockfloat, rate 16, max error 0.25"]
 BLOCKS = [*EXACT_BLOCKS, "zfp, rate 24", "zfp, max error 0.01"]
-#: Of numbers up to 4, whose blocks zfp keeps to 0.01 of the largest.
+#: Numbers are at most 4, and zfp keeps their blocks to 0.01 of the largest.
 ZFP_ERROR = 0.04
 
 

@@ -1,7 +1,7 @@
 """The coding of a run whose case leaves it open: `exchange.coding = "auto, max error 1e-6"`.
 
-It is chosen before anything is written, by steps of the run itself, and stands in the case that the run resolves to and
-in its checkpoints: bits depend on it.
+Steps of the run itself decide, before anything is written. The coding then stands in the resolved case and in
+checkpoints, for bits depend on it.
 """
 
 import gc
@@ -75,5 +75,5 @@ def _seconds_of_a_step(case: Case) -> float:
 
 
 def _largest(number: float) -> float:
-    """Of all ranks. Collective."""
+    """The largest of all ranks' numbers. Collective."""
     return max(float(text) for text in core().Communicator.world().all_gather(repr(number)))
