@@ -48,8 +48,8 @@ struct Coding {
   bool operator==(const Coding&) const = default;
 };
 
-/// Texts such as "raw", "cast to f16", "zfp, rate 8, block 64", "auto, max error 0.001" and "own NAME".
-/// coding_from_string() reads them, and throws Error for others; whether a kind has a rate, a block or an error is
+/// Texts such as "raw", "cast to f16", "zfp, rate 8, block 64", "auto, max error 0.001" and "own NAME". The second
+/// reads what the first writes, and throws Error for other texts. Whether a kind has a rate, a block or an error is
 /// asked where it is used.
 std::string to_string(const Coding& coding);
 Coding coding_from_string(const std::string& text);

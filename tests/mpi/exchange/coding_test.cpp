@@ -353,9 +353,12 @@ class CastItems : public testing::TestWithParam<std::tuple<Backend, std::size_t,
     for (const ReportRow& row : exchange.report()) {
       if (row.source_rank != grid.rank()) continue;
       const ErrorsByHand& all = wanted[{row.message.source, row.message.target}];
-      // Values that stay on their device are rounded and travel nowhere.
-      const bool encoded = options.measure_errors && all.numbers > 0 && row.message.bytes < row.message.raw_bytes;
-      EXPECT_EQ(row.encode_us > 0, encoded && row.message.route != RouteKind::kernel) << to_string(row.message.route);
+      // On one device values may be rounded without a code.
+      const bool encoded = options.measure_errors && all.numbers > 0;
+      if (row.message.route != RouteKind::kernel) {
+        EXPECT_EQ(row.encode_us > 0, encoded);
+      }
+      EXPECT_LE(row.encode_us > 0, encoded);
       EXPECT_EQ(row.decode_us > 0, row.encode_us > 0);
       if (!options.measure_errors || all.numbers == 0) {
         EXPECT_EQ(row.largest_error, -1);
