@@ -8,6 +8,7 @@ import gc
 import math
 import time
 import tomllib
+from typing import TYPE_CHECKING
 
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError
@@ -15,6 +16,9 @@ from slipstream.case.case import Case
 from slipstream.case.solver import solver_of
 from slipstream.machine import discovery
 from slipstream.run import checkpoint, engine
+
+if TYPE_CHECKING:
+    from slipstream._core import Machine
 
 AUTO, ERROR = "auto", ", max error "
 WARM_UPS, STEPS, TRIALS = 3, 10, 3
@@ -39,7 +43,8 @@ def settled(case: Case, restart: str | None) -> tuple[Case, str]:
         return case.changed(exchange={"coding": "raw"}), "coding: raw: without a max error nothing may be lost"
     precision = getattr(getattr(case, case.solver), "precision", "f64")
     codings = ["raw", *core().codings_that_keep(precision, float(asked.partition(ERROR)[2]))]
-    seconds = {coding: _seconds_of_a_step(case.changed(exchange={"coding": coding})) for coding in codings}
+    machine = discovery.discover(case.machine)
+    seconds = {name: _seconds_of_a_step(case.changed(exchange={"coding": name}), machine) for name in codings}
     fastest = min(codings, key=lambda coding: seconds[coding] * (LEAST_GAIN if coding != "raw" else 1))
     return case.changed(exchange={"coding": fastest}), f"coding: {fastest}: the fastest of {_shown(seconds)} a step"
 
@@ -51,12 +56,12 @@ def _shown(seconds: dict[str, float]) -> str:
     )
 
 
-def _seconds_of_a_step(case: Case) -> float:
+def _seconds_of_a_step(case: Case, machine: "Machine") -> float:
     """On the slowest rank, the best of some; infinite where the solver refuses the coding, or a value does not fit it:
     then all ranks say so. Collective."""
     best = math.inf
     try:
-        setup = engine.prepare(case, discovery.discover(case.machine))
+        setup = engine.prepare(case, machine)
         work = solver_of(case).start(setup, None)
         work.engine.advance(WARM_UPS)
         for _ in range(TRIALS):

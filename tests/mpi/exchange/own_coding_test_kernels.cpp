@@ -4,8 +4,6 @@
 
 #include <cmath>
 
-#include <slipstream/gather_scatter.hpp>
-
 #include "exchange/own_coding_kernels.hpp"
 #include "support/exchange_rig.hpp"
 #include "support/expect_error.hpp"

@@ -38,7 +38,7 @@ def test_a_run_measures_what_it_may_lose_and_keeps_it(tmp_path: Path, small: Pat
 def test_the_fastest_is_taken_and_raw_where_gains_are_small(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     case = load(small, [*PLAIN, "exchange.coding=auto, max error 1e-6"])
     times = {"raw": 100.0, "cast": 99.0, "blockfloat, rate 24": 98.0, "zfp, max error 1e-06": float("inf")}
-    monkeypatch.setattr(coding, "_seconds_of_a_step", lambda case: times[case.exchange.coding] * 1e-6)
+    monkeypatch.setattr(coding, "_seconds_of_a_step", lambda case, _: times[case.exchange.coding] * 1e-6)
     found, said = coding.settled(case, None)
     assert found.exchange.coding == "raw" and "zfp, max error 1e-06 (cannot be taken)" in said
     times["blockfloat, rate 24"] = 50.0
