@@ -157,6 +157,14 @@ SLIP_FN void decode_blocks(const BlockTurn<sequential>& turn, OfLane<sequential,
   turn.wire.kind == Wire::zfp ? zfp::decode(turn, values, lost) : blockfloat::decode(turn, values, lost);
 }
 
+/// Codes of a turn's blocks, by all lanes: they are written and read in pieces, which far memory would move one by one.
+template <bool sequential>
+SLIP_FN void copy_codes(const BlockTurn<sequential>& turn, const std::uint64_t* from, std::uint64_t* to) {
+  turn.lanes.each([&](int lane) {
+    for (int n = lane; n < turn.blocks * turn.words; n += Warp<sequential>::count) to[n] = from[n];
+  });
+}
+
 template <bool sequential, class Real>
 SLIP_FN void recode_blocks(const Work& w, const Part& part, const Watch& watch, BlockScratch* scratch, Share share) {
   const Ends<std::byte> ends(w, watch);
@@ -165,15 +173,20 @@ SLIP_FN void recode_blocks(const Work& w, const Part& part, const Watch& watch, 
   bool lost = false;
   each_turn<sequential>(w, part, scratch, share, [&](BlockTurn<sequential>& turn, std::uint32_t first) {
     const std::int64_t at = (part.first + first) * bytes;
-    if (w.recode == Recode::encode) turn.codes = reinterpret_cast<std::uint64_t*>(ends.to + at);
-    if (w.recode == Recode::decode)
-      turn.codes = reinterpret_cast<std::uint64_t*>(const_cast<std::byte*>(ends.from) + at);
+    const bool encodes = w.recode == Recode::encode, decodes = w.recode == Recode::decode;
+    auto* const packed = reinterpret_cast<std::uint64_t*>((decodes ? const_cast<std::byte*>(ends.from) : ends.to) + at);
+    if constexpr (sequential) {
+      if (encodes || decodes) turn.codes = packed;
+    } else if (decodes) {
+      copy_codes(turn, packed, turn.codes);
+    }
     OfLane<sequential, Four<Real>> values;
-    if (w.recode != Recode::decode) {
+    if (!decodes) {
       load_blocks(w, turn, rows, first, reinterpret_cast<const Real*>(ends.from), values);
       encode_blocks(turn, values, lost);
     }
-    if (w.recode == Recode::encode) return;
+    if (!sequential && encodes) copy_codes(turn, turn.codes, packed);
+    if (encodes) return;
     decode_blocks(turn, values, lost);
     store_blocks(w, turn, rows, first, reinterpret_cast<Real*>(ends.to), values);
   });
