@@ -26,7 +26,7 @@ struct MeasureErrors {
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {
     const ErrorMeasure& self = given;
-    auto* const scratch = team.template shared<BlockScratch>();
+    [[maybe_unused]] auto* const scratch = team.template shared<BlockScratch>();
     team.each([&](int thread) {
       const std::int64_t me = static_cast<std::int64_t>(team.index()) * team.threads() + thread;
       const Share share{static_cast<std::uint32_t>(me), static_cast<std::uint32_t>(self.threads)};
@@ -35,15 +35,16 @@ struct MeasureErrors {
         const Work& w = self.works[n];
         const std::byte* const first = base_of(w.source, self.arrays);
         const Part all{0, 0, 0, static_cast<std::uint32_t>(w.words)};
-        if (!std::is_void_v<Own> || w.form != Form::blocks) {
-          add_values(w, all, first, share, sums);
-        } else if (w.type == DType::f32) {
-          add_blocks<Team::sequential>(w, all, reinterpret_cast<const float*>(first), scratch + thread / 32, share,
-                                       sums);
-        } else {
-          add_blocks<Team::sequential>(w, all, reinterpret_cast<const double*>(first), scratch + thread / 32, share,
-                                       sums);
+        if constexpr (std::is_void_v<Own>) {
+          if (w.form == Form::blocks) {
+            BlockScratch* const mine = scratch + thread / 32;
+            w.type == DType::f32
+                ? add_blocks<Team::sequential>(w, all, reinterpret_cast<const float*>(first), mine, share, sums)
+                : add_blocks<Team::sequential>(w, all, reinterpret_cast<const double*>(first), mine, share, sums);
+            continue;
+          }
         }
+        add_values(w, all, first, share, sums);
       }
       self.partial[me] = sums;
     });
