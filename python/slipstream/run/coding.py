@@ -10,7 +10,7 @@ import time
 import tomllib
 from typing import TYPE_CHECKING
 
-from slipstream.base.core import core
+from slipstream.base.core import as_case_error, core
 from slipstream.base.errors import CaseError
 from slipstream.case.case import Case
 from slipstream.case.solver import solver_of
@@ -42,7 +42,8 @@ def settled(case: Case, restart: str | None) -> tuple[Case, str]:
     if ERROR not in asked:
         return case.changed(exchange={"coding": "raw"}), "coding: raw: without a max error nothing may be lost"
     precision = getattr(getattr(case, case.solver), "precision", "f64")
-    codings = ["raw", *core().codings_that_keep(precision, float(asked.partition(ERROR)[2]))]
+    with as_case_error("exchange.coding"):
+        codings = ["raw", *core().codings_that_keep(precision, float(asked.partition(ERROR)[2]))]
     machine = discovery.discover(case.machine)
     seconds = {name: _seconds_of_a_step(case.changed(exchange={"coding": name}), machine) for name in codings}
     fastest = min(codings, key=lambda coding: seconds[coding] * (LEAST_GAIN if coding != "raw" else 1))

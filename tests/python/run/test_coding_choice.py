@@ -52,6 +52,7 @@ def test_nothing_is_lost_unasked_and_no_error_that_is_none_is_taken(tmp_path: Pa
     is_error(
         cli("run", "small.toml", *PLAIN, *STAGED, "exchange.coding=auto, max error 0", "output.folder=other"),
         "invalid_argument",
+        key="exchange.coding",
     )
     assert not (tmp_path / "other").exists()
     planned = cli("plan", "small.toml", *PLAIN, *STAGED, "exchange.coding=auto, max error 1e-6")
