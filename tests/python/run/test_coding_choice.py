@@ -7,6 +7,7 @@ import pytest
 from conftest import Cli
 from errors import is_error
 from slipstream.case.reader import load
+from slipstream.results.results import CASE
 from slipstream.run import coding
 from small_runs import PLAIN
 
@@ -14,7 +15,7 @@ STAGED = ["machine.devices_per_rank=2", 'exchange.routes=["kernel","staged"]']
 
 
 def resolved(folder: Path) -> str:
-    text = (folder / "results" / "small" / "case.toml").read_text()
+    text = (folder / "results" / "small" / CASE).read_text()
     return tomllib.loads(text)["exchange"]["coding"]
 
 
