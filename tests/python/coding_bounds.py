@@ -15,7 +15,7 @@ import numpy as np
 import slipstream as slip
 
 RUNS = 200  #: of an exchange
-ROUTES = (["kernel", "direct"], ["kernel", "peer"], ["staged"], ["kernel", "colocated"])
+ROUTES = (["kernel", "direct"], ["kernel", "peer"], ["staged"], ["kernel", "staged"])
 #: Exponents of the last number below infinity, and of the one below which numbers lose digits.
 ENDS = {"f4": (127, -126), "f8": (1023, -1022)}
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import slipstream as slip
 from arrays import grid_of, numbered, wrapped
-from conftest import Cli
+from conftest import ROOT, Cli
 from numpy.typing import NDArray
+from ranks import run_on
 from rich.console import Console
 from slipstream.case.tables import ExchangeTable
 from slipstream.lbm import Simulation
@@ -115,6 +116,14 @@ def test_random_values_come_within_the_bound_of_their_coding(
         assert 0 < most <= 2.0**-bits * largest
     there, whole = (sum(message.bytes for message in exchange.messages()) for exchange in reversed(of))
     assert there < whole
+
+
+@pytest.mark.parametrize("pattern", ["halo", "transpose", "gather_scatter"])
+def test_bounds_hold_in_random_exchanges(pattern: str) -> None:
+    """Of hundreds; a hundred thousand take minutes, and the program takes their number."""
+    result = run_on(1, ROOT / "tests" / "python" / "coding_bounds.py", pattern, "600")
+    assert result.returncode == 0, result.stderr[-2000:]
+    assert f"{pattern}: 600 exchanges" in result.stdout
 
 
 def test_a_unit_for_all_values_keeps_an_absolute_error() -> None:
