@@ -224,8 +224,9 @@ std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items,
     add(hash, item.source);
     hash.add(std::uint64_t{item.rebinds});
     hash.add(to_string(item.coding));
-    if (item.coding.kind == Coding::Kind::own)
-      hash.add(static_cast<std::uint64_t>(own_coding(own_coding_number(item.coding.name)).code_bytes));
+    // An unknown one is refused later.
+    if (const int number = item.coding.kind == Coding::Kind::own ? own_coding_number(item.coding.name) : 0)
+      hash.add(static_cast<std::uint64_t>(own_coding(number).code_bytes));
     hash.add(std::uint64_t{item.produced});
     if (!item.target) continue;
     add(hash, *item.target);
