@@ -111,7 +111,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     console.print(
         "Both ranks are of this machine: messages go through its memory. The published ones crossed a network."
     )
-    shapes = Wave(50, 8, "raw", "none").shapes(100)
+    shapes = Wave(50, 8, "raw", "none").shapes(30)
     rows = [*itertools.chain(*steps.values()), *waits, *sizes, *packs]
     record.keep(arguments.folder, "wave", machine, rows, FIGURES, console, lambda path, _: _picture(path, shapes))
 
@@ -328,8 +328,8 @@ def _picture(path: Path, shapes: Sequence[np.ndarray]) -> None:
     """Rows: the beginning and the end. Columns: the ranks."""
     with styled(grid=False):
         figure, axes = plt.subplots(2, 2, figsize=(7, 4), sharex=True, sharey=True, layout="constrained")
-        for across, shape in zip(axes, shapes, strict=True):
-            for rank, (ax, half) in enumerate(zip(across, np.split(shape, 2), strict=True)):
-                ax.imshow(half, origin="lower", aspect="auto", vmin=-1, vmax=1, cmap="RdBu_r")
-                ax.set_title(f"{'begin' if across is axes[0] else 'end'}, rank {rank}")
+        for across, when, shape in zip(axes, ("begin", "end"), shapes, strict=True):
+            for rank, half in enumerate(np.split(shape, 2)):
+                across[rank].imshow(half, origin="lower", aspect="auto", vmin=-1, vmax=1, cmap="RdBu_r")
+                across[rank].set_title(f"{when}, rank {rank}")
         save(figure, path)

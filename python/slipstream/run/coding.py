@@ -60,23 +60,25 @@ def _shown(seconds: dict[str, float]) -> str:
 def _seconds_of_a_step(case: Case, machine: "Machine") -> float:
     """On the slowest rank, the best of some; infinite where the solver refuses the coding, or a value does not fit it:
     then all ranks say so. Collective."""
-    best = math.inf
     try:
-        setup = engine.prepare(case, machine)
-        work = solver_of(case).start(setup, None)
-        work.engine.advance(WARM_UPS)
-        for _ in range(TRIALS):
-            core().barrier()
-            start = time.perf_counter()
-            work.engine.advance(STEPS)
-            best = min(best, _largest(time.perf_counter() - start) / STEPS)
+        return _measured(case, machine)
     except (CaseError, OverflowError) as error:
         if case.exchange.coding == "raw" or getattr(error, "code", "overflow") not in ("unsupported", "overflow"):
             raise
-        best = math.inf
+        return math.inf
     finally:
-        work = setup = None
         gc.collect()  # its memory is the next one's
+
+
+def _measured(case: Case, machine: "Machine") -> float:
+    work = solver_of(case).start(engine.prepare(case, machine), None)
+    work.engine.advance(WARM_UPS)
+    best = math.inf
+    for _ in range(TRIALS):
+        core().barrier()
+        start = time.perf_counter()
+        work.engine.advance(STEPS)
+        best = min(best, _largest(time.perf_counter() - start) / STEPS)
     return best
 
 
