@@ -120,7 +120,7 @@ def test_random_values_come_within_the_bound_of_their_coding(
 
 @pytest.mark.parametrize("pattern", ["halo", "transpose", "gather_scatter"])
 def test_bounds_hold_in_random_exchanges(pattern: str) -> None:
-    """Of hundreds; a hundred thousand take minutes, and the program takes their number."""
+    """A hundred thousand take minutes: the program takes their number."""
     result = run_on(1, ROOT / "tests" / "python" / "coding_bounds.py", pattern, "600")
     assert result.returncode == 0, result.stderr[-2000:]
     assert f"{pattern}: 600 exchanges" in result.stdout
