@@ -16,6 +16,8 @@ import slipstream as slip
 
 RUNS = 200  #: of an exchange
 ROUTES = (["kernel", "direct"], ["kernel", "peer"], ["staged"], ["kernel", "staged"])
+#: As gather-scatters name them.
+FORMATS = {"f4": "f32", "f8": "f64"}
 #: Exponents of the last number below infinity, and of the one below which numbers lose digits.
 ENDS = {"f4": (127, -126), "f8": (1023, -1022)}
 
@@ -74,7 +76,7 @@ def pairs(pattern: str, r: random.Random) -> Iterator[tuple[str, float, np.ndarr
     if pattern == "gather_scatter":
         count = r.randint(50, 2000)
         ids = [random_.integers(0, count, count) for _ in range(2)]
-        made = [slip.GatherScatter(grid, ids, 8, dtype=dtype, coding=c, **how) for c in ("raw", coding)]
+        made = [slip.GatherScatter(grid, ids, 8, dtype=FORMATS[dtype], coding=c, **how) for c in ("raw", coding)]
         shapes = [(count,), (count,)]
         ends = [[np.zeros(shape, dtype) for shape in shapes] for _ in made]
         runs = [lambda gs=gs, a=a: gs.run(a, "max") for gs, a in zip(made, ends, strict=True)]
