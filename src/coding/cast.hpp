@@ -149,12 +149,15 @@ struct RoundTrip {
 /// Calls f with the cast that a type and its wire format name. `Own`: the one of the caller's own, where there is one;
 /// kernels that know it know no other.
 template <class Own, class F>
-SLIP_FN void with_cast(DType type, Wire wire, F f) {
-  if constexpr (!std::is_void_v<Own>) return f(Own{});
-  if (wire == Wire::f16) return f(CastToF16{});
-  if (wire == Wire::bf16) return f(CastToBf16{});
-  if (type == DType::c128) return f(CastPairToF32{});
-  f(CastToF32{});
+SLIP_FN void with_cast([[maybe_unused]] DType type, [[maybe_unused]] Wire wire, F f) {
+  if constexpr (!std::is_void_v<Own>) {
+    f(Own{});
+  } else {
+    if (wire == Wire::f16) return f(CastToF16{});
+    if (wire == Wire::bf16) return f(CastToBf16{});
+    if (type == DType::c128) return f(CastPairToF32{});
+    f(CastToF32{});
+  }
 }
 
 }  // namespace slipstream
