@@ -26,7 +26,7 @@ FIGURES = frozenset(
 class Choice:
     """The machines and how often to plan on each."""
 
-    ranks: list[int]  #: of each machine
+    machines: list[int]  #: ranks of each
     repeats: int  #: plans, whose median time counts
 
 
@@ -58,7 +58,7 @@ def _show(console: Console, rows: list[Row]) -> None:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--ranks", type=int, nargs="+", default=list(RANKS), metavar="N", help="multiples of 8")
+    parser.add_argument("--machines", type=int, nargs="+", default=list(RANKS), metavar="N", help="multiples of 8")
     parser.add_argument("--repeats", type=int, default=5, help="plans of each, whose median time counts")
 
 
@@ -69,9 +69,9 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         raise CaseError("bench setup: it simulates all ranks but one: start it on one rank")
     if choice.repeats < 1:
         raise CaseError("bench setup: --repeats counts from 1")
-    if wrong := [ranks for ranks in choice.ranks if ranks < 8 or ranks % 8]:
-        raise CaseError(f"bench setup: --ranks {wrong[0]}: nodes have 8 ranks, so give multiples of 8")
-    rows = [_row(pattern, ranks, choice.repeats) for pattern in PATTERNS for ranks in choice.ranks]
+    if wrong := [ranks for ranks in choice.machines if ranks < 8 or ranks % 8]:
+        raise CaseError(f"bench setup: --machines {wrong[0]}: nodes have 8 ranks, so give multiples of 8")
+    rows = [_row(pattern, ranks, choice.repeats) for pattern in PATTERNS for ranks in choice.machines]
     _show(console, rows)
     with as_case_error():
         machine = record.describe_machine(core().Machine.discover("host"))
