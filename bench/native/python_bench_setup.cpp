@@ -197,7 +197,7 @@ Costs costs_of(const std::string& pattern, int ranks) {
   require(ranks >= 8 && ranks % 8 == 0, "a simulated machine has nodes of 8 ranks", {{"given", ranks}});
   Costs costs;
   const auto machine = counted(costs.machine, costs.machine_s, [&] { return simulated(ranks); });
-  const int rank = ranks / 2;  // inside
+  const int rank = ranks / 2;  // on an edge of the box of all ranks
   FieldOptions field;
   field.name = "u";
   field.shared = true;
