@@ -14,5 +14,6 @@ NB_MODULE(_native, m) {
   slipstream::python::bind_bench_out_of_core(m);
   slipstream::python::bind_bench_pingpong(m);
   slipstream::python::bind_bench_sem(m);
+  slipstream::python::bind_bench_setup(m);
   slipstream::python::bind_bench_transpose(m);
 }

@@ -14,6 +14,7 @@ void bind_bench_gather_scatter(nb::module_& module);
 void bind_bench_out_of_core(nb::module_& module);
 void bind_bench_pingpong(nb::module_& module);
 void bind_bench_sem(nb::module_& module);
+void bind_bench_setup(nb::module_& module);
 void bind_bench_transpose(nb::module_& module);
 
 }  // namespace slipstream::python

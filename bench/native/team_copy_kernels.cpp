@@ -2,16 +2,13 @@
 
 #include <slipstream/launch.hpp>
 
+#include "device/word16.hpp"
 #include "native/team_copy.hpp"
 
 namespace slipstream {
 namespace {
 
 constexpr int team_threads = 512;
-
-struct alignas(16) Word16 {
-  std::uint64_t low, high;
-};
 
 template <class Word>
 struct CopyWords {

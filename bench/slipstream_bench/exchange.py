@@ -13,10 +13,11 @@ from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import as_case_error, core
 from slipstream.base.errors import CaseError
+from slipstream.base.routes import NAMES as ROUTES
 from slipstream.machine import discovery, predict
 
 from slipstream_bench import exchange_setups, exchange_tables, options, record
-from slipstream_bench.exchange_setups import PARTS, ROUTES, Scale, Setup
+from slipstream_bench.exchange_setups import PARTS, Scale, Setup
 from slipstream_bench.record import Row
 from slipstream_bench.timed import timed
 

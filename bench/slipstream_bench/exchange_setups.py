@@ -6,11 +6,11 @@ from typing import Any
 
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError
+from slipstream.base.routes import NAMES as ROUTES
 
 Triple = tuple[int, int, int]
 
 #: In the order in which the rules prefer them.
-ROUTES = ("kernel", "direct", "peer", "colocated", "nccl", "nvshmem", "gpu_mpi", "staged")
 PARTS = ("must", "ladder", "schemes", "scaling")
 #: Pearson et al. enable these one after the other, from either base; `direct` is ours.
 BASES = ("staged", "gpu_mpi")

@@ -12,7 +12,8 @@ from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError
-from slipstream.machine import discovery, predict
+from slipstream.base.routes import DRIVEN_BY_HOST
+from slipstream.machine import discovery
 
 from slipstream_bench import curves, options, record
 from slipstream_bench.record import Row
@@ -70,9 +71,9 @@ def _routes(
     rows: list[Row] = []
     refused: dict[str, str] = {}
     for route in (entry["name"] for entry in module.routes(backend)):
-        if choice.throttle != "none" and route not in predict.SLOWED:
+        if choice.throttle != "none" and route not in DRIVEN_BY_HOST:
             refused[route] = (
-                f"a throttle slows {' and '.join(sorted(predict.SLOWED))} alone, whose messages the host sends"
+                f"a throttle slows {' and '.join(sorted(DRIVEN_BY_HOST))} alone, whose messages the host sends"
             )
             continue
         messages = timed().RoutePingPongs(machine, a, b, route, choice.throttle)

@@ -53,6 +53,7 @@ BENCHMARKS: Mapping[str, str] = {
     "wave": "a wave on two ranks whose messages are doubles or floats (Zheng 2023)",
     "allreduce": "a few doubles and their sum over all devices",
     "placement": "what placing blocks by the rates of the links gains",
+    "setup": "memory and time of one rank's plan, on simulated machines of up to thousands of ranks",
     "sentinels": "twelve rows of all solvers and patterns, in minutes, beside those of a parent's tree",
 }
 #: Those that `bench lbm --experiment NAME` names, too.

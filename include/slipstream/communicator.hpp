@@ -34,6 +34,7 @@ class Communicator {
   double max(double value) const;                ///< NaN where any rank has NaN
   double sum_in_rank_order(double value) const;  ///< bits depend on the ranks' values only
   bool all(bool value) const;
+  std::uint64_t any(std::uint64_t bits) const;  ///< the bits that some rank has
   std::string broadcast(const std::string& text, int root) const;
   /// The strings of all ranks, by rank, on every rank.
   std::vector<std::string> all_gather(const std::string& mine) const;

@@ -1,7 +1,9 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <slipstream/communicator.hpp>
@@ -18,6 +20,7 @@ struct Link {
   LinkKind kind = LinkKind::system;
   double gb_per_s = 0;  ///< each way, 1e9 bytes per second; stated or rated, not measured
   bool peer = false;    ///< kernels of one may load and store memory of the other
+  bool operator==(const Link&) const = default;
 };
 
 /// One device of a machine, real or described.
@@ -31,6 +34,25 @@ struct MachineDevice {
   double memory_gb_per_s = 0;  ///< read + write, rated; 0 where not known
   bool takes_turns = false;    ///< processes use it one at a time, for some milliseconds each: a GPU without MPS
 };
+
+/// Links from each to each of some devices, or of some groups of devices.
+struct LinkTable {
+  int size = 0;
+  std::vector<Link> links;  ///< [from * size + to]
+  const Link& at(int from, int to) const { return links[static_cast<std::size_t>(from) * size + to]; }
+  bool operator==(const LinkTable&) const = default;
+};
+
+/// Links by class: within a node by the kind of the node, between nodes by groups of devices. They take memory for
+/// each device and each class, not for each pair of devices.
+struct Links {
+  std::vector<LinkTable> within;  ///< by kind: of a node's devices, counted on the node
+  std::vector<int> kind;          ///< by node
+  LinkTable between;              ///< of groups
+  std::vector<int> group;         ///< by device
+};
+/// The same links as `link` tells of each two devices, which are sorted by node.
+Links links_by_class(const std::vector<MachineDevice>& devices, const std::function<Link(int from, int to)>& link);
 
 /// What one rank was bound to.
 struct Binding {
@@ -56,30 +78,44 @@ class Machine {
   /// Opens this rank's devices; where a rank cannot, all throw what it says.
   static Machine discover(const Communicator& comm, const Options& options);
 
-  /// A machine that is not there: devices sorted by node then rank; links[a * devices + b].
-  Machine(std::string name, std::vector<MachineDevice> devices, std::vector<Link> links);
+  /// A machine that is not there: devices sorted by node then rank; links by class, or links[a * devices + b].
+  Machine(std::string name, std::vector<MachineDevice> devices, Links links);
+  Machine(std::string name, std::vector<MachineDevice> devices, const std::vector<Link>& links);
 
   const std::string& name() const { return name_; }
-  int nodes() const { return nodes_; }
-  int ranks() const { return ranks_; }
-  int devices() const { return static_cast<int>(devices_.size()); }
-  const MachineDevice& device(int index) const { return devices_.at(index); }
-  const Link& link(int from, int to) const { return links_->at(from * devices_.size() + to); }
-  /// Global indices of a rank's devices, in its own order.
+  int nodes() const { return static_cast<int>(found_->links.kind.size()); }
+  int ranks() const { return static_cast<int>(found_->of_rank.size()); }
+  int devices() const { return static_cast<int>(found_->devices.size()); }
+  const MachineDevice& device(int index) const { return found_->devices.at(index); }
+  const Link& link(int from, int to) const;
+  const Links& links() const { return found_->links; }
+  /// Global indices of a rank's devices, in its own order. Costs no more for more ranks.
   std::vector<int> devices_of_rank(int rank) const;
   std::vector<int> devices_of_node(int node) const;
+  /// The most devices that any rank has.
+  int most_devices_of_rank() const { return found_->most_devices_of_rank; }
+  /// Whether another rank uses the same physical device, and whether that is so of any device.
+  bool shared(int device) const { return found_->shared.at(device); }
+  bool any_shared() const { return found_->any_shared; }
   /// True where all nodes have equally many devices, as the hierarchical partition needs.
   bool uniform() const;
-  const std::vector<Binding>& bindings() const { return bindings_; }
+  const std::vector<Binding>& bindings() const { return found_->bindings; }
   bool discovered() const { return discovered_; }
 
  private:
+  /// All copies share it: thousands of devices take megabytes.
+  struct Found {
+    std::vector<MachineDevice> devices;
+    Links links;
+    std::vector<int> first_of_node;            ///< device; at last the number of devices
+    std::vector<std::pair<int, int>> of_rank;  ///< first device and number of devices
+    std::vector<bool> shared;
+    std::vector<Binding> bindings;
+    int most_devices_of_rank = 0;
+    bool any_shared = false;
+  };
   std::string name_;
-  std::vector<MachineDevice> devices_;
-  std::shared_ptr<const std::vector<Link>> links_;  ///< shared by copies: thousands of devices have millions
-  std::vector<Binding> bindings_;
-  int nodes_ = 0;
-  int ranks_ = 0;
+  std::shared_ptr<Found> found_;
   bool discovered_ = false;
 };
 

@@ -8,11 +8,24 @@
 
 namespace slipstream {
 
-/// How a message travels, in the order in which the rules prefer them.
+/// How a message travels, in the order in which the rules prefer them. All else of a route stands in its file.
 enum class RouteKind : std::uint8_t { kernel, direct, peer, colocated, nccl, nvshmem, gpu_mpi, staged };
 std::string to_string(RouteKind kind);
 RouteKind route_from_string(const std::string& name);
 std::vector<RouteKind> all_routes();
+
+/// Users ask a route these questions, and not which one it is.
+struct RouteTraits {
+  bool within_device = false;   ///< joins blocks of one device alone
+  bool within_process = false;  ///< joins devices of one process alone
+  bool needs_host = false;      ///< the host drives it in Exchange::end()
+  bool stores = false;          ///< kernels of the source store each value where it belongs
+  bool loops = false;           ///< a graph may repeat its exchanges in a loop
+  bool device_memory = false;   ///< gives device memory to MPI, which must prove that it takes it
+  /// Knobs that it heeds: with `pack` also sync and mpi, with `in_place` also sealed, ring and teams of its own.
+  bool pack = false, grouping = false, chunk = false, in_place = false, streams = false;
+};
+RouteTraits traits_of(RouteKind kind);
 /// Names separated by commas: "direct,staged" are these and no other; "+name" and "-name" add to and take from what
 /// stands before them, or from all where nothing does. Throws Error where none is left.
 std::vector<RouteKind> routes_from_string(const std::string& text);

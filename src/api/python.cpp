@@ -32,11 +32,12 @@ nb::dict build_info() {
 /// The pair of devices that a route asks for, if this machine has one.
 Pair best_pair(RouteKind kind, Backend backend) {
   Pair pair;
-  pair.same_device = kind == RouteKind::kernel;
-  pair.same_process = kind == RouteKind::kernel || kind == RouteKind::peer;
+  const RouteTraits traits = traits_of(kind);
+  pair.same_device = traits.within_device;
+  pair.same_process = traits.within_process;
   pair.same_node = pair.peer = true;
   pair.host = backend == Backend::host;
-  if (kind == RouteKind::gpu_mpi) pair.gpu_mpi = gpu_mpi_claim(backend);
+  if (traits.device_memory) pair.gpu_mpi = gpu_mpi_claim(backend);
   return pair;
 }
 
@@ -52,6 +53,8 @@ nb::list routes(const std::string& backend) {
     };
     nb::dict entry;
     entry["name"] = to_string(kind);
+    entry["needs_host"] = traits_of(kind).needs_host;
+    entry["device_memory"] = traits_of(kind).device_memory;
     entry["capability"] = facts(route(kind).capability());
     entry["execution"] = facts(route(kind).execution());
     entry["missing"] = route(kind).refusal(best_pair(kind, backend_from_string(backend)));

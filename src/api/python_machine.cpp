@@ -110,7 +110,7 @@ Machine describe(const std::string& name, const nb::list& device_list, const nb:
   for (const nb::handle h : link_list) different.push_back(link_from(nb::cast<nb::dict>(h)));
   all.reserve(which.size());
   for (std::size_t i = 0; i < which.size(); ++i) all.push_back(different.at(which.data()[i]));
-  return Machine(name, std::move(found), std::move(all));
+  return Machine(name, std::move(found), all);
 }
 
 }  // namespace

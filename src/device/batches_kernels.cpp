@@ -5,6 +5,8 @@
 
 #include <slipstream/launch.hpp>
 
+#include "device/word16.hpp"
+
 namespace slipstream {
 inline namespace batches_kernels {
 
@@ -37,10 +39,6 @@ struct CopyRows {
       }
     });
   }
-};
-
-struct alignas(16) Words {
-  std::uint64_t at[2];
 };
 
 struct Ends {
@@ -80,7 +78,7 @@ void copy_by_kernel(Stream& stream, const HostRows& rows, std::byte* buffer, boo
   const auto [host, packed, pitch] = ends_of(rows, buffer);
   const std::uintptr_t all = reinterpret_cast<std::uintptr_t>(host) | reinterpret_cast<std::uintptr_t>(packed) |
                              rows.pitch.row | rows.pitch.plane | pitch.row;
-  if (all % 16 == 0) return by_kernel<Words>(stream, rows, buffer, in);
+  if (all % 16 == 0) return by_kernel<Word16>(stream, rows, buffer, in);
   if (all % 4 == 0) return by_kernel<std::uint32_t>(stream, rows, buffer, in);
   by_kernel<std::uint8_t>(stream, rows, buffer, in);
 }

@@ -11,7 +11,6 @@
 #include "machine/agree.hpp"
 #include "machine/gpu_mpi.hpp"
 #include "machine/patience.hpp"
-#include "machine/records.hpp"
 #include "machine/same_ranks.hpp"
 #include "route/parts.hpp"
 
@@ -66,7 +65,6 @@ void Exchange::Impl::make() {
         "launch of all messages; pack = " +
             to_string(options.knobs.pack) + " packs them otherwise: choose pack = fused",
         {{"option", "pack"}, {"given", to_string(options.knobs.pack)}});
-  agree_on_messages();
   const std::string refused = comm.all(!asks) ? std::string() : gpu_mpi_refusal();
   on_all_ranks(comm, what, [&] { make_channels(refused); });
   prepare_routes();
@@ -78,7 +76,7 @@ void Exchange::Impl::make() {
     make_host_landings();
     publish_fields();
   });
-  directory.gather(comm);
+  directory.exchange(*own, patience());
   prove_host_landings();
   // It ends together, too: nobody stores before everybody's signals are zero.
   on_all_ranks(comm, what, [&] {
@@ -169,36 +167,6 @@ void Exchange::Impl::unwind(bool failed) noexcept {
   if (own && !part(Parting::patience(options.wait_limit, failed || late()))) keep_memory();
 }
 
-/// Both ends of every message must list the same transfers.
-void Exchange::Impl::agree_on_messages() const {
-  struct Entry {
-    std::int64_t source, target;
-    std::uint64_t hash;
-  };
-  std::string mine;
-  for (const auto& [key, b] : bundles.by_pair) append_record(mine, Entry{b.source, b.target, transfers_hash(b)});
-  struct Listed {
-    std::uint64_t hash = 0;
-    bool by_both = false;
-  };
-  std::map<std::pair<std::int64_t, std::int64_t>, Listed> known;
-  const auto differ = [](std::int64_t source, std::int64_t target) {
-    throw Error(ErrorCode::mismatch,
-                "the ranks of devices " + std::to_string(source) + " and " + std::to_string(target) +
-                    " list different transfers between them: patterns must be the same on all ranks",
-                {{"device", source}, {"peer", target}});
-  };
-  for (const Entry& entry : records_of<Entry>(comm.all_gather(mine))) {
-    const auto [seen, first] = known.try_emplace({entry.source, entry.target}, Listed{entry.hash});
-    if (!first && seen->second.hash != entry.hash) differ(entry.source, entry.target);
-    seen->second.by_both = !first;
-  }
-  for (const auto& [devices, listed] : known) {
-    const auto rank = [&](std::int64_t device) { return grid.machine().device(static_cast<int>(device)).rank; };
-    if (!listed.by_both && rank(devices.first) != rank(devices.second)) differ(devices.first, devices.second);
-  }
-}
-
 /// Tags tell a rank's devices apart by their place among its own.
 int Exchange::Impl::place_in_rank(int device) const {
   return device - grid.machine().devices_of_rank(grid.machine().device(device).rank).front();
@@ -242,7 +210,8 @@ void Exchange::Impl::make_message(Channel& channel, int most_devices) {
 /// A message is answered where its target sends back by a way whose arrival the source's device waits for.
 void Exchange::Impl::prove_answers() {
   const auto proves = [](const Channel& c) {
-    return c.choice.route == RouteKind::direct || (c.choice.route == RouteKind::kernel && c.message.through_slots());
+    const RouteTraits traits = traits_of(c.choice.route);
+    return traits.stores && (!traits.within_device || c.message.through_slots());
   };
   std::set<std::pair<int, int>> proving;  // the devices of messages that do
   for (const Channel& channel : channels)
@@ -253,7 +222,7 @@ void Exchange::Impl::prove_answers() {
 
 /// Whether a message of this rank would be given to MPI in device memory.
 bool Exchange::Impl::wants_gpu_mpi() const {
-  const auto is = [](RouteKind kind) { return kind == RouteKind::gpu_mpi; };
+  const auto is = [](RouteKind kind) { return traits_of(kind).device_memory; };
   const bool allowed =
       std::any_of(options.routes.begin(), options.routes.end(), is) ||
       std::any_of(options.chosen.begin(), options.chosen.end(), [&](const auto& c) { return is(c.second); });
@@ -274,9 +243,7 @@ std::string Exchange::Impl::gpu_mpi_refusal() const {
 
 void Exchange::Impl::make_channels(const std::string& gpu_mpi_refusal) {
   const Machine& machine = grid.machine();
-  int most = 1;
-  for (int rank = 0; rank < machine.ranks(); ++rank)
-    most = std::max(most, static_cast<int>(machine.devices_of_rank(rank).size()));
+  const int most = machine.most_devices_of_rank();
   const Pairs pairs(machine, planned, gpu_mpi_refusal);
   for (const auto& [key, b] : bundles.by_pair) {
     const Pair pair = pairs.of(b.source, b.target);

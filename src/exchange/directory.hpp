@@ -1,13 +1,15 @@
 #pragma once
-// Who keeps what where: every rank publishes the addresses that its neighbours store to, once, at plan time.
+// Every rank tells its neighbours the addresses that they store to, once, at plan time.
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
 #include <tuple>
 #include <vector>
 
 #include <slipstream/buffer.hpp>
-#include <slipstream/communicator.hpp>
+
+#include "machine/parting.hpp"
 
 namespace slipstream {
 
@@ -28,10 +30,11 @@ class Directory {
     auto operator<=>(const Key&) const = default;
   };
 
-  /// `mapped`: other processes of the node will store to it.
-  void publish(const Key& key, Device device, void* address, bool mapped);
-  /// Collective: spreads what every rank published.
-  void gather(const Communicator& comm);
+  explicit Directory(int rank) : rank_(rank) {}
+  /// `user`: the rank that stores to it. Another one than this maps it.
+  void publish(const Key& key, int user, Device device, void* address);
+  /// Collective: brings what ranks published to its users, each within so many seconds.
+  void exchange(Parting& own, double seconds);
   /// The address as `user`, a device of this rank, can use it; maps it where it belongs to another process.
   void* find(const Key& key, Device user);
   /// Unmaps what find() mapped.
@@ -40,15 +43,14 @@ class Directory {
  private:
   struct Record {
     Key key;
-    std::int32_t rank = 0;
-    std::int32_t mapped = 0;
+    std::int64_t mapped = 0;  ///< where it belongs to another process
     std::uint64_t address = 0;
     MemoryHandle handle;
   };
-  std::vector<Record> mine_;
-  std::map<Key, Record> all_;
+  std::map<int, std::string> letters_;  // by user
+  std::map<Key, Record> known_;
   std::vector<std::shared_ptr<void>> imported_;
-  int rank_ = 0;
+  int rank_;
 };
 
 }  // namespace slipstream

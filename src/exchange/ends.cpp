@@ -195,7 +195,7 @@ Schedule Exchange::Impl::schedule_of(const Side& side, const Batch& opening) con
   if (side.combining) traffic.combining = &*side.combining;
   for (std::size_t s = 0; s < side.senders.size(); ++s) {
     const Channel& c = channels[side.sent[s]];
-    if (c.choice.route != RouteKind::kernel || c.message.through_slots()) continue;
+    if (!traits_of(c.choice.route).within_device || c.message.through_slots()) continue;
     const auto own = std::find(side.received.begin(), side.received.end(), side.sent[s]) - side.received.begin();
     for (const Batch& batch : side.senders[s]->batches) traffic.completing[&batch] = static_cast<std::size_t>(own);
   }

@@ -113,7 +113,6 @@ struct Exchange::Impl {
   void check_items() const;
   void check_own_codings() const;
   void make_sides();
-  void agree_on_messages() const;
   void make_channels(const std::string& gpu_mpi_refusal);
   void make_message(Channel& channel, int most_devices);
   bool wants_gpu_mpi() const;
@@ -122,6 +121,8 @@ struct Exchange::Impl {
 
   // prepare.cpp
   int first_free_tag() const;
+  double patience() const;
+  void agree_on_messages() const;
   void prepare_routes();
   void set_watchdog();
   Timeout late_in_library(std::uint64_t number, std::size_t late, double seconds) const;
@@ -247,7 +248,7 @@ struct Exchange::Impl {
   std::vector<Channel> channels;
   std::vector<MessageInfo> messages;
   std::vector<std::size_t> channel_of_message;
-  Directory directory;
+  Directory directory{grid.rank()};
   /// By which devices of other ranks see that they may store no more into fields of this one, and the side that tells.
   std::vector<std::pair<Side*, Signal*>> writers;
   std::vector<std::shared_ptr<const void>> stored_by_others;        // arrays of fields

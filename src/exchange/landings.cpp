@@ -1,6 +1,7 @@
 // Where an exchange's messages land: memory for them, and who knows its addresses.
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include <slipstream/error.hpp>
 
@@ -54,7 +55,8 @@ void Exchange::Impl::make_landing_places() {
       key.item = chunk;
       counters.push_back({key, signals++});
     };
-    bool writes = false;  // into fields of other ranks
+    const auto rank_of = [&](int device) { return grid.machine().device(device).rank; };
+    std::set<int> written;  // ranks whose fields the device stores into
     for (const Channel& channel : channels) {
       const Message& m = channel.message;
       const SlotNeed& need = channel.need;
@@ -65,7 +67,7 @@ void Exchange::Impl::make_landing_places() {
       }
       if (need.in_place && m.target == side->index) counter(What::landed, m.target, m.source, 0);
       if (need.in_place && m.source == side->index) counter(What::ready, m.source, m.target, 0);
-      writes |= need.in_place && m.source == side->index && !channel.pair.same_process;
+      if (need.in_place && m.source == side->index && !channel.pair.same_process) written.insert(m.target_rank);
       if (need.slot_bytes && m.target == side->index) {
         rings.push_back({&channel, slot_bytes});
         slot_bytes += device_bytes(channel);
@@ -91,12 +93,13 @@ void Exchange::Impl::make_landing_places() {
     // Lines that an earlier exchange left in the same memory must not pass for this one's.
     if (slot_bytes) fill(side->stream, side->slots.data(), 0, side->slots.bytes());
     side->stream.synchronize();
-    if (writes) directory.publish({What::broken, side->index, -1}, side->device, side->broken(), true);
+    for (const int rank : written)
+      directory.publish({What::broken, side->index, -1}, rank, side->device, side->broken());
     for (const auto& [key, index] : counters)
-      directory.publish(key, side->device, side->signals.data() + index * signal_line, !local(key.peer));
+      directory.publish(key, rank_of(key.peer), side->device, side->signals.data() + index * signal_line);
     for (const auto& [channel, offset] : rings)
-      directory.publish({What::slot, channel->message.target, channel->message.source}, side->device,
-                        side->slots.data() + offset, !local(channel->message.source));
+      directory.publish({What::slot, channel->message.target, channel->message.source}, channel->message.source_rank,
+                        side->device, side->slots.data() + offset);
   }
 }
 
@@ -105,11 +108,11 @@ void Exchange::Impl::make_host_landings() {
   for (auto& side : sides)
     for (const bool mapped : {false, true}) {
       std::size_t bytes = 0;
-      std::vector<std::pair<int, std::size_t>> offsets;
+      std::vector<std::pair<const Message*, std::size_t>> offsets;
       for (const Channel& channel : channels) {
         if (channel.message.target != side->index || !channel.need.host_bytes) continue;
         if (channel.pair.same_process == mapped) continue;
-        offsets.push_back({channel.message.source, bytes});
+        offsets.push_back({&channel.message, bytes});
         bytes += host_bytes(channel);
       }
       if (!bytes) continue;
@@ -126,8 +129,9 @@ void Exchange::Impl::make_host_landings() {
         continue;  // nothing is published, so that prove_host_landings() fails and messages go through MPI
       }
       if (!mapped) std::memset(places.data(), 0, places.bytes());
-      for (const auto& [source, offset] : offsets)
-        directory.publish({What::host, side->index, source}, side->device, places.data() + offset, mapped);
+      for (const auto& [message, offset] : offsets)
+        directory.publish({What::host, side->index, message->source}, message->source_rank, side->device,
+                          places.data() + offset);
     }
 }
 
@@ -153,19 +157,17 @@ void Exchange::Impl::prove_host_landings() {
 }
 
 void Exchange::Impl::publish_fields() {
-  std::vector<Directory::Key> done;
+  std::set<std::pair<Directory::Key, int>> done;
   for (const Channel& channel : channels) {
     if (!channel.need.in_place || channel.pair.same_device || !local(channel.message.target)) continue;
     for (const Leg& leg : channel.bundle->legs) {
       Field& field = items[leg.item].to();
       for (int array = 0; array < field.options().copies; ++array) {
         const Directory::Key key{What::field, channel.message.target, -1, leg.item, array, leg.transfer->target_block};
-        const bool mapped = !channel.pair.same_process;
-        const auto twin = std::find(done.begin(), done.end(), key);
-        if (twin != done.end() && !mapped) continue;
-        directory.publish(key, side_of(channel.message.target).device, field.array(key.block, array), mapped);
-        done.push_back(key);
-        if (mapped) stored_by_others.push_back(field.owner(key.block, array));
+        const int user = channel.message.source_rank;
+        if (!done.insert({key, user}).second) continue;
+        directory.publish(key, user, side_of(channel.message.target).device, field.array(key.block, array));
+        if (user != grid.rank()) stored_by_others.push_back(field.owner(key.block, array));
       }
     }
   }

@@ -139,26 +139,16 @@ void place_legs(Bundle& bundle) {
 }
 
 Pairs::Pairs(const Machine& machine, const std::vector<PlannedItem>& items, std::string gpu_mpi_refusal)
-    : machine_(machine), shared_(machine.devices()) {
+    : machine_(machine) {
   common_.gpu_mpi = std::move(gpu_mpi_refusal);
+  common_.exclusive = !machine.any_shared();
+  common_.one_each = machine.devices() == machine.ranks() && machine.most_devices_of_rank() == 1;
   for (const auto& item : items) {
     const FieldOptions& target = item.to();
     fields_shared_ &= target.shared;
     fields_own_ &= target.shared || !target.adopted;
     common_.combines |= item.pattern->op() != Op::copy;
   }
-  std::map<std::string, int> users;
-  std::vector<int> devices(machine.ranks());
-  for (int device = 0; device < machine.devices(); ++device) {
-    ++users[machine.device(device).uuid];
-    ++devices[machine.device(device).rank];
-  }
-  for (int device = 0; device < machine.devices(); ++device) {
-    const std::string& uuid = machine.device(device).uuid;
-    shared_[device] = !uuid.empty() && users[uuid] > 1;
-    common_.exclusive &= !shared_[device];
-  }
-  for (const int count : devices) common_.one_each &= count == 1;
 }
 
 Pair Pairs::of(int source, int target) const {
@@ -167,13 +157,14 @@ Pair Pairs::of(int source, int target) const {
   pair.same_process = a.rank == b.rank;
   pair.same_device = source == target;
   pair.same_node = a.node == b.node;
-  pair.peer = machine_.link(source, target).peer || pair.same_device;
+  const bool shared_source = machine_.shared(source), shared_target = machine_.shared(target);
+  const Link& joined = machine_.link(source, target);
+  pair.peer = joined.peer || pair.same_device;
   pair.host = b.local.backend == Backend::host;
   pair.mappable = pair.host ? fields_shared_ || pair.same_process : fields_own_;
-  const LinkKind link = machine_.link(source, target).kind;
-  pair.whole_lines = pair.host || pair.same_device || link == LinkKind::same || link == LinkKind::nvlink;
-  pair.unshared = !shared_[source] && !shared_[target];
-  pair.takes_turns = (shared_[source] && a.takes_turns) || (shared_[target] && b.takes_turns);
+  pair.whole_lines = pair.host || pair.same_device || joined.kind == LinkKind::same || joined.kind == LinkKind::nvlink;
+  pair.unshared = !shared_source && !shared_target;
+  pair.takes_turns = (shared_source && a.takes_turns) || (shared_target && b.takes_turns);
   return pair;
 }
 
@@ -308,9 +299,10 @@ std::vector<MessageInfo> plan_messages(const Grid& grid, const std::vector<Plann
     for (const auto& [key, b] : bundles.by_pair) {
       if (grid.machine().device(b.source).rank != rank) continue;
       Choice choice = choices.of(b.source, b.target);
-      if (choice.route == RouteKind::gpu_mpi) choice.reason += "; believed only after a proof";
+      const RouteTraits traits = traits_of(choice.route);
+      if (traits.device_memory) choice.reason += "; believed only after a proof";
       const int from = grid.machine().device(b.source).node, to = grid.machine().device(b.target).node;
-      if (choice.route == RouteKind::staged && options.knobs.grouping == Grouping::nodes && from != to)
+      if (traits.grouping && options.knobs.grouping == Grouping::nodes && from != to)
         choice.reason += "; travels in the message of node " + std::to_string(from) + " to node " + std::to_string(to);
       messages.push_back({b.source, b.target, choice.route, choice.reason, static_cast<std::int64_t>(b.bytes),
                           static_cast<std::int64_t>(b.legs.size()), static_cast<std::int64_t>(b.raw_bytes)});

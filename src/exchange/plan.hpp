@@ -33,8 +33,8 @@ Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank
 /// Sets where each leg begins, one behind the other, and the bytes of all.
 void place_legs(Bundle& bundle);
 
-/// What is true of the pairs of devices between which a plan sends. What concerns the whole machine or all items is
-/// found once: large plans ask of very many pairs.
+/// Facts about the pairs of devices between which a plan sends. It finds what concerns all items once: large plans
+/// ask of very many pairs.
 class Pairs {
  public:
   /// `gpu_mpi_refusal`: why device memory cannot be given to MPI. The machine must outlive it.
@@ -44,7 +44,6 @@ class Pairs {
  private:
   const Machine& machine_;
   Pair common_;
-  std::vector<bool> shared_;  // devices that another rank uses too
   bool fields_shared_ = true, fields_own_ = true;
 };
 

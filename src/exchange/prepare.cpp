@@ -11,6 +11,7 @@
 #include "machine/agree.hpp"
 #include "machine/patience.hpp"
 #include "machine/records.hpp"
+#include "machine/rendezvous.hpp"
 #include "route/carriage.hpp"
 
 namespace slipstream {
@@ -18,7 +19,9 @@ namespace {
 
 /// A message as one of its ends has planned it.
 struct Entry {
-  std::int64_t source = 0, target = 0, route = 0;
+  std::int64_t source = 0, target = 0;
+  std::uint64_t transfers = 0;  // their hash
+  std::int64_t route = 0;
   /// In all, in each slot and in host memory; slots; chunks; whether some values are stored in place.
   std::int64_t bytes = 0, slot_bytes = 0, host_bytes = 0, depth = 0, chunks = 0, in_place = 0;
 
@@ -32,6 +35,7 @@ Entry entry_of(const Channel& channel) {
   const SlotNeed& need = channel.need;
   return {channel.message.source,
           channel.message.target,
+          transfers_hash(*channel.bundle),
           static_cast<std::int64_t>(channel.choice.route),
           static_cast<std::int64_t>(channel.message.bytes),
           static_cast<std::int64_t>(need.slot_bytes),
@@ -41,6 +45,34 @@ Entry entry_of(const Channel& channel) {
           need.in_place};
 }
 
+std::string ranks_of(const Entry& entry) {
+  return "the ranks of devices " + std::to_string(entry.source) + " and " + std::to_string(entry.target);
+}
+
+[[noreturn]] void list_differently(const Entry& entry) {
+  throw Error(ErrorCode::mismatch,
+              ranks_of(entry) + " list different transfers between them: patterns must be the same on all ranks",
+              {{"device", entry.source}, {"peer", entry.target}});
+}
+
+/// A library may be missing on one of them.
+void require_alike(const Entry& mine, const Entry& theirs) {
+  if (mine.transfers != theirs.transfers) list_differently(mine);
+  if (mine.route != theirs.route)
+    throw Error(ErrorCode::mismatch,
+                ranks_of(mine) + " choose different routes between them (" +
+                    to_string(static_cast<RouteKind>(mine.route)) + ", " +
+                    to_string(static_cast<RouteKind>(theirs.route)) +
+                    "): make the same libraries visible to all ranks, or name the routes to use",
+                {{"device", mine.source}, {"peer", mine.target}, {"problem", "route"}});
+  if (!mine.same_layout(theirs))
+    throw Error(ErrorCode::mismatch,
+                ranks_of(mine) + " lay out the message between them differently (" + std::to_string(mine.bytes) +
+                    " and " + std::to_string(theirs.bytes) +
+                    " B): give all ranks the same exchange options, and the same build of the library",
+                {{"device", mine.source}, {"peer", mine.target}, {"problem", "layout"}});
+}
+
 /// Seconds in which a library starts, however impatient exchanges are: NCCL and NVSHMEM take 1 to 5 on some GPUs.
 constexpr double least_patience = 15;
 
@@ -48,44 +80,52 @@ constexpr double least_patience = 15;
 
 /// The tags of messages of two devices count the devices of their ranks.
 int Exchange::Impl::first_free_tag() const {
-  const Machine& machine = grid.machine();
-  std::vector<int> devices(machine.ranks());
-  for (int device = 0; device < machine.devices(); ++device) ++devices[machine.device(device).rank];
-  const int most = *std::max_element(devices.begin(), devices.end());
+  const int most = grid.machine().most_devices_of_rank();
   return most * most;
 }
 
-/// Both ends of a message must have chosen the same route and the same layout: a library may be missing on one of them.
-void Exchange::Impl::prepare_routes() {
-  std::string mine;
-  for (const Channel& channel : channels) append_record(mine, entry_of(channel));
-  std::map<std::pair<int, int>, Entry> known;
-  for (const Entry& entry : records_of<Entry>(comm.all_gather(mine))) {
-    const auto [seen, first] =
-        known.try_emplace({static_cast<int>(entry.source), static_cast<int>(entry.target)}, entry);
-    if (!(first || seen->second.route == entry.route))
-      throw Error(ErrorCode::mismatch,
-                  "the ranks of devices " + std::to_string(entry.source) + " and " + std::to_string(entry.target) +
-                      " choose different routes between them (" + to_string(static_cast<RouteKind>(entry.route)) +
-                      ", " + to_string(static_cast<RouteKind>(seen->second.route)) +
-                      "): make the same libraries visible to all ranks, or name the routes to use",
-                  {{"device", entry.source}, {"peer", entry.target}, {"problem", "route"}});
-    if (!(first || seen->second.same_layout(entry)))
-      throw Error(ErrorCode::mismatch,
-                  "the ranks of devices " + std::to_string(entry.source) + " and " + std::to_string(entry.target) +
-                      " lay out the message between them differently (" + std::to_string(seen->second.bytes) + " and " +
-                      std::to_string(entry.bytes) +
-                      " B): give all ranks the same exchange options, and the same build of the library",
-                  {{"device", entry.source}, {"peer", entry.target}, {"problem", "layout"}});
+double Exchange::Impl::patience() const { return std::max(options.wait_limit, least_patience); }
+
+/// Both ends of a message must list the same transfers and have chosen the same route and the same layout.
+void Exchange::Impl::agree_on_messages() const {
+  using Devices = std::pair<std::int64_t, std::int64_t>;
+  std::map<int, std::string> letters;
+  std::map<Devices, Entry> mine;  // to and from other ranks
+  for (const Channel& channel : channels) {
+    if (channel.pair.same_process) continue;
+    const Message& m = channel.message;
+    const Entry entry = mine[{m.source, m.target}] = entry_of(channel);
+    append_record(letters[local(m.source) ? m.target_rank : m.source_rank], entry);
   }
+  const std::map<int, std::string> received = rendezvous(*own, std::move(letters), patience());
+  on_all_ranks(comm, [&] {
+    std::set<Devices> answered;
+    for (const auto& [rank, text] : received)
+      for (const Entry& theirs : records_of<Entry>({text})) {
+        const auto found = mine.find({theirs.source, theirs.target});
+        if (found == mine.end()) list_differently(theirs);
+        require_alike(found->second, theirs);
+        answered.insert(found->first);
+      }
+    for (const auto& [devices, entry] : mine)
+      if (!answered.contains(devices)) list_differently(entry);
+  });
+}
+
+void Exchange::Impl::prepare_routes() {
+  agree_on_messages();
+  std::map<RouteKind, std::vector<RouteSetup::Letter>> letters;
+  std::uint64_t used = 0;
+  for (const Channel& channel : channels) {
+    const Message& m = channel.message;
+    letters[channel.choice.route].push_back({m.source, m.target, m.bytes});
+    used |= std::uint64_t{1} << static_cast<int>(channel.choice.route);
+  }
+  used = comm.any(used);
   for (const RouteKind kind : all_routes()) {
-    RouteSetup setup{comm,          grid.machine(),   {},
-                     options.knobs, options.throttle, hash,
-                     own->mpi(),    first_free_tag(), std::max(options.wait_limit, least_patience)};
-    for (const auto& [devices, entry] : known)
-      if (static_cast<RouteKind>(entry.route) == kind)
-        setup.letters.push_back({devices.first, devices.second, static_cast<std::size_t>(entry.bytes)});
-    if (setup.letters.empty()) continue;
+    if (!(used >> static_cast<int>(kind) & 1)) continue;
+    RouteSetup setup{comm, grid.machine(), letters[kind],    options.knobs, options.throttle,
+                     hash, own->mpi(),     first_free_tag(), patience()};
     on_all_ranks(comm, "an exchange could not be made", [&] {
       if (auto state = route(kind).prepare(setup)) states[kind] = std::move(state);
     });
@@ -99,9 +139,8 @@ void Exchange::Impl::prepare_routes() {
   }
   if (coded || looks) agree_on_captures();
   // What the copy engine or a library does is recorded for one exchange, or for two in turn.
-  loopable = comm.all(capturable && std::all_of(channels.begin(), channels.end(), [](const Channel& c) {
-                        return c.choice.route == RouteKind::kernel || c.choice.route == RouteKind::direct;
-                      }));
+  loopable = comm.all(capturable && std::all_of(channels.begin(), channels.end(),
+                                                [](const Channel& c) { return traits_of(c.choice.route).loops; }));
   for (MessageInfo& m : messages)
     if (const auto found = states.find(m.route); found != states.end())
       if (const std::string remark = found->second->remark(m.source, m.target); !remark.empty())

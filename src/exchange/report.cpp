@@ -1,7 +1,6 @@
 // What the messages of the last exchange took, gathered from all ranks.
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 
 #include "exchange/coding_times.hpp"
 #include "exchange/impl.hpp"
@@ -11,24 +10,15 @@
 namespace slipstream {
 namespace {
 
-/// One line a message, the reason last because it holds spaces.
-std::string written(const ReportRow& row) {
-  std::ostringstream text;
+void append(std::string& text, const ReportRow& row) {
   const MessageInfo& m = row.message;
-  text << m.source << ' ' << m.target << ' ' << to_string(m.route) << ' ' << m.bytes << ' ' << m.transfers << ' '
-       << m.raw_bytes << ' ' << row.microseconds << ' ' << m.reason << '\n';
-  return text.str();
+  append_parts(text, m.source, m.target, m.route, m.bytes, m.transfers, m.raw_bytes, row.microseconds, m.reason);
 }
 
-ReportRow read(const std::string& line) {
+ReportRow read(PartsReader& parts) {
   ReportRow row;
-  std::string route;
-  std::istringstream text(line);
   MessageInfo& m = row.message;
-  text >> m.source >> m.target >> route >> m.bytes >> m.transfers >> m.raw_bytes >> row.microseconds;
-  text.get();
-  std::getline(text, m.reason);
-  m.route = route_from_string(route);
+  parts.read(m.source, m.target, m.route, m.bytes, m.transfers, m.raw_bytes, row.microseconds, m.reason);
   return row;
 }
 
@@ -79,13 +69,13 @@ std::vector<ReportRow> Exchange::report() {
       ReportRow row;
       row.message = messages()[m];
       row.microseconds = times[m];
-      mine += written(row);
+      append(mine, row);
     }
   std::vector<ReportRow> rows;
   for (const std::string& text : impl_->comm.all_gather(mine)) {
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) {
-      rows.push_back(read(line));
+    PartsReader parts(text);
+    while (!parts.over()) {
+      rows.push_back(read(parts));
       rate(rows.back(), machine);
     }
   }

@@ -20,14 +20,17 @@ std::string described(const Grid& grid, const std::vector<PlannedItem>& items) {
 void require_same(const Communicator& comm, std::uint64_t number, const std::string& text, const std::string& things,
                   const Problem& problem) {
   constexpr char marks_a_letter = '\1';
-  const std::vector<std::int64_t> numbers = comm.all_gather(problem ? 0 : static_cast<std::int64_t>(number));
-  const auto other = std::find_if(numbers.begin(), numbers.end(), [&](auto n) { return n != numbers.front(); });
-  if (other == numbers.end()) return throw_if(problem);
-  const std::vector<std::string> texts = comm.all_gather(problem ? marks_a_letter + letter_of(problem) : text);
+  const std::string mine = problem ? "" : std::to_string(number);
+  if (comm.all(mine == comm.broadcast(mine, 0))) return throw_if(problem);
+  std::vector<std::string> texts = comm.all_gather(problem ? marks_a_letter + letter_of(problem) : mine + ' ' + text);
   for (int each = 0; each < comm.size(); ++each)
     if (const std::string& said = texts[static_cast<std::size_t>(each)]; said.starts_with(marks_a_letter))
       throw error_of_rank(each, said.substr(1));
-  const auto rank = static_cast<std::size_t>(other - numbers.begin());
+  const auto number_of = [](const std::string& said) { return said.substr(0, said.find(' ')); };
+  const auto other = std::find_if(texts.begin(), texts.end(),
+                                  [&](const auto& said) { return number_of(said) != number_of(texts.front()); });
+  const auto rank = static_cast<std::size_t>(other - texts.begin());
+  for (std::string& said : texts) said.erase(0, said.find(' ') + 1);
   throw Error(ErrorCode::mismatch,
               "the ranks construct different " + things + ": rank 0 one of " + texts.front() + ", rank " +
                   std::to_string(rank) + " one of " + texts[rank] +

@@ -154,7 +154,8 @@ class Tuner {
     const auto& allowed = options_.routes;
     std::vector<Device> devices;
     for (const Stream& stream : streams_) devices.push_back(stream.device());
-    const bool asked = std::find(allowed.begin(), allowed.end(), RouteKind::gpu_mpi) != allowed.end();
+    const bool asked =
+        std::any_of(allowed.begin(), allowed.end(), [](RouteKind kind) { return traits_of(kind).device_memory; });
     return Pairs(grid_.machine(), planned_, asked ? prove_gpu_mpi(comm_, devices) : "");
   }
 
@@ -191,7 +192,8 @@ class Tuner {
       list.push_back({name, knobs});
     };
     const bool gpu = grid_.machine().device(0).local.backend == Backend::cuda;
-    if (kind == RouteKind::direct) {
+    const RouteTraits traits = traits_of(kind);
+    if (traits.in_place) {
       for (const int teams : {0, 64}) {
         if (teams && (!gpu || asked.teams != plain.teams)) continue;
         const std::string with = teams ? ", 64 teams" : "";
@@ -206,30 +208,26 @@ class Tuner {
         also(", a ring of 8 MiB", [](Knobs& k) { k.ring = small_ring; });
       if (asked.sealed == plain.sealed) also(", all in lines", [](Knobs& k) { k.sealed = std::int64_t{1} << 60; });
     }
-    const bool packs = kind != RouteKind::direct && kind != RouteKind::kernel;
-    if (packs && gpu && asked.teams == plain.teams) also(", 64 teams", [](Knobs& k) { k.teams = 64; });
-    const bool lanes = kind == RouteKind::peer || kind == RouteKind::colocated || kind == RouteKind::gpu_mpi ||
-                       kind == RouteKind::staged;
-    if (lanes && asked.streams == plain.streams) also(", one stream", [](Knobs& k) { k.streams = Lanes::one; });
-    const bool host = kind == RouteKind::gpu_mpi || kind == RouteKind::staged;
-    if (host && asked.pack == plain.pack && !options_.measure_errors)
+    if (!traits.stores && gpu && asked.teams == plain.teams) also(", 64 teams", [](Knobs& k) { k.teams = 64; });
+    if (traits.streams && asked.streams == plain.streams)
+      also(", one stream", [](Knobs& k) { k.streams = Lanes::one; });
+    if (traits.pack && asked.pack == plain.pack && !options_.measure_errors)
       for (const Pack way : {Pack::per_direction, Pack::memcpy3d, Pack::zero_copy})
-        if (!(way == Pack::zero_copy && kind == RouteKind::gpu_mpi) && !(way == Pack::memcpy3d && coded()))
+        if (!(way == Pack::zero_copy && traits.device_memory) && !(way == Pack::memcpy3d && coded()))
           also(", " + to_string(way) + " packing", [&](Knobs& k) { k.pack = way; });
-    if (host && !asked.sync) also(", waiting for every packing", [](Knobs& k) { k.sync = true; });
-    if (kind == RouteKind::staged && asked.grouping == plain.grouping && grid_.machine().nodes() > 1)
+    if (traits.pack && !asked.sync) also(", waiting for every packing", [](Knobs& k) { k.sync = true; });
+    if (traits.grouping && asked.grouping == plain.grouping && grid_.machine().nodes() > 1)
       also(", one message per pair of nodes", [](Knobs& k) { k.grouping = Grouping::nodes; });
-    if (host && asked.mpi == plain.mpi && asked.grouping == plain.grouping && all_to_all() &&
-        (kind == RouteKind::staged || one_device_a_rank()))
+    if (traits.pack && asked.mpi == plain.mpi && asked.grouping == plain.grouping && all_to_all() &&
+        (!traits.device_memory || one_device_a_rank()))
       for (const MpiCalls calls :
            {MpiCalls::alltoallv, MpiCalls::ialltoallv, MpiCalls::put_fence, MpiCalls::put_lock}) {
         // A library that fails in windows of device memory may not end any more: who wants them names them.
         const bool puts = calls == MpiCalls::put_fence || calls == MpiCalls::put_lock;
-        if (puts && gpu && kind == RouteKind::gpu_mpi) continue;
+        if (puts && gpu && traits.device_memory) continue;
         also(", mpi = " + to_string(calls), [&](Knobs& k) { k.mpi = calls; });
       }
-    const bool chunks = kind == RouteKind::direct || kind == RouteKind::staged;
-    if (chunks && asked.chunk == plain.chunk)
+    if (traits.chunk && asked.chunk == plain.chunk)
       for (const std::int64_t chunk : {std::int64_t{1} << 18, std::int64_t{1} << 20, std::int64_t{1} << 22})
         if (static_cast<double>(chunk) < largest)
           also(", chunks of " + std::to_string(chunk >> 10) + " KiB", [&](Knobs& k) { k.chunk = chunk; });
@@ -245,11 +243,7 @@ class Tuner {
     const auto is_transpose = [](const ExchangeItem& item) { return item.pattern->name() == "transpose"; };
     return comm_.size() > 1 && std::any_of(items_.begin(), items_.end(), is_transpose);
   }
-  bool one_device_a_rank() const {
-    for (int rank = 0; rank < grid_.machine().ranks(); ++rank)
-      if (grid_.machine().devices_of_rank(rank).size() != 1) return false;
-    return true;
-  }
+  bool one_device_a_rank() const { return grid_.machine().most_devices_of_rank() == 1; }
 
   // Measuring -----------------------------------------------------------------------------------------------------
 
@@ -423,24 +417,27 @@ class Tuner {
         reason += (n ? ", " : "") + to_string(order[n].second) + " " + shown(order[n].first);
       reasons_[key] = reason;
     }
+    const auto some = [&](bool RouteTraits::*trait) {
+      return std::any_of(used.begin(), used.end(), [&](RouteKind kind) { return traits_of(kind).*trait; });
+    };
+    const bool in_place = some(&RouteTraits::in_place), device_memory = some(&RouteTraits::device_memory);
     for (const RouteKind kind : used) {
       const Knobs& knobs = champions.at(kind)->knobs;
-      const bool direct = kind == RouteKind::direct, staged = kind == RouteKind::staged;
-      if (direct) {
+      const RouteTraits traits = traits_of(kind);
+      if (traits.in_place) {
         mixed.knobs.in_place = knobs.in_place;
         mixed.knobs.sealed = knobs.sealed;
         mixed.knobs.ring = knobs.ring;
       }
-      if (direct || (kind != RouteKind::kernel && !used.contains(RouteKind::direct))) mixed.knobs.teams = knobs.teams;
-      if (staged) mixed.knobs.grouping = knobs.grouping;
-      if (staged || kind == RouteKind::gpu_mpi) mixed.knobs.mpi = knobs.mpi;
-      const bool device_memory = used.contains(RouteKind::gpu_mpi);
-      if (kind == RouteKind::gpu_mpi || (staged && !(device_memory && knobs.pack == Pack::zero_copy))) {
+      if (traits.in_place || !(traits.stores || in_place)) mixed.knobs.teams = knobs.teams;
+      if (traits.grouping) mixed.knobs.grouping = knobs.grouping;
+      if (traits.pack) mixed.knobs.mpi = knobs.mpi;
+      if (traits.pack && (traits.device_memory || !(device_memory && knobs.pack == Pack::zero_copy))) {
         mixed.knobs.pack = knobs.pack;
         mixed.knobs.sync = knobs.sync;
       }
-      if (direct || (staged && !used.contains(RouteKind::direct))) mixed.knobs.chunk = knobs.chunk;
-      if (!direct && kind != RouteKind::kernel) mixed.knobs.streams = knobs.streams;
+      if (traits.chunk && (traits.in_place || !in_place)) mixed.knobs.chunk = knobs.chunk;
+      if (!traits.stores) mixed.knobs.streams = knobs.streams;
     }
     return mixed;
   }

@@ -27,12 +27,13 @@ std::string fingerprint(const Machine& machine) {
     const MachineDevice& device = machine.device(d);
     ++names[device.name];
     layout += std::to_string(device.node) + ' ' + std::to_string(device.rank) + ';';
-    for (int e = 0; e < machine.devices(); ++e) {
-      const Link& link = machine.link(d, e);
+  }
+  for (const int kind : machine.links().kind) layout += std::to_string(kind) + ',';
+  for (const LinkTable& table : machine.links().within)
+    for (const Link& link : table.links) {
       layout += static_cast<char>('a' + static_cast<int>(link.kind));
       layout += link.peer ? '*' : '.';
     }
-  }
   std::string text;
   for (const auto& [name, count] : names) text += std::to_string(count) + " x " + name + ", ";
   text += std::to_string(machine.nodes()) + " nodes, " + std::to_string(machine.ranks()) + " ranks, links " +

@@ -47,9 +47,7 @@ std::array<std::vector<Transpose::Range>, 3> kept(const Decomposition& cut, Stag
 }
 
 /// Whether a producer's stores reach the target.
-bool is_straight(const MessageInfo& message) {
-  return message.route == RouteKind::kernel || message.route == RouteKind::direct;
-}
+bool is_straight(const MessageInfo& message) { return traits_of(message.route).stores; }
 
 /// Parts of a move, where nothing else was asked for: so many, of so many planes each, as a square of a transpose has,
 /// and so many bytes of a device.
@@ -534,8 +532,9 @@ std::vector<FftMemory> Fft::memory(const Machine& machine, const Extent& cells, 
                   target = forward ? message.target : message.source;
         for (const int end : {source, target})
           of(end).messages += cut.lanes * std::max(1, options.parts) * bytes_of_end;
-        if (stored || message.route == RouteKind::kernel) continue;
-        const bool slots = message.route == RouteKind::direct;
+        const RouteTraits traits = traits_of(message.route);
+        if (stored || traits.within_device) continue;
+        const bool slots = traits.stores;
         if (!slots) of(source).messages += cut.lanes * message.bytes;
         of(target).messages +=
             cut.lanes * (slots ? std::min(2 * message.bytes, options.exchange.knobs.ring) : message.bytes);

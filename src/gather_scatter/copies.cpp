@@ -65,12 +65,13 @@ std::vector<Holder> meet(const Communicator& comm, const Machine& machine, std::
     for (const Holder& holder : of_device) append_record(letters[home_of(holder.id, comm.size())], holder);
     of_device = {};
   }
-  std::map<int, std::string> told = rendezvous(comm, std::move(letters), seconds);
+  Parting own(comm, "the points of a gather-scatter");
+  std::map<int, std::string> told = rendezvous(own, std::move(letters), seconds);
   letters.clear();
   Problem problem;
   attempt(problem, [&] { list_shared(holders_in(std::exchange(told, {})), machine, letters, problem); });
   agree(comm, problem);
-  std::vector<Holder> shared = holders_in(rendezvous(comm, std::move(letters), seconds));
+  std::vector<Holder> shared = holders_in(rendezvous(own, std::move(letters), seconds));
   std::sort(shared.begin(), shared.end());
   return shared;
 }
@@ -208,6 +209,11 @@ class Compiler {
 
 }  // namespace
 
+Copies copies_of(int device, const SharedPoints& points, SortedPoints& sorted, const Points& asked,
+                 const std::vector<Holder>& shared, bool host_packed) {
+  return Compiler(device, points, asked, shared).compiled(sorted, host_packed);
+}
+
 std::vector<Copies> find_copies(const Communicator& comm, const Machine& machine,
                                 const std::vector<SharedPoints>& points, bool unique, bool host_packed,
                                 double seconds) {
@@ -249,7 +255,7 @@ std::vector<Copies> find_copies(const Communicator& comm, const Machine& machine
   std::vector<Copies> found(devices.size());
   on_all_ranks(comm, [&] {
     each_device([&](std::size_t d) {
-      found[d] = Compiler(devices[d], points[d], asked[d], shared).compiled(*sorted[d], host_packed);
+      found[d] = copies_of(devices[d], points[d], *sorted[d], asked[d], shared, host_packed);
       if (unique) found[d].unique = find_unique(devices[d], points[d], sorted[d]->all(), shared);
       sorted[d].reset();
     });

@@ -58,6 +58,13 @@ void each_copy(const SharedPoints& points, const Points& sorted, const Holder& h
     f(sorted[at].index);
 }
 
+class SortedPoints;
+
+/// The lists of one device. `asked`: those of its points that may be others', too. `shared`: all holders of the ids
+/// that it shares with others, in the order of ids and blocks.
+Copies copies_of(int device, const SharedPoints& points, SortedPoints& sorted, const Points& asked,
+                 const std::vector<Holder>& shared, bool host_packed);
+
 /// Lays out what each message holds, by the other device: what leaves, then what comes.
 Mailbox laid_out(std::map<int, MailboxShare>& mail);
 

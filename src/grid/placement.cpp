@@ -129,7 +129,8 @@ class Placer {
   std::vector<int> place_nodes() {
     const int nodes = static_cast<int>(members_.size());
     std::vector<int> order = ordered(nodes);
-    if (nodes == 1 || options_.placement == PlacementMethod::random) return order;
+    const bool alike = options_.measured_gb_per_s.empty() && machine_.links().between.size == 1;
+    if (nodes == 1 || alike || options_.placement == PlacementMethod::random) return order;
     std::vector<double> flow(nodes * nodes, 0.0), far(nodes * nodes, 0.0);
     double least = 0, most = 0;
     for (int a = 0; a < nodes; ++a)

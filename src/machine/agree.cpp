@@ -6,23 +6,21 @@
 #include <utility>
 #include <vector>
 
+#include "machine/records.hpp"
+
 namespace slipstream {
 namespace {
 
 Error error_in(const std::string& letter) {
-  std::size_t at = 0;
-  const auto next = [&] {
-    std::size_t digits = 0;
-    const std::size_t size = std::stoull(letter.substr(at), &digits);
-    at += digits + 1 + size;
-    return letter.substr(at - size, size);
-  };
-  const auto code = static_cast<ErrorCode>(std::stoi(next()));
-  const std::string message = next();
+  PartsReader parts(letter);
+  ErrorCode code{};
+  std::string message;
+  parts.read(code, message);
   Facts facts;
-  while (at < letter.size()) {
-    std::string name = next();
-    facts.emplace_back(std::move(name), next());
+  while (!parts.over()) {
+    std::string name, value;
+    parts.read(name, value);
+    facts.emplace_back(std::move(name), std::move(value));
   }
   return {code, message, std::move(facts)};
 }
@@ -33,14 +31,11 @@ Error with_rank(const Error& error, int rank) {
 
 }  // namespace
 
-// Code, message and facts, each behind its size.
 std::string letter_of(const Problem& failure) {
   std::string letter;
-  const auto add = [&](const std::string& part) { letter += std::to_string(part.size()) + ' ' + part; };
   if (!failure) return letter;
-  add(std::to_string(static_cast<int>(failure->code())));
-  add(failure->what());
-  for (const Fact& fact : failure->facts()) add(fact.name), add(fact.value);
+  append_parts(letter, failure->code(), std::string(failure->what()));
+  for (const Fact& fact : failure->facts()) append_parts(letter, fact.name, fact.value);
   return letter;
 }
 

@@ -270,6 +270,13 @@ bool Communicator::all(bool value) const {
   return every != 0;
 }
 
+std::uint64_t Communicator::any(std::uint64_t bits) const {
+  std::uint64_t every = 0;
+  collect([&](MPI_Request* request) { return MPI_Iallreduce(&bits, &every, 1, MPI_UINT64_T, MPI_BOR, comm_, request); },
+          "ask all ranks");
+  return every;
+}
+
 std::string Communicator::broadcast(const std::string& text, int root) const {
   require(root >= 0 && root < size_,
           "rank " + std::to_string(root) + " cannot broadcast: there are " + std::to_string(size_) + " ranks",

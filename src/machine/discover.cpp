@@ -1,21 +1,19 @@
-// Machine::discover: each rank looks at its own host and devices; what it finds travels to all as lines of text.
+// Machine::discover: each rank looks at its own host and devices, and tells all what it finds.
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <set>
-#include <sstream>
 
 #include <slipstream/error.hpp>
 #include <slipstream/machine.hpp>
 #include <slipstream/stream.hpp>
 
-#include "device/decimal_point.hpp"
 #include "machine/affinity.hpp"
 #include "machine/agree.hpp"
 #include "machine/links.hpp"
+#include "machine/records.hpp"
 #include "machine/share.hpp"
 
 namespace slipstream {
@@ -26,7 +24,6 @@ using detail::PhysicalDevice;
 
 /// Stated for a card that does not tell its rate: 10 Gbit/s.
 constexpr double unknown_network_gb_per_s = 1.25;
-constexpr char field_end = '\t';
 
 /// Names the process numbers that this process sees: a neighbour maps its memory by them.
 std::int64_t pid_namespace() {
@@ -40,32 +37,14 @@ std::string host_name() {
   return name;
 }
 
-template <class Range>
-std::string joined(const Range& values) {
-  std::ostringstream text;
-  for (const auto& value : values) text << value << field_end;
-  return text.str();
+template <class T>
+std::string joined(const std::vector<T>& values) {
+  std::string text;
+  for (const T& value : values) append_parts(text, value);
+  return text;
 }
 
-std::vector<std::string> fields(const std::string& line) {
-  std::vector<std::string> result;
-  std::istringstream text(line);
-  for (std::string field; std::getline(text, field, field_end);) result.push_back(field);
-  return result;
-}
-
-std::vector<int> numbers(const std::string& line) {
-  std::vector<int> result;
-  for (const std::string& field : fields(line)) result.push_back(std::stoi(field));
-  return result;
-}
-
-std::string exact(double value) {
-  std::ostringstream text;
-  text.precision(std::numeric_limits<double>::max_digits10);
-  text << value;
-  return text.str();
-}
+std::vector<int> numbers(const std::string& text) { return records_of<int>({text}); }
 
 /// What one rank tells the others.
 struct Record {
@@ -75,34 +54,31 @@ struct Record {
   std::vector<MachineDevice> devices;
 };
 
-std::string to_text(const Record& record) {
+std::string letter_of(const Record& record) {
   const Binding& b = record.binding;
-  std::string text = joined(std::vector<std::string>{b.host, b.cores, std::to_string(b.numa_node), b.network_card,
-                                                     b.bound ? "1" : "0", exact(record.network_gb_per_s)});
+  std::string letter;
+  append_parts(letter, b.host, b.cores, b.numa_node, b.network_card, b.bound, record.network_gb_per_s);
   for (std::size_t i = 0; i < record.devices.size(); ++i) {
     const MachineDevice& d = record.devices[i];
-    text += '\n' + joined(std::vector<std::string>{std::to_string(d.local.index), d.name, d.uuid,
-                                                   record.physical[i].bus_id, std::to_string(d.memory),
-                                                   exact(d.memory_gb_per_s), d.takes_turns ? "1" : "0"});
+    append_parts(letter, d.local, d.name, d.uuid, record.physical[i].bus_id, d.memory, d.memory_gb_per_s,
+                 d.takes_turns);
   }
-  return text;
+  return letter;
 }
 
-Record record_from(const std::string& text, int rank, Backend backend) {
-  const DecimalPoint point;
+Record record_from(const std::string& letter, int rank) {
   Record record;
-  std::istringstream lines(text);
-  std::string line;
-  std::getline(lines, line);
-  const auto b = fields(line);
-  record.binding = {rank, b.at(0), b.at(1), std::stoi(b.at(2)), b.at(3), b.at(4) == "1"};
-  record.network_gb_per_s = std::stod(b.at(5));
-  while (std::getline(lines, line)) {
-    const auto d = fields(line);
-    const Device local{backend, std::stoi(d.at(0))};
-    record.physical.push_back({local, d.at(2), d.at(3)});
-    record.devices.push_back(
-        {0, rank, local, d.at(1), d.at(2), std::stoll(d.at(4)), std::stod(d.at(5)), d.at(6) == "1"});
+  PartsReader parts(letter);
+  Binding& b = record.binding;
+  b.rank = rank;
+  parts.read(b.host, b.cores, b.numa_node, b.network_card, b.bound, record.network_gb_per_s);
+  while (!parts.over()) {
+    MachineDevice d;
+    std::string bus_id;
+    parts.read(d.local, d.name, d.uuid, bus_id, d.memory, d.memory_gb_per_s, d.takes_turns);
+    d.rank = rank;
+    record.physical.push_back({d.local, d.uuid, bus_id});
+    record.devices.push_back(d);
   }
   return record;
 }
@@ -129,7 +105,7 @@ class Discovery {
   }
 
   std::vector<MachineDevice> devices;
-  std::vector<Link> links;
+  Links links;
   std::vector<Binding> bindings;
 
  private:
@@ -296,9 +272,9 @@ class Discovery {
   }
 
   void exchange_records() {
-    const auto texts = comm_.all_gather(to_text(mine_));
+    const auto texts = comm_.all_gather(letter_of(mine_));
     for (int rank = 0; rank < comm_.size(); ++rank) {
-      records_.push_back(record_from(texts[rank], rank, options_.backend));
+      records_.push_back(record_from(texts[rank], rank));
       bindings.push_back(records_.back().binding);
     }
     std::vector<int> order(comm_.size());
@@ -316,44 +292,58 @@ class Discovery {
 
   /// Ranks on one physical device have its memory between them.
   void share_memory() {
-    const std::vector<MachineDevice> whole = devices;
-    for (MachineDevice& device : devices)
-      device.memory /= std::count_if(whole.begin(), whole.end(), [&](const auto& d) { return d.uuid == device.uuid; });
+    std::map<std::string, std::int64_t> users;
+    for (const MachineDevice& device : devices) ++users[device.uuid];
+    for (MachineDevice& device : devices) device.memory /= users.at(device.uuid);
   }
 
-  /// Each rank tells the links from its devices to later ones, which hold both ways.
+  /// The link of two devices of one node.
+  struct Joined {
+    std::int32_t from, to;
+    Link link;
+  };
+
+  /// Each rank tells the links from its devices to later ones of their node, which hold both ways.
   void join_devices() {
-    const DecimalPoint point;
-    const std::size_t n = devices.size();
-    std::string rows;
+    const int n = static_cast<int>(devices.size());
+    std::string mine;
     on_all_ranks(comm_, [&] {
-      for (std::size_t from = 0; from < n; ++from) {
-        for (std::size_t to = from; devices[from].rank == comm_.rank() && to < n; ++to) {
-          const Link link = link_between(from, to);
-          rows += joined(std::vector<std::string>{std::to_string(from), std::to_string(to), to_string(link.kind),
-                                                  exact(link.gb_per_s), link.peer ? "1" : "0"}) +
-                  '\n';
-        }
-      }
+      const detail::LinkProbe& probe = detail::links_of(options_.backend);
+      for (int from = 0; from < n; ++from)
+        for (int to = from; devices[from].rank == comm_.rank() && to < n && devices[to].node == devices[from].node;
+             ++to)
+          append_record(mine, Joined{from, to, probe.link(physical_[from], physical_[to])});
     });
-    links.resize(n * n);
-    for (const std::string& text : comm_.all_gather(rows)) {
-      std::istringstream lines(text);
-      for (std::string line; std::getline(lines, line);) {
-        const auto f = fields(line);
-        const std::size_t from = std::stoul(f.at(0)), to = std::stoul(f.at(1));
-        links[from * n + to] = {link_kind_from_string(f.at(2)), std::stod(f.at(3)), f.at(4) == "1"};
-        links[to * n + from] = links[from * n + to];
-      }
+    std::map<std::pair<int, int>, Link> within;
+    for (const Joined& joined : records_of<Joined>(comm_.all_gather(mine)))
+      within[{joined.from, joined.to}] = within[{joined.to, joined.from}] = joined.link;
+    for (int first = 0, last = 0; first < n; first = last) {
+      while (last < n && devices[last].node == devices[first].node) ++last;
+      LinkTable table{last - first, {}};
+      for (int from = first; from < last; ++from)
+        for (int to = first; to < last; ++to) table.links.push_back(within.at({from, to}));
+      const auto known = std::find(links.within.begin(), links.within.end(), table);
+      links.kind.push_back(static_cast<int>(known - links.within.begin()));
+      if (known == links.within.end()) links.within.push_back(std::move(table));
     }
+    join_nodes();
   }
 
-  Link link_between(std::size_t from, std::size_t to) const {
-    if (devices[from].node == devices[to].node)
-      return detail::links_of(options_.backend).link(physical_[from], physical_[to]);
-    const double slower =
-        std::min(records_[devices[from].rank].network_gb_per_s, records_[devices[to].rank].network_gb_per_s);
-    return {LinkKind::network, slower > 0 ? slower : unknown_network_gb_per_s, false};
+  /// Devices whose network cards are as fast form a group: the slower card of two sets the rate.
+  void join_nodes() {
+    std::vector<double> rates;
+    for (const MachineDevice& device : devices) {
+      const double rate = records_[device.rank].network_gb_per_s;
+      const auto known = std::find(rates.begin(), rates.end(), rate);
+      links.group.push_back(static_cast<int>(known - rates.begin()));
+      if (known == rates.end()) rates.push_back(rate);
+    }
+    links.between.size = static_cast<int>(rates.size());
+    for (const double a : rates)
+      for (const double b : rates) {
+        const double slower = std::min(a, b);
+        links.between.links.push_back({LinkKind::network, slower > 0 ? slower : unknown_network_gb_per_s, false});
+      }
   }
 
   const Communicator& comm_;
@@ -373,7 +363,7 @@ Machine Machine::discover(const Communicator& comm, const Options& options) {
   Discovery discovery(comm, options);
   discovery.run();
   Machine machine(discovery.name(), std::move(discovery.devices), std::move(discovery.links));
-  machine.bindings_ = std::move(discovery.bindings);
+  machine.found_->bindings = std::move(discovery.bindings);
   machine.discovered_ = true;
   return machine;
 }

@@ -1,6 +1,5 @@
 // NVML is loaded when it is there and asked nothing when it is not: links are then `system`, as fast as PCIe may be.
 #include <cuda_runtime.h>
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -8,6 +7,8 @@
 
 #include <slipstream/error.hpp>
 
+#include "device/cuda/common.hpp"
+#include "device/cuda/nvml.hpp"
 #include "machine/links.hpp"
 
 namespace slipstream::detail {
@@ -36,16 +37,14 @@ Address address_of(const std::string& bus_id) {
   return a;
 }
 
-/// The part of NVML's stable binary interface that is used here, so that its header need not be installed.
+/// NVML tells of links.
 class Nvml {
  public:
   using Handle = void*;
 
   Nvml() {
-    library_ = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!library_) return;
-    int (*init)() = nullptr;
-    find(init, "nvmlInit_v2");
+    const cuda::NvmlLibrary& library = cuda::NvmlLibrary::get();
+    const auto find = [&](auto*& function, const char* name) { library.find(function, name); };
     find(by_bus_id_, "nvmlDeviceGetHandleByPciBusId_v2");
     find(link_state_, "nvmlDeviceGetNvLinkState");
     find(link_remote_, "nvmlDeviceGetNvLinkRemotePciInfo_v2");
@@ -53,7 +52,7 @@ class Nvml {
     find(p2p_status_, "nvmlDeviceGetP2PStatus");
     find(pcie_generation_, "nvmlDeviceGetMaxPcieLinkGeneration");
     find(pcie_width_, "nvmlDeviceGetMaxPcieLinkWidth");
-    loaded_ = init && by_bus_id_ && init() == success;
+    loaded_ = library.started() && by_bus_id_;
   }
 
   /// Null where NVML is missing or does not know the device.
@@ -104,7 +103,7 @@ class Nvml {
   }
 
  private:
-  static constexpr int success = 0;
+  static constexpr int success = cuda::NvmlLibrary::success;
   static constexpr int p2p_ok = 0;
 
   struct PciInfo {
@@ -113,12 +112,6 @@ class Nvml {
     char bus_id[32];
   };
 
-  template <class Function>
-  void find(Function*& function, const char* name) {
-    function = reinterpret_cast<Function*>(dlsym(library_, name));
-  }
-
-  void* library_ = nullptr;
   bool loaded_ = false;
   int (*by_bus_id_)(const char*, Handle*) = nullptr;
   int (*link_state_)(Handle, unsigned, int*) = nullptr;
@@ -128,17 +121,6 @@ class Nvml {
   int (*pcie_generation_)(Handle, unsigned*) = nullptr;
   int (*pcie_width_)(Handle, unsigned*) = nullptr;
 };
-
-std::string uuid_text(const cudaUUID_t& uuid) {
-  std::string text = "GPU";
-  for (int i = 0; i < 16; ++i) {
-    char byte[4];
-    std::snprintf(byte, sizeof byte, "%02x", static_cast<unsigned char>(uuid.bytes[i]));
-    if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += byte;
-  }
-  return text;
-}
 
 /// Rated GB/s of one NVLink each way, by compute capability: the version that NVML tells does not fix the rate.
 double nvlink_gb_per_s(int major, int minor) {
@@ -156,7 +138,7 @@ class CudaLinks final : public LinkProbe {
       char bus_id[32] = {};
       check(cudaGetDeviceProperties(&properties, i), "describe device " + std::to_string(i));
       check(cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, i), "tell the PCI address of device " + std::to_string(i));
-      result.push_back({{Backend::cuda, i}, uuid_text(properties.uuid), bus_id});
+      result.push_back({{Backend::cuda, i}, cuda::uuid_string(properties.uuid), bus_id});
     }
     return result;
   }

@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
+#include <numeric>
+#include <optional>
 #include <utility>
 
 #include <slipstream/error.hpp>
@@ -19,21 +22,45 @@ std::string plural(std::int64_t count, const std::string& noun) {
 /// Checks a description, and says which entry is wrong.
 class Checker {
  public:
-  Checker(const std::string& machine, const std::vector<MachineDevice>& devices, const std::vector<Link>& links)
-      : machine_(machine), devices_(devices), links_(links) {}
+  Checker(const std::string& machine, const std::vector<MachineDevice>& devices)
+      : machine_(machine), devices_(devices) {}
 
-  void check() const {
+  void check_devices() const {
     demand(!devices_.empty(), "devices", "it has no devices: describe at least one");
     for (std::size_t i = 0; i < devices_.size(); ++i) check_device(i);
     for (std::size_t i = 1; i < devices_.size(); ++i) check_order(i);
     check_ranks();
+  }
+
+  void check_size(std::size_t links) const {
     const std::size_t n = devices_.size();
-    demand(links_.size() == n * n, "links",
+    demand(links == n * n, "links",
            plural(n, "device") + " need a matrix of " + std::to_string(n) + " x " + std::to_string(n) + " links, not " +
-               plural(links_.size(), "entry"),
-           {{"needed", n * n}, {"given", links_.size()}});
-    for (std::size_t from = 0; from < n; ++from)
-      for (std::size_t to = 0; to < n; ++to) check_link(from, to);
+               plural(links, "entry"),
+           {{"needed", n * n}, {"given", links}});
+  }
+
+  void check_classes(const Links& links, const std::vector<int>& first_of_node) const {
+    const auto whole = [](const LinkTable& table) {
+      return table.links.size() == static_cast<std::size_t>(table.size) * table.size;
+    };
+    const auto each_below = [](const std::vector<int>& values, int limit) {
+      return std::all_of(values.begin(), values.end(), [&](int value) { return value >= 0 && value < limit; });
+    };
+    bool fit = links.group.size() == devices_.size() && links.kind.size() + 1 == first_of_node.size() &&
+               whole(links.between) && std::all_of(links.within.begin(), links.within.end(), whole) &&
+               each_below(links.group, links.between.size) &&
+               each_below(links.kind, static_cast<int>(links.within.size()));
+    for (std::size_t node = 0; fit && node < links.kind.size(); ++node)
+      fit = links.within[links.kind[node]].size == first_of_node[node + 1] - first_of_node[node];
+    demand(fit, "links", "its classes of links do not fit its " + plural(devices_.size(), "device"));
+  }
+
+  /// Asked of classes first: there may be very many pairs.
+  void check_links(const Machine& machine) const {
+    if (good(machine.links())) return;
+    for (int from = 0; from < machine.devices(); ++from)
+      for (int to = 0; to < machine.devices(); ++to) check_link(machine, from, to);
   }
 
  private:
@@ -91,9 +118,10 @@ class Checker {
     }
   }
 
-  void check_link(std::size_t from, std::size_t to) const {
-    const Link &link = links_[from * devices_.size() + to], &back = links_[to * devices_.size() + from];
-    if (good(link, back, from, to)) return;
+  void check_link(const Machine& machine, int from, int to) const {
+    const Link &link = machine.link(from, to), &back = machine.link(to, from);
+    const bool apart = devices_[from].node != devices_[to].node;
+    if (good(link, back, apart) && (from != to || link.kind == LinkKind::same)) return;
     const std::string pair = "the link from " + name(from) + " to " + name(to);
     demand(link.gb_per_s > 0 && std::isfinite(link.gb_per_s), "gb_per_s",
            pair + " has " + std::to_string(link.gb_per_s) + " GB/s: give a positive number",
@@ -104,7 +132,6 @@ class Checker {
            pair + " is of kind " + to_string(link.kind) + ", but the way back is of kind " + to_string(back.kind) +
                ": they must be equal",
            {{"device", from}, {"peer", to}});
-    const bool apart = devices_[from].node != devices_[to].node;
     demand(apart == (link.kind == LinkKind::network), "network",
            pair + " is of kind " + to_string(link.kind) +
                (apart ? ", but they are on two nodes: say network"
@@ -115,19 +142,100 @@ class Checker {
            {{"device", from}, {"peer", to}});
   }
 
-  /// Asked first, without making any words: there may be millions of links.
-  bool good(const Link& link, const Link& back, std::size_t from, std::size_t to) const {
-    const bool apart = devices_[from].node != devices_[to].node;
-    return link.gb_per_s > 0 && std::isfinite(link.gb_per_s) && (from != to || link.kind == LinkKind::same) &&
-           link.kind == back.kind && apart == (link.kind == LinkKind::network) && !(apart && link.peer);
+  static bool good(const Link& link, const Link& back, bool apart) {
+    return link.gb_per_s > 0 && std::isfinite(link.gb_per_s) && link.kind == back.kind &&
+           apart == (link.kind == LinkKind::network) && !(apart && link.peer);
+  }
+
+  static bool good(const LinkTable& table, bool apart) {
+    for (int from = 0; from < table.size; ++from)
+      for (int to = 0; to < table.size; ++to) {
+        if (!good(table.at(from, to), table.at(to, from), apart)) return false;
+        if (!apart && from == to && table.at(from, to).kind != LinkKind::same) return false;
+      }
+    return true;
+  }
+
+  static bool good(const Links& links) {
+    return good(links.between, true) &&
+           std::all_of(links.within.begin(), links.within.end(), [](const auto& kind) { return good(kind, false); });
   }
 
   const std::string& machine_;
   const std::vector<MachineDevice>& devices_;
-  const std::vector<Link>& links_;
 };
 
+/// Where each node's devices begin; behind them the number of devices.
+std::vector<int> beginnings(const std::vector<MachineDevice>& devices) {
+  std::vector<int> first;
+  for (std::size_t i = 0; i < devices.size(); ++i)
+    if (i == 0 || devices[i].node != devices[i - 1].node) first.push_back(static_cast<int>(i));
+  first.push_back(static_cast<int>(devices.size()));
+  return first;
+}
+
+/// Between nodes whose devices form these groups. Nothing where a pair of groups has links of two sorts.
+std::optional<LinkTable> links_of_groups(const std::vector<MachineDevice>& devices,
+                                         const std::function<Link(int, int)>& link, const std::vector<int>& group,
+                                         int groups) {
+  // The link of groups that never meet is not asked for.
+  LinkTable between{groups,
+                    std::vector<Link>(static_cast<std::size_t>(groups) * groups, {LinkKind::network, 1, false})};
+  std::vector<bool> known(between.links.size());
+  const int n = static_cast<int>(devices.size());
+  for (int from = 0; from < n; ++from)
+    for (int to = 0; to < n; ++to) {
+      if (devices[from].node == devices[to].node) continue;
+      const std::size_t at = static_cast<std::size_t>(group[from]) * groups + group[to];
+      const Link found = link(from, to);
+      if (known[at] && between.links[at] != found) return {};
+      between.links[at] = found;
+      known[at] = true;
+    }
+  return between;
+}
+
+/// Whether two devices have the same links to and from all devices of other nodes than theirs.
+bool alike(const std::vector<MachineDevice>& devices, const std::function<Link(int, int)>& link, int a, int b) {
+  for (int c = 0; c < static_cast<int>(devices.size()); ++c) {
+    if (devices[c].node == devices[a].node || devices[c].node == devices[b].node) continue;
+    if (link(a, c) != link(b, c) || link(c, a) != link(c, b)) return false;
+  }
+  return true;
+}
+
 }  // namespace
+
+Links links_by_class(const std::vector<MachineDevice>& devices, const std::function<Link(int, int)>& link) {
+  Links links;
+  const std::vector<int> first = beginnings(devices);
+  for (std::size_t node = 0; node + 1 < first.size(); ++node) {
+    LinkTable within{first[node + 1] - first[node], {}};
+    for (int from = first[node]; from < first[node + 1]; ++from)
+      for (int to = first[node]; to < first[node + 1]; ++to) within.links.push_back(link(from, to));
+    const auto known = std::find(links.within.begin(), links.within.end(), within);
+    links.kind.push_back(static_cast<int>(known - links.within.begin()));
+    if (known == links.within.end()) links.within.push_back(std::move(within));
+  }
+  constexpr std::size_t most_groups = 64;
+  std::vector<int> of_group;  // one device of each
+  for (int d = 0; d < static_cast<int>(devices.size()) && of_group.size() <= most_groups; ++d) {
+    const auto known =
+        std::find_if(of_group.begin(), of_group.end(), [&](int other) { return alike(devices, link, d, other); });
+    links.group.push_back(static_cast<int>(known - of_group.begin()));
+    if (known == of_group.end()) of_group.push_back(d);
+  }
+  if (of_group.size() <= most_groups)
+    if (auto between = links_of_groups(devices, link, links.group, static_cast<int>(of_group.size()))) {
+      links.between = std::move(*between);
+      return links;
+    }
+  // No order in them: each device is a group of its own.
+  links.group.resize(devices.size());
+  std::iota(links.group.begin(), links.group.end(), 0);
+  links.between = *links_of_groups(devices, link, links.group, static_cast<int>(devices.size()));
+  return links;
+}
 
 std::string to_string(LinkKind kind) { return kind_names.at(static_cast<std::size_t>(kind)); }
 
@@ -141,33 +249,66 @@ LinkKind link_kind_from_string(const std::string& name) {
               {{"option", "kind"}, {"given", name}, {"choices", known}});
 }
 
-Machine::Machine(std::string name, std::vector<MachineDevice> devices, std::vector<Link> links)
-    : name_(std::move(name)),
-      devices_(std::move(devices)),
-      links_(std::make_shared<const std::vector<Link>>(std::move(links))) {
-  Checker(name_, devices_, *links_).check();
-  nodes_ = devices_.back().node + 1;
-  for (const MachineDevice& device : devices_) ranks_ = std::max(ranks_, device.rank + 1);
+Machine::Machine(std::string name, std::vector<MachineDevice> devices, Links links)
+    : name_(std::move(name)), found_(std::make_shared<Found>()) {
+  Found& all = *found_;
+  all.devices = std::move(devices);
+  all.links = std::move(links);
+  const Checker checker(name_, all.devices);
+  checker.check_devices();
+  all.first_of_node = beginnings(all.devices);
+  checker.check_classes(all.links, all.first_of_node);
+  std::map<std::string, int> users;
+  for (int d = 0; d < this->devices(); ++d) {
+    const MachineDevice& device = all.devices[d];
+    ++users[device.uuid];
+    if (device.rank >= ranks()) all.of_rank.resize(device.rank + 1);
+    auto& [first, count] = all.of_rank[device.rank];
+    if (count++ == 0) first = d;
+    all.most_devices_of_rank = std::max(all.most_devices_of_rank, count);
+  }
+  for (const MachineDevice& device : all.devices) {
+    all.shared.push_back(!device.uuid.empty() && users[device.uuid] > 1);
+    all.any_shared |= all.shared.back();
+  }
+  checker.check_links(*this);
+}
+
+Machine::Machine(std::string name, std::vector<MachineDevice> devices, const std::vector<Link>& links)
+    : Machine(name, devices, [&] {
+        const Checker checker(name, devices);
+        checker.check_devices();
+        checker.check_size(links.size());
+        return links_by_class(devices, [&](int from, int to) { return links[from * devices.size() + to]; });
+      }()) {}
+
+const Link& Machine::link(int from, int to) const {
+  const int node = device(from).node;
+  const Links& links = found_->links;
+  if (node != device(to).node) return links.between.at(links.group[from], links.group[to]);
+  const int first = found_->first_of_node[node];
+  return links.within[links.kind[node]].at(from - first, to - first);
 }
 
 std::vector<int> Machine::devices_of_rank(int rank) const {
-  std::vector<int> result;
-  for (int i = 0; i < devices(); ++i)
-    if (devices_[i].rank == rank) result.push_back(i);
+  if (rank < 0 || rank >= ranks()) return {};
+  std::vector<int> result(found_->of_rank[rank].second);
+  std::iota(result.begin(), result.end(), found_->of_rank[rank].first);
   return result;
 }
 
 std::vector<int> Machine::devices_of_node(int node) const {
-  std::vector<int> result;
-  for (int i = 0; i < devices(); ++i)
-    if (devices_[i].node == node) result.push_back(i);
+  if (node < 0 || node >= nodes()) return {};
+  std::vector<int> result(found_->first_of_node[node + 1] - found_->first_of_node[node]);
+  std::iota(result.begin(), result.end(), found_->first_of_node[node]);
   return result;
 }
 
 bool Machine::uniform() const {
-  std::vector<int> counts(nodes_, 0);
-  for (const MachineDevice& device : devices_) ++counts[device.node];
-  return std::all_of(counts.begin(), counts.end(), [&](int count) { return count == counts.front(); });
+  const std::vector<int>& first = found_->first_of_node;
+  for (int node = 0; node < nodes(); ++node)
+    if (first[node + 1] - first[node] != first[1]) return false;
+  return true;
 }
 
 }  // namespace slipstream

@@ -4,16 +4,15 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <map>
-#include <sstream>
 
 #include <slipstream/buffer.hpp>
 #include <slipstream/machine.hpp>
 #include <slipstream/stream.hpp>
 
 #include "machine/agree.hpp"
+#include "machine/records.hpp"
 
 namespace slipstream {
 namespace {
@@ -110,22 +109,11 @@ class Measurement {
 
   /// Every device's target, by device, for the processes of its node.
   void share_handles() {
-    std::string text;
+    std::vector<MemoryHandle> mine;
     on_all_ranks(comm_, [&] {
-      for (auto& [device, bench] : benches_) {
-        const MemoryHandle handle = export_memory(bench.to.device(), bench.to.data());
-        text.append(reinterpret_cast<const char*>(&handle), sizeof handle);
-      }
+      for (auto& [device, bench] : benches_) mine.push_back(export_memory(bench.to.device(), bench.to.data()));
     });
-    handles_.resize(devices_);
-    const auto texts = comm_.all_gather(text);
-    for (int rank = 0; rank < comm_.size(); ++rank) {
-      std::size_t at = 0;
-      for (const int device : machine_.devices_of_rank(rank)) {
-        std::memcpy(&handles_[device], texts[rank].data() + at, sizeof(MemoryHandle));
-        at += sizeof(MemoryHandle);
-      }
-    }
+    handles_ = by_device(comm_, machine_, mine);
   }
 
   /// Pairs that may be measured at once: one a node, then one in all between nodes.
@@ -291,16 +279,15 @@ class Measurement {
 
   /// Everyone's rates; what was not measured is filled in.
   std::vector<double> gathered() const {
-    std::ostringstream mine;
-    mine.precision(std::numeric_limits<double>::max_digits10);
+    struct Rate {
+      std::size_t pair;
+      double gb_per_s;
+    };
+    std::string mine;
     for (std::size_t i = 0; i < mine_.size(); ++i)
-      if (mine_[i] > 0) mine << i << ' ' << mine_[i] << '\n';
+      if (mine_[i] > 0) append_record(mine, Rate{i, mine_[i]});
     std::vector<double> rates(mine_.size(), 0.0);
-    for (const std::string& text : comm_.all_gather(mine.str())) {
-      std::istringstream lines(text);
-      std::size_t at = 0;
-      for (double value = 0; lines >> at >> value;) rates[at] = value;
-    }
+    for (const Rate& rate : records_of<Rate>(comm_.all_gather(mine))) rates[rate.pair] = rate.gb_per_s;
     spread_over_nodes(rates);
     fill_in(rates);
     return rates;

@@ -1,11 +1,12 @@
 #pragma once
-// Records of plain numbers in the texts that ranks gather and send.
+// Records of plain numbers, and texts among them, in what ranks gather and send.
 #include <cstring>
 #include <string>
 #include <type_traits>
 #include <vector>
 
 #include <slipstream/communicator.hpp>
+#include <slipstream/error.hpp>
 #include <slipstream/machine.hpp>
 
 namespace slipstream {
@@ -15,6 +16,51 @@ void append_record(std::string& text, const T& record) {
   static_assert(std::is_trivially_copyable_v<T>);
   text.append(reinterpret_cast<const char*>(&record), sizeof record);
 }
+
+/// Numbers and texts, one behind the other; a text has its size before it.
+template <class... Parts>
+void append_parts(std::string& text, const Parts&... parts) {
+  const auto append = [&](const auto& part) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(part)>, std::string>) {
+      append_record(text, part.size());
+      text += part;
+    } else {
+      append_record(text, part);
+    }
+  };
+  (append(parts), ...);
+}
+
+/// Reads them in their order. Throws Error where the text ends before.
+class PartsReader {
+ public:
+  explicit PartsReader(const std::string& text) : text_(text) {}
+  template <class... Parts>
+  void read(Parts&... parts) {
+    (take(parts), ...);
+  }
+  bool over() const { return at_ == text_.size(); }
+
+ private:
+  const char* next(std::size_t bytes) {
+    require(bytes <= text_.size() - at_, ErrorCode::internal, "what a rank told another ends too early");
+    at_ += bytes;
+    return text_.data() + at_ - bytes;
+  }
+  void take(std::string& part) {
+    std::size_t size = 0;
+    take(size);
+    part.assign(next(size), size);
+  }
+  template <class T>
+  void take(T& part) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    std::memcpy(&part, next(sizeof part), sizeof part);
+  }
+
+  const std::string& text_;
+  std::size_t at_ = 0;
+};
 
 /// All records of a text, behind those that are there.
 template <class T>

@@ -21,8 +21,11 @@ constexpr std::size_t largest_piece = std::size_t{1} << 30;
 
 class Meeting {
  public:
-  Meeting(const Communicator& comm, std::map<int, std::string> outgoing)
-      : outgoing_(std::move(outgoing)), own_(comm, "a rendezvous") {}
+  Meeting(Parting& own, std::map<int, std::string> outgoing) : outgoing_(std::move(outgoing)), own_(own) {
+    MPI_Comm_rank(own.mpi(), &rank);
+    MPI_Comm_size(own.mpi(), &size);
+    if (auto mine = outgoing_.extract(rank)) received.insert(std::move(mine));
+  }
 
   void start() {
     for (const auto& [rank, text] : outgoing_)
@@ -56,9 +59,9 @@ class Meeting {
     if (barrier_ == MPI_REQUEST_NULL && !told_) tell();
     return own_.greatest(here, seconds);
   }
-  void part_alone() { own_.part_alone(); }
 
   std::map<int, std::string> received;
+  int rank = 0, size = 1;
 
  private:
   void tell() {
@@ -76,8 +79,8 @@ class Meeting {
               "receive a message");
   }
 
-  const std::map<int, std::string> outgoing_;
-  Parting own_;  // messages that are not received must meet nobody else's
+  std::map<int, std::string> outgoing_;
+  Parting& own_;
   std::vector<MPI_Request> sends_;
   MPI_Request barrier_ = MPI_REQUEST_NULL;
   bool told_ = false;
@@ -88,15 +91,15 @@ class Meeting {
 void keep_for_mpi(std::unique_ptr<Meeting> meeting) {
   static std::mutex mutex;
   static auto& kept = *new std::vector<std::unique_ptr<Meeting>>;
-  meeting->part_alone();
   const std::lock_guard lock(mutex);
   kept.push_back(std::move(meeting));
 }
 
 }  // namespace
 
-std::map<int, std::string> rendezvous(const Communicator& comm, std::map<int, std::string> outgoing, double seconds) {
-  auto meeting = std::make_unique<Meeting>(comm, std::move(outgoing));
+std::map<int, std::string> rendezvous(Parting& own, std::map<int, std::string> outgoing, double seconds) {
+  auto meeting = std::make_unique<Meeting>(own, std::move(outgoing));
+  if (meeting->size == 1) return std::move(meeting->received);
   bool in_time = false;
   const Problem failure = failure_of([&] {
     meeting->start();
@@ -104,12 +107,14 @@ std::map<int, std::string> rendezvous(const Communicator& comm, std::map<int, st
   });
   const std::optional<int> missed = meeting->greatest(in_time ? 0 : 1, seconds);
   if (missed == 0) return std::move(meeting->received);
+  const int rank = meeting->rank;
+  own.part_alone();
   keep_for_mpi(std::move(meeting));
   throw_if(failure);
-  throw Timeout((in_time ? "another rank than " : "rank ") + std::to_string(comm.rank()) + " waited longer than " +
+  throw Timeout((in_time ? "another rank than " : "rank ") + std::to_string(rank) + " waited longer than " +
                     std::to_string(seconds) +
                     " s for the other ranks to say what they share with it: have they all come here?",
-                {{"rank", comm.rank()}, {"limit", seconds}});
+                {{"rank", rank}, {"limit", seconds}});
 }
 
 }  // namespace slipstream

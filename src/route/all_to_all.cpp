@@ -348,20 +348,20 @@ std::shared_ptr<RouteState> all_to_all_mail(const RouteSetup& setup, bool staged
           "grouping = nodes sends one message for each pair of nodes, and mpi = " + to_string(setup.knobs.mpi) +
               " one call for all ranks: choose one of them",
           {{"option", "grouping"}});
+  RouteSetup all = setup;
+  all.letters = letters_of_all(setup);
   const auto leaves = [&](const RouteSetup::Letter& letter) {
     return setup.machine.device(letter.source).rank != setup.machine.device(letter.target).rank;
   };
-  if (std::none_of(setup.letters.begin(), setup.letters.end(), leaves)) return nullptr;
-  bool one_each = true;
-  for (int rank = 0; rank < setup.comm.size(); ++rank) one_each &= setup.machine.devices_of_rank(rank).size() == 1;
-  if (!staged && one_each) {
+  if (std::none_of(all.letters.begin(), all.letters.end(), leaves)) return nullptr;
+  if (!staged && setup.machine.most_devices_of_rank() == 1) {
     const std::string why = proof_of_calls(setup);
     require(why.empty(), ErrorCode::unavailable,
             "mpi = " + to_string(setup.knobs.mpi) + " with the route gpu_mpi: " + why +
                 ": choose mpi = sends or another call, or the route staged",
             {{"option", "mpi"}, {"given", to_string(setup.knobs.mpi)}, {"reason", why}});
   }
-  return std::make_shared<AllToAll>(setup, staged);
+  return std::make_shared<AllToAll>(all, staged);
 }
 
 }  // namespace slipstream

@@ -1,6 +1,5 @@
 // Devices of different processes of one node: pack, copy engine into the neighbour's mapped slot, unpack there.
 #include "route/copy_ends.hpp"
-#include "route/routes.hpp"
 
 namespace slipstream {
 namespace {
@@ -8,6 +7,8 @@ namespace {
 class ColocatedRoute final : public CopyRoute {
  public:
   RouteKind kind() const override { return RouteKind::colocated; }
+  std::string name() const override { return "colocated"; }
+  RouteTraits traits() const override { return {.streams = true}; }
   Facts capability() const override {
     return {{"between", "devices of different processes of one node with peer access"},
             {"patterns", "any"},
@@ -27,11 +28,8 @@ class ColocatedRoute final : public CopyRoute {
   }
 };
 
+const ColocatedRoute colocated_route;
+const KnownRoute colocated_is_known(colocated_route);
+
 }  // namespace
-
-const Route& colocated_route() {
-  static const ColocatedRoute route;
-  return route;
-}
-
 }  // namespace slipstream

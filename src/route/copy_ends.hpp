@@ -48,7 +48,6 @@ class CopyRoute : public Route {
   SlotNeed need(const Message& message, const std::vector<Leg>&) const override {
     return {round_up(message.bytes, slot_alignment), 1, 1, false};
   }
-  bool needs_host() const override { return false; }
   std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const override;
   std::unique_ptr<Receiver> receiver(const Message& message, const ReceiveSite& site) const override;
 };

@@ -1,7 +1,6 @@
 // The sender's teams store into the target's memory: long rows straight into its ghost cells, which the target opens at
 // its begin, when everything that read the last values is behind it in stream order; thin ones packed into its slots;
 // small messages in lines that carry the exchange's number.
-#include "route/routes.hpp"
 #include "route/store_ends.hpp"
 
 namespace slipstream {
@@ -10,6 +9,8 @@ namespace {
 class DirectRoute final : public Route {
  public:
   RouteKind kind() const override { return RouteKind::direct; }
+  std::string name() const override { return "direct"; }
+  RouteTraits traits() const override { return {.stores = true, .loops = true, .chunk = true, .in_place = true}; }
   Facts capability() const override {
     return {{"between", "devices of one node with peer access, in or across processes"},
             {"patterns", "any"},
@@ -38,7 +39,6 @@ class DirectRoute final : public Route {
   SlotNeed need(const Message& message, const std::vector<Leg>& legs) const override {
     return store_need(message, legs);
   }
-  bool needs_host() const override { return false; }
   std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const override {
     return std::make_unique<StoreSender>(message, site);
   }
@@ -47,11 +47,8 @@ class DirectRoute final : public Route {
   }
 };
 
+const DirectRoute direct_route;
+const KnownRoute direct_is_known(direct_route);
+
 }  // namespace
-
-const Route& direct_route() {
-  static const DirectRoute route;
-  return route;
-}
-
 }  // namespace slipstream

@@ -1,7 +1,6 @@
 // Where MPI takes device memory: pack, send, unpack. A claim of the library is not enough, see machine/gpu_mpi.hpp.
 #include "route/all_to_all.hpp"
 #include "route/host_ends.hpp"
-#include "route/routes.hpp"
 
 namespace slipstream {
 namespace {
@@ -9,6 +8,10 @@ namespace {
 class GpuMpiRoute final : public Route {
  public:
   RouteKind kind() const override { return RouteKind::gpu_mpi; }
+  std::string name() const override { return "gpu_mpi"; }
+  RouteTraits traits() const override {
+    return {.needs_host = true, .device_memory = true, .pack = true, .streams = true};
+  }
   Facts capability() const override {
     return {{"between", "any two devices, once messages proved that MPI takes their memory"},
             {"patterns", "any"},
@@ -31,7 +34,6 @@ class GpuMpiRoute final : public Route {
             {"after a time-out", "old ghost values; the exchange is unusable"}};
   }
   std::string refusal(const Pair& pair) const override { return pair.gpu_mpi; }
-  bool needs_host() const override { return true; }
   std::shared_ptr<RouteState> prepare(const RouteSetup& setup) const override { return all_to_all_mail(setup, false); }
   std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const override {
     return std::make_unique<HostSender>(message, site, false);
@@ -41,11 +43,8 @@ class GpuMpiRoute final : public Route {
   }
 };
 
+const GpuMpiRoute gpu_mpi_route;
+const KnownRoute gpu_mpi_is_known(gpu_mpi_route);
+
 }  // namespace
-
-const Route& gpu_mpi_route() {
-  static const GpuMpiRoute route;
-  return route;
-}
-
 }  // namespace slipstream

@@ -1,6 +1,5 @@
 // Same device: the movers copy from block to block; stream order is all the order there is. Values that are combined
 // go through slots, as those of other devices do: all are taken before any is changed.
-#include "route/routes.hpp"
 #include "route/store_ends.hpp"
 
 namespace slipstream {
@@ -23,6 +22,10 @@ class KernelSender final : public Sender {
 class KernelRoute final : public Route {
  public:
   RouteKind kind() const override { return RouteKind::kernel; }
+  std::string name() const override { return "kernel"; }
+  RouteTraits traits() const override {
+    return {.within_device = true, .within_process = true, .stores = true, .loops = true};
+  }
   Facts capability() const override {
     return {{"between", "blocks of one device in one process"},
             {"patterns", "any"},
@@ -49,7 +52,6 @@ class KernelRoute final : public Route {
     if (message.through_slots()) return store_need(message, legs);
     return {0, 1, 0, true};
   }
-  bool needs_host() const override { return false; }
   std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const override {
     if (message.through_slots()) return std::make_unique<StoreSender>(message, site);
     return std::make_unique<KernelSender>(message, site);
@@ -60,11 +62,8 @@ class KernelRoute final : public Route {
   }
 };
 
+const KernelRoute kernel_route;
+const KnownRoute kernel_is_known(kernel_route);
+
 }  // namespace
-
-const Route& kernel_route() {
-  static const KernelRoute route;
-  return route;
-}
-
 }  // namespace slipstream

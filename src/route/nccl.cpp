@@ -2,7 +2,6 @@
 #include "route/nccl.hpp"
 
 #include "route/lower.hpp"
-#include "route/routes.hpp"
 #include "route/tail.hpp"
 
 namespace slipstream {
@@ -67,6 +66,8 @@ class NcclReceiver final : public Receiver {
 class NcclRoute final : public Route {
  public:
   RouteKind kind() const override { return RouteKind::nccl; }
+  std::string name() const override { return "nccl"; }
+  RouteTraits traits() const override { return {}; }
   Facts capability() const override {
     return {{"between", "any two GPUs"},
             {"patterns", "any"},
@@ -92,7 +93,6 @@ class NcclRoute final : public Route {
     if (!pair.unshared) return "two ranks share a device";
     return nccl_missing();
   }
-  bool needs_host() const override { return false; }
   bool limited_in_graphs(const Pair&) const override { return false; }
   std::shared_ptr<RouteState> prepare(const RouteSetup& setup) const override { return nccl_clique(setup); }
   std::unique_ptr<RouteGroup> open_group() const override { return nccl_group(); }
@@ -104,11 +104,8 @@ class NcclRoute final : public Route {
   }
 };
 
+const NcclRoute nccl_route;
+const KnownRoute nccl_is_known(nccl_route);
+
 }  // namespace
-
-const Route& nccl_route() {
-  static const NcclRoute route;
-  return route;
-}
-
 }  // namespace slipstream

@@ -87,7 +87,7 @@ class Group final : public RouteGroup {
 
 std::vector<int> devices_of(const RouteSetup& setup) {
   std::set<int> devices;
-  for (const RouteSetup::Letter& letter : setup.letters) devices.insert({letter.source, letter.target});
+  for (const RouteSetup::Letter& letter : letters_of_all(setup)) devices.insert({letter.source, letter.target});
   return {devices.begin(), devices.end()};
 }
 

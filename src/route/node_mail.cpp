@@ -76,7 +76,7 @@ class NodeInlet final : public Inlet {
 }  // namespace
 
 NodeMail::NodeMail(const RouteSetup& setup) : rank_(setup.comm.rank()) {
-  for (NodeMessage& message : node_messages(setup.machine, setup.letters, setup.knobs, setup.throttle))
+  for (NodeMessage& message : node_messages(setup.machine, letters_of_all(setup), setup.knobs, setup.throttle))
     messages_.push_back({std::move(message)});
   for (std::size_t m = 0; m < messages_.size(); ++m) {
     const auto& parts = messages_[m].message.parts;

@@ -9,7 +9,6 @@
 #include <slipstream/error.hpp>
 
 #include "route/lower.hpp"
-#include "route/routes.hpp"
 #include "route/tail.hpp"
 
 namespace slipstream {
@@ -132,6 +131,8 @@ class NvshmemReceiver final : public Receiver {
 class NvshmemRoute final : public Route {
  public:
   RouteKind kind() const override { return RouteKind::nvshmem; }
+  std::string name() const override { return "nvshmem"; }
+  RouteTraits traits() const override { return {}; }
   Facts capability() const override {
     return {{"between", "GPUs of one process each"},
             {"patterns", "any"},
@@ -160,7 +161,6 @@ class NvshmemRoute final : public Route {
     if (!pair.one_each) return "some rank drives several devices or none, and the library takes one a process";
     return nvshmem_missing();
   }
-  bool needs_host() const override { return false; }
   bool capturable(const Pair& pair) const override { return pair.same_node && pair.peer; }
   std::shared_ptr<RouteState> prepare(const RouteSetup& setup) const override { return nvshmem_block(setup); }
   std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const override {
@@ -171,11 +171,8 @@ class NvshmemRoute final : public Route {
   }
 };
 
+const NvshmemRoute nvshmem_route;
+const KnownRoute nvshmem_is_known(nvshmem_route);
+
 }  // namespace
-
-const Route& nvshmem_route() {
-  static const NvshmemRoute route;
-  return route;
-}
-
 }  // namespace slipstream

@@ -180,7 +180,8 @@ class HeapBlock final : public NvshmemBlock {
  public:
   explicit HeapBlock(const RouteSetup& setup)
       : device_(setup.machine.device(setup.machine.devices_of_rank(setup.comm.rank()).front()).local) {
-    layout = symmetric_layout(setup.letters);
+    const std::vector<RouteSetup::Letter> letters = letters_of_all(setup);
+    layout = symmetric_layout(letters);
     const OneAtATime alone(setup.comm);
     library_.start(setup.comm, device_, setup.patience);
     chunk_ = take_chunk(setup.comm, device_, layout.bytes, setup.patience);
@@ -192,7 +193,7 @@ class HeapBlock final : public NvshmemBlock {
       set_free(chunk_);
       throw Error(*first);
     }
-    for (const auto& letter : setup.letters) {
+    for (const auto& letter : letters) {
       const int from = setup.machine.device(letter.source).rank, to = setup.machine.device(letter.target).rank;
       if (texts.at(static_cast<std::size_t>(to)).at(static_cast<std::size_t>(from)) == 'y') continue;
       unmapped_.insert({letter.source, letter.target});

@@ -1,6 +1,5 @@
 // Devices of one process: pack, copy engine, unpack.
 #include "route/copy_ends.hpp"
-#include "route/routes.hpp"
 
 namespace slipstream {
 namespace {
@@ -8,6 +7,8 @@ namespace {
 class PeerRoute final : public CopyRoute {
  public:
   RouteKind kind() const override { return RouteKind::peer; }
+  std::string name() const override { return "peer"; }
+  RouteTraits traits() const override { return {.within_process = true, .streams = true}; }
   Facts capability() const override {
     return {{"between", "devices of one process with peer access"},
             {"patterns", "any"},
@@ -27,11 +28,8 @@ class PeerRoute final : public CopyRoute {
   }
 };
 
+const PeerRoute peer_route;
+const KnownRoute peer_is_known(peer_route);
+
 }  // namespace
-
-const Route& peer_route() {
-  static const PeerRoute route;
-  return route;
-}
-
 }  // namespace slipstream

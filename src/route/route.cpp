@@ -1,15 +1,19 @@
+#include <map>
+
 #include <slipstream/error.hpp>
 #include <slipstream/route.hpp>
 
-#include "route/routes.hpp"
+#include "machine/records.hpp"
+#include "route/route.hpp"
 
 namespace slipstream {
 namespace {
 
-constexpr std::pair<RouteKind, const char*> names[] = {
-    {RouteKind::kernel, "kernel"},       {RouteKind::direct, "direct"}, {RouteKind::peer, "peer"},
-    {RouteKind::colocated, "colocated"}, {RouteKind::nccl, "nccl"},     {RouteKind::nvshmem, "nvshmem"},
-    {RouteKind::gpu_mpi, "gpu_mpi"},     {RouteKind::staged, "staged"}};
+/// By kind: in the order in which the rules prefer them.
+std::map<RouteKind, const Route*>& known() {
+  static std::map<RouteKind, const Route*> routes;
+  return routes;
+}
 
 constexpr std::pair<Pack, const char*> packs[] = {{Pack::fused, "fused"},
                                                   {Pack::per_direction, "per_direction"},
@@ -51,8 +55,29 @@ auto value_of(const Table& table, const std::string& text, const std::string& wh
 
 }  // namespace
 
-std::string to_string(RouteKind kind) { return name_of(names, kind); }
-RouteKind route_from_string(const std::string& name) { return value_of(names, name, "route"); }
+KnownRoute::KnownRoute(const Route& route) : kind_(route.kind()) {
+  // Ranks tell each other the routes in use as so many bits.
+  require(static_cast<int>(kind_) < 64 && known().emplace(kind_, &route).second, ErrorCode::internal,
+          "two routes are of kind " + std::to_string(static_cast<int>(kind_)) + ", or it is beyond 63");
+}
+KnownRoute::~KnownRoute() { known().erase(kind_); }
+
+const Route& route(RouteKind kind) {
+  const auto found = known().find(kind);
+  require(found != known().end(), ErrorCode::internal, "unknown route");
+  return *found->second;
+}
+RouteTraits traits_of(RouteKind kind) { return route(kind).traits(); }
+
+std::string to_string(RouteKind kind) {
+  const auto found = known().find(kind);
+  return found == known().end() ? "?" : found->second->name();
+}
+RouteKind route_from_string(const std::string& name) {
+  std::map<RouteKind, std::string> names;
+  for (const auto& [kind, route] : known()) names[kind] = route->name();
+  return value_of(names, name, "route");
+}
 std::string to_string(Pack pack) { return name_of(packs, pack); }
 Pack pack_from_string(const std::string& name) { return value_of(packs, name, "way to pack"); }
 std::string to_string(Lanes lanes) { return name_of(lane_names, lanes); }
@@ -66,30 +91,19 @@ Scheme named_scheme(const std::string& name) { return value_of(schemes, name, "s
 
 std::vector<RouteKind> all_routes() {
   std::vector<RouteKind> kinds;
-  for (const auto& [value, name] : names) kinds.push_back(value);
+  for (const auto& [kind, route] : known()) kinds.push_back(kind);
   return kinds;
 }
 
-const Route& route(RouteKind kind) {
-  switch (kind) {
-    case RouteKind::kernel:
-      return kernel_route();
-    case RouteKind::direct:
-      return direct_route();
-    case RouteKind::peer:
-      return peer_route();
-    case RouteKind::colocated:
-      return colocated_route();
-    case RouteKind::gpu_mpi:
-      return gpu_mpi_route();
-    case RouteKind::staged:
-      return staged_route();
-    case RouteKind::nccl:
-      return nccl_route();
-    case RouteKind::nvshmem:
-      return nvshmem_route();
-  }
-  throw Error(ErrorCode::internal, "unknown route");
+std::vector<RouteSetup::Letter> letters_of_all(const RouteSetup& setup) {
+  std::string mine;
+  for (const RouteSetup::Letter& letter : setup.letters) append_record(mine, letter);
+  std::map<std::pair<int, int>, RouteSetup::Letter> known;  // both ends tell of a message
+  for (const auto& letter : records_of<RouteSetup::Letter>(setup.comm.all_gather(mine)))
+    known[{letter.source, letter.target}] = letter;
+  std::vector<RouteSetup::Letter> letters;
+  for (const auto& [devices, letter] : known) letters.push_back(letter);
+  return letters;
 }
 
 }  // namespace slipstream

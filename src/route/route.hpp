@@ -44,7 +44,7 @@ class RouteState {
   virtual bool abandon() { return true; }
 };
 
-/// All messages of one route, whoever sends them; the same on all ranks.
+/// The messages of one route that this rank sends or receives.
 struct RouteSetup {
   struct Letter {
     int source = 0;  ///< devices
@@ -53,7 +53,7 @@ struct RouteSetup {
   };
   Communicator comm;
   const Machine& machine;
-  std::vector<Letter> letters;  ///< by source, then target
+  std::vector<Letter> letters;
   Knobs knobs = {};
   Throttle throttle = {};
   std::uint64_t plan = 0;
@@ -61,6 +61,10 @@ struct RouteSetup {
   int tag = 0;                   ///< from here on no message of two devices uses it
   double patience = 30;          ///< seconds for what a library starts on all ranks together
 };
+
+/// The messages of all ranks, by source, then target. Only for what all ranks lay out together: it grows with them.
+/// Collective.
+std::vector<RouteSetup::Letter> letters_of_all(const RouteSetup& setup);
 
 /// Calls of a library between its making and close() start together. One that goes unclosed, in an exception, closes
 /// too.
@@ -76,6 +80,8 @@ class Route {
  public:
   virtual ~Route() = default;
   virtual RouteKind kind() const = 0;
+  virtual std::string name() const = 0;
+  virtual RouteTraits traits() const = 0;
   /// Two tables of facts, (question, answer), as `slipstream info routes` prints them.
   using Facts = std::vector<std::pair<std::string, std::string>>;
   virtual Facts capability() const = 0;
@@ -85,7 +91,7 @@ class Route {
   /// Message::parts of a message of these legs, of which all else is known.
   virtual std::shared_ptr<const Cut> parts(const Message&, const std::vector<Leg>&) const { return nullptr; }
   virtual SlotNeed need(const Message&, const std::vector<Leg>&) const { return {}; }
-  virtual bool needs_host() const = 0;
+  bool needs_host() const { return traits().needs_host; }
   /// Whether a graph may replay messages between these two.
   virtual bool capturable(const Pair&) const { return !needs_host(); }
   /// Whether what waits in a graph that is replayed gives up when its time is over.
@@ -97,6 +103,18 @@ class Route {
   virtual std::shared_ptr<RouteState> prepare(const RouteSetup&) const { return nullptr; }
   /// Around the transfers of one begin, for libraries that want to see them together; null for all others.
   virtual std::unique_ptr<RouteGroup> open_group() const { return nullptr; }
+};
+
+/// Makes a route known as long as it lives: one stands in the file of each, and none needs another line.
+class KnownRoute {
+ public:
+  explicit KnownRoute(const Route& route);
+  ~KnownRoute();
+  KnownRoute(const KnownRoute&) = delete;
+  KnownRoute& operator=(const KnownRoute&) = delete;
+
+ private:
+  RouteKind kind_;
 };
 
 const Route& route(RouteKind kind);

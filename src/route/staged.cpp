@@ -4,7 +4,6 @@
 #include "route/all_to_all.hpp"
 #include "route/host_ends.hpp"
 #include "route/node_mail.hpp"
-#include "route/routes.hpp"
 
 namespace slipstream {
 namespace {
@@ -12,6 +11,10 @@ namespace {
 class StagedRoute final : public Route {
  public:
   RouteKind kind() const override { return RouteKind::staged; }
+  std::string name() const override { return "staged"; }
+  RouteTraits traits() const override {
+    return {.needs_host = true, .pack = true, .grouping = true, .chunk = true, .streams = true};
+  }
   Facts capability() const override {
     return {{"between", "any two devices"},
             {"patterns", "any"},
@@ -43,7 +46,6 @@ class StagedRoute final : public Route {
         message.host_shared && (message.knobs.mpi == MpiCalls::sends || message.source_rank == message.target_rank);
     return {0, 1, 0, false, hands_over ? host_landing_bytes(message) : 0};
   }
-  bool needs_host() const override { return true; }
   std::shared_ptr<RouteState> prepare(const RouteSetup& setup) const override {
     if (auto mail = all_to_all_mail(setup, true)) return mail;
     if (setup.knobs.grouping == Grouping::devices || setup.machine.nodes() == 1) return nullptr;
@@ -57,11 +59,8 @@ class StagedRoute final : public Route {
   }
 };
 
+const StagedRoute staged_route;
+const KnownRoute staged_is_known(staged_route);
+
 }  // namespace
-
-const Route& staged_route() {
-  static const StagedRoute route;
-  return route;
-}
-
 }  // namespace slipstream

@@ -5,15 +5,12 @@
 
 #include <slipstream/signal.hpp>
 
+#include "device/word16.hpp"
 #include "route/combine.hpp"
 #include "route/program.hpp"
 #include "route/tiles.hpp"
 
 namespace slipstream {
-
-struct alignas(16) Word16 {
-  std::uint64_t low, high;
-};
 
 /// Ends waits: at a time limit, or at once when another has given up.
 struct Watch {

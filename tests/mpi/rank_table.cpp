@@ -117,6 +117,7 @@ const std::vector<Row>& table() {
        "told to ranks that neither packed nor received; one that does not come"},
       {"Backends/CastBySomeDevices*", "1", none, "1", "counts of devices that ranks do not have"},
       {"Host/Throttled*", "1 2", "2", all, "slowed within a process, and between nodes"},
+      {"StrangersRoute*", "1 2", "2", all, "a route of the suite within a process and between two"},
       {"ThrottleRefuses*", "1 2", "1", all, "refused before ranks speak; one that asks for another"},
       {"CodingRefuses*", "1 2", "2", all, "what all ranks ask for, and what one asks for alone"},
       {"TransposesInOneCallInTime*", "2", "2", "2", "who waits for whom; seconds of waiting"},

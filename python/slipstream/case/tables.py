@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from slipstream.base.keys import SIZE_PATTERN, Count, Finite, Positive, Table, WaitLimit
+from slipstream.base.routes import NAMES as ROUTES
 
 Extent = tuple[Count, Count, Count]
 ExtentOrZero = tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]
@@ -22,8 +23,7 @@ Rim = Annotated[
 RIM_FORMS = frozenset({"widths", "word"})
 
 #: A route, alone or with a sign.
-_ROUTES = ("kernel", "direct", "peer", "colocated", "nccl", "nvshmem", "gpu_mpi", "staged")
-_ROUTE, _WORD = rf"^[+-]?({'|'.join(_ROUTES)})$", r"^[A-Za-z0-9_-]+$"
+_ROUTE, _WORD = rf"^[+-]?({'|'.join(ROUTES)})$", r"^[A-Za-z0-9_-]+$"
 _NAME = r"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$"
 _SLOW = r"^(none|[0-9.eE+-]+ GB/s(, [0-9.eE+-]+ us)?)$"
 RouteName = Annotated[str, Field(pattern=_ROUTE)]
@@ -38,7 +38,7 @@ ThrottleText = Annotated[str, Field(pattern=_SLOW)]
 BodyName = Annotated[str, Field(pattern=_WORD)]
 #: What must match a pattern, in the words of a message.
 PATTERNS = {
-    _ROUTE: f"should be a route, alone or with + or - before it: {', '.join(_ROUTES)}",
+    _ROUTE: f"should be a route, alone or with + or - before it: {', '.join(ROUTES)}",
     _CODING: "should be 'raw', 'cast', 'cast to f32', 'cast to f16', 'cast to bf16', 'blockfloat' or 'zfp', the last "
     "two with ', rate BITS', ', block VALUES' or ', max error NUMBER' behind them",
     _SLOW: "should be a rate and a latency, as '12.5 GB/s, 2 us', or 'none'",

@@ -167,7 +167,7 @@ def info(arguments: argparse.Namespace, console: Console) -> None:
 def _available(route: Mapping[str, Any]) -> str:
     if route["missing"]:
         return f"no: {route['missing']}"
-    if route["name"] == "gpu_mpi":
+    if route["device_memory"]:
         return "if MPI is right to say so: every exchange that would use it proves it first"
     return "yes, between devices as below"
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from slipstream.base import routes
 from slipstream.base.core import core
 
 if TYPE_CHECKING:
@@ -12,8 +13,6 @@ if TYPE_CHECKING:
 PROBE_BYTES = 256_000_000
 #: Large enough that the start of a kernel does not count.
 LEAST_PROBE_BYTES = 1_000_000
-#: Routes that a throttle slows.
-SLOWED = frozenset({"staged", "gpu_mpi"})
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ def predict(machine: "Machine", plan: dict[str, Any], overlap: str, throttle: st
     outgoing = [0.0] * len(devices)
     slowed: dict[tuple[int, int], float] = {}
     for message in plan["messages"]:
-        if throttle and message["route"] in SLOWED:
+        if throttle and message["route"] in routes.DRIVEN_BY_HOST:
             pair = (message["source"], message["target"])
             slowed[pair] = slowed.get(pair, 0) + message["bytes"]
             continue

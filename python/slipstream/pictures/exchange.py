@@ -1,5 +1,6 @@
 """The picture of an exchange: the machine with its blocks, and what went from device to device."""
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,21 +11,14 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Patch
 
+from slipstream.base import routes as known_routes
 from slipstream.exchange.records import Delivery
 from slipstream.exchange.report import Report
 from slipstream.pictures.style import save, styled
 
 #: Colours of routes, the same in all pictures.
-COLOURS = {
-    "kernel": "#7f7f7f",
-    "direct": "#1f5fa8",
-    "peer": "#2a9d6f",
-    "colocated": "#8a5fb0",
-    "nccl": "#c8442e",
-    "nvshmem": "#e08a1e",
-    "gpu_mpi": "#b03a7a",
-    "staged": "#5c4a32",
-}
+_PALETTE = ("#7f7f7f", "#1f5fa8", "#2a9d6f", "#8a5fb0", "#c8442e", "#e08a1e", "#b03a7a", "#5c4a32")
+COLOURS = dict(zip(known_routes.NAMES, itertools.cycle(_PALETTE), strict=False))
 _BOX = (1.5, 1.0)  #: width and height of a device
 _STEP = (3.2, 2.4)  #: from device to device
 _MOST_LABELS = 60

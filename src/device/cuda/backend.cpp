@@ -89,17 +89,6 @@ CUcontext primary_context(Device device) {
   return entry.context;
 }
 
-std::string uuid_string(const cudaUUID_t& uuid) {
-  std::string text = "GPU-";
-  for (int i = 0; i < 16; ++i) {
-    char digits[3];
-    std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned char>(uuid.bytes[i]));
-    text += digits;
-    if (i == 3 || i == 5 || i == 7 || i == 9) text += '-';
-  }
-  return text;
-}
-
 class CudaBackend final : public detail::DeviceBackend {
  public:
   int device_count() override { return visible_devices(); }

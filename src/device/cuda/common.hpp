@@ -3,6 +3,7 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -51,6 +52,18 @@ class DeviceScope {
  private:
   bool pushed_ = false;
 };
+
+/// As NVML writes it.
+inline std::string uuid_string(const cudaUUID_t& uuid) {
+  std::string text = "GPU-";
+  for (int i = 0; i < 16; ++i) {
+    char digits[3];
+    std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned char>(uuid.bytes[i]));
+    text += digits;
+    if (i == 3 || i == 5 || i == 7 || i == 9) text += '-';
+  }
+  return text;
+}
 
 void* allocate(Device device, Memory memory, std::size_t bytes);
 void deallocate(Device device, Memory memory, void* pointer) noexcept;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "device/cuda/common.hpp"
+#include "device/cuda/nvml.hpp"
 #include "device/host/memory.hpp"
 #include "device/host_memory.hpp"
 
@@ -43,22 +44,21 @@ void* allocate_host(Device device, std::size_t bytes) {
   return pointer;
 }
 
-/// NVML, which tells a GPU's free memory without a context on it: a context costs hundreds of megabytes and a
-/// process asks about every GPU that it sees, to use one. Types are those of NVML's stable C interface.
-class Nvml {
+/// Free memory of a GPU by NVML, without a context on it: a process asks about every GPU that it sees, to use one.
+class FreeMemory {
  public:
-  Nvml() {
-    library_ = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!library_) return;
-    const auto start = reinterpret_cast<int (*)()>(dlsym(library_, "nvmlInit_v2"));
-    find_ = reinterpret_cast<Find>(dlsym(library_, "nvmlDeviceGetHandleByUUID"));
-    memory_ = reinterpret_cast<Read>(dlsym(library_, "nvmlDeviceGetMemoryInfo"));
-    usable_ = start && find_ && memory_ && start() == 0;
+  FreeMemory() {
+    const NvmlLibrary& nvml = NvmlLibrary::get();
+    nvml.find(find_, "nvmlDeviceGetHandleByUUID");
+    nvml.find(memory_, "nvmlDeviceGetMemoryInfo");
+    usable_ = nvml.started() && find_ && memory_;
   }
-  bool free_memory(const std::string& uuid, std::size_t& free) const {
+  bool of(const std::string& uuid, std::size_t& free) const {
     void* device = nullptr;
     Memory memory{};
-    if (!usable_ || find_(uuid.c_str(), &device) != 0 || memory_(device, &memory) != 0) return false;
+    if (!usable_ || find_(uuid.c_str(), &device) != NvmlLibrary::success ||
+        memory_(device, &memory) != NvmlLibrary::success)
+      return false;
     free = memory.free;
     return true;
   }
@@ -67,11 +67,8 @@ class Nvml {
   struct Memory {
     unsigned long long total, free, used;
   };
-  using Find = int (*)(const char*, void**);
-  using Read = int (*)(void*, Memory*);
-  void* library_ = nullptr;
-  Find find_ = nullptr;
-  Read memory_ = nullptr;
+  int (*find_)(const char*, void**) = nullptr;
+  int (*memory_)(void*, Memory*) = nullptr;
   bool usable_ = false;
 };
 
@@ -208,12 +205,12 @@ std::shared_ptr<void> open_host_memory(Device device, MemoryHandle whole) {
 static_assert(sizeof(cudaIpcMemHandle_t) == sizeof(MemoryHandle::data));
 
 std::size_t memory_free(Device device, const std::string& uuid) {
-  static const Nvml nvml;
+  static const FreeMemory by_nvml;
   unsigned flags = 0;
   int active = 0;
   check(driver().context_state(device.index, &flags, &active), device, "asking whether the GPU is in use");
   std::size_t free = 0;
-  if (!active && nvml.free_memory(uuid, free)) return free;
+  if (!active && by_nvml.of(uuid, free)) return free;
   return memory_free_in_context(device);
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 bool leaves_a_gpu(const Exchange& exchange) {
   const auto& all = exchange.messages();
-  return std::any_of(all.begin(), all.end(), [](const MessageInfo& m) { return m.route != RouteKind::kernel; });
+  return std::any_of(all.begin(), all.end(), [](const MessageInfo& m) { return !traits_of(m.route).within_device; });
 }
 
 /// Calls look(task) for each, those within loops among them, until one says true.

@@ -5,8 +5,8 @@
 
 #include "solver/common/cell_rows.hpp"
 #include "solver/lbm/by_moments/tiles.hpp"
-#include "solver/lbm/fields.hpp"
-#include "solver/lbm/lattice.hpp"
+#include "solver/lbm/lattice/fields.hpp"
+#include "solver/lbm/lattice/lattice.hpp"
 #include "solver/lbm/links/boundary_cells.hpp"
 #include "solver/lbm/step/in_place_halo.hpp"
 #include "solver/lbm/zigzag.hpp"
@@ -480,7 +480,7 @@ std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options) 
     if (options.representation == Representation::moments) b.links += boundary_bytes(grid, block, options, 0, false);
   }
   for (const auto& m : messages_needed(grid, options)) {
-    if (m.route == RouteKind::kernel || m.route == RouteKind::direct) continue;
+    if (traits_of(m.route).stores) continue;
     const int exchanges = options.streaming == Streaming::two ? 1 : 2;
     bytes[m.target].slots += exchanges * 2 * m.bytes;
     bytes[m.source].slots += exchanges * m.bytes;

@@ -272,7 +272,7 @@ std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options) 
     systems[block.device] += Field::bytes_needed(block.box.extents(), system_field(grid, options, false, ""));
   }
   for (const auto& m : messages_needed(grid, options)) {
-    if (m.route == RouteKind::kernel || m.route == RouteKind::direct) continue;
+    if (traits_of(m.route).stores) continue;
     slots[m.target] += 2 * 2 * m.bytes;
     slots[m.source] += 2 * m.bytes;
   }

@@ -12,6 +12,7 @@ namespace {
 
 TEST(Rendezvous, BringsEachTextToWhomItNames) {
   const Communicator comm = Communicator::world();
+  Parting own(comm, "a test");
   const auto text = [](int from, int to) { return std::string(static_cast<std::size_t>(1 + from * 1000 + to), 'x'); };
   // To itself, to nobody, to some: by a rule that receivers need not know.
   const auto sends = [](int from, int to) { return (from * 7 + to * 3) % 4 != 1; };
@@ -22,7 +23,7 @@ TEST(Rendezvous, BringsEachTextToWhomItNames) {
     std::map<int, std::string> right;
     for (int from = 0; from < comm.size(); ++from)
       if (sends(from, comm.rank())) right[from] = text(from, comm.rank());
-    EXPECT_EQ(rendezvous(comm, outgoing, 30), right);
+    EXPECT_EQ(rendezvous(own, outgoing, 30), right);
   }
 }
 
@@ -32,7 +33,8 @@ TEST(Rendezvous, ThatOneRankGivesUpIsATimeoutOnAll) {
   if (comm.size() < 2) GTEST_SKIP() << "one rank has nobody to wait for";
   std::map<int, std::string> outgoing;
   for (int to = 0; to < comm.size(); ++to) outgoing[to] = std::string(100000, 'x');
-  EXPECT_THROW(rendezvous(comm, std::move(outgoing), comm.rank() == 0 ? 1e-9 : 0.3), Timeout);
+  Parting own(comm, "a test");
+  EXPECT_THROW(rendezvous(own, std::move(outgoing), comm.rank() == 0 ? 1e-9 : 0.3), Timeout);
   comm.barrier();
 }
 

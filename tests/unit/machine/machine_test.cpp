@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <random>
 
 #include <slipstream/error.hpp>
 #include <slipstream/machine.hpp>
@@ -58,6 +59,65 @@ TEST(DescribedMachine, FindsLinksByRowAndColumn) {
   d.links[0 * 3 + 2].gb_per_s = 7;
   EXPECT_EQ(d.machine().link(0, 2).gb_per_s, 7);
   EXPECT_EQ(d.machine().link(2, 0).gb_per_s, 50);
+}
+
+TEST(DescribedMachine, KnowsWhichDevicesRanksShare) {
+  Description d = description(1, 4, 1);
+  for (std::size_t i = 0; i < 4; ++i) d.devices[i].uuid = i < 2 ? "one" : std::to_string(i);
+  const Machine machine = d.machine();
+  EXPECT_TRUE(machine.any_shared());
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(machine.shared(i), i < 2);
+  EXPECT_EQ(machine.most_devices_of_rank(), 1);
+  EXPECT_EQ(description(2, 2, 3).machine().most_devices_of_rank(), 3);
+  EXPECT_FALSE(description(2, 2, 3).machine().any_shared());
+}
+
+/// Against the matrix that they are made from, whatever order it has.
+TEST(LinksByClass, AreThoseOfEachPair) {
+  const auto equal = [](const Description& d) {
+    const Machine machine = d.machine();
+    const int n = machine.devices();
+    for (int from = 0; from < n; ++from)
+      for (int to = 0; to < n; ++to)
+        if (!(machine.link(from, to) == d.links[static_cast<std::size_t>(from) * n + to])) return false;
+    return true;
+  };
+  Description regular = description(12, 2, 2);
+  EXPECT_TRUE(equal(regular));
+  EXPECT_EQ(regular.machine().links().within.size(), 1u);
+  EXPECT_EQ(regular.machine().links().between.size, 1);
+
+  // Two sorts of cards: the slower one of two sets the rate.
+  Description cards = regular;
+  const auto rate = [](std::size_t device) { return device % 4 < 2 ? 25.0 : 12.5; };
+  for (std::size_t a = 0; a < cards.devices.size(); ++a)
+    for (std::size_t b = 0; b < cards.devices.size(); ++b)
+      if (cards.devices[a].node != cards.devices[b].node)
+        cards.links[a * cards.devices.size() + b].gb_per_s = std::min(rate(a), rate(b));
+  EXPECT_TRUE(equal(cards));
+  EXPECT_EQ(cards.machine().links().between.size, 2);
+
+  Description uneven = regular;
+  uneven.links[0 * 48 + 1].gb_per_s = uneven.links[1 * 48 + 0].gb_per_s = 20;
+  EXPECT_TRUE(equal(uneven));
+  EXPECT_EQ(uneven.machine().links().within.size(), 2u);
+
+  // No order at all.
+  Description random = description(80, 1, 1);
+  std::minstd_rand numbers(7);
+  for (Link& link : random.links) link.gb_per_s = 1 + static_cast<double>(numbers() % 1000);
+  EXPECT_TRUE(equal(random));
+}
+
+TEST(LinksByClass, ThatDoNotFitTheDevicesAreAnError) {
+  const Machine machine = description(2, 2, 1).machine();
+  std::vector<MachineDevice> devices;
+  for (int i = 0; i < machine.devices(); ++i) devices.push_back(machine.device(i));
+  Links short_of_one = machine.links(), unknown_kind = machine.links();
+  short_of_one.group.pop_back();
+  unknown_kind.kind.back() = 1;
+  for (const Links& links : {short_of_one, unknown_kind})
+    expect_error([&] { Machine("wrong", devices, links); }, ErrorCode::invalid_argument, {{"problem", "links"}});
 }
 
 TEST(DescribedMachine, IsUniformOnlyWithEquallyManyDevicesOnEveryNode) {

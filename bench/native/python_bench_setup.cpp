@@ -1,0 +1,277 @@
+// One rank's plan on a machine that is not there: what set-up costs a rank of thousands, without them.
+#include <malloc.h>
+
+#include <chrono>
+#include <numeric>
+
+#include <slipstream/error.hpp>
+#include <slipstream/pattern.hpp>
+#include <slipstream/transpose.hpp>
+
+#include "exchange/plan.hpp"
+#include "gather_scatter/copies.hpp"
+#include "gather_scatter/sorted_points.hpp"
+#include "native/python_bench.hpp"
+
+namespace slipstream::python {
+namespace {
+
+/// Bytes of the heap in use.
+std::int64_t held() {
+  const struct mallinfo2 info = mallinfo2();
+  return static_cast<std::int64_t>(info.uordblks + info.hblkhd);
+}
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+/// Nodes of eight devices, a rank each, joined within by NVLink and between by a network.
+Machine simulated(int ranks) {
+  constexpr int of_node = 8;
+  std::vector<MachineDevice> devices;
+  for (int rank = 0; rank < ranks; ++rank)
+    devices.push_back({rank / of_node,
+                       rank,
+                       {Backend::cuda, 0},
+                       "simulated",
+                       std::to_string(rank),
+                       std::int64_t{80} << 30,
+                       3000,
+                       false});
+  Links links;
+  links.kind.assign(static_cast<std::size_t>(ranks / of_node), 0);
+  LinkTable& node = links.within.emplace_back(LinkTable{of_node, {}});
+  for (int from = 0; from < of_node; ++from)
+    for (int to = 0; to < of_node; ++to)
+      node.links.push_back(from == to ? Link{LinkKind::same, 1500, true} : Link{LinkKind::nvlink, 450, true});
+  links.between = {1, {{LinkKind::network, 50, false}}};
+  links.group.assign(static_cast<std::size_t>(ranks), 0);
+  return {"simulated", std::move(devices), std::move(links)};
+}
+
+/// One box a rank, x fastest.
+GridOptions boxes(const Extent& cells, const Extent& counts) {
+  GridOptions options;
+  options.periodic = {true, true, true};
+  for (std::int64_t z = 0; z < counts[2]; ++z)
+    for (std::int64_t y = 0; y < counts[1]; ++y)
+      for (std::int64_t x = 0; x < counts[0]; ++x) {
+        Block block;
+        block.box = piece({{0, 0, 0}, cells}, counts, {x, y, z});
+        block.device = static_cast<int>(options.boxes.size());
+        options.boxes.push_back(block);
+      }
+  return options;
+}
+
+/// The part of an exchange that it plans before it talks to others or touches a device.
+struct Plan {
+  Bundles bundles;
+  std::vector<Choice> choices;
+  std::uint64_t hash = 0;
+
+  Plan(const Grid& grid, const Pattern& pattern, const FieldOptions& field) {
+    std::vector<PlannedItem> items(1);
+    items[0].pattern = &pattern;
+    items[0].source = field;
+    const ExchangeOptions options;
+    hash = plan_hash(grid, items, options);
+    bundles = bundle(grid, items, grid.rank());
+    const Pairs pairs(grid.machine(), items, "not asked for");
+    for (const auto& [devices, b] : bundles.by_pair)
+      choices.push_back(choose(pairs.of(b.source, b.target), b.source, b.target, options));
+  }
+};
+
+/// Mailboxes exchange all values of each pair of devices as one stretch.
+class Stretches final : public Pattern {
+ public:
+  explicit Stretches(const Copies& copies) : copies_(copies) {}
+  std::string name() const override { return "gather-scatter"; }
+  std::vector<Transfer> transfers(const Grid&, int, const Extent&, int) const override {
+    std::vector<Transfer> found;
+    const auto list = [&](std::int64_t source, std::int64_t target, std::int64_t count) {
+      const IndexSet values{{{0, 0, 0}, {count, 1, 1}}, {0}, nullptr};
+      found.push_back({source, target, values, values, Op::copy});
+    };
+    for (const MailboxShare& mail : copies_.mailbox.mail) {
+      list(copies_.device, mail.device, mail.outgoing_count);
+      list(mail.device, copies_.device, mail.incoming_count);
+    }
+    return found;
+  }
+
+ private:
+  const Copies& copies_;
+};
+
+/// Points of a box of cubic elements, `of_rank` along each axis on every rank, numbered by their place in the whole
+/// box.
+class Elements {
+ public:
+  static constexpr std::int64_t of_rank = 8, order = 7, points = order + 1;
+  Elements(const Extent& counts, int rank) : counts_(counts), rank_(rank) {}
+
+  std::vector<std::int64_t> ids(int rank) const {
+    std::vector<std::int64_t> found;
+    const Extent first = first_element(rank);
+    for (std::int64_t e = 0; e < of_rank * of_rank * of_rank; ++e)
+      for (std::int64_t p = 0; p < points * points * points; ++p) {
+        Extent at{};
+        for (std::int64_t a = 0, n = e, q = p; a < 3; ++a, n /= of_rank, q /= points)
+          at[a] = (first[a] + n % of_rank) * order + q % points;
+        found.push_back(id(at));
+      }
+    return found;
+  }
+
+  /// The least id of a rank is at its low corner, the greatest at its high one.
+  Range range(int rank) const {
+    const Extent low = first_element(rank);
+    return {id({low[0] * order, low[1] * order, low[2] * order}),
+            id({(low[0] + of_rank) * order, (low[1] + of_rank) * order, (low[2] + of_rank) * order})};
+  }
+
+  /// All elements at the points that this rank shares with others: what the rendezvous would bring.
+  std::vector<Holder> holders() const {
+    const Extent low = first_element(rank_);
+    std::vector<Holder> found;
+    Extent at{};
+    for (at[2] = low[2] * order; at[2] <= (low[2] + of_rank) * order; ++at[2])
+      for (at[1] = low[1] * order; at[1] <= (low[1] + of_rank) * order; ++at[1])
+        for (at[0] = low[0] * order; at[0] <= (low[0] + of_rank) * order; ++at[0]) {
+          std::vector<Holder> here = at_point(at);
+          const auto other = [&](const Holder& holder) { return holder.device != rank_; };
+          if (std::any_of(here.begin(), here.end(), other)) found.insert(found.end(), here.begin(), here.end());
+        }
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+  static std::int64_t blocks() { return of_rank * of_rank * of_rank; }
+
+ private:
+  std::int64_t id(const Extent& at) const {
+    const auto wide = [&](int a) { return counts_[a] * of_rank * order + 1; };
+    return 1 + at[0] + wide(0) * (at[1] + wide(1) * at[2]);
+  }
+  Extent first_element(int rank) const {
+    return {rank % counts_[0] * of_rank, rank / counts_[0] % counts_[1] * of_rank,
+            rank / counts_[0] / counts_[1] * of_rank};
+  }
+  std::vector<Holder> at_point(const Extent& at) const {
+    std::array<std::vector<std::int64_t>, 3> touching;
+    for (int a = 0; a < 3; ++a)
+      for (std::int64_t e = (at[a] - 1 + order) / order - 1; e <= at[a] / order; ++e)
+        if (e >= 0 && e < counts_[a] * of_rank) touching[a].push_back(e);
+    std::vector<Holder> found;
+    for (const std::int64_t z : touching[2])
+      for (const std::int64_t y : touching[1])
+        for (const std::int64_t x : touching[0]) {
+          const std::int64_t device = x / of_rank + counts_[0] * (y / of_rank + counts_[1] * (z / of_rank));
+          const std::int64_t element = x % of_rank + of_rank * (y % of_rank + of_rank * (z % of_rank));
+          found.push_back({id(at), device * blocks() + element, device});
+        }
+    return found;
+  }
+
+  Extent counts_;
+  int rank_;
+};
+
+struct Costs {
+  std::int64_t machine = 0, grid = 0, plan = 0;
+  double machine_s = 0, grid_s = 0, plan_s = 0;
+  std::size_t messages = 0;
+};
+
+template <class Make>
+auto counted(std::int64_t& bytes, double& seconds, const Make& make) {
+  const std::int64_t before = held();
+  const double start = now();
+  auto made = make();
+  seconds = now() - start;
+  bytes = held() - before;
+  return made;
+}
+
+Costs costs_of(const std::string& pattern, int ranks) {
+  require(ranks >= 8 && ranks % 8 == 0, "a simulated machine has nodes of 8 ranks", {{"given", ranks}});
+  Costs costs;
+  const auto machine = counted(costs.machine, costs.machine_s, [&] { return simulated(ranks); });
+  const int rank = ranks / 2;  // on an edge of the box of all ranks
+  FieldOptions field;
+  field.name = "u";
+  field.shared = true;
+  const auto plan = [&](const Grid& grid, const Pattern& of) {
+    const auto made = counted(costs.plan, costs.plan_s, [&] { return std::make_unique<Plan>(grid, of, field); });
+    costs.messages = made->choices.size();
+  };
+  const auto grid_of = [&](const Extent& cells, const Extent& counts) {
+    return std::make_unique<Grid>(cells, machine, rank, boxes(cells, counts));
+  };
+  const Extent cube{1 << 14, 1 << 14, 1 << 14};
+  const Extent bricks = bisect(cube, ranks);
+  if (pattern == "halo") {
+    const auto grid = counted(costs.grid, costs.grid_s, [&] { return grid_of(cube, bricks); });
+    field.ghost = {1, 1, 1};
+    plan(*grid, Halo({}));
+  } else if (pattern == "transpose") {
+    const Extent pencils = bisect({1, cube[1], cube[2]}, ranks);
+    const auto grids = counted(costs.grid, costs.grid_s, [&] {
+      return std::pair(grid_of(cube, pencils), grid_of(cube, {pencils[1], 1, pencils[2]}));
+    });
+    plan(*grids.first, Transpose(*grids.first, *grids.second));
+  } else {
+    require(pattern == "gather_scatter", "no pattern is named '" + pattern + "'", {{"given", pattern}});
+    const Elements elements(bricks, rank);
+    const std::vector<std::int64_t> ids = elements.ids(rank);
+    const std::int64_t points = Elements::points * Elements::points * Elements::points;
+    const SharedPoints mine{ids, rank * Elements::blocks(), points};
+    const std::vector<Holder> holders = elements.holders();
+    std::vector<Range> others;
+    for (int other = 0; other < ranks; ++other)
+      if (other != rank) others.push_back(elements.range(other));
+    std::int64_t lists = 0, rest = 0;
+    double lists_s = 0;
+    const auto copies = counted(lists, lists_s, [&] {
+      SortedPoints sorted(Device{}, mine);
+      const Points asked = sorted.in(others);
+      return std::make_unique<Copies>(copies_of(rank, mine, sorted, asked, holders, false));
+    });
+    const auto grid = counted(rest, costs.grid_s, [&] {
+      const std::int64_t row = copies->mailbox.size;
+      return grid_of({row * ranks, 1, 1}, {ranks, 1, 1});
+    });
+    costs.grid = rest;
+    plan(*grid, Stretches(*copies));
+    costs.plan += lists;
+    costs.plan_s += lists_s;
+  }
+  return costs;
+}
+
+nb::dict setup_costs(const std::string& pattern, int ranks) {
+  Costs costs;
+  {
+    const Released released;
+    costs = costs_of(pattern, ranks);
+  }
+  nb::dict found;
+  found["messages"] = costs.messages;
+  found["machine_bytes"] = costs.machine;
+  found["grid_bytes"] = costs.grid;
+  found["plan_bytes"] = costs.plan;
+  found["machine_s"] = costs.machine_s;
+  found["grid_s"] = costs.grid_s;
+  found["plan_s"] = costs.plan_s;
+  return found;
+}
+
+}  // namespace
+
+void bind_bench_setup(nb::module_& m) {
+  m.def("setup_costs", &setup_costs, nb::arg("pattern"), nb::arg("ranks"),
+        "Bytes of the heap and seconds of one rank's plan on a simulated machine. `pattern`: halo, gather_scatter or "
+        "transpose.");
+}
+
+}  // namespace slipstream::python

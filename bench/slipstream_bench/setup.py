@@ -1,0 +1,78 @@
+"""`slipstream bench setup`: memory and time of one rank's plan, on simulated machines of up to thousands of ranks."""
+
+import argparse
+from dataclasses import dataclass
+from statistics import median
+
+from rich.console import Console
+from slipstream.base import terminal
+from slipstream.base.core import as_case_error, core
+from slipstream.base.errors import CaseError
+
+from slipstream_bench import record
+from slipstream_bench.record import Row
+from slipstream_bench.timed import timed
+
+PATTERNS = ("halo", "gather_scatter", "transpose")
+#: A talk of 2018 on turbulence used the last, 3072 nodes of 6 (Ravikumar, Appelhans, Yeung).
+RANKS = (8, 64, 512, 4096, 18432)
+#: Columns of a row that are results and not inputs.
+FIGURES = frozenset(
+    {"messages", "machine_kb", "grid_kb", "plan_kb", "machine_ms", "grid_ms", "plan_ms", "plan_kb_per_message"}
+)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The machines and how often to plan on each."""
+
+    machines: list[int]  #: ranks of each
+    repeats: int  #: plans, whose median time counts
+
+
+def _row(pattern: str, ranks: int, repeats: int) -> Row:
+    """Memory is that of the last plan: the first one also fills what the library keeps."""
+    with as_case_error():
+        plans = [timed().setup_costs(pattern, ranks) for _ in range(repeats)]
+    last, timings = plans[-1], {key: median(plan[key] for plan in plans) for key in ("machine_s", "grid_s", "plan_s")}
+    return {
+        "pattern": pattern,
+        "ranks": ranks,
+        "backend": "host",
+        "clock": "host",
+        "messages": last["messages"],
+        **{f"{what}_kb": record.digits(last[f"{what}_bytes"] / 1e3) for what in ("machine", "grid", "plan")},
+        "plan_kb_per_message": record.digits(last["plan_bytes"] / 1e3 / last["messages"]),
+        **{f"{what}_ms": record.digits(timings[f"{what}_s"] * 1e3) for what in ("machine", "grid", "plan")},
+    }
+
+
+def _show(console: Console, rows: list[Row]) -> None:
+    columns = ["pattern", "ranks", "messages", "plan kB", "plan ms", "grid kB", "grid ms", "machine kB", "machine ms"]
+    figures = ("plan_kb", "plan_ms", "grid_kb", "grid_ms", "machine_kb", "machine_ms")
+    shown = [
+        (row["pattern"], str(row["ranks"]), str(row["messages"]), *(f"{row[key]:.4g}" for key in figures))
+        for row in rows
+    ]
+    console.print(terminal.table("one rank's plan on a simulated machine, nodes of 8", columns, shown, left=1))
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--machines", type=int, nargs="+", default=list(RANKS), metavar="N", help="multiples of 8")
+    parser.add_argument("--repeats", type=int, default=5, help="plans of each, whose median time counts")
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
+    """Plans, prints and writes rows. On one rank: the others are simulated."""
+    choice = record.chosen(Choice, arguments)
+    if core().size() != 1:
+        raise CaseError("bench setup: it simulates all ranks but one: start it on one rank")
+    if choice.repeats < 1:
+        raise CaseError("bench setup: --repeats counts from 1")
+    if wrong := [ranks for ranks in choice.machines if ranks < 8 or ranks % 8]:
+        raise CaseError(f"bench setup: --machines {wrong[0]}: nodes have 8 ranks, so give multiples of 8")
+    rows = [_row(pattern, ranks, choice.repeats) for pattern in PATTERNS for ranks in choice.machines]
+    _show(console, rows)
+    with as_case_error():
+        machine = record.describe_machine(core().Machine.discover("host"))
+    record.keep(arguments.folder, "setup", machine, rows, FIGURES, console)
