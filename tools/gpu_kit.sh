@@ -82,8 +82,8 @@ rm -rf $packed
 mkdir -p $packed/lib $packed/bin $kit
 for library in $build/libslipstream*.so; do strip -o "$packed/lib/$(basename "$library")" "$library"; done
 for name in unit_tests mpi_tests; do strip -o $packed/bin/$name $build/tests/$name; done
-# HDF5 differs between machines, in version and in whether it is parallel; FFTW may be missing.
-ldd $build/libslipstream.so $build/libslipstream_fft.so | awk '/lib(hdf5|sz|aec|fftw3)[^ ]*\.so/ {print $3}' | sort -u | xargs -I{} cp -L {} $packed/lib/
+# HDF5 differs between machines, in version and in whether it is parallel; FFTW and zfp may be missing.
+ldd $build/libslipstream.so $build/libslipstream_fft.so $build/tests/unit_tests | awk '/lib(hdf5|sz|aec|fftw3|zfp)[^ ]*\.so/ {print $3}' | sort -u | xargs -I{} cp -L {} $packed/lib/
 # What ctest runs of it; the installed package is tested where it is built. Which folder it will lie in, gpu_build.sh says.
 sed -e "s|$PWD/$build/tests/|@kit@/bin/|g" -e '/installed/d' $build/tests/CTestTestfile.cmake \
   >$packed/CTestTestfile.cmake
