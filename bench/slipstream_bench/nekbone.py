@@ -138,7 +138,7 @@ def exposed(events: list[dict[str, Any]]) -> dict[str, list[Sums]]:
             row, start = rows[event["tid"]], event["ts"]
             if row == f"{device} exchange" and event["name"] == "receive":
                 received = start + event["dur"]
-            elif row == name and event["name"] == "end of sums":
+            elif row == name and event["name"].startswith("end of sums"):
                 # A host's sums wait in their own bar for the last message.
                 begun, end = max(start, received), start + event["dur"]
                 sums = Sums(begun - computed, max(0.0, received - computed), end - begun)

@@ -6,17 +6,25 @@ most, at t = 14.4, whatever the devices. The pressure is solved to 1e-5 without 
 `enstrophy` are the same on all devices where all bits are.
 
 `sums`: a step with sums that stay on the devices, and one with sums that the host adds up, by MPI.
+
+`orders`: calls of the gather-scatter a step and their time on a device, by the order of their points. Their share is
+the time in a step that is traced over that of a step that is not. Faces are what Schwarz's local problems exchange,
+corners the coarsest problem. In the thesis order 1 is called some ten times as often as order 7.
 """
 
 import argparse
 import itertools
+import json
 import math
+import tempfile
+from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
-from slipstream.base.core import as_case_error, part
+from slipstream.base.core import as_case_error, core, part
 from slipstream.base.errors import CaseError
 from slipstream.case.reader import Source, parse
 from slipstream.flow import energy
@@ -28,11 +36,16 @@ from slipstream_bench.whole_machine import need, number
 #: Elements along each axis, and the time that the march ends at.
 ELEMENTS = {"host": 4, "cuda": 32}
 TIME = {"host": 1.0, "cuda": 20.0}
-FIGURES = frozenset({"pressure_iterations", "enstrophy", "enstrophy_error", "ms_per_step"})
+FIGURES = frozenset(
+    {"pressure_iterations", "enstrophy", "enstrophy_error", "ms_per_step", "calls_per_step", "us_per_call", "share"}
+)
+#: Steps of a trace.
+TRACED = 2
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--experiments", choices=("march", "sums"), nargs="+", default=["march", "sums"])
+    kinds = ("march", "sums", "orders")
+    parser.add_argument("--experiments", choices=kinds, nargs="+", default=list(kinds))
     parser.add_argument("--order", type=int, default=7, metavar="N", help="of the polynomials (7)")
     parser.add_argument("--elements", type=int, default=0, metavar="N", help="N^3 elements")
     parser.add_argument("--time", type=float, default=0.0, metavar="T", help="end of the march")
@@ -58,15 +71,14 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         if "march" in arguments.experiments:
             yield from ({**inputs, **row} for row in _march(arguments, machine, backend))
         for on_host in (False, True) if "sums" in arguments.experiments else ():
-            flow = _flow(arguments, machine, backend, sums_on_host=on_host, projection=10)
-            with as_case_error():
-                flow.advance(WARM_UP[backend])
-                ms = 1e3 * timed_steps(flow, STEPS[backend])
             yield {
                 **inputs,
-                "experiment": f"sums by the {'host' if on_host else 'devices'}",
-                "ms_per_step": record.digits(ms),
+                "experiment": "sums",
+                "sums": "host" if on_host else "devices",
+                "ms_per_step": record.digits(1e3 * _seconds_of_a_step(arguments, machine, backend, on_host)),
             }
+        if "orders" in arguments.experiments:
+            yield from ({**inputs, **row} for row in _orders(arguments, machine, backend))
 
     whole_machine.measure("sem_thesis", arguments, console, rows, COLUMNS, FIGURES)
 
@@ -77,7 +89,50 @@ def _time_step(arguments: argparse.Namespace, backend: str) -> float:
     return float(arguments.time_step) or 0.003 * (32 / elements) * (7 / arguments.order) ** 2
 
 
-def _flow(arguments: argparse.Namespace, machine: Any, backend: str, **more: Any) -> Any:
+def _seconds_of_a_step(arguments: argparse.Namespace, machine: Any, backend: str, on_host: bool = False) -> float:
+    flow = _flow(arguments, machine, backend, sums_on_host=on_host, projection=10)
+    with as_case_error():
+        flow.advance(WARM_UP[backend])
+        return timed_steps(flow, STEPS[backend])
+
+
+def _orders(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator[record.Row]:
+    step_us = 1e6 * _seconds_of_a_step(arguments, machine, backend)
+    trace = core().Trace(1_000_000)
+    flow = _flow(arguments, machine, backend, trace, projection=10)
+    with as_case_error():
+        flow.advance(WARM_UP["host"] + TRACED)
+        with tempfile.TemporaryDirectory() as folder:
+            trace.write(folder)
+            events = json.loads((Path(folder) / f"rank{core().rank()}.json").read_text())["traceEvents"]
+    if trace.dropped:
+        raise CaseError(f"bench sem_thesis: the trace has no place for {trace.dropped} spans: take fewer elements")
+    for of, (calls, spent) in sums_of(events, TRACED).items():
+        yield {
+            "experiment": "orders",
+            "sums": of,
+            "calls_per_step": record.digits(calls),
+            "us_per_call": record.digits(spent / calls),
+            "share": record.digits(spent / step_us),
+        }
+
+
+def sums_of(events: list[dict[str, Any]], steps: int) -> dict[str, tuple[float, float]]:
+    """Calls of the gather-scatter in each of the last steps, and microseconds of the first device: by what they sum."""
+    rows = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    solver = min(name for name in rows.values() if name.endswith(" solver"))
+    spans = [event for event in events if event["ph"] == "X"]
+    begun = sorted(event["ts"] for event in spans if event["name"] == "step")[-steps]
+    found: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for event in spans:
+        words, sums, of = event["name"].rpartition("sums of ")
+        if rows[event["tid"]] == solver and event["cat"] == "exchange" and sums and event["ts"] >= begun:
+            found[of][0] += not words.startswith("start")
+            found[of][1] += event["dur"]
+    return {of: (calls / steps, spent / steps) for of, (calls, spent) in sorted(found.items(), reverse=True)}
+
+
+def _flow(arguments: argparse.Namespace, machine: Any, backend: str, trace: Any = None, **more: Any) -> Any:
     tables = {
         "grid": {"cells": [arguments.elements or ELEMENTS[backend]] * 3, "periodic": [True] * 3},
         "sem": {
@@ -92,7 +147,7 @@ def _flow(arguments: argparse.Namespace, machine: Any, backend: str, **more: Any
         "exchange": options.routes_of(arguments) if arguments.routes else {},
     }
     with as_case_error():
-        return part("sem").Flow(machine, parse(tables, Source("bench sem_thesis")).options() | more, None)
+        return part("sem").Flow(machine, parse(tables, Source("bench sem_thesis")).options() | more, trace)
 
 
 def _march(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator[record.Row]:
@@ -122,6 +177,7 @@ def _shown(key: str, form: str = ".4g", factor: float = 1.0) -> Any:
 
 COLUMNS = {
     "experiment": lambda row: str(row["experiment"]),
+    "sums": lambda row: str(row.get("sums", "")),
     "elements": lambda row: str(row["elements"]),
     "order": lambda row: str(row["order"]),
     "time": _shown("time"),
@@ -129,4 +185,7 @@ COLUMNS = {
     "enstrophy": _shown("enstrophy", ".10g"),
     "% off": _shown("enstrophy_error", ".3g", 100),
     "ms a step": _shown("ms_per_step"),
+    "calls a step": _shown("calls_per_step"),
+    "us a call": _shown("us_per_call"),
+    "% of a step": _shown("share", ".3g", 100),
 }

@@ -212,8 +212,9 @@ void require_fit(const Fit& fit);
 /// (Fischer 1998, Comput. Methods Appl. Mech. Eng. 163, with vectors kept orthonormal in (u, A v)).
 class Projection {
  public:
-  /// Collective. Keeps so many vectors of one component, 1 to 63; the next one after these starts anew.
-  Projection(const Communicator& comm, const Machine& machine, Layout layout, int most);
+  /// Collective. Keeps so many vectors of one component, 1 to 63; the next one after these starts anew. `memory`: by
+  /// device, where they lie one after the other, so that a caller may write them to a checkpoint; empty: in its own.
+  Projection(const Communicator& comm, const Machine& machine, Layout layout, int most, const Vectors& memory = {});
   ~Projection();  ///< collective
   Projection(Projection&&) noexcept;
 
@@ -222,8 +223,10 @@ class Projection {
   /// Takes in what a solve has added since improve(). One operator. Collective.
   void keep(std::vector<Stream>& streams, const System& system, const Vectors& x);
   /// Where A is another one.
-  void forget();
+  void forget() { set_vectors(0); }
+  /// How many there are; a caller who sets `memory` sets them, too.
   int vectors() const;
+  void set_vectors(int count);
 
  private:
   struct Impl;

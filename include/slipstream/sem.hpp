@@ -311,6 +311,8 @@ struct SolverOptions {
   int components = 1;
   /// Earlier solutions that give the first guess: the one of least error in their span (Fischer 1998); 0: none.
   int projection = 0;
+  /// Where these lie, as krylov::Projection takes it: in a field of checkpoints; empty: in memory of the solver's.
+  krylov::Vectors earlier = {};
 };
 
 /// Values of the elements' polynomials at any points. Newton's method on the polynomials through an element's places
@@ -354,6 +356,9 @@ class HelmholtzSolver {
   void apply(Vector& u, double h1, double h2);
   /// Measures operator and preconditioner. Collective.
   krylov::Fit fit(double h1, double h2);
+  /// Earlier solutions that there are now. A restart sets as many, of the operator that comes next.
+  int earlier() const;
+  void set_earlier(int count);
 
  private:
   struct Impl;

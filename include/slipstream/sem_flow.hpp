@@ -118,7 +118,8 @@ struct FlowSolution {
 /// Comput. 12.
 ///
 /// The state is velocity, velocity1, velocity2 (of one and two steps before), pressure and pressure1; with running
-/// means mean_velocity, mean_pressure, mean_squares (uu vv ww) and mean_products (uv uw vw), too. Bits of the state
+/// means mean_velocity, mean_pressure, mean_squares (uu vv ww) and mean_products (uv uw vw), too. With projection it
+/// has earlier_pressures: SolverOptions::projection components, of which Past::earlier are solutions. Bits of the state
 /// depend on the elements and on nothing else. All calls but those that say otherwise are collective.
 class Flow final : public Simulation {
  public:
@@ -127,9 +128,9 @@ class Flow final : public Simulation {
   Flow(const Communicator& comm, const Machine& machine, FlowOptions options);
   ~Flow() override;
 
-  /// Throws krylov::NotSolved where a linear solution does not converge, where given data throw, or where the Courant
-  /// number is above largest_courant(): "problem" is "courant" then. Throws Diverged where a guard finds a value that
-  /// is not finite.
+  /// Throws krylov::NotSolved where a linear solution does not converge, and where given data throw. It has the
+  /// "problem" balance where inflow and outflow come to differ. It has the "problem" courant above the limit of Courant
+  /// numbers. Throws Diverged where a guard finds a value that is not finite.
   void advance(std::int64_t steps);
   void guard(std::int64_t every);
   void inspect();
@@ -153,11 +154,12 @@ class Flow final : public Simulation {
   const krylov::Effort& velocity_effort() const;
   /// Operator and preconditioner of the pressure, measured.
   krylov::Fit fit();
-  /// A restart must know this beside the state: lengths of the last two steps or parts, how many there were.
+  /// A restart must know this beside the state: lengths of the last two steps or parts, how many there were, and more.
   struct Past {
     double last = 0, before = 0;
     std::int64_t count = 0;
     double averaged = 0;  ///< time over which running means go
+    int earlier = 0;      ///< solutions for the pressure that first guesses come from
   };
   Past past() const;
   void set_past(const Past& past);

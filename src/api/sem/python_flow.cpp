@@ -175,12 +175,13 @@ void bind_flow(nb::module_& m) {
           "past",
           [](Flow& self) {
             const Flow::Past past = self.past();
-            return nb::make_tuple(past.last, past.before, past.count, past.averaged);
+            return nb::make_tuple(past.last, past.before, past.count, past.averaged, past.earlier);
           },
-          "Lengths of the last two steps or parts, how many there were, and the time over which running means go.")
+          "Lengths of the last two steps or parts, how many there were, the time over which running means go, and how "
+          "many solutions for the pressure are kept.")
       .def("set_past",
-           [](Flow& self, double last, double before, std::int64_t count, double averaged) {
-             self.set_past({last, before, count, averaged});
+           [](Flow& self, double last, double before, std::int64_t count, double averaged, int earlier) {
+             self.set_past({last, before, count, averaged, earlier});
            })
       .def(
           "forces",

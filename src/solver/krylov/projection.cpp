@@ -11,14 +11,16 @@ namespace slipstream::krylov {
 
 struct Projection::Impl : Workspace {
   int most, count = 0;
-  Basis kept;  ///< orthonormal in (u, A v); behind them one more: x as improve() left it, then what was added since
+  Basis kept;   ///< orthonormal in (u, A v)
+  Basis added;  ///< x as improve() left it, then what was added since
   SeveralSums sums;
 
-  Impl(const Communicator& c, const Machine& machine, Layout l, int m)
+  Impl(const Communicator& c, const Machine& machine, Layout l, int m, const Vectors& memory)
       : Workspace(c, machine, std::move(l)),
         most(m),
-        kept(devices_of(c, machine), layout, m + 1),
-        sums(c, machine, layout, m + 1) {
+        kept(devices_of(c, machine), layout, m, memory),
+        added(devices_of(c, machine), layout, 1),
+        sums(c, machine, layout, m) {
     require_one_component("a projection onto earlier solutions");
   }
 
@@ -33,23 +35,23 @@ struct Projection::Impl : Workspace {
       for (std::size_t d = 0; d < sides.size(); ++d)
         add_several(streams[d], sides[d].range, sums.on(d), 1, kept.first(d, count), x[d]);
     }
-    const Vectors before = kept.at(most);
+    const Vectors before = added.at(0);
     for (std::size_t d = 0; d < sides.size(); ++d)
       if (sides[d].range.points > 0) copy(streams[d], before[d], x[d], sides[d].r.bytes());
   }
 
   void keep(std::vector<Stream>& streams, const System& system, const Vectors& x) {
     if (count == most) count = 0;
-    const Vectors added = kept.at(most);
-    for (std::size_t d = 0; d < sides.size(); ++d) difference(streams[d], sides[d].range, x[d], added[d], added[d]);
-    system.apply(added, images());
+    const Vectors e = added.at(0);
+    for (std::size_t d = 0; d < sides.size(); ++d) difference(streams[d], sides[d].range, x[d], e[d], e[d]);
+    system.apply(e, images());
     sums.find(streams, system.weights, constant(images()), kept, count);
     const std::vector<double> along = sums.read(streams);
     for (std::size_t d = 0; d < sides.size(); ++d)
-      add_several(streams[d], sides[d].range, sums.on(d), -1, kept.first(d, count), added[d]);
+      add_several(streams[d], sides[d].range, sums.on(d), -1, kept.first(d, count), e[d]);
     // (e, A e) after Gram and Schmidt's step is that of before less the squares of the parts.
     summed(streams, one, square_sum, [&](Side& side, std::size_t d) {
-      dot(streams[d], side.range, system.weights[d], added[d], side.q.data(), side.parts.data());
+      dot(streams[d], side.range, system.weights[d], e[d], side.q.data(), side.parts.data());
     });
     double square = read(streams).single(square_sum, 0);
     double whole = square;
@@ -59,16 +61,17 @@ struct Projection::Impl : Workspace {
     if (!(square > least_share * whole) || !std::isfinite(square)) return;
     const Vectors to = kept.at(count);
     for (std::size_t d = 0; d < sides.size(); ++d)
-      normalise(streams[d], sides[d].range, at(d, square_sum), added[d], to[d]);
+      normalise(streams[d], sides[d].range, at(d, square_sum), e[d], to[d]);
     ++count;
   }
 };
 
-Projection::Projection(const Communicator& comm, const Machine& machine, Layout layout, int most) {
+Projection::Projection(const Communicator& comm, const Machine& machine, Layout layout, int most,
+                       const Vectors& memory) {
   require(most >= 1 && most < krylov::most_vectors,
           "a projection keeps 1 to " + std::to_string(krylov::most_vectors - 1) + " solutions",
           {{"option", "projection"}, {"given", most}, {"least", 1}, {"most", krylov::most_vectors - 1}});
-  impl_ = std::make_unique<Impl>(comm, machine, std::move(layout), most);
+  impl_ = std::make_unique<Impl>(comm, machine, std::move(layout), most, memory);
 }
 Projection::~Projection() = default;
 Projection::Projection(Projection&&) noexcept = default;
@@ -79,7 +82,7 @@ void Projection::improve(std::vector<Stream>& streams, const System& system, con
 void Projection::keep(std::vector<Stream>& streams, const System& system, const Vectors& x) {
   impl_->keep(streams, system, x);
 }
-void Projection::forget() { impl_->count = 0; }
 int Projection::vectors() const { return impl_->count; }
+void Projection::set_vectors(int count) { impl_->count = count; }
 
 }  // namespace slipstream::krylov

@@ -10,10 +10,13 @@ std::vector<Device> devices_of(const Communicator& comm, const Machine& machine)
   return devices;
 }
 
-Basis::Basis(const std::vector<Device>& devices, const Layout& layout, int most) {
+Basis::Basis(const std::vector<Device>& devices, const Layout& layout, int most, const Vectors& memory)
+    : values_(memory) {
   for (std::size_t d = 0; d < devices.size(); ++d) {
     points_.push_back(layout.components * layout.points[d]);
-    Buffer<double>& part = values_.emplace_back(devices[d], static_cast<std::size_t>(most * points_[d]));
+    if (!memory.empty()) continue;
+    Buffer<double>& part = own_.emplace_back(devices[d], static_cast<std::size_t>(most * points_[d]));
+    values_.push_back(part.data());
     Stream stream(devices[d]);
     if (part.size() > 0) fill(stream, part.data(), 0, part.bytes());
     stream.synchronize();
@@ -22,13 +25,13 @@ Basis::Basis(const std::vector<Device>& devices, const Layout& layout, int most)
 
 Vectors Basis::at(int k) const {
   Vectors found;
-  for (std::size_t d = 0; d < values_.size(); ++d) found.push_back(values_[d].data() + k * points_[d]);
+  for (std::size_t d = 0; d < values_.size(); ++d) found.push_back(values_[d] + k * points_[d]);
   return found;
 }
 
 Several Basis::first(std::size_t device, int count) const {
   Several several{{}, count};
-  for (int k = 0; k < count; ++k) several.of[k] = values_[device].data() + k * points_[device];
+  for (int k = 0; k < count; ++k) several.of[k] = values_[device] + k * points_[device];
   return several;
 }
 

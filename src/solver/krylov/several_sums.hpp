@@ -13,12 +13,14 @@ namespace slipstream::krylov {
 /// Vectors of this rank's devices, one beside the other.
 class Basis {
  public:
-  Basis(const std::vector<Device>& devices, const Layout& layout, int most);
+  /// `memory`: of a caller's, by device; empty: of its own, zero.
+  Basis(const std::vector<Device>& devices, const Layout& layout, int most, const Vectors& memory = {});
   Vectors at(int k) const;
   Several first(std::size_t device, int count) const;
 
  private:
-  std::vector<Buffer<double>> values_;
+  std::vector<Buffer<double>> own_;
+  Vectors values_;
   std::vector<std::int64_t> points_;
 };
 

@@ -1,7 +1,9 @@
 #pragma once
 // The operator of elements, summed over copies, in either precision: what a space and a level of multigrid share.
 #include <algorithm>
+#include <array>
 #include <map>
+#include <string>
 #include <vector>
 
 #include <slipstream/gather_scatter.hpp>
@@ -53,7 +55,10 @@ class Assembled {
   }
 
   /// u = Q Q^T u.
-  void sum(const std::vector<T*>& u, int components = 1) { sums(components).run(streams_, arrays(u)); }
+  void sum(const std::vector<T*>& u, int components = 1) {
+    const DeviceSpans spans(options_.exchange.trace, streams_, "solver", names_[0].c_str(), "exchange");
+    sums(components).run(streams_, arrays(u));
+  }
 
   /// out = Q Q^T of what `call_of` computes on each device: the elements at a device's border first, whose sums travel
   /// while the others are computed. `then`: what follows the elements and needs no sum.
@@ -75,13 +80,13 @@ class Assembled {
     };
     if (overlaps) {
       compute("elements at borders", &border_);
-      const DeviceSpans spans(trace, streams_, "solver", "start of sums", "exchange");
+      const DeviceSpans spans(trace, streams_, "solver", names_[1].c_str(), "exchange");
       gather_scatter.start(streams_, arrays(out));
     }
     compute("elements", overlaps ? &interior_ : nullptr);
     then();
     // From here on nothing hides the sums.
-    const DeviceSpans spans(trace, streams_, "solver", "end of sums", "exchange");
+    const DeviceSpans spans(trace, streams_, "solver", names_[2].c_str(), "exchange");
     if (overlaps) {
       gather_scatter.finish(streams_);
     } else {
@@ -127,6 +132,10 @@ class Assembled {
   const ElementBox& box_;
   Dealt dealt_;
   int order_;
+  /// In a trace.
+  std::array<std::string, 3> names_{"sums of order " + std::to_string(order_),
+                                    "start of sums of order " + std::to_string(order_),
+                                    "end of sums of order " + std::to_string(order_)};
   std::vector<Stream>& streams_;
   const SpaceOptions& options_;
   std::map<int, GatherScatter> sums_;  ///< by components

@@ -47,7 +47,7 @@ struct HelmholtzSolver::Impl {
     } else {
       flexible_gmres.emplace(space.comm(), space.machine(), layout, how.restart);
     }
-    if (how.projection > 0) projection.emplace(space.comm(), space.machine(), layout, how.projection);
+    if (how.projection > 0) projection.emplace(space.comm(), space.machine(), layout, how.projection, how.earlier);
     switch (how.preconditioner) {
       case Preconditioner::jacobi:
         break;
@@ -72,6 +72,8 @@ struct HelmholtzSolver::Impl {
 
   void prepare(double h1, double h2) {
     if (!inverse.empty() && of == std::pair{h1, h2}) return;
+    // A restart may have set solutions before the first call.
+    if (projection && !inverse.empty()) projection->forget();
     for (std::size_t d = 0; d < mass.size(); ++d) {
       Sum sum;
       sum.add({h2, space.mass_matrix()[d].data()});
@@ -80,7 +82,6 @@ struct HelmholtzSolver::Impl {
     }
     inverse = space.inverse_diagonal(constraint.mask(), h1, of_mass(h2), terms());
     if (multigrid) multigrid->set_up(h1, of_mass(h2), terms(), singular(h2));
-    if (projection) projection->forget();
     if (polynomial) largest = largest_eigenvalue(plain_system(h1, h2));
     of = {h1, h2};
     const bool loops = space.loopable(how.components) && (!multigrid || multigrid->loopable());
@@ -198,6 +199,11 @@ std::vector<krylov::Result> HelmholtzSolver::solve_all(const Vector& b, Vector& 
 void HelmholtzSolver::apply(Vector& u, double h1, double h2) {
   impl_->prepare(h1, h2);
   impl_->space.helmholtz(u, u, h1, impl_->of_mass(h2), impl_->terms());
+}
+
+int HelmholtzSolver::earlier() const { return impl_->projection ? impl_->projection->vectors() : 0; }
+void HelmholtzSolver::set_earlier(int count) {
+  if (impl_->projection) impl_->projection->set_vectors(count);
 }
 
 krylov::Fit HelmholtzSolver::fit(double h1, double h2) { return impl_->fit(h1, h2); }

@@ -86,10 +86,10 @@ def test_what_elements_do_not_hide_is_idle_time() -> None:
         {"ph": "M", "name": "thread_name", "tid": row, "args": {"name": name}} for row, name in names
     ]
     spans = [
-        (1, "start of sums", 0, 2), (1, "elements", 2, 10), (0, "receive", 5, 4), (1, "end of sums", 15, 6),
-        (1, "start of sums", 30, 2), (1, "elements", 32, 10), (0, "receive", 36, 8), (1, "end of sums", 43, 9),
+        (1, "start of sums", 0, 2), (1, "elements", 2, 10), (0, "receive", 5, 4), (1, "end of sums of 3", 15, 6),
+        (1, "start of sums", 30, 2), (1, "elements", 32, 10), (0, "receive", 36, 8), (1, "end of sums of 3", 43, 9),
         (1, "start of sums", 60, 2), (1, "elements", 62, 10), (1, "sums of elements", 73, 2), (0, "receive", 66, 2),
-        (1, "end of sums", 78, 6),
+        (1, "end of sums of 3", 78, 6),
     ]  # fmt: skip
     events += [{"ph": "X", "tid": row, "name": name, "ts": ts, "dur": dur} for row, name, ts, dur in spans]
     assert nekbone.exposed(events) == {"cuda:0": [(3, 0, 6), (2, 2, 8), (3, 0, 6)]}
@@ -144,7 +144,16 @@ def test_a_march_holds_iterations_and_enstrophy_beside_the_published_one(cli: Cl
         assert result.returncode == 0, result.stderr
         (path,) = (tmp_path / devices / "sem_thesis").glob("*.json")
         found.append(json.loads(path.read_text())["rows"])
-    (one, *sums), (two, *_) = found
+    (one, *others), (two, *_) = found
     assert one["time"] == 1 and abs(one["enstrophy_error"]) < 0.02 and one["pressure_iterations"] > 1
     assert one["enstrophy"] == two["enstrophy"]
-    assert [row["experiment"] for row in sums] == ["sums by the devices", "sums by the host"]
+    assert [(row["experiment"], row["sums"]) for row in others] == [
+        ("sums", "devices"), ("sums", "host"),
+        ("orders", "order 5"), ("orders", "order 2"), ("orders", "faces of order 5"), ("orders", "faces of order 2"),
+        ("orders", "corners"),
+    ]  # fmt: skip
+    calls = {row["sums"]: row["calls_per_step"] for row in others[2:]}
+    # A cycle has as many local solves on either order, and each sums faces twice.
+    assert calls["faces of order 5"] == calls["faces of order 2"] == 8 * calls["corners"]
+    assert calls["order 5"] > calls["order 2"] > calls["corners"] > 0
+    assert all(0 < row["share"] < 1 and row["us_per_call"] > 0 for row in others[2:])

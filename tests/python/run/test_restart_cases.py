@@ -21,7 +21,7 @@ SHORT: dict[str, tuple[list[str], int, int]] = {
     "car": (["units.cell=0.4", "domain.block=[4,4,4]"], 12, 5),
     "cavity": (["grid.cells=[12,12,12]"], 20, 9),
     "cavity_2d": (["grid.cells=[16,16,1]"], 20, 9),
-    "cavity_sem": (["grid.cells=[2,2,2]", "sem.order=4", "sem.projection=0"], 6, 4),
+    "cavity_sem": (["grid.cells=[2,2,2]", "sem.order=4"], 6, 4),
     "cavity_si": (["grid.cells=[12,12,12]", "units.cell=0.008333333333333333"], 20, 9),
     "couette": ([], 20, 9),
     "cylinder": ([], 20, 9),
@@ -32,7 +32,7 @@ SHORT: dict[str, tuple[list[str], int, int]] = {
     "heat": (["grid.cells=[15,11,7]"], 20, 9),
     "heat_implicit": (["grid.cells=[15,11,7]"], 10, 5),
     "heat_sem": (["grid.cells=[2,2,2]", "sem.order=3"], 10, 5),
-    "kovasznay_sem": (["grid.cells=[2,2,2]", "sem.order=4", "sem.projection=0"], 6, 4),
+    "kovasznay_sem": (["grid.cells=[2,2,2]", "sem.order=4"], 6, 4),
     "moving_source_sem": (["grid.cells=[4,2,2]", "sem.order=3"], 10, 5),
     "neumann_sem": ([], 1, 1),
     "past_cylinder_sem": (["sem.order=3"], 6, 4),
@@ -44,8 +44,8 @@ SHORT: dict[str, tuple[list[str], int, int]] = {
     "sphere": (["grid.cells=[20,16,16]", "bodies.ball.centre=[8,8,8]"], 20, 9),
     "standing_wave": ([], 20, 9),
     "taylor_green": (["grid.cells=[12,12,12]", "physics.reynolds=100"], 20, 9),
-    "taylor_green_sem": (["grid.cells=[2,2,2]", "sem.order=4", "sem.projection=0"], 6, 4),
-    "walls_sem": (["grid.cells=[2,2,1]", "sem.order=4", "sem.projection=0"], 6, 4),
+    "taylor_green_sem": (["grid.cells=[2,2,2]", "sem.order=4"], 6, 4),
+    "walls_sem": (["grid.cells=[2,2,1]", "sem.order=4"], 6, 4),
 }
 #: Siblings of these cases, in which more is carried from step to step.
 MORE: dict[str, tuple[str, list[str]]] = {

@@ -20,6 +20,10 @@ from sem_rig import HELMHOLTZ, MIXED, case, findings
         ("moving_source_sem", ""),
         ("past_cylinder_sem", ""),
         pytest.param("past_cylinder_sem", "from_zero", marks=pytest.mark.thorough),
+        ("walls_sem", ""),
+        pytest.param("walls_sem", "half", marks=pytest.mark.thorough),
+        pytest.param("kovasznay_sem", "", marks=pytest.mark.thorough),
+        pytest.param("taylor_green_sem", "", marks=pytest.mark.thorough),
     ],
 )
 def test_cases_find_what_they_expect(cli: Cli, tmp_path: Path, name: str, variant: str) -> None:

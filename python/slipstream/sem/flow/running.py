@@ -103,14 +103,14 @@ class FlowRun(PlainRun):
         }
 
     def carried(self) -> dict[str, Any]:
-        """The lengths of the last steps, and the effort so far and up to the last row."""
-        last, before, count, averaged = self.engine.past()
-        lengths = {"last_length": last, "length_before": before, "lengths": count, "averaged": averaged}
-        return lengths | self._efforts_of_all() | {"counted": self._counted}
+        """`Flow.past`, and the effort so far and up to the last row."""
+        names = ("last_length", "length_before", "lengths", "averaged", "earlier")
+        return dict(zip(names, self.engine.past(), strict=True)) | self._efforts_of_all() | {"counted": self._counted}
 
     def carry(self, carried: Mapping[str, Any]) -> None:
         lengths = ("last_length", "length_before", "lengths", "averaged")
-        self.engine.set_past(*(carried[name] for name in lengths))
+        # Earlier versions kept no solutions.
+        self.engine.set_past(*(carried[name] for name in lengths), carried.get("earlier", 0))
         self._before = {name: dict(carried[name]) for name in ("pressure", "velocity")}
         self._counted = carried["counted"]
 
@@ -219,13 +219,19 @@ class FlowRun(PlainRun):
         time = column["time"]
         wanted, rate = (np.interp(time, reference.time, v) for v in (reference.enstrophy, reference.dissipation))
         result["energy.enstrophy_error"] = reference.enstrophy_error(time, column["enstrophy"])
-        result["energy.largest_enstrophy_error"] = float(np.abs(column["enstrophy"] / wanted - 1).max())
+        errors = np.abs(column["enstrophy"] / wanted - 1)
+        result["energy.largest_enstrophy_error"] = float(errors.max())
+        result["energy.largest_enstrophy_error_at"] = float(time[errors.argmax()])
+        # Next to the peak of the dissipation the elements resolve least.
+        if time[-1] >= 9:
+            result["divergence.at_9"] = float(np.interp(9, time, column["divergence"]))
         # The first row has no steps before it to take differences with.
         off = np.abs(column["decay"] - rate)[1:].max() / reference.dissipation.max()
         result["energy.largest_decay_error"] = float(off)
         console.print(
-            f"enstrophy: {100 * result['energy.largest_enstrophy_error']:.3g} % off at most, decay: {100 * off:.3g} % "
-            f"of the peak, {reference.title}, t = 0 to {time[-1]:g}"
+            f"enstrophy: {100 * result['energy.largest_enstrophy_error']:.3g} % off at most, at t = "
+            f"{result['energy.largest_enstrophy_error_at']:.3g}, decay: {100 * off:.3g} % of the peak, "
+            f"{reference.title}, t = 0 to {time[-1]:g}"
         )
         if case.output.pictures:
             from slipstream.pictures import spectra

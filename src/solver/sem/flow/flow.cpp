@@ -52,12 +52,12 @@ Flow::Impl::Impl(const Communicator& c, const Machine& m, FlowOptions o)
             {options.factors, true, options.exchange, options.tune}),
       grid(plan_grid(machine, component_of(options, 0), comm.rank())),
       free(space, space.box().dirichlet(SideFlags{})),
-      pressure_solver(space, free, options.pressure),
       velocity(grid, field_of_flow("velocity", 3)),
       velocity1(grid, field_of_flow("velocity1", 3)),
       velocity2(grid, field_of_flow("velocity2", 3)),
       pressure(grid, field_of_flow("pressure", 1)),
-      pressure1(grid, field_of_flow("pressure1", 1)) {
+      pressure1(grid, field_of_flow("pressure1", 1)),
+      pressure_solver(space, free, of_pressure()) {
   for (const int d : machine.devices_of_rank(comm.rank())) devices.push_back(machine.device(d).local);
   components.reserve(3);
   for (std::size_t n = 0; n < 3; ++n) components.emplace_back(space, options, n);
@@ -79,6 +79,11 @@ Flow::Impl::Impl(const Communicator& c, const Machine& m, FlowOptions o)
                   {"velocity2", &velocity2},
                   {"pressure", &pressure},
                   {"pressure1", &pressure1}};
+  if (earlier) {
+    state.fields["earlier_pressures"] = &*earlier;
+    // Checkpoints of earlier versions lack them, and go on without.
+    state.made_when_asked["earlier_pressures"] = [] {};
+  }
   if (options.mean_from) {
     means.emplace(grid);
     state.fields.insert({{"mean_velocity", &means->velocity},
@@ -86,7 +91,7 @@ Flow::Impl::Impl(const Communicator& c, const Machine& m, FlowOptions o)
                          {"mean_squares", &means->squares},
                          {"mean_products", &means->products}});
   }
-  past = {options.time_step, options.time_step, 0, 0};
+  past = {options.time_step, options.time_step, 0, 0, 0};
   list_sides();
   list_tasks();
   try {
@@ -104,6 +109,14 @@ Flow::Impl::Means::Means(const Grid& grid)
       pressure(grid, field_of_flow("mean_pressure", 1)),
       squares(grid, field_of_flow("mean_squares", 3)),
       products(grid, field_of_flow("mean_products", 3)) {}
+
+SolverOptions Flow::Impl::of_pressure() {
+  SolverOptions how = options.pressure;
+  if (how.projection < 1) return how;
+  earlier.emplace(grid, field_of_flow("earlier_pressures", how.projection));
+  how.earlier = part_of(*earlier, 0);
+  return how;
+}
 
 void Flow::Impl::list_solvers() {
   std::vector<std::vector<std::size_t>> groups;
@@ -205,7 +218,14 @@ krylov::Fit Flow::fit() { return impl_->pressure_solver.fit(1, 0); }
 const krylov::Effort& Flow::pressure_effort() const { return impl_->pressure_effort; }
 const krylov::Effort& Flow::velocity_effort() const { return impl_->velocity_effort; }
 const std::vector<std::string>& Flow::cautions() const { return impl_->cautions; }
-Flow::Past Flow::past() const { return impl_->past; }
-void Flow::set_past(const Past& past) { impl_->past = past; }
+Flow::Past Flow::past() const {
+  Past past = impl_->past;
+  past.earlier = impl_->pressure_solver.earlier();
+  return past;
+}
+void Flow::set_past(const Past& past) {
+  impl_->past = past;
+  impl_->pressure_solver.set_earlier(past.earlier);
+}
 
 }  // namespace slipstream::sem

@@ -136,10 +136,14 @@ void Flow::Impl::balance(double in, double out, double along) {
   if (!(left > of_rounding * most) || left < of_their_rounding * along) return;
   char said[300];
   std::snprintf(said, sizeof said, "through the sides %.6g flow in and %.6g out", in, out);
-  if (left > of_quadrature * most && left > of_normals * along)
-    throw Error(ErrorCode::invalid_argument,
-                std::string(said) + ": an incompressible flow needs as much of both; change the velocities on sides",
-                {{"option", "sides"}, {"problem", "balance"}, {"in", in}, {"out", out}});
+  if (left > of_quadrature * most && left > of_normals * along) {
+    const std::string text =
+        std::string(said) + ": an incompressible flow needs as much of both; change the velocities on sides";
+    const Facts facts{{"option", "sides"}, {"problem", "balance"}, {"in", in}, {"out", out}};
+    if (!taken) throw Error(ErrorCode::invalid_argument, text, facts);
+    // A run that is under way ends as it does where it cannot be solved.
+    throw krylov::NotSolved(text, joined(facts, {{"field", "velocity"}, {"time", time_now()}}));
+  }
   if (cautions.empty())
     cautions.push_back(std::string(said) + "; the quadrature leaves this difference, which is taken out");
 }

@@ -79,6 +79,7 @@ struct Flow::Impl {
   void combine(const std::vector<double*>& to, const std::vector<Term>& terms, double constant = 0);
   void times(const Vector& factor, const std::vector<double*>& u);
   std::vector<double*> part_of(const Field& field, std::size_t component) const;
+  SolverOptions of_pressure();
   void wait();
   krylov::Options how(double tolerance, const char* field) const;
 
@@ -96,8 +97,9 @@ struct Flow::Impl {
   std::vector<Component> components;
   Constraint free;  ///< of the pressure
   std::vector<Together> together;
-  HelmholtzSolver pressure_solver;
   Field velocity, velocity1, velocity2, pressure, pressure1;
+  std::optional<Field> earlier;  ///< solutions for the pressure, from which first guesses come
+  HelmholtzSolver pressure_solver;
   struct Means {
     explicit Means(const Grid& grid);
     Field velocity, pressure, squares, products;

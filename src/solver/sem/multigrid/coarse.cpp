@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <slipstream/error.hpp>
+#include <slipstream/trace.hpp>
 
 #include "device/upload.hpp"
 #include "machine/agree.hpp"
@@ -106,6 +107,7 @@ void CoarseGrid::bring() {
     fill(space_.streams()[d], corners_[d].data() + begin_[d], 0, bytes);
     arrays.push_back({corners_[d].data(), 0});
   }
+  const DeviceSpans spans(space_.options().exchange.trace, space_.streams(), "solver", "sums of corners", "exchange");
   sums_->run(space_.streams(), arrays);
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <slipstream/error.hpp>
+#include <slipstream/trace.hpp>
 
 #include "device/upload.hpp"
 #include "machine/agree.hpp"
@@ -118,6 +119,8 @@ std::vector<float*> pointers(const Singles& values) {
 void Level::sum_faces() {
   std::vector<GatherScatter::Array> arrays;
   for (float* const part : pointers(faces_)) arrays.push_back({part, 0});
+  const DeviceSpans spans(space_.options().exchange.trace, space_.streams(), "solver", face_sums_name_.c_str(),
+                          "exchange");
   face_sums_->run(space_.streams(), arrays);
 }
 

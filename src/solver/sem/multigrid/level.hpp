@@ -2,6 +2,7 @@
 // A level of p-multigrid: the elements with polynomials of one order, in single precision.
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <slipstream/gather_scatter.hpp>
@@ -66,6 +67,7 @@ class Level {
   Singles q_, weights_;
   std::optional<Assembled<float>> assembled_;
   std::optional<GatherScatter> face_sums_;
+  std::string face_sums_name_{"sums of faces of order " + std::to_string(n_ - 1)};  ///< in a trace
   // Jacobi's smoother.
   Singles inverse_;
   // Overlapping Schwarz.
