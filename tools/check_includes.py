@@ -6,8 +6,9 @@ C++:
         geometry -> grid -> machine -> device
 
 A file may include headers of its own room and of rooms further right. Rooms that share a place in the chain do not
-include each other, except that route/ may know what it carries (pattern/) and how it is written (coding/). Files of
-route/ do not include each other, but for the shared ones listed here.
+include each other, except that route/ may know what it carries (pattern/) and how it is written (coding/). A file of
+route/ that makes a route known is no other's: only files of the same name include its header. Within a room, too,
+includes point one way: no sub-rooms include each other, nor do a sub-room and the files that lie beside it.
 Every public header stands in PUBLIC_ROOMS or bears a solver's name. Macros, backend #if and symbols of CUDA, NCCL, NVML
 and cuFFT are allowed in device/ alone, the symbols also in files named *_cuda.*. Files of solver/ do not call MPI: they
 speak through what lies below.
@@ -29,7 +30,7 @@ Usage: python tools/check_includes.py [ROOT]
 import ast
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 RANKS = [
@@ -66,15 +67,8 @@ ROOM_OF_HEADER = {f"{name}{of}.hpp": "solver" for name in SOLVERS for of in ("",
     f"{name}.hpp": room for room, names in PUBLIC_ROOMS.items() for name in names.split()
 }
 
-# Any file of route/ may include these from route/.
-SHARED_IN_ROUTE = {
-    f"{name}.hpp"
-    for name in (
-        "route mover message ends routes lower program tiles words combine tail moves carriage requests"
-        " store_ends copy_ends host_ends parts coded_movers library throttle coded_words program_kernel"
-        " node_message node_boxes node_drivers node_mail window mail all_to_all"
-    ).split()
-}
+#: A file of route/ in which it stands is a route.
+MAKES_KNOWN = "const KnownRoute "
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -126,8 +120,9 @@ def target_of(include: str, source: Path, root: Path) -> Path | None:
     return None
 
 
-def check_include(source: Path, target: Path) -> str | None:
-    """What is wrong with `source` including `target`, both relative to the root; None if nothing is."""
+def check_include(source: Path, target: Path, routes: Collection[str]) -> str | None:
+    """Says what is wrong with `source` including `target`, both relative to the root; None if nothing is. `routes`: the
+    files of route/ that are one, without their suffix."""
     here, there = room_of(source), room_of(target)
     if there is None:
         return f"includes {target}, which stands in no room: add it to PUBLIC_ROOMS in tools/check_includes.py"
@@ -135,7 +130,7 @@ def check_include(source: Path, target: Path) -> str | None:
         return f"includes {target} of the unknown room {there}/"
     if here == there == "route":
         own_header = target.stem == source.stem.removesuffix("_kernels").removesuffix("_cuda").removesuffix("_nocuda")
-        if target.name not in SHARED_IN_ROUTE and not own_header:
+        if target.stem in routes and target.parts[0] == "src" and not own_header:
             return f"includes {target}: files of route/ do not know each other"
     elif here != there and RANK_OF[there] >= RANK_OF[here] and (here, there) not in SIDEWAYS:
         return f"includes {target}: {here}/ must not know {there}/"
@@ -165,8 +160,19 @@ def check_vendor(path: Path, line: str) -> str | None:
     return None
 
 
-def check_file(path: Path, root: Path) -> list[str]:
-    """All findings in one file, as 'path:line: finding'."""
+def sub_rooms(source: Path, target: Path) -> Iterator[tuple[str, str]]:
+    """Names where a file of src/ and one that it includes belong, within each folder that holds both: a folder there,
+    or the files that lie in it."""
+    for folder in source.parents:
+        if len(folder.parts) > 1 and folder.parts[0] == "src" and target.is_relative_to(folder):
+            names = [str(folder / path.relative_to(folder).parts[0]) for path in (source, target)]
+            ends = [name if Path(name) not in (source, target) else f"{folder}/*" for name in names]
+            if ends[0] != ends[1]:
+                yield ends[0], ends[1]
+
+
+def check_file(path: Path, root: Path, routes: Collection[str], within: dict[str, dict[str, str]]) -> list[str]:
+    """All findings in one file, as 'path:line: finding'. Adds to `within`, of sub-rooms by who includes whom, where."""
     findings = []
     here = room_of(path)
     if path.parts[0] != "tests" and here not in RANK_OF:
@@ -175,7 +181,9 @@ def check_file(path: Path, root: Path) -> list[str]:
         found = [check_vendor(path, line)]
         include = INCLUDE.match(line)
         if include and here in RANK_OF and (target := target_of(include.group(1), path, root)):
-            found.append(check_include(path, target))
+            found.append(check_include(path, target, routes))
+            for one, other in sub_rooms(path, target):
+                within.setdefault(one, {}).setdefault(other, f"{path}:{number}")
         findings += [f"{path}:{number}: {finding}" for finding in found if finding]
     return findings
 
@@ -219,8 +227,8 @@ def check_import(source: Path, module: str) -> str | None:
     return None
 
 
-def circles(graph: Mapping[str, Mapping[str, int]]) -> Iterator[list[str]]:
-    """Modules that import each other in a circle, each module in one circle at most."""
+def circles(graph: Mapping[str, Mapping[str, object]]) -> Iterator[list[str]]:
+    """Modules or sub-rooms that know each other in a circle, each of them in one circle at most."""
     done: set[str] = set()
 
     def visit(module: str, way: list[str]) -> list[str]:
@@ -273,8 +281,18 @@ def check_tree(root: Path) -> tuple[int, list[str]]:
         for kind in ("*.hpp", "*.cpp")
         for file in (root / folder).rglob(kind)
     )
-    python_files, findings = check_python(root)
-    return len(files) + python_files, [finding for file in files for finding in check_file(file, root)] + findings
+    routes = {
+        file.stem
+        for file in files
+        if file.parts[:2] == ("src", "route") and MAKES_KNOWN in (root / file).read_text(encoding="utf-8")
+    }
+    within: dict[str, dict[str, str]] = {}
+    findings = [finding for file in files for finding in check_file(file, root, routes, within)]
+    for circle in circles(within):
+        around = " -> ".join([*circle, circle[0]])
+        findings.append(f"{within[circle[-1]][circle[0]]}: includes go round in a room: {around}")
+    python_files, in_python = check_python(root)
+    return len(files) + python_files, findings + in_python
 
 
 def main() -> int:

@@ -8,7 +8,7 @@
 #include <slipstream/gather_scatter.hpp>
 #include <slipstream/stream.hpp>
 
-#include "device/sort.hpp"
+#include "device/sort/sort.hpp"
 #include "gather_scatter/device_rows.hpp"
 #include "gather_scatter/holders.hpp"
 

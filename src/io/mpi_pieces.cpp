@@ -4,9 +4,9 @@
 #include <slipstream/error.hpp>
 
 #include "device/upload.hpp"
-#include "io/checkpoint/crc32c.hpp"
-#include "io/checkpoint/remainders_kernels.hpp"
 #include "io/copy_piece.hpp"
+#include "io/crc32c.hpp"
+#include "io/remainders_kernels.hpp"
 
 namespace slipstream {
 namespace {

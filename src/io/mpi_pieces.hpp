@@ -11,7 +11,7 @@
 #include <slipstream/field.hpp>
 #include <slipstream/stream.hpp>
 
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint_file.hpp"
 
 namespace slipstream {
 

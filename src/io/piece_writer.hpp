@@ -15,7 +15,7 @@
 #include <slipstream/field.hpp>
 #include <slipstream/stream.hpp>
 
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint_file.hpp"
 #include "io/raw_file.hpp"
 
 namespace slipstream {

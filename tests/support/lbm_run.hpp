@@ -10,7 +10,7 @@
 #include <slipstream/lbm.hpp>
 
 #include "machine_rig.hpp"
-#include "solver/lbm/fields.hpp"
+#include "solver/lbm/lattice/fields.hpp"
 #include "stored_numbers.hpp"
 
 namespace slipstream::lbm {

@@ -10,7 +10,7 @@
 #include "api/solver/python_solver.hpp"
 #include "grid/largest_extent.hpp"
 #include "solver/common/fullness.hpp"
-#include "solver/lbm/storage/stored_cells.hpp"
+#include "solver/lbm/step/stored_cells.hpp"
 
 extern "C" const char* slipstream_lbm_build();
 

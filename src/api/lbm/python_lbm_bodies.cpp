@@ -9,7 +9,7 @@
 
 #include "api/lbm/python_lbm.hpp"
 #include "api/reading.hpp"
-#include "solver/lbm/fields.hpp"
+#include "solver/lbm/lattice/fields.hpp"
 #include "solver/lbm/links/boundary_cells.hpp"
 
 namespace slipstream::python {

@@ -16,7 +16,7 @@
 #include <slipstream/build_info.hpp>
 #include <slipstream/error.hpp>
 
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint_file.hpp"
 #include "io/copy_piece.hpp"
 #include "io/mpi_pieces.hpp"
 #include "io/piece_writer.hpp"

@@ -6,7 +6,7 @@
 #include <slipstream/error.hpp>
 
 #include "grid/cell_text.hpp"
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint_file.hpp"
 #include "machine/agree.hpp"
 
 namespace slipstream {

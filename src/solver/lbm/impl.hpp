@@ -14,11 +14,11 @@
 #include "solver/common/cell_rows.hpp"
 #include "solver/common/fork_join.hpp"
 #include "solver/common/part_sums.hpp"
-#include "solver/lbm/fields.hpp"
+#include "solver/lbm/lattice/fields.hpp"
+#include "solver/lbm/lattice/kernels.hpp"
 #include "solver/lbm/links/boundary_cells.hpp"
 #include "solver/lbm/links/links.hpp"
-#include "solver/lbm/step/kernels.hpp"
-#include "solver/lbm/storage/stored_cells.hpp"
+#include "solver/lbm/step/stored_cells.hpp"
 
 namespace slipstream::lbm {
 

@@ -5,8 +5,8 @@
 
 #include "solver/common/cell_rows.hpp"
 #include "solver/lbm/by_moments/tiles.hpp"
-#include "solver/lbm/fields.hpp"
-#include "solver/lbm/lattice.hpp"
+#include "solver/lbm/lattice/fields.hpp"
+#include "solver/lbm/lattice/lattice.hpp"
 #include "solver/lbm/links/boundary_cells.hpp"
 #include "solver/lbm/step/in_place_halo.hpp"
 #include "solver/lbm/zigzag.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 #include <slipstream/lbm.hpp>
 
-#include "solver/lbm/step/kernels.hpp"
+#include "solver/lbm/lattice/kernels.hpp"
 
 namespace slipstream::lbm {
 

@@ -2,7 +2,7 @@
 // The devices' part of Lbm::zigzag(), in the memory of velocity and density: cells that do not count hold no number.
 #include <slipstream/lbm.hpp>
 
-#include "solver/lbm/step/kernels.hpp"
+#include "solver/lbm/lattice/kernels.hpp"
 
 namespace slipstream {
 class Together;

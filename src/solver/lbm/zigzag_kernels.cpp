@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "device/together.hpp"
-#include "solver/lbm/row_sums.hpp"
+#include "solver/lbm/lattice/row_sums.hpp"
 #include "solver/lbm/storage/access.hpp"
 
 namespace slipstream::lbm {

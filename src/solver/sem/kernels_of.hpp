@@ -6,7 +6,7 @@
 #include "solver/sem/affine.hpp"
 #include "solver/sem/derivatives.hpp"
 #include "solver/sem/helmholtz.hpp"
-#include "solver/sem/multigrid/schwarz.hpp"
+#include "solver/sem/schwarz.hpp"
 #include "solver/sem/weak_divergence.hpp"
 
 namespace slipstream::sem {

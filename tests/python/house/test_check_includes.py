@@ -94,15 +94,52 @@ def test_refuses(findings, path, text, expected):
 
 
 def test_refuses_one_route_that_includes_another(findings):
-    tree = {"src/route/peer.hpp": "", "src/route/kernel.cpp": '#include "peer.hpp"'}
+    tree = {
+        "src/route/peer.hpp": "",
+        "src/route/peer.cpp": "const KnownRoute peer_is_known(peer_route);",
+        "src/route/kernel.cpp": '#include "peer.hpp"',
+    }
     assert findings(tree=tree) == [
         "src/route/kernel.cpp:1: includes src/route/peer.hpp: files of route/ do not know each other"
     ]
 
 
-def test_accepts_a_route_that_includes_its_own_header(findings):
-    tree = {"src/route/peer.hpp": "", "src/route/peer_kernels.cpp": '#include "route/peer.hpp"'}
+def test_accepts_a_route_that_includes_its_own_header_and_shared_ones(findings):
+    tree = {
+        "src/route/peer.hpp": "",
+        "src/route/peer.cpp": '#include "route/peer.hpp"\n#include "route/tail.hpp"\nconst KnownRoute known(route);',
+        "src/route/peer_kernels.cpp": '#include "route/peer.hpp"',
+        "src/route/tail.hpp": "",
+    }
     assert findings(tree=tree) == []
+
+
+def test_refuses_sub_rooms_that_include_each_other(findings):
+    one_way = {
+        "src/solver/lbm/step/step.cpp": '#include "solver/lbm/links/links.hpp"\n#include "solver/lbm/lbm.hpp"',
+        "src/solver/lbm/links/links.hpp": '#include "solver/lbm/links/kinds.hpp"',
+        "src/solver/lbm/links/kinds.hpp": "",
+        "src/solver/lbm/lbm.hpp": "",
+    }
+    assert findings(tree=one_way) == []
+    back = one_way | {
+        "src/solver/lbm/links/kinds.hpp": '#include "solver/lbm/step/step.hpp"',
+        "src/solver/lbm/step/step.hpp": "",
+    }
+    room = "src/solver/lbm"
+    (found,) = findings(tree=back)
+    assert "includes go round in a room" in found
+    assert f"{room}/links -> {room}/step" in found
+
+
+def test_refuses_a_sub_room_and_files_beside_it_that_include_each_other(findings):
+    tree = {
+        "src/io/pieces.cpp": '#include "io/checkpoint/file.hpp"',
+        "src/io/pieces.hpp": "",
+        "src/io/checkpoint/file.hpp": '#include "io/pieces.hpp"',
+    }
+    (found,) = findings(tree=tree)
+    assert "src/io/checkpoint -> src/io/*" in found or "src/io/* -> src/io/checkpoint" in found
 
 
 def test_refuses_includes_of_benchmarks(findings):

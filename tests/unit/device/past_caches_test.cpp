@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "device/streaming_stores.hpp"
-#include "solver/lbm/fields.hpp"
-#include "solver/lbm/step/kernels.hpp"
+#include "solver/lbm/lattice/fields.hpp"
+#include "solver/lbm/lattice/kernels.hpp"
 
 namespace slipstream::lbm {
 namespace {

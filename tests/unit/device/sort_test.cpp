@@ -5,7 +5,7 @@
 #include <numeric>
 #include <random>
 
-#include "device/sort.hpp"
+#include "device/sort/sort.hpp"
 #include "device/upload.hpp"
 #include "support/machine_rig.hpp"
 

@@ -1,4 +1,4 @@
-#include "io/checkpoint/crc32c.hpp"
+#include "io/crc32c.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <slipstream/buffer.hpp>
 
 #include "device/upload.hpp"
-#include "io/checkpoint/remainders_kernels.hpp"
+#include "io/remainders_kernels.hpp"
 #include "support/machine_rig.hpp"
 
 namespace slipstream {

@@ -2,8 +2,8 @@
 // The ten moments of a block's cells in memory, and what boundaries and readings see through them.
 #include "solver/lbm/by_moments/side_walls.hpp"
 #include "solver/lbm/by_moments/ten_moments.hpp"
-#include "solver/lbm/moments.hpp"
-#include "solver/lbm/step/kernels.hpp"
+#include "solver/lbm/lattice/kernels.hpp"
+#include "solver/lbm/lattice/moments.hpp"
 #include "solver/lbm/storage/access.hpp"
 #include "solver/lbm/storage/places.hpp"
 #include "solver/lbm/storage/storage.hpp"

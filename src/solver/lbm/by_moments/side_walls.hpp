@@ -1,6 +1,6 @@
 #pragma once
 // Resting walls at the sides of a block that a step by moments knows itself: half-way, without lists.
-#include "solver/lbm/step/kernels.hpp"
+#include "solver/lbm/lattice/kernels.hpp"
 
 namespace slipstream::lbm {
 

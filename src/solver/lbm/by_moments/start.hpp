@@ -3,7 +3,7 @@
 #include <slipstream/launch.hpp>
 
 #include "solver/lbm/by_moments/cells.hpp"
-#include "solver/lbm/start.hpp"
+#include "solver/lbm/step/start.hpp"
 
 namespace slipstream::lbm {
 

@@ -7,8 +7,8 @@
 #include <slipstream/device/fused.hpp>
 
 #include "solver/lbm/collision/smagorinsky.hpp"
-#include "solver/lbm/lattice.hpp"
-#include "solver/lbm/step/kernels.hpp"
+#include "solver/lbm/lattice/kernels.hpp"
+#include "solver/lbm/lattice/lattice.hpp"
 
 namespace slipstream::lbm {
 

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "solver/lbm/by_moments/cells.hpp"
-#include "solver/lbm/fields.hpp"
+#include "solver/lbm/lattice/fields.hpp"
 
 namespace slipstream::lbm {
 namespace {

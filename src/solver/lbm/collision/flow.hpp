@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "solver/lbm/collision/force.hpp"
-#include "solver/lbm/moments.hpp"
+#include "solver/lbm/lattice/moments.hpp"
 
 namespace slipstream::lbm {
 

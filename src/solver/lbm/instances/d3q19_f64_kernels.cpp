@@ -1,4 +1,4 @@
-#include "solver/lbm/collision/collide_by_model.hpp"
+#include "solver/lbm/instances/collide_by_model.hpp"
 
 namespace slipstream::lbm {
 

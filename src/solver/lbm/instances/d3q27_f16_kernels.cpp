@@ -1,4 +1,4 @@
-#include "solver/lbm/collision/collide_by_cumulants.hpp"
+#include "solver/lbm/instances/collide_by_cumulants.hpp"
 
 namespace slipstream::lbm {
 

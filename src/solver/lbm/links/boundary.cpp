@@ -4,9 +4,9 @@
 #include <tuple>
 
 #include "device/work_items.hpp"
-#include "solver/lbm/fields.hpp"
-#include "solver/lbm/lattice.hpp"
-#include "solver/lbm/step/neighbours.hpp"
+#include "solver/lbm/lattice/fields.hpp"
+#include "solver/lbm/lattice/lattice.hpp"
+#include "solver/lbm/links/neighbours.hpp"
 
 namespace slipstream::lbm {
 namespace {

@@ -5,8 +5,8 @@
 #include <slipstream/buffer.hpp>
 #include <slipstream/stream.hpp>
 
+#include "solver/lbm/lattice/kernels.hpp"
 #include "solver/lbm/links/links.hpp"
-#include "solver/lbm/step/kernels.hpp"
 
 namespace slipstream::lbm {
 

@@ -7,8 +7,8 @@
 #include <tuple>
 
 #include "device/work_items.hpp"
-#include "solver/lbm/fields.hpp"
-#include "solver/lbm/step/neighbours.hpp"
+#include "solver/lbm/lattice/fields.hpp"
+#include "solver/lbm/links/neighbours.hpp"
 #include "solver/lbm/storage/places.hpp"
 
 namespace slipstream::lbm {

@@ -8,7 +8,7 @@
 #include <slipstream/buffer.hpp>
 #include <slipstream/lbm.hpp>
 
-#include "solver/lbm/links/kinds.hpp"
+#include "solver/lbm/lattice/kinds.hpp"
 
 namespace slipstream::lbm {
 

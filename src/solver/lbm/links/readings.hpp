@@ -4,7 +4,7 @@
 
 #include "solver/common/cell_rows.hpp"
 #include "solver/lbm/collision/flow.hpp"
-#include "solver/lbm/row_sums.hpp"
+#include "solver/lbm/lattice/row_sums.hpp"
 #include "solver/lbm/storage/populations.hpp"
 
 namespace slipstream::lbm {

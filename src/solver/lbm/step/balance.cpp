@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "grid/balance.hpp"
-#include "solver/lbm/storage/stored_cells.hpp"
+#include "solver/lbm/step/stored_cells.hpp"
 
 namespace slipstream::lbm {
 namespace {

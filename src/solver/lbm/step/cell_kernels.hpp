@@ -2,9 +2,9 @@
 // Kernels that read what the cells of a block sent and are about to read, whatever the state is stored as.
 #include "device/together.hpp"
 #include "solver/common/row_faults.hpp"
-#include "solver/lbm/energy.hpp"
+#include "solver/lbm/lattice/kernels.hpp"
 #include "solver/lbm/links/readings.hpp"
-#include "solver/lbm/step/kernels.hpp"
+#include "solver/lbm/step/energy.hpp"
 
 namespace slipstream::lbm {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "solver/lbm/fields.hpp"
+#include "solver/lbm/lattice/fields.hpp"
 #include "solver/lbm/links/links.hpp"
 
 namespace slipstream::lbm {

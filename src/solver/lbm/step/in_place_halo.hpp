@@ -3,7 +3,7 @@
 #include <slipstream/lbm.hpp>
 #include <slipstream/pattern.hpp>
 
-#include "solver/lbm/step/kernels.hpp"
+#include "solver/lbm/lattice/kernels.hpp"
 
 namespace slipstream::lbm {
 

@@ -3,11 +3,11 @@
 #include "solver/lbm/collision/trt.hpp"
 #include "solver/lbm/links/apply.hpp"
 #include "solver/lbm/links/population_links.hpp"
-#include "solver/lbm/start.hpp"
 #include "solver/lbm/step/cell_kernels.hpp"
+#include "solver/lbm/step/moves.hpp"
+#include "solver/lbm/step/start.hpp"
 #include "solver/lbm/step/stream_collide_groups.hpp"
 #include "solver/lbm/step/stream_collide_packed.hpp"
-#include "solver/lbm/storage/moves.hpp"
 
 namespace slipstream::lbm {
 

@@ -4,7 +4,7 @@
 
 #include <slipstream/pattern.hpp>
 
-#include "solver/lbm/storage/stored_cells.hpp"
+#include "solver/lbm/step/stored_cells.hpp"
 
 namespace slipstream::lbm {
 

@@ -13,7 +13,7 @@
 #include "exchange/remembered.hpp"
 #include "exchange/tuner_cache.hpp"
 #include "machine/agree.hpp"
-#include "solver/lbm/fields.hpp"
+#include "solver/lbm/lattice/fields.hpp"
 #include "solver/lbm/step/split_tuner.hpp"
 
 namespace slipstream::lbm {

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <map>
 
-#include "solver/lbm/step/kernels.hpp"
-#include "solver/lbm/storage/stored_cells.hpp"
+#include "solver/lbm/lattice/kernels.hpp"
+#include "solver/lbm/step/stored_cells.hpp"
 
 namespace slipstream::lbm {
 

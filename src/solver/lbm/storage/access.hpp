@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "solver/lbm/lattice.hpp"
-#include "solver/lbm/step/kernels.hpp"
+#include "solver/lbm/lattice/kernels.hpp"
+#include "solver/lbm/lattice/lattice.hpp"
 
 namespace slipstream::lbm {
 

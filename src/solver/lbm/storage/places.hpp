@@ -2,8 +2,8 @@
 // Where the populations of fluid cells lie between two steps: all that boundaries know of the streaming pattern.
 #include <cstdint>
 
-#include "solver/lbm/lattice.hpp"
-#include "solver/lbm/step/kernels.hpp"
+#include "solver/lbm/lattice/kernels.hpp"
+#include "solver/lbm/lattice/lattice.hpp"
 
 namespace slipstream::lbm {
 

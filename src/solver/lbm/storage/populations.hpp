@@ -2,7 +2,7 @@
 // The populations of a block's cells as boundaries and readings see them: what a cell sent, what it is about to read.
 // A representation of the state offers these functions; links, loads and sums know no other.
 #include "device/rolled.hpp"
-#include "solver/lbm/moments.hpp"
+#include "solver/lbm/lattice/moments.hpp"
 #include "solver/lbm/storage/access.hpp"
 #include "solver/lbm/storage/places.hpp"
 #include "solver/lbm/storage/storage.hpp"

@@ -8,7 +8,7 @@
 #include <set>
 #include <tuple>
 
-#include "solver/lbm/fields.hpp"
+#include "solver/lbm/lattice/fields.hpp"
 #include "solver/lbm/storage/places.hpp"
 
 namespace slipstream::lbm {

@@ -9,7 +9,7 @@
 
 #include <slipstream/lbm.hpp>
 
-#include "solver/lbm/fields.hpp"
+#include "solver/lbm/lattice/fields.hpp"
 #include "support/lbm_run.hpp"
 
 namespace slipstream::lbm {

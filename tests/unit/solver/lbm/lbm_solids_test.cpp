@@ -8,7 +8,7 @@
 #include <slipstream/guard.hpp>
 
 #include "device/upload.hpp"
-#include "solver/lbm/storage/stored_cells.hpp"
+#include "solver/lbm/step/stored_cells.hpp"
 #include "support/expect_error.hpp"
 #include "support/lbm_run.hpp"
 

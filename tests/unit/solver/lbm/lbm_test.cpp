@@ -7,8 +7,8 @@
 #include <slipstream/gather.hpp>
 #include <slipstream/lbm.hpp>
 
-#include "solver/lbm/fields.hpp"
-#include "solver/lbm/lattice.hpp"
+#include "solver/lbm/lattice/fields.hpp"
+#include "solver/lbm/lattice/lattice.hpp"
 #include "support/collisions.hpp"
 #include "support/expect_error.hpp"
 #include "support/machine_rig.hpp"

@@ -12,7 +12,7 @@
 
 #include <slipstream/checkpoint.hpp>
 
-#include "solver/lbm/lattice.hpp"
+#include "solver/lbm/lattice/lattice.hpp"
 #include "support/lbm_flows.hpp"
 #include "support/vtkhdf_reading.hpp"
 

@@ -1,7 +1,7 @@
 // A step in place holds the populations in a form of its own. They take the form of two arrays, and back, without a
 // second array, pair by pair of opposite populations. The odd one goes by way of spare memory, since it moves to
 // another cell. Here lie the other kernels, too, that move populations as they are.
-#include "solver/lbm/storage/moves.hpp"
+#include "solver/lbm/step/moves.hpp"
 
 #include <slipstream/launch.hpp>
 

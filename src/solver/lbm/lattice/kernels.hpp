@@ -8,8 +8,8 @@
 #include <slipstream/collision.hpp>
 #include <slipstream/field.hpp>
 
-#include "solver/lbm/links/kinds.hpp"
-#include "solver/lbm/storage/numbering.hpp"
+#include "solver/lbm/lattice/kinds.hpp"
+#include "solver/lbm/lattice/numbering.hpp"
 
 namespace slipstream {
 class Together;

@@ -4,7 +4,7 @@
 
 #include "device/together.hpp"
 #include "solver/common/cell_rows.hpp"
-#include "solver/lbm/step/kernels.hpp"
+#include "solver/lbm/lattice/kernels.hpp"
 
 namespace slipstream::lbm {
 

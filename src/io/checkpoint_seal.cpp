@@ -1,4 +1,4 @@
-#include "io/checkpoint/checkpoint_seal.hpp"
+#include "io/checkpoint_seal.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -6,7 +6,7 @@
 #include <slipstream/error.hpp>
 #include <sstream>
 
-#include "io/checkpoint/crc32c.hpp"
+#include "io/crc32c.hpp"
 
 namespace slipstream {
 namespace {

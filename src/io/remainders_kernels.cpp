@@ -1,8 +1,8 @@
-#include "io/checkpoint/remainders_kernels.hpp"
+#include "io/remainders_kernels.hpp"
 
 #include <slipstream/launch.hpp>
 
-#include "io/checkpoint/crc32c.hpp"
+#include "io/crc32c.hpp"
 
 namespace slipstream {
 inline namespace remainders_kernels {

@@ -1,4 +1,4 @@
-#include "solver/lbm/start.hpp"
+#include "solver/lbm/step/start.hpp"
 
 #include <slipstream/launch.hpp>
 

@@ -4,7 +4,7 @@
 
 #include <slipstream/stream.hpp>
 
-#include "solver/lbm/step/kernels.hpp"
+#include "solver/lbm/lattice/kernels.hpp"
 #include "solver/lbm/storage/places.hpp"
 
 namespace slipstream::lbm {

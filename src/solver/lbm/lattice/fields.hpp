@@ -4,8 +4,8 @@
 
 #include <slipstream/lbm.hpp>
 
-#include "solver/lbm/lattice.hpp"
-#include "solver/lbm/step/kernels.hpp"
+#include "solver/lbm/lattice/kernels.hpp"
+#include "solver/lbm/lattice/lattice.hpp"
 
 namespace slipstream::lbm {
 

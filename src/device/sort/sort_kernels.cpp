@@ -1,4 +1,4 @@
-#include "device/sort.hpp"
+#include "device/sort/sort.hpp"
 
 #include <numeric>
 

@@ -1,4 +1,4 @@
-#include "io/checkpoint/crc32c.hpp"
+#include "io/crc32c.hpp"
 
 #include <array>
 #include <cstring>

@@ -4,7 +4,7 @@
 #include "device/streaming_stores.hpp"
 #include "device/work_items.hpp"
 #include "solver/lbm/impl.hpp"
-#include "solver/lbm/step/neighbours.hpp"
+#include "solver/lbm/links/neighbours.hpp"
 #include "solver/lbm/step/packed_halo.hpp"
 #include "solver/lbm/step/rim_pieces.hpp"
 #include "solver/lbm/step/solids_tuner.hpp"

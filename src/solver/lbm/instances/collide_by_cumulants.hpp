@@ -1,6 +1,6 @@
 #pragma once
-#include "solver/lbm/collision/collide_by_model.hpp"
 #include "solver/lbm/collision/cumulant.hpp"
+#include "solver/lbm/instances/collide_by_model.hpp"
 
 namespace slipstream::lbm {
 

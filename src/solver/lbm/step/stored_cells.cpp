@@ -1,13 +1,13 @@
-#include "solver/lbm/storage/stored_cells.hpp"
+#include "solver/lbm/step/stored_cells.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <numeric>
 
 #include "device/work_items.hpp"
-#include "solver/lbm/fields.hpp"
+#include "solver/lbm/lattice/fields.hpp"
 #include "solver/lbm/links/boundary_cells.hpp"
-#include "solver/lbm/step/neighbours.hpp"
+#include "solver/lbm/links/neighbours.hpp"
 
 namespace slipstream::lbm {
 

@@ -1,6 +1,6 @@
 #pragma once
 // Sums over the populations of one cell, from deviations g_i = f_i - w_i.
-#include "solver/lbm/lattice.hpp"
+#include "solver/lbm/lattice/lattice.hpp"
 
 namespace slipstream::lbm {
 

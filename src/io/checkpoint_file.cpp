@@ -1,4 +1,4 @@
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/checkpoint_file.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -9,8 +9,8 @@
 #include <limits>
 #include <slipstream/error.hpp>
 
-#include "io/checkpoint/checkpoint_seal.hpp"
-#include "io/checkpoint/crc32c.hpp"
+#include "io/checkpoint_seal.hpp"
+#include "io/crc32c.hpp"
 #include "io/pieces.hpp"
 
 namespace slipstream {

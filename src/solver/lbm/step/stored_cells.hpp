@@ -7,8 +7,8 @@
 
 #include <slipstream/lbm.hpp>
 
+#include "solver/lbm/lattice/numbering.hpp"
 #include "solver/lbm/links/links.hpp"
-#include "solver/lbm/storage/numbering.hpp"
 
 namespace slipstream::lbm {
 
