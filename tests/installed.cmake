@@ -27,7 +27,7 @@ if(NOT found)
   message(FATAL_ERROR "the examples found another Slipstream than the one under ${work}/prefix")
 endif()
 
-set(programs own_arrays gather_scatter transpose fft stencil)
+set(programs own_arrays own_coding gather_scatter transpose fft stencil)
 if(CUDA)
   execute_process(COMMAND nvidia-smi -L RESULT_VARIABLE no_gpu OUTPUT_QUIET ERROR_QUIET)
   if(no_gpu EQUAL 0)

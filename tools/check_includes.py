@@ -53,7 +53,7 @@ PUBLIC_ROOMS = {
     "machine": "communicator machine process",
     "grid": "stencil grid field state cut",
     "pattern": "transfer pattern transpose",
-    "coding": "coding",
+    "coding": "coding own_coding",
     "geometry": "mesh bodies",
     "route": "route throttle window",
     "exchange": "exchange arena_report tuner",

@@ -99,7 +99,13 @@ exchange1 | 1 | 60 | bench exchange --part must
 pingpong | 2 | 300 | bench pingpong -n 2
 copy | 2 | 120 | bench copy
 coding | 1 | 180 | bench coding
+coding_lbm1 | 1 | 180 | bench lbm_coding -n 2
 coding_lbm2 | 2 | 180 | bench lbm_coding --devices 2
+coding_links1 | 1 | 60 | bench exchange --part must --sizes 512 --dtype f64 --routes kernel,staged --throttle '12.5 GB/s' -n 2
+coding_links1 | 1 | 60 | bench exchange --part must --sizes 512 --dtype f64 --routes kernel,staged --throttle '12.5 GB/s' --coding 'zfp, rate 32' -n 2
+coding_links1 | 1 | 60 | bench exchange --part must --sizes 512 --dtype f64 --routes kernel,staged --throttle '12.5 GB/s' --coding 'blockfloat, rate 32' -n 2
+coding_wave1 | 1 | 120 | bench wave -n 2
+frame_slow1 | 1 | 120 | bench lbm_frame --cells 256 --throttle '12.5 GB/s, 2 us' -n 2
 transpose | 1+ | 60 | bench transpose --turns xyz zyx yzx --types c64 f64 --sizes 512 1024
 transpose2 | 2 | 60 | bench transpose --turns xyz zyx yzx -n 2
 transpose2 | 2 | 60 | bench transpose --decompositions pencils bricks --sizes 64 256 512 -n 2

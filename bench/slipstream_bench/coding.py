@@ -1,9 +1,10 @@
 """`slipstream bench coding`: packing and unpacking by each coding, alone and out of strided rims, beside raw ones."""
 
 import argparse
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from slipstream.base import terminal
@@ -30,6 +31,8 @@ PATTERNS = {"halo": True, "transpose": True, "alone": False}
 DATA = ("uniform", "smooth", "wide")
 RADIUS = 3
 CELLS = {"host": 48, "cuda": 384}
+#: Repeats of a figure, and the seconds that they may take.
+FEWEST, REPEATS, BUDGET = 3, 50, 0.15
 
 
 @dataclass(frozen=True)
@@ -38,15 +41,28 @@ class Choice:
 
     backend: str
     cells: int | None  #: side of the cube; None: by backend
+    dtypes: Sequence[str]
+    patterns: Sequence[str]
+    data: Sequence[str]
     quick: bool
 
 
 @dataclass(frozen=True)
-class _Raw:
-    """Microseconds of the same cells as they are."""
+class _Times:
+    """Microseconds of packing and unpacking a message."""
 
     encode: float
     decode: float
+
+    @classmethod
+    def of(cls, bench: Any, quick: bool) -> "_Times":
+        return cls(*(_median(measure, quick) for measure in (bench.encode_us, bench.decode_us)))
+
+
+def _median(measure: Callable[[int], float], quick: bool) -> float:
+    """As many repeats, of ten launches each, as a figure has time for."""
+    first = measure(FEWEST)
+    return first if quick else measure(max(FEWEST, min(REPEATS, int(BUDGET * 1e5 / first))))
 
 
 def rate_of(coding: str) -> float | None:
@@ -60,23 +76,22 @@ def break_even(raw_bytes: int, coded_bytes: int, lost_us: float) -> float | None
     return None if lost_us <= 0 else saved / lost_us * 1e-3
 
 
-def _rows(backend: str, cells: int, repeats: int, quick: bool) -> Iterable[Row]:
-    for dtype in ("f64",) if quick else ("f64", "f32"):
-        for pattern, fused in PATTERNS.items():
-            plain = timed().Coding(backend, pattern, cells, RADIUS, dtype, "raw")
-            raw = _Raw(plain.encode_us(repeats), plain.decode_us(repeats))
+def _rows(choice: Choice, backend: str, cells: int) -> Iterator[Row]:
+    for dtype in choice.dtypes:
+        for pattern in choice.patterns:
+            raw = _Times.of(timed().Coding(backend, pattern, cells, RADIUS, dtype, "raw"), choice.quick)
             for coding in ("raw", *CODINGS[dtype]):
-                for data in ("uniform",) if quick or coding == "raw" else DATA:
+                for data in choice.data[:1] if coding == "raw" else choice.data:
                     if coding == "cast" and data == "wide":
                         continue  # too large for f32
-                    yield from _of_one(backend, pattern, cells, dtype, coding, data, fused, repeats, raw)
+                    yield from _of_one(choice, backend, pattern, cells, dtype, coding, data, raw)
 
 
 def _of_one(
-    backend: str, pattern: str, cells: int, dtype: str, coding: str, data: str, fused: bool, repeats: int, raw: _Raw
-) -> Iterable[Row]:
+    choice: Choice, backend: str, pattern: str, cells: int, dtype: str, coding: str, data: str, raw: _Times
+) -> Iterator[Row]:
     bench = timed().Coding(backend, pattern, cells, RADIUS, dtype, coding, data)
-    times = _Raw(bench.encode_us(repeats), bench.decode_us(repeats))
+    times = _Times.of(bench, choice.quick)
     # Both ends cost a message; what a link saves comes once.
     lost = times.encode + times.decode - raw.encode - raw.decode
     for direction, us, plain in (("encode", times.encode, raw.encode), ("decode", times.decode, raw.decode)):
@@ -91,7 +106,7 @@ def _of_one(
             "cells": cells,
             "data": data,
             "direction": direction,
-            "fused": fused,
+            "fused": PATTERNS[pattern],
             "bytes": bench.raw_bytes,
             "clock": "events",
             "time_us": record.digits(us),
@@ -124,7 +139,8 @@ def picture(path: Path, machine: str, rows: list[Row]) -> None:
 
     panels = []
     for dtype in dict.fromkeys(row["dtype"] for row in rows):
-        here = [r for r in rows if (r["dtype"], r["pattern"], r["data"]) == (dtype, "halo", "uniform")]
+        first = next(row for row in rows if row["dtype"] == dtype)
+        here = [r for r in rows if all(r[key] == first[key] for key in ("dtype", "pattern", "data"))]
         raw = next(row for row in here if row["coding"] == "raw")
         lines = []
         for row in here:
@@ -133,7 +149,9 @@ def picture(path: Path, machine: str, rows: list[Row]) -> None:
                 gains = [gain(row["bytes"], coded, both(raw), both(row), link) for link in LINKS]
                 name = row["coding"] if row["rate"] is None else f"{row['coding']}, {row['rate']:.0f} bits"
                 lines.append(curves.Curve(name, LINKS, gains, row["coding"] == "zfp"))
-        panels.append(curves.Panel(f"rims of {dtype}", "times as fast as raw", lines, "GB/s of the link", counts=True))
+        panels.append(
+            curves.Panel(f"{first['pattern']}, {dtype}", "times as fast as raw", lines, "GB/s of the link", counts=True)
+        )
     curves.draw(path, f"Codings on {machine}", panels)
 
 
@@ -143,12 +161,21 @@ _OF_ONE: Row = dict.fromkeys((*FIGURES, "direction"))
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     options.one_cube(parser, "a cube of N^3 cells whose rims of three layers are packed")
+    parser.add_argument("--dtypes", nargs="+", choices=list(CODINGS), default=[], help="(default: all)")
+    parser.add_argument("--patterns", nargs="+", choices=list(PATTERNS), default=list(PATTERNS))
+    parser.add_argument("--data", nargs="+", choices=DATA, default=[],
+                        help="that errors are measured of; zeros of planes make zfp faster (default: all)")  # fmt: skip
     options.quick(parser)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and writes; one rank and its first device."""
     module, choice = core(), record.chosen(Choice, arguments)
+    choice = replace(
+        choice,
+        dtypes=choice.dtypes or list(CODINGS)[: 1 if choice.quick else None],
+        data=choice.data or list(DATA)[: 1 if choice.quick else None],
+    )
     if module.size() > 1:
         raise CaseError("bench coding measures one device from one rank: start it without -n")
     backend = discovery.choose_backend(choice.backend)
@@ -156,7 +183,9 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     cells = choice.cells if choice.cells is not None else 16 if choice.quick else CELLS[backend]
     if cells < 8:
         raise CaseError("bench coding: --cells needs 8 or more")
-    rows = list(_rows(backend, cells, 5 if choice.quick else 50, choice.quick))
+    described = record.describe_machine(machine)
+    measured = _rows(choice, backend, cells)
+    rows = list(record.kept_on_the_way(arguments.folder, "coding", described, measured, FIGURES))
     heads = ["coding", "rate", "format", "cells", "direction", "data", "GB/s", "of raw", "ratio", "error", "bound"]
     keys = ("gbs", "share_of_raw", "ratio", "largest_error", "bound")
     shown = [
@@ -172,7 +201,6 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         for r in rows
     ]
     console.print(terminal.table(f"codings on {machine.name}", heads, shown, left=6))
-    described = record.describe_machine(machine)
     record.keep(
         arguments.folder, "coding", described, rows, FIGURES, console, lambda path, name: picture(path, name, rows)
     )

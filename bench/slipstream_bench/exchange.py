@@ -64,6 +64,7 @@ class Choice:
     alignment: int  #: bytes, of the first interior cell of every row
     dtype: str  #: of the quantities
     coding: str  #: how they travel
+    throttle: str  #: over a network of what rate
     layout: str  #: of the fields; aos: all in one; auto: rows along z where x is cut and z is not, on GPUs
     routes: str  #: as in +direct,-staged; default: all of this build
     part: Sequence[str]
@@ -132,7 +133,7 @@ class Meter:
         choice = self.choice
         # Several nodes are cut by the rules, node by node.
         grid = setup.grid if self.machine.nodes == 1 else (0, 0, 0)
-        options = {"routes": list(setup.routes), **setup.knobs}
+        options = {"routes": list(setup.routes), "throttle": choice.throttle, **setup.knobs}
         cells, periodic = setup.cells, (True, True, True)
         try:
             return timed().Exchange(
@@ -200,6 +201,7 @@ class Meter:
             "quantities": self.choice.quantities,
             "dtype": self.choice.dtype,
             **({} if self.choice.coding == "raw" else {"coding": self.choice.coding}),
+            **({} if self.choice.throttle == "none" else {"throttle": self.choice.throttle}),
             "radius": self.choice.radius,
             "alignment": self.choice.alignment,
             "periodic": True,
@@ -210,7 +212,8 @@ class Meter:
         if setup.part != "must":
             return {}
         choice = self.choice
-        usual = (choice.quantities, choice.radius, choice.dtype, choice.coding) == (4, 3, "f32", "raw")
+        asked = (choice.quantities, choice.radius, choice.dtype, choice.coding, choice.throttle)
+        usual = asked == (4, 3, "f32", "raw", "none")
         comparable = usual and self._on_h200()
         ranks = self.machine.ranks
         return {
@@ -325,6 +328,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                         help="of the fields in memory; with aos the quantities share one")  # fmt: skip
     parser.add_argument("--dtype", choices=["f32", "f64"], default="f32", help="of the quantities (default: f32)")
     options.coding(parser)
+    options.throttle(parser)
     options.routes(parser)
     options.quick(parser)
 

@@ -7,7 +7,8 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -25,6 +26,8 @@ Draw = Callable[[Path, str], None]
 
 #: Columns that `write` adds to a row: what was measured on which card and when.
 PROVENANCE = frozenset({"card", "commit", "date"})
+#: A benchmark that writes what it has waits so long between.
+SECONDS_BETWEEN_WRITES = 5.0
 #: Columns of `share_of`, which are results of every benchmark.
 SHARE = frozenset({"share", "in_cache"})
 #: Bytes of the last cache, by words in a GPU's name.
@@ -134,6 +137,21 @@ def keep(
         draw(written[1], machine["name"])
     console.print(f"written: {', '.join(map(str, written))}", soft_wrap=True)
     return path
+
+
+def kept_on_the_way(
+    folder: Path | None, benchmark: str, machine: Row, rows: Iterable[Row], figures: frozenset[str]
+) -> Iterator[Row]:
+    """Rows as they are measured, which are in the benchmark's file within seconds: whoever ends the run early has
+    them. On rank 0, and unless nothing is to be written."""
+    waiting: list[Row] = []
+    last = time.perf_counter()
+    for row in rows:
+        waiting.append(row)
+        if folder is not None and core().rank() == 0 and time.perf_counter() - last > SECONDS_BETWEEN_WRITES:
+            write(folder, benchmark, machine, core().build_info()["commit"], waiting, figures)
+            waiting, last = [], time.perf_counter()
+        yield row
 
 
 def write(

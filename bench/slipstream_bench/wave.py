@@ -5,14 +5,19 @@ nhalo values at the cut in every step, and computes with those that it gets. It 
 after any number of steps is known, and the run ends with an error where it is another. The published tables are of two
 nodes; here both ranks are of one machine, and what is sent goes through its memory, which is fast: on a network floats
 gain more. --throttle gives the messages a slower way.
+
+The picture has the wave at its beginning and its end on both ranks (figure 2.2). Rows of small messages have bytes
+(figure 2.3). Others have the time of packing, raw and by zfp, on a GPU where there is one (figure 2.4).
 """
 
 import argparse
 import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 from rich.console import Console
 from slipstream.base import terminal
@@ -21,8 +26,10 @@ from slipstream.base.errors import CaseError, RunError
 from slipstream.exchange.grid import Grid
 from slipstream.exchange.halo import Exchange
 from slipstream.machine import discovery
+from slipstream.pictures.style import save, styled
 
 from slipstream_bench import options, record
+from slipstream_bench.timed import timed
 
 #: Seconds of ncell steps with float and with double messages, by threads, cells and cells to one value sent: tables 2.4
 #: to 2.6 there (0.00175 in 2.5 is likely 0.0175).
@@ -49,14 +56,20 @@ PUBLISHED: dict[int, dict[int, dict[int, tuple[float, float]]]] = {
 #: Seconds that a message of so many values is waited for, as floats and as doubles: table 2.3 there.
 WAITS = {100000: (0.000135, 0.000234), 1000000: (0.001133, 0.001861), 10000000: (0.010961, 0.019268),
          100000000: (0.109485, 0.189590)}  # fmt: skip
+#: Bytes on the wire of one double, as it is and by zfp (figure 2.3), and microseconds of packing and unpacking (2.4).
+PUBLISHED_BYTES = {"double": 8, "zfp": 16}
+PUBLISHED_PACK = {"encode": 5.21, "decode": 5.06}
+SMALL = (1, 2, 4, 8, 16, 64, 256, 4096)
 SHARES = (2, 4, 8, 16)
+#: Sides of cubes whose rims of one layer are packed.
+PACKED = (32, 64, 128)
 CODINGS = {"float": "cast", "double": "raw", "zfp": "zfp, rate 32"}
 #: How far values of a wave of height 1 may be off at the end.
 ALLOWED = {"float": 1e-5, "double": 1e-9, "zfp": 1e-5}
 #: Steps that are measured at most; the time is that of as many as there are cells, as there.
 MOST_STEPS = 1000
 TIME_STEP = 0.5
-FIGURES = frozenset({"step_us", "time_s", "wait_us"})
+FIGURES = frozenset({"step_us", "time_s", "wait_us", "wire_bytes", "pack_us"})
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -88,14 +101,19 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     }
     core().set_host_threads(0)
     waits = list(_waits(arguments))
+    sizes, packs = list(_sizes()), list(_packs())
     for threads, rows in steps.items():
         console.print(_table_of_steps(threads, rows))
     if waits:
         console.print(_table_of_waits(waits))
+    console.print(_table_of_sizes(sizes))
+    console.print(_table_of_packs(packs))
     console.print(
         "Both ranks are of this machine: messages go through its memory. The published ones crossed a network."
     )
-    record.keep(arguments.folder, "wave", machine, [*itertools.chain(*steps.values()), *waits], FIGURES, console)
+    shapes = Wave(50, 8, "raw", "none").shapes(30)
+    rows = [*itertools.chain(*steps.values()), *waits, *sizes, *packs]
+    record.keep(arguments.folder, "wave", machine, rows, FIGURES, console, lambda path, _: _picture(path, shapes))
 
 
 def _exchange(values: int, coding: str, throttle: str) -> Exchange:
@@ -131,6 +149,15 @@ class Wave:
             return np.ascontiguousarray((np.cos(turn * step) * y[:, None] * x)[None])
 
         return values
+
+    def shapes(self, steps: int) -> list[np.ndarray]:
+        """The wave now, and after so many steps, on rank 0. Collective."""
+        found = []
+        for count in (0, steps):
+            self.engine.advance(count)
+            u = self.engine.gather("u", (0, 0, 0), (*self._cells, 1))
+            found += [] if u is None else [np.asarray(u)[0, ..., 0]]
+        return found
 
     def off(self) -> float:
         """Largest distance from the standing wave."""
@@ -204,6 +231,45 @@ def _waits(arguments: argparse.Namespace) -> Iterator[record.Row]:
             }
 
 
+def _sizes() -> Iterator[record.Row]:
+    """Messages of few values travel raw where a coding would take no fewer bytes."""
+    for values in SMALL:
+        for name in PUBLISHED_BYTES:
+            exchange = _exchange(values, CODINGS[name], "none")
+            sent = max(message.bytes for message in exchange.messages() if message.source != message.target)
+            exchange.close()
+            yield {
+                "ranks": 2,
+                "devices": 2,
+                "experiment": "sizes",
+                "values": values,
+                "message": name,
+                "raw_bytes": 8 * values,
+                "wire_bytes": sent,
+                "published_bytes": PUBLISHED_BYTES[name] if values == 1 else None,
+            }
+
+
+def _packs() -> Iterator[record.Row]:
+    """Both ranks pack at once, each on its first device. Collective."""
+    backend = "cuda" if core().device_count("cuda") else "host"
+    for cells, name in itertools.product(PACKED, ("double", "zfp")):
+        bench = timed().Coding(backend, "halo", cells, 1, "f64", CODINGS[name])
+        for direction, us in (("encode", bench.encode_us(20)), ("decode", bench.decode_us(20))):
+            yield {
+                "ranks": 2,
+                "devices": 2,
+                "backend": backend,
+                "experiment": "packs",
+                "cells": cells,
+                "message": name,
+                "direction": direction,
+                "clock": "events",
+                "pack_us": record.digits(us),
+                "published_us": PUBLISHED_PACK[direction],
+            }
+
+
 def _groups(rows: Sequence[record.Row]) -> Iterator[Sequence[record.Row]]:
     """Rows of one size: a message of each kind."""
     return (rows[at : at + len(CODINGS)] for at in range(0, len(rows), len(CODINGS)))
@@ -237,3 +303,33 @@ def _table_of_steps(threads: int, rows: Sequence[record.Row]) -> Any:
 def _table_of_waits(rows: Sequence[record.Row]) -> Any:
     shown = [(group[0]["values"], *_beside(group, "wait_us", "published_us")) for group in _groups(rows)]
     return terminal.table("waits for messages", ["values", *_columns("us")], shown)
+
+
+def _table_of_sizes(rows: Sequence[record.Row]) -> Any:
+    shown = [
+        (raw["values"], raw["raw_bytes"], *(row["wire_bytes"] for row in (raw, coded)),
+         *("-" if row["published_bytes"] is None else row["published_bytes"] for row in (raw, coded)))
+        for raw, coded in zip(rows[::2], rows[1::2], strict=True)
+    ]  # fmt: skip
+    heads = ["values", "bytes", "raw on the wire", "zfp on the wire", "published: raw", "zfp"]
+    return terminal.table("bytes of small messages", heads, shown)
+
+
+def _table_of_packs(rows: Sequence[record.Row]) -> Any:
+    shown = [
+        (f"{r['cells']}^3", r["message"], r["direction"], f"{r['pack_us']:.3g}", f"{r['published_us']:.3g}")
+        for r in rows
+    ]
+    heads = ["rims of", "message", "direction", "us", "published, us"]
+    return terminal.table(f"packing on {rows[0]['backend']}", heads, shown, left=3)
+
+
+def _picture(path: Path, shapes: Sequence[np.ndarray]) -> None:
+    """Rows: the beginning and the end. Columns: the ranks."""
+    with styled(grid=False):
+        figure, axes = plt.subplots(2, 2, figsize=(7, 4), sharex=True, sharey=True, layout="constrained")
+        for across, when, shape in zip(axes, ("begin", "end"), shapes, strict=True):
+            for rank, half in enumerate(np.split(shape, 2)):
+                across[rank].imshow(half, origin="lower", aspect="auto", vmin=-1, vmax=1, cmap="RdBu_r")
+                across[rank].set_title(f"{when}, rank {rank}")
+        save(figure, path)

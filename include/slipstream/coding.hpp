@@ -21,6 +21,7 @@ std::string to_string(Narrow type);
 ///     cast       | f32                 | bf16                              | 2^-8 of it
 ///     blockfloat | f32, f64, c64, c128 | 16 values with one exponent       | 2^(3 - rate) of the largest
 ///     zfp        | f32, f64, c64, c128 | 4, 16 or 64, as zfp 1.0 has them  | docs/coding.md
+///     own        | one type            | as the caller's code writes them  | as it says
 ///
 /// `cast` rounds to the nearest number, of two the even one (f32: below 2^-126 the error is 2^-150; f16: below 2^-14,
 /// 2^-25). Infinities and NaN arrive as such by raw and cast. In a block they are an overflow,
@@ -29,7 +30,8 @@ std::string to_string(Narrow type);
 struct Coding {
   /// `automatic`: raw, or the fastest of those that keep `max_error`, as a share of the largest magnitude of a block;
   /// choose_codings() measures (slipstream/tuner.hpp). Exchanges take none of it.
-  enum class Kind : std::uint8_t { raw, cast, blockfloat, zfp, automatic };
+  /// `own`: one of the caller's own, by its `name` (slipstream/own_coding.hpp).
+  enum class Kind : std::uint8_t { raw, cast, blockfloat, zfp, automatic, own };
   Kind kind = Kind::raw;
   std::optional<Narrow> type = {};  ///< of cast; none: the default of the field's
   /// Bits that a value takes in flight. blockfloat takes multiples of 4 from 8 to 28 (f32) or 48 (f64), zfp whole
@@ -42,12 +44,13 @@ struct Coding {
   ///
   /// zfp takes the least rate whose worst error, over the largest magnitude of a block, is not above this.
   std::optional<double> max_error = {};
+  std::string name = {};  ///< of a coding of one's own
   bool operator==(const Coding&) const = default;
 };
 
-/// "raw", "cast", "cast to f16", "blockfloat", "zfp", "auto", each with ", rate 8", ", block 64" and ", max error
-/// 0.001" where these are given: as coding_from_string() reads them. That throws Error for other texts; whether a kind
-/// has a rate, a block or an error is asked where it is used.
+/// Texts such as "raw", "cast to f16", "zfp, rate 8, block 64", "auto, max error 0.001" and "own NAME". The second
+/// reads what the first writes, and throws Error for other texts. Whether a kind has a rate, a block or an error is
+/// asked where it is used.
 std::string to_string(const Coding& coding);
 Coding coding_from_string(const std::string& text);
 

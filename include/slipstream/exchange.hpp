@@ -48,7 +48,7 @@ struct ExchangeOptions {
   std::map<std::pair<int, int>, std::string> reasons;  ///< why, for reports
   Trace* trace = nullptr;                              ///< records what the exchange does; must outlive it
   /// Every exchange also finds how far coded values are from what they were, for the report: as if they were read
-  /// twice.
+  /// twice. The report then times encoding and decoding, too, with memory for one message at a time.
   bool measure_errors = false;
   /// Finds who reads what has not arrived, and kernels that do not store all of their windows. Before every exchange
   /// all bits of what it brings are set, in the targets, the messages and the windows: of floats that is no number, of
@@ -101,6 +101,10 @@ struct ReportRow {
   /// numbers, over both parts) that are finite before and after; -1 where they are not measured, or none is coded.
   double largest_error = -1;
   double rms_error = -1;
+  /// The launches that encode and decode its values, alone, by events. Decoded values are laid side by side. Where
+  /// errors are not measured, or nothing is encoded on its way: -1.
+  double encode_us = -1;
+  double decode_us = -1;
 };
 
 struct PlannedItem {

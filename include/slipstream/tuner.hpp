@@ -44,6 +44,10 @@ inline ExchangeOptions tuned(const Communicator& comm, const Grid& grid, const s
   return tune(comm, grid, items, options, how).options;
 }
 
+/// Codings of a type whose error, over the largest magnitude of a block, is at most this; without raw. Throws Error
+/// where the error is not above 0 and finite.
+std::vector<Coding> codings_that_keep(DType type, double max_error);
+
 struct CodingChoice {
   std::vector<ExchangeItem> items;  ///< as given, none of the coding `automatic`
   std::string reason;               ///< what was chosen, and the times that decided

@@ -32,22 +32,24 @@ SLIP_FN bool fits(Real multiple, int bits) {
 struct LaneCode {
   std::uint64_t word[3] = {0, 0, 0};
 
+  // Words are chosen, and not found by a number: so they stay in registers.
   SLIP_FN void put(std::uint64_t bits, int at) {
-    for (int w = 0; w < 3; ++w) {
-      const int from = at - 64 * w;
-      if (from >= 0 && from < 64) word[w] |= bits << from;
-      if (from < 0 && from > -64) word[w] |= bits >> -from;
-    }
+    const int first = at >> 6, shift = at & 63;
+    const std::uint64_t low = bits << shift, high = shift ? bits >> (64 - shift) : 0;
+    word[0] |= first == 0 ? low : 0;
+    word[1] |= first == 1 ? low : first == 0 ? high : 0;
+    word[2] |= first == 2 ? low : first == 1 ? high : 0;
   }
   /// 64 bits from there on.
   SLIP_FN std::uint64_t get(int at) const {
-    std::uint64_t bits = 0;
-    for (int w = 0; w < 3; ++w) {
-      const int from = at - 64 * w;
-      if (from >= 0 && from < 64) bits |= word[w] >> from;
-      if (from < 0 && from > -64) bits |= word[w] << -from;
-    }
-    return bits;
+    const int first = at >> 6, shift = at & 63;
+    const std::uint64_t low = first == 0   ? word[0]
+                              : first == 1 ? word[1]
+                                           : word[2],
+                        high = first == 0   ? word[1]
+                               : first == 1 ? word[2]
+                                            : 0;
+    return low >> shift | (shift ? high << (64 - shift) : 0);
   }
 
   /// A part of 4 `rate` bits starts on as many bytes as divide it.

@@ -5,6 +5,7 @@
 // the receiver sees that too, by whatever route, without a message of its own.
 #include <bit>
 #include <cstdint>
+#include <type_traits>
 
 #include <slipstream/device/complex.hpp>
 #include <slipstream/device/function.hpp>
@@ -22,9 +23,11 @@ struct CastToF32 {
   static constexpr Code overflowed = 0x7fc5a5a5u, sign = 0x80000000u;
 
   static SLIP_FN Code encode(double value, bool& overflow) {
-    if (value != value) return nan_f32;
+    // Nearly all values need one conversion and one comparison.
     const auto code = std::bit_cast<std::uint32_t>(static_cast<float>(value));
-    if ((code & ~sign) != infinite_f32 || value - value != 0) return code;
+    if ((code & ~sign) < infinite_f32) return code;
+    if (value != value) return nan_f32;
+    if (value - value != 0) return code;
     overflow = true;
     return overflowed | (code & sign);
   }
@@ -143,9 +146,11 @@ struct RoundTrip {
   SLIP_FN To operator()(const From& value) const { return Cast::decode(Cast::encode(value, overflow), overflow); }
 };
 
-/// Calls f with the cast that a type and its wire format name.
-template <class F>
+/// Calls f with the cast that a type and its wire format name. `Own`: the one of the caller's own, where there is one;
+/// kernels that know it know no other.
+template <class Own, class F>
 SLIP_FN void with_cast(DType type, Wire wire, F f) {
+  if constexpr (!std::is_void_v<Own>) return f(Own{});
   if (wire == Wire::f16) return f(CastToF16{});
   if (wire == Wire::bf16) return f(CastToBf16{});
   if (type == DType::c128) return f(CastPairToF32{});

@@ -13,13 +13,15 @@ namespace {
 
 constexpr std::array<std::pair<Narrow, const char*>, 3> names{
     {{Narrow::f32, "f32"}, {Narrow::f16, "f16"}, {Narrow::bf16, "bf16"}}};
-constexpr std::array<std::pair<Coding::Kind, const char*>, 5> kinds{{{Coding::Kind::raw, "raw"},
+constexpr std::array<std::pair<Coding::Kind, const char*>, 6> kinds{{{Coding::Kind::raw, "raw"},
                                                                      {Coding::Kind::cast, "cast"},
                                                                      {Coding::Kind::blockfloat, "blockfloat"},
                                                                      {Coding::Kind::zfp, "zfp"},
-                                                                     {Coding::Kind::automatic, "auto"}}};
+                                                                     {Coding::Kind::automatic, "auto"},
+                                                                     {Coding::Kind::own, "own"}}};
 
-const std::string cast_to = "cast to ", rate_is = ", rate ", block_is = ", block ", error_is = ", max error ";
+const std::string cast_to = "cast to ", own_is = "own ", rate_is = ", rate ", block_is = ", block ",
+                  error_is = ", max error ";
 
 /// The shortest text that reads as this number.
 std::string written(double number) {
@@ -40,6 +42,7 @@ std::string to_string(const Coding& coding) {
   for (const auto& [kind, name] : kinds)
     if (kind == coding.kind) text = name;
   if (coding.kind == Coding::Kind::cast && coding.type) text = cast_to + to_string(*coding.type);
+  if (coding.kind == Coding::Kind::own) text = own_is + coding.name;
   if (coding.rate) text += rate_is + written(*coding.rate);
   if (coding.block) text += block_is + std::to_string(*coding.block);
   if (coding.max_error) text += error_is + written(*coding.max_error);
@@ -73,8 +76,13 @@ Coding coding_from_string(const std::string& whole) {
     coding.block = static_cast<int>(*block);
   }
   coding.rate = taken(text, rate_is);
+  if (text.starts_with(own_is)) {
+    coding.kind = Coding::Kind::own;
+    coding.name = text.substr(own_is.size());
+    return coding;
+  }
   for (const auto& [kind, name] : kinds)
-    if (text == name) {
+    if (text == name && kind != Coding::Kind::own) {
       coding.kind = kind;
       return coding;
     }
@@ -87,7 +95,7 @@ Coding coding_from_string(const std::string& whole) {
   throw Error(ErrorCode::invalid_argument,
               "unknown coding '" + whole +
                   "': choose raw, cast, cast to f32, cast to f16, cast to bf16, blockfloat or zfp, the last two with "
-                  "', rate BITS', ', block VALUES' or ', max error NUMBER' behind them",
+                  "', rate BITS', ', block VALUES' or ', max error NUMBER' behind them, or 'own NAME'",
               {{"option", "coding"}, {"given", whole}});
 }
 

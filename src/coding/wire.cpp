@@ -7,6 +7,7 @@
 
 #include <slipstream/error.hpp>
 #include <slipstream/field.hpp>
+#include <slipstream/own_coding.hpp>
 
 namespace slipstream {
 namespace {
@@ -85,6 +86,24 @@ Wire wire_by_value(const Coding& coding, DType type, const Refusing& refuse) {
   return to == Narrow::f32 ? Wire::f32 : to == Narrow::f16 ? Wire::f16 : Wire::bf16;
 }
 
+Wire wire_of_own(const Coding& coding, DType type, const Refusing& refuse) {
+  refuse.unless(!coding.rate && !coding.block && !coding.max_error && !coding.type, ErrorCode::unsupported,
+                "a coding of one's own takes neither rate nor block nor max error nor format: leave them out",
+                coding.rate        ? "rate"
+                : coding.block     ? "block"
+                : coding.max_error ? "max_error"
+                                   : "format");
+  const int number = own_coding_number(coding.name);
+  refuse.unless(number > 0, ErrorCode::not_found,
+                "this process knows no such coding: call add_coding() before exchanges are made", "coding");
+  const OwnCoding& own = own_coding(number);
+  refuse.unless(own.type == type, ErrorCode::unsupported, "it writes " + to_string(own.type), "type");
+  Wire wire = Wire::own;
+  wire.number = static_cast<std::uint8_t>(number);
+  std::fill(wire.rates, wire.rates + 3, static_cast<std::uint8_t>(8 * own.code_bytes));
+  return wire;
+}
+
 Wire wire_of_blockfloat(const Coding& coding, DType type, const Refusing& refuse) {
   const int width = bits_of(type), most = width == 32 ? 28 : 48;
   const double rate = coding.rate.value_or(width / 2);
@@ -161,6 +180,7 @@ std::size_t Wire::bytes_of(DType type, const Extent& box, const CellBlock& block
 
 double Wire::bound(DType type, const CellBlock& block, double largest) const {
   if (kind == same) return 0;
+  if (kind == own) return own_coding(number).bound(largest);
   if (by_value()) return std::ldexp(largest, kind == f32 ? -24 : kind == f16 ? -11 : -8);
   if (quantum != floating) return std::ldexp(0.5, quantum);
   // Blocks of subnormal numbers have the exponent of the least normal one.
@@ -184,8 +204,10 @@ Wire wire_of(const Coding& coding, DType type, const std::string& field) {
   refuse.unless(!coding.max_error || (*coding.max_error >= 0x1p-1000 && *coding.max_error <= 0x1p1000),
                 ErrorCode::invalid_argument, "an error is above 0 and finite", "max_error");
   refuse.unless(coding.kind != Coding::Kind::automatic, ErrorCode::unsupported,
-                "auto is chosen by measurement, where an exchange of arrays is made: name a coding", "coding");
+                "auto is chosen by measurement, where a run of a case or an exchange of arrays begins: name a coding",
+                "coding");
   if (coding.kind == Coding::Kind::raw || coding.kind == Coding::Kind::cast) return wire_by_value(coding, type, refuse);
+  if (coding.kind == Coding::Kind::own) return wire_of_own(coding, type, refuse);
   const DType part = part_type(type);
   refuse.unless(part == DType::f32 || part == DType::f64, ErrorCode::unsupported,
                 "blockfloat and zfp write f32, f64, c64 and c128: choose raw", "type");
@@ -197,6 +219,7 @@ Wire wire_of(const Coding& coding, DType type, const std::string& field) {
 std::size_t size_of(const Wire& wire, DType type) {
   require(wire.by_value(), ErrorCode::internal, "a value that is coded with others has no size of its own");
   if (wire.kind == Wire::same) return size_of(type);
+  if (wire.kind == Wire::own) return wire.rates[0] / 8u;
   const std::size_t each = wire.kind == Wire::f32 ? 4 : 2;
   return is_complex(type) ? 2 * each : each;
 }

@@ -25,12 +25,13 @@ Extent blocks_of(const Extent& box, const CellBlock& block);
 
 /// A Coding as a type of field takes it. Small, and read by kernels.
 struct Wire {
-  enum Kind : std::uint8_t { same, f32, f16, bf16, blockfloat, zfp };
+  enum Kind : std::uint8_t { same, f32, f16, bf16, own, blockfloat, zfp };
   static constexpr std::int16_t floating = std::numeric_limits<std::int16_t>::min();
 
   Kind kind = same;
   std::uint8_t asked = 0;             ///< values of a block that the user asked for; 0: as suits the box
   std::uint8_t rates[3] = {0, 0, 0};  ///< bits a value, of blocks of one, two and three dimensions
+  std::uint8_t number = 0;            ///< of a coding of the caller's own; its rate is that of one value
   /// blockfloat rounds all values to multiples of 2^quantum; `floating`: each block has its own unit.
   std::int16_t quantum = floating;
 

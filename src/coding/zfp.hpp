@@ -195,10 +195,13 @@ SLIP_FN void read_planes(const Planes& planes, BitReader& in, int bits, int lowe
     while (bits && known < size) {
       --bits;
       if (!in.get(1)) break;
-      for (; bits && known < size - 1; ++known) {
-        --bits;
-        if (in.get(1)) break;
-      }
+      // Zeros, then a one, which goes without saying where one number is left: all that is there at once.
+      const int left = size - 1 - known, room = left < bits ? left : bits;
+      const std::uint64_t next = BitReader(in).get(room);
+      const int zeros = next ? trailing_zeros(next) : room, steps = zeros < room ? zeros + 1 : room;
+      in.get(steps);
+      bits -= steps;
+      known += zeros;
       x |= std::uint64_t{1} << known++;
     }
     planes.put(k, x);

@@ -88,6 +88,19 @@ void Exchange::Impl::make() {
   });
 }
 
+/// Kernels that know a coding of the caller's own know no other.
+void Exchange::Impl::check_own_codings() const {
+  const Coding* own = nullptr;
+  for (const auto& item : items)
+    if (item.coding.kind == Coding::Kind::own) own = &item.coding;
+  if (!own) return;
+  for (const auto& item : items)
+    require(item.coding.kind == Coding::Kind::raw || item.coding == *own, ErrorCode::unsupported,
+            "an exchange has items of the codings " + to_string(*own) + " and " + to_string(item.coding) +
+                ": beside a coding of one's own stands raw alone; make two exchanges",
+            {{"option", "coding"}, {"given", to_string(item.coding)}, {"other", to_string(*own)}});
+}
+
 /// The engine would read and write beyond the blocks of fields that lie on other grids than those it plans with.
 void Exchange::Impl::check_items() const {
   const auto same = [](const Grid& a, const Grid& b) {
@@ -103,6 +116,7 @@ void Exchange::Impl::check_items() const {
                 "errors of codings are measured of values that are packed in the launch of all messages, and pack = " +
                     to_string(options.knobs.pack) + " packs them otherwise: choose pack = fused",
                 {{"option", "pack"}, {"given", to_string(options.knobs.pack)}});
+  check_own_codings();
   for (const auto& item : items) {
     if (!(item.pattern && item.source))
       throw Error(ErrorCode::invalid_argument, "an item of an exchange has no pattern or no field",

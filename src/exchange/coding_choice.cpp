@@ -22,26 +22,6 @@ constexpr double least_gain = 1.03;
 
 bool is_automatic(const ExchangeItem& item) { return item.coding.kind == Coding::Kind::automatic; }
 
-/// Codings of a type whose error, over the largest magnitude of a block, is at most this.
-std::vector<Coding> candidates(DType type, double max_error) {
-  std::vector<Coding> all{{Coding::Kind::cast}};
-  Coding floats{Coding::Kind::blockfloat};
-  floats.rate = std::max(8., std::ceil((3 - std::log2(max_error)) / 4) * 4);
-  all.push_back(floats);
-  Coding planes{Coding::Kind::zfp};
-  planes.max_error = max_error;
-  all.push_back(planes);
-  const auto fails = [&](const Coding& coding) {
-    try {
-      return wire_of(coding, type, "a field").worst(type, 1) > max_error;
-    } catch (const Error&) {
-      return true;  // not of this type, or at no rate
-    }
-  };
-  std::erase_if(all, fails);
-  return all;
-}
-
 /// Seconds of an exchange on the slowest rank; infinite where a value does not fit its coding. Collective.
 double time_of(const Communicator& comm, const Grid& grid, const std::vector<ExchangeItem>& items,
                const ExchangeOptions& options) {
@@ -74,6 +54,27 @@ std::string in_us(double seconds) {
 
 }  // namespace
 
+std::vector<Coding> codings_that_keep(DType type, double max_error) {
+  require(max_error >= 0x1p-1000 && max_error <= 0x1p1000, "a max error of codings is above 0 and finite",
+          {{"option", "max_error"}, {"given", max_error}});
+  std::vector<Coding> all{{Coding::Kind::cast}};
+  Coding floats{Coding::Kind::blockfloat};
+  floats.rate = std::max(8., std::ceil((3 - std::log2(max_error)) / 4) * 4);
+  all.push_back(floats);
+  Coding planes{Coding::Kind::zfp};
+  planes.max_error = max_error;
+  all.push_back(planes);
+  const auto fails = [&](const Coding& coding) {
+    try {
+      return wire_of(coding, type, "a field").worst(type, 1) > max_error;
+    } catch (const Error&) {
+      return true;  // not of this type, or at no rate
+    }
+  };
+  std::erase_if(all, fails);
+  return all;
+}
+
 CodingChoice choose_codings(const Communicator& comm, const Grid& grid, std::vector<ExchangeItem> items,
                             const ExchangeOptions& options) {
   CodingChoice choice;
@@ -89,7 +90,7 @@ CodingChoice choose_codings(const Communicator& comm, const Grid& grid, std::vec
                         item.pattern->name() + "' would add them up: name a coding",
                     {{"option", "coding"}, {"pattern", item.pattern->name()}});
       lossy = true;
-      for (const Coding& coding : candidates(item.source->options().type, *item.coding.max_error))
+      for (const Coding& coding : codings_that_keep(item.source->options().type, *item.coding.max_error))
         if (std::find(all.begin(), all.end(), coding) == all.end()) all.push_back(coding);
     }
   });
@@ -99,7 +100,7 @@ CodingChoice choose_codings(const Communicator& comm, const Grid& grid, std::vec
     for (ExchangeItem& item : coded) {
       if (!is_automatic(item)) continue;
       const std::optional<double> error = item.coding.max_error;
-      const auto allowed = error ? candidates(item.source->options().type, *error) : std::vector<Coding>();
+      const auto allowed = error ? codings_that_keep(item.source->options().type, *error) : std::vector<Coding>();
       item.coding = std::find(allowed.begin(), allowed.end(), coding) == allowed.end() ? Coding{} : coding;
     }
     return coded;

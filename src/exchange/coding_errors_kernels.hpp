@@ -21,6 +21,17 @@ struct ErrorSums {
   }
 };
 
+/// Arguments of a launch that measures.
+struct ErrorMeasure {
+  const Work* works = nullptr;
+  std::size_t count = 0;
+  std::byte* const* arrays = nullptr;
+  ErrorSums* partial = nullptr;  ///< of every thread
+  int threads = 1;               ///< of all teams
+};
+/// On a GPU.
+constexpr int error_teams = 64, error_threads = 128;
+
 /// Of the values that some movers encode.
 class ErrorProbe {
  public:
@@ -37,6 +48,7 @@ class ErrorProbe {
   const Arrays* arrays_;
   std::size_t count_ = 0;
   int threads_ = 1;
+  int own_ = 0;  // a coding of the caller's own
   Buffer<Work> works_;
   Buffer<ErrorSums> partial_;  // of every thread
 };

@@ -211,8 +211,10 @@ void Exchange::Impl::make_probes(Side& side) {
   for (std::size_t s = 0; s < side.senders.size(); ++s) {
     std::vector<Mover> coded;
     const auto take = [&](const std::vector<Mover>& movers) {
-      for (const Mover& mover : movers)
+      for (const Mover& mover : movers) {
         if (mover.recode == Recode::encode || mover.recode == Recode::round) coded.push_back(by_values(mover));
+        if (mover.recode == Recode::encode) side.encoders[s].push_back(mover);
+      }
     };
     for (const Batch& batch : side.senders[s]->batches) take(batch.movers);
     take(side.senders[s]->apart);

@@ -92,10 +92,11 @@ struct Side {
   Program outgoing, incoming, whole, gates, opening;
   Program release;  // tells sources that their slots are poisoned and free
   std::vector<Buffer<std::int64_t>> poisoned_lists;
-  std::optional<Poison> targets;                   // that are poisoned before values come
-  std::optional<Poison> produced;                  // windows that are poisoned, and looked at
-  std::map<std::size_t, ErrorProbe> probes;        // of senders with coded values, where errors are measured
-  std::map<std::size_t, ProducedWindows> windows;  // of items that are produced
+  std::optional<Poison> targets;                       // that are poisoned before values come
+  std::optional<Poison> produced;                      // windows that are poisoned, and looked at
+  std::map<std::size_t, ErrorProbe> probes;            // of senders with coded values, where errors are measured
+  std::map<std::size_t, std::vector<Mover>> encoders;  // and what these encode for the way
+  std::map<std::size_t, ProducedWindows> windows;      // of items that are produced
   bool transfers = false, delivers = false;
   bool encodes_late = false;  // among what begins at end()
 
@@ -110,6 +111,7 @@ struct Exchange::Impl {
   // build.cpp
   void make();
   void check_items() const;
+  void check_own_codings() const;
   void make_sides();
   void agree_on_messages() const;
   void make_channels(const std::string& gpu_mpi_refusal);

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include <slipstream/error.hpp>
+#include <slipstream/own_coding.hpp>
 
 #include "exchange/transfer_checks.hpp"
 #include "machine/hash.hpp"
@@ -223,6 +224,9 @@ std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items,
     add(hash, item.source);
     hash.add(std::uint64_t{item.rebinds});
     hash.add(to_string(item.coding));
+    // An unknown one is refused later.
+    if (const int number = item.coding.kind == Coding::Kind::own ? own_coding_number(item.coding.name) : 0)
+      hash.add(static_cast<std::uint64_t>(own_coding(number).code_bytes));
     hash.add(std::uint64_t{item.produced});
     if (!item.target) continue;
     add(hash, *item.target);

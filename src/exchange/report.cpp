@@ -3,6 +3,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "exchange/coding_times.hpp"
 #include "exchange/impl.hpp"
 #include "machine/agree.hpp"
 #include "machine/records.hpp"
@@ -31,10 +32,11 @@ ReportRow read(const std::string& line) {
   return row;
 }
 
-/// Who sends a message knows its errors.
+/// The sender of a message knows the errors and the times of its coding.
 struct Measured {
   std::int64_t source = 0, target = 0;
   ErrorSums sums;
+  CodingTimes times;
 };
 
 void rate(ReportRow& row, const Machine& machine) {
@@ -63,8 +65,12 @@ std::vector<ReportRow> Exchange::report() {
   on_all_ranks(impl_->comm, "the errors of codings cannot be reported", [&] {
     for (const auto& side : impl_->sides)
       for (const auto& [sender, probe] : side->probes) {
+        if (!sequence()) continue;
         const Message& message = impl_->channels[side->sent[sender]].message;
-        if (sequence()) append_record(errors, Measured{message.source, message.target, probe.sums()});
+        Measured measured{message.source, message.target, probe.sums(), {}};
+        if (const auto found = side->encoders.find(sender); found != side->encoders.end())
+          measured.times = time_coding(side->device, found->second, side->arrays);
+        append_record(errors, measured);
       }
   });
   for (std::size_t m = 0; m < messages().size(); ++m)
@@ -86,8 +92,10 @@ std::vector<ReportRow> Exchange::report() {
   if (impl_->options.measure_errors)
     for (const Measured& measured : records_of<Measured>(impl_->comm.all_gather(errors)))
       for (ReportRow& row : rows) {
-        if (row.message.source != measured.source || row.message.target != measured.target || !measured.sums.numbers)
-          continue;
+        if (row.message.source != measured.source || row.message.target != measured.target) continue;
+        row.encode_us = measured.times.encode_us;
+        row.decode_us = measured.times.decode_us;
+        if (!measured.sums.numbers) continue;
         row.largest_error = measured.sums.largest;
         row.rms_error = std::sqrt(measured.sums.squares / static_cast<double>(measured.sums.numbers));
       }

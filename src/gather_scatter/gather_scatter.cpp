@@ -162,6 +162,12 @@ struct GatherScatter::Impl {
     if (options.tune) check_work(comm, *options.tune);
     CopiesOnDevice::require_known(options.type);
     wire = wire_of(options.coding, options.type, "a gather-scatter");
+    require(
+        wire.kind != Wire::own, ErrorCode::unsupported,
+        "a gather-scatter by " + to_string(options.coding) +
+            ": it combines values by kernels of its own, which know no coding of the caller's: choose raw, cast, or "
+            "blockfloat with a max error",
+        {{"option", "coding"}, {"given", to_string(options.coding)}});
     if (!wire.rounds_by_value())
       throw Error(
           ErrorCode::unsupported,

@@ -140,7 +140,7 @@ void with_turn(DType type, const Wire& wire, const F& f) {
     if (type == DType::c128) return f(Complex<double>{}, RoundedToUnit<double>{wire.quantum, rate});
     return f(double{}, RoundedToUnit<double>{wire.quantum, rate});
   }
-  with_cast(type, wire, [&]<class Cast>(Cast) { f(typename Cast::Value{}, Rounded<Cast>{}); });
+  with_cast<void>(type, wire, [&]<class Cast>(Cast) { f(typename Cast::Value{}, Rounded<Cast>{}); });
 }
 
 template <class T>

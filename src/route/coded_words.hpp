@@ -20,18 +20,18 @@ SLIP_FN void with_turn_of(const Work& w, const Watch& watch, F f) {
 }
 
 /// Of words that hold one value.
-template <class F>
+template <class Own, class F>
 SLIP_FN void with_turn(const Work& w, const Watch& watch, F f) {
-  with_cast(w.type, w.wire, [&]<class Cast>(Cast) { with_turn_of<Cast>(w, watch, f); });
+  with_cast<Own>(w.type, w.wire, [&]<class Cast>(Cast) { with_turn_of<Cast>(w, watch, f); });
 }
 
-template <bool sequential>
+template <bool sequential, class Own>
 SLIP_FN void recode_words(const Work& w, const Part& part, const Watch& watch, Share share) {
   if (w.values == 1)
-    return with_turn(w, watch, [&]<class Turn>(const Turn& turn) {
+    return with_turn<Own>(w, watch, [&]<class Turn>(const Turn& turn) {
       copy_words<sequential, typename Turn::From, typename Turn::To>(w, part, watch, share, turn);
     });
-  with_cast(w.type, w.wire, [&]<class Cast>(Cast) {
+  with_cast<Own>(w.type, w.wire, [&]<class Cast>(Cast) {
     if constexpr (Together<Cast>::count > 1)
       with_turn_of<Together<Cast>>(w, watch, [&]<class Turn>(const Turn& turn) {
         copy_plain<sequential, typename Turn::From, typename Turn::To>(w, part, watch, share, turn);
@@ -40,8 +40,9 @@ SLIP_FN void recode_words(const Work& w, const Part& part, const Watch& watch, S
 }
 
 /// Combines contributions as they are decoded.
+template <class Own>
 SLIP_FN void combine_coded(const Work& w, const Part& part, const Watch& watch, Share share) {
-  with_cast(w.type, w.wire, [&]<class Cast>(Cast) {
+  with_cast<Own>(w.type, w.wire, [&]<class Cast>(Cast) {
     const Decode<Cast> decode;
     combine_words<typename Cast::Value, typename Cast::Code>(w, part, watch, share, decode);
     if (decode.overflow) watch.tell_of_overflow(w.item);
@@ -49,8 +50,9 @@ SLIP_FN void combine_coded(const Work& w, const Part& part, const Watch& watch, 
 }
 
 /// The second half of a transpose; the first one, which fills the square, moves words.
+template <class Own>
 SLIP_FN void recode_second_half(const Work& w, const Part& part, const Watch& watch, const void* square, Share share) {
-  with_turn(w, watch, [&]<class Turn>(const Turn& turn) {
+  with_turn<Own>(w, watch, [&]<class Turn>(const Turn& turn) {
     using From = typename Turn::From;
     using To = typename Turn::To;
     empty_square(w, part, static_cast<const From*>(square), Ends<From, To>(w, watch).to, share, turn);
@@ -155,6 +157,14 @@ SLIP_FN void decode_blocks(const BlockTurn<sequential>& turn, OfLane<sequential,
   turn.wire.kind == Wire::zfp ? zfp::decode(turn, values, lost) : blockfloat::decode(turn, values, lost);
 }
 
+/// Codes of a turn's blocks, by all lanes: they are written and read in pieces, which far memory would move one by one.
+template <bool sequential>
+SLIP_FN void copy_codes(const BlockTurn<sequential>& turn, const std::uint64_t* from, std::uint64_t* to) {
+  turn.lanes.each([&](int lane) {
+    for (int n = lane; n < turn.blocks * turn.words; n += Warp<sequential>::count) to[n] = from[n];
+  });
+}
+
 template <bool sequential, class Real>
 SLIP_FN void recode_blocks(const Work& w, const Part& part, const Watch& watch, BlockScratch* scratch, Share share) {
   const Ends<std::byte> ends(w, watch);
@@ -163,15 +173,20 @@ SLIP_FN void recode_blocks(const Work& w, const Part& part, const Watch& watch, 
   bool lost = false;
   each_turn<sequential>(w, part, scratch, share, [&](BlockTurn<sequential>& turn, std::uint32_t first) {
     const std::int64_t at = (part.first + first) * bytes;
-    if (w.recode == Recode::encode) turn.codes = reinterpret_cast<std::uint64_t*>(ends.to + at);
-    if (w.recode == Recode::decode)
-      turn.codes = reinterpret_cast<std::uint64_t*>(const_cast<std::byte*>(ends.from) + at);
+    const bool encodes = w.recode == Recode::encode, decodes = w.recode == Recode::decode;
+    auto* const packed = reinterpret_cast<std::uint64_t*>((decodes ? const_cast<std::byte*>(ends.from) : ends.to) + at);
+    if constexpr (sequential) {
+      if (encodes || decodes) turn.codes = packed;
+    } else if (decodes) {
+      copy_codes(turn, packed, turn.codes);
+    }
     OfLane<sequential, Four<Real>> values;
-    if (w.recode != Recode::decode) {
+    if (!decodes) {
       load_blocks(w, turn, rows, first, reinterpret_cast<const Real*>(ends.from), values);
       encode_blocks(turn, values, lost);
     }
-    if (w.recode == Recode::encode) return;
+    if (!sequential && encodes) copy_codes(turn, turn.codes, packed);
+    if (encodes) return;
     decode_blocks(turn, values, lost);
     store_blocks(w, turn, rows, first, reinterpret_cast<Real*>(ends.to), values);
   });
@@ -179,7 +194,7 @@ SLIP_FN void recode_blocks(const Work& w, const Part& part, const Watch& watch, 
 }
 
 /// Moves a part of a work that encodes or decodes. `scratch`: of each 32 threads.
-template <bool sequential, bool combines, bool blocks>
+template <bool sequential, bool combines, bool blocks, class Own>
 SLIP_FN void run_coded(const Work& w, const Part& part, const Watch& watch, [[maybe_unused]] BlockScratch* scratch,
                        Share share) {
   if constexpr (blocks) {
@@ -188,9 +203,9 @@ SLIP_FN void run_coded(const Work& w, const Part& part, const Watch& watch, [[ma
                                   : recode_blocks<sequential, double>(w, part, watch, scratch, share);
   }
   if constexpr (combines) {
-    if (w.op != Op::copy) return combine_coded(w, part, watch, share);
+    if (w.op != Op::copy) return combine_coded<Own>(w, part, watch, share);
   }
-  recode_words<sequential>(w, part, watch, share);
+  recode_words<sequential, Own>(w, part, watch, share);
 }
 
 }  // namespace slipstream

@@ -49,6 +49,7 @@ class Program {
   const Arrays* arrays_ = nullptr;
   bool combines_ = false, transposes_ = false;
   Coded coded_ = Coded::none;
+  int own_ = 0;  // the coding of the caller's own that its movers have
 };
 
 /// What a program's kernel works with, in device memory.

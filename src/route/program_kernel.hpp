@@ -13,7 +13,7 @@
 namespace slipstream {
 
 /// A piece of a large work by all threads, or small works whole, by 32 threads each.
-template <bool combines, Coded coded, class Team>
+template <bool combines, Coded coded, class Own, class Team>
 SLIP_FN void run_tile(const Team& team, const Tile& tile, const Work* smalls, const Watch& watch, void* scratch,
                       int thread) {
   constexpr bool sequential = Team::sequential;
@@ -30,7 +30,7 @@ SLIP_FN void run_tile(const Team& team, const Tile& tile, const Work* smalls, co
                                  : Part{0, 0, 0, static_cast<std::uint32_t>(counted(w))};
     if constexpr (coded != Coded::none) {
       if (w.recode != Recode::none) {
-        run_coded<sequential, combines, coded == Coded::in_blocks>(
+        run_coded<sequential, combines, coded == Coded::in_blocks, Own>(
             w, part, watch, static_cast<BlockScratch*>(scratch) + thread / 32, share);
         continue;
       }
@@ -40,8 +40,9 @@ SLIP_FN void run_tile(const Team& team, const Tile& tile, const Work* smalls, co
 }
 
 /// Programs that combine have a kernel of their own: it takes more registers. So have those that transpose: it takes
-/// memory of the team. And those that encode or decode, whose code is large: values one by one, or blocks of them, too.
-template <bool combines, bool transposes, Coded coded>
+/// memory of the team. And those that encode or decode, whose code is large: values one by one, or blocks of them, too,
+/// or values by a coding of the caller's own.
+template <bool combines, bool transposes, Coded coded, class Own = void>
 struct RunProgram {
   static constexpr int threads = 512;
   static constexpr int resident = combines ? 1 : 2;
@@ -76,7 +77,7 @@ struct RunProgram {
   SLIP_FN static void second_half(const Work& w, const Part& part, const Watch& watch, const void* square,
                                   Share share) {
     if constexpr (coded != Coded::none) {
-      if (w.recode != Recode::none) return recode_second_half(w, part, watch, square, share);
+      if (w.recode != Recode::none) return recode_second_half<Own>(w, part, watch, square, share);
     }
     run_second_half(w, part, watch, square, share);
   }
@@ -187,7 +188,7 @@ struct RunProgram {
             const Share share{static_cast<std::uint32_t>(thread), static_cast<std::uint32_t>(team.threads())};
             second_half(tile.work, whole(tile), watch, shared->square, share);
           } else {
-            run_tile<combines, coded>(team, tile, self.smalls, watch, shared->square, thread);
+            run_tile<combines, coded, Own>(team, tile, self.smalls, watch, shared->square, thread);
           }
         }
         if (thread == 0) shared->next = next;
@@ -204,17 +205,17 @@ struct RunProgram {
 };
 
 /// Teams of the kernel of a program's form that a multiprocessor holds at once.
-template <bool combines, bool transposes, Coded coded>
+template <bool combines, bool transposes, Coded coded, class Own = void>
 int resident_of_form(Device device) {
-  using Kernel = RunProgram<combines, transposes, coded>;
+  using Kernel = RunProgram<combines, transposes, coded, Own>;
   return std::clamp(resident_teams<Kernel>(device, Kernel::threads, sizeof(typename Kernel::Shared)), 1,
                     Kernel::resident);
 }
 
 /// Starts the kernel of a program's form on its teams.
-template <bool combines, bool transposes, Coded coded>
+template <bool combines, bool transposes, Coded coded, class Own = void>
 void start_program(Stream& stream, const ProgramParts& parts, const Pulse& pulse, bool advance) {
-  using Kernel = RunProgram<combines, transposes, coded>;
+  using Kernel = RunProgram<combines, transposes, coded, Own>;
   const Kernel kernel{static_cast<const Tile*>(parts.tiles),
                       static_cast<const Work*>(parts.smalls),
                       parts.waits,

@@ -2,6 +2,7 @@
 #include <type_traits>
 
 #include <slipstream/launch.hpp>
+#include <slipstream/own_coding.hpp>
 
 #include "device/residency.hpp"
 #include "device/upload.hpp"
@@ -38,14 +39,16 @@ Program::Program(Device device, const std::vector<Scheduled>& batches, const Arr
   const bool host = device.backend == Backend::host;
   combines_ = combines(batches);
   coded_ = coded(batches);
+  own_ = own_coding_of(batches);
   if (host) {
     teams_ = teams > 0 ? teams : host_threads();
   } else {
     // More would find their first tiles only when others end, which may wait for what those send.
-    resident_ = coded_ == Coded::in_blocks  ? resident_in_blocks(device, combines_)
-                : coded_ == Coded::by_value ? resident_coded(device, combines_)
-                : combines_                 ? resident_of_form<true, true, Coded::none>(device)
-                                            : resident_of_form<false, true, Coded::none>(device);
+    resident_ = own_                         ? own_coding(own_).resident(device, combines_)
+                : coded_ == Coded::in_blocks ? resident_in_blocks(device, combines_)
+                : coded_ == Coded::by_value  ? resident_coded(device, combines_)
+                : combines_                  ? resident_of_form<true, true, Coded::none>(device)
+                                             : resident_of_form<false, true, Coded::none>(device);
     const int most = std::max(1, info(device).processors * resident_ / users);
     teams_ = teams > 0 ? std::min(teams, most) : most;
   }
@@ -73,6 +76,7 @@ void Program::run(Stream& stream, const Pulse& given, bool advance) const {
   Residency::of(stream.device()).launch(stream, teams_, resident_, [&](int teams) {
     const ProgramParts parts{tiles_.data(),    smalls_.data(), waits_.data(), posts_.data(),
                              counters_.data(), tile_count_,    teams,         bytes_moved_ / teams};
+    if (own_) return own_coding(own_).start(stream, parts, combines_, pulse, advance);
     if (coded_ == Coded::in_blocks) return start_in_blocks(stream, parts, combines_, pulse, advance);
     if (coded_ == Coded::by_value) return start_coded(stream, parts, combines_, pulse, advance);
     if (transposes_) {

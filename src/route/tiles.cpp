@@ -364,6 +364,14 @@ Coded coded(const std::vector<Scheduled>& batches) {
   return found;
 }
 
+int own_coding_of(const std::vector<Scheduled>& batches) {
+  int found = 0;
+  for (const Scheduled& s : batches)
+    for (const Mover& m : s.batch->movers)
+      if (m.recode != Recode::none) found = std::max<int>(found, m.wire.number);
+  return found;
+}
+
 bool transposes(const Table& table) {
   return std::any_of(table.tiles.begin(), table.tiles.end(),
                      [](const Tile& tile) { return !tile.smalls && tile.work.form == Form::transpose; });

@@ -134,6 +134,8 @@ Work whole_work(const Mover& mover, const Arrays* arrays);
 bool combines(const std::vector<Scheduled>& batches);
 /// Says whether the movers encode or decode, and blocks among it.
 Coded coded(const std::vector<Scheduled>& batches);
+/// The number of the coding of the caller's own by which movers encode and decode; 0: none has one.
+int own_coding_of(const std::vector<Scheduled>& batches);
 /// Whether some tile goes through the team's own memory.
 bool transposes(const Table& table);
 

@@ -45,7 +45,12 @@ ROUTES: list[Any] = [
 ]
 EXACT = ["float32", "float64", "int32", "int64", "uint8", "complex64", "complex128"]
 MOVED = [*EXACT, "float16", "uint16", "uint32", "uint64", "int16"]
-CODINGS = ["cast", "cast to f16", "cast to bf16", "cast to f32"]
+CASTS = ["cast", "cast to f16", "cast to bf16", "cast to f32"]
+#: Small whole numbers are multiples of the units of all of them.
+EXACT_BLOCKS = ["blockfloat, rate 8", "blockfloat, rate 16", "blockfloat, rate 16, max error 0.25"]
+BLOCKS = [*EXACT_BLOCKS, "zfp, rate 24", "zfp, max error 0.01"]
+#: Numbers are at most 4, and zfp keeps their blocks to 0.01 of the largest.
+ZFP_ERROR = 0.04
 
 
 def knobs(r: random.Random) -> Options:
@@ -59,15 +64,17 @@ def keywords(options: Options) -> Options:
     return options | ({"tuner_cache": sys.argv[3]} if "tune" in options else {})
 
 
-def coding(r: random.Random, *dtypes: str) -> str:
+def coding(r: random.Random, *dtypes: str, of: Sequence[str] = (*CASTS, *BLOCKS)) -> str:
     """Mostly one that all these formats have."""
-    some = r.choice(CODINGS)
+    some = r.choice(of)
     fits = not any(holds for dtype in dtypes for holds, _ in coding_refusals(some, dtype))
     return some if r.random() < (0.6 if fits else 0.03) else "raw"
 
 
 def coding_refusals(coding: str, dtype: str) -> list[Refusal]:
     wide = dtype in ("float64", "complex128")
+    if coding in BLOCKS:
+        return [(not wide and dtype not in ("float32", "complex64"), "blockfloat and zfp write f32, f64")]
     return [
         (coding != "raw" and not wide and dtype != "float32", "cast rounds f64 and c128 to f32"),
         (coding in ("cast to f16", "cast to bf16") and wide, "f64 and c128 are cast to f32"),
@@ -106,6 +113,14 @@ def refused_or_right(must: Sequence[Refusal], may: Sequence[Refusal], check: Cal
         say(f"  refused: {error}")
         return
     assert not due, f"not refused: {due}"
+
+
+def assert_same(found: np.ndarray, wanted: np.ndarray, coding: str, what: str) -> None:
+    """Bit for bit, but for what zfp has rounded."""
+    if coding.startswith("zfp"):
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=ZFP_ERROR * np.sqrt(2), err_msg=what)
+    else:
+        np.testing.assert_array_equal(found, wanted, err_msg=what)
 
 
 def say(text: str) -> None:

@@ -2,11 +2,13 @@
 
 Shuxin Zheng: Vectorization and communication based optimizations for waLBerla, 2023, 2.1: table 2.2, whose
 innerOuterSplit is our `exchange.rim`. Its speed-ups are over the step without overlap, on 8 to 128 nodes. Here every
-axis is cut, on a device if need be, so that the width along each of them matters.
+axis is cut, on a device if need be, so that the width along each of them matters. The report is of a slow network:
+--throttle gives messages the rate of one, which the host then sends (`staged`).
 """
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +22,10 @@ from slipstream.lbm.case import LbmCase
 from slipstream.machine import discovery
 from slipstream.run import engine
 
-from slipstream_bench import charts, record
+from slipstream_bench import charts, options, record
 from slipstream_bench.exchange_setups import device_grid
 from slipstream_bench.lbm import common
-from slipstream_bench.lbm.common import Choice, any_case, devices_here, smallest_time, travels_by
+from slipstream_bench.lbm.common import any_case, devices_here, smallest_time, travels_by
 from slipstream_bench.record import Row
 
 Triple = tuple[int, int, int]
@@ -52,6 +54,17 @@ SCENARIOS: Sequence[tuple[Triple | None, tuple[float, ...]]] = (
 CELLS = {"host": [32], "cuda": [128, 256]}
 
 
+@dataclass(frozen=True)
+class Choice(common.Choice):
+    """And over what network."""
+
+    throttle: str
+
+    def exchange(self) -> dict[str, Any]:
+        """Keys of [exchange], and columns of a row."""
+        return {} if self.throttle == "none" else {"throttle": self.throttle}
+
+
 def blocks_of(grid: Triple) -> Triple:
     """Blocks of a device along axes that devices do not cut."""
     x, y, z = (2 if count == 1 else 1 for count in grid)
@@ -70,6 +83,7 @@ def case_of(choice: Choice, cells: int, grid: Triple, nodes: int, rim: Triple | 
         "machine": {"backend": choice.backend, "threads": choice.threads},
         "exchange": {"blocks_per_device": list(blocks_of(grid)), "overlap": "on" if rim else "off"} | cut,
     }
+    data["exchange"] |= choice.exchange()
     if rim:
         data["exchange"]["rim"] = list(rim)
     return parse(data, Source("bench"))
@@ -94,6 +108,7 @@ def measure(choice: Choice, machine: Any, grid: Triple, cells: int) -> list[Row]
                 "cells_per_device": [cells] * 3,
                 "blocks_per_device": list(blocks_of(grid)),
                 **common.method(choice),
+                **choice.exchange(),
                 "periodic": True,
                 "steps": common.STEPS,
                 "repeats": common.REPEATS,
@@ -108,7 +123,9 @@ def measure(choice: Choice, machine: Any, grid: Triple, cells: int) -> list[Row]
     return rows
 
 
-add_options = common.add_options
+def add_options(parser: argparse.ArgumentParser) -> None:
+    common.add_options(parser)
+    options.throttle(parser)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:

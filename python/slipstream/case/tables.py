@@ -31,7 +31,7 @@ RouteName = Annotated[str, Field(pattern=_ROUTE)]
 Range = tuple[Finite, Finite]
 ExpectedTable = dict[Annotated[str, Field(min_length=1)], Range]
 _BITS = r"(, rate [0-9.]+)?(, block [0-9]+)?(, max error [0-9.eE+-]+)?"
-_CODING = rf"^(raw|cast( to (f32|f16|bf16))?|(blockfloat|zfp){_BITS})$"
+_CODING = rf"^(raw|cast( to (f32|f16|bf16))?|(blockfloat|zfp){_BITS}|auto(, max error [0-9.eE+-]+)?)$"
 CodingName = Annotated[str, Field(pattern=_CODING)]
 #: A rate and a latency; their bounds are the engine's to tell.
 ThrottleText = Annotated[str, Field(pattern=_SLOW)]
@@ -90,8 +90,10 @@ class ExchangeTable(Table):
     coding: CodingName = Field(
         "raw",
         description='How values travel between blocks: as they are, or with "cast" rounded, f64 to f32 and f32 to f16 '
-        '("cast to bf16": to that), or coded in blocks: "blockfloat", "zfp, rate 16", "zfp, max error 1e-6". A value '
-        "that is too large is an error. Bits depend on it, and not on routes.",
+        '("cast to bf16": to that), or coded in blocks: "blockfloat", "zfp, rate 16", "zfp, max error 1e-6"; '
+        'or "auto, max error 1e-6": that with which steps are fastest, raw or one that keeps the error; from a '
+        "checkpoint on, that of the checkpoint. A value that is too large is an error. Bits depend on it, and not on "
+        "routes.",
     )
     measure_errors: bool = Field(
         False,

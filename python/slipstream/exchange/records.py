@@ -48,7 +48,7 @@ class Message(Record):
 
 @dataclass(frozen=True)
 class Delivery(Message):
-    """A message of the last exchange. The last five are None where not known."""
+    """A message of the last exchange. The last seven are None where not known."""
 
     source_rank: int
     target_rank: int
@@ -57,6 +57,8 @@ class Delivery(Message):
     percent_of_link: float | None
     largest_error: float | None  #: of coded values, decoded less sent; needs measure_errors=True
     rms_error: float | None
+    encode_us: float | None  #: of the launch alone, by events; needs measure_errors=True
+    decode_us: float | None
 
 
 @dataclass(frozen=True)

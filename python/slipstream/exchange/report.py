@@ -57,6 +57,7 @@ class Report:
     def _messages(self) -> Group:
         coded = ["raw_bytes"] if any(row.raw_bytes > row.bytes for row in self.rows) else []
         errors = ["largest_error", "rms_error"] if any(row.largest_error is not None for row in self.rows) else []
+        times = ["encode_us", "decode_us"] if any(row.encode_us is not None for row in self.rows) else []
         rows = [
             (
                 row.source,
@@ -69,6 +70,7 @@ class Report:
                 _number(row.percent_of_link, ".0f"),
                 *(getattr(row, column) for column in coded),
                 *(_number(getattr(row, error), ".2g") for error in errors),
+                *(_number(getattr(row, time), ".1f") for time in times),
             )
             for row in self.rows[: terminal.ROWS]
         ]
@@ -76,7 +78,7 @@ class Report:
         more = len(self.rows) - len(rows)
         title = "last exchange" + (f" (and {more} more messages)" if more else "")
         return terminal.table(
-            title, [*heads, *(column.replace("_", " ") for column in (*coded, *errors))], rows, left=4
+            title, [*heads, *(column.replace("_", " ") for column in (*coded, *errors, *times))], rows, left=4
         )
 
     def __rich__(self) -> Group:

@@ -140,6 +140,13 @@ def _chosen(case: Case, wanted: str) -> str:
     return str(there[-1])
 
 
+def text_of(case: Case, wanted: str) -> str:
+    """The resolved case that a checkpoint was made of."""
+    with as_case_error("--restart"):
+        info = core().checkpoint_info(_chosen(case, wanted))
+    return str(info["case"])
+
+
 def _flow_of(info: dict[str, Any]) -> Flow:
     """Of a checkpoint, by what it says of itself."""
     return Flow(info["case"], json.loads(info["notes"]).get("meshes", {}))

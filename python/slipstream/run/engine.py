@@ -35,10 +35,12 @@ def prepare(case: Case, machine: "Machine", check_memory: bool = True) -> Setup:
         with as_case_error("exchange.placement"):
             options["measured_gb_per_s"] = core().measure_rates(machine)
     solver = solver_of(case)
-    plan = solver.plan(case, machine, options)
+    # A coding that is still to be measured may be raw.
+    planned = options | ({"coding": "raw"} if case.exchange.coding.startswith("auto") else {})
+    plan = solver.plan(case, machine, planned)
     setup = Setup(case, machine, plan, options)
     if check_memory and not fits(plan, machine):
-        setup = Setup(case, machine, solver.plan(case, machine, options, thorough=True), options)
+        setup = Setup(case, machine, solver.plan(case, machine, planned, thorough=True), options)
     if check_memory and (message := memory_problem(setup)):
         raise CaseError(message)
     return setup

@@ -21,7 +21,7 @@ from slipstream.machine import discovery, predict, topology
 from slipstream.results import record
 from slipstream.results.record import Record
 from slipstream.results.results import CASE, DAMAGED, FIELDS, field_files, frames
-from slipstream.run import checkpoint, engine, locks, report
+from slipstream.run import checkpoint, coding, engine, locks, report
 from slipstream.run.folder import left_by_others, output_problem
 from slipstream.run.live import LiveLine
 from slipstream.run.march import Diverged, GivenUp, Outcome, march
@@ -41,6 +41,7 @@ def run(
     rank = core().rank()
     agree_on_error(output_problem(case, overwrite or restart is not None) if rank == 0 else "")
     solver_of(case).check_before_start(case)
+    case, chosen = coding.settled(case, restart)
     backend = discovery.choose_backend(case.machine.backend)
     flow = checkpoint.Flow.of(case, backend)
     resumed = checkpoint.find(case, flow, restart) if restart else None
@@ -52,7 +53,7 @@ def run(
     with _second_interrupt_ends_at_once():
         keeper = checkpoint.Keeper(case, flow, console, held, case.checkpoint.final)
         try:
-            _whole(case, console, watch, backend, resumed, keeper, held)
+            _whole(case, console, watch, backend, resumed, keeper, held, chosen)
         finally:
             keeper.release()
             held.release()
@@ -79,6 +80,7 @@ def _whole(
     resumed: checkpoint.Restart | None,
     keeper: checkpoint.Keeper,
     held: locks.Locks,
+    coding_chosen: str,
 ) -> None:
     """A run from its plan to its pictures."""
     if resumed:
@@ -99,7 +101,7 @@ def _whole(
     for warning in work.cautions():
         console.print(f"warning: {warning}", soft_wrap=True)
         facts.append(("warning", warning))
-    for line in work.notes():
+    for line in filter(None, (coding_chosen, *work.notes())):
         console.print(line, soft_wrap=True)
     if resumed:
         resumed.fill(work.engine)

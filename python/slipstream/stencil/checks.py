@@ -89,7 +89,8 @@ def _implicit(case: StencilCase) -> Iterator[Problem]:
             yield (
                 ("exchange", key),
                 unsupported(
-                    "implicit runs are cut into slabs, and values travel as they are; leave it out",
+                    "implicit runs are cut into slabs, and values travel as they are, for rounded ones would keep a "
+                    "solve from its tolerance; leave it out",
                     other="stencil.time",
                 ),
             )

@@ -430,6 +430,16 @@ void bind_exchange(nb::module_& m) {
            })
       .def("tuning", [](ArrayExchange& self) { return tuning_dict(self.tuning()); })
       .def("write_trace", &ArrayExchange::write_trace, nb::arg("folder"), Release());
+  m.def(
+      "codings_that_keep",
+      [](const std::string& type, double max_error) {
+        std::vector<std::string> names;
+        for (const Coding& coding : codings_that_keep(dtype_from_string(type), max_error))
+          names.push_back(to_string(coding));
+        return names;
+      },
+      nb::arg("type"), nb::arg("max_error"),
+      "Codings whose error, over the largest magnitude of a block, is at most this.");
 }
 
 }  // namespace slipstream::python

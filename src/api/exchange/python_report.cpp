@@ -43,6 +43,8 @@ nb::list report_list(const std::vector<ReportRow>& rows) {
     entry["percent_of_link"] = known(row.percent);
     entry["largest_error"] = known(row.largest_error);
     entry["rms_error"] = known(row.rms_error);
+    entry["encode_us"] = known(row.encode_us);
+    entry["decode_us"] = known(row.decode_us);
     all.append(entry);
   }
   return all;

@@ -34,7 +34,7 @@ struct RefusedCoding {
 
 TEST(CodingRefuses, TypesThatItCannotNarrow) {
   const RefusedCoding r;
-  constexpr Coding cast{Coding::Kind::cast};
+  const Coding cast{Coding::Kind::cast};
   for (const DType type : {DType::i32, DType::i64, DType::u8, DType::f16, DType::c64})
     expect_error(r.by(type, cast), ErrorCode::unsupported,
                  {{"of", "field u"}, {"coding", "cast"}, {"type", to_string(type)}, {"option", "type"}});

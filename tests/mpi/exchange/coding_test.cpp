@@ -13,6 +13,7 @@
 #include "support/coded_box.hpp"
 #include "support/exchange_rig.hpp"
 #include "support/expect_error.hpp"
+#include "support/own_coding.hpp"
 
 namespace slipstream {
 namespace {
@@ -39,6 +40,7 @@ const std::vector<Cast>& casts() {
       {"f32_by_zfp", DType::f32, coding_from_string("zfp, rate 16")},
       {"c64_by_blockfloat", DType::c64, coding_from_string("blockfloat, rate 12")},
       {"c128_by_zfp", DType::c128, coding_from_string("zfp, rate 24")},
+      {"f32_by_own", DType::f32, coding_from_string("own " + own_bf16()), 8, -126, 0x1.fep127},
   };
   return list;
 }
@@ -351,6 +353,13 @@ class CastItems : public testing::TestWithParam<std::tuple<Backend, std::size_t,
     for (const ReportRow& row : exchange.report()) {
       if (row.source_rank != grid.rank()) continue;
       const ErrorsByHand& all = wanted[{row.message.source, row.message.target}];
+      // On one device values may be rounded without a code.
+      const bool encoded = options.measure_errors && all.numbers > 0;
+      if (row.message.route != RouteKind::kernel) {
+        EXPECT_EQ(row.encode_us > 0, encoded);
+      }
+      EXPECT_LE(row.encode_us > 0, encoded);
+      EXPECT_EQ(row.decode_us > 0, row.encode_us > 0);
       if (!options.measure_errors || all.numbers == 0) {
         EXPECT_EQ(row.largest_error, -1);
         EXPECT_EQ(row.rms_error, -1);

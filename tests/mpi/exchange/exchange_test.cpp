@@ -32,7 +32,7 @@ struct Scenario {
 using R = RouteKind;
 
 /// All values of these tests are whole numbers that an f32 holds: what is cast arrives as it was.
-constexpr Coding cast{Coding::Kind::cast};
+const Coding cast{Coding::Kind::cast};
 
 /// Every way to pack, to use streams and to wait, by both routes that the host drives.
 void add_host_routes(std::vector<Scenario>& list) {

@@ -3,6 +3,7 @@
 
 #include "support/expect_error.hpp"
 #include "support/gather_scatter_rig.hpp"
+#include "support/own_coding.hpp"
 
 namespace slipstream::shared_points {
 namespace {
@@ -59,6 +60,11 @@ TEST_F(GatherScatterRefuses, CodingsOfIntegersAndOthersOnOneRank) {
     expect_error(refusal({1}, comm.rank(), options), ErrorCode::unsupported,
                  {{"option", "coding"}, {"given", to_string(options.coding)}});
   }
+  options.type = DType::f32;
+  options.coding = coding_from_string("own " + own_bf16());
+  expect_error(refusal({1}, comm.rank(), options), ErrorCode::unsupported,
+               {{"option", "coding"}, {"given", to_string(options.coding)}});
+  options.type = DType::f64;
   options.coding = {Coding::Kind::cast};
   if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
   if (comm.rank() == 1) options.coding = {};

@@ -34,7 +34,7 @@ TEST_P(GatherScatterOn, KnowsComplexNumbers) {
 
 /// All copies are equal bit for bit, and the same whichever device a block lies on.
 TEST_P(GatherScatterOn, RoundsWhatBlocksShareInFlightOrNot) {
-  constexpr Coding cast{Coding::Kind::cast};
+  const Coding cast{Coding::Kind::cast};
   check_all<double>(Domain::random(37, 3), 2, {Op::add, Op::max, Op::multiply}, cast,
                     [](double value) { return static_cast<double>(static_cast<float>(value)); });
   check_all<float>(Domain::random(21, 5), 1, {Op::add, Op::min}, cast,

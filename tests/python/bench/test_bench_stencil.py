@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from conftest import Cli
 from ranks import run_on
-from slipstream_bench import stencil
+from slipstream_bench import stencil, wave
 
 
 def rows(folder: Path, name: str) -> list[dict[str, object]]:
@@ -50,7 +50,13 @@ def test_waves_of_floats_doubles_and_zfp_stand_beside_the_published_ones(cli: Cl
     assert result.returncode == 0, result.stderr
     assert "0.02996" in result.stdout and "published" in result.stdout
     found = rows(tmp_path / "out", "wave")
-    assert len(found) == 2 * 3 * 4 + 3 and {r["message"] for r in found} == {"float", "double", "zfp"}
+    kinds = ("steps", "waits", "sizes", "packs")
+    counts = {kind: sum(r["experiment"] == kind for r in found) for kind in kinds}
+    assert counts == {"steps": 2 * 3 * 4, "waits": 3, "sizes": 2 * len(wave.SMALL), "packs": 4 * len(wave.PACKED)}
+    assert {r["message"] for r in found} == {"float", "double", "zfp"}
+    sizes = {(r["values"], r["message"]): r["wire_bytes"] for r in found if r["experiment"] == "sizes"}
+    # One double travels as it is, where the report's took 16 bytes; many take half of theirs.
+    assert sizes[1, "zfp"] == sizes[1, "double"] and sizes[4096, "zfp"] == sizes[4096, "double"] / 2
     steps = [r for r in found if r["experiment"] == "steps"]
     assert [r["threads"] for r in steps] == 12 * [1] + 12 * [3] and all(r["steps"] == 1000 for r in steps)
     # Nothing is published of three threads, nor of zfp.

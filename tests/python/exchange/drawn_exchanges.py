@@ -7,10 +7,12 @@ import numpy as np
 import slipstream as slip
 from drawing import (
     EXACT,
+    EXACT_BLOCKS,
     FOLDS,
     MOVED,
     UNTOUCHED,
     Options,
+    assert_same,
     coding,
     coding_refusals,
     keywords,
@@ -48,10 +50,13 @@ def _field(r: random.Random, s: Options) -> Options:
         field[key] = tuple(map(min, other[key], s["cells"]))
     combine = r.choice([None, None, None, *FOLDS])
     dtype = r.choice(MOVED if combine is None or r.random() < 0.1 else EXACT)
+    how = coding(r, dtype)
+    if combine in ("add", "multiply") and how.startswith("zfp"):
+        how = EXACT_BLOCKS[0]  # errors of many contributions say little
     return field | {
         "dtype": dtype,
         "combine": combine,
-        "coding": coding(r, dtype),
+        "coding": how,
         "copies": r.choice([1, 1, 2]),
         "offset": r.choice([0, 0, 1, 3]),
         "padded": r.random() < 0.5,
@@ -93,7 +98,7 @@ def _check(s: Options) -> None:
             for name, f in s["fields"].items():
                 copy = fields[name][round_number % f["copies"]]
                 for (whole, inner), right in zip(copy, wanted[name], strict=True):
-                    np.testing.assert_array_equal(component_first(inner, f), right, err_msg=f"{name}, {round_number}")
+                    assert_same(component_first(inner, f), right, f["coding"], f"{name}, {round_number}")
                     rest = whole.copy()
                     rest[tuple(slice(0, n) for n in inner.shape)] = UNTOUCHED
                     assert (rest == np.asarray(UNTOUCHED, whole.dtype)).all(), "padding was written"

@@ -5,6 +5,8 @@ import random
 import numpy as np
 import slipstream as slip
 from drawing import (
+    BLOCKS,
+    EXACT_BLOCKS,
     FOLDS,
     NODES,
     ROUTES,
@@ -55,6 +57,7 @@ def check(s: Options) -> None:
     must = [
         (s["host_packed"] and lone, "packed on the host has no"),
         *coding_refusals(s["coding"], FORMATS[s["dtype"]]),
+        (s["coding"] in BLOCKS and s["coding"] != EXACT_BLOCKS[-1], "rounded differently|write f32, f64"),
     ]
     may = knob_refusals(s["knobs"], s["routes"], s["coding"] != "raw")
     refused_or_right(must, may, lambda: _check(s))

@@ -9,6 +9,7 @@ from drawing import (
     NODES,
     ROUTES,
     Options,
+    assert_same,
     coding,
     coding_refusals,
     keywords,
@@ -186,4 +187,4 @@ def _compare(s: Options, grid: slip.Grid, arrays: dict, before: dict, number: in
             wanted = old.copy()
             cells = _cells(s, wanted, 1, f, block)
             cells[...] = np.where(_part(moved, block), _part(values, block), cells)
-            np.testing.assert_array_equal(array, wanted, err_msg=f"field '{name}', run {number}")
+            assert_same(array, wanted, s["coding"], f"field '{name}', run {number}")

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import slipstream as slip
 from arrays import grid_of, numbered, wrapped
-from conftest import Cli
+from conftest import ROOT, Cli
 from numpy.typing import NDArray
+from ranks import run_on
 from rich.console import Console
 from slipstream.case.tables import ExchangeTable
 from slipstream.lbm import Simulation
@@ -117,6 +118,14 @@ def test_random_values_come_within_the_bound_of_their_coding(
     assert there < whole
 
 
+@pytest.mark.parametrize("pattern", ["halo", "transpose", "gather_scatter"])
+def test_bounds_hold_in_random_exchanges(pattern: str) -> None:
+    """A hundred thousand take minutes: the program takes their number."""
+    result = run_on(1, ROOT / "tests" / "python" / "coding_bounds.py", pattern, "600")
+    assert result.returncode == 0, result.stderr[-2000:]
+    assert f"{pattern}: 600 exchanges" in result.stdout
+
+
 def test_a_unit_for_all_values_keeps_an_absolute_error() -> None:
     grid = grid_of(devices_per_rank=2)
     arrays, filled = fields(grid, "f8")
@@ -221,7 +230,7 @@ def test_the_report_shows_errors_where_they_are_measured() -> None:
 
     # From 64 on the numbers of f16 lie 1/16 apart, and thirds at most 1/48 from one of them.
     watched = shown(coding="cast", measure_errors=True)
-    assert "largest error  rms error" in watched and "0.021" in watched
+    assert "largest error  rms error  encode us  decode us" in watched and "0.021" in watched
     assert "rms error" not in shown(coding="cast")
 
 

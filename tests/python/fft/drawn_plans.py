@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import slipstream as slip
 from drawing import (
+    CASTS,
     NODES,
     ROUTES,
     Options,
@@ -45,7 +46,7 @@ def draw(r: random.Random, ranks: int) -> Options:
         "overlap": r.random() < 0.3,
         "store": r.choice([None, True, False]),
         "parts": r.choice([0, 0, 1, 2, 3]),
-        "coding": coding(r, _spectral(dtype)),
+        "coding": coding(r, _spectral(dtype), of=CASTS),
         "verify": r.random() < 0.2,
         "routes": r.choice(ROUTES),
         "knobs": knobs(r),

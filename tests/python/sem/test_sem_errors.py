@@ -43,7 +43,13 @@ def test_a_courant_number_above_that_of_the_scheme_is_one_error(here: Cli, tmp_p
         (["sem.reaction=1.0"], "unsupported", {"key": "sem.reaction", "needed": "helmholtz"}),
         *(
             ([f"exchange.{key}={value}"], "unsupported", {"key": f"exchange.{key}", "other": "sem"})
-            for key, value in (("rim", "auto"), ("block", "[8,8,8]"), ("overlap", "on"), ("coding", "cast"))
+            for key, value in (
+                ("rim", "auto"),
+                ("block", "[8,8,8]"),
+                ("overlap", "on"),
+                ("coding", "cast"),
+                ("coding", "zfp, rate 32"),
+            )
         ),
         (["sem.oder=3"], "not_found", {"key": "sem.oder", "nearest": "order"}),
     ],

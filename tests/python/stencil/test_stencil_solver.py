@@ -326,6 +326,14 @@ def test_two_ranks_measure_steps_an_exchange_together(
             "unsupported",
             {"key": "exchange.blocks_per_device", "other": "stencil.time"},
         ),
+        *(
+            (
+                ["stencil.time=backward_euler", "stencil.time_step=1", f"exchange.coding={coding}"],
+                "unsupported",
+                {"key": "exchange.coding", "other": "stencil.time"},
+            )
+            for coding in ("cast", "zfp, rate 32", "auto, max error 1e-6")
+        ),
         (
             ["stencil.steps_per_exchange=auto", "exchange.coding=cast"],
             "unsupported",

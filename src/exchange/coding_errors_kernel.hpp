@@ -1,0 +1,105 @@
+#pragma once
+// The kernel that measures the errors of codings, for the files that compile its forms.
+#include <type_traits>
+
+#include <slipstream/launch.hpp>
+
+#include "exchange/coding_errors_kernels.hpp"
+#include "route/coded_words.hpp"
+
+namespace slipstream {
+inline namespace coding_errors_kernels {
+
+SLIP_FN double part(double value, int) { return value; }
+SLIP_FN double part(float value, int) { return static_cast<double>(value); }
+SLIP_FN double part(const Complex<double>& value, int which) { return which ? value.imaginary : value.real; }
+template <class Value>
+constexpr int parts_of = 1;
+template <>
+constexpr int parts_of<Complex<double>> = 2;
+
+/// `Own`: a coding of the caller's own.
+template <class Own>
+struct MeasureErrors {
+  ErrorMeasure given;
+
+  template <class Team>
+  SLIP_FN void operator()(const Team& team) const {
+    const ErrorMeasure& self = given;
+    [[maybe_unused]] auto* const scratch = team.template shared<BlockScratch>();
+    team.each([&](int thread) {
+      const std::int64_t me = static_cast<std::int64_t>(team.index()) * team.threads() + thread;
+      const Share share{static_cast<std::uint32_t>(me), static_cast<std::uint32_t>(self.threads)};
+      ErrorSums sums;
+      for (std::size_t n = 0; n < self.count; ++n) {
+        const Work& w = self.works[n];
+        const std::byte* const first = base_of(w.source, self.arrays);
+        const Part all{0, 0, 0, static_cast<std::uint32_t>(w.words)};
+        if constexpr (std::is_void_v<Own>) {
+          if (w.form == Form::blocks) {
+            BlockScratch* const mine = scratch + thread / 32;
+            w.type == DType::f32
+                ? add_blocks<Team::sequential>(w, all, reinterpret_cast<const float*>(first), mine, share, sums)
+                : add_blocks<Team::sequential>(w, all, reinterpret_cast<const double*>(first), mine, share, sums);
+            continue;
+          }
+        }
+        add_values(w, all, first, share, sums);
+      }
+      self.partial[me] = sums;
+    });
+  }
+
+  SLIP_FN static void add(double difference, ErrorSums& sums) {
+    if (difference - difference != 0) return;  // one of them is infinite or no number
+    const double size = difference < 0 ? -difference : difference;
+    if (size > sums.largest) sums.largest = size;
+    sums.squares += difference * difference;
+    ++sums.numbers;
+  }
+
+  SLIP_FN static void add_values(const Work& w, const Part& all, const std::byte* first, Share share, ErrorSums& sums) {
+    const Rows rows(w, all);
+    const Strides source(w.source);
+    with_cast<Own>(w.type, w.wire, [&]<class Cast>(Cast) {
+      using Value = typename Cast::Value;
+      for (std::uint32_t n = share.thread; n < all.count; n += share.threads) {
+        const Value value =
+            reinterpret_cast<const Value*>(first)[w.source_ids ? w.source_ids[n] : source.at(rows.cell(n))];
+        bool overflow = false;
+        const Value decoded = Cast::decode(Cast::encode(value, overflow), overflow);
+        for (int p = 0; p < parts_of<Value>; ++p) add(part(decoded, p) - part(value, p), sums);
+      }
+    });
+  }
+
+  template <bool sequential, class Real>
+  SLIP_FN static void add_blocks(const Work& w, const Part& all, const Real* first, BlockScratch* scratch, Share share,
+                                 ErrorSums& sums) {
+    const Rows rows(w, all);
+    each_turn<sequential>(w, all, scratch, share, [&](const BlockTurn<sequential>& turn, std::uint32_t block) {
+      OfLane<sequential, Four<Real>> values, decoded;
+      bool lost = false;
+      load_blocks(w, turn, rows, block, first, values);
+      encode_blocks(turn, values, lost);
+      decode_blocks(turn, decoded, lost);
+      each_of_blocks(w, turn, rows, block, [&](int lane, const LaneCells& cells) {
+        for (int i = 0; i < cells_of_lane; ++i)
+          if (cells.has(i))
+            add(static_cast<double>(decoded[lane].of[i]) - static_cast<double>(values[lane].of[i]), sums);
+      });
+    });
+  }
+};
+
+/// One thread, or the teams of a GPU.
+template <class Own>
+void start_measure(Stream& stream, const ErrorMeasure& measure) {
+  const bool one = measure.threads == 1;
+  launch_teams(stream, one ? 1 : error_teams, one ? 1 : error_threads, error_threads / 32 * sizeof(BlockScratch),
+               MeasureErrors<Own>{measure});
+}
+
+}  // namespace coding_errors_kernels
+
+}  // namespace slipstream
