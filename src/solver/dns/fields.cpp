@@ -86,18 +86,13 @@ std::vector<double> Dns::Impl::over_blocks(const std::map<std::int64_t, std::vec
 
 std::vector<double> Dns::Impl::spectrum() {
   const auto count = static_cast<std::size_t>(shells());
-  std::map<std::int64_t, std::vector<double>> mine;
-  for (const ModeBlock& b : spectral) {
-    const std::vector<double> found = from_modes(
-        b, Held::modes, [&](const ModeGrid&) { return static_cast<std::int64_t>(count); },
-        [&](Stream& stream, const ModeGrid& grid, const auto& u, double* to) {
-          queue_shell_sums(stream, grid, u, static_cast<int>(count), to);
-        });
-    std::vector<double>& sums = mine[b.id];
-    sums.resize(count);
-    for (std::size_t n = 0; n < found.size(); ++n) sums[n % count] += found[n];
-  }
-  std::vector<double> found = over_blocks(mine, count);
+  std::vector<double> found = summed(spectral,
+                                     from_modes(
+                                         Held::modes, [&](const ModeGrid&) { return static_cast<std::int64_t>(count); },
+                                         [&](Stream& stream, const ModeGrid& grid, const auto& u, double* to) {
+                                           queue_shell_sums(stream, grid, u, static_cast<int>(count), to);
+                                         }),
+                                     count);
   found[0] = 0;  // that of the mean velocity
   return found;
 }
@@ -112,16 +107,18 @@ void Dns::Impl::begin_from_modes() {
 
 /// By the host, which has them: planes and lines that no sweep reads.
 void Dns::Impl::clear_truncated() {
-  const ModeGrid& grid = spectral[0].grid;
   with_type([&]<class T>(T) {
-    const Three<T> u = three<T>(Held::modes, spectral[0]);
-    for (int c = 0; c < 3; ++c)
-      for (int k = 0; k < grid.extent[2]; ++k) {
-        const bool kept = grid.kept(0, grid.ky(k), 0);
-        const int first = kept ? grid.highest[0] + 1 : 0;
-        T* const line = u.at + c * u.step + 2 * grid.at(0, first, k);
-        std::fill(line, line + 2 * static_cast<std::int64_t>(grid.extent[1] - first) * grid.extent[0], T(0));
-      }
+    for (const ModeBlock& b : spectral) {
+      const ModeGrid& grid = b.grid;
+      const Three<T> u = three<T>(Held::modes, b);
+      for (int c = 0; c < 3; ++c)
+        for (int k = 0; k < grid.extent[2]; ++k) {
+          const bool kept = grid.kept(0, grid.ky(k), 0);
+          const int first = kept ? grid.highest[0] + 1 : 0;
+          T* const line = u.at + c * u.step + 2 * grid.at(0, first, k);
+          std::fill(line, line + 2 * static_cast<std::int64_t>(grid.extent[1] - first) * grid.extent[0], T(0));
+        }
+    }
   });
 }
 
@@ -172,9 +169,9 @@ void Dns::begin(const std::vector<const double*>& velocity) {
   d.transform(true, Impl::Held::velocity, Impl::Held::modes, d.streams);
   const double factor = 1 / static_cast<double>(volume(d.options.cells));
   if (d.out_of_core) {
-    d.streams[0].synchronize();
+    d.synchronize();
     d.clear_truncated();
-    d.out_of_core->project(d.streams[0], d.modes.data(d.spectral[0].id), factor);
+    d.out_of_core->project(d.streams, d.host_arrays(d.modes), factor);
     return d.begin_from_modes();
   }
   d.with_type([&](auto t) {
