@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numbers>
 
 #include "support/exchange_rig.hpp"
 #include "support/expect_error.hpp"
@@ -104,6 +105,30 @@ TEST_P(FlowByBatches, HasTheSameBitsWithAnyBudget) {
     o.host_copies = RowCopies::kernel;
     dns::Dns d(alone, one(), o);
     EXPECT_TRUE(velocity_after(d, 2) == found.front()) << "synchronous";
+  }
+}
+
+TEST_P(FlowByBatches, BeginsWithTheTaylorGreenVortex) {
+  for (const std::int64_t budget : {0, 1 << 22}) {
+    dns::Options o = options({8, 10, 4}, dns::Scheme::rk2, DType::f64);
+    o.device_memory = budget;
+    dns::Dns d(alone, one(), o);
+    d.random(dns::peaked_spectrum(2, 1, 0.5), 11);  // which must leave nothing
+    d.taylor_green();
+    std::vector<double> u(static_cast<std::size_t>(3 * volume(o.cells)));
+    d.velocity().read({{0, 0, 0}, o.cells}, u.data());
+    std::size_t at = 0;
+    const auto angle = [&](std::int64_t n, std::size_t axis) {
+      return 2 * std::numbers::pi * static_cast<double>(n) / static_cast<double>(o.cells[axis]);
+    };
+    for (std::int64_t k = 0; k < o.cells[2]; ++k)
+      for (std::int64_t j = 0; j < o.cells[1]; ++j)
+        for (std::int64_t i = 0; i < o.cells[0]; ++i, at += 3) {
+          const double x = angle(i, 0), y = angle(j, 1), z = angle(k, 2);
+          ASSERT_NEAR(u[at], std::sin(x) * std::cos(y) * std::cos(z), 1e-15);
+          ASSERT_NEAR(u[at + 1], -std::cos(x) * std::sin(y) * std::cos(z), 1e-15);
+          ASSERT_NEAR(u[at + 2], 0, 1e-15);
+        }
   }
 }
 
