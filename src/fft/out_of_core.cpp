@@ -43,9 +43,8 @@ struct Cuts {
  private:
   static BatchCut::Counts counts(const Decomposition& cut, Stage stage) {
     BatchCut::Counts found(static_cast<std::size_t>(cut.devices), 0);
-    const std::size_t y = stage == Stage::spectral && !cut.transposed ? 1 : 2;
     for (const Block& block : cut.blocks(stage, stage == Stage::physical))
-      found[static_cast<std::size_t>(block.device)] = block.box.extents()[y];
+      found[static_cast<std::size_t>(block.device)] = block.box.extents()[2];
     return found;
   }
   static std::vector<BatchCut::Counts> of_batches(const BatchCut::Counts& all, std::int64_t each) {
