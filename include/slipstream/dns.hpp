@@ -50,9 +50,10 @@ struct Options {
   Coding coding = {};
   ExchangeOptions exchange;
   std::optional<TuneOptions> tune = {};  ///< measure the routes of the transposes
-  /// Bytes of the device, 0: all that the flow takes. With a number its arrays lie in pinned memory of the host, and
-  /// batches of their planes pass through so much memory of the device (slipstream/batches.hpp). The flow is the same
-  /// to rounding, and has the same bits with any number. For one device, without a budget of energy.
+  /// Bytes of each device, 0: all that the flow takes. With a number its arrays lie in pinned memory of the host, and
+  /// batches of their planes pass through so much memory of the devices (slipstream/batches.hpp). The flow is the same
+  /// to rounding, and its velocity has the same bits with any number and on any number of devices. For slabs, raw
+  /// values, without a budget of energy.
   std::int64_t device_memory = 0;
   RowCopies host_copies = RowCopies::measured;  ///< how rows of batches travel
   bool synchronous = false;                     ///< batches one after the other, to compare with
@@ -176,9 +177,9 @@ Grid plan_grid(const Machine& machine, const Options& options, int rank = 0);
 std::vector<MessageInfo> messages_needed(const Machine& machine, const Options& options);
 /// By device; computed without allocating.
 std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& options);
-/// Bytes of host memory that the arrays of a flow with Options::device_memory take, with the velocity in cells, which
-/// is made when it is asked for; 0 for others.
-std::int64_t host_memory_needed(const Options& options);
+/// Bytes of host memory that the arrays of a flow with Options::device_memory take, on the node with the most; 0 for
+/// others. The velocity in cells is counted, and made when it is asked for.
+std::int64_t host_memory_needed(const Machine& machine, const Options& options);
 /// Bytes a cell and step: each transform reads and writes its values three times, and a stage moves 30 more of a
 /// component's numbers (rk4: 36 transforms and 120 moves).
 int bytes_per_cell(const Options& options);

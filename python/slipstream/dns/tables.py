@@ -48,7 +48,7 @@ class DnsTable(Table):
     )
     device_memory: Size | None = Field(
         None,
-        description='"8 GiB": the arrays lie in the memory of the host, and so much of the device is used. One device.',
+        description='"8 GiB": the arrays lie in the memory of the host, and so much of each device is used. Slabs.',
     )
     host_copies: Literal["measured", "single", "pitched", "kernel", "mixed"] = Field(
         "measured", description="With device_memory: how rows travel between host and device."

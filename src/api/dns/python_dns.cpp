@@ -117,7 +117,7 @@ nb::dict plan_dns(const Machine& machine, const nb::dict& dict) {
   const dns::Options o = dns_options(dict);
   nb::dict found = plan_dict(dns::plan_grid(machine, o), dns::memory_needed(machine, o),
                              dns::messages_needed(machine, o), Layout::soa, dns::bytes_per_cell(o));
-  found["host_bytes"] = dns::host_memory_needed(o);
+  found["host_bytes"] = dns::host_memory_needed(machine, o);
   return found;
 }
 

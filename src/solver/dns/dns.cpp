@@ -123,8 +123,9 @@ Dns::Impl::Impl(const Communicator& c, const Machine& machine, Options o)
   if (is_out_of_core(options)) {
     on_all_ranks(comm, [&] {
       if (options.scheme == Scheme::rk4) sum.make_arrays();
-      out_of_core = make_out_of_core(places[0], options, options.device_memory - least_of_transform(machine, options));
     });
+    out_of_core = make_out_of_core(comm, machine, decided(options, fft),
+                                   options.device_memory - least_of_transform(machine, options));
   }
   list_tasks();
 }
@@ -209,27 +210,33 @@ void Dns::Impl::list_tasks() {
   if (options.budget) tasks.push_back(host_task("budget", [this] { close_budget(); }));
 }
 
+HostArrays Dns::Impl::host_arrays(const Field& field) const {
+  HostArrays found(places.size(), nullptr);
+  for (const ModeBlock& b : spectral) found[b.device] = field.data(b.id);
+  return found;
+}
+
 HostModes Dns::Impl::host_modes() {
-  const std::int64_t id = spectral[0].id;
-  std::byte* const all = modes.data(id);
-  return {all, options.scheme == Scheme::rk2 ? all : sum.data(id), next ? next->data(id) : nullptr};
+  return {host_arrays(modes), host_arrays(options.scheme == Scheme::rk2 ? modes : sum),
+          next ? host_arrays(*next) : HostArrays{}};
 }
 
 void Dns::Impl::list_sweeps() {
-  const auto sweep = [&](const std::string& name, std::function<void(Stream&)> work) {
+  const auto sweep = [&](const std::string& name, std::function<void(std::vector<Stream>&)> work) {
     Collective collective;
-    collective.run = [work = std::move(work)](std::vector<Stream>& all) { work(all[0]); };
-    collective.check = [] {};
+    collective.run = std::move(work);
+    collective.check = [this] { out_of_core->check(); };
     tasks.push_back(collective_task(name, std::move(collective)));
   };
-  sweep("opening", [this](Stream& stream) {
-    if (!opened || seen_by_sweeps != state.restarts) out_of_core->open(stream, modes.data(spectral[0].id));
+  sweep("opening", [this](std::vector<Stream>& all) {
+    if (!opened || seen_by_sweeps != state.restarts) out_of_core->open(all, host_arrays(modes));
     seen_by_sweeps = state.restarts;
     opened = true;
   });
   for (const StageFactors& factors : stages_of(options.scheme, options.time_step)) {
-    sweep("planes", [this](Stream& stream) { out_of_core->products(stream); });
-    sweep("lines", [this, factors](Stream& stream) { out_of_core->stage(stream, factors, numbers, host_modes()); });
+    sweep("planes", [this](std::vector<Stream>& all) { out_of_core->products(all); });
+    sweep("lines",
+          [this, factors](std::vector<Stream>& all) { out_of_core->stage(all, factors, numbers, host_modes()); });
   }
   list_forcing_behind();
   tasks.push_back(host_task("velocity", [this] {
@@ -284,19 +291,24 @@ void Dns::Impl::close_budget() {
 
 /// The host multiplies them where they lie, for they are few.
 void Dns::Impl::scale_lowest_shells() {
-  const ModeGrid& grid = spectral[0].grid;
   const int shells = options.forcing.shells;
   with_type([&]<class T>(T) {
-    const Three<T> u = three<T>(Held::modes, spectral[0]);
-    for (int ky = -std::min(shells, grid.highest[1]); ky <= std::min(shells, grid.highest[1]); ++ky)
-      for (int kx = 0; kx <= std::min(shells, grid.highest[0]); ++kx)
-        for (int kz = -std::min(shells, grid.highest[2]); kz <= std::min(shells, grid.highest[2]); ++kz) {
-          const double square = kx * kx + ky * ky + kz * kz;
-          if (square == 0 || !(square < (shells + 0.5) * (shells + 0.5))) continue;
-          const std::int64_t at = 2 * grid.at(kz < 0 ? kz + grid.cells[2] : kz, kx, ky < 0 ? ky + grid.cells[1] : ky);
-          for (int c = 0; c < 3; ++c)
-            for (int part = 0; part < 2; ++part) u.at[at + c * u.step + part] *= static_cast<T>(scale);
-        }
+    for (const ModeBlock& b : spectral) {
+      const ModeGrid& grid = b.grid;
+      const Three<T> u = three<T>(Held::modes, b);
+      for (int k = 0; k < grid.extent[2]; ++k) {
+        const int ky = grid.ky(k);
+        if (std::abs(ky) > std::min(shells, grid.highest[1])) continue;
+        for (int kx = 0; kx <= std::min(shells, grid.highest[0]); ++kx)
+          for (int kz = -std::min(shells, grid.highest[2]); kz <= std::min(shells, grid.highest[2]); ++kz) {
+            const double square = kx * kx + ky * ky + kz * kz;
+            if (square == 0 || !(square < (shells + 0.5) * (shells + 0.5))) continue;
+            const std::int64_t at = 2 * grid.at(kz < 0 ? kz + grid.cells[2] : kz, kx, k);
+            for (int c = 0; c < 3; ++c)
+              for (int part = 0; part < 2; ++part) u.at[at + c * u.step + part] *= static_cast<T>(scale);
+          }
+      }
+    }
   });
   opened = false;
 }
@@ -308,9 +320,13 @@ const Field& Dns::Impl::velocity() {
     for (std::size_t a = 0; a < 3; ++a)
       scales[a] = options.time_step * static_cast<double>(options.cells[a]) / (2 * std::numbers::pi);
     u.make_arrays();
-    const std::int64_t id = physical[0].id;
-    speeds =
-        out_of_core->velocity(streams[0], modes.data(spectral[0].id), u.data(id), u.shape(id).component_stride, scales);
+    HostArrays cells(places.size(), nullptr);
+    std::vector<std::int64_t> steps(places.size(), 0);
+    for (const CellBlock& b : physical) {
+      cells[b.device] = u.data(b.id);
+      steps[b.device] = u.shape(b.id).component_stride;
+    }
+    speeds = out_of_core->velocity(streams, host_arrays(modes), cells, steps, scales);
     opened = false;
     velocity_is_new = true;
     seen_restarts = state.restarts;
@@ -331,10 +347,12 @@ double Dns::Impl::courant() {
   for (std::size_t a = 0; a < 3; ++a)
     scale[a] = options.time_step * static_cast<double>(options.cells[a]) / (2 * std::numbers::pi);
   double most = 0;
-  if (out_of_core)
-    for (const double speed : speeds)
-      if (!(speed <= most)) most = speed;
-  if (out_of_core) return most;
+  if (out_of_core) {
+    for (const std::vector<double>& of_device : speeds)
+      for (const double speed : of_device)
+        if (!(speed <= most)) most = speed;  // keeps a NaN
+    return comm.max(most);
+  }
   with_type([&](auto t) {
     using T = decltype(t);
     for (const CellBlock& b : physical) {
@@ -348,28 +366,15 @@ double Dns::Impl::courant() {
   return comm.max(most);
 }
 
-template <std::size_t count, class Blocks, class Found>
-std::array<double, count> Dns::Impl::summed(const Blocks& blocks, const Found& found_of) {
-  std::map<std::int64_t, std::vector<double>> mine;
-  for (const auto& b : blocks) {
-    const std::vector<double> found = found_of(b);
-    std::vector<double>& sums = mine[b.id];
-    sums.resize(count);
-    for (std::size_t n = 0; n < found.size(); ++n) sums[n % count] += found[n];
-  }
-  std::array<double, count> all{};
-  std::ranges::copy(over_blocks(mine, count), all.begin());
-  return all;
-}
-
 ModeSums Dns::Impl::sums(Held of) {
-  const auto found = summed<line_sums>(spectral, [&](const ModeBlock& b) {
-    return from_modes(
-        b, of, [](const ModeGrid& grid) { return line_sums * static_cast<std::int64_t>(grid.extent[1]); },
-        [&](Stream& stream, const ModeGrid& grid, const auto& u, double* to) {
-          queue_line_sums(stream, grid, u, options.forcing.shells, to);
-        });
-  });
+  const auto found =
+      summed(spectral,
+             from_modes(
+                 of, [](const ModeGrid& grid) { return line_sums * static_cast<std::int64_t>(grid.extent[1]); },
+                 [&](Stream& stream, const ModeGrid& grid, const auto& u, double* to) {
+                   queue_line_sums(stream, grid, u, options.forcing.shells, to);
+                 }),
+             line_sums);
   return {found[0], found[1], found[2], {found[3], found[4], found[5]}};
 }
 
@@ -385,17 +390,18 @@ std::array<double, 2> Dns::Impl::shape_of_gradients() {
     synchronize();
   }
   opened = false;
-  const auto moments = summed<line_moments>(physical, [&](const CellBlock& b) {
-    if (out_of_core) return out_of_core->moments(streams[0], modes.data(spectral[0].id));
-    std::vector<double> of_lines;
-    with_type([&]<class T>(T) {
+  std::vector<std::vector<double>> by_device, of_lines;
+  if (out_of_core) by_device = out_of_core->moments(streams, host_arrays(modes));
+  with_type([&]<class T>(T) {
+    for (const CellBlock& b : physical) {
       const auto lines = static_cast<std::size_t>(b.box.extent(1) * b.box.extent(2));
-      of_lines = from_device(streams[b.device], line_moments * lines, [&](double* to) {
-        queue_line_moments(streams[b.device], b.box.extents(), three<T>(Held::product, b), to);
-      });
-    });
-    return of_lines;
+      of_lines.push_back(
+          out_of_core ? by_device[b.device] : from_device(streams[b.device], line_moments * lines, [&](double* to) {
+            queue_line_moments(streams[b.device], b.box.extents(), three<T>(Held::product, b), to);
+          }));
+    }
   });
+  const std::vector<double> moments = summed(physical, of_lines, line_moments);
   std::array<double, 2> found{};
   const auto cells = static_cast<double>(volume(options.cells));
   // Of the third, rounding alone may be left.
@@ -543,7 +549,11 @@ std::string Dns::describe_batches() const { return impl_->out_of_core ? impl_->o
 
 std::int64_t Dns::bytes_on(Device device) const {
   std::int64_t bytes = impl_->fft.bytes_on(device);
-  if (impl_->out_of_core) return bytes + impl_->out_of_core->bytes();
+  if (impl_->out_of_core) {
+    for (std::size_t d = 0; d < impl_->places.size(); ++d)
+      if (impl_->places[d] == device) bytes += impl_->out_of_core->bytes(d);
+    return bytes;
+  }
   for (const Field* field : {&impl_->modes, &impl_->sum, impl_->next ? &*impl_->next : nullptr})
     if (field) bytes += field->bytes_on(device);
   for (const auto* memory : {&impl_->velocity_memory, &impl_->product_memory})

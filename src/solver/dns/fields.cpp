@@ -86,18 +86,13 @@ std::vector<double> Dns::Impl::over_blocks(const std::map<std::int64_t, std::vec
 
 std::vector<double> Dns::Impl::spectrum() {
   const auto count = static_cast<std::size_t>(shells());
-  std::map<std::int64_t, std::vector<double>> mine;
-  for (const ModeBlock& b : spectral) {
-    const std::vector<double> found = from_modes(
-        b, Held::modes, [&](const ModeGrid&) { return static_cast<std::int64_t>(count); },
-        [&](Stream& stream, const ModeGrid& grid, const auto& u, double* to) {
-          queue_shell_sums(stream, grid, u, static_cast<int>(count), to);
-        });
-    std::vector<double>& sums = mine[b.id];
-    sums.resize(count);
-    for (std::size_t n = 0; n < found.size(); ++n) sums[n % count] += found[n];
-  }
-  std::vector<double> found = over_blocks(mine, count);
+  std::vector<double> found = summed(spectral,
+                                     from_modes(
+                                         Held::modes, [&](const ModeGrid&) { return static_cast<std::int64_t>(count); },
+                                         [&](Stream& stream, const ModeGrid& grid, const auto& u, double* to) {
+                                           queue_shell_sums(stream, grid, u, static_cast<int>(count), to);
+                                         }),
+                                     count);
   found[0] = 0;  // that of the mean velocity
   return found;
 }
@@ -112,40 +107,49 @@ void Dns::Impl::begin_from_modes() {
 
 /// By the host, which has them: planes and lines that no sweep reads.
 void Dns::Impl::clear_truncated() {
-  const ModeGrid& grid = spectral[0].grid;
   with_type([&]<class T>(T) {
-    const Three<T> u = three<T>(Held::modes, spectral[0]);
-    for (int c = 0; c < 3; ++c)
-      for (int k = 0; k < grid.extent[2]; ++k) {
-        const bool kept = grid.kept(0, grid.ky(k), 0);
-        const int first = kept ? grid.highest[0] + 1 : 0;
-        T* const line = u.at + c * u.step + 2 * grid.at(0, first, k);
-        std::fill(line, line + 2 * static_cast<std::int64_t>(grid.extent[1] - first) * grid.extent[0], T(0));
-      }
+    for (const ModeBlock& b : spectral) {
+      const ModeGrid& grid = b.grid;
+      const Three<T> u = three<T>(Held::modes, b);
+      for (int c = 0; c < 3; ++c)
+        for (int k = 0; k < grid.extent[2]; ++k) {
+          const bool kept = grid.kept(0, grid.ky(k), 0);
+          const int first = kept ? grid.highest[0] + 1 : 0;
+          T* const line = u.at + c * u.step + 2 * grid.at(0, first, k);
+          std::fill(line, line + 2 * static_cast<std::int64_t>(grid.extent[1] - first) * grid.extent[0], T(0));
+        }
+    }
   });
 }
 
+// Modes (1, +-1, +-1) and their conjugates: sin x = (exp(ix) - exp(-ix)) / 2i and the like. Large boxes begin as fast
+// as small ones.
 void Dns::taylor_green() {
   Impl& d = *impl_;
-  const auto at = [&](std::int64_t index, std::size_t axis) {
-    return 2 * std::numbers::pi * static_cast<double>(index) / static_cast<double>(d.options.cells[axis]);
-  };
-  std::vector<std::vector<double>> blocks;
-  std::vector<const double*> velocity;
-  for (const CellBlock& b : d.physical) {
-    std::vector<double>& values = blocks.emplace_back();
-    values.reserve(3 * static_cast<std::size_t>(b.box.volume()));
-    for (std::int64_t k = b.box.lo[2]; k < b.box.hi[2]; ++k)
-      for (std::int64_t j = b.box.lo[1]; j < b.box.hi[1]; ++j)
-        for (std::int64_t i = b.box.lo[0]; i < b.box.hi[0]; ++i) {
-          const double x = at(i, 0), y = at(j, 1), z = at(k, 2);
-          values.push_back(std::sin(x) * std::cos(y) * std::cos(z));
-          values.push_back(-std::cos(x) * std::sin(y) * std::cos(z));
-          values.push_back(0);
+  d.with_type([&]<class T>(T) {
+    for (const ModeBlock& b : d.spectral) {
+      const Three<T> u = d.three<T>(Impl::Held::modes, b);
+      Stream& stream = d.streams[b.device];
+      const auto bytes = static_cast<std::size_t>(2 * b.grid.volume()) * sizeof(T);
+      for (int c = 0; c < 3; ++c) {
+        T* const component = u.at + c * u.step;
+        if (d.out_of_core) std::memset(component, 0, bytes);
+        if (!d.out_of_core) fill(stream, component, 0, bytes);
+      }
+      const int x = 1 - b.grid.first[0];
+      if (x < 0 || x >= b.grid.extent[1]) continue;
+      for (int k = 0; k < b.grid.extent[2]; ++k)
+        for (int i = 0; i < b.grid.extent[0]; ++i) {
+          if (std::abs(b.grid.ky(k)) != 1 || std::abs(b.grid.kz(i)) != 1) continue;
+          const std::array<T, 2> of_u{0, T(-0.125)}, of_v{0, T(0.125) * T(b.grid.ky(k))};
+          const std::int64_t at = 2 * b.grid.at(i, x, k);
+          copy(stream, u.at + at, of_u.data(), sizeof of_u);
+          copy(stream, u.at + u.step + at, of_v.data(), sizeof of_v);
+          stream.synchronize();
         }
-    velocity.push_back(values.data());
-  }
-  begin(velocity);
+    }
+  });
+  d.begin_from_modes();
 }
 
 void Dns::begin(const std::vector<const double*>& velocity) {
@@ -172,9 +176,9 @@ void Dns::begin(const std::vector<const double*>& velocity) {
   d.transform(true, Impl::Held::velocity, Impl::Held::modes, d.streams);
   const double factor = 1 / static_cast<double>(volume(d.options.cells));
   if (d.out_of_core) {
-    d.streams[0].synchronize();
+    d.synchronize();
     d.clear_truncated();
-    d.out_of_core->project(d.streams[0], d.modes.data(d.spectral[0].id), factor);
+    d.out_of_core->project(d.streams, d.host_arrays(d.modes), factor);
     return d.begin_from_modes();
   }
   d.with_type([&](auto t) {

@@ -34,6 +34,8 @@ std::int64_t numbers_apart(const Machine& machine, const Options& options);
 bool keeps_next(const Options& options);
 /// Bytes of the device that a transform takes out of core, as little as it can: it is needed for the start alone.
 std::int64_t least_of_transform(const Machine& machine, const Options& options);
+/// Throws Error where Options::device_memory is too little or cannot be.
+void check_batches(const Machine& machine, const Options& options);
 /// Throws Error where Options::device_memory, or the memory of the host, is too little or cannot be.
 void check_device_memory(const Machine& machine, const Options& options);
 /// Throws Error where the options cannot make a run.
@@ -65,7 +67,7 @@ struct Dns::Impl {
   std::int64_t seen_by_sweeps = 0;
   bool opened = false;  // between its sweeps lies what the next step begins with
   std::int64_t looks_every = 0;
-  std::vector<double> speeds;  // of lines, with a velocity of arrays in host memory
+  std::vector<std::vector<double>> speeds;  // of lines by device, with a velocity of arrays in host memory
   std::vector<Stream> streams;
   std::vector<ModeBlock> spectral;
   std::vector<CellBlock> physical;
@@ -88,6 +90,8 @@ struct Dns::Impl {
   void clear_truncated();
   void scale_lowest_shells();
   HostModes host_modes();
+  /// Arrays by device of this rank, of a field in host memory.
+  HostArrays host_arrays(const Field& field) const;
   /// Names all that holds three components. The last two change between modes and cells.
   enum class Held : std::uint8_t { modes, sum, next, velocity, product };
   template <class T, class Block>
@@ -123,14 +127,14 @@ struct Dns::Impl {
   /// of ranks.
   std::vector<double> over_blocks(const std::map<std::int64_t, std::vector<double>>& mine, std::size_t count) const;
   void begin_from_modes();
-  /// Doubles that `queue(stream, grid, three components, to)` leaves for the planes k of a block, `of_plane(grid)`
-  /// each.
+  /// Doubles that `queue(stream, grid, three components, to)` leaves for the planes k of each block of `spectral`,
+  /// `of_plane(grid)` each.
   template <class OfPlane, class Queue>
-  std::vector<double> from_modes(const ModeBlock& block, Held held, const OfPlane& of_plane, const Queue& queue);
-  /// The sums over all blocks, in their order, of numbers that `found(block)` has: number n % count belongs to sum
+  std::vector<std::vector<double>> from_modes(Held held, const OfPlane& of_plane, const Queue& queue);
+  /// The sums over all blocks, in their order, of numbers that `found` has by block: number n % count belongs to sum
   /// n % count.
-  template <std::size_t count, class Blocks, class Found>
-  std::array<double, count> summed(const Blocks& blocks, const Found& found);
+  template <class Blocks>
+  std::vector<double> summed(const Blocks& blocks, const std::vector<std::vector<double>>& found, std::size_t count);
 
   template <class F>
   void with_type(const F& f) const {
@@ -190,24 +194,38 @@ std::vector<std::vector<Pointer>> Dns::Impl::components(Held held, const std::ve
 }
 
 template <class OfPlane, class Queue>
-std::vector<double> Dns::Impl::from_modes(const ModeBlock& b, Held held, const OfPlane& of_plane, const Queue& queue) {
-  std::vector<double> found;
+std::vector<std::vector<double>> Dns::Impl::from_modes(Held held, const OfPlane& of_plane, const Queue& queue) {
+  std::vector<std::vector<double>> found;
   with_type([&]<class T>(T) {
-    Stream& stream = streams[b.device];
-    const auto count = of_plane(b.grid);
     if (!out_of_core) {
-      found = from_device(stream, static_cast<std::size_t>(count * b.grid.extent[2]),
-                          [&](double* to) { queue(stream, b.grid, three<T>(held, b), to); });
+      for (const ModeBlock& b : spectral)
+        found.push_back(from_device(streams[b.device], static_cast<std::size_t>(of_plane(b.grid) * b.grid.extent[2]),
+                                    [&](double* to) { queue(streams[b.device], b.grid, three<T>(held, b), to); }));
       return;
     }
-    ModeGrid of_batch = b.grid;
-    of_batch.extent[1] = b.grid.highest[0] + 1;
-    found = out_of_core->sums(stream, modes.data(b.id), of_plane(of_batch),
-                              [&](Stream& s, const ModeGrid& grid, void* u, std::int64_t step, double* to) {
-                                queue(s, grid, Three<T>{static_cast<T*>(u), step}, to);
-                              });
+    ModeGrid of_batch{};
+    for (std::size_t a = 0; a < 3; ++a) of_batch.cells[a] = static_cast<int>(options.cells[a]);
+    of_batch.extent[1] = (of_batch.cells[0] - 1) / 3 + 1;
+    const std::vector<std::vector<double>> by_device =
+        out_of_core->sums(streams, host_arrays(modes), of_plane(of_batch),
+                          [&](Stream& s, const ModeGrid& grid, void* u, std::int64_t step, double* to) {
+                            queue(s, grid, Three<T>{static_cast<T*>(u), step}, to);
+                          });
+    for (const ModeBlock& b : spectral) found.push_back(by_device[b.device]);
   });
   return found;
+}
+
+template <class Blocks>
+std::vector<double> Dns::Impl::summed(const Blocks& blocks, const std::vector<std::vector<double>>& found,
+                                      std::size_t count) {
+  std::map<std::int64_t, std::vector<double>> mine;
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    std::vector<double>& sums = mine[blocks[b].id];
+    sums.resize(count);
+    for (std::size_t n = 0; n < found[b].size(); ++n) sums[n % count] += found[b][n];
+  }
+  return over_blocks(mine, count);
 }
 
 /// Calls f(i, j, k) for every mode of a block.

@@ -53,36 +53,51 @@ FftOptions transform_options(const Options& o) {
 }
 
 std::int64_t least_of_transform(const Machine& machine, const Options& options) {
-  const fft::Decomposition cut(machine, options.cells, transform_options(options));
-  return fft::OutOfCore::least_budget(machine.device(0).local.backend, cut);
+  const FftOptions transform = transform_options(options);
+  return fft::OutOfCore::least_budget(machine, {machine, options.cells, transform}, transform);
+}
+
+void check_batches(const Machine& machine, const Options& o) {
+  const fft::Decomposition cut(machine, o.cells, transform_options(o));
+  require(!cut.pencils(), ErrorCode::unsupported,
+          "a pseudo-spectral flow by batches cuts slabs, not a process grid of " + std::to_string(cut.process[0]) +
+              " x " + std::to_string(cut.process[1]) + ": take fewer devices, or leave process_grid",
+          {{"option", "process_grid"}, {"problem", "pencils"}, {"devices", cut.devices}});
+  require(o.coding.kind == Coding::Kind::raw, ErrorCode::unsupported,
+          "a pseudo-spectral flow by batches moves values as they are", {{"option", "coding"}});
+  require(!o.budget, ErrorCode::unsupported,
+          "a pseudo-spectral flow by batches has no budget of energy: leave one of the two out",
+          {{"option", "device_memory"}, {"problem", "budget"}});
+  const std::int64_t least = least_of_transform(machine, o) + least_budget(machine, o);
+  require(o.device_memory >= least, ErrorCode::unsupported,
+          "a pseudo-spectral flow of " + to_string(o.cells) + " cells by batches needs " + std::to_string(least) +
+              " bytes of each device, and " + std::to_string(o.device_memory) + " were given: give those or more",
+          {{"option", "device_memory"}, {"given", o.device_memory}, {"needed", least}});
 }
 
 void check_device_memory(const Machine& machine, const Options& o) {
   if (o.device_memory == 0) return;
-  require(machine.devices() == 1, ErrorCode::unsupported,
-          "a pseudo-spectral flow by batches runs on one device, and there are " + std::to_string(machine.devices()),
-          {{"option", "device_memory"}, {"devices", machine.devices()}});
-  require(!o.budget, ErrorCode::unsupported,
-          "a pseudo-spectral flow by batches has no budget of energy: leave one of the two out",
-          {{"option", "device_memory"}, {"problem", "budget"}});
-  const std::int64_t least = least_of_transform(machine, o) + least_budget(o);
-  require(o.device_memory >= least, ErrorCode::unsupported,
-          "a pseudo-spectral flow of " + to_string(o.cells) + " cells by batches needs " + std::to_string(least) +
-              " bytes of the device, and " + std::to_string(o.device_memory) + " were given: give those or more",
-          {{"option", "device_memory"}, {"given", o.device_memory}, {"needed", least}});
-  const auto needed = static_cast<std::uint64_t>(host_memory_needed(o)), free = host_memory_free();
+  check_batches(machine, o);
+  const auto needed = static_cast<std::uint64_t>(host_memory_needed(machine, o)), free = host_memory_free();
   require(free == 0 || needed <= free, ErrorCode::out_of_memory,
           "the arrays of a pseudo-spectral flow of " + to_string(o.cells) + " cells take " + std::to_string(needed) +
-              " bytes of host memory, and " + std::to_string(free) + " are free: take fewer cells, or f32",
+              " bytes of host memory a node, and " + std::to_string(free) +
+              " are free: take fewer cells, more nodes, or f32",
           {{"option", "cells"}, {"needed", needed}, {"available", free}});
 }
 
-std::int64_t host_memory_needed(const Options& o) {
+std::int64_t host_memory_needed(const Machine& machine, const Options& o) {
   if (o.device_memory == 0) return 0;
+  const fft::Decomposition cut(machine, o.cells, transform_options(o));
   const auto size = static_cast<std::int64_t>(size_of(o.type));
-  const std::int64_t modes = 2 * size * (o.cells[0] / 2 + 1) * o.cells[1] * o.cells[2];
   const int fields = o.scheme == Scheme::rk2 ? 1 : keeps_next(o) ? 3 : 2;
-  return 3 * fields * modes + 3 * size * volume(o.cells) + bytes_between_sweeps(o);
+  std::vector<std::int64_t> of(static_cast<std::size_t>(machine.nodes()), 0);
+  for (int d = 0; d < machine.devices(); ++d)
+    of[static_cast<std::size_t>(machine.device(d).node)] +=
+        3 * size *
+            (2 * fields * cut.volume_on(d, fft::Stage::spectral) + cut.volume_on(d, fft::Stage::physical, true)) +
+        bytes_between_sweeps(machine, o, d);
+  return *std::max_element(of.begin(), of.end());
 }
 
 std::int64_t numbers_apart(const Machine& machine, const Options& options) {
@@ -110,6 +125,16 @@ Grid plan_grid(const Machine& machine, const Options& options, int rank) {
 std::vector<MessageInfo> messages_needed(const Machine& machine, const Options& options) {
   const int stages = options.scheme == Scheme::rk4 ? 4 : 2;
   std::vector<MessageInfo> all;
+  if (options.device_memory > 0) {
+    check_batches(machine, options);
+    if (machine.devices() > 1)
+      all = messages_of_stage(machine, options, options.device_memory - least_of_transform(machine, options));
+    for (MessageInfo& message : all) {
+      message.bytes *= stages;
+      message.transfers *= stages;
+    }
+    return all;
+  }
   for (const bool forward : {true, false})
     for (MessageInfo message : Fft::messages(machine, options.cells, transform_options(options), forward)) {
       const int transforms = stages * 3 * (forward ? 1 : 2);
@@ -123,9 +148,14 @@ std::vector<MessageInfo> messages_needed(const Machine& machine, const Options& 
 std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& options) {
   std::vector<ArrayBytes> arrays;
   if (options.device_memory > 0) {
-    check(options);
+    check_batches(machine, options);
     const std::int64_t transform = least_of_transform(machine, options);
-    return {{0, "batches", most_budget(options, options.device_memory - transform)}, {0, "transforms", transform}};
+    const std::int64_t batches = taken_budget(machine, options, options.device_memory - transform);
+    for (int device = 0; device < machine.devices(); ++device) {
+      arrays.push_back({device, "batches", batches});
+      arrays.push_back({device, "transforms", transform});
+    }
+    return arrays;
   }
   const std::vector<FftMemory> needed = Fft::memory(machine, options.cells, transform_options(options));
   const std::int64_t component = numbers_apart(machine, options) * static_cast<std::int64_t>(size_of(options.type));

@@ -273,8 +273,9 @@ def test_arrays_in_host_memory_run_restart_and_draw_as_those_on_the_device(cli: 
     result = cli("run", "a.toml", "run.steps=13", 'dns.device_memory="4 MiB"', "--overwrite")
     assert result.returncode == 0, result.stderr
     assert "in host memory, 4 MiB of the device" in result.stdout
-    # Another budget, then none.
-    result = cli("run", "a.toml", "run.steps=20", 'dns.device_memory="2 MiB"', "--restart", "last")
+    # Another budget on four devices of two ranks, then none.
+    words = ("-n", "2", "machine.devices_per_rank=2", 'dns.device_memory="8 MiB"')
+    result = cli("run", "a.toml", *words, "run.steps=20", "--restart", "last")
     assert result.returncode == 0, result.stderr
     result = cli("run", "a.toml", "--restart", "last")
     assert result.returncode == 0, result.stderr

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numbers>
 
 #include "support/exchange_rig.hpp"
 #include "support/expect_error.hpp"
@@ -107,6 +108,30 @@ TEST_P(FlowByBatches, HasTheSameBitsWithAnyBudget) {
   }
 }
 
+TEST_P(FlowByBatches, BeginsWithTheTaylorGreenVortex) {
+  for (const std::int64_t budget : {0, 1 << 22}) {
+    dns::Options o = options({8, 10, 4}, dns::Scheme::rk2, DType::f64);
+    o.device_memory = budget;
+    dns::Dns d(alone, one(), o);
+    d.random(dns::peaked_spectrum(2, 1, 0.5), 11);  // which must leave nothing
+    d.taylor_green();
+    std::vector<double> u(static_cast<std::size_t>(3 * volume(o.cells)));
+    d.velocity().read({{0, 0, 0}, o.cells}, u.data());
+    std::size_t at = 0;
+    const auto angle = [&](std::int64_t n, std::size_t axis) {
+      return 2 * std::numbers::pi * static_cast<double>(n) / static_cast<double>(o.cells[axis]);
+    };
+    for (std::int64_t k = 0; k < o.cells[2]; ++k)
+      for (std::int64_t j = 0; j < o.cells[1]; ++j)
+        for (std::int64_t i = 0; i < o.cells[0]; ++i, at += 3) {
+          const double x = angle(i, 0), y = angle(j, 1), z = angle(k, 2);
+          ASSERT_NEAR(u[at], std::sin(x) * std::cos(y) * std::cos(z), 1e-15);
+          ASSERT_NEAR(u[at + 1], -std::cos(x) * std::sin(y) * std::cos(z), 1e-15);
+          ASSERT_NEAR(u[at + 2], 0, 1e-15);
+        }
+  }
+}
+
 // As PseudoSpectralFlow.FollowsTheTaylorGreenVortex.
 TEST_P(FlowByBatches, FollowsTheTaylorGreenVortex) {
   dns::Options o = options({32, 32, 32}, dns::Scheme::rk4, DType::f64);
@@ -159,14 +184,126 @@ TEST_P(FlowByBatches, RefusesWhatItCannotDo) {
   o.cells = {8192, 8192, 8192};  // terabytes of the host
   o.device_memory = std::int64_t{1} << 40;
   expect_error(make, ErrorCode::out_of_memory, {{"option", "cells"}});
-  o.cells = {16, 16, 16};
-  const Machine all = machine();
-  if (all.devices() > 1)
-    expect_error([&] { dns::Dns(comm, all, o); }, ErrorCode::unsupported, {{"devices", all.devices()}});
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, FlowByBatches,
                          testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2)), OnDevices::name);
+
+/// On all devices of all ranks.
+class FlowOnSeveral : public FlowByBatches {
+ protected:
+  void SetUp() override {
+    FlowByBatches::SetUp();
+    if (!IsSkipped() && machine().devices() == 1) GTEST_SKIP() << "needs several devices";
+  }
+  std::int64_t least_on_all(const dns::Options& wanted) const {
+    dns::Options o = wanted;
+    o.device_memory = 1;
+    const std::optional<Error> error = error_of([&] { dns::Dns(comm, machine(), o); });
+    expect_error(error, ErrorCode::unsupported, {{"option", "device_memory"}, {"given", 1}});
+    return std::stoll(error->fact("needed"));
+  }
+  /// As velocity_after, of this rank's blocks; of others as it is wanted.
+  static std::vector<std::byte> with_own(dns::Dns& d, std::int64_t steps, std::vector<std::byte> wanted) {
+    d.random(dns::peaked_spectrum(4, 2, 0.5), 11);
+    d.step(steps);
+    d.velocity().read({{0, 0, 0}, d.options().cells}, wanted.data());
+    return wanted;
+  }
+};
+
+TEST_P(FlowOnSeveral, HasTheBitsOfOneDevice) {
+  for (const dns::Scheme scheme : {dns::Scheme::rk2, dns::Scheme::rk4})
+    for (const int forcing : {0, 1, 2}) {
+      SCOPED_TRACE(std::string(scheme == dns::Scheme::rk2 ? "rk2" : "rk4") + ", forcing " + std::to_string(forcing));
+      dns::Options o = options({20, 18, 15}, scheme, DType::f64);
+      if (forcing == 1) o.forcing.power = 0.4;
+      if (forcing == 2) o.forcing.kind = dns::Forcing::Kind::energy;
+      o.device_memory = 1 << 22;
+      dns::Dns one_device(alone, one(), o);
+      const std::vector<std::byte> wanted = velocity_after(one_device, 3);
+      const dns::Statistics a = one_device.statistics();
+      const std::int64_t fewest = least_on_all(o);
+      for (const std::int64_t budget : {std::int64_t{1} << 24, fewest, 3 * fewest}) {
+        SCOPED_TRACE("budget " + std::to_string(budget));
+        o.device_memory = budget;
+        o.synchronous = budget == fewest;
+        dns::Dns several(comm, machine(), o);
+        // The energy that is held is a sum over blocks: its bits are those of their number.
+        if (forcing == 0) {
+          EXPECT_TRUE(with_own(several, 3, wanted) == wanted);
+        } else {
+          EXPECT_LE(largest_difference(o.type, with_own(several, 3, wanted), wanted), 1e-13);
+        }
+        for (const Device device : several.devices()) EXPECT_LE(several.bytes_on(device), budget);
+        const dns::Statistics b = several.statistics();
+        EXPECT_NEAR(a.energy, b.energy, 1e-13);
+        EXPECT_NEAR(a.dissipation, b.dissipation, 1e-13);
+        EXPECT_NEAR(a.courant, b.courant, 1e-13);
+        EXPECT_NEAR(a.skewness, b.skewness, 1e-11);
+        EXPECT_NEAR(a.flatness, b.flatness, 1e-11);
+        ASSERT_EQ(a.spectrum.size(), b.spectrum.size());
+        for (std::size_t k = 0; k < a.spectrum.size(); ++k) EXPECT_NEAR(a.spectrum[k], b.spectrum[k], 1e-13);
+      }
+      o.synchronous = false;
+    }
+}
+
+TEST_P(FlowOnSeveral, IsTheFlowInTheDevices) {
+  dns::Options o = options({24, 20, 33}, dns::Scheme::rk4, DType::f32);
+  o.rotation = {0.1, 0.2, 0.3};
+  dns::Dns resident(comm, machine(), o);
+  std::vector<std::byte> nothing(static_cast<std::size_t>(3 * volume(o.cells)) * size_of(o.type));
+  const std::vector<std::byte> wanted = with_own(resident, 3, nothing);
+  o.device_memory = 1 << 24;
+  dns::Dns batches(comm, machine(), o);
+  EXPECT_LE(largest_difference(o.type, with_own(batches, 3, nothing), wanted), 1e-5);
+}
+
+TEST_P(FlowOnSeveral, FollowsTheTaylorGreenVortex) {
+  dns::Options o = options({32, 32, 32}, dns::Scheme::rk4, DType::f64);
+  o.viscosity = 1.0 / 1600;
+  o.time_step = 0.1;
+  o.device_memory = least_on_all(o);
+  dns::Dns d(comm, machine(), o);
+  d.taylor_green();
+  EXPECT_NEAR(d.statistics().energy, 1.0 / 8, 1e-14);
+  d.step(10);
+  EXPECT_NEAR(d.statistics().dissipation / 0.000518820935, 1, 1e-5);
+}
+
+/// Sums over ranks: what moves between devices takes no way through the host.
+TEST_P(FlowOnSeveral, MovesElevenFieldsEachWayAStageOfRk2) {
+  dns::Options o = options({24, 18, 12}, dns::Scheme::rk2, DType::f32);
+  o.device_memory = 1 << 24;
+  dns::Dns d(comm, machine(), o);
+  d.random(dns::peaked_spectrum(4, 2, 0.5), 11);
+  d.step(1);
+  const std::int64_t before = d.host_bytes_moved();
+  d.step(3);
+  const double moved = comm.sum_in_rank_order(static_cast<double>(d.host_bytes_moved() - before));
+  EXPECT_EQ(moved, 3.0 * 2 * 2 * 11 * 8 * (7 + 1) * (2 * 5 + 1) * 12);
+}
+
+TEST_P(FlowOnSeveral, RefusesWhatItCannotDo) {
+  dns::Options o = options({16, 16, 16}, dns::Scheme::rk2, DType::f64);
+  const std::int64_t fewest = least_on_all(o);
+  const auto make = [&] { dns::Dns(comm, machine(), o); };
+  o.device_memory = fewest - 1;
+  expect_error(make, ErrorCode::unsupported, {{"needed", fewest}});
+  o.device_memory = fewest;
+  make();
+  o.process_grid = {machine().devices(), 1};
+  expect_error(make, ErrorCode::unsupported, {{"option", "process_grid"}, {"problem", "pencils"}});
+  o.process_grid = {0, 0};
+  o.cells = {8192, 8192, 8192};  // terabytes of the host
+  o.device_memory = std::int64_t{1} << 40;
+  expect_error(make, ErrorCode::out_of_memory, {{"option", "cells"}});
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, FlowOnSeveral,
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2, 4)),
+                         OnDevices::name);
 
 }  // namespace
 }  // namespace slipstream
