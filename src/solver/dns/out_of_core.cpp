@@ -7,6 +7,7 @@
 
 #include "fft/batch_work.hpp"
 #include "solver/dns/planes.hpp"
+#include "solver/dns/terms.hpp"
 
 namespace slipstream::dns {
 namespace {
@@ -20,7 +21,12 @@ constexpr int own_buffers = 4, shares = Batches::buffers + own_buffers + 1;
 constexpr std::int64_t batches_of_sweep = 32, least_batch = 8 << 20;
 /// A batch of planes y brings the product's three fields, u, the sum and, for forced rk4, what was next. It leaves five
 /// fields between the sweeps and what a stage computes.
-int fields_of_stage(const Options& o) { return o.scheme == Scheme::rk2 ? 8 : 12; }
+int scalars_of(const Options& o) { return static_cast<int>(o.scalars.size()); }
+int fields_of_stage(const Options& o) {
+  return o.scheme == Scheme::rk2 ? 8 + 3 * scalars_of(o) : 12 + 4 * scalars_of(o);
+}
+/// Fields that go from planes y to planes z.
+int fields_between(const Options& o) { return 5 + 2 * scalars_of(o); }
 
 std::int64_t even(std::int64_t numbers) { return (numbers + 3) / 4 * 4; }
 
@@ -30,8 +36,8 @@ struct Sizes {
         ny(o.cells[1]),
         nz(o.cells[2]),
         mx(nx / 2 + 1),
-        wide((nx - 1) / 3 + 1),
-        highest_y((ny - 1) / 3) {}
+        wide(highest_mode(o, 0) + 1),
+        highest_y(highest_mode(o, 1)) {}
   std::int64_t nx, ny, nz, mx, wide, highest_y;
   std::int64_t high() const { return 2 * highest_y + 1; }
   /// Complex values of a plane y of modes, and of a plane z between the sweeps and in the work's arrays.
@@ -50,7 +56,8 @@ struct Planes {
     const Sizes s(o);
     const auto value = 2 * static_cast<std::int64_t>(size_of(o.type));
     y = value * fields_of_stage(o) * s.of_y();
-    z = value * std::max({5 * s.between(), 3 * s.of_z() + 9 * s.ny, parts(5 * s.of_z() + 16, own_buffers)});
+    z = value *
+        std::max({fields_between(o) * s.between(), 3 * s.of_z() + 9 * s.ny, parts(5 * s.of_z() + 16, own_buffers)});
     most_y = planes(s.high(), y);
     most_z = planes(s.nz, z);
   }
@@ -70,9 +77,12 @@ class Flow final : public OutOfCore {
  public:
   Flow(Device device, const Options& options, std::int64_t buffer)
       : options_(options),
+        waves_(wave_numbers(options)),
         s_(options),
         between_(device, static_cast<std::size_t>(bytes_between_sweeps(options)), Memory::pinned),
-        doubles_(device, static_cast<std::size_t>(9 * s_.ny * std::max(s_.nz, s_.mx)), Memory::pinned),
+        doubles_(device,
+                 static_cast<std::size_t>(std::max(9 * s_.ny * std::max(s_.nz, s_.mx), s_.high() * most_shells())),
+                 Memory::pinned),
         batches_(device, buffer, {options.host_copies, options.synchronous}),
         own_(device, static_cast<std::size_t>(own_buffers * buffer)),
         work_(device, sizeof(T) == 8) {
@@ -86,74 +96,100 @@ class Flow final : public OutOfCore {
       first += slabs_.back().planes;
     }
     Stream stream(device);
-    open(stream, nullptr);
-    products(stream);
-    stage(stream, {true}, {}, {});
+    open(stream, nullptr, {});
+    products(stream, {});
+    stage(stream, {true}, {}, {}, {}, {});
     moments(stream, nullptr);
     work_.ready();
   }
 
-  void open(Stream& stream, void* modes) override {
+  void open(Stream& stream, void* modes, const Angles& turn) override {
     over_y(
         stream,
         [&](const Slab& b) {
-          return HostBatch{modes_of(modes, b, 3, 0), between_of(b, 5)};
+          return HostBatch{modes_of(modes, b, components(), 0), between_of(b, left())};
         },
         [&](Stream& s, const Slab& b, T* from, T* to) {
-          leave(s, b, {from, numbers(b)}, own(), to);
+          leave(s, b, {from, numbers(b)}, own(), to, turn);
         });
   }
 
-  void products(Stream& stream) override {
+  void products(Stream& stream, const std::optional<std::array<double, 3>>& scale) override {
+    const auto bytes_of = [&](std::int64_t planes) { return components() * planes * s_.between() * value; };
     over_z(
         stream,
         [&](const Slab& b) {
-          return HostBatch{planes_of(b, 5), planes_of(b, 3)};
+          HostBatch batch{planes_of(b, left()), planes_of(b, components())};
+          if (scale) batch.out.push_back(doubles_of(s_.ny * b.first, s_.ny * b.planes, bytes_of(b.planes))[0]);
+          return batch;
         },
         [&](Stream& s, const PlaneGrid& grid, T* from, T* to) {
-          const std::int64_t cells = s_.nx * s_.ny * grid.planes;
-          const std::int64_t apart = even(cells);
-          T *const u = own(), *const w = u + 3 * apart;
-          for (int c = 0; c < 6; ++c) to_cells(s, grid, c, from, u + c * apart);
-          queue([&] { queue_cross<T>(s, {s_.nx, s_.ny, grid.planes}, {u, apart}, {w, apart}, options_.rotation); });
-          for (int c = 0; c < 3; ++c) to_modes(s, grid, w + c * apart, to + c * 2 * grid.volume());
+          const Extent block{s_.nx, s_.ny, grid.planes};
+          const std::int64_t apart = even(volume(block));
+          const Three<T> u{own(), apart}, w{own() + 3 * apart, apart};
+          for (int c = 0; c < 6; ++c) to_cells(s, grid, c, from, u.at + c * apart);
+          if (scale)
+            queue([&] {
+              queue_line_speeds<T>(s, block, u, *scale, reinterpret_cast<double*>(to + bytes_of(grid.planes) / size));
+            });
+          queue([&] { queue_cross<T>(s, block, u, w, options_.rotation); });
+          for (int c = 0; c < 3; ++c) to_modes(s, grid, w.at + c * apart, to + c * 2 * grid.volume());
+          for (int n = 0; n < scalars_of(options_); ++n) {
+            for (int a = 0; a < 3; ++a) to_cells(s, grid, 6 + 3 * n + a, from, w.at + a * apart);
+            queue([&] { Terms<T>::advection(s, block, u, w, options_.scalars[static_cast<std::size_t>(n)].gradient); });
+            to_modes(s, grid, w.at, to + (3 + n) * 2 * grid.volume());
+          }
         });
+    if (scale) speeds_ = taken(stream, s_.ny * s_.nz);
   }
 
-  void stage(Stream& stream, const StageFactors& factors, const StageNumbers& numbers_of_stage,
-             const HostModes& arrays) override {
+  const std::vector<double>& speeds() const override { return speeds_; }
+
+  void stage(Stream& stream, const StageFactors& factors, const StageNumbers& numbers_of_stage, const HostModes& arrays,
+             const Angles& back, const Angles& turn) override {
     const bool keeps = arrays.next != nullptr, in_middle = !factors.first && !factors.last;
     const bool reads_next = keeps && !factors.first && factors.pushes, writes_next = keeps && !factors.last;
-    // The places of fields, by threes.
-    const int u = 1, sum = factors.last ? 1 : 2, next = 1 + !factors.last + !factors.first;
+    // The places of fields.
+    const std::int64_t all = components(), u = all, sum = factors.last ? all : 2 * all,
+                       next = all * (1 + !factors.last + !factors.first);
     const auto rows = [&](const Slab& b) {
-      HostBatch batch{between_of(b, 3), between_of(b, 5)};
-      const auto add = [&](std::vector<HostRows>& to, void* array, std::int64_t at) {
-        for (const HostRows& row : modes_of(array, b, 3, at)) to.push_back(row);
+      HostBatch batch{between_of(b, all), between_of(b, left())};
+      const auto add = [&](std::vector<HostRows>& to, void* array, std::int64_t count, std::int64_t at) {
+        for (const HostRows& row : modes_of(array, b, count, at)) to.push_back(row);
       };
-      if (!factors.last) add(batch.in, arrays.modes, 3 * u);
-      if (!factors.first) add(batch.in, arrays.sum, 3 * sum);
-      if (reads_next) add(batch.in, arrays.next, 3 * next);
-      add(batch.out, factors.last ? arrays.modes : arrays.sum, 5);
-      if (writes_next) add(batch.out, arrays.next, 8);
+      if (!factors.last) add(batch.in, arrays.modes, all, u);
+      if (!factors.first) add(batch.in, arrays.sum, all, sum);
+      if (reads_next) add(batch.in, arrays.next, 3, next);
+      add(batch.out, factors.last ? arrays.modes : arrays.sum, all, left());
+      if (writes_next) add(batch.out, arrays.next, 3, left() + all);
       return batch;
     };
     over_y(stream, rows, [&](Stream& s, const Slab& b, T* from, T* to) {
       const std::int64_t step = numbers(b);
-      T* const product = own();
-      work_.swap_rows(s, {s_.wide, s_.nz, 3 * b.planes}, from, product);
-      work_.lines(s, Kind::forward, s_.nz, s_.wide, 3 * b.planes, product, product);
+      T *const product = rest_of_products(s, b, all, from), *const changed = to + left() * step,
+               *const next_out = changed + all * step;
       StageArrays<T> of{};
-      of.u = {factors.last ? to + 5 * step : from + 3 * u * step, step};
-      of.sum = {factors.first ? to + 5 * step : from + 3 * sum * step, step};
+      of.u = {factors.last ? changed : from + u * step, step};
+      of.sum = {factors.first ? changed : from + sum * step, step};
       of.next = {product, step};
-      if (reads_next || writes_next) of.now = {reads_next ? from + 3 * next * step : to + 8 * step, step};
+      if (reads_next || writes_next) of.now = {reads_next ? from + next * step : next_out, step};
       of.rhs = {product, step};
-      queue([&] { queue_stage<T>(s, grid_of(b), of, factors, numbers_of_stage); });
-      const std::int64_t three = 3 * step * static_cast<std::int64_t>(sizeof(T));
-      if (in_middle) work_.copied(s, to + 5 * step, of.sum.at, three);
-      if (reads_next && writes_next) work_.copied(s, to + 8 * step, of.now.at, three);
-      leave(s, b, factors.last ? of.u : of.next, product + 3 * step, to);
+      const ModeGrid grid = grid_of(b);
+      queue([&] {
+        if (grid.round) Terms<T>::turn(s, grid, of.rhs, of.rhs, components(), back, 1);
+        if (numbers_of_stage.accelerations.count > 0)
+          Terms<T>::accelerate(s, grid, of.rhs, numbers_of_stage.accelerations);
+        queue_stage<T>(s, grid, of, factors, numbers_of_stage);
+        StageArrays<T> of_scalars = of;
+        of_scalars.now = {};
+        for (int n = 0; n < scalars_of(options_); ++n)
+          Terms<T>::stage(s, grid, of_scalars, 3 + n, product + (3 + n) * step, factors,
+                          options_.viscosity / options_.scalars[static_cast<std::size_t>(n)].schmidt,
+                          numbers_of_stage.time_step);
+      });
+      if (in_middle) work_.copied(s, changed, of.sum.at, all * step * size);
+      if (reads_next && writes_next) work_.copied(s, next_out, of.now.at, 3 * step * size);
+      leave(s, b, factors.last ? of.u : of.next, product + all * step, to, turn);
     });
   }
 
@@ -161,7 +197,7 @@ class Flow final : public OutOfCore {
     over_y(
         stream,
         [&](const Slab& b) {
-          return HostBatch{modes_of(modes, b, 3, 0), doubles_of(of_plane * b.first, of_plane * b.planes)};
+          return HostBatch{modes_of(modes, b, components(), 0), doubles_of(of_plane * b.first, of_plane * b.planes)};
         },
         [&](Stream& s, const Slab& b, T* from, T* to) {
           queue([&] { queue_sums(s, grid_of(b), from, numbers(b), reinterpret_cast<double*>(to)); });
@@ -169,27 +205,43 @@ class Flow final : public OutOfCore {
     return taken(stream, of_plane * s_.high());
   }
 
-  void project(Stream& stream, void* modes, double factor) override {
-    // Others stay as they are: planes that are not kept are cleared by who fills them.
+  std::vector<double> with_products(Stream& stream, void* modes, std::int64_t of_plane,
+                                    const OfProducts& queue_sums) override {
     over_y(
         stream,
         [&](const Slab& b) {
-          return HostBatch{modes_of(modes, b, 3, 0), modes_of(modes, b, 3, 0)};
+          HostBatch batch{between_of(b, 3), doubles_of(of_plane * b.first, of_plane * b.planes)};
+          for (const HostRows& row : modes_of(modes, b, 3, 3)) batch.in.push_back(row);
+          return batch;
         },
         [&](Stream& s, const Slab& b, T* from, T* to) {
-          queue([&] { queue_project<T>(s, grid_of(b), {from, numbers(b)}, factor); });
-          work_.copied(s, to, from, 3 * numbers(b) * static_cast<std::int64_t>(sizeof(T)));
+          T* const product = rest_of_products(s, b, 3, from);
+          queue([&] {
+            queue_sums(s, grid_of(b), from + 3 * numbers(b), numbers(b), product, reinterpret_cast<double*>(to));
+          });
+        });
+    return taken(stream, of_plane * s_.high());
+  }
+
+  void change(Stream& stream, void* modes, const Change& queue_change) override {
+    over_y(
+        stream,
+        [&](const Slab& b) {
+          return HostBatch{modes_of(modes, b, components(), 0), modes_of(modes, b, components(), 0)};
+        },
+        [&](Stream& s, const Slab& b, T* from, T* to) {
+          queue([&] { queue_change(s, grid_of(b), from, numbers(b)); });
+          work_.copied(s, to, from, components() * numbers(b) * size);
         });
   }
 
   std::vector<double> velocity(Stream& stream, void* modes, void* u, std::int64_t apart,
-                               const double (&scale)[3]) override {
-    open(stream, modes);
-    const auto size = static_cast<std::int64_t>(sizeof(T));
+                               const std::array<double, 3>& scale) override {
+    open(stream, modes, {});
     over_z(
         stream,
         [&](const Slab& b) {
-          HostBatch batch{planes_of(b, 5), doubles_of(s_.ny * b.first, s_.ny * b.planes)};
+          HostBatch batch{planes_of(b, left()), doubles_of(s_.ny * b.first, s_.ny * b.planes)};
           const std::int64_t plane = s_.nx * s_.ny, cells = plane * b.planes;
           for (int c = 0; c < 3; ++c)
             batch.out.push_back({static_cast<T*>(u) + c * apart + plane * b.first,
@@ -246,7 +298,7 @@ class Flow final : public OutOfCore {
   }
 
  private:
-  static constexpr auto value = static_cast<std::int64_t>(2 * sizeof(T));
+  static constexpr auto size = static_cast<std::int64_t>(sizeof(T)), value = 2 * size;
   /// Planes y by their places among the kept ones, or planes z.
   struct Slab {
     std::int64_t first, planes;
@@ -257,6 +309,13 @@ class Flow final : public OutOfCore {
   void queue(const F& f) const {
     if (!work_.planning()) f();
   }
+  std::int64_t most_shells() const {
+    double most = 0;
+    for (std::size_t a = 0; a < 3; ++a) most += waves_.highest[a] * (waves_.wave[a] / waves_.shell);
+    return static_cast<std::int64_t>(most) + 2;
+  }
+  int components() const { return 3 + scalars_of(options_); }
+  int left() const { return fields_between(options_); }
   std::int64_t numbers(const Slab& b) const { return 2 * b.planes * s_.of_y(); }
   /// Where values behind the doubles of lines begin.
   std::int64_t lines_at(const Slab& b) const {
@@ -264,15 +323,16 @@ class Flow final : public OutOfCore {
   }
   std::int64_t index_y(std::int64_t place) const { return place <= s_.highest_y ? place : place + s_.ny - s_.high(); }
   ModeGrid grid_of(const Slab& b) const {
-    const auto whole = [](std::int64_t n) { return static_cast<int>(n); };
-    return {{whole(s_.nx), whole(s_.ny), whole(s_.nz)},
-            {0, whole(index_y(b.first)), 0},
-            {whole(s_.nz), whole(s_.wide), whole(b.planes)},
-            {whole(s_.wide - 1), whole(s_.highest_y), whole((s_.nz - 1) / 3)}};
+    ModeGrid grid = waves_;
+    grid.first[1] = static_cast<int>(index_y(b.first));
+    grid.extent[0] = static_cast<int>(s_.nz);
+    grid.extent[1] = static_cast<int>(s_.wide);
+    grid.extent[2] = static_cast<int>(b.planes);
+    return grid;
   }
 
-  /// Three components of modes, from field `at` of a buffer on.
-  std::vector<HostRows> modes_of(void* modes, const Slab& b, int count, std::int64_t at) const {
+  /// Components of modes, from field `at` of a buffer on.
+  std::vector<HostRows> modes_of(void* modes, const Slab& b, std::int64_t count, std::int64_t at) const {
     std::vector<HostRows> rows;
     const std::int64_t plane = s_.mx * s_.nz * value;
     for (int c = 0; c < count; ++c)
@@ -282,7 +342,7 @@ class Flow final : public OutOfCore {
                       (at + c) * b.planes * s_.of_y() * value});
     return rows;
   }
-  std::vector<HostRows> between_of(const Slab& b, int count) const {
+  std::vector<HostRows> between_of(const Slab& b, std::int64_t count) const {
     std::vector<HostRows> rows;
     const std::int64_t bytes = s_.of_y() * value;
     for (int c = 0; c < count; ++c)
@@ -300,8 +360,8 @@ class Flow final : public OutOfCore {
                       c * s_.high() * b.planes * row});
     return rows;
   }
-  std::vector<HostRows> doubles_of(std::int64_t first, std::int64_t count) const {
-    return {{doubles_.data() + first, {}, {count * static_cast<std::int64_t>(sizeof(double)), 1, 1}, 0}};
+  std::vector<HostRows> doubles_of(std::int64_t first, std::int64_t count, std::int64_t at = 0) const {
+    return {{doubles_.data() + first, {}, {count * static_cast<std::int64_t>(sizeof(double)), 1, 1}, at}};
   }
   std::vector<double> taken(Stream& stream, std::int64_t count) const {
     stream.synchronize();
@@ -326,7 +386,8 @@ class Flow final : public OutOfCore {
           const PlaneGrid grid{{static_cast<int>(s_.nx), static_cast<int>(s_.ny)},
                                static_cast<int>(s_.wide),
                                static_cast<int>(s_.highest_y),
-                               static_cast<int>(slab(n).planes)};
+                               static_cast<int>(slab(n).planes),
+                               {waves_.wave[0], waves_.wave[1]}};
           work(s, grid, from, to);
         });
   }
@@ -341,9 +402,29 @@ class Flow final : public OutOfCore {
   }
 
   /// Leaves for planes z what they need.
-  void leave(Stream& s, const Slab& b, const Three<T>& modes, T* five, T* to) {
-    queue([&] { queue_along_z<T>(s, grid_of(b), modes, five); });
-    back_along_z(s, b, 5, five, to);
+  void leave(Stream& s, const Slab& b, const Three<T>& modes, T* fields, T* to, const Angles& turn) {
+    queue([&] {
+      const ModeGrid grid = grid_of(b);
+      const std::int64_t step = numbers(b);
+      const auto turned = [&](int first, int count, T* there) -> Three<T> {
+        const Three<T> of{modes.at + first * step, step};
+        if (turn == Angles{}) return of;
+        Terms<T>::turn(s, grid, of, {there, step}, count, turn, 1);
+        return {there, step};
+      };
+      queue_along_z<T>(s, grid, turned(0, 3, fields), fields);
+      for (int n = 0; n < scalars_of(options_); ++n) {
+        T* const two = fields + (5 + 2 * n) * step;
+        Terms<T>::along_z(s, grid, turned(3 + n, 1, two), 0, two);
+      }
+    });
+    back_along_z(s, b, left(), fields, to);
+  }
+  T* rest_of_products(Stream& s, const Slab& b, std::int64_t count, T* from) {
+    T* const product = own();
+    work_.swap_rows(s, {s_.wide, s_.nz, count * b.planes}, from, product);
+    work_.lines(s, Kind::forward, s_.nz, s_.wide, count * b.planes, product, product);
+    return product;
   }
   void back_along_z(Stream& s, const Slab& b, int fields, T* values, T* to) {
     work_.lines(s, Kind::backward, s_.nz, s_.wide, fields * b.planes, values, values);
@@ -369,6 +450,7 @@ class Flow final : public OutOfCore {
   }
 
   Options options_;
+  ModeGrid waves_;
   Sizes s_;
   Buffer<std::byte> between_;
   Buffer<double> doubles_;
@@ -377,6 +459,7 @@ class Flow final : public OutOfCore {
   BatchWork work_;
   std::int64_t deep_ = 1;  // planes z of a batch
   std::vector<Slab> slabs_;
+  std::vector<double> speeds_;
 };
 
 }  // namespace
@@ -389,7 +472,7 @@ std::int64_t least_budget(const Options& options) { return shares * Planes(optio
 
 std::int64_t bytes_between_sweeps(const Options& options) {
   const Sizes s(options);
-  return 5 * s.between() * s.nz * 2 * static_cast<std::int64_t>(size_of(options.type));
+  return fields_between(options) * s.between() * s.nz * 2 * static_cast<std::int64_t>(size_of(options.type));
 }
 
 std::unique_ptr<OutOfCore> make_out_of_core(Device device, const Options& options, std::int64_t budget) {
