@@ -11,6 +11,7 @@ from conftest import Cli, backend_of, is_one_error
 from dns_oracle import Oracle
 from errors import raises
 from slipstream import _core, _dns
+from slipstream.base.core import as_case_error
 from slipstream.base.errors import CaseError
 
 CELLS = (16, 18, 20)
@@ -313,7 +314,7 @@ def test_stochastic_forcing_is_the_same_anywhere_and_goes_on() -> None:
         np.testing.assert_allclose(other.velocity(), dns.velocity(), atol=1e-14)
     again, _ = accelerations(4, forcing_seed=2)
     assert abs(again - values).max() > 0.1
-    with raises(RuntimeError, "mismatch", needed=240, given=6):
+    with raises(CaseError, "mismatch", needed=240, given=6), as_case_error():
         dns.carry(dns.carried() | {"accelerations": [0.0] * 6})
         dns.advance(1)
 
@@ -370,16 +371,16 @@ def test_options_that_cannot_be_are_one_error(options: Any, code: str | None, fa
     if code is None:
         flow(**options)
         return
-    with raises(RuntimeError, code, **facts):
+    with raises(CaseError, code, **facts), as_case_error():
         flow(**options)
 
 
 def test_scalars_that_are_not_there_are_one_error() -> None:
-    with raises(RuntimeError, "wrong_state", option="schmidt"):
+    with raises(CaseError, "mismatch", given=1, needed=0), as_case_error():
         begin_scalars(flow(), some_scalars(1))
-    with raises(RuntimeError, "mismatch", given=2, needed=1):
+    with raises(CaseError, "mismatch", given=2, needed=1), as_case_error():
         begin_scalars(flow(schmidt=(1.0,)), some_scalars(2))
-    with raises(CaseError, "mismatch", key="dns.gradients"):
+    with raises(CaseError, "invalid_argument", key="dns.gradients", needed=1, given=0):
         slip.dns.Simulation((8, 8, 8), viscosity=0.1, time_step=0.01, schmidt=(1.0,), gradients=())
 
 
