@@ -338,7 +338,7 @@ def test_a_flow_without_viscosity_has_numbers(here: Cli, tmp_path: Path) -> None
     assert 0 <= findings(tmp_path)["findings"]["energy.budget_error"] < 1e-3
 
 
-@pytest.mark.parametrize("name", ["decaying_turbulence", "forced_turbulence"])
+@pytest.mark.parametrize("name", ["decaying_turbulence", "forced_turbulence", "scalar_turbulence"])
 @pytest.mark.parametrize("variant", ["short", pytest.param("", marks=pytest.mark.thorough)])
 def test_cases_find_what_they_expect(cli: Cli, tmp_path: Path, name: str, variant: str) -> None:
     words = ("--variant", variant) if variant else ()
