@@ -13,6 +13,7 @@
 #include "machine/agree.hpp"
 #include "solver/dns/impl.hpp"
 #include "solver/dns/planes.hpp"
+#include "solver/dns/terms.hpp"
 
 namespace slipstream::dns {
 namespace {
@@ -29,11 +30,20 @@ std::int64_t shares(int devices) {
 }
 /// A sweep has so many batches, where memory allows: nothing travels beside the first and the last.
 constexpr std::int64_t batches_of_sweep = 32, least_batch = 8 << 20;
-/// Fields that go from planes y to planes z, and back.
-constexpr int there = 5, back = 3;
+/// Fields that go from planes y to planes z: u, v, w and the derivatives of u and v along z; each scalar and its own.
+int fields_there(const Options& o) { return 5 + 2 * scalars_of(o); }
 /// A batch of planes y brings the product's three fields, u, the sum and, for forced rk4, what was next. It leaves five
 /// fields between the sweeps and what a stage computes.
-int fields_of_stage(const Options& o) { return o.scheme == Scheme::rk2 ? 8 : 12; }
+int fields_of_stage(const Options& o) {
+  return o.scheme == Scheme::rk2 ? 8 + 3 * scalars_of(o) : 12 + 4 * scalars_of(o);
+}
+/// As many shells as a spectrum has, or a few more.
+std::int64_t most_shells(const Options& o) {
+  const ModeGrid grid = wave_numbers(o);
+  double most = 0;
+  for (std::size_t a = 0; a < 3; ++a) most += grid.highest[a] * (grid.wave[a] / grid.shell);
+  return static_cast<std::int64_t>(most) + 2;
+}
 
 std::int64_t even(std::int64_t numbers) { return (numbers + 3) / 4 * 4; }
 
@@ -48,8 +58,8 @@ struct Sizes {
         ny(o.cells[1]),
         nz(o.cells[2]),
         mx(nx / 2 + 1),
-        wide((nx - 1) / 3 + 1),
-        highest_y((ny - 1) / 3) {}
+        wide(highest_mode(o, 0) + 1),
+        highest_y(highest_mode(o, 1)) {}
   std::int64_t nx, ny, nz, mx, wide, highest_y;
   std::int64_t high() const { return 2 * highest_y + 1; }
   /// Complex values of a plane y of modes, and of a plane z between the sweeps and in the work's arrays.
@@ -93,15 +103,15 @@ struct Shares {
 };
 
 /// Bytes of a buffer that a plane of each sweep takes: its fields, before and behind a move, or its share of the work's
-/// own arrays. These hold eight fields of a plane y. They hold six components in cells of a plane z, and what becomes
-/// of one.
+/// own arrays. These hold the products of a plane y and what it leaves. They hold six components in cells of a plane z,
+/// and what becomes of one.
 struct Planes {
   Planes(const Shares& of, const Options& o) {
     const Sizes s(o);
     const auto value = 2 * static_cast<std::int64_t>(size_of(o.type));
-    const std::int64_t devices = of.devices(), shells = s.wide + s.high() + s.nz;  // more than there are
+    const std::int64_t devices = of.devices(), there = fields_there(o), back = components_of(o);
     y = std::max(value * std::max(fields_of_stage(o) * s.of_y(), there * s.wide * devices * Shares::most(of.z)),
-                 static_cast<std::int64_t>(sizeof(double)) * shells);
+                 static_cast<std::int64_t>(sizeof(double)) * most_shells(o));
     z = value * std::max({there * s.between(), back * s.wide * devices * Shares::most(of.places),
                           3 * s.of_z() + 9 * s.ny, parts(5 * s.of_z() + 16, own_buffers)});
     most_y = planes(Shares::most(of.places), y);
@@ -139,8 +149,8 @@ struct Cuts {
     }
     for (std::vector<Slab>& all : slabs) all.resize(most);
     const DType type = o.type == DType::f64 ? DType::c128 : DType::c64;
-    of_y = {s.wide, there, false, {}, {}, type};
-    of_z = {s.wide, back, true, {}, {}, type};
+    of_y = {s.wide, fields_there(o), false, {}, {}, type};
+    of_z = {s.wide, components_of(o), true, {}, {}, type};
     for (const Slab& z : of.z) of_y.parts.push_back(z.planes);
     for (const Slab& places : of.places) of_z.parts.push_back(places.planes);
     for (std::size_t n = 0; n < most; ++n) {
@@ -180,7 +190,7 @@ template <class T>
 class Flow final : public OutOfCore {
  public:
   Flow(const Communicator& comm, const Machine& machine, const Options& options, std::int64_t budget)
-      : options_(options), s_(options), shares_(machine, options) {
+      : options_(options), waves_(wave_numbers(options)), s_(options), shares_(machine, options) {
     std::optional<Cuts> cuts;
     on_all_ranks(comm, [&] {
       const std::int64_t buffer = buffer_of(machine, shares_, options, budget);
@@ -201,13 +211,12 @@ class Flow final : public OutOfCore {
         const auto pinned = [&](std::int64_t bytes) {
           return Buffer<std::byte>(place, static_cast<std::size_t>(bytes), Memory::pinned);
         };
-        own.lines = pinned((alone() ? there : back) * own.places.planes * s_.of_y() * value);
-        if (!alone()) own.planes = pinned(there * s_.between() * own.z.planes * value);
-        const std::int64_t shells = s_.wide + s_.high() + s_.nz;
-        own.doubles = Buffer<double>(place,
-                                     static_cast<std::size_t>(std::max(
-                                         9 * s_.ny * own.z.planes, own.places.planes * std::max(9 * s_.mx, shells))),
-                                     Memory::pinned);
+        own.lines = pinned((alone() ? there() : back()) * own.places.planes * s_.of_y() * value);
+        if (!alone()) own.planes = pinned(there() * s_.between() * own.z.planes * value);
+        const std::int64_t of_place = std::max(9 * s_.mx, most_shells(options));
+        own.doubles = Buffer<double>(
+            place, static_cast<std::size_t>(std::max(9 * s_.ny * own.z.planes, own.places.planes * of_place)),
+            Memory::pinned);
         own.memory = Buffer<std::byte>(place, static_cast<std::size_t>(own_buffers * buffer));
         own.work = std::make_unique<BatchWork>(place, sizeof(T) == 8);
       }
@@ -221,76 +230,101 @@ class Flow final : public OutOfCore {
     on_all_ranks(comm, [&] { plan(); });
   }
 
-  void open(Streams& streams, const HostArrays& modes) override {
+  void open(Streams& streams, const HostArrays& modes, const Angles& turn) override {
     over_y(
         streams, true,
         [&](const Own& own, std::int64_t n, HostBatch& batch) {
-          batch.in = modes_of(own, modes, slab(own, n), 3, 0);
-          leaves(own, n, there, batch);
+          batch.in = modes_of(own, modes, slab(own, n), back(), 0);
+          leaves(own, n, there(), batch);
         },
         [&](Stream& s, const Own& own, const Slab& b, T* from, T* to) {
-          leave(s, own, b, {from, numbers(b)}, memory_of(own), to);
+          leave(s, own, b, {from, numbers(b)}, memory_of(own), to, turn);
         });
   }
 
-  void products(Streams& streams) override {
+  void products(Streams& streams, const std::optional<std::array<double, 3>>& scale) override {
+    const auto bytes_of = [&](std::int64_t planes) { return back() * planes * s_.between() * value; };
     over_z(
         streams, true,
         [&](const Own& own, std::int64_t n, HostBatch& batch) {
-          batch.in = planes_of(own, planes(own, n), there);
+          const Slab b = planes(own, n);
+          batch.in = planes_of(own, b, there());
           if (alone()) {
-            batch.out = planes_of(own, planes(own, n), back);
+            batch.out = planes_of(own, b, back());
           } else {
             batch.landed = lines_that_land(own, n);
           }
+          if (scale && b.planes > 0)
+            batch.out.push_back(doubles_of(own, s_.ny * b.first, s_.ny * b.planes, bytes_of(b.planes))[0]);
         },
         [&](Stream& s, const Own& own, const PlaneGrid& grid, T* from, T* to) {
-          const std::int64_t cells = s_.nx * s_.ny * grid.planes;
-          const std::int64_t apart = even(cells);
-          T *const u = memory_of(own), *const w = u + 3 * apart;
-          for (int c = 0; c < 6; ++c) to_cells(s, own, grid, c, from, u + c * apart);
-          queue(own, [&] {
-            queue_cross<T>(s, {s_.nx, s_.ny, grid.planes}, {u, apart}, {w, apart}, options_.rotation);
-          });
-          for (int c = 0; c < 3; ++c) to_modes(s, own, grid, w + c * apart, to + c * 2 * grid.volume());
+          const Extent block{s_.nx, s_.ny, grid.planes};
+          const std::int64_t apart = even(volume(block));
+          const Three<T> u{memory_of(own), apart}, w{memory_of(own) + 3 * apart, apart};
+          for (int c = 0; c < 6; ++c) to_cells(s, own, grid, c, from, u.at + c * apart);
+          if (scale)
+            queue(own, [&] {
+              queue_line_speeds<T>(s, block, u, *scale, reinterpret_cast<double*>(to + bytes_of(grid.planes) / size));
+            });
+          queue(own, [&] { queue_cross<T>(s, block, u, w, options_.rotation); });
+          for (int c = 0; c < 3; ++c) to_modes(s, own, grid, w.at + c * apart, to + c * 2 * grid.volume());
+          for (int n = 0; n < scalars_of(options_); ++n) {
+            for (int a = 0; a < 3; ++a) to_cells(s, own, grid, 6 + 3 * n + a, from, w.at + a * apart);
+            queue(own,
+                  [&] { Terms<T>::advection(s, block, u, w, options_.scalars[static_cast<std::size_t>(n)].gradient); });
+            to_modes(s, own, grid, w.at, to + (3 + n) * 2 * grid.volume());
+          }
         });
+    if (scale) speeds_ = taken(streams, [&](const Own& own) { return s_.ny * own.z.planes; });
   }
 
+  const std::vector<std::vector<double>>& speeds() const override { return speeds_; }
+
   void stage(Streams& streams, const StageFactors& factors, const StageNumbers& numbers_of_stage,
-             const HostModes& arrays) override {
+             const HostModes& arrays, const std::vector<Accelerations>& accelerations, const Angles& undo,
+             const Angles& turn) override {
     const bool keeps = !arrays.next.empty(), in_middle = !factors.first && !factors.last;
     const bool reads_next = keeps && !factors.first && factors.pushes, writes_next = keeps && !factors.last;
-    // The places of fields, by threes.
-    const int u = 1, sum = factors.last ? 1 : 2, next = 1 + !factors.last + !factors.first;
+    // The places of fields.
+    const std::int64_t all = back(), u = all, sum = factors.last ? all : 2 * all,
+                       next = all * (1 + !factors.last + !factors.first);
     const auto rows = [&](const Own& own, std::int64_t n, HostBatch& batch) {
       const Slab b = slab(own, n);
-      batch.in = lines_of(own, b, back);
-      leaves(own, n, there, batch);
-      const auto add = [&](std::vector<HostRows>& to, const HostArrays& array, std::int64_t at) {
-        for (const HostRows& row : modes_of(own, array, b, 3, at)) to.push_back(row);
+      batch.in = lines_of(own, b, back());
+      leaves(own, n, there(), batch);
+      const auto add = [&](std::vector<HostRows>& to, const HostArrays& array, int count, std::int64_t at) {
+        for (const HostRows& row : modes_of(own, array, b, count, at)) to.push_back(row);
       };
-      if (!factors.last) add(batch.in, arrays.modes, 3 * u);
-      if (!factors.first) add(batch.in, arrays.sum, 3 * sum);
-      if (reads_next) add(batch.in, arrays.next, 3 * next);
-      add(batch.out, factors.last ? arrays.modes : arrays.sum, there);
-      if (writes_next) add(batch.out, arrays.next, there + 3);
+      if (!factors.last) add(batch.in, arrays.modes, back(), u);
+      if (!factors.first) add(batch.in, arrays.sum, back(), sum);
+      if (reads_next) add(batch.in, arrays.next, 3, next);
+      add(batch.out, factors.last ? arrays.modes : arrays.sum, back(), there());
+      if (writes_next) add(batch.out, arrays.next, 3, there() + all);
     };
     over_y(streams, true, rows, [&](Stream& s, const Own& own, const Slab& b, T* from, T* to) {
       const std::int64_t step = numbers(b);
-      T* const product = memory_of(own);
-      own.work->swap_rows(s, {s_.wide, s_.nz, 3 * b.planes}, from, product);
-      own.work->lines(s, Kind::forward, s_.nz, s_.wide, 3 * b.planes, product, product);
+      T *const product = rest_of_products(s, own, b, back(), from), *const changed = to + there() * step,
+               *const next_out = changed + all * step;
       StageArrays<T> of{};
-      of.u = {factors.last ? to + 5 * step : from + 3 * u * step, step};
-      of.sum = {factors.first ? to + 5 * step : from + 3 * sum * step, step};
+      of.u = {factors.last ? changed : from + u * step, step};
+      of.sum = {factors.first ? changed : from + sum * step, step};
       of.next = {product, step};
-      if (reads_next || writes_next) of.now = {reads_next ? from + 3 * next * step : to + 8 * step, step};
+      if (reads_next || writes_next) of.now = {reads_next ? from + next * step : next_out, step};
       of.rhs = {product, step};
-      queue(own, [&] { queue_stage<T>(s, grid_of(b), of, factors, numbers_of_stage); });
-      const std::int64_t three = 3 * step * static_cast<std::int64_t>(sizeof(T));
-      if (in_middle) own.work->copied(s, to + 5 * step, of.sum.at, three);
-      if (reads_next && writes_next) own.work->copied(s, to + 8 * step, of.now.at, three);
-      leave(s, own, b, factors.last ? of.u : of.next, product + 3 * step, to);
+      const ModeGrid grid = grid_of(b);
+      queue(own, [&] {
+        if (grid.round) Terms<T>::turn(s, grid, of.rhs, of.rhs, back(), undo, 1);
+        if (!accelerations.empty()) Terms<T>::accelerate(s, grid, of.rhs, accelerations[index(own)]);
+        queue_stage<T>(s, grid, of, factors, numbers_of_stage);
+        StageArrays<T> of_scalars = of;
+        of_scalars.now = {};
+        for (int n = 0; n < scalars_of(options_); ++n)
+          Terms<T>::stage(s, grid, of_scalars, 3 + n, product + (3 + n) * step, factors, diffusivity(options_, n),
+                          numbers_of_stage.time_step);
+      });
+      if (in_middle) own.work->copied(s, changed, of.sum.at, all * step * size);
+      if (reads_next && writes_next) own.work->copied(s, next_out, of.now.at, 3 * step * size);
+      leave(s, own, b, factors.last ? of.u : of.next, product + all * step, to, turn);
     });
   }
 
@@ -300,38 +334,56 @@ class Flow final : public OutOfCore {
         streams, false,
         [&](const Own& own, std::int64_t n, HostBatch& batch) {
           const Slab b = slab(own, n);
-          batch.in = modes_of(own, modes, b, 3, 0);
+          batch.in = modes_of(own, modes, b, back(), 0);
           batch.out = doubles_of(own, of_plane * (b.first - own.places.first), of_plane * b.planes);
         },
         [&](Stream& s, const Own& own, const Slab& b, T* from, T* to) {
-          queue(own, [&] { queue_sums(s, grid_of(b), from, numbers(b), reinterpret_cast<double*>(to)); });
+          queue(own, [&] { queue_sums(s, index(own), grid_of(b), from, numbers(b), reinterpret_cast<double*>(to)); });
         });
     return taken(streams, [&](const Own& own) { return of_plane * own.places.planes; });
   }
 
-  void project(Streams& streams, const HostArrays& modes, double factor) override {
-    // Others stay as they are: planes that are not kept are cleared by who fills them.
+  std::vector<std::vector<double>> with_products(Streams& streams, const HostArrays& modes, std::int64_t of_plane,
+                                                 const OfProducts& queue_sums) override {
     over_y(
         streams, false,
         [&](const Own& own, std::int64_t n, HostBatch& batch) {
-          batch.in = batch.out = modes_of(own, modes, slab(own, n), 3, 0);
+          const Slab b = slab(own, n);
+          batch.in = lines_of(own, b, 3);
+          for (const HostRows& row : modes_of(own, modes, b, 3, 3)) batch.in.push_back(row);
+          batch.out = doubles_of(own, of_plane * (b.first - own.places.first), of_plane * b.planes);
         },
         [&](Stream& s, const Own& own, const Slab& b, T* from, T* to) {
-          queue(own, [&] { queue_project<T>(s, grid_of(b), {from, numbers(b)}, factor); });
-          own.work->copied(s, to, from, 3 * numbers(b) * static_cast<std::int64_t>(sizeof(T)));
+          T* const product = rest_of_products(s, own, b, 3, from);
+          queue(own, [&] {
+            queue_sums(s, grid_of(b), from + 3 * numbers(b), numbers(b), product, reinterpret_cast<double*>(to));
+          });
+        });
+    return taken(streams, [&](const Own& own) { return of_plane * own.places.planes; });
+  }
+
+  void change(Streams& streams, const HostArrays& modes, const Change& queue_change) override {
+    over_y(
+        streams, false,
+        [&](const Own& own, std::int64_t n, HostBatch& batch) {
+          batch.in = batch.out = modes_of(own, modes, slab(own, n), back(), 0);
+        },
+        [&](Stream& s, const Own& own, const Slab& b, T* from, T* to) {
+          queue(own, [&] { queue_change(s, grid_of(b), from, numbers(b)); });
+          own.work->copied(s, to, from, back() * numbers(b) * size);
         });
   }
 
   std::vector<std::vector<double>> velocity(Streams& streams, const HostArrays& modes, const HostArrays& u,
-                                            const std::vector<std::int64_t>& apart, const double (&scale)[3]) override {
-    open(streams, modes);
-    const auto size = static_cast<std::int64_t>(sizeof(T));
+                                            const std::vector<std::int64_t>& apart,
+                                            const std::array<double, 3>& scale) override {
+    open(streams, modes, {});
     over_z(
         streams, false,
         [&](const Own& own, std::int64_t n, HostBatch& batch) {
           const Slab b = planes(own, n);
-          const auto d = static_cast<std::size_t>(&own - own_.data());
-          batch.in = planes_of(own, b, there);
+          const std::size_t d = index(own);
+          batch.in = planes_of(own, b, there());
           batch.out = doubles_of(own, s_.ny * b.first, s_.ny * b.planes);
           const std::int64_t plane = s_.nx * s_.ny, cells = plane * b.planes;
           for (int c = 0; c < 3; ++c)
@@ -402,7 +454,7 @@ class Flow final : public OutOfCore {
   }
 
  private:
-  static constexpr auto value = static_cast<std::int64_t>(2 * sizeof(T));
+  static constexpr auto size = static_cast<std::int64_t>(sizeof(T)), value = 2 * size;
   /// A device of this rank. Between sweeps `lines` has what is read by planes y, [field][place][z][x], and
   /// `planes` what is read by planes z, [field][place][own z][x]; on one device both are `lines`.
   struct Own {
@@ -416,15 +468,20 @@ class Flow final : public OutOfCore {
   };
 
   bool alone() const { return shares_.devices() == 1; }
+  std::size_t index(const Own& own) const { return static_cast<std::size_t>(&own - own_.data()); }
+  /// Fields that planes z read, and that they leave: as many as there are components.
+  int there() const { return fields_there(options_); }
+  int back() const { return components_of(options_); }
   /// Passes through all work once, which is queued nowhere.
   void plan() {
     Streams streams;
     for (const Own& own : own_) streams.emplace_back(own.device);
     const HostArrays none(own_.size(), nullptr);
-    open(streams, none);
-    products(streams);
-    stage(streams, {true}, {}, {none, none, {}});
+    open(streams, none, {});
+    products(streams, {});
+    stage(streams, {true}, {}, {none, none, {}}, {}, {}, {});
     moments(streams, none);
+    with_products(streams, none, 0, {});
     for (const Own& own : own_) own.work->ready();
     planned_ = true;
   }
@@ -444,19 +501,20 @@ class Flow final : public OutOfCore {
     return {n * deep_, std::clamp<std::int64_t>(own.z.planes - n * deep_, 0, deep_)};
   }
   ModeGrid grid_of(const Slab& b) const {
-    const auto whole = [](std::int64_t n) { return static_cast<int>(n); };
-    return {{whole(s_.nx), whole(s_.ny), whole(s_.nz)},
-            {0, whole(s_.index_y(b.first)), 0},
-            {whole(s_.nz), whole(s_.wide), whole(b.planes)},
-            {whole(s_.wide - 1), whole(s_.highest_y), whole((s_.nz - 1) / 3)}};
+    ModeGrid grid = waves_;
+    grid.first[1] = static_cast<int>(s_.index_y(b.first));
+    grid.extent[0] = static_cast<int>(s_.nz);
+    grid.extent[1] = static_cast<int>(s_.wide);
+    grid.extent[2] = static_cast<int>(b.planes);
+    return grid;
   }
 
-  /// Three components of modes, from field `at` of a buffer on.
+  /// Components of modes, from field `at` of a buffer on.
   std::vector<HostRows> modes_of(const Own& own, const HostArrays& modes, const Slab& b, int count,
                                  std::int64_t at) const {
     std::vector<HostRows> rows;
     const std::int64_t plane = s_.mx * s_.nz * value;
-    auto* const array = static_cast<std::byte*>(modes[static_cast<std::size_t>(&own - own_.data())]);
+    auto* const array = static_cast<std::byte*>(modes[index(own)]);
     for (int c = 0; b.planes > 0 && c < count; ++c)
       rows.push_back({array + (c * own.y.planes + s_.index_y(b.first) - own.y.first) * plane,
                       {static_cast<std::size_t>(plane)},
@@ -513,7 +571,7 @@ class Flow final : public OutOfCore {
     std::int64_t before = 0;
     for (std::size_t s = 0; s < shares_.z.size(); ++s) {
       const std::int64_t number = cut.planes[static_cast<std::size_t>(n)][s], first = shares_.z[s].first + n * deep_;
-      for (int c = 0; number > 0 && c < back; ++c)
+      for (int c = 0; number > 0 && c < back(); ++c)
         rows.push_back({own.lines.data() + (c * high * s_.nz + first) * row,
                         {static_cast<std::size_t>(s_.nz * row)},
                         {number * row, high, 1},
@@ -523,8 +581,8 @@ class Flow final : public OutOfCore {
     }
     return rows;
   }
-  std::vector<HostRows> doubles_of(const Own& own, std::int64_t first, std::int64_t count) const {
-    return {{own.doubles.data() + first, {}, {count * static_cast<std::int64_t>(sizeof(double)), 1, 1}, 0}};
+  std::vector<HostRows> doubles_of(const Own& own, std::int64_t first, std::int64_t count, std::int64_t at = 0) const {
+    return {{own.doubles.data() + first, {}, {count * static_cast<std::int64_t>(sizeof(double)), 1, 1}, at}};
   }
   template <class Count>
   std::vector<std::vector<double>> taken(Streams& streams, const Count& count) {
@@ -551,7 +609,8 @@ class Flow final : public OutOfCore {
           const PlaneGrid grid{{static_cast<int>(s_.nx), static_cast<int>(s_.ny)},
                                static_cast<int>(s_.wide),
                                static_cast<int>(s_.highest_y),
-                               static_cast<int>(planes(own, n).planes)};
+                               static_cast<int>(planes(own, n).planes),
+                               {waves_.wave[0], waves_.wave[1]}};
           if (grid.planes > 0) work(s, own, grid, from, to);
         });
   }
@@ -574,9 +633,29 @@ class Flow final : public OutOfCore {
   }
 
   /// Leaves for planes z what they need.
-  void leave(Stream& s, const Own& own, const Slab& b, const Three<T>& modes, T* five, T* to) {
-    queue(own, [&] { queue_along_z<T>(s, grid_of(b), modes, five); });
-    back_along_z(s, own, b, there, five, to);
+  void leave(Stream& s, const Own& own, const Slab& b, const Three<T>& modes, T* fields, T* to, const Angles& turn) {
+    queue(own, [&] {
+      const ModeGrid grid = grid_of(b);
+      const std::int64_t step = numbers(b);
+      const auto turned = [&](int first, int count, T* into) -> Three<T> {
+        const Three<T> of{modes.at + first * step, step};
+        if (turn == Angles{}) return of;
+        Terms<T>::turn(s, grid, of, {into, step}, count, turn, 1);
+        return {into, step};
+      };
+      queue_along_z<T>(s, grid, turned(0, 3, fields), fields);
+      for (int n = 0; n < scalars_of(options_); ++n) {
+        T* const two = fields + (5 + 2 * n) * step;
+        Terms<T>::along_z(s, grid, turned(3 + n, 1, two), 0, two);
+      }
+    });
+    back_along_z(s, own, b, there(), fields, to);
+  }
+  T* rest_of_products(Stream& s, const Own& own, const Slab& b, int count, T* from) {
+    T* const product = memory_of(own);
+    own.work->swap_rows(s, {s_.wide, s_.nz, count * b.planes}, from, product);
+    own.work->lines(s, Kind::forward, s_.nz, s_.wide, count * b.planes, product, product);
+    return product;
   }
   void back_along_z(Stream& s, const Own& own, const Slab& b, int fields, T* values, T* to) {
     own.work->lines(s, Kind::backward, s_.nz, s_.wide, fields * b.planes, values, values);
@@ -606,6 +685,7 @@ class Flow final : public OutOfCore {
   }
 
   Options options_;
+  ModeGrid waves_;
   Sizes s_;
   Shares shares_;
   std::optional<Batches> batches_;
@@ -614,6 +694,7 @@ class Flow final : public OutOfCore {
   std::vector<std::vector<Slab>> slabs_;  // planes y by device and batch
   std::optional<BatchMoves> of_y_, of_z_;
   bool planned_ = false;
+  std::vector<std::vector<double>> speeds_;
 };
 
 }  // namespace
@@ -644,6 +725,7 @@ std::int64_t bytes_between_sweeps(const Machine& machine, const Options& options
   const Shares of(machine, options);
   const auto d = static_cast<std::size_t>(device);
   const std::int64_t value = 2 * static_cast<std::int64_t>(size_of(options.type));
+  const std::int64_t there = fields_there(options), back = components_of(options);
   if (of.devices() == 1) return there * s.between() * s.nz * value;
   return (there * s.between() * of.z[d].planes + back * s.of_y() * of.places[d].planes) * value;
 }

@@ -3,8 +3,10 @@
 // planes z, where the product u x w is formed. Between them travel the velocity and its derivatives along z of u and v
 // there, and the transform of the product back: 11 fields each way a stage of rk2. On several devices each sweep moves
 // what it leaves between the sweeps, batch by batch, to the devices that read it.
+#include <array>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,11 @@
 #include "solver/dns/kernels.hpp"
 
 namespace slipstream::dns {
+
+/// The highest |k| of a mode that is kept along an axis, in whole numbers.
+int highest_mode(const Options& options, std::size_t axis);
+/// Wave numbers of these options; the block is for the caller to fill in.
+ModeGrid wave_numbers(const Options& options);
 
 /// By device of this rank, null where one has no block.
 using HostArrays = std::vector<void*>;
@@ -29,25 +36,38 @@ class OutOfCore {
   using Streams = std::vector<Stream>;
 
   virtual ~OutOfCore() = default;
+  /// By wave numbers: how a shift of the grid turns modes. Zeros: it is not shifted.
+  using Angles = std::array<double, 3>;
   /// Leaves between the sweeps what planes z need of these modes.
-  virtual void open(Streams& streams, const HostArrays& modes) = 0;
-  /// Replaces it by the transform of u x w along x and y.
-  virtual void products(Streams& streams) = 0;
-  /// The rest of the transform, a stage, and what planes z need of the next one's modes.
+  virtual void open(Streams& streams, const HostArrays& modes, const Angles& turn) = 0;
+  /// Replaces it by the transform of u x w, and of -u.(grad theta + G) of each scalar, along x and y. With a scale it
+  /// waits, and speeds() has the largest sum of |u_a| scale_a of each line along x, by device.
+  virtual void products(Streams& streams, const std::optional<std::array<double, 3>>& scale) = 0;
+  virtual const std::vector<std::vector<double>>& speeds() const = 0;
+  /// The rest of the transform, which `undo` turns, a stage, and what planes z need of the next one's modes.
+  /// Accelerations: by device, or none.
   virtual void stage(Streams& streams, const StageFactors& factors, const StageNumbers& numbers,
-                     const HostModes& arrays) = 0;
+                     const HostModes& arrays, const std::vector<Accelerations>& accelerations, const Angles& undo,
+                     const Angles& turn) = 0;
   /// Doubles that `queue` leaves for planes y of modes, so many a plane; by device, in the order of the planes that are
   /// kept. Waits.
-  using OfModes = std::function<void(Stream&, const ModeGrid&, void* u, std::int64_t step, double* to)>;
+  using OfModes =
+      std::function<void(Stream&, std::size_t device, const ModeGrid&, void* u, std::int64_t step, double* to)>;
   virtual std::vector<std::vector<double>> sums(Streams& streams, const HostArrays& modes, std::int64_t of_plane,
                                                 const OfModes& queue) = 0;
-  /// Multiplies by a factor, sets what diverges or is not kept to zero.
-  virtual void project(Streams& streams, const HostArrays& modes, double factor) = 0;
+  /// The same behind products(), with the rest of the transform of u x w, of which nothing remains.
+  using OfProducts =
+      std::function<void(Stream&, const ModeGrid&, void* u, std::int64_t step, void* product, double* to)>;
+  virtual std::vector<std::vector<double>> with_products(Streams& streams, const HostArrays& modes,
+                                                         std::int64_t of_plane, const OfProducts& queue) = 0;
+  /// Replaces modes by what `queue` makes of them in place. Those that no sweep reads stay.
+  using Change = std::function<void(Stream&, const ModeGrid&, void* u, std::int64_t step)>;
+  virtual void change(Streams& streams, const HostArrays& modes, const Change& queue) = 0;
   /// u in cells, three components `apart` numbers from one another on a device; of each line along x the largest sum of
   /// |u_a| scale_a, by device. Waits. Nothing remains between the sweeps.
   virtual std::vector<std::vector<double>> velocity(Streams& streams, const HostArrays& modes, const HostArrays& u,
                                                     const std::vector<std::int64_t>& apart,
-                                                    const double (&scale)[3]) = 0;
+                                                    const std::array<double, 3>& scale) = 0;
   /// queue_line_moments() of the derivatives, by device. Waits. Nothing remains between the sweeps.
   virtual std::vector<std::vector<double>> moments(Streams& streams, const HostArrays& modes) = 0;
   /// Throws Timeout where a wait for another device gave up.
