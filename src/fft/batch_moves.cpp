@@ -54,7 +54,7 @@ FieldOptions field_of(const BatchCut& cut) {
   return options;
 }
 
-/// Of one batch.
+/// Those of one batch.
 std::vector<MessageInfo> messages_of(const Machine& machine, const BatchCut& cut, const BatchCut::Counts& planes,
                                      const ExchangeOptions& options) {
   const Grids grids = grids_of(machine, 0, cut, planes);

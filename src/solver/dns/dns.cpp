@@ -5,6 +5,8 @@
 #include <limits>
 #include <numbers>
 
+#include <slipstream/trace.hpp>
+
 #include "machine/agree.hpp"
 #include "solver/dns/impl.hpp"
 
@@ -293,7 +295,10 @@ HostModes Dns::Impl::host_modes() {
 void Dns::Impl::list_sweeps() {
   const auto sweep = [&](const std::string& name, std::function<void(std::vector<Stream>&)> work) {
     Collective collective;
-    collective.run = std::move(work);
+    collective.run = [this, name, work = std::move(work)](std::vector<Stream>& all) {
+      const DeviceSpans span(options.exchange.trace, all, "sweeps", name.c_str(), "kernel");
+      work(all);
+    };
     collective.check = [this] { out_of_core->check(); };
     tasks.push_back(collective_task(name, std::move(collective)));
   };

@@ -20,4 +20,4 @@ def test_each_way_stands_beside_mpi_alltoall(tmp_path: Path, cli: Cli) -> None:
 
 def test_one_rank_has_nobody_to_send_to(tmp_path: Path, cli: Cli) -> None:
     result = cli("bench", "alltoall", "--backend", "host", "--no-write")
-    assert result.returncode == 1 and "-n" in result.stderr
+    assert result.returncode == 2 and "-n" in result.stderr
