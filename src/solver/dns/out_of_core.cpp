@@ -210,14 +210,16 @@ class Flow final : public OutOfCore {
     over_y(
         stream,
         [&](const Slab& b) {
-          HostBatch batch{between_of(b, 3), doubles_of(of_plane * b.first, of_plane * b.planes)};
-          for (const HostRows& row : modes_of(modes, b, 3, 3)) batch.in.push_back(row);
+          HostBatch batch{between_of(b, components()), doubles_of(of_plane * b.first, of_plane * b.planes)};
+          for (const HostRows& row : modes_of(modes, b, 3, components())) batch.in.push_back(row);
           return batch;
         },
         [&](Stream& s, const Slab& b, T* from, T* to) {
-          T* const product = rest_of_products(s, b, 3, from);
+          // Lines as a stage has them, of which those of scalars are not read.
+          T* const product = rest_of_products(s, b, components(), from);
           queue([&] {
-            queue_sums(s, grid_of(b), from + 3 * numbers(b), numbers(b), product, reinterpret_cast<double*>(to));
+            queue_sums(s, grid_of(b), from + components() * numbers(b), numbers(b), product,
+                       reinterpret_cast<double*>(to));
           });
         });
     return taken(stream, of_plane * s_.high());
