@@ -154,7 +154,7 @@ class DnsRun(PlainRun):
         )
 
         def take() -> None:
-            row = {}
+            row: dict[str, float] = {}
             for n, found in zip(scalars, self._statistics()["scalars"], strict=True):
                 values = (found["variance"], found["dissipation"], *found["flux"], *found["spectrum"])
                 row |= {f"{part}_{n}": value for part, value in zip((*parts, *shells), values, strict=True)}
@@ -217,7 +217,8 @@ class DnsRun(PlainRun):
             return {}
         header, lines = rows.read(case.folder / "scalars.csv")
         column = dict(zip(header, np.array(lines, dtype=float).T, strict=True))
-        chosen, result = means.window(column["time"], case.output.mean_from), {}
+        chosen = means.window(column["time"], case.output.mean_from)
+        result: dict[str, float] = {}
         gradients = case.dns.gradients or [(0.0, 0.0, 0.0)] * len(case.dns.schmidt)
         for n, gradient in enumerate(gradients, 1):
             mean = {

@@ -6,8 +6,8 @@
 
 namespace slipstream::dns {
 
-/// Sums over each line along z, of a scalar: its square, k^2 times its square, its product with each component of the
-/// velocity, all without the mean. line = k * extent[1] + j.
+/// Sums of a scalar over each line along z: its square, k^2 times its square, and its product with each component of
+/// the velocity. The mean counts for nothing. line = k * extent[1] + j.
 constexpr int scalar_sums = 5;
 
 template <class T>

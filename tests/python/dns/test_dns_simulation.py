@@ -37,8 +37,8 @@ def test_arrays_in_host_memory_are_a_keyword() -> None:
 def test_all_that_a_flow_has_on_request_is_a_keyword() -> None:
     flow = slip.dns.Simulation(
         (12, 16, 20), viscosity=0.02, time_step=0.1, courant=0.3, scheme="rk2", dealiasing="phase_shift",
-        lengths=(6.0, 6.0, 9.0), schmidt=(0.7, 1), gradients=((0, 0, 1), (0.5, 0, 0)), forcing="stochastic", backend="host",
-        forcing_acceleration=0.1, forcing_time=0.5, forcing_seed=3,
+        lengths=(6.0, 6.0, 9.0), schmidt=(0.7, 1), gradients=((0, 0, 1), (0.5, 0, 0)), backend="host",
+        forcing="stochastic", forcing_acceleration=0.1, forcing_time=0.5, forcing_seed=3,
     )  # fmt: skip
     flow.run(4)
     found, transfer = flow.statistics(), flow.transfer()

@@ -248,7 +248,7 @@ def test_the_variance_of_a_scalar_is_what_was_made_and_not_destroyed(dealiasing:
 @pytest.mark.parametrize("memory", [0, 1 << 22])
 @pytest.mark.parametrize("lengths", [(2 * np.pi,) * 3, (2 * np.pi, 3.0, 8.0)])
 def test_transfer_is_that_of_the_convolution(memory: int, lengths: Any) -> None:
-    dns = flow(cells=(8, 10, 12), lengths=lengths, device_memory=memory, rotation=(0, 0, 1.5))
+    dns = flow(cells=(8, 10, 12), lengths=lengths, device_memory=memory, rotation=(0, 0, 1.5), schmidt=(1.0,))
     dns.random([0] + [0.1] * 3, 5)
     modes = modes_of(dns)
     at, product = convolution(modes, lengths)
@@ -261,7 +261,7 @@ def test_transfer_is_that_of_the_convolution(memory: int, lengths: Any) -> None:
     np.testing.assert_allclose(found["transfer"], wanted, atol=1e-15)
     np.testing.assert_allclose(found["flux"], -np.cumsum(found["transfer"]), atol=1e-15)
     dns.advance(1)  # a look changes nothing
-    again = flow(cells=(8, 10, 12), lengths=lengths, device_memory=memory, rotation=(0, 0, 1.5))
+    again = flow(cells=(8, 10, 12), lengths=lengths, device_memory=memory, rotation=(0, 0, 1.5), schmidt=(1.0,))
     again.random([0] + [0.1] * 3, 5)
     again.advance(1)
     np.testing.assert_array_equal(dns.velocity(), again.velocity())
