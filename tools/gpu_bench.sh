@@ -89,6 +89,11 @@ sem_thesis | 1 | 540 | bench sem_thesis --devices 1
 sem_thesis2 | 2 | 420 | bench sem_thesis --devices 2
 out_of_core | 1 | 240 | bench out_of_core --kinds fft --types c64 --sizes 1024 --budgets '2 GiB' '256 MiB' '32 MiB' '8 MiB' --synchronous
 out_of_core_dns | 1 | 300 | bench out_of_core --kinds dns --sizes 1024 --budgets '8 GiB' --synchronous
+out_of_core_dns | 1 | 120 | bench out_of_core --kinds dns --sizes 1024 --budgets resident '8 GiB' --copies kernel pitched mixed
+beside | 1 | 60 | bench out_of_core --kinds beside --rows 8192 65536
+out_of_core2 | 2 | 120 | bench out_of_core --kinds fft --types c64 --sizes 1024 --budgets '2 GiB' '256 MiB' --devices 2
+out_of_core_dns2 | 2 | 400 | bench out_of_core --kinds dns --sizes 1536 --budgets resident '32 GiB' --devices 2
+alltoall2 | 2 | 60 | bench alltoall -n 2
 exchange | 4 | 180 | bench exchange --part must scaling --devices 4
 exchange | 4 | 300 | bench exchange --part all -n 4
 exchange | 4 | 60 | bench exchange --part must --layout soa -n 4

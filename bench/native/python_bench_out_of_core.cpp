@@ -68,11 +68,101 @@ nb::dict by_batches(const Machine& machine, const Extent& cells, const nb::dict&
       synchronize(streams);
     });
     found[forward ? "forward_us" : "backward_us"] = us;
-    found[forward ? "forward_bytes" : "backward_bytes"] = fft.host_bytes_moved() - before;
+    const auto moved = static_cast<double>(fft.host_bytes_moved() - before);
+    found[forward ? "forward_bytes" : "backward_bytes"] = static_cast<std::int64_t>(world().sum_in_rank_order(moved));
   }
   fft.check();
   found["device_bytes"] = fft.bytes_on(streams.at(0).device());
   found["batches"] = fft.describe();
+  return found;
+}
+
+/// Rows in host memory, one gap after each, that come and leave on streams of their own.
+class RowsBothWays {
+ public:
+  RowsBothWays(Device device, std::int64_t row, std::int64_t rows, RowCopies copies)
+      : in_(device),
+        out_(device),
+        host_{Buffer<std::byte>(device, static_cast<std::size_t>(2 * row * rows), Memory::pinned),
+              Buffer<std::byte>(device, static_cast<std::size_t>(2 * row * rows), Memory::pinned)},
+        there_{Buffer<std::byte>(device, static_cast<std::size_t>(row * rows)),
+               Buffer<std::byte>(device, static_cast<std::size_t>(row * rows))},
+        copies_(copies) {
+    for (std::size_t way = 0; way < 2; ++way) {
+      std::fill(host_[way].span().begin(), host_[way].span().end(), std::byte{1});
+      rows_[way] = {host_[way].data(), {static_cast<std::size_t>(2 * row)}, {row, rows, 1}};
+    }
+  }
+  void queue(int times) {
+    for (int n = 0; n < times; ++n) {
+      copy_rows(in_, rows_[0], there_[0].data(), true, copies_);
+      copy_rows(out_, rows_[1], there_[1].data(), false, copies_);
+    }
+  }
+  void finish() {
+    in_.synchronize();
+    out_.synchronize();
+  }
+  double bytes() const { return 2.0 * static_cast<double>(there_[0].bytes()); }
+  Stream& last() { return out_; }
+  void meet(const Event& came) {
+    in_.record(came);
+    out_.wait(came);
+  }
+
+ private:
+  Stream in_, out_;
+  std::array<Buffer<std::byte>, 2> host_, there_;
+  std::array<HostRows, 2> rows_;
+  RowCopies copies_;
+};
+
+/// Transforms that stay on the device and rows that pass both ways, each by itself and beside the other.
+nb::dict work_beside_rows(const Machine& machine, const Extent& cells, std::int64_t row, std::int64_t rows,
+                          const std::string& copies, int repeats) {
+  require(machine.devices() == 1, ErrorCode::unsupported, "work beside rows is measured on one device");
+  const Device device = machine.device(0).local;
+  FftOptions options;
+  options.type = DType::c64;
+  options.scaled = false;
+  Fft fft(world(), machine, cells, options);
+  Field from(fft.physical(), fft.physical_field("from")), to(fft.spectral(), fft.spectral_field("to"));
+  std::vector<Stream> streams;
+  streams.emplace_back(device);
+  RowsBothWays both(device, row, rows, row_copies_from_string(copies));
+  const auto work = [&](int times) {
+    for (int n = 0; n < times; ++n) fft.forward(from, to, streams);
+  };
+  const Event began(device, true), ended(device, true), came(device);
+  // A way that is measured begins when the other is under way, which has more to do.
+  const auto time = [&](int transforms, int copies_each, bool of_transforms) {
+    both.finish();
+    synchronize(streams);
+    if (of_transforms) both.queue(copies_each);
+    if (!of_transforms) work(transforms);
+    Stream& timed = of_transforms ? streams[0] : both.last();
+    timed.record(began);
+    if (of_transforms) work(transforms);
+    if (!of_transforms) {
+      both.queue(copies_each);
+      both.meet(came);
+    }
+    timed.record(ended);
+    both.finish();
+    synchronize(streams);
+    return 1e3 * milliseconds(began, ended);
+  };
+  time(2, 2, true);
+  const int few = std::max(2, repeats);
+  const double transform = time(few, 0, true) / few, copy = time(0, few, false) / few;
+  const auto enough = [&](double of, double each) { return 1 + static_cast<int>(3 * few * of / std::max(each, 1.0)); };
+  const double beside_rows = time(few, std::min(enough(transform, copy), 4096), true) / few;
+  const double beside_work = time(std::min(enough(copy, transform), 4096), few, false) / few;
+  nb::dict found;
+  found["transform_us"] = transform;
+  found["transform_beside_us"] = beside_rows;
+  found["rows_gbs"] = both.bytes() / copy / 1e3;
+  found["rows_beside_gbs"] = both.bytes() / beside_work / 1e3;
   return found;
 }
 
@@ -84,6 +174,13 @@ void bind_bench_out_of_core(nb::module_& m) {
   m.def("fft_by_batches", &by_batches, nb::arg("machine"), nb::arg("cells"), nb::arg("options"), nb::arg("in_place"),
         nb::arg("repeats"),
         "Microseconds of a transform each way of values in host memory, and the bytes that passed. Collective.");
+  m.def("work_beside_rows", &work_beside_rows, nb::arg("machine"), nb::arg("cells"), nb::arg("row"), nb::arg("rows"),
+        nb::arg("copies"), nb::arg("repeats"),
+        "On one device: microseconds of a transform that stays there, by itself and beside rows that pass both ways; "
+        "bytes a nanosecond of the rows, by themselves and beside transforms.");
+  m.def(
+      "sum_of_ranks", [](double value) { return world().sum_in_rank_order(value); }, nb::arg("value"),
+      nb::call_guard<Released>(), "The sum of a number of each rank. Collective.");
 }
 
 }  // namespace slipstream::python

@@ -103,9 +103,25 @@ nb::list bench_transpose(const Machine& machine, const Extent& cells, const Exte
   return found;
 }
 
+/// Every rank sends so many bytes to every rank, itself too, between arrays of the host.
+double mpi_alltoall(std::int64_t bytes, int repeats) {
+  const auto count = static_cast<int>(bytes);
+  require(bytes >= 0 && count == bytes, ErrorCode::unsupported,
+          "a message of MPI_Alltoall of " + std::to_string(bytes) + " bytes is too long: take smaller cubes",
+          {{"given", bytes}});
+  const auto all = static_cast<std::size_t>(bytes * world().size());
+  std::vector<char> from(all, 1), to(all, 0);
+  return host_us(repeats, [&] {
+    check_mpi(MPI_Alltoall(from.data(), count, MPI_CHAR, to.data(), count, MPI_CHAR, world().mpi()), "MPI_Alltoall");
+  });
+}
+
 }  // namespace
 
 void bind_bench_transpose(nb::module_& m) {
+  m.def("mpi_alltoall", &mpi_alltoall, nb::arg("bytes"), nb::arg("repeats"), nb::call_guard<Released>(),
+        "Microseconds of MPI_Alltoall with messages of so many bytes between arrays of the host: median of `repeats`, "
+        "slowest rank. Collective.");
   m.def("transpose", &bench_transpose, nb::arg("machine"), nb::arg("cells"), nb::arg("source"), nb::arg("target"),
         nb::arg("axes"), nb::arg("type"), nb::arg("exchange"), nb::arg("clocks"), nb::arg("repeats"),
         "Microseconds of one transpose by each clock (events, host): median of `repeats`, slowest rank; with the bytes "

@@ -2,12 +2,15 @@
 there, by batches within a given memory of the device.
 
 The least time is that of the bytes that pass between host and device at the rate of large copies both ways at once,
-measured in the same run. A row of `--synchronous` has no copy beside work. Ravikumar, Appelhans & Yeung (2018) took
-31.7 s a step of 1536^3 f32 rk2 by processors, 8.67 s by 12 V100 with zero-copy and 5.07 s with pitched copies.
+measured in the same run. A row of `--synchronous` has no copy beside work. The budget `resident` is no budget: a flow
+in the devices' memory. Ravikumar, Appelhans & Yeung (2018) took 31.7 s a step of 1536^3 f32 rk2 by processors, 8.67 s
+by 12 V100 with zero-copy and 5.07 s with pitched copies.
+
+`--kinds beside` times transforms that stay on the device beside rows that pass both ways, and the rows beside them.
 """
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from operator import itemgetter
 from typing import Any
 
@@ -25,15 +28,34 @@ PIECE = {"host": 1 << 20, "cuda": 1 << 29}
 REPEATS = {"host": 2, "cuda": 3}
 COPIES = ("measured", "single", "pitched", "kernel", "mixed")
 FIGURES = frozenset(
-    {"time_ms", "backward_ms", "host_bytes", "duplex_gbs", "share", "backward_share", "device_bytes", "batches"}
+    {
+        "time_ms",
+        "backward_ms",
+        "host_bytes",
+        "duplex_gbs",
+        "share",
+        "backward_share",
+        "device_bytes",
+        "batches",
+        "alone_ms",
+        "rows_gbs",
+        "rows_alone_gbs",
+    }
 )
+#: `beside` transforms so many cells along each axis, and copies rows of so many bytes in all.
+BESIDE = {"host": (16, 1 << 16), "cuda": (512, 1 << 26)}
+RESIDENT = "resident"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     options.sizes(parser, "cubes of N^3 values")
-    parser.add_argument("--kinds", nargs="+", default=["fft", "dns"], choices=["fft", "dns"])
+    parser.add_argument("--kinds", nargs="+", default=["fft", "dns"], choices=["fft", "dns", "beside"])
     parser.add_argument(
-        "--budgets", nargs="+", default=["2 GiB"], metavar="SIZE", help='of the device, such as "2 GiB"'
+        "--budgets",
+        nargs="+",
+        default=["2 GiB"],
+        metavar="SIZE",
+        help='of each device, such as "2 GiB"; resident: all that it takes',
     )
     parser.add_argument("--types", nargs="+", default=["c64"], choices=["f32", "f64", "c64", "c128"], help="of fft")
     parser.add_argument("--in-place", action="store_true", help="fft: one array")
@@ -41,6 +63,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--schemes", nargs="+", default=["rk2"], choices=["rk2", "rk4"], help="of dns")
     parser.add_argument("--copies", nargs="+", default=["measured"], choices=COPIES, help="how rows travel")
     parser.add_argument("--synchronous", action="store_true", help="a row without copies beside work, too")
+    parser.add_argument("--rows", nargs="+", type=int, default=[8192], help="of beside: bytes of a row")
     options.devices(parser)
 
 
@@ -54,11 +77,17 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator[record.Row]:
     rate = float(timed().host_duplex(machine, PIECE[backend], REPEATS[backend])) / 1e3
+    if "beside" in arguments.kinds:
+        yield from _beside(arguments, machine, backend)
+    if set(arguments.kinds) == {"beside"}:
+        return
     for n in arguments.sizes or SIZES[backend]:
         for budget in arguments.budgets:
-            for copies in arguments.copies:
-                for synchronous in (False, True) if arguments.synchronous else (False,):
-                    how = {"device_memory": bytes_of(budget), "host_copies": copies, "synchronous": synchronous}
+            for copies in arguments.copies if budget != RESIDENT else ["-"]:
+                for synchronous in (False, True) if arguments.synchronous and budget != RESIDENT else (False,):
+                    how = {}
+                    if budget != RESIDENT:
+                        how = {"device_memory": bytes_of(budget), "host_copies": copies, "synchronous": synchronous}
                     inputs = {"ranks": machine.ranks, "devices": len(machine.devices()), "n": n, "budget": budget,
                               "copies": copies, "synchronous": synchronous, "clock": "host"}  # fmt: skip
                     if "fft" in arguments.kinds:
@@ -72,15 +101,40 @@ def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator
                                 yield {"kind": "dns", "dtype": precision, "scheme": scheme, **inputs, **figures}
 
 
+def _beside(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator[record.Row]:
+    n, all_bytes = BESIDE[backend]
+    for row in arguments.rows:
+        for copies in ("pitched", "kernel", "mixed"):
+            with as_case_error():
+                found = timed().work_beside_rows(machine, (n, n, n), row, all_bytes // row, copies, REPEATS[backend])
+            yield {
+                "kind": "beside",
+                "dtype": "c64",
+                "ranks": machine.ranks,
+                "devices": len(machine.devices()),
+                "n": n,
+                "row_bytes": row,
+                "copies": copies,
+                "clock": "events",
+                "time_ms": record.digits(found["transform_beside_us"] / 1e3),
+                "alone_ms": record.digits(found["transform_us"] / 1e3),
+                "rows_gbs": record.digits(found["rows_beside_gbs"]),
+                "rows_alone_gbs": record.digits(found["rows_gbs"]),
+            }
+
+
 def _transform(
     machine: Any, backend: str, n: int, dtype: str, in_place: bool, how: dict[str, Any], rate: float
 ) -> record.Row:
-    """In the order x, y, z, as long planes and arrays in place need."""
-    chosen = {"type": dtype, "transposed": False, "scaled": False, **how}
+    """On one device in the order x, y, z, as long planes and arrays in place need; on several turned."""
+    chosen = {"type": dtype, "transposed": len(machine.devices()) > 1, "scaled": False, **how}
     with as_case_error():
         found = timed().fft_by_batches(machine, (n, n, n), chosen, in_place, REPEATS[backend])
     times = {way: found[f"{way}_us"] / 1e3 for way in ("forward", "backward")}
-    share = {way: record.digits(found[f"{way}_bytes"] / (rate * 1e6) / times[way]) for way in times}
+    share = {
+        way: record.digits(found[f"{way}_bytes"] / (rate * 1e6) / times[way]) if found[f"{way}_bytes"] else None
+        for way in times
+    }
     return {
         "time_ms": record.digits(times["forward"]),
         "backward_ms": record.digits(times["backward"]),
@@ -104,30 +158,38 @@ def _flow(
         dns.advance(1)
         before = dns.host_bytes_moved
         dns.advance(1)
-        moved = dns.host_bytes_moved - before
+        moved = int(timed().sum_of_ranks(dns.host_bytes_moved - before))
         time = timed().dns_step_us(dns, 1, REPEATS[backend]) / 1e3
     return {
         "time_ms": record.digits(time),
         "backward_ms": None,
         "host_bytes": moved,
         "duplex_gbs": record.digits(rate),
-        "share": record.digits(moved / (rate * 1e6) / time),
+        "share": record.digits(moved / (rate * 1e6) / time) if moved else None,
         "backward_share": None,
         "device_bytes": max(dns.bytes()),
         "batches": dns.describe_batches(),
     }
 
 
+def _figure(key: str, form: str = ".4g", factor: float = 1.0) -> Callable[[record.Row], str]:
+    """As number(), of rows that may not have it."""
+    return lambda row: number(key, form, factor)({key: None, **row})
+
+
 COLUMNS = {
     "kind": lambda row: row["kind"] + (" " + row["scheme"] if "scheme" in row else ""),
     "values": lambda row: f"{row['n']}^3",
     "format": itemgetter("dtype"),
-    "budget": itemgetter("budget"),
-    "copies": lambda row: row["copies"] + (", one by one" if row["synchronous"] else ""),
-    "ms": number("time_ms"),
-    "backward ms": number("backward_ms"),
-    "GB both ways": number("host_bytes", factor=1e-9),
-    "duplex GB/s": number("duplex_gbs"),
-    "% of the least time": number("share", ".3g", 100),
-    "MB of the device": number("device_bytes", factor=1e-6),
+    "budget": lambda row: row.get("budget", f"rows of {row.get('row_bytes')} bytes"),
+    "copies": lambda row: row["copies"] + (", one by one" if row.get("synchronous") else ""),
+    "ms": _figure("time_ms"),
+    "alone ms": _figure("alone_ms"),
+    "rows GB/s": _figure("rows_gbs"),
+    "rows alone GB/s": _figure("rows_alone_gbs"),
+    "backward ms": _figure("backward_ms"),
+    "GB both ways": _figure("host_bytes", factor=1e-9),
+    "duplex GB/s": _figure("duplex_gbs"),
+    "% of the least time": _figure("share", ".3g", 100),
+    "MB of the device": _figure("device_bytes", factor=1e-6),
 }

@@ -46,6 +46,7 @@ BENCHMARKS: Mapping[str, str] = {
     "sem": "steps of an incompressible flow on spectral elements, by order, size and preconditioner",
     "sem_thesis": "iterations, enstrophy and sums by the host inside a flow on spectral elements (Wahlgren 2022)",
     "transpose": "a cube of values from slabs to other slabs, by size, order of axes, route and number of devices",
+    "alltoall": "ways to send everything to everybody beside MPI_Alltoall (Ravikumar 2018)",
     "stencil": "cells a second of the heat equation and of waves, as a share of a copy's rate",
     "fft": "Fourier transforms of a cube, by size, format, decomposition, route and number of devices",
     "dns": "a step of a pseudo-spectral flow in a periodic box, by size, format, scheme and number of devices",

@@ -62,10 +62,11 @@ struct FftOptions {
   /// not come back to rounding (or the coding's), or the sums of squares on both sides differ (Parseval). Takes an
   /// array of each side a device meanwhile.
   bool verify = false;
-  /// Bytes of the device, 0: all that a transform takes. With a number, the arrays lie in pinned memory of the host, as
-  /// physical_field() and spectral_field() say. Batches of their planes and lines pass through so much memory of the
-  /// device. backward() changes what it reads then. In place a transform keeps the order of the axes (transposed =
-  /// false). For one device, and raw values.
+  /// Bytes of each device, 0: all that a transform takes. With a number, the arrays lie in pinned memory of the host,
+  /// as physical_field() and spectral_field() say. Batches of their planes and lines pass through so much memory of the
+  /// devices. For slabs, and raw values. On one device backward() changes what it reads then, and in place a transform
+  /// keeps the order of the axes (transposed = false). On several the spectrum is turned, nothing is in place, and the
+  /// first backward() makes an array more in pinned memory. The bits are the same on any number of devices.
   std::int64_t device_memory = 0;
   RowCopies host_copies = RowCopies::measured;  ///< how rows of batches travel
   bool synchronous = false;                     ///< batches one after the other, to compare with
@@ -222,7 +223,7 @@ class Fft {
   bool capturable() const;
   /// Bytes that the plan holds on a device of this rank.
   std::int64_t bytes_on(Device device) const;
-  /// Bytes that came from host memory and went back since the plan was made (FftOptions::device_memory).
+  /// Bytes that came from this rank's host memory and went back since the plan was made (FftOptions::device_memory).
   std::int64_t host_bytes_moved() const;
   /// Moves of one forward transform whose values are stored by the transform before them (FftOptions::store), and all.
   std::pair<int, int> stored_moves() const;

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include <slipstream/launch.hpp>
+#include <slipstream/trace.hpp>
 
 #include "device/word16.hpp"
 
@@ -43,12 +44,20 @@ struct CopyRows {
 
 struct Ends {
   std::byte *host, *buffer;
-  Pitch packed;
+  Pitch there;
 };
 
 Ends ends_of(const HostRows& rows, std::byte* buffer) {
   const auto row = static_cast<std::size_t>(rows.extent[0]);
-  return {static_cast<std::byte*>(rows.host), buffer + rows.at, {row, row * static_cast<std::size_t>(rows.extent[1])}};
+  const Pitch packed{row, row * static_cast<std::size_t>(rows.extent[1])};
+  return {static_cast<std::byte*>(rows.host), buffer + rows.at, rows.in_buffer.row ? rows.in_buffer : packed};
+}
+
+/// One behind the last byte in the buffer.
+std::int64_t end_of(const HostRows& rows) {
+  const Pitch pitch = ends_of(rows, nullptr).there;
+  return rows.at + rows.extent[0] + (rows.extent[1] - 1) * static_cast<std::int64_t>(pitch.row) +
+         (rows.extent[2] - 1) * static_cast<std::int64_t>(pitch.plane);
 }
 
 template <class Word>
@@ -77,7 +86,8 @@ void by_kernel(Stream& stream, const HostRows& rows, std::byte* buffer, bool in)
 void copy_by_kernel(Stream& stream, const HostRows& rows, std::byte* buffer, bool in) {
   const auto [host, packed, pitch] = ends_of(rows, buffer);
   const std::uintptr_t all = reinterpret_cast<std::uintptr_t>(host) | reinterpret_cast<std::uintptr_t>(packed) |
-                             rows.pitch.row | rows.pitch.plane | pitch.row;
+                             rows.pitch.row | rows.pitch.plane | pitch.row | pitch.plane |
+                             static_cast<std::uintptr_t>(rows.extent[0]);
   if (all % 16 == 0) return by_kernel<Word16>(stream, rows, buffer, in);
   if (all % 4 == 0) return by_kernel<std::uint32_t>(stream, rows, buffer, in);
   by_kernel<std::uint8_t>(stream, rows, buffer, in);
@@ -95,14 +105,18 @@ void copy_single(Stream& stream, const HostRows& rows, std::byte* buffer, bool i
     for (std::int64_t j = 0; j < rows.extent[1]; ++j) {
       std::byte* const there =
           host + j * static_cast<std::int64_t>(rows.pitch.row) + k * static_cast<std::int64_t>(rows.pitch.plane);
-      std::byte* const here = packed + (k * rows.extent[1] + j) * rows.extent[0];
+      std::byte* const here =
+          packed + j * static_cast<std::int64_t>(pitch.row) + k * static_cast<std::int64_t>(pitch.plane);
       copy(stream, in ? here : there, in ? there : here, static_cast<std::size_t>(rows.extent[0]));
     }
 }
 
 bool without_gaps(const HostRows& rows) {
   const auto row = static_cast<std::size_t>(rows.extent[0]), high = static_cast<std::size_t>(rows.extent[1]);
-  return (rows.extent[1] == 1 || rows.pitch.row == row) && (rows.extent[2] == 1 || rows.pitch.plane == row * high);
+  const auto one = [&](const Pitch& pitch) {
+    return (rows.extent[1] == 1 || pitch.row == row) && (rows.extent[2] == 1 || pitch.plane == row * high);
+  };
+  return one(rows.pitch) && one(ends_of(rows, nullptr).there);
 }
 
 }  // namespace batches_kernels
@@ -121,87 +135,155 @@ RowCopies row_copies_from_string(const std::string& name) {
               {{"option", "host_copies"}, {"given", name}});
 }
 
-Batches::Batches(Device device, std::int64_t bytes_of_buffer, BatchOptions options)
-    : device_(device),
-      size_(bytes_of_buffer),
-      options_(options),
-      in_(device),
-      out_(device),
-      start_(device),
-      arrived_{Event(device), Event(device), Event(device), Event(device)},
-      worked_{Event(device), Event(device), Event(device), Event(device)},
-      left_{Event(device), Event(device), Event(device), Event(device)} {
-  for (Buffer<std::byte>& buffer : memory_) buffer = Buffer<std::byte>(device, static_cast<std::size_t>(size_));
+void copy_rows(Stream& stream, const HostRows& rows, std::byte* buffer, bool in, RowCopies copies) {
+  if (copies == RowCopies::mixed) copies = in ? RowCopies::pitched : RowCopies::kernel;
+  if (copies == RowCopies::single) return copy_single(stream, rows, buffer, in);
+  if (copies == RowCopies::kernel) return copy_by_kernel(stream, rows, buffer, in);
+  if (!without_gaps(rows)) return copy_pitched(stream, rows, buffer, in);
+  const auto [host, packed, pitch] = ends_of(rows, buffer);
+  copy(stream, in ? packed : host, in ? host : packed, static_cast<std::size_t>(volume(rows.extent)));
 }
 
-// Buffer n is read by batch n, and written by the work of batch n + 1. So the third batch before this one left from it.
-void Batches::run(Stream& stream, std::int64_t count, const Rows& rows, const Work& work) {
-  stream.record(start_);
-  in_.wait(start_);
-  out_.wait(start_);
+Batches::OfDevice::OfDevice(Device device)
+    : in(device),
+      out(device),
+      start(device),
+      arrived{Event(device), Event(device), Event(device), Event(device)},
+      worked{Event(device), Event(device), Event(device), Event(device)},
+      moved{Event(device), Event(device), Event(device), Event(device)},
+      left{Event(device), Event(device), Event(device), Event(device)} {}
+
+Batches::Batches(const std::vector<Device>& devices, std::int64_t bytes_of_buffer, BatchOptions options, bool moves)
+    : size_(bytes_of_buffer), number_(moves ? buffers_of_moves : buffers), options_(options) {
+  for (const Device device : devices) {
+    devices_.emplace_back(device);
+    // Other processes may store where batches land.
+    for (int n = 0; n < number_; ++n)
+      devices_.back().memory.emplace_back(device, static_cast<std::size_t>(size_),
+                                          moves ? Memory::shared : Memory::device);
+    between_.emplace_back(device);
+  }
+}
+
+// Without a move buffer n is read by batch n, and written by the work of batch n + 1. So the third batch before this
+// one left from it. With a move each kind of buffer has two.
+void Batches::run(std::vector<Stream>& streams, std::int64_t count, const Rows& rows, const Work& work,
+                  BatchMove* move_of_batch) {
+  if (count == 0) return;
+  const bool moves = move_of_batch != nullptr;
   const auto place = [](std::int64_t batch) { return static_cast<std::size_t>((batch + buffers) % buffers); };
-  std::vector<HostBatch> known;
-  const auto bring = [&](std::int64_t batch) {
-    known.push_back(rows(batch));
-    const std::int64_t behind = options_.synchronous ? 1 : 3;
-    if (batch >= behind) in_.wait(left_[place(batch - behind)]);
-    for (const HostRows& part : known.back().in) move(in_, part, memory_[place(batch)].data(), true);
-    in_.record(arrived_[place(batch)]);
+  const auto come = [&](std::size_t d, std::int64_t batch) {
+    return at(d, static_cast<int>(moves ? batch % 2 : batch % buffers));
   };
-  if (count > 0) bring(0);
+  const auto result = [&](std::size_t d, std::int64_t batch) {
+    return moves ? leaving(d, static_cast<int>(batch % 2)) : at(d, static_cast<int>(place(batch - 1)));
+  };
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    OfDevice& device = devices_[d];
+    streams[d].record(device.start);
+    for (Stream* stream : {&device.in, &device.out, &between_[d]}) stream->wait(device.start);
+  }
+  std::vector<std::array<HostBatch, buffers>> known(devices_.size());
+  const auto bring = [&](std::int64_t batch) {
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      OfDevice& device = devices_[d];
+      known[d][place(batch)] = rows(d, batch);
+      if (options_.synchronous) {
+        if (batch >= 1) device.in.wait(device.left[place(batch - 1)]);
+      } else if (moves && batch >= 2) {
+        device.in.wait(device.worked[place(batch - 2)]);
+      } else if (batch >= 3) {
+        device.in.wait(device.left[place(batch - 3)]);
+      }
+      {
+        const DeviceSpan span(options_.trace, device.in, "in", "rows come", "copy");
+        for (const HostRows& part : known[d][place(batch)].in) move(device, part, come(d, batch), true);
+      }
+      device.in.record(device.arrived[place(batch)]);
+    }
+  };
+  const auto leave = [&](std::size_t d, const std::vector<HostRows>& parts, std::byte* from) {
+    if (parts.empty()) return;
+    const DeviceSpan span(options_.trace, devices_[d].out, "out", "rows leave", "copy");
+    for (const HostRows& part : parts) move(devices_[d], part, from, false);
+  };
+  const auto land = [&](std::int64_t batch) {
+    move_of_batch->end(batch, between_);
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      OfDevice& device = devices_[d];
+      between_[d].record(device.moved[place(batch)]);
+      device.out.wait(device.moved[place(batch)]);
+      leave(d, known[d][place(batch)].landed, landing(d, static_cast<int>(batch % 2)));
+      device.out.record(device.left[place(batch)]);
+    }
+  };
+  bring(0);
   for (std::int64_t batch = 0; batch < count; ++batch) {
-    std::byte* const to = memory_[place(batch - 1)].data();
     if (batch + 1 < count && !options_.synchronous) bring(batch + 1);
-    stream.wait(arrived_[place(batch)]);
-    work(stream, batch, memory_[place(batch)].data(), to);
-    stream.record(worked_[place(batch)]);
-    out_.wait(worked_[place(batch)]);
-    for (const HostRows& part : known.at(static_cast<std::size_t>(batch)).out) move(out_, part, to, false);
-    out_.record(left_[place(batch)]);
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      OfDevice& device = devices_[d];
+      streams[d].wait(device.arrived[place(batch)]);
+      if (moves && batch >= 2) streams[d].wait(device.left[place(batch - 2)]);
+      {
+        const DeviceSpan span(options_.trace, streams[d], "work", "work", "kernel");
+        work(streams[d], d, batch, come(d, batch), result(d, batch));
+      }
+      streams[d].record(device.worked[place(batch)]);
+    }
+    // The batch before this one has had the time of this one's work for its way.
+    if (moves && batch > 0 && !options_.synchronous) land(batch - 1);
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      OfDevice& device = devices_[d];
+      device.out.wait(device.worked[place(batch)]);
+      leave(d, known[d][place(batch)].out, result(d, batch));
+      if (!moves) device.out.record(device.left[place(batch)]);
+      if (!moves) continue;
+      between_[d].wait(device.worked[place(batch)]);
+      if (batch >= 2) between_[d].wait(device.left[place(batch - 2)]);
+    }
+    if (moves) move_of_batch->begin(batch, between_);
+    if (moves && (options_.synchronous || batch + 1 == count)) land(batch);
     if (batch + 1 < count && options_.synchronous) bring(batch + 1);
   }
-  if (count > 0) stream.wait(left_[place(count - 1)]);
+  for (std::size_t d = 0; d < devices_.size(); ++d) streams[d].wait(devices_[d].left[place(count - 1)]);
 }
 
-void Batches::move(Stream& stream, const HostRows& rows, std::byte* buffer, bool in) {
+void Batches::move(OfDevice& device, const HostRows& rows, std::byte* buffer, bool in) {
   const std::int64_t bytes = volume(rows.extent);
   if (bytes <= 0) return;
-  require(rows.at >= 0 && rows.at + bytes <= size_, ErrorCode::invalid_argument,
+  require(rows.at >= 0 && end_of(rows) <= size_, ErrorCode::invalid_argument,
           "rows of " + std::to_string(bytes) + " bytes do not fit a batch of " + std::to_string(size_),
-          {{"bytes", rows.at + bytes}, {"limit", size_}});
+          {{"bytes", end_of(rows)}, {"limit", size_}});
   moved_ += bytes;
-  if (without_gaps(rows)) {
-    const auto [host, packed, pitch] = ends_of(rows, buffer);
-    return copy(stream, in ? packed : host, in ? host : packed, static_cast<std::size_t>(bytes));
-  }
-  switch (chosen(rows, buffer, in)) {
-    case RowCopies::single:
-      return copy_single(stream, rows, buffer, in);
-    case RowCopies::kernel:
-      return copy_by_kernel(stream, rows, buffer, in);
-    default:
-      return copy_pitched(stream, rows, buffer, in);
-  }
+  const RowCopies how = without_gaps(rows) ? RowCopies::pitched : chosen(device, rows, buffer, in);
+  copy_rows(in ? device.in : device.out, rows, buffer, in, how);
 }
 
-// Measured rows are copied several times. That changes nothing: a way in fills the buffer alone, and a way back repeats
-// itself.
-RowCopies Batches::chosen(const HostRows& rows, std::byte* buffer, bool in) {
-  if (options_.copies == RowCopies::mixed) return in ? RowCopies::pitched : RowCopies::kernel;
+// A kernel alone takes short rows faster than the copy engine, but kernels of both ways together reach the rate of one
+// (docs/dns.md). So each way is measured beside pitched copies of the other one. After the first copy both ends hold
+// the same bytes, and all later ones change nothing.
+RowCopies Batches::chosen(OfDevice& device, const HostRows& rows, std::byte* buffer, bool in) {
   if (options_.copies != RowCopies::measured) return options_.copies;
-  if (device_.backend == Backend::host) return RowCopies::pitched;
+  Stream &stream = in ? device.in : device.out, &other = in ? device.out : device.in;
+  if (stream.device().backend == Backend::host) return RowCopies::pitched;
   const auto known = std::find_if(choices_.begin(), choices_.end(),
                                   [&](const Choice& c) { return c.row == rows.extent[0] && c.in == in; });
   if (known != choices_.end()) return known->copies;
-  Stream& stream = in ? in_ : out_;
   const auto time = [&](auto copies) {
-    const Event before(device_, true), after(device_, true);
+    const Event before(stream.device(), true), after(stream.device(), true);
     copies(stream, rows, buffer, in);
+    stream.synchronize();
+    other.synchronize();
     stream.record(before);
-    for (int n = 0; n < 3; ++n) copies(stream, rows, buffer, in);
+    constexpr int times = 3;
+    for (int n = 0; n < times; ++n) {
+      copies(stream, rows, buffer, in);
+      for (int more = 0; more < 2; ++more) copy_pitched(other, rows, buffer, !in);  // the other way is never idle
+    }
     stream.record(after);
     after.synchronize();
-    return 1e3 / 3 * milliseconds(before, after);
+    other.synchronize();
+    return 1e3 / times * milliseconds(before, after);
   };
   Choice choice{rows.extent[0], volume(rows.extent), in, RowCopies::pitched, time(copy_pitched), time(copy_by_kernel)};
   if (choice.kernel_us < choice.pitched_us) choice.copies = RowCopies::kernel;
@@ -211,7 +293,7 @@ RowCopies Batches::chosen(const HostRows& rows, std::byte* buffer, bool in) {
 
 std::string Batches::describe() const {
   std::ostringstream text;
-  text << buffers << " buffers of " << size_ << " bytes";
+  text << number_ << " buffers of " << size_ << " bytes";
   if (options_.synchronous) text << ", one batch after the other";
   if (options_.copies != RowCopies::measured) text << "; rows: " << to_string(options_.copies);
   for (const Choice& c : choices_)

@@ -25,7 +25,7 @@ void Fft::Impl::run(bool forward, const Sources& from, const Targets& to, std::v
                     const With& with) {
   in_order.begin(streams);
   if (out_of_core) {
-    in_batches(forward, from, to, streams[0], with.factor);
+    in_batches(forward, from, to, streams, with.factor);
   } else if (lanes.size() > 1 && from.size() > 1) {
     overlapped(forward, from, to, streams, with);
   } else {
@@ -34,16 +34,19 @@ void Fft::Impl::run(bool forward, const Sources& from, const Targets& to, std::v
   in_order.end(streams);
 }
 
-void Fft::Impl::in_batches(bool forward, const Sources& from, const Targets& to, Stream& stream, double factor) {
+void Fft::Impl::in_batches(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams,
+                           double factor) {
   for (std::size_t c = 0; c < from.size(); ++c) {
-    require(!cut.transposed || from[c][0] != to[c][0], ErrorCode::unsupported,
+    bool in_place = false;
+    for (std::size_t d = 0; d < from[c].size(); ++d) in_place = in_place || (from[c][d] && from[c][d] == to[c][d]);
+    require(!cut.transposed || !in_place, ErrorCode::unsupported,
             "a Fourier transform by batches was asked to turn the axes of an array in place: give two arrays, or make "
             "the plan with transposed = false",
             {{"component", c}, {"problem", "in_place"}});
     if (forward) {
-      out_of_core->forward(stream, from[c][0], to[c][0]);
+      out_of_core->forward(streams, from[c], to[c]);
     } else {
-      out_of_core->backward(stream, const_cast<void*>(from[c][0]), to[c][0], factor);
+      out_of_core->backward(streams, from[c], to[c], factor);
     }
   }
 }
@@ -399,6 +402,7 @@ void Fft::convolve(const Field& from, Field& through, Field& to, const Operation
 
 void Fft::check() {
   impl_->each_move([](Exchange& exchange) { exchange.check(); });
+  if (impl_->out_of_core) impl_->out_of_core->check();
 }
 
 bool Fft::capturable() const {
@@ -411,7 +415,7 @@ std::int64_t Fft::bytes_on(Device device) const {
   std::int64_t bytes = 0;
   for (std::size_t i = 0; i < impl_->local.size(); ++i) {
     if (impl_->local[i] != device) continue;
-    if (impl_->out_of_core) return impl_->out_of_core->bytes();
+    if (impl_->out_of_core) return impl_->out_of_core->bytes(i);
     bytes += static_cast<std::int64_t>(impl_->workspace[i].bytes());
     for (const Lane& lane : impl_->lanes)
       bytes += static_cast<std::int64_t>(lane.work[i][0].bytes() + lane.work[i][1].bytes());

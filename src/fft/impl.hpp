@@ -203,7 +203,7 @@ struct Fft::Impl {
   template <class F>
   void each_lines(std::size_t device, const F& f);
   void clear(const fft::Lane& lane, const fft::Step& step, std::vector<Stream>& streams) const;
-  void in_batches(bool forward, const Sources& from, const Targets& to, Stream& stream, double factor);
+  void in_batches(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams, double factor);
   void one_by_one(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams,
                   const fft::With& with);
   void overlapped(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams,

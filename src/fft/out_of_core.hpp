@@ -1,34 +1,46 @@
 #pragma once
-// Transforms of values in host memory, by one device that holds batches of them alone.
+// Transforms of values in host memory, by devices that hold batches of them alone.
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include <slipstream/batches.hpp>
 
+#include "fft/batch_moves.hpp"
 #include "fft/batch_work.hpp"
 #include "fft/decomposition.hpp"
 
 namespace slipstream::fft {
 
 /// Two sweeps over the values: planes of x and y, then lines along z. Where a plane is longer than a buffer, lines
-/// along x and along y have a sweep each. Between sweeps the values lie in the spectrum's array.
+/// along x and along y have a sweep each. Between sweeps the values lie in the spectrum's array. On several devices the
+/// first sweep of each way moves what it leaves, batch by batch, and the spectrum is turned; backward has an array of
+/// its own between sweeps.
 class OutOfCore {
  public:
-  /// `budget`: bytes of the device. Throws Error where that is too little, with the least that works.
-  OutOfCore(Device device, const Decomposition& cut, std::int64_t budget, BatchOptions options);
+  /// FftOptions::device_memory bytes of each device. Throws Error where that is too little, with the least that works.
+  /// Collective.
+  OutOfCore(const Communicator& comm, const Machine& machine, const Decomposition& cut, const FftOptions& options);
 
-  /// `factor`: of what backward() leaves, which changes what it reads.
-  void forward(Stream& stream, const void* from, void* to);
-  void backward(Stream& stream, void* from, void* to, double factor);
+  /// Arrays by device of this rank, null where one has no block. `factor`: of what backward() leaves, which on one
+  /// device changes what it reads.
+  void forward(std::vector<Stream>& streams, const std::vector<const void*>& from, const std::vector<void*>& to);
+  void backward(std::vector<Stream>& streams, const std::vector<const void*>& from, const std::vector<void*>& to,
+                double factor);
+  /// Makes the array that backward() has between its sweeps on several devices, once.
+  void make_room_between();
 
-  std::int64_t bytes() const { return batches_.bytes() + work_.bytes(); }
-  const Batches& batches() const { return batches_; }
+  std::int64_t bytes(std::size_t device) const;
+  const Batches& batches() const { return *batches_; }
+  void check();
   std::string describe() const;
 
-  /// Bytes of the device without which there is no sweep.
-  static std::int64_t least_budget(Backend backend, const Decomposition& cut);
-  /// Bytes of a buffer. Throws as the constructor.
-  static std::int64_t buffer_bytes(Backend backend, const Decomposition& cut, std::int64_t budget);
+  /// Bytes of a device without which there is no sweep.
+  static std::int64_t least_budget(const Machine& machine, const Decomposition& cut, const FftOptions& options);
+  /// Bytes of a device that are taken of a budget. Throws as the constructor.
+  static std::int64_t taken(const Machine& machine, const Decomposition& cut, const FftOptions& options);
 
  private:
   /// A direction.
@@ -36,21 +48,35 @@ class OutOfCore {
     bool forward;
     double factor = 1;
   };
-  void run(Stream& stream, std::int64_t count, const Batches::Rows& rows, const Batches::Work& work);
-  void planes(Stream& stream, Way way, std::byte* from, std::byte* to);
-  void rows_along_x(Stream& stream, Way way, std::byte* from, std::byte* to);
-  void columns_along_y(Stream& stream, Way way, std::byte* values);
-  void lines_along_z(Stream& stream, Way way, std::byte* values);
-  bool splits() const { return plane_ > batches_.bytes_of_buffer(); }
+  /// The share of a device of this rank.
+  struct Own {
+    int device = 0;             ///< of the machine
+    std::int64_t y = 0, z = 0;  ///< planes of the spectrum, and of physical space
+    std::unique_ptr<BatchWork> work;
+    Buffer<std::byte> between;
+  };
+  using Arrays = std::vector<std::byte*>;
+  void run(std::vector<Stream>& streams, std::int64_t count, const Batches::Rows& rows, const Batches::Work& work,
+           BatchMove* move = nullptr);
+  void planes(std::vector<Stream>& streams, Way way, const Arrays& from, const Arrays& to);
+  void rows_along_x(std::vector<Stream>& streams, Way way, const Arrays& from, const Arrays& to);
+  void columns_along_y(std::vector<Stream>& streams, Way way, const Arrays& values);
+  void lines_along_z(std::vector<Stream>& streams, Way way, const Arrays& values, const Arrays& to);
+  bool splits() const { return plane_ > batches_->bytes_of_buffer(); }
   Kind along_x(bool forward) const;
+  void plan();
 
+  bool planned_ = false;
   Decomposition cut_;
   std::int64_t nx_, mx_, ny_, nz_;
   std::int64_t value_;        ///< bytes of a complex one
   std::int64_t row_, plane_;  ///< bytes of complex values
   std::int64_t cells_;        ///< bytes of a row in physical space
-  Batches batches_;
-  BatchWork work_;
+  std::optional<Batches> batches_;
+  std::vector<Own> own_;
+  std::vector<Device> devices_;
+  std::int64_t deep_ = 1, high_ = 1;         ///< planes z and y of a batch
+  std::optional<BatchMoves> turned_, back_;  ///< of planes z, and of planes y
 };
 
 }  // namespace slipstream::fft

@@ -175,7 +175,7 @@ Fft::Impl::Impl(const Communicator& c, const Machine& m, const Extent& cells, Ff
         std::make_unique<Grid>(cut.extent(stage), machine, comm.rank(), boxes(cut.blocks(stage)));
   if (options.device_memory != 0) {
     make_out_of_core();
-    in_order.add(local[0]);
+    for (const Device device : local) in_order.add(device);
     return;
   }
   make_lane();
@@ -201,21 +201,7 @@ std::size_t Fft::Impl::place_of(int device) const {
 
 void Fft::Impl::make_out_of_core() {
   lanes.emplace_back();
-  on_all_ranks(comm, [&] {
-    require(options.device_memory > 0,
-            "a Fourier transform was given " + std::to_string(options.device_memory) +
-                " bytes of the device: give a number above 0, or 0 for all it takes",
-            {{"option", "device_memory"}, {"given", options.device_memory}});
-    require(cut.alone(), ErrorCode::unsupported,
-            "a Fourier transform by batches runs on one device, and there are " + std::to_string(cut.devices),
-            {{"option", "device_memory"}, {"devices", cut.devices}});
-    require(options.coding.kind == Coding::Kind::raw, ErrorCode::unsupported,
-            "a Fourier transform by batches moves values as they are", {{"option", "coding"}});
-    BatchOptions how;
-    how.copies = options.host_copies;
-    how.synchronous = options.synchronous;
-    out_of_core = std::make_unique<fft::OutOfCore>(local[0], cut, options.device_memory, how);
-  });
+  out_of_core = std::make_unique<fft::OutOfCore>(comm, machine, cut, options);
 }
 
 void Fft::Impl::make_lane() {
@@ -505,20 +491,20 @@ std::vector<FftMemory> Fft::memory(const Machine& machine, const Extent& cells, 
   const Decomposition cut(machine, cells, options);
   std::vector<FftMemory> found(static_cast<std::size_t>(machine.devices()));
   const auto of = [&](int device) -> FftMemory& { return found[static_cast<std::size_t>(device)]; };
+  const std::int64_t by_batches = options.device_memory != 0 ? fft::OutOfCore::taken(machine, cut, options) : 0;
   for (int d = 0; d < machine.devices(); ++d) {
     FftMemory& m = of(d);
     m.physical = cut.word() * (cut.real ? 1 : 2) * cut.volume_on(d, Stage::physical, true);
     m.spectral = 2 * cut.word() * cut.volume_on(d, cut.transposed ? Stage::spectral : Stage::natural);
-    if (options.device_memory > 0) {
-      const Backend backend = machine.device(d).local.backend;
+    if (options.device_memory != 0) {
       m.on_host = true;
-      m.work = Batches::buffers * fft::OutOfCore::buffer_bytes(backend, cut, options.device_memory);
+      m.work = by_batches;
       continue;
     }
     const auto work = cut.work_bytes(d);
     m.work = cut.lanes * (work[0] + work[1]);
   }
-  if (options.device_memory > 0) return found;
+  if (options.device_memory != 0) return found;
   for (const auto& [from, to] : moves_of(machine, cut, options, true)) {
     const std::vector<MessageInfo> messages = messages_of(machine, cut, options, from, to, false);
     // Asked first, for plans of many nodes take long: nobody stores in the memory of another.

@@ -1,6 +1,6 @@
 """A case of a pseudo-spectral flow, and the options of its compiled solver."""
 
-import math
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 from pydantic import PrivateAttr
@@ -12,7 +12,7 @@ from slipstream.dns.tables import BeginTable, DnsOutputTable, DnsRunTable, DnsTa
 #: Keys that a restart may change.
 FREE = (
     "dns.process_grid", "dns.store", "dns.overlap", "dns.largest_courant", "dns.budget", "dns.time_step",
-    "dns.device_memory", "dns.host_copies", "dns.synchronous",
+    "dns.device_memory", "dns.host_copies", "dns.synchronous", "dns.courant", "output.transfer",
 )  # fmt: skip
 
 
@@ -31,6 +31,7 @@ class DnsCase(Case):
     #: Step and time from which the time step holds, and whether a checkpoint has them.
     _since: tuple[int, float] = PrivateAttr((0, 0.0))
     _restarted: bool = PrivateAttr(False)
+    _clock: Callable[[], tuple[int, float]] | None = PrivateAttr(None)
 
     @classmethod
     def is_free(cls, key: str) -> bool:
@@ -38,15 +39,15 @@ class DnsCase(Case):
 
     @classmethod
     def moves_findings(cls, key: str) -> bool:
-        return super().moves_findings(key) or key in ("dns.budget", "dns.time_step")
+        return super().moves_findings(key) or key in ("dns.budget", "dns.time_step", "dns.courant")
 
     @property
     def spacing(self) -> float:
-        return 2 * math.pi / self.grid.cells[0]
+        return self.spacings[0]
 
     @property
     def spacings(self) -> tuple[float, float, float]:
-        x, y, z = (2 * math.pi / n for n in self.grid.cells)
+        x, y, z = (edge / n for edge, n in zip(self.dns.lengths, self.grid.cells, strict=True))
         return (x, y, z)
 
     @property
@@ -64,8 +65,18 @@ class DnsCase(Case):
         return self._restarted
 
     def time_of(self, step: int) -> float:
-        first, time = self._since
+        first, time = self._clock() if self._clock is not None else self._since
         return time + (step - first) * self.time_step
+
+    def show_time(self, step: int) -> str:
+        said = super().show_time(step)
+        known = self._clock is not None and self._clock()[0] == step
+        return said if known or not self.dns.courant else f"at most {said}"
+
+    def timed_by(self, clock: Callable[[], tuple[int, float]]) -> None:
+        """From now on `time_of` counts from the step and time that the clock says. Steps of a Courant number differ:
+        those to come are at most as long as the longest."""
+        self._clock = clock
 
     @property
     def last_step(self) -> int:
@@ -76,13 +87,8 @@ class DnsCase(Case):
         return min(last, self.run.steps or last)
 
     @property
-    def shells(self) -> int:
-        """Of the spectrum: from 0 to that of the highest mode that is kept."""
-        return math.floor(math.sqrt(sum(((n - 1) // 3) ** 2 for n in self.grid.cells)) + 0.5) + 1
-
-    @property
     def is_forced(self) -> bool:
-        return self.dns.forcing == "energy" or self.dns.forcing_power > 0
+        return self.dns.forcing != "power" or self.dns.forcing_power > 0
 
     @property
     def check_every(self) -> int:
@@ -91,7 +97,9 @@ class DnsCase(Case):
     @property
     def is_reference_flow(self) -> bool:
         """Whether it is the vortex of Taylor and Green at Reynolds number 1600."""
-        same = abs(self.dns.viscosity * 1600 - 1) < 1e-9 and not self.is_forced
+        table = self.dns
+        cube = table.lengths == type(table).model_fields["lengths"].default
+        same = abs(table.viscosity * 1600 - 1) < 1e-9 and not self.is_forced and cube
         return self.output.reference != "none" and self.initial.flow == "taylor_green" and same
 
     def options(self) -> dict[str, Any]:

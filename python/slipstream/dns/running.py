@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 COLUMNS = (
     "energy", "dissipation", "enstrophy", "power", "velocity", "taylor_scale", "taylor_reynolds", "kolmogorov_scale",
     "kmax_eta", "courant", "skewness", "flatness", "budget_error", "mean_u", "mean_v", "mean_w", "integral_scale",
-    "c_epsilon",
+    "c_epsilon", "time_step",
 )  # fmt: skip
 
 
@@ -43,6 +43,8 @@ class DnsRun(PlainRun):
         self._case = case
         with as_case_error():
             self.engine: Dns = part("dns").Dns(setup.machine, setup.options, trace)
+        if case.dns.courant:
+            case.timed_by(lambda: (self.engine.step, self.engine.time))
         if not case.restarted:
             self._begin(case)
         if case.guard.every:
@@ -110,6 +112,7 @@ class DnsRun(PlainRun):
             self._last["kmax_eta"] = self._last.pop("largest_mode_eta")
             mean = self._last.pop("mean_velocity")
             self._last |= dict(zip(("mean_u", "mean_v", "mean_w"), mean, strict=True))
+            self._last["shell"] = math.tau / max(self._case.dns.lengths)
             self._taken = self.engine.step
         return self._last
 
@@ -119,8 +122,13 @@ class DnsRun(PlainRun):
                 self.engine.check_time_step()
         path, of_spectra = (self._case.folder / name for name in ("statistics.csv", "spectra.csv"))
         history = History(path, self.engine, self._case, goes_on, COLUMNS)
-        shells = [f"E{k}" for k in range(self._case.shells)]
+        shells = [f"E{k}" for k in range(self.engine.shells)]
         spectra = History(of_spectra, self.engine, self._case, goes_on, shells)
+        more = []
+        if self._case.dns.schmidt:
+            more.append(self._monitor_of_scalars(goes_on))
+        if self._case.output.transfer:
+            more.append(self._monitor_of_transfer(goes_on))
 
         def take_spectrum() -> None:
             spectra.add(dict(zip(shells, self._statistics()["spectrum"], strict=True)))
@@ -135,7 +143,33 @@ class DnsRun(PlainRun):
                 raise TooFast(said, key="dns.time_step", step=self.engine.step) from None
 
         # A flow that has become too fast leaves its spectrum, too.
-        return [Monitor(of_spectra, take_spectrum, at_start=True), Monitor(path, take, at_start=True)]
+        return [*more, Monitor(of_spectra, take_spectrum, at_start=True), Monitor(path, take, at_start=True)]
+
+    def _monitor_of_scalars(self, goes_on: bool) -> Monitor:
+        path, parts = self._case.folder / "scalars.csv", ("variance", "dissipation", "flux_x", "flux_y", "flux_z")
+        shells = [f"E{k}" for k in range(self.engine.shells)]
+        scalars = range(1, 1 + len(self._case.dns.schmidt))
+        history = History(
+            path, self.engine, self._case, goes_on, [f"{part}_{n}" for n in scalars for part in (*parts, *shells)]
+        )
+
+        def take() -> None:
+            row: dict[str, float] = {}
+            for n, found in zip(scalars, self._statistics()["scalars"], strict=True):
+                values = (found["variance"], found["dissipation"], *found["flux"], *found["spectrum"])
+                row |= {f"{part}_{n}": value for part, value in zip((*parts, *shells), values, strict=True)}
+            history.add(row)
+
+        return Monitor(path, take, at_start=True)
+
+    def _monitor_of_transfer(self, goes_on: bool) -> Monitor:
+        path, names = self._case.folder / "transfer.csv", [f"T{k}" for k in range(self.engine.shells)]
+        history = History(path, self.engine, self._case, goes_on, names)
+
+        def take() -> None:
+            history.add(dict(zip(names, self.engine.transfer()["transfer"], strict=True)))
+
+        return Monitor(path, take, at_start=True)
 
     def figures(self, outcome: Outcome) -> dict[str, Any]:
         table = self._case.dns
@@ -153,11 +187,15 @@ class DnsRun(PlainRun):
             return
         folder, step = case.folder, figures["steps"]
         figures["findings"] = findings = {name: float(found[name]) for name in COLUMNS if math.isfinite(found[name])}
+        for n, scalar in enumerate(found["scalars"], 1):
+            findings |= {f"scalar.{name}_{n}": float(scalar[name]) for name in ("variance", "dissipation")}
         shells = np.asarray(found["spectrum"])
         since, mean = self._mean_spectrum()
         with troubles.with_data(folder / "spectrum.csv", "it", step):
             table = [[k, f"{now:.9g}", f"{late:.9g}"] for k, (now, late) in enumerate(zip(shells, mean, strict=True))]
             rows.replace(folder / "spectrum.csv", ["k", "energy", "mean"], table)
+        with troubles.with_picture("summary of scalars.csv", step):
+            findings |= self._scalars()
         with troubles.with_picture("summary of statistics.csv", step):
             findings |= self._decay(figures, console, troubles, step)
         figures["expected"] = expected.against(case, findings)
@@ -171,6 +209,27 @@ class DnsRun(PlainRun):
                 spectra.spectrum(folder / "spectrum.png", case, shells, found, (since, mean))
         if figures["expected"]:
             console.print(expected_table(figures["expected"]))
+
+    def _scalars(self) -> dict[str, float]:
+        """Means over the window, and how well production and dissipation of each variance balance in it."""
+        case = self._case
+        if not case.dns.schmidt:
+            return {}
+        header, lines = rows.read(case.folder / "scalars.csv")
+        column = dict(zip(header, np.array(lines, dtype=float).T, strict=True))
+        chosen = means.window(column["time"], case.output.mean_from)
+        result: dict[str, float] = {}
+        gradients = case.dns.gradients or [(0.0, 0.0, 0.0)] * len(case.dns.schmidt)
+        for n, gradient in enumerate(gradients, 1):
+            mean = {
+                name: float(column[f"{name}_{n}"][chosen].mean())
+                for name in ("variance", "dissipation", "flux_x", "flux_y", "flux_z")
+            }
+            result |= {f"scalar.{name}_{n}.mean": value for name, value in mean.items()}
+            made = -2 * sum(g * mean[f"flux_{axis}"] for g, axis in zip(gradient, "xyz", strict=True))
+            if made and mean["dissipation"] > 0:
+                result[f"scalar.production_{n}.ratio"] = made / mean["dissipation"]
+        return result
 
     def _mean_spectrum(self) -> tuple[float, np.ndarray]:
         """Of the rows of spectra.csv from a time on, and the first of their times; of this step alone where they could

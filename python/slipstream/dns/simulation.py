@@ -31,12 +31,25 @@ Array = np.ndarray
 _NEVER = 2**62
 
 
+def _as_toml(value: Any) -> Any:
+    """With lists in place of tuples."""
+    return [_as_toml(one) for one in value] if isinstance(value, list | tuple) else value
+
+
 class Options(TypedDict, total=False):
     """Keys of [dns], [machine] and [exchange]; docs/dns.md and docs/exchange.md say what they do."""
 
     scheme: Literal["rk2", "rk4"]
     precision: Literal["f32", "f64"]
-    forcing: Literal["power", "energy"]
+    courant: float
+    lengths: Sequence[float]
+    dealiasing: Literal["two_thirds", "spherical", "phase_shift"]
+    schmidt: Sequence[float]
+    gradients: Sequence[Sequence[float]]
+    forcing: Literal["power", "energy", "stochastic"]
+    forcing_acceleration: float
+    forcing_time: float
+    forcing_seed: int
     forcing_power: float
     forcing_shells: int
     rotation: Sequence[float]
@@ -64,12 +77,13 @@ _OF_EXCHANGE = ("routes", "tune", "wait_limit")
 
 
 class Simulation:
-    """Incompressible flow on `cells` = (nx, ny, nz) of a periodic box with edges 2 pi.
+    """Incompressible flow on `cells` = (nx, ny, nz) of a periodic box with the edges `lengths`, 2 pi each without.
 
     `initial` is the table that a case file has under this name: {"flow": "random", "peak": 3, "energy": 0.5}; without
     it, Taylor and Green's vortex. Or `velocity`, a function of the places x, y, z: it takes three arrays that broadcast
-    to [z][y][x] and returns the three components. Further keyword arguments are keys of a case file's [dns], [machine]
-    and [exchange]: scheme="rk2", device_memory="8 GiB".
+    to [z][y][x] and returns the three components. `scalars` is one that returns as many as `schmidt` has numbers;
+    without it they begin with zero. Further keyword arguments are keys of a case file's [dns], [machine] and
+    [exchange]: scheme="rk2", device_memory="8 GiB".
 
     Raises TypeError for a keyword of another name, and CaseError where the numbers do not make a flow.
     """
@@ -82,6 +96,7 @@ class Simulation:
         time_step: float,
         initial: Mapping[str, float | str] | None = None,
         velocity: Any = None,
+        scalars: Any = None,
         **options: Unpack[Options],
     ) -> None:
         check("a Simulation", Simulation, options, Options)
@@ -92,7 +107,7 @@ class Simulation:
         }
         for key, value in options.items():
             table = "machine" if key in _OF_MACHINE else "exchange" if key in _OF_EXCHANGE else "dns"
-            tables[table][key] = list(value) if isinstance(value, tuple) else value
+            tables[table][key] = _as_toml(value)
         data = {
             "grid": {"cells": list(cells)},
             "run": {"steps": _NEVER},
@@ -103,7 +118,15 @@ class Simulation:
         assert isinstance(case, DnsCase)
         self._begin(case)
         if velocity is not None:
-            self._set(velocity)
+            values = self._blocks(velocity)
+            with as_case_error():
+                self._dns.begin(values)
+                self._dns.check_time_step()
+                self._dns.check_forcing()
+        if scalars is not None:
+            values = self._blocks(scalars)
+            with as_case_error():
+                self._dns.begin_scalars(values)
 
     @classmethod
     def from_case(cls, case: str | Path | Case, overrides: Sequence[str] = (), variant: str | None = None) -> Self:
@@ -135,17 +158,17 @@ class Simulation:
         self._setup = engine.prepare(case, discovery.discover(case.machine, guest=True))
         self._dns: Dns = DnsRun(self._setup).engine
 
-    def _set(self, velocity: Any) -> None:
-        cells, blocks = self.case.grid.cells, []
+    def _blocks(self, function: Any) -> list[Array]:
+        cells, edges, blocks = self.case.grid.cells, self.case.dns.lengths, []
         for lo, hi in self._dns.boxes():
-            x, y, z = (2 * np.pi / n * np.arange(first, behind) for n, first, behind in zip(cells, lo, hi, strict=True))
+            x, y, z = (
+                edge / n * np.arange(first, behind) for edge, n, first, behind in zip(edges, cells, lo, hi, strict=True)
+            )
             shape = (len(z), len(y), len(x))
-            components = velocity(x, y[:, None], z[:, None, None])
-            blocks.append(np.stack([np.broadcast_to(np.float64(one), shape) for one in components], -1))
-        with as_case_error():
-            self._dns.begin([np.ascontiguousarray(block) for block in blocks])
-            self._dns.check_time_step()
-            self._dns.check_forcing()
+            components = function(x, y[:, None], z[:, None, None])
+            block = np.stack([np.broadcast_to(np.float64(one), shape) for one in components], -1)
+            blocks.append(np.ascontiguousarray(block))
+        return blocks
 
     def __repr__(self) -> str:
         case, backend = self.case, self.machine.devices()[0]["backend"]
@@ -178,8 +201,13 @@ class Simulation:
         return None if found is None else np.asarray(found)
 
     def statistics(self) -> dict[str, Any]:
-        """The columns of statistics.csv by name (docs/dns.md), with `spectrum`: energy of the shells 0, 1, ..."""
+        """The columns of statistics.csv by name (docs/dns.md), with `spectrum`: energy of the shells 0, 1, ..., and
+        `scalars`: variance, dissipation, flux and spectrum of each."""
         return dict(self._dns.statistics())
+
+    def transfer(self) -> dict[str, Any]:
+        """`transfer`: energy a time that the shells 0, 1, ... get by advection; `flux`: that passes to those above."""
+        return dict(self._dns.transfer())
 
     @property
     def solver(self) -> "Dns":

@@ -1,5 +1,6 @@
 """Pseudo-spectral flows as the registry has them: `slipstream.case.solver.Solver`."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,9 +18,15 @@ if TYPE_CHECKING:
 
 Tiles = list[tuple[str, str]]
 
+_DEALIASING = {
+    "two_thirds": "2/3 rule",
+    "spherical": "spherical truncation",
+    "phase_shift": "spherical truncation with shifted grids",
+}
+
 case_type = DnsCase
 unit_of_rate = "Mcell/s"
-files = ("findings.json", "statistics.csv", "spectra.csv", "spectrum.csv")
+files = ("findings.json", "statistics.csv", "spectra.csv", "scalars.csv", "transfer.csv", "spectrum.csv")
 pictures = {"spectrum.png": "Energy by wave number", "dissipation.png": "Energy and its dissipation over time"}
 collisions: Mapping[str, Mapping[str, str]] = {}
 
@@ -109,11 +116,28 @@ def problems(case: DnsCase) -> list[tuple[toml_text.Path, str]]:
                 unsupported('goes with flow = "file": give both, or neither', other="initial.flow", needed="file"),
             )
         )
-    if case.dns.forcing == "energy" and case.dns.forcing_power:
+    if case.dns.courant:
+        said = "steps of a Courant number end at no time that is known before: give run.steps, and fields at the end"
+        for table, key in (("run", "time"), ("output", "every")):
+            if getattr(getattr(case, table), key) is not None:
+                found.append(((table, key), unsupported(said, other="dns.courant", needed="run.steps")))
+    gradients = case.dns.gradients
+    if gradients is not None and len(gradients) != len(case.dns.schmidt):
+        said = "a mean gradient for each number of dns.schmidt, or none"
+        found.append((("dns", "gradients"), Fault(said, needed=len(case.dns.schmidt), given=len(gradients))))
+    for key in ("forcing_acceleration", "forcing_time"):
+        is_given = bool(getattr(case.dns, key))
+        if case.dns.forcing == "stochastic" and not is_given:
+            found.append((("dns", key), missing("a stochastic forcing needs it, above 0", needed=key)))
+        if case.dns.forcing != "stochastic" and is_given:
+            said = 'belongs to forcing = "stochastic"'
+            found.append((("dns", key), unsupported(said, other="dns.forcing", needed="stochastic")))
+    if case.dns.forcing != "power" and case.dns.forcing_power:
         found.append(
             (("dns", "forcing_power"), unsupported('belongs to forcing = "power"', other="dns.forcing", needed="power"))
         )
-    if case.is_forced and case.initial.flow == "taylor_green" and case.dns.forcing_shells < 2:
+    by_energy = case.is_forced and case.dns.forcing != "stochastic"
+    if by_energy and case.initial.flow == "taylor_green" and case.dns.forcing_shells < 2:
         found.append(
             (
                 ("dns", "forcing_shells"),
@@ -165,9 +189,19 @@ def facts(case: DnsCase) -> list[tuple[str, str]]:
     if start.spectrum:
         begins = f"random modes with the spectrum of {start.spectrum}, seed {start.seed}"
     return [
-        ("method", f"pseudo-spectral, rotational form, 2/3 rule, {table.scheme}, {table.precision}"),
+        (
+            "method",
+            f"pseudo-spectral, rotational form, {_DEALIASING[table.dealiasing]}, {table.scheme}, {table.precision}",
+        ),
         ("viscosity", f"{table.viscosity:.6g}"),
-        ("time step", f"{table.time_step:g}"),
+        (
+            "time step",
+            f"Courant number {table.courant:g}, at most {table.time_step:g}"
+            if table.courant
+            else f"{table.time_step:g}",
+        ),
+        *([("edges", "{:.6g} x {:.6g} x {:.6g}".format(*table.lengths))] if set(table.lengths) != {math.tau} else []),
+        *([("scalars", "Schmidt numbers " + ", ".join(f"{one:g}" for one in table.schmidt))] if table.schmidt else []),
         ("begins with", begins),
         *([("forcing", _forcing(case))] if case.is_forced else []),
         *([("rotation", "({:g}, {:g}, {:g})".format(*table.rotation))] if any(table.rotation) else []),
@@ -177,6 +211,11 @@ def facts(case: DnsCase) -> list[tuple[str, str]]:
 
 def _forcing(case: DnsCase) -> str:
     table = case.dns
+    if table.forcing == "stochastic":
+        return (
+            f"accelerations of {table.forcing_shells} shells, {table.forcing_acceleration:g} each, "
+            f"correlated for {table.forcing_time:g}"
+        )
     if table.forcing == "energy":
         return f"holds the energy of {table.forcing_shells} shells"
     return f"{table.forcing_power:g} into {table.forcing_shells} shells"
@@ -238,7 +277,7 @@ def _vorticity(plane: Any) -> Any:
 
     def along(values: Any, axis: int) -> Any:
         n = values.shape[axis]
-        wave = np.fft.rfftfreq(n, 1 / n).reshape((1, -1) if axis == 1 else (-1, 1))
+        wave = 2 * np.pi * np.fft.rfftfreq(n, plane.edges[1 - axis] / n).reshape((1, -1) if axis == 1 else (-1, 1))
         return np.fft.irfft(1j * wave * np.fft.rfft(values, axis=axis), n, axis)
 
     first, second = ("xyz".index(axis) for axis in plane.axes)

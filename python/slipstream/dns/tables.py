@@ -1,5 +1,6 @@
-"""The tables of a case of a pseudo-spectral flow. The box has edges 2 pi; lengths, times and speeds follow from it."""
+"""The tables of a case of a pseudo-spectral flow. dns.lengths, the box's edges, sets the unit of lengths."""
 
+import math
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -12,17 +13,46 @@ class DnsTable(Table):
     """[dns]: the flow and how it is computed."""
 
     viscosity: Annotated[float, Field(ge=0)] = Field(description="Kinematic; of Taylor-Green 1 / Reynolds number.")
-    time_step: Positive = Field(description="The same all through.")
+    time_step: Positive = Field(description="The same all through; with courant the longest.")
+    courant: Positive | None = Field(
+        None,
+        description="Each step is as long as this Courant number allows for the velocity it begins with. Left out: "
+        "all are time_step long.",
+    )
+    lengths: tuple[Positive, Positive, Positive] = Field(
+        (math.tau, math.tau, math.tau), description="Edges of the box along x, y, z."
+    )
+    dealiasing: Literal["two_thirds", "spherical", "phase_shift"] = Field(
+        "two_thirds",
+        description="Modes that are kept: 3 |k_a| < n_a, or the sum of (k_a / n_a)^2 < 2/9; phase_shift: these, and "
+        "grids that are shifted at every stage, whose aliases along one axis cancel.",
+    )
+    schmidt: tuple[Positive, ...] = Field(
+        (), description="Schmidt or Prandtl numbers of passive scalars, one for each: viscosity / diffusivity."
+    )
+    gradients: tuple[Vector, ...] | None = Field(
+        None, description="Mean gradient of each scalar. Left out: there is none, and scalars are zero."
+    )
     scheme: Literal["rk2", "rk4"] = Field("rk4", description="Heun's, or the classical one; viscosity exactly in both.")
     precision: Literal["f32", "f64"] = Field("f64", description="Number format.")
-    forcing: Literal["power", "energy"] = Field(
+    forcing: Literal["power", "energy", "stochastic"] = Field(
         "power",
-        description="power: the lowest shells get forcing_power; energy: they keep the energy that they begin with.",
+        description="power: the lowest shells get forcing_power; energy: they keep the energy that they begin with; "
+        "stochastic: their modes are accelerated at random (Eswaran & Pope 1988).",
+    )
+    forcing_acceleration: Annotated[float, Field(ge=0)] = Field(
+        0.0, description="stochastic: root of the variance of each real number of a mode's acceleration."
+    )
+    forcing_time: Annotated[float, Field(ge=0)] = Field(0.0, description="stochastic: correlation time.")
+    forcing_seed: Annotated[int, Field(ge=0)] = Field(
+        1, description="stochastic: the same numbers on any number of devices."
     )
     forcing_power: Annotated[float, Field(ge=0)] = Field(
         0.0, description="power: energy a time and mass put into the lowest shells; 0: the flow decays."
     )
-    forcing_shells: Count = Field(2, description="Shells |k| <= so many + 1/2 that are forced.")
+    forcing_shells: Count = Field(
+        2, description="Shells |k| <= so many + 1/2 that are forced, by the lowest wave number 2 pi / (longest edge)."
+    )
     rotation: Vector = Field(
         (0.0, 0.0, 0.0), description="Angular velocity of the frame, whose Coriolis force acts on the flow."
     )
@@ -48,7 +78,7 @@ class DnsTable(Table):
     )
     device_memory: Size | None = Field(
         None,
-        description='"8 GiB": the arrays lie in the memory of the host, and so much of the device is used. One device.',
+        description='"8 GiB": the arrays lie in the memory of the host, and so much of each device is used. Slabs.',
     )
     host_copies: Literal["measured", "single", "pitched", "kernel", "mixed"] = Field(
         "measured", description="With device_memory: how rows travel between host and device."
@@ -95,6 +125,10 @@ class DnsOutputTable(OutputTable):
     """[output]: what stays."""
 
     fields: bool = Field(False, description="Velocity as fields.vtkhdf, for ParaView. Left out: where every is given.")
+    transfer: bool = Field(
+        False,
+        description="transfer.csv: energy a time that each shell gets by advection, with every row of statistics.csv.",
+    )
     pictures: bool = Field(True, description="spectrum.png and dissipation.png.")
     mean_from: Annotated[float, Field(ge=0)] | None = Field(
         None,

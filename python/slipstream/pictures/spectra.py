@@ -22,13 +22,15 @@ KOLMOGOROV = 1.6
 def spectrum(
     path: Path, case: Case, energy: np.ndarray, found: Mapping[str, Any], mean: tuple[float, np.ndarray]
 ) -> None:
-    """E(k) with its mean from a time on, the line C epsilon^(2/3) k^(-5/3), and where the Kolmogorov scale lies."""
-    k = np.arange(len(energy))
+    """E(k) with its mean from a time on, the line C epsilon^(2/3) k^(-5/3), and where the Kolmogorov scale lies.
+    `energy` and the mean: of shells that are found["shell"] wide."""
+    width = found["shell"]
+    k, energy = width * np.arange(len(energy)), energy / width
     shown = (k > 0) & (energy > energy.max() * 1e-14)
     with styled():
         figure, axes = plt.subplots(figsize=(6.4, 4.8), layout="constrained")
         axes.loglog(k[shown], energy[shown], "o-", color=BLUE, markersize=3, label="E(k)")
-        since, means = mean
+        since, means = mean[0], mean[1] / width
         if since < found["time"]:
             label = f"mean from t = {since:.4g} on"
             axes.loglog(k[shown], means[shown], "--", color="0.4", linewidth=1, label=label)

@@ -1,6 +1,4 @@
 // Pseudo-spectral flows from Python.
-#include <numbers>
-
 #include <nanobind/stl/array.h>
 
 #include <slipstream/dns.hpp>
@@ -18,11 +16,13 @@ namespace slipstream::python {
 namespace {
 
 using dns::Dns;
+using Scalars = nb::ndarray<const double, nb::shape<-1, -1, -1, -1>, nb::c_contig, nb::device::cpu>;
 using Velocity = nb::ndarray<const double, nb::shape<-1, -1, -1, 3>, nb::c_contig, nb::device::cpu>;
 
 dns::Options dns_options(const nb::dict& dict) {
   dns::Options options;
-  std::string type = "f64", scheme = "rk4", forcing = "power", coding = "raw", host_copies = "measured";
+  std::string type = "f64", scheme = "rk4", forcing = "power", dealiasing = "two_thirds", coding = "raw",
+              host_copies = "measured";
   bool measure_errors = false;
   nb::dict exchange;
   Reader reader(dict, "a pseudo-spectral flow");
@@ -30,10 +30,20 @@ dns::Options dns_options(const nb::dict& dict) {
   reader.read("type", type);
   reader.read("viscosity", options.viscosity);
   reader.read("time_step", options.time_step);
+  reader.read("courant", options.courant);
+  reader.read("lengths", options.lengths);
+  reader.read("dealiasing", dealiasing);
+  std::vector<double> schmidt;
+  std::vector<std::array<double, 3>> gradients;
+  reader.read("schmidt", schmidt);
+  reader.read("gradients", gradients);
   reader.read("scheme", scheme);
   reader.read("forcing", forcing);
   reader.read("forcing_power", options.forcing.power);
   reader.read("forcing_shells", options.forcing.shells);
+  reader.read("forcing_acceleration", options.forcing.acceleration);
+  reader.read("forcing_time", options.forcing.correlation_time);
+  reader.read("forcing_seed", options.forcing.seed);
   reader.read("rotation", options.rotation);
   reader.read("largest_courant", options.largest_courant);
   reader.read("budget", options.budget);
@@ -52,6 +62,12 @@ dns::Options dns_options(const nb::dict& dict) {
   options.host_copies = row_copies_from_string(host_copies);
   options.scheme = dns::scheme_from_string(scheme);
   options.forcing.kind = dns::forcing_from_string(forcing);
+  options.dealiasing = dns::dealiasing_from_string(dealiasing);
+  require(gradients.empty() || gradients.size() == schmidt.size(), ErrorCode::mismatch,
+          std::to_string(schmidt.size()) + " scalars have " + std::to_string(gradients.size()) + " mean gradients",
+          {{"option", "gradients"}, {"given", gradients.size()}, {"needed", schmidt.size()}});
+  gradients.resize(schmidt.size());
+  for (std::size_t n = 0; n < schmidt.size(); ++n) options.scalars.push_back({schmidt[n], gradients[n]});
   Watched watched;
   options.exchange = exchange_options(exchange, &watched);
   options.exchange.measure_errors = measure_errors;
@@ -78,6 +94,7 @@ nb::dict statistics_dict(Dns& self) {
   found["kolmogorov_scale"] = s.kolmogorov_scale;
   found["largest_mode_eta"] = s.largest_mode_eta;
   found["courant"] = s.courant;
+  found["time_step"] = s.time_step;
   found["skewness"] = s.skewness;
   found["flatness"] = s.flatness;
   found["budget_error"] = s.budget_error;
@@ -85,6 +102,28 @@ nb::dict statistics_dict(Dns& self) {
   found["integral_scale"] = s.integral_scale;
   found["c_epsilon"] = s.c_epsilon;
   found["spectrum"] = s.spectrum;
+  nb::list scalars;
+  for (const dns::ScalarStatistics& scalar : s.scalars) {
+    nb::dict of;
+    of["variance"] = scalar.variance;
+    of["dissipation"] = scalar.dissipation;
+    of["flux"] = scalar.flux;
+    of["spectrum"] = scalar.spectrum;
+    scalars.append(of);
+  }
+  found["scalars"] = scalars;
+  return found;
+}
+
+nb::dict transfer_dict(Dns& self) {
+  dns::Transfer t;
+  {
+    Released release;
+    t = self.transfer();
+  }
+  nb::dict found;
+  found["transfer"] = t.transfer;
+  found["flux"] = t.flux;
   return found;
 }
 
@@ -94,6 +133,8 @@ nb::dict carried_dict(const Dns& self) {
   if (carried.held) found["held"] = *carried.held;
   found["put_in"] = carried.put_in;
   found["largest_error"] = carried.largest_error;
+  found["time_step"] = carried.time_step;
+  if (!carried.accelerations.empty()) found["accelerations"] = carried.accelerations;
   return found;
 }
 
@@ -103,6 +144,8 @@ void carry(Dns& self, const nb::dict& dict) {
   reader.read("held", carried.held);
   reader.read("put_in", carried.put_in);
   reader.read("largest_error", carried.largest_error);
+  reader.read("time_step", carried.time_step);
+  reader.read("accelerations", carried.accelerations);
   reader.finish();
   self.carry(carried);
 }
@@ -117,7 +160,7 @@ nb::dict plan_dns(const Machine& machine, const nb::dict& dict) {
   const dns::Options o = dns_options(dict);
   nb::dict found = plan_dict(dns::plan_grid(machine, o), dns::memory_needed(machine, o),
                              dns::messages_needed(machine, o), Layout::soa, dns::bytes_per_cell(o));
-  found["host_bytes"] = dns::host_memory_needed(o);
+  found["host_bytes"] = dns::host_memory_needed(machine, o);
   return found;
 }
 
@@ -132,8 +175,8 @@ nb::tuple largest_dns_grid(const Machine& machine, const nb::dict& dict) {
 
 void bind_dns(nb::module_& m) {
   using Release = nb::call_guard<Released>;
-  nb::class_<Dns, Simulation>(
-      m, "Dns", "Incompressible flow in a periodic box of edges 2 pi, by Fourier modes. Calls are collective.")
+  nb::class_<Dns, Simulation>(m, "Dns",
+                              "Incompressible flow in a periodic box, by Fourier modes. Calls are collective.")
       .def(
           "__init__",
           [](Dns* self, const Machine& machine, const nb::dict& options, Trace* trace) {
@@ -156,6 +199,20 @@ void bind_dns(nb::module_& m) {
           },
           nb::arg("velocity"), "[z, y, x, component] of each box of boxes().")
       .def(
+          "begin_scalars",
+          [](Dns& self, const std::vector<Scalars>& values) {
+            std::vector<const double*> blocks;
+            for (const Scalars& block : values) {
+              require(block.shape(3) == self.options().scalars.size(), ErrorCode::mismatch,
+                      "a block of scalars has another number of them than the flow",
+                      {{"given", block.shape(3)}, {"needed", self.options().scalars.size()}});
+              blocks.push_back(block.data());
+            }
+            Released release;
+            self.begin_scalars(blocks);
+          },
+          nb::arg("values"), "[z, y, x, scalar] of each box of boxes().")
+      .def(
           "boxes",
           [](Dns& self) {
             nb::list found;
@@ -166,6 +223,8 @@ void bind_dns(nb::module_& m) {
           },
           "First cells, and those behind the last, of the blocks of this rank.")
       .def("statistics", &statistics_dict)
+      .def("transfer", &transfer_dict,
+           "transfer: energy a time that each shell gets by u x w; flux: to those above it.")
       .def(
           "gather",
           [](Dns& self, const std::string& name, const Extent& lo, const Extent& hi) {
@@ -184,12 +243,13 @@ void bind_dns(nb::module_& m) {
           [](Dns& self, const std::string& path, std::optional<double> up_to) {
             const Extent& n = self.options().cells;
             std::array<double, 3> spacing;
-            for (std::size_t a = 0; a < 3; ++a) spacing[a] = 2 * std::numbers::pi / static_cast<double>(n[a]);
+            for (std::size_t a = 0; a < 3; ++a) spacing[a] = self.options().lengths[a] / static_cast<double>(n[a]);
             return new FieldSeries(
                 self.communicator(), self.velocity().grid(), path, spacing,
                 [&self](const std::string& name) -> const Field& { return field_of(self, name); }, up_to);
           },
           nb::arg("path"), nb::arg("up_to") = nb::none(), nb::keep_alive<0, 1>(), Release())
+      .def_prop_ro("shells", &Dns::shells, "Of a spectrum, with shell 0.")
       .def("check_time_step", &Dns::check_time_step, Release())
       .def("check_forcing", &Dns::check_forcing, Release())
       .def("carried", &carried_dict, "Numbers that a step takes from the steps before it, beside the modes.")

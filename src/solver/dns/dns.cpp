@@ -5,14 +5,16 @@
 #include <limits>
 #include <numbers>
 
+#include <slipstream/trace.hpp>
+
 #include "machine/agree.hpp"
 #include "solver/dns/impl.hpp"
 
 namespace slipstream::dns {
 namespace {
 
-FieldOptions of_three(FieldOptions options) {
-  options.components = 3;
+FieldOptions of(FieldOptions options, int components = 3) {
+  options.components = components;
   return options;
 }
 
@@ -38,12 +40,12 @@ FieldOptions made_later(FieldOptions options, bool later) {
   return options;
 }
 
-std::vector<Buffer<std::byte>> memory_of_three(const Communicator& comm, const Machine& machine, const Options& options,
-                                               std::int64_t apart) {
+std::vector<Buffer<std::byte>> memory_of(int components, const Communicator& comm, const Machine& machine,
+                                         const Options& options, std::int64_t apart) {
   std::vector<Buffer<std::byte>> found;
   if (is_out_of_core(options)) return found;
   for (const int d : machine.devices_of_rank(comm.rank()))
-    found.emplace_back(machine.device(d).local, static_cast<std::size_t>(3 * apart) * size_of(options.type));
+    found.emplace_back(machine.device(d).local, static_cast<std::size_t>(components * apart) * size_of(options.type));
   return found;
 }
 
@@ -51,7 +53,7 @@ std::vector<Buffer<std::byte>> memory_of_three(const Communicator& comm, const M
 Field adopted(const Communicator& comm, const Machine& machine, const Fft& fft,
               const std::vector<Buffer<std::byte>>& memory, std::int64_t apart) {
   const std::vector<int> devices = machine.devices_of_rank(comm.rank());
-  FieldOptions options = of_three(fft.physical_field("velocity"));
+  FieldOptions options = of(fft.physical_field("velocity"));
   options.apart = apart;
   std::vector<OwnArray> arrays;
   for (const std::int64_t id : fft.physical().local()) {
@@ -79,9 +81,21 @@ Scheme scheme_from_string(const std::string& name) {
   return Scheme::rk4;
 }
 
+Dealiasing dealiasing_from_string(const std::string& name) {
+  if (name == "spherical") return Dealiasing::spherical;
+  if (name == "phase_shift") return Dealiasing::phase_shift;
+  require(
+      name == "two_thirds",
+      "no dealiasing of a pseudo-spectral flow is called '" + name + "': choose two_thirds, spherical or phase_shift",
+      {{"option", "dealiasing"}, {"given", name}});
+  return Dealiasing::two_thirds;
+}
+
 Forcing::Kind forcing_from_string(const std::string& name) {
   if (name == "energy") return Forcing::Kind::energy;
-  require(name == "power", "no forcing of a pseudo-spectral flow is called '" + name + "': choose power or energy",
+  if (name == "stochastic") return Forcing::Kind::stochastic;
+  require(name == "power",
+          "no forcing of a pseudo-spectral flow is called '" + name + "': choose power, energy or stochastic",
           {{"option", "forcing"}, {"given", name}});
   return Forcing::Kind::power;
 }
@@ -90,14 +104,14 @@ Dns::Impl::Impl(const Communicator& c, const Machine& machine, Options o)
     : comm(c),
       options(std::move(o)),
       fft(comm, machine, options.cells, transform_of(machine, options)),
-      modes(fft.spectral(), of_three(fft.spectral_field("modes"))),
-      sum(fft.spectral(), of_three(made_later(fft.spectral_field("sum"), is_out_of_core(options)))),
+      modes(fft.spectral(), of(fft.spectral_field("modes"), components_of(options))),
+      sum(fft.spectral(), of(made_later(fft.spectral_field("sum"), is_out_of_core(options)), components_of(options))),
       apart(numbers_apart(machine, decided(options, fft))),
-      velocity_memory(memory_of_three(comm, machine, options, apart)),
-      product_memory(memory_of_three(comm, machine, options, apart)),
-      u(is_out_of_core(options) ? Field(fft.physical(), of_three(made_later(fft.physical_field("velocity"), true)))
+      velocity_memory(memory_of(components_of(options), comm, machine, options, apart)),
+      product_memory(memory_of(products_of(options), comm, machine, options, apart)),
+      u(is_out_of_core(options) ? Field(fft.physical(), of(made_later(fft.physical_field("velocity"), true)))
                                 : adopted(comm, machine, fft, velocity_memory, apart)) {
-  if (keeps_next(options)) next.emplace(fft.spectral(), of_three(fft.spectral_field("next")));
+  if (keeps_next(options)) next.emplace(fft.spectral(), of(fft.spectral_field("next")));
   const std::vector<int> devices = machine.devices_of_rank(comm.rank());
   const auto place_of = [&](int device) {
     return static_cast<std::size_t>(std::find(devices.begin(), devices.end(), device) - devices.begin());
@@ -105,10 +119,8 @@ Dns::Impl::Impl(const Communicator& c, const Machine& machine, Options o)
   for (const int d : devices) streams.emplace_back(machine.device(d).local);
   for (const std::int64_t id : fft.spectral().local()) {
     const Block& block = fft.spectral().block(id);
-    ModeGrid grid{};
+    ModeGrid grid = wave_numbers(options);
     for (std::size_t a = 0; a < 3; ++a) {
-      grid.cells[a] = static_cast<int>(options.cells[a]);
-      grid.highest[a] = (grid.cells[a] - 1) / 3;
       grid.extent[a] = static_cast<int>(block.box.extent(static_cast<int>(a)));
       grid.first[fft.spectral_axes()[a]] = static_cast<int>(block.box.lo[a]);
     }
@@ -123,9 +135,10 @@ Dns::Impl::Impl(const Communicator& c, const Machine& machine, Options o)
   if (is_out_of_core(options)) {
     on_all_ranks(comm, [&] {
       if (options.scheme == Scheme::rk4) sum.make_arrays();
-      out_of_core = make_out_of_core(places[0], options, options.device_memory - least_of_transform(machine, options));
     });
+    out_of_core = make_out_of_core(comm, machine, decided(options, fft), budget_of_batches(machine, options));
   }
+  if (options.forcing.kind == Forcing::Kind::stochastic) on_all_ranks(comm, [&] { list_accelerated(); });
   list_tasks();
 }
 
@@ -143,17 +156,20 @@ void Dns::Impl::each_mode_block(std::size_t device, Queue queue) {
   });
 }
 
-void Dns::Impl::transform(bool forward, Held from, Held to, std::vector<Stream>& on, std::size_t count) {
+void Dns::Impl::transform(bool forward, Held from, Held to, std::vector<Stream>& on, std::size_t count,
+                          std::array<std::size_t, 2> first) {
   if (forward) {
-    fft.forward_components(components<const void*>(from, physical, count), components<void*>(to, spectral, count), on);
+    fft.forward_components(components<const void*>(from, physical, count, first[0]),
+                           components<void*>(to, spectral, count, first[1]), on);
   } else {
-    fft.backward_components(components<const void*>(from, spectral, count), components<void*>(to, physical, count), on);
+    fft.backward_components(components<const void*>(from, spectral, count, first[0]),
+                            components<void*>(to, physical, count, first[1]), on);
   }
 }
 
-Task Dns::Impl::transform_task(const std::string& name, bool forward, Held from, Held to) {
+Task Dns::Impl::transform_task(const std::string& name, bool forward, Held from, Held to, std::size_t count) {
   Collective work;
-  work.run = [this, forward, from, to](std::vector<Stream>& s) { transform(forward, from, to, s); };
+  work.run = [this, forward, from, to, count](std::vector<Stream>& s) { transform(forward, from, to, s, count); };
   work.check = [this] { fft.check(); };
   work.capturable = fft.capturable();
   return collective_task(name, std::move(work));
@@ -174,33 +190,45 @@ void Dns::Impl::list_tasks() {
   list_forcing_before();
   if (out_of_core) return list_sweeps();
   Held now = Held::modes;
-  for (const StageFactors& factors : stages_of(options.scheme, options.time_step)) {
+  for (std::size_t n = 0; n < stages_of(options.scheme, 0).size(); ++n) {
     // Work and losses are a further equation of the system, d W / dt = power and the like, which the same scheme
     // integrates: the weight of a stage is that of its right-hand side.
-    if (options.budget)
-      tasks.push_back(host_task("budget", [this, now, factors] { account(now, factors.sum_n, factors.first); }));
-    tasks.push_back(kernel_task("curl", [this, now](Stream& stream, std::size_t device, Part) {
+    const Task budget = host_task("budget", [this, now, n] { account(now, factors_of(n).sum_n, n == 0); });
+    if (options.budget && n > 0) tasks.push_back(budget);
+    const Held seen = shifts() ? Held::velocity : now;
+    if (shifts())
+      tasks.push_back(kernel_task("shift", [this, now, n](Stream& stream, std::size_t device, Part) {
+        each_mode_block(device, [&]<class T>(const ModeBlock& b, T) {
+          Terms<T>::turn(stream, b.grid, three<T>(now, b), three<T>(Held::velocity, b), 3, shift(state.step, n, 1), 1);
+        });
+      }));
+    tasks.push_back(kernel_task("curl", [this, seen](Stream& stream, std::size_t device, Part) {
       each_mode_block(device, [&]<class T>(const ModeBlock& b, T) {
-        queue_curl(stream, b.grid, three<T>(now, b), three<T>(Held::product, b));
+        queue_curl(stream, b.grid, three<T>(seen, b), three<T>(Held::product, b));
       });
     }));
-    tasks.push_back(transform_task("velocity", false, now, Held::velocity));
+    tasks.push_back(transform_task("velocity", false, seen, Held::velocity));
+    if (options.courant > 0 && n == 0)
+      tasks.push_back(host_task("time step", [this] { numbers.time_step = step_at(courant_of_cells()); }));
+    if (options.budget && n == 0) tasks.push_back(budget);
     tasks.push_back(transform_task("vorticity", false, Held::product, Held::product));
     tasks.push_back(kernel_task("u x w", [this](Stream& stream, std::size_t device, Part) {
       with_type([&]<class T>(T) {
         for (const CellBlock& b : physical)
-          if (b.device == device) {
+          if (b.device == device)
             queue_cross(stream, b.box.extents(), three<T>(Held::velocity, b), three<T>(Held::product, b),
                         options.rotation);
-          }
       });
     }));
     tasks.push_back(transform_task("nonlinear term", true, Held::product, Held::product));
-    tasks.push_back(kernel_task("stage", [this, factors](Stream& stream, std::size_t device, Part) {
+    if (options.dealiasing != Dealiasing::two_thirds) tasks.push_back(aliases_task(Held::product, 3, n));
+    for (int scalar = 0; scalar < scalars_of(options); ++scalar) list_scalar(scalar, now, n);
+    tasks.push_back(kernel_task("stage", [this, n](Stream& stream, std::size_t device, Part) {
       each_mode_block(device, [&]<class T>(const ModeBlock& b, T) {
         const StageArrays<T> arrays{three<T>(Held::modes, b), three<T>(Held::sum, b), three<T>(Held::velocity, b),
                                     three<T>(Held::next, b), three<T>(Held::product, b)};
-        queue_stage(stream, b.grid, arrays, factors, numbers);
+        if (!accelerated.empty()) Terms<T>::accelerate(stream, b.grid, arrays.rhs, accelerations(device));
+        queue_stage(stream, b.grid, arrays, factors_of(n), numbers);
       });
     }));
     now = Held::velocity;
@@ -209,27 +237,92 @@ void Dns::Impl::list_tasks() {
   if (options.budget) tasks.push_back(host_task("budget", [this] { close_budget(); }));
 }
 
+HostArrays Dns::Impl::host_arrays(const Field& field) const {
+  HostArrays found(places.size(), nullptr);
+  for (const ModeBlock& b : spectral) found[b.device] = field.data(b.id);
+  return found;
+}
+
+Task Dns::Impl::aliases_task(Held products, int components, std::size_t stage) {
+  return kernel_task("aliases", [this, products, components, stage](Stream& stream, std::size_t device, Part) {
+    each_mode_block(device, [&]<class T>(const ModeBlock& b, T) {
+      const Three<T> of = three<T>(products, b);
+      Terms<T>::turn(stream, b.grid, of, of, components, shift(state.step, stage, -1), 1);
+    });
+  });
+}
+
+/// Its right-hand side is formed in the memory of three slopes, and its modes of the next stage lie behind the
+/// velocity.
+void Dns::Impl::list_scalar(int scalar, Held now, std::size_t stage) {
+  tasks.push_back(kernel_task("slopes", [this, scalar, now, stage](Stream& stream, std::size_t device, Part) {
+    each_mode_block(device, [&]<class T>(const ModeBlock& b, T) {
+      const Three<T> slopes = three<T>(Held::slopes, b);
+      Terms<T>::slopes(stream, b.grid, three<T>(now, b), 3 + scalar, slopes);
+      if (shifts()) Terms<T>::turn(stream, b.grid, slopes, slopes, 3, shift(state.step, stage, 1), 1);
+    });
+  }));
+  tasks.push_back(transform_task("slopes", false, Held::slopes, Held::slopes));
+  tasks.push_back(kernel_task("u.grad", [this, scalar](Stream& stream, std::size_t device, Part) {
+    with_type([&]<class T>(T) {
+      for (const CellBlock& b : physical)
+        if (b.device == device)
+          Terms<T>::advection(stream, b.box.extents(), three<T>(Held::velocity, b), three<T>(Held::slopes, b),
+                              options.scalars[static_cast<std::size_t>(scalar)].gradient);
+    });
+  }));
+  tasks.push_back(transform_task("u.grad", true, Held::slopes, Held::slopes, 1));
+  if (options.dealiasing != Dealiasing::two_thirds) tasks.push_back(aliases_task(Held::slopes, 1, stage));
+  tasks.push_back(kernel_task("scalar", [this, scalar, stage](Stream& stream, std::size_t device, Part) {
+    each_mode_block(device, [&]<class T>(const ModeBlock& b, T) {
+      const StageArrays<T> arrays{
+          three<T>(Held::modes, b), three<T>(Held::sum, b), three<T>(Held::velocity, b), {}, {}};
+      Terms<T>::stage(stream, b.grid, arrays, 3 + scalar, three<T>(Held::slopes, b).at, factors_of(stage),
+                      diffusivity(options, scalar), numbers.time_step);
+    });
+  }));
+}
+
+StageFactors Dns::Impl::factors_of(std::size_t stage) const {
+  return stages_of(options.scheme, numbers.time_step)[stage];
+}
+
 HostModes Dns::Impl::host_modes() {
-  const std::int64_t id = spectral[0].id;
-  std::byte* const all = modes.data(id);
-  return {all, options.scheme == Scheme::rk2 ? all : sum.data(id), next ? next->data(id) : nullptr};
+  return {host_arrays(modes), host_arrays(options.scheme == Scheme::rk2 ? modes : sum),
+          next ? host_arrays(*next) : HostArrays{}};
 }
 
 void Dns::Impl::list_sweeps() {
-  const auto sweep = [&](const std::string& name, std::function<void(Stream&)> work) {
+  const auto sweep = [&](const std::string& name, std::function<void(std::vector<Stream>&)> work) {
     Collective collective;
-    collective.run = [work = std::move(work)](std::vector<Stream>& all) { work(all[0]); };
-    collective.check = [] {};
+    collective.run = [this, name, work = std::move(work)](std::vector<Stream>& all) {
+      const DeviceSpans span(options.exchange.trace, all, "sweeps", name.c_str(), "kernel");
+      work(all);
+    };
+    collective.check = [this] { out_of_core->check(); };
     tasks.push_back(collective_task(name, std::move(collective)));
   };
-  sweep("opening", [this](Stream& stream) {
-    if (!opened || seen_by_sweeps != state.restarts) out_of_core->open(stream, modes.data(spectral[0].id));
+  sweep("opening", [this](std::vector<Stream>& all) {
+    if (!opened || seen_by_sweeps != state.restarts)
+      out_of_core->open(all, host_arrays(modes), shift(state.step, 0, 1));
     seen_by_sweeps = state.restarts;
     opened = true;
   });
-  for (const StageFactors& factors : stages_of(options.scheme, options.time_step)) {
-    sweep("planes", [this](Stream& stream) { out_of_core->products(stream); });
-    sweep("lines", [this, factors](Stream& stream) { out_of_core->stage(stream, factors, numbers, host_modes()); });
+  const std::size_t stages = stages_of(options.scheme, 0).size();
+  for (std::size_t n = 0; n < stages; ++n) {
+    const bool chooses = options.courant > 0 && n == 0, last = n + 1 == stages;
+    sweep("planes", [this, chooses](std::vector<Stream>& all) {
+      out_of_core->products(all, chooses ? std::optional(steps_by_cells()) : std::nullopt);
+    });
+    if (chooses)
+      tasks.push_back(
+          host_task("time step", [this] { numbers.time_step = step_at(courant_of(out_of_core->speeds())); }));
+    sweep("lines", [this, n, last](std::vector<Stream>& all) {
+      std::vector<Accelerations> of_devices;
+      for (std::size_t d = 0; d < accelerations_there.size(); ++d) of_devices.push_back(accelerations(d));
+      out_of_core->stage(all, factors_of(n), numbers, host_modes(), of_devices, shift(state.step, n, -1),
+                         shift(state.step + last, last ? 0 : n + 1, 1));
+    });
   }
   list_forcing_behind();
   tasks.push_back(host_task("velocity", [this] {
@@ -245,12 +338,22 @@ void Dns::Impl::list_forcing_before() {
       carried.held = low_energy();
       held_since = state.restarts;
     }));
+  } else if (options.forcing.kind == Forcing::Kind::stochastic) {
+    tasks.push_back(host_task("forcing", [this] {
+      if (carried.accelerations.empty()) draw(0, 0, options.forcing.acceleration);
+      send_accelerations();
+    }));
   } else if (options.forcing.acts()) {
     tasks.push_back(host_task("forcing", [this] { numbers.forcing = options.forcing.power / (2 * low_energy()); }));
   }
 }
 
 void Dns::Impl::list_forcing_behind() {
+  if (options.forcing.kind == Forcing::Kind::stochastic)
+    tasks.push_back(host_task("forcing", [this] {
+      const double keep = std::exp(-numbers.time_step / options.forcing.correlation_time);
+      draw(static_cast<std::uint64_t>(state.step) + 1, keep, options.forcing.acceleration * std::sqrt(1 - keep * keep));
+    }));
   if (options.forcing.kind != Forcing::Kind::energy) return;
   tasks.push_back(host_task("forcing", [this] {
     const double left = low_energy();
@@ -273,7 +376,7 @@ void Dns::Impl::account(Held now, double share, bool first) {
   const ModeSums found = sums(now);
   if (first) budget = {found.energy, 0, 0};
   budget.lost += share * 2 * options.viscosity * found.squares;
-  budget.work += share * 2 * numbers.forcing * found.low;
+  budget.work += share * (2 * numbers.forcing * found.low + work(now));
 }
 
 void Dns::Impl::close_budget() {
@@ -284,19 +387,25 @@ void Dns::Impl::close_budget() {
 
 /// The host multiplies them where they lie, for they are few.
 void Dns::Impl::scale_lowest_shells() {
-  const ModeGrid& grid = spectral[0].grid;
   const int shells = options.forcing.shells;
   with_type([&]<class T>(T) {
-    const Three<T> u = three<T>(Held::modes, spectral[0]);
-    for (int ky = -std::min(shells, grid.highest[1]); ky <= std::min(shells, grid.highest[1]); ++ky)
-      for (int kx = 0; kx <= std::min(shells, grid.highest[0]); ++kx)
-        for (int kz = -std::min(shells, grid.highest[2]); kz <= std::min(shells, grid.highest[2]); ++kz) {
-          const double square = kx * kx + ky * ky + kz * kz;
-          if (square == 0 || !(square < (shells + 0.5) * (shells + 0.5))) continue;
-          const std::int64_t at = 2 * grid.at(kz < 0 ? kz + grid.cells[2] : kz, kx, ky < 0 ? ky + grid.cells[1] : ky);
-          for (int c = 0; c < 3; ++c)
-            for (int part = 0; part < 2; ++part) u.at[at + c * u.step + part] *= static_cast<T>(scale);
-        }
+    for (const ModeBlock& b : spectral) {
+      const ModeGrid& grid = b.grid;
+      const Three<T> u = three<T>(Held::modes, b);
+      for (int k = 0; k < grid.extent[2]; ++k) {
+        const int ky = grid.ky(k);
+        // No edge is longer than that which shells are counted by.
+        if (std::abs(ky) > std::min(shells, grid.highest[1])) continue;
+        for (int kx = 0; kx <= std::min(shells, grid.highest[0]); ++kx)
+          for (int kz = -std::min(shells, grid.highest[2]); kz <= std::min(shells, grid.highest[2]); ++kz) {
+            const double square = grid.shell_square(kx, ky, kz);
+            if (square == 0 || !(square < (shells + 0.5) * (shells + 0.5))) continue;
+            const std::int64_t at = 2 * grid.at(kz < 0 ? kz + grid.cells[2] : kz, kx, k);
+            for (int c = 0; c < 3; ++c)
+              for (int part = 0; part < 2; ++part) u.at[at + c * u.step + part] *= static_cast<T>(scale);
+          }
+      }
+    }
   });
   opened = false;
 }
@@ -304,13 +413,14 @@ void Dns::Impl::scale_lowest_shells() {
 const Field& Dns::Impl::velocity() {
   if (out_of_core) {
     if (velocity_is_new && seen_restarts == state.restarts) return u;
-    double scales[3];
-    for (std::size_t a = 0; a < 3; ++a)
-      scales[a] = options.time_step * static_cast<double>(options.cells[a]) / (2 * std::numbers::pi);
     u.make_arrays();
-    const std::int64_t id = physical[0].id;
-    speeds =
-        out_of_core->velocity(streams[0], modes.data(spectral[0].id), u.data(id), u.shape(id).component_stride, scales);
+    HostArrays cells(places.size(), nullptr);
+    std::vector<std::int64_t> steps(places.size(), 0);
+    for (const CellBlock& b : physical) {
+      cells[b.device] = u.data(b.id);
+      steps[b.device] = u.shape(b.id).component_stride;
+    }
+    speeds = out_of_core->velocity(streams, host_arrays(modes), cells, steps, steps_by_cells());
     opened = false;
     velocity_is_new = true;
     seen_restarts = state.restarts;
@@ -325,51 +435,63 @@ const Field& Dns::Impl::velocity() {
   return u;
 }
 
+std::array<double, 3> Dns::Impl::steps_by_cells() const {
+  std::array<double, 3> found{};
+  for (std::size_t a = 0; a < 3; ++a)
+    found[a] = options.time_step * static_cast<double>(options.cells[a]) / options.lengths[a];
+  return found;
+}
+
 double Dns::Impl::courant() {
   velocity();
-  double scale[3];
-  for (std::size_t a = 0; a < 3; ++a)
-    scale[a] = options.time_step * static_cast<double>(options.cells[a]) / (2 * std::numbers::pi);
+  return out_of_core ? courant_of(speeds) : courant_of_cells();
+}
+
+double Dns::Impl::courant_of(const std::vector<std::vector<double>>& of_lines) const {
   double most = 0;
-  if (out_of_core)
-    for (const double speed : speeds)
-      if (!(speed <= most)) most = speed;
-  if (out_of_core) return most;
-  with_type([&](auto t) {
-    using T = decltype(t);
-    for (const CellBlock& b : physical) {
-      const auto lines = static_cast<std::size_t>(b.box.extent(1) * b.box.extent(2));
-      for (const double speed : from_device(streams[b.device], lines, [&](double* to) {
-             queue_line_speeds(streams[b.device], b.box.extents(), three<T>(Held::velocity, b), scale, to);
-           }))
-        if (!(speed <= most)) most = speed;  // keeps a NaN
-    }
-  });
+  for (const std::vector<double>& of_device : of_lines)
+    for (const double speed : of_device)
+      if (!(speed <= most)) most = speed;  // keeps a NaN
   return comm.max(most);
 }
 
-template <std::size_t count, class Blocks, class Found>
-std::array<double, count> Dns::Impl::summed(const Blocks& blocks, const Found& found_of) {
-  std::map<std::int64_t, std::vector<double>> mine;
-  for (const auto& b : blocks) {
-    const std::vector<double> found = found_of(b);
-    std::vector<double>& sums = mine[b.id];
-    sums.resize(count);
-    for (std::size_t n = 0; n < found.size(); ++n) sums[n % count] += found[n];
+double Dns::Impl::courant_of_cells() {
+  std::vector<std::vector<double>> of_lines;
+  with_type([&]<class T>(T) {
+    for (const CellBlock& b : physical) {
+      const auto lines = static_cast<std::size_t>(b.box.extent(1) * b.box.extent(2));
+      of_lines.push_back(from_device(streams[b.device], lines, [&](double* to) {
+        queue_line_speeds(streams[b.device], b.box.extents(), three<T>(Held::velocity, b), steps_by_cells(), to);
+      }));
+    }
+  });
+  return courant_of(of_lines);
+}
+
+double Dns::Impl::step_at(double of_longest) const {
+  const bool shorter = options.courant > 0 && of_longest > options.courant;
+  return shorter ? options.time_step * (options.courant / of_longest) : options.time_step;
+}
+
+std::array<double, 3> Dns::Impl::shift(std::int64_t step, std::size_t stage, int sign) const {
+  std::array<double, 3> angles{};
+  if (!shifts()) return angles;
+  for (std::size_t a = 0; a < 3; ++a) {
+    const double cells = uniform(0, static_cast<std::uint64_t>(step), a) + (stage % 2 == 1 ? 0.5 : 0);
+    angles[a] = sign * 2 * std::numbers::pi * cells / static_cast<double>(options.cells[a]);
   }
-  std::array<double, count> all{};
-  std::ranges::copy(over_blocks(mine, count), all.begin());
-  return all;
+  return angles;
 }
 
 ModeSums Dns::Impl::sums(Held of) {
-  const auto found = summed<line_sums>(spectral, [&](const ModeBlock& b) {
-    return from_modes(
-        b, of, [](const ModeGrid& grid) { return line_sums * static_cast<std::int64_t>(grid.extent[1]); },
-        [&](Stream& stream, const ModeGrid& grid, const auto& u, double* to) {
-          queue_line_sums(stream, grid, u, options.forcing.shells, to);
-        });
-  });
+  const auto found =
+      summed(spectral,
+             from_modes(
+                 of, [](const ModeGrid& grid) { return line_sums * static_cast<std::int64_t>(grid.extent[1]); },
+                 [&](Stream& stream, std::size_t, const ModeGrid& grid, const auto& u, double* to) {
+                   queue_line_sums(stream, grid, u, options.forcing.shells, to);
+                 }),
+             line_sums);
   return {found[0], found[1], found[2], {found[3], found[4], found[5]}};
 }
 
@@ -385,17 +507,18 @@ std::array<double, 2> Dns::Impl::shape_of_gradients() {
     synchronize();
   }
   opened = false;
-  const auto moments = summed<line_moments>(physical, [&](const CellBlock& b) {
-    if (out_of_core) return out_of_core->moments(streams[0], modes.data(spectral[0].id));
-    std::vector<double> of_lines;
-    with_type([&]<class T>(T) {
+  std::vector<std::vector<double>> by_device, of_lines;
+  if (out_of_core) by_device = out_of_core->moments(streams, host_arrays(modes));
+  with_type([&]<class T>(T) {
+    for (const CellBlock& b : physical) {
       const auto lines = static_cast<std::size_t>(b.box.extent(1) * b.box.extent(2));
-      of_lines = from_device(streams[b.device], line_moments * lines, [&](double* to) {
-        queue_line_moments(streams[b.device], b.box.extents(), three<T>(Held::product, b), to);
-      });
-    });
-    return of_lines;
+      of_lines.push_back(
+          out_of_core ? by_device[b.device] : from_device(streams[b.device], line_moments * lines, [&](double* to) {
+            queue_line_moments(streams[b.device], b.box.extents(), three<T>(Held::product, b), to);
+          }));
+    }
   });
+  const std::vector<double> moments = summed(physical, of_lines, line_moments);
   std::array<double, 2> found{};
   const auto cells = static_cast<double>(volume(options.cells));
   // Of the third, rounding alone may be left.
@@ -409,6 +532,24 @@ std::array<double, 2> Dns::Impl::shape_of_gradients() {
     found[1] += moments[3 * a + 2] / cells / (second * second) / 3;
   }
   return found;
+}
+
+ScalarStatistics Dns::Impl::of_scalar(int scalar) {
+  const auto found = summed(
+      spectral,
+      from_modes(
+          Held::modes, [](const ModeGrid& grid) { return scalar_sums * static_cast<std::int64_t>(grid.extent[1]); },
+          [&]<class T>(Stream& stream, std::size_t, const ModeGrid& grid, const Three<T>& of, double* to) {
+            Terms<T>::line_sums(stream, grid, of, 3 + scalar, to);
+          }),
+      scalar_sums);
+  ScalarStatistics s;
+  s.variance = found[0];
+  s.dissipation = 2 * diffusivity(options, scalar) * found[1];
+  s.flux = {found[2], found[3], found[4]};
+  s.spectrum = spectrum(3 + scalar, 1);
+  for (double& value : s.spectrum) value *= 2;
+  return s;
 }
 
 double Dns::Impl::low_energy() {
@@ -441,8 +582,8 @@ Dns::~Dns() {
 // those up to 2.83 i / dt, Heun's scheme none.
 void Dns::check_time_step() {
   Impl& d = *impl_;
-  const double most = d.options.largest_courant.value_or(d.options.scheme == Scheme::rk4 ? 1.3 : 0.5);
-  if (most <= 0) return;
+  const double most = largest_courant(d.options);
+  if (most <= 0 || d.options.courant > 0) return;
   const double courant = d.courant();
   require(courant <= most, ErrorCode::unsupported,
           "the time step " + std::to_string(d.options.time_step) + " has the Courant number (CFL) " +
@@ -455,7 +596,8 @@ void Dns::check_time_step() {
 }
 
 void Dns::check_forcing() {
-  if (impl_->options.forcing.acts()) impl_->low_energy();
+  const Forcing& forcing = impl_->options.forcing;
+  if (forcing.acts() && forcing.kind != Forcing::Kind::stochastic) impl_->low_energy();
 }
 
 void Dns::guard(std::int64_t every) {
@@ -464,7 +606,7 @@ void Dns::guard(std::int64_t every) {
   GuardOptions options;
   options.every = every;
   for (std::size_t a = 0; a < 3; ++a) {
-    options.spacing[a] = 2 * std::numbers::pi / static_cast<double>(impl_->options.cells[a]);
+    options.spacing[a] = impl_->options.lengths[a] / static_cast<double>(impl_->options.cells[a]);
     options.origin[a] = -options.spacing[a] / 2;  // values are those of the points i dx
   }
   impl_->loop->guard(impl_->comm, std::move(options));
@@ -480,13 +622,15 @@ void Dns::step(std::int64_t steps) { impl_->loop->run(steps); }
 const std::vector<Device>& Dns::devices() const { return impl_->places; }
 const Tasks& Dns::tasks() const { return impl_->tasks; }
 void Dns::finish_step() {
-  impl_->state.time += impl_->options.time_step;
+  impl_->carried.time_step = impl_->numbers.time_step;
+  impl_->state.time += impl_->numbers.time_step;
   ++impl_->state.step;
   if (!impl_->out_of_core) impl_->velocity_is_new = false;
 }
 Recording Dns::recording() const {
   const Options& o = impl_->options;
-  return {o.forcing.acts() || o.budget || impl_->out_of_core ? 0 : 1, 0, 0};
+  const bool changes = o.courant > 0 || o.dealiasing == Dealiasing::phase_shift;
+  return {o.forcing.acts() || o.budget || changes || impl_->out_of_core ? 0 : 1, 0, 0};
 }
 std::vector<Watched> Dns::watched() { return {{"velocity", &impl_->u}}; }
 TimeLoop& Dns::time_loop() { return *impl_->loop; }
@@ -501,19 +645,25 @@ Statistics Dns::statistics() {
   s.mean_velocity = sums.mean;
   s.dissipation = 2 * d.options.viscosity * sums.squares;
   s.enstrophy = sums.squares;
-  s.power = d.options.forcing.kind == Forcing::Kind::energy ? d.carried.put_in / d.options.time_step
+  const double last_step = d.carried.time_step > 0 ? d.carried.time_step : d.options.time_step;
+  s.power = d.options.forcing.kind == Forcing::Kind::energy ? d.carried.put_in / last_step
             : sums.low > 0                                  ? d.options.forcing.power
                                                             : 0;
+  if (d.options.forcing.kind == Forcing::Kind::stochastic) s.power = d.work(Impl::Held::modes);
   s.velocity = std::sqrt(2 * s.energy / 3);
   if (s.dissipation > 0) {
     const double nu = d.options.viscosity;
     s.taylor_scale = s.velocity * std::sqrt(15 * nu / s.dissipation);
     s.taylor_reynolds = s.velocity * s.taylor_scale / nu;
     s.kolmogorov_scale = std::pow(nu * nu * nu / s.dissipation, 0.25);
-    const Extent& n = d.options.cells;
-    s.largest_mode_eta = static_cast<double>((std::min({n[0], n[1], n[2]}) - 1) / 3) * s.kolmogorov_scale;
+    const ModeGrid grid = wave_numbers(d.options);
+    s.largest_mode_eta =
+        std::min({grid.highest[0] * grid.wave[0], grid.highest[1] * grid.wave[1], grid.highest[2] * grid.wave[2]}) *
+        s.kolmogorov_scale;
   }
-  s.courant = d.courant();
+  const double of_longest = d.courant();
+  s.time_step = d.step_at(of_longest);
+  s.courant = of_longest * (s.time_step / d.options.time_step);
   const auto [skewness, flatness] = d.shape_of_gradients();
   s.skewness = skewness;
   s.flatness = flatness;
@@ -522,10 +672,30 @@ Statistics Dns::statistics() {
   if (s.energy > 0) {
     double scales = 0;
     for (std::size_t k = 1; k < s.spectrum.size(); ++k) scales += s.spectrum[k] / static_cast<double>(k);
-    s.integral_scale = std::numbers::pi / (2 * s.velocity * s.velocity) * scales;
+    s.integral_scale = std::numbers::pi / (2 * s.velocity * s.velocity) * scales / wave_numbers(d.options).shell;
     s.c_epsilon = s.dissipation / (s.velocity * s.velocity) * (s.integral_scale / s.velocity);
   }
+  for (int n = 0; n < scalars_of(d.options); ++n) s.scalars.push_back(d.of_scalar(n));
   return s;
+}
+
+int Dns::shells() const { return impl_->shells(); }
+
+Transfer Dns::transfer() {
+  Impl& d = *impl_;
+  Transfer found;
+  std::vector<double>& sums = found.transfer;
+  sums.resize(static_cast<std::size_t>(d.shells()));
+  d.add_transfer({0, 0, 0}, sums);
+  if (d.shifts()) {
+    std::array<double, 3> half{};
+    for (std::size_t a = 0; a < 3; ++a) half[a] = std::numbers::pi / static_cast<double>(d.options.cells[a]);
+    d.add_transfer(half, sums);
+    for (double& value : sums) value /= 2;
+  }
+  double passed = 0;
+  for (const double value : sums) found.flux.push_back(passed -= value);
+  return found;
 }
 
 const Field& Dns::velocity() { return impl_->velocity(); }
@@ -543,7 +713,15 @@ std::string Dns::describe_batches() const { return impl_->out_of_core ? impl_->o
 
 std::int64_t Dns::bytes_on(Device device) const {
   std::int64_t bytes = impl_->fft.bytes_on(device);
-  if (impl_->out_of_core) return bytes + impl_->out_of_core->bytes();
+  for (const auto& buffer : impl_->accelerations_there)
+    if (buffer.device() == device) bytes += static_cast<std::int64_t>(buffer.bytes());
+  for (const auto& buffer : impl_->accelerated_there)
+    if (buffer.device() == device) bytes += static_cast<std::int64_t>(buffer.bytes());
+  if (impl_->out_of_core) {
+    for (std::size_t d = 0; d < impl_->places.size(); ++d)
+      if (impl_->places[d] == device) bytes += impl_->out_of_core->bytes(d);
+    return bytes;
+  }
   for (const Field* field : {&impl_->modes, &impl_->sum, impl_->next ? &*impl_->next : nullptr})
     if (field) bytes += field->bytes_on(device);
   for (const auto* memory : {&impl_->velocity_memory, &impl_->product_memory})

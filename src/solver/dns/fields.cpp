@@ -12,9 +12,8 @@
 namespace slipstream::dns {
 namespace {
 
-int shell_of(int kx, int ky, int kz) {
-  return static_cast<int>(std::floor(
-      std::sqrt(static_cast<double>(kx) * kx + static_cast<double>(ky) * ky + static_cast<double>(kz) * kz) + 0.5));
+int shell_of(const ModeGrid& grid, int kx, int ky, int kz) {
+  return static_cast<int>(std::floor(std::sqrt(grid.shell_square(kx, ky, kz)) + 0.5));
 }
 
 /// A number from a counter: the same wherever it is asked for (splitmix64).
@@ -34,14 +33,15 @@ double angle(std::uint64_t seed, int kx, int ky, int kz, std::uint64_t which) {
 using Vector = std::array<std::complex<double>, 3>;
 
 /// Of length 1, at right angles to k, any direction and phases (Rogallo 1981); at -k its conjugate.
-Vector direction(std::uint64_t seed, int kx, int ky, int kz) {
+Vector direction(const ModeGrid& grid, std::uint64_t seed, int kx, int ky, int kz) {
   const bool mirrored = kx < 0 || (kx == 0 && (ky < 0 || (ky == 0 && kz < 0)));
   if (mirrored) {
-    Vector v = direction(seed, -kx, -ky, -kz);
+    Vector v = direction(grid, seed, -kx, -ky, -kz);
     for (auto& c : v) c = std::conj(c);
     return v;
   }
-  const double x = kx, y = ky, z = kz, flat = std::hypot(x, y), k = std::hypot(flat, z);
+  const double x = kx * grid.wave[0], y = ky * grid.wave[1], z = kz * grid.wave[2], flat = std::hypot(x, y),
+               k = std::hypot(flat, z);
   const std::array<double, 3> one = flat > 0 ? std::array{y / flat, -x / flat, 0.0} : std::array{1.0, 0.0, 0.0},
                               other = flat > 0 ? std::array{x * z / (k * flat), y * z / (k * flat), -flat / k}
                                                : std::array{0.0, 1.0, 0.0};
@@ -55,10 +55,21 @@ Vector direction(std::uint64_t seed, int kx, int ky, int kz) {
 
 }  // namespace
 
+double uniform(std::uint64_t seed, std::uint64_t number, std::uint64_t which) {
+  return 0x1p-53 * static_cast<double>(mixed(mixed(mixed(seed) ^ number) ^ which) >> 11);
+}
+
 int Dns::Impl::shells() const {
-  int most[3];
-  for (std::size_t a = 0; a < 3; ++a) most[a] = static_cast<int>((options.cells[a] - 1) / 3);
-  return shell_of(most[0], most[1], most[2]) + 1;
+  const ModeGrid grid = wave_numbers(options);
+  if (!grid.round) return shell_of(grid, grid.highest[0], grid.highest[1], grid.highest[2]) + 1;
+  int most = 0;  // on the surface of the ellipsoid
+  for (int kx = 0; kx <= grid.highest[0]; ++kx)
+    for (int ky = 0; ky <= grid.highest[1]; ++ky) {
+      int kz = grid.highest[2];
+      while (kz >= 0 && !grid.holds(kx, ky, kz)) --kz;
+      if (kz >= 0) most = std::max(most, shell_of(grid, kx, ky, kz));
+    }
+  return most + 1;
 }
 
 std::vector<double> Dns::Impl::over_blocks(const std::map<std::int64_t, std::vector<double>>& mine,
@@ -84,22 +95,65 @@ std::vector<double> Dns::Impl::over_blocks(const std::map<std::int64_t, std::vec
   return sums;
 }
 
-std::vector<double> Dns::Impl::spectrum() {
+std::vector<double> Dns::Impl::spectrum(int first, int components) {
   const auto count = static_cast<std::size_t>(shells());
-  std::map<std::int64_t, std::vector<double>> mine;
-  for (const ModeBlock& b : spectral) {
-    const std::vector<double> found = from_modes(
-        b, Held::modes, [&](const ModeGrid&) { return static_cast<std::int64_t>(count); },
-        [&](Stream& stream, const ModeGrid& grid, const auto& u, double* to) {
-          queue_shell_sums(stream, grid, u, static_cast<int>(count), to);
-        });
-    std::vector<double>& sums = mine[b.id];
-    sums.resize(count);
-    for (std::size_t n = 0; n < found.size(); ++n) sums[n % count] += found[n];
-  }
-  std::vector<double> found = over_blocks(mine, count);
+  std::vector<double> found =
+      summed(spectral,
+             from_modes(
+                 Held::modes, [&](const ModeGrid&) { return static_cast<std::int64_t>(count); },
+                 [&]<class T>(Stream& stream, std::size_t, const ModeGrid& grid, const Three<T>& all, double* to) {
+                   const Three<T> of{all.at + first * all.step, all.step};
+                   queue_shell_sums(stream, grid, of, of, components, static_cast<int>(count), to);
+                 }),
+             count);
   found[0] = 0;  // that of the mean velocity
   return found;
+}
+
+void Dns::Impl::add_transfer(const std::array<double, 3>& angles, std::vector<double>& sums) {
+  const auto count = static_cast<int>(sums.size());
+  const double normal = 2 / static_cast<double>(volume(options.cells));
+  const std::array<double, 3> back{-angles[0], -angles[1], -angles[2]};
+  std::vector<std::vector<double>> of_blocks;
+  with_type([&]<class T>(T) {
+    if (out_of_core) {
+      out_of_core->open(streams, host_arrays(modes), angles);
+      out_of_core->products(streams, {});
+      opened = false;
+      const std::vector<std::vector<double>> by_device = out_of_core->with_products(
+          streams, host_arrays(modes), count,
+          [&](Stream& stream, const ModeGrid& grid, void* u, std::int64_t step, void* product, double* to) {
+            const Three<T> of{static_cast<T*>(product), step};
+            if (grid.round) Terms<T>::turn(stream, grid, of, of, 3, back, 1);
+            queue_shell_sums(stream, grid, Three<T>{static_cast<T*>(u), step}, of, 3, count, to);
+          });
+      for (const ModeBlock& b : spectral) of_blocks.push_back(by_device[b.device]);
+      return;
+    }
+    for (const ModeBlock& b : spectral) {
+      Stream& stream = streams[b.device];
+      Terms<T>::turn(stream, b.grid, three<T>(Held::modes, b), three<T>(Held::velocity, b), 3, angles, 1);
+      queue_curl(stream, b.grid, three<T>(Held::velocity, b), three<T>(Held::product, b));
+    }
+    velocity_is_new = false;
+    transform(false, Held::velocity, Held::velocity, streams, 3);
+    transform(false, Held::product, Held::product, streams, 3);
+    for (const CellBlock& b : physical)
+      queue_cross(streams[b.device], b.box.extents(), three<T>(Held::velocity, b), three<T>(Held::product, b),
+                  options.rotation);
+    transform(true, Held::product, Held::product, streams, 3);
+    for (const ModeBlock& b : spectral) {
+      const Three<T> product = three<T>(Held::product, b);
+      Terms<T>::turn(streams[b.device], b.grid, product, product, 3, back, 1);
+      const auto sums_of_block = static_cast<std::size_t>(count) * static_cast<std::size_t>(b.grid.extent[2]);
+      of_blocks.push_back(from_device(streams[b.device], sums_of_block, [&](double* to) {
+        queue_shell_sums(streams[b.device], b.grid, three<T>(Held::modes, b), product, 3, count, to);
+      }));
+    }
+    synchronize();
+  });
+  const std::vector<double> found = summed(spectral, of_blocks, sums.size());
+  for (std::size_t n = 1; n < sums.size(); ++n) sums[n] += normal * found[n];
 }
 
 void Dns::Impl::begin_from_modes() {
@@ -112,69 +166,138 @@ void Dns::Impl::begin_from_modes() {
 
 /// By the host, which has them: planes and lines that no sweep reads.
 void Dns::Impl::clear_truncated() {
-  const ModeGrid& grid = spectral[0].grid;
   with_type([&]<class T>(T) {
-    const Three<T> u = three<T>(Held::modes, spectral[0]);
-    for (int c = 0; c < 3; ++c)
-      for (int k = 0; k < grid.extent[2]; ++k) {
-        const bool kept = grid.kept(0, grid.ky(k), 0);
-        const int first = kept ? grid.highest[0] + 1 : 0;
-        T* const line = u.at + c * u.step + 2 * grid.at(0, first, k);
-        std::fill(line, line + 2 * static_cast<std::int64_t>(grid.extent[1] - first) * grid.extent[0], T(0));
-      }
+    for (const ModeBlock& b : spectral) {
+      const ModeGrid& grid = b.grid;
+      const Three<T> u = three<T>(Held::modes, b);
+      for (int c = 0; c < components_of(options); ++c)
+        for (int k = 0; k < grid.extent[2]; ++k) {
+          const bool kept = grid.kept(0, grid.ky(k), 0);
+          const int first = kept ? grid.highest[0] + 1 : 0;
+          T* const line = u.at + c * u.step + 2 * grid.at(0, first, k);
+          std::fill(line, line + 2 * static_cast<std::int64_t>(grid.extent[1] - first) * grid.extent[0], T(0));
+        }
+    }
   });
 }
 
+// Modes (1, +-1, +-1) and their conjugates: sin x = (exp(ix) - exp(-ix)) / 2i and the like. Large boxes begin as fast
+// as small ones.
 void Dns::taylor_green() {
   Impl& d = *impl_;
-  const auto at = [&](std::int64_t index, std::size_t axis) {
-    return 2 * std::numbers::pi * static_cast<double>(index) / static_cast<double>(d.options.cells[axis]);
-  };
-  std::vector<std::vector<double>> blocks;
-  std::vector<const double*> velocity;
-  for (const CellBlock& b : d.physical) {
-    std::vector<double>& values = blocks.emplace_back();
-    values.reserve(3 * static_cast<std::size_t>(b.box.volume()));
-    for (std::int64_t k = b.box.lo[2]; k < b.box.hi[2]; ++k)
-      for (std::int64_t j = b.box.lo[1]; j < b.box.hi[1]; ++j)
-        for (std::int64_t i = b.box.lo[0]; i < b.box.hi[0]; ++i) {
-          const double x = at(i, 0), y = at(j, 1), z = at(k, 2);
-          values.push_back(std::sin(x) * std::cos(y) * std::cos(z));
-          values.push_back(-std::cos(x) * std::sin(y) * std::cos(z));
-          values.push_back(0);
+  // Solenoidal in boxes with other edges than 2 pi, too.
+  const double v_by_u = d.options.lengths[1] / d.options.lengths[0];
+  d.with_type([&]<class T>(T) {
+    for (const ModeBlock& b : d.spectral) {
+      const Three<T> u = d.three<T>(Impl::Held::modes, b);
+      Stream& stream = d.streams[b.device];
+      const auto bytes = static_cast<std::size_t>(2 * b.grid.volume()) * sizeof(T);
+      for (int c = 0; c < components_of(d.options); ++c) {
+        T* const component = u.at + c * u.step;
+        if (d.out_of_core) std::memset(component, 0, bytes);
+        if (!d.out_of_core) fill(stream, component, 0, bytes);
+      }
+      const int x = 1 - b.grid.first[0];
+      if (x < 0 || x >= b.grid.extent[1]) continue;
+      for (int k = 0; k < b.grid.extent[2]; ++k)
+        for (int i = 0; i < b.grid.extent[0]; ++i) {
+          if (std::abs(b.grid.ky(k)) != 1 || std::abs(b.grid.kz(i)) != 1) continue;
+          const std::array<T, 2> of_u{0, T(-0.125)}, of_v{0, T(0.125 * v_by_u * b.grid.ky(k))};
+          const std::int64_t at = 2 * b.grid.at(i, x, k);
+          copy(stream, u.at + at, of_u.data(), sizeof of_u);
+          copy(stream, u.at + u.step + at, of_v.data(), sizeof of_v);
+          stream.synchronize();
         }
-    velocity.push_back(values.data());
+    }
+  });
+  d.begin_from_modes();
+}
+
+void Dns::Impl::to_cells(const std::vector<const double*>& blocks, std::size_t of, std::size_t first,
+                         std::size_t count) {
+  require(blocks.size() == physical.size(), ErrorCode::mismatch,
+          "a pseudo-spectral flow was given " + std::to_string(blocks.size()) + " arrays for " +
+              std::to_string(physical.size()) + " blocks",
+          {{"given", blocks.size()}, {"needed", physical.size()}});
+  if (out_of_core) u.make_arrays();
+  with_type([&](auto t) {
+    using T = decltype(t);
+    for (std::size_t n = 0; n < blocks.size(); ++n) {
+      const CellBlock& b = physical[n];
+      const auto cells = static_cast<std::size_t>(b.box.volume());
+      const Three<T> to = three<T>(Held::velocity, b);
+      std::vector<T> values(cells);
+      for (std::size_t c = 0; c < count; ++c) {
+        for (std::size_t cell = 0; cell < cells; ++cell)
+          values[cell] = static_cast<T>(blocks[n][of * cell + first + c]);
+        copy(streams[b.device], to.at + static_cast<std::int64_t>(c) * to.step, values.data(), cells * sizeof(T));
+        streams[b.device].synchronize();
+      }
+    }
+  });
+  velocity_is_new = false;
+}
+
+void Dns::Impl::clear_scalars() {
+  if (options.scalars.empty()) return;
+  synchronize();
+  with_type([&]<class T>(T) {
+    for (const ModeBlock& b : spectral) {
+      const Three<T> of = three<T>(Held::modes, b);
+      const std::vector<T> zeros(static_cast<std::size_t>(of.step), T(0));
+      for (std::size_t n = 0; n < options.scalars.size(); ++n)
+        copy(streams[b.device], of.at + static_cast<std::int64_t>(3 + n) * of.step, zeros.data(),
+             zeros.size() * sizeof(T));
+      streams[b.device].synchronize();
+    }
+  });
+}
+
+void Dns::begin_scalars(const std::vector<const double*>& values) {
+  Impl& d = *impl_;
+  const std::size_t scalars = d.options.scalars.size();
+  require(scalars > 0, ErrorCode::wrong_state, "a pseudo-spectral flow without scalars was given some",
+          {{"option", "schmidt"}, {"needed", 1}});
+  for (std::size_t n = 0; n < scalars; ++n) {
+    d.to_cells(values, scalars, n, 1);
+    d.transform(true, Impl::Held::velocity, Impl::Held::modes, d.streams, 1, {0, 3 + n});
+    d.synchronize();
   }
-  begin(velocity);
+  const double factor = 1 / static_cast<double>(volume(d.options.cells));
+  d.with_type([&]<class T>(T) {
+    const auto normalise = [&](Stream& stream, const ModeGrid& grid, const Three<T>& all) {
+      const Three<T> of{all.at + 3 * all.step, all.step};
+      Terms<T>::turn(stream, grid, of, of, static_cast<int>(scalars), {0, 0, 0}, factor);
+    };
+    if (d.out_of_core) {
+      d.clear_truncated();
+      d.out_of_core->change(d.streams, d.host_arrays(d.modes),
+                            [&](Stream& stream, const ModeGrid& grid, void* u, std::int64_t step) {
+                              normalise(stream, grid, {static_cast<T*>(u), step});
+                            });
+    } else {
+      for (const ModeBlock& b : d.spectral) normalise(d.streams[b.device], b.grid, d.three<T>(Impl::Held::modes, b));
+    }
+  });
+  d.synchronize();
+  d.opened = false;
 }
 
 void Dns::begin(const std::vector<const double*>& velocity) {
   Impl& d = *impl_;
-  require(velocity.size() == d.physical.size(), ErrorCode::mismatch,
-          "a pseudo-spectral flow was given " + std::to_string(velocity.size()) + " arrays for " +
-              std::to_string(d.physical.size()) + " blocks",
-          {{"given", velocity.size()}, {"needed", d.physical.size()}});
-  if (d.out_of_core) d.u.make_arrays();
-  d.with_type([&](auto t) {
-    using T = decltype(t);
-    for (std::size_t n = 0; n < velocity.size(); ++n) {
-      const CellBlock& b = d.physical[n];
-      const auto count = static_cast<std::size_t>(b.box.volume());
-      const Three<T> to = d.three<T>(Impl::Held::velocity, b);
-      std::vector<T> values(count);
-      for (std::size_t c = 0; c < 3; ++c) {
-        for (std::size_t cell = 0; cell < count; ++cell) values[cell] = static_cast<T>(velocity[n][3 * cell + c]);
-        copy(d.streams[b.device], to.at + static_cast<std::int64_t>(c) * to.step, values.data(), count * sizeof(T));
-        d.streams[b.device].synchronize();
-      }
-    }
-  });
+  d.to_cells(velocity, 3, 0, 3);
   d.transform(true, Impl::Held::velocity, Impl::Held::modes, d.streams);
+  d.clear_scalars();
   const double factor = 1 / static_cast<double>(volume(d.options.cells));
   if (d.out_of_core) {
-    d.streams[0].synchronize();
+    d.synchronize();
     d.clear_truncated();
-    d.out_of_core->project(d.streams[0], d.modes.data(d.spectral[0].id), factor);
+    d.with_type([&]<class T>(T) {
+      d.out_of_core->change(d.streams, d.host_arrays(d.modes),
+                            [&](Stream& stream, const ModeGrid& grid, void* u, std::int64_t step) {
+                              queue_project(stream, grid, Three<T>{static_cast<T*>(u), step}, factor);
+                            });
+    });
     return d.begin_from_modes();
   }
   d.with_type([&](auto t) {
@@ -191,7 +314,8 @@ void Dns::random(const std::vector<double>& spectrum, std::uint64_t seed) {
   for (const ModeBlock& b : d.spectral)
     each_mode(b.grid, [&](int i, int j, int k) {
       const int kx = b.grid.kx(j), ky = b.grid.ky(k), kz = b.grid.kz(i);
-      if (b.grid.kept(kx, ky, kz)) in_shell[static_cast<std::size_t>(shell_of(kx, ky, kz))] += b.grid.weight(kx);
+      if (b.grid.holds(kx, ky, kz))
+        in_shell[static_cast<std::size_t>(shell_of(b.grid, kx, ky, kz))] += b.grid.weight(kx);
     });
   for (double& modes_in_shell : in_shell) modes_in_shell = d.comm.sum_in_rank_order(modes_in_shell);
   for (std::size_t k = 0; k < spectrum.size(); ++k) {
@@ -208,12 +332,12 @@ void Dns::random(const std::vector<double>& spectrum, std::uint64_t seed) {
     using T = decltype(t);
     for (const ModeBlock& b : d.spectral) {
       const auto count = static_cast<std::size_t>(b.grid.volume());
-      std::vector<std::complex<T>> values(3 * count);
+      std::vector<std::complex<T>> values(static_cast<std::size_t>(components_of(d.options)) * count);
       each_mode(b.grid, [&](int i, int j, int k) {
         const int kx = b.grid.kx(j), ky = b.grid.ky(k), kz = b.grid.kz(i);
-        const auto shell = static_cast<std::size_t>(shell_of(kx, ky, kz));
-        if (!b.grid.kept(kx, ky, kz) || shell >= spectrum.size() || spectrum[shell] == 0) return;
-        const Vector v = direction(seed, kx, ky, kz);
+        const auto shell = static_cast<std::size_t>(shell_of(b.grid, kx, ky, kz));
+        if (!b.grid.holds(kx, ky, kz) || shell >= spectrum.size() || spectrum[shell] == 0) return;
+        const Vector v = direction(b.grid, seed, kx, ky, kz);
         const double length = std::sqrt(2 * spectrum[shell] / in_shell[shell]);
         for (std::size_t c = 0; c < 3; ++c)
           values[static_cast<std::size_t>(b.grid.at(i, j, k)) + c * count] = std::complex<T>(length * v[c]);

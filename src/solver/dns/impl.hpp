@@ -1,5 +1,6 @@
 #pragma once
 // What a pseudo-spectral flow holds.
+#include <algorithm>
 #include <array>
 #include <complex>
 #include <map>
@@ -11,6 +12,7 @@
 
 #include "solver/dns/kernels.hpp"
 #include "solver/dns/out_of_core.hpp"
+#include "solver/dns/terms.hpp"
 
 namespace slipstream::dns {
 
@@ -34,8 +36,26 @@ std::int64_t numbers_apart(const Machine& machine, const Options& options);
 bool keeps_next(const Options& options);
 /// Bytes of the device that a transform takes out of core, as little as it can: it is needed for the start alone.
 std::int64_t least_of_transform(const Machine& machine, const Options& options);
+/// Bytes of Options::device_memory that are left for batches.
+std::int64_t budget_of_batches(const Machine& machine, const Options& options);
+/// Throws Error where Options::device_memory is too little or cannot be.
+void check_batches(const Machine& machine, const Options& options);
 /// Throws Error where Options::device_memory, or the memory of the host, is too little or cannot be.
 void check_device_memory(const Machine& machine, const Options& options);
+inline int scalars_of(const Options& o) { return static_cast<int>(o.scalars.size()); }
+/// Components of modes: the velocity, then the scalars.
+inline int components_of(const Options& o) { return 3 + scalars_of(o); }
+inline double diffusivity(const Options& o, int scalar) {
+  return o.viscosity / o.scalars[static_cast<std::size_t>(scalar)].schmidt;
+}
+/// Components that hold w, then u x w; and three more for the slopes of a scalar.
+inline int products_of(const Options& o) { return o.scalars.empty() ? 3 : 6; }
+/// Device memory that the values of a stochastic forcing take, at most.
+std::int64_t bytes_of_accelerations(const Options& options);
+/// Options::largest_courant, with its default.
+double largest_courant(const Options& options);
+/// Evenly in [0, 1), the same wherever it is asked for.
+double uniform(std::uint64_t seed, std::uint64_t number, std::uint64_t which);
 /// Throws Error where the options cannot make a run.
 FftOptions transform_options(const Options& options);
 
@@ -65,13 +85,17 @@ struct Dns::Impl {
   std::int64_t seen_by_sweeps = 0;
   bool opened = false;  // between its sweeps lies what the next step begins with
   std::int64_t looks_every = 0;
-  std::vector<double> speeds;  // of lines, with a velocity of arrays in host memory
+  std::vector<std::vector<double>> speeds;  // of lines by device, with a velocity of arrays in host memory
   std::vector<Stream> streams;
   std::vector<ModeBlock> spectral;
   std::vector<CellBlock> physical;
   std::vector<Device> places;
   Tasks tasks;  // rhs = transform of u x w, then a stage of the scheme, as often as it has stages
   StageNumbers numbers{};
+  std::vector<std::array<int, 3>> accelerated;  // stored modes of a stochastic forcing, at first those that are drawn
+  std::size_t drawn = 0;
+  std::vector<Buffer<int>> accelerated_there;       // by device
+  std::vector<Buffer<double>> accelerations_there;  // by device
   Budget budget;
   Carried carried;
   std::int64_t held_since = 0;  // restart
@@ -82,22 +106,30 @@ struct Dns::Impl {
   std::int64_t seen_restarts = 0;
 
   Impl(const Communicator& comm, const Machine& machine, Options options);
+  /// Names all that holds three components and, but for `next`, the product and the slopes, scalars behind them. The
+  /// velocity and what follows change between modes and cells; scalars do not.
+  enum class Held : std::uint8_t { modes, sum, next, velocity, product, slopes };
   void synchronize();
   void list_tasks();
   void list_sweeps();
   void clear_truncated();
+  void clear_scalars();
+  /// So many components of [z][y][x][of], from `first` on, become the velocity in cells.
+  void to_cells(const std::vector<const double*>& blocks, std::size_t of, std::size_t first, std::size_t count);
   void scale_lowest_shells();
   HostModes host_modes();
-  /// Names all that holds three components. The last two change between modes and cells.
-  enum class Held : std::uint8_t { modes, sum, next, velocity, product };
+  /// Arrays by device of this rank, of a field in host memory.
+  HostArrays host_arrays(const Field& field) const;
   template <class T, class Block>
   Three<T> three(Held held, const Block& block) const;
   /// By component, then by block.
   template <class Pointer, class Block>
-  std::vector<std::vector<Pointer>> components(Held held, const std::vector<Block>& blocks,
-                                               std::size_t count = 3) const;
-  void transform(bool forward, Held from, Held to, std::vector<Stream>& on, std::size_t count = 3);
-  Task transform_task(const std::string& name, bool forward, Held from, Held to);
+  std::vector<std::vector<Pointer>> components(Held held, const std::vector<Block>& blocks, std::size_t count,
+                                               std::size_t first) const;
+  /// `first`: components of `from` and `to` with which it begins.
+  void transform(bool forward, Held from, Held to, std::vector<Stream>& on, std::size_t count = 3,
+                 std::array<std::size_t, 2> first = {0, 0});
+  Task transform_task(const std::string& name, bool forward, Held from, Held to, std::size_t count = 3);
   /// Work of the host between tasks: it waits for the devices, and no step can be recorded.
   Task host_task(const std::string& name, std::function<void()> work);
   /// Adds what a stage with the modes `now` and the weight `share` (a time) has lost and won.
@@ -106,15 +138,37 @@ struct Dns::Impl {
   template <class Queue>
   void each_mode_block(std::size_t device, Queue queue);
   const Field& velocity();
+  /// The Courant number of Options::time_step.
   double courant();
+  double courant_of_cells();                                                ///< with what Held::velocity has in cells
+  double courant_of(const std::vector<std::vector<double>>& speeds) const;  ///< of lines of this rank's devices
+  double step_at(double courant_of_longest) const;                          ///< length of a step
+  std::array<double, 3> steps_by_cells() const;                             ///< dt / dx_a, of Options::time_step
+  /// Angles of the shift of a stage's grid, by wave numbers; `sign` -1 undoes it.
+  std::array<double, 3> shift(std::int64_t step, std::size_t stage, int sign) const;
+  bool shifts() const { return options.dealiasing == Dealiasing::phase_shift; }
+  /// Sets products to zero where no mode is held, and undoes the shift of a stage's grid.
+  Task aliases_task(Held products, int components, std::size_t stage);
+  void list_scalar(int scalar, Held now, std::size_t stage);
+  StageFactors factors_of(std::size_t stage) const;
+  /// The modes of a stochastic forcing, its values, and those of the step after it.
+  void list_accelerated();
+  void draw(std::uint64_t number, double keep, double add);
+  void send_accelerations();
+  Accelerations accelerations(std::size_t device) const;
+  /// Work of the accelerations on a field of modes, a time and mass.
+  double work(Held of);
   ModeSums sums(Held of);
   /// Energy of the forced shells. Throws Error where there is none.
   double low_energy();
   /// Tasks before and behind the stages of a step, by the kind of forcing.
   void list_forcing_before();
   void list_forcing_behind();
-  /// Energy of each shell of the fluctuation; shell 0 has none.
-  std::vector<double> spectrum();
+  /// Half the sum of Re(conj(u) v) in each shell, of `count` components from these on; shell 0 has none.
+  std::vector<double> spectrum(int first = 0, int count = 3);
+  ScalarStatistics of_scalar(int scalar);
+  /// Adds Re(conj(u).(u x w)) of each shell, where products are formed on a shifted grid.
+  void add_transfer(const std::array<double, 3>& angles, std::vector<double>& sums);
   /// Skewness and flatness of the longitudinal derivatives.
   std::array<double, 2> shape_of_gradients();
   /// Shells that some mode which is kept belongs to, from 0 on.
@@ -123,14 +177,14 @@ struct Dns::Impl {
   /// of ranks.
   std::vector<double> over_blocks(const std::map<std::int64_t, std::vector<double>>& mine, std::size_t count) const;
   void begin_from_modes();
-  /// Doubles that `queue(stream, grid, three components, to)` leaves for the planes k of a block, `of_plane(grid)`
-  /// each.
+  /// Doubles that `queue(stream, device, grid, components, to)` leaves for the planes k of each block of `spectral`,
+  /// `of_plane(grid)` each.
   template <class OfPlane, class Queue>
-  std::vector<double> from_modes(const ModeBlock& block, Held held, const OfPlane& of_plane, const Queue& queue);
-  /// The sums over all blocks, in their order, of numbers that `found(block)` has: number n % count belongs to sum
+  std::vector<std::vector<double>> from_modes(Held held, const OfPlane& of_plane, const Queue& queue);
+  /// The sums over all blocks, in their order, of numbers that `found` has by block: number n % count belongs to sum
   /// n % count.
-  template <std::size_t count, class Blocks, class Found>
-  std::array<double, count> summed(const Blocks& blocks, const Found& found);
+  template <class Blocks>
+  std::vector<double> summed(const Blocks& blocks, const std::vector<std::vector<double>>& found, std::size_t count);
 
   template <class F>
   void with_type(const F& f) const {
@@ -170,44 +224,60 @@ Three<T> Dns::Impl::three(Held held, const Block& block) const {
     case Held::velocity:
       if (out_of_core) return of_field(u, 1);
       return {reinterpret_cast<T*>(velocity_memory[block.device].data()), apart};
+    case Held::slopes:
+      return {reinterpret_cast<T*>(product_memory[block.device].data()) + 3 * apart, apart};
     default:
       return {reinterpret_cast<T*>(product_memory[block.device].data()), apart};
   }
 }
 
 template <class Pointer, class Block>
-std::vector<std::vector<Pointer>> Dns::Impl::components(Held held, const std::vector<Block>& blocks,
-                                                        std::size_t count) const {
+std::vector<std::vector<Pointer>> Dns::Impl::components(Held held, const std::vector<Block>& blocks, std::size_t count,
+                                                        std::size_t first) const {
   std::vector<std::vector<Pointer>> found(count);
   with_type([&]<class T>(T) {
     for (std::size_t c = 0; c < count; ++c)
       for (const Block& block : blocks) {
         const Three<T> array = three<T>(held, block);
-        found[c].push_back(array.at + static_cast<std::int64_t>(c) * array.step);
+        found[c].push_back(array.at + static_cast<std::int64_t>(first + c) * array.step);
       }
   });
   return found;
 }
 
 template <class OfPlane, class Queue>
-std::vector<double> Dns::Impl::from_modes(const ModeBlock& b, Held held, const OfPlane& of_plane, const Queue& queue) {
-  std::vector<double> found;
+std::vector<std::vector<double>> Dns::Impl::from_modes(Held held, const OfPlane& of_plane, const Queue& queue) {
+  std::vector<std::vector<double>> found;
   with_type([&]<class T>(T) {
-    Stream& stream = streams[b.device];
-    const auto count = of_plane(b.grid);
     if (!out_of_core) {
-      found = from_device(stream, static_cast<std::size_t>(count * b.grid.extent[2]),
-                          [&](double* to) { queue(stream, b.grid, three<T>(held, b), to); });
+      for (const ModeBlock& b : spectral)
+        found.push_back(
+            from_device(streams[b.device], static_cast<std::size_t>(of_plane(b.grid) * b.grid.extent[2]),
+                        [&](double* to) { queue(streams[b.device], b.device, b.grid, three<T>(held, b), to); }));
       return;
     }
-    ModeGrid of_batch = b.grid;
-    of_batch.extent[1] = b.grid.highest[0] + 1;
-    found = out_of_core->sums(stream, modes.data(b.id), of_plane(of_batch),
-                              [&](Stream& s, const ModeGrid& grid, void* u, std::int64_t step, double* to) {
-                                queue(s, grid, Three<T>{static_cast<T*>(u), step}, to);
-                              });
+    ModeGrid of_batch = wave_numbers(options);
+    of_batch.extent[1] = of_batch.highest[0] + 1;
+    const std::vector<std::vector<double>> by_device = out_of_core->sums(
+        streams, host_arrays(modes), of_plane(of_batch),
+        [&](Stream& s, std::size_t device, const ModeGrid& grid, void* u, std::int64_t step, double* to) {
+          queue(s, device, grid, Three<T>{static_cast<T*>(u), step}, to);
+        });
+    for (const ModeBlock& b : spectral) found.push_back(by_device[b.device]);
   });
   return found;
+}
+
+template <class Blocks>
+std::vector<double> Dns::Impl::summed(const Blocks& blocks, const std::vector<std::vector<double>>& found,
+                                      std::size_t count) {
+  std::map<std::int64_t, std::vector<double>> mine;
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    std::vector<double>& sums = mine[blocks[b].id];
+    sums.resize(count);
+    for (std::size_t n = 0; n < found[b].size(); ++n) sums[n % count] += found[b][n];
+  }
+  return over_blocks(mine, count);
 }
 
 /// Calls f(i, j, k) for every mode of a block.

@@ -41,6 +41,13 @@ struct StageArrays {
   Three<T> rhs;   ///< transform of u x w, not normalised
 };
 
+/// Accelerations of stored modes, in memory of the device.
+struct Accelerations {
+  const int* modes = nullptr;      ///< k_x, k_y, k_z of each
+  const double* values = nullptr;  ///< three complex numbers each
+  int count = 0;
+};
+
 struct StageNumbers {
   double viscosity, time_step;
   double forcing = 0;  ///< factor of the velocity on the forced modes
@@ -72,10 +79,11 @@ void queue_scale(Stream& stream, const ModeGrid& grid, const Three<T>& u, int sh
 constexpr int line_sums = 6;
 template <class T>
 void queue_line_sums(Stream& stream, const ModeGrid& grid, const Three<T>& u, int shells, double* sums);
-/// Of each plane k and each shell s < shells: energy of the modes with s - 1/2 <= |k| < s + 1/2, whose squares are
-/// whole numbers from s^2 - s + 1 to s^2 + s. sums[k * shells + s].
+/// sums[k * shells + s] is half the sum of Re(conj(u) v) in plane k and shell s, over so many components.
+/// Shell s has s - 1/2 <= |k| < s + 1/2, by the width of shells. With u = v that is the energy.
 template <class T>
-void queue_shell_sums(Stream& stream, const ModeGrid& grid, const Three<T>& u, int shells, double* sums);
+void queue_shell_sums(Stream& stream, const ModeGrid& grid, const Three<T>& u, const Three<T>& v, int components,
+                      int shells, double* sums);
 /// Of each line along x and each of g_0, g_1 and -(g_0 + g_1), which is the third where nothing diverges: sums of g^2,
 /// g^3 and g^4, one after the other. line = k * cells[1] + j.
 constexpr int line_moments = 9;
@@ -83,7 +91,7 @@ template <class T>
 void queue_line_moments(Stream& stream, const Extent& cells, const Three<T>& gradient, double* moments);
 /// Of each line along x: max of sum_a |u_a| scale_a.
 template <class T>
-void queue_line_speeds(Stream& stream, const Extent& cells, const Three<T>& u, const double (&scale)[3],
+void queue_line_speeds(Stream& stream, const Extent& cells, const Three<T>& u, const std::array<double, 3>& scale,
                        double* speeds);
 
 }  // namespace slipstream::dns

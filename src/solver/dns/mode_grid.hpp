@@ -10,10 +10,13 @@ namespace slipstream::dns {
 
 /// A block of the transposed spectrum of real values: i counts k_z, j k_x, k k_y.
 struct ModeGrid {
-  int cells[3];    ///< of the whole box, x y z
-  int first[3];    ///< index of the block's first mode along x, y, z
-  int extent[3];   ///< of the block, i j k
-  int highest[3];  ///< |k_a| of modes that are kept
+  int cells[3];                ///< of the whole box, x y z
+  int first[3];                ///< index of the block's first mode along x, y, z
+  int extent[3];               ///< of the block, i j k
+  int highest[3];              ///< |k_a| of modes that are kept
+  double wave[3] = {1, 1, 1};  ///< 2 pi by the box's edges
+  double shell = 1;            ///< the smallest of them: the width of a shell
+  bool round = false;          ///< modes are kept within the ellipsoid sum of (k_a / n_a)^2 < 2/9 alone
 
   SLIP_FN static int wrapped(int index, int n) { return 2 * index > n ? index - n : index; }
   SLIP_FN int kx(int j) const { return first[0] + j; }
@@ -25,6 +28,25 @@ struct ModeGrid {
   SLIP_FN std::int64_t volume() const { return static_cast<std::int64_t>(extent[0]) * extent[1] * extent[2]; }
   SLIP_FN bool kept(int kx, int ky, int kz) const {
     return kx <= highest[0] && ky <= highest[1] && -ky <= highest[1] && kz <= highest[2] && -kz <= highest[2];
+  }
+  /// kept(), and within the ellipsoid where there is one.
+  SLIP_FN bool holds(int kx, int ky, int kz) const {
+    if (!kept(kx, ky, kz)) return false;
+    if (!round) return true;
+    const double x = static_cast<double>(kx) / cells[0], y = static_cast<double>(ky) / cells[1],
+                 z = static_cast<double>(kz) / cells[2];
+    return 9 * (x * x + y * y + z * z) < 2 * (1 - 1e-12);
+  }
+  SLIP_FN bool stretched() const { return wave[0] != 1 || wave[1] != 1 || wave[2] != 1; }
+  /// |k|^2, of which whole numbers are exact.
+  SLIP_FN double square(int kx, int ky, int kz) const {
+    const double x = kx * wave[0], y = ky * wave[1], z = kz * wave[2];
+    return x * x + y * y + z * z;
+  }
+  /// |k|^2 by the square of a shell's width.
+  SLIP_FN double shell_square(int kx, int ky, int kz) const {
+    const double x = kx * (wave[0] / shell), y = ky * (wave[1] / shell), z = kz * (wave[2] / shell);
+    return x * x + y * y + z * z;
   }
   /// How many modes of the whole spectrum a stored one stands for: itself and its conjugate.
   SLIP_FN int weight(int kx) const { return kx == 0 || 2 * kx == cells[0] ? 1 : 2; }

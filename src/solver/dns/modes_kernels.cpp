@@ -1,51 +1,48 @@
 #include <cmath>
+#include <type_traits>
 
 #include <slipstream/launch.hpp>
 
-#include "solver/dns/kernels.hpp"
+#include "solver/dns/advance.hpp"
+#include "solver/dns/complex.hpp"
 
 namespace slipstream::dns {
 inline namespace modes_kernels {
 
-template <class T>
-struct Complex {
-  T re, im;
+/// `stretched` tells boxes with other edges than 2 pi apart, so that those with these edges multiply nothing.
+template <class T, bool stretched>
+struct Waves {
+  T wave[3];
+  explicit Waves(const ModeGrid& grid) : wave{T(grid.wave[0]), T(grid.wave[1]), T(grid.wave[2])} {}
+  SLIP_FN T of(int axis, int k) const {
+    if constexpr (stretched) return T(k) * wave[axis];
+    return T(k);
+  }
 };
 
-template <class T>
-SLIP_FN Complex<T> load(const Three<T>& array, std::int64_t at, int c) {
-  const T* const value = array.at + 2 * at + c * array.step;
-  return {value[0], value[1]};
-}
-template <class T>
-SLIP_FN void store(const Three<T>& array, std::int64_t at, int c, const Complex<T>& value) {
-  T* const to = array.at + 2 * at + c * array.step;
-  to[0] = value.re;
-  to[1] = value.im;
-}
-
-template <class T>
+template <class T, bool stretched>
 struct Stage {
   ModeGrid grid;
-  StageArrays<T> arrays;
-  StageFactors factors;
+  Waves<T, stretched> waves;
+  Advance<T> advance;
   T decay;   // nu dt / 2
   T normal;  // of a transform
   T forcing;
   T forced;  // k^2 below which modes are forced
 
-  SLIP_FN static T power(T e, int exponent) { return exponent == 0 ? T(1) : exponent == 1 ? e : e * e; }
-
   SLIP_FN void operator()(int i, int j, int k) const {
     const std::int64_t at = grid.at(i, j, k);
     const int kx = grid.kx(j), ky = grid.ky(k), kz = grid.kz(i);
-    if (!grid.kept(kx, ky, kz)) return nothing(at);
-    const T wave[3] = {T(kx), T(ky), T(kz)};
+    if (!grid.kept(kx, ky, kz)) {
+      for (int c = 0; c < 3; ++c) advance.nothing(at, c);
+      return;
+    }
+    const T wave[3] = {waves.of(0, kx), waves.of(1, ky), waves.of(2, kz)};
     const T square = wave[0] * wave[0] + wave[1] * wave[1] + wave[2] * wave[2];
     const T e = std::exp(-decay * square);
     Complex<T> n[3], along{0, 0};
     for (int c = 0; c < 3; ++c) {
-      n[c] = load(arrays.rhs, at, c);
+      n[c] = load(advance.arrays.rhs, at, c);
       along.re += wave[c] * n[c].re;
       along.im += wave[c] * n[c].im;
     }
@@ -58,40 +55,12 @@ struct Stage {
       advance(at, c, n[c], e, push);
     }
   }
-
-  SLIP_FN void advance(std::int64_t at, int c, Complex<T> n, T e, T push) const {
-    const Complex<T> u = factors.last ? Complex<T>{0, 0} : load(arrays.u, at, c);
-    if (push != T(0) && factors.pushes) {
-      const Complex<T> now = factors.first ? u : load(arrays.now, at, c);
-      n.re += push * now.re;
-      n.im += push * now.im;
-    }
-    const T e2 = e * e, to_sum = T(factors.sum_n) * power(e, factors.sum_e);
-    Complex<T> sum = factors.first ? Complex<T>{e2 * u.re, e2 * u.im} : load(arrays.sum, at, c);
-    sum.re += to_sum * n.re;
-    sum.im += to_sum * n.im;
-    if (factors.last) return store(arrays.u, at, c, sum);
-    const T of_u = power(e, factors.next_e), of_n = T(factors.next_n) * power(e, factors.next_n_e);
-    const Complex<T> next{of_u * u.re + of_n * n.re, of_u * u.im + of_n * n.im};
-    if (push != T(0) && factors.ahead != 0) {
-      const T ahead = T(factors.ahead) * push;
-      sum.re += ahead * next.re;
-      sum.im += ahead * next.im;
-    }
-    store(arrays.sum, at, c, sum);
-    store(arrays.next, at, c, next);
-    if (arrays.now.at) store(arrays.now, at, c, next);
-  }
-
-  /// Transforms read zeros there.
-  SLIP_FN void nothing(std::int64_t at) const {
-    for (int c = 0; c < 3; ++c) store(factors.last ? arrays.u : arrays.next, at, c, Complex<T>{0, 0});
-  }
 };
 
-template <class T>
+template <class T, bool stretched>
 struct Curl {
   ModeGrid grid;
+  Waves<T, stretched> waves;
   Three<T> u, curl;
   SLIP_FN void operator()(int i, int j, int k) const {
     const std::int64_t at = grid.at(i, j, k);
@@ -100,7 +69,7 @@ struct Curl {
       for (int c = 0; c < 3; ++c) store(curl, at, c, Complex<T>{0, 0});
       return;
     }
-    const T x = T(kx), y = T(ky), z = T(kz);
+    const T x = waves.of(0, kx), y = waves.of(1, ky), z = waves.of(2, kz);
     const Complex<T> a = load(u, at, 0), b = load(u, at, 1), c = load(u, at, 2);
     store(curl, at, 0, Complex<T>{z * b.im - y * c.im, y * c.re - z * b.re});
     store(curl, at, 1, Complex<T>{x * c.im - z * a.im, z * a.re - x * c.re});
@@ -113,7 +82,7 @@ struct Gradient {
   ModeGrid grid;
   Three<T> u, gradient;
   SLIP_FN void operator()(int i, int j, int k) const {
-    const T wave[2] = {T(grid.kx(j)), T(grid.ky(k))};
+    const T wave[2] = {T(grid.kx(j) * grid.wave[0]), T(grid.ky(k) * grid.wave[1])};
     for (int c = 0; c < 2; ++c) {
       const Complex<T> value = load(u, grid.at(i, j, k), c);
       store(gradient, grid.at(i, j, k), c, Complex<T>{-wave[c] * value.im, wave[c] * value.re});
@@ -152,8 +121,8 @@ struct Project {
   SLIP_FN void operator()(int i, int j, int k) const {
     const std::int64_t at = grid.at(i, j, k);
     const int kx = grid.kx(j), ky = grid.ky(k), kz = grid.kz(i);
-    const T kept = grid.kept(kx, ky, kz) ? factor : T(0);
-    const T wave[3] = {T(kx), T(ky), T(kz)};
+    const T kept = grid.holds(kx, ky, kz) ? factor : T(0);
+    const T wave[3] = {T(kx * grid.wave[0]), T(ky * grid.wave[1]), T(kz * grid.wave[2])};
     const T square = wave[0] * wave[0] + wave[1] * wave[1] + wave[2] * wave[2];
     const T over = square > 0 ? T(1) / square : T(0);
     Complex<T> value[3], along{0, 0};
@@ -173,10 +142,10 @@ template <class T>
 struct Scale {
   ModeGrid grid;
   Three<T> u;
-  T scaled;  // k^2 below which modes are
+  double scaled;  // square of the shell below which modes are
   T factor;
   SLIP_FN void operator()(int i, int j, int k) const {
-    const T kx = T(grid.kx(j)), ky = T(grid.ky(k)), kz = T(grid.kz(i)), square = kx * kx + ky * ky + kz * kz;
+    const double square = grid.shell_square(grid.kx(j), grid.ky(k), grid.kz(i));
     if (!(square > 0 && square < scaled)) return;
     for (int c = 0; c < 3; ++c) {
       const Complex<T> value = load(u, grid.at(i, j, k), c);
@@ -193,9 +162,9 @@ struct LineSums {
   double* sums;
   SLIP_FN void operator()(int j, int k, int) const {
     double energy = 0, squares = 0, low = 0, mean[3] = {0, 0, 0};
-    const double kx = grid.kx(j), ky = grid.ky(k);
+    const int kx = grid.kx(j), ky = grid.ky(k);
     for (int i = 0; i < grid.extent[0]; ++i) {
-      const double kz = grid.kz(i), square = kx * kx + ky * ky + kz * kz;
+      const double square = grid.square(kx, ky, grid.kz(i));
       double of_mode = 0;
       for (int c = 0; c < 3; ++c) {
         const Complex<T> value = load(u, grid.at(i, j, k), c);
@@ -206,9 +175,9 @@ struct LineSums {
       }
       energy += of_mode;
       squares += square * of_mode;
-      if (square < forced) low += of_mode;
+      if (grid.shell_square(kx, ky, grid.kz(i)) < forced) low += of_mode;
     }
-    const double half = 0.5 * grid.weight(grid.kx(j));
+    const double half = 0.5 * grid.weight(kx);
     double* const to = sums + line_sums * (static_cast<std::int64_t>(k) * grid.extent[1] + j);
     to[0] = half * energy;
     to[1] = half * squares;
@@ -217,45 +186,49 @@ struct LineSums {
   }
 };
 
-/// The largest whole number whose square is at most n.
-SLIP_FN int root_of(int n) {
-  int root = static_cast<int>(std::sqrt(static_cast<double>(n)));
-  while (root * root > n) --root;
-  while ((root + 1) * (root + 1) <= n) ++root;
-  return root;
-}
-
 /// Neighbours in `shell` read neighbours along z.
 template <class T>
 struct ShellSums {
   ModeGrid grid;
-  Three<T> u;
-  int shells;
+  Three<T> u, v;
+  int components, shells;
   double* sums;
 
-  SLIP_FN double square(int kz, int j, int k) const {
+  SLIP_FN double product(int kz, int j, int k) const {
     const int i = kz - grid.first[2] + (kz < grid.first[2] ? grid.cells[2] : 0);
     double sum = 0;
-    for (int c = 0; c < 3; ++c) {
-      const Complex<T> value = load(u, grid.at(i, j, k), c);
-      sum += static_cast<double>(value.re) * value.re + static_cast<double>(value.im) * value.im;
+    for (int c = 0; c < components; ++c) {
+      const Complex<T> a = load(u, grid.at(i, j, k), c), b = load(v, grid.at(i, j, k), c);
+      sum += static_cast<double>(a.re) * b.re + static_cast<double>(a.im) * b.im;
     }
     return sum;
   }
+  /// The least k_z >= 0 with a square of at least `least`, by the width of shells.
+  SLIP_FN static int from(double least, double ratio) {
+    int k = least > 0 ? static_cast<int>(std::sqrt(least) / ratio) : 0;
+    while (k > 0 && square(k - 1, ratio) >= least) --k;
+    while (square(k, ratio) < least) ++k;
+    return k;
+  }
+  SLIP_FN static double square(int k, double ratio) { return (k * ratio) * (k * ratio); }
+
   SLIP_FN void operator()(int shell, int k, int) const {
-    const int ky = grid.ky(k), least = shell > 0 ? shell * shell - shell + 1 : 0, most = shell * shell + shell;
-    double energy = 0;
+    const int ky = grid.ky(k);
+    const double ratio = grid.wave[2] / grid.shell, outer = (shell + 0.5) * (shell + 0.5),
+                 inner = shell > 0 ? (shell - 0.5) * (shell - 0.5) : 0;
+    double all = 0;
     for (int j = 0; j < grid.extent[1]; ++j) {
-      const int kx = grid.kx(j), flat = kx * kx + ky * ky;
-      if (flat > most || !grid.kept(kx, ky, 0)) continue;
-      int last = root_of(most - flat);
-      if (last > grid.highest[2]) last = grid.highest[2];
+      const int kx = grid.kx(j);
+      const double flat = grid.shell_square(kx, ky, 0);
+      if (flat >= outer || !grid.kept(kx, ky, 0)) continue;
+      int behind = from(outer - flat, ratio);
+      if (behind > grid.highest[2] + 1) behind = grid.highest[2] + 1;
       double of_line = 0;
-      for (int kz = flat < least ? root_of(least - flat - 1) + 1 : 0; kz <= last; ++kz)
-        of_line += kz == 0 ? square(0, j, k) : square(kz, j, k) + square(-kz, j, k);
-      energy += 0.5 * grid.weight(kx) * of_line;
+      for (int kz = from(inner - flat, ratio); kz < behind; ++kz)
+        of_line += kz == 0 ? product(0, j, k) : product(kz, j, k) + product(-kz, j, k);
+      all += 0.5 * grid.weight(kx) * of_line;
     }
-    sums[static_cast<std::int64_t>(k) * shells + shell] = energy;
+    sums[static_cast<std::int64_t>(k) * shells + shell] = all;
   }
 };
 
@@ -304,20 +277,34 @@ struct LineSpeeds {
 /// Modes with |k| <= shells + 1/2.
 double below(int shells) { return (shells + 0.5) * (shells + 0.5); }
 
+template <class F>
+void by_edges(const ModeGrid& grid, const F& f) {
+  if (grid.stretched()) {
+    f(std::true_type{});
+  } else {
+    f(std::false_type{});
+  }
+}
+
 }  // namespace modes_kernels
 
 template <class T>
 void queue_stage(Stream& stream, const ModeGrid& grid, const StageArrays<T>& arrays, const StageFactors& factors,
                  const StageNumbers& numbers) {
   const double cells = static_cast<double>(grid.cells[0]) * grid.cells[1] * grid.cells[2];
-  launch(stream, grid.box(),
-         Stage<T>{grid, arrays, factors, T(numbers.viscosity * numbers.time_step / 2), T(1 / cells), T(numbers.forcing),
-                  T(below(numbers.forced))});
+  const T decay = T(numbers.viscosity * numbers.time_step / 2), normal = T(1 / cells), forcing = T(numbers.forcing),
+          forced = T(grid.shell * grid.shell * below(numbers.forced));
+  by_edges(grid, [&]<bool stretched>(std::bool_constant<stretched>) {
+    launch(stream, grid.box(),
+           Stage<T, stretched>{grid, Waves<T, stretched>(grid), {arrays, factors}, decay, normal, forcing, forced});
+  });
 }
 
 template <class T>
 void queue_curl(Stream& stream, const ModeGrid& grid, const Three<T>& u, const Three<T>& curl) {
-  launch(stream, grid.box(), Curl<T>{grid, u, curl});
+  by_edges(grid, [&]<bool stretched>(std::bool_constant<stretched>) {
+    launch(stream, grid.box(), Curl<T, stretched>{grid, Waves<T, stretched>(grid), u, curl});
+  });
 }
 
 template <class T>
@@ -344,7 +331,7 @@ void queue_project(Stream& stream, const ModeGrid& grid, const Three<T>& u, doub
 
 template <class T>
 void queue_scale(Stream& stream, const ModeGrid& grid, const Three<T>& u, int shells, double factor) {
-  launch(stream, grid.box(), Scale<T>{grid, u, T(below(shells)), T(factor)});
+  launch(stream, grid.box(), Scale<T>{grid, u, below(shells), T(factor)});
 }
 
 template <class T>
@@ -353,8 +340,9 @@ void queue_line_sums(Stream& stream, const ModeGrid& grid, const Three<T>& u, in
 }
 
 template <class T>
-void queue_shell_sums(Stream& stream, const ModeGrid& grid, const Three<T>& u, int shells, double* sums) {
-  launch(stream, {{0, 0, 0}, {shells, grid.extent[2], 1}}, ShellSums<T>{grid, u, shells, sums});
+void queue_shell_sums(Stream& stream, const ModeGrid& grid, const Three<T>& u, const Three<T>& v, int components,
+                      int shells, double* sums) {
+  launch(stream, {{0, 0, 0}, {shells, grid.extent[2], 1}}, ShellSums<T>{grid, u, v, components, shells, sums});
 }
 
 template <class T>
@@ -364,7 +352,7 @@ void queue_line_moments(Stream& stream, const Extent& cells, const Three<T>& gra
 }
 
 template <class T>
-void queue_line_speeds(Stream& stream, const Extent& cells, const Three<T>& u, const double (&scale)[3],
+void queue_line_speeds(Stream& stream, const Extent& cells, const Three<T>& u, const std::array<double, 3>& scale,
                        double* speeds) {
   launch(
       stream, {{0, 0, 0}, {cells[1], cells[2], 1}},
@@ -380,9 +368,11 @@ template void queue_cross<float>(Stream&, const Extent&, const Three<float>&, co
 template void queue_project<float>(Stream&, const ModeGrid&, const Three<float>&, double);
 template void queue_scale<float>(Stream&, const ModeGrid&, const Three<float>&, int, double);
 template void queue_line_sums<float>(Stream&, const ModeGrid&, const Three<float>&, int, double*);
-template void queue_shell_sums<float>(Stream&, const ModeGrid&, const Three<float>&, int, double*);
+template void queue_shell_sums<float>(Stream&, const ModeGrid&, const Three<float>&, const Three<float>&, int, int,
+                                      double*);
 template void queue_line_moments<float>(Stream&, const Extent&, const Three<float>&, double*);
-template void queue_line_speeds<float>(Stream&, const Extent&, const Three<float>&, const double (&)[3], double*);
+template void queue_line_speeds<float>(Stream&, const Extent&, const Three<float>&, const std::array<double, 3>&,
+                                       double*);
 template void queue_stage<double>(Stream&, const ModeGrid&, const StageArrays<double>&, const StageFactors&,
                                   const StageNumbers&);
 template void queue_curl<double>(Stream&, const ModeGrid&, const Three<double>&, const Three<double>&);
@@ -392,8 +382,10 @@ template void queue_cross<double>(Stream&, const Extent&, const Three<double>&, 
 template void queue_project<double>(Stream&, const ModeGrid&, const Three<double>&, double);
 template void queue_scale<double>(Stream&, const ModeGrid&, const Three<double>&, int, double);
 template void queue_line_sums<double>(Stream&, const ModeGrid&, const Three<double>&, int, double*);
-template void queue_shell_sums<double>(Stream&, const ModeGrid&, const Three<double>&, int, double*);
+template void queue_shell_sums<double>(Stream&, const ModeGrid&, const Three<double>&, const Three<double>&, int, int,
+                                       double*);
 template void queue_line_moments<double>(Stream&, const Extent&, const Three<double>&, double*);
-template void queue_line_speeds<double>(Stream&, const Extent&, const Three<double>&, const double (&)[3], double*);
+template void queue_line_speeds<double>(Stream&, const Extent&, const Three<double>&, const std::array<double, 3>&,
+                                        double*);
 
 }  // namespace slipstream::dns

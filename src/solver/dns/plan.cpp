@@ -1,6 +1,7 @@
 // What a pseudo-spectral flow needs, before anything is made.
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "device/host_memory.hpp"
 #include "fft/decomposition.hpp"
@@ -23,16 +24,69 @@ void check(const Options& o) {
   require(std::isfinite(o.time_step) && o.time_step > 0,
           "the time step of a pseudo-spectral flow is " + std::to_string(o.time_step) + ": it must be above 0",
           {{"option", "time_step"}, {"given", o.time_step}});
+  for (std::size_t a = 0; a < 3; ++a)
+    require(
+        std::isfinite(o.lengths[a]) && o.lengths[a] > 0,
+        "the box of a pseudo-spectral flow has an edge of " + std::to_string(o.lengths[a]) + ": each must be above 0",
+        {{"option", "lengths"}, {"given", o.lengths[a]}});
+  require(std::isfinite(o.courant) && o.courant >= 0,
+          "the Courant number of steps is " + std::to_string(o.courant) + ": it must be above 0, or 0 for none",
+          {{"option", "courant"}, {"given", o.courant}});
+  const double largest = largest_courant(o);
+  require(o.courant <= largest || largest <= 0, ErrorCode::unsupported,
+          "steps with the Courant number " + std::to_string(o.courant) + " were asked for, above the largest, " +
+              std::to_string(largest) + ": take less, or another largest_courant",
+          {{"option", "courant"}, {"given", o.courant}, {"limit", largest}});
+  for (const Scalar& scalar : o.scalars) {
+    require(std::isfinite(scalar.schmidt) && scalar.schmidt > 0,
+            "a scalar has the Schmidt number " + std::to_string(scalar.schmidt) + ": it must be above 0",
+            {{"option", "schmidt"}, {"given", scalar.schmidt}});
+    require(std::isfinite(scalar.gradient[0]) && std::isfinite(scalar.gradient[1]) && std::isfinite(scalar.gradient[2]),
+            "the mean gradient of a scalar must be three finite numbers", {{"option", "gradients"}});
+  }
+  const Forcing& f = o.forcing;
+  const bool stochastic = f.kind == Forcing::Kind::stochastic;
+  for (const auto& [name, value] :
+       {std::pair{"acceleration", f.acceleration}, {"correlation_time", f.correlation_time}}) {
+    require(!stochastic || (std::isfinite(value) && value > 0),
+            "a stochastic forcing has the " + std::string(name) + " " + std::to_string(value) + ": it must be above 0",
+            {{"option", name}, {"given", value}});
+    require(stochastic || value == 0, ErrorCode::unsupported,
+            "a forcing that is not stochastic was given its " + std::string(name) + ": leave it out",
+            {{"option", name}, {"given", value}});
+  }
   require(std::isfinite(o.rotation[0]) && std::isfinite(o.rotation[1]) && std::isfinite(o.rotation[2]),
           "the rotation of a pseudo-spectral flow must be three finite numbers", {{"option", "rotation"}});
   require(std::isfinite(o.forcing.power) && o.forcing.power >= 0 && o.forcing.shells >= 1,
           "a forcing puts in 0 or more, into 1 or more shells", {{"option", "forcing"}});
   require(o.forcing.kind == Forcing::Kind::power || o.forcing.power == 0, ErrorCode::unsupported,
-          "a forcing that holds the energy of its shells was given a power: leave one of the two out",
+          "a forcing of another kind was given a power: leave one of the two out",
           {{"option", "power"}, {"given", o.forcing.power}});
 }
 
 }  // namespace
+
+double largest_courant(const Options& o) { return o.largest_courant.value_or(o.scheme == Scheme::rk4 ? 1.3 : 0.5); }
+
+int highest_mode(const Options& o, std::size_t axis) {
+  const std::int64_t n = o.cells[axis];
+  if (o.dealiasing == Dealiasing::two_thirds) return static_cast<int>((n - 1) / 3);
+  auto k = static_cast<std::int64_t>(std::sqrt(2.0) / 3 * static_cast<double>(n)) + 1;
+  while (9 * k * k >= 2 * n * n) --k;
+  return static_cast<int>(k);
+}
+
+ModeGrid wave_numbers(const Options& o) {
+  ModeGrid grid{};
+  for (std::size_t a = 0; a < 3; ++a) {
+    grid.cells[a] = static_cast<int>(o.cells[a]);
+    grid.highest[a] = highest_mode(o, a);
+    grid.wave[a] = 2 * std::numbers::pi / o.lengths[a];
+  }
+  grid.shell = std::min({grid.wave[0], grid.wave[1], grid.wave[2]});
+  grid.round = o.dealiasing != Dealiasing::two_thirds;
+  return grid;
+}
 
 FftOptions transform_options(const Options& o) {
   check(o);
@@ -45,7 +99,7 @@ FftOptions transform_options(const Options& o) {
   options.store = o.store;
   options.scaled = false;
   options.overlap = o.overlap;
-  for (std::size_t a = 0; a < 3; ++a) options.highest[a] = (o.cells[a] - 1) / 3;
+  for (std::size_t a = 0; a < 3; ++a) options.highest[a] = highest_mode(o, a);
   options.coding = o.coding;
   options.exchange = o.exchange;
   options.tune = o.tune;
@@ -53,36 +107,61 @@ FftOptions transform_options(const Options& o) {
 }
 
 std::int64_t least_of_transform(const Machine& machine, const Options& options) {
-  const fft::Decomposition cut(machine, options.cells, transform_options(options));
-  return fft::OutOfCore::least_budget(machine.device(0).local.backend, cut);
+  const FftOptions transform = transform_options(options);
+  return fft::OutOfCore::least_budget(machine, {machine, options.cells, transform}, transform);
+}
+
+std::int64_t budget_of_batches(const Machine& machine, const Options& o) {
+  return o.device_memory - least_of_transform(machine, o) - bytes_of_accelerations(o);
+}
+
+void check_batches(const Machine& machine, const Options& o) {
+  const fft::Decomposition cut(machine, o.cells, transform_options(o));
+  require(!cut.pencils(), ErrorCode::unsupported,
+          "a pseudo-spectral flow by batches cuts slabs, not a process grid of " + std::to_string(cut.process[0]) +
+              " x " + std::to_string(cut.process[1]) + ": take fewer devices, or leave process_grid",
+          {{"option", "process_grid"}, {"problem", "pencils"}, {"devices", cut.devices}});
+  require(o.coding.kind == Coding::Kind::raw, ErrorCode::unsupported,
+          "a pseudo-spectral flow by batches moves values as they are", {{"option", "coding"}});
+  require(!o.budget, ErrorCode::unsupported,
+          "a pseudo-spectral flow by batches has no budget of energy: leave one of the two out",
+          {{"option", "device_memory"}, {"problem", "budget"}});
+  const std::int64_t least = least_of_transform(machine, o) + least_budget(machine, o) + bytes_of_accelerations(o);
+  require(o.device_memory >= least, ErrorCode::unsupported,
+          "a pseudo-spectral flow of " + to_string(o.cells) + " cells by batches needs " + std::to_string(least) +
+              " bytes of each device, and " + std::to_string(o.device_memory) + " were given: give those or more",
+          {{"option", "device_memory"}, {"given", o.device_memory}, {"needed", least}});
+}
+
+std::int64_t bytes_of_accelerations(const Options& o) {
+  if (o.forcing.kind != Forcing::Kind::stochastic) return 0;
+  const std::int64_t wide = 2 * o.forcing.shells + 1;
+  return wide * wide * (o.forcing.shells + 1) * static_cast<std::int64_t>(3 * sizeof(int) + 6 * sizeof(double));
 }
 
 void check_device_memory(const Machine& machine, const Options& o) {
   if (o.device_memory == 0) return;
-  require(machine.devices() == 1, ErrorCode::unsupported,
-          "a pseudo-spectral flow by batches runs on one device, and there are " + std::to_string(machine.devices()),
-          {{"option", "device_memory"}, {"devices", machine.devices()}});
-  require(!o.budget, ErrorCode::unsupported,
-          "a pseudo-spectral flow by batches has no budget of energy: leave one of the two out",
-          {{"option", "device_memory"}, {"problem", "budget"}});
-  const std::int64_t least = least_of_transform(machine, o) + least_budget(o);
-  require(o.device_memory >= least, ErrorCode::unsupported,
-          "a pseudo-spectral flow of " + to_string(o.cells) + " cells by batches needs " + std::to_string(least) +
-              " bytes of the device, and " + std::to_string(o.device_memory) + " were given: give those or more",
-          {{"option", "device_memory"}, {"given", o.device_memory}, {"needed", least}});
-  const auto needed = static_cast<std::uint64_t>(host_memory_needed(o)), free = host_memory_free();
+  check_batches(machine, o);
+  const auto needed = static_cast<std::uint64_t>(host_memory_needed(machine, o)), free = host_memory_free();
   require(free == 0 || needed <= free, ErrorCode::out_of_memory,
           "the arrays of a pseudo-spectral flow of " + to_string(o.cells) + " cells take " + std::to_string(needed) +
-              " bytes of host memory, and " + std::to_string(free) + " are free: take fewer cells, or f32",
+              " bytes of host memory a node, and " + std::to_string(free) +
+              " are free: take fewer cells, more nodes, or f32",
           {{"option", "cells"}, {"needed", needed}, {"available", free}});
 }
 
-std::int64_t host_memory_needed(const Options& o) {
+std::int64_t host_memory_needed(const Machine& machine, const Options& o) {
   if (o.device_memory == 0) return 0;
+  const fft::Decomposition cut(machine, o.cells, transform_options(o));
   const auto size = static_cast<std::int64_t>(size_of(o.type));
-  const std::int64_t modes = 2 * size * (o.cells[0] / 2 + 1) * o.cells[1] * o.cells[2];
-  const int fields = o.scheme == Scheme::rk2 ? 1 : keeps_next(o) ? 3 : 2;
-  return 3 * fields * modes + 3 * size * volume(o.cells) + bytes_between_sweeps(o);
+  const int fields = (o.scheme == Scheme::rk2 ? 1 : 2) * components_of(o) + (keeps_next(o) ? 3 : 0);
+  std::vector<std::int64_t> of(static_cast<std::size_t>(machine.nodes()), 0);
+  for (int d = 0; d < machine.devices(); ++d)
+    of[static_cast<std::size_t>(machine.device(d).node)] +=
+        size *
+            (2 * fields * cut.volume_on(d, fft::Stage::spectral) + 3 * cut.volume_on(d, fft::Stage::physical, true)) +
+        bytes_between_sweeps(machine, o, d);
+  return *std::max_element(of.begin(), of.end());
 }
 
 std::int64_t numbers_apart(const Machine& machine, const Options& options) {
@@ -110,9 +189,18 @@ Grid plan_grid(const Machine& machine, const Options& options, int rank) {
 std::vector<MessageInfo> messages_needed(const Machine& machine, const Options& options) {
   const int stages = options.scheme == Scheme::rk4 ? 4 : 2;
   std::vector<MessageInfo> all;
+  if (options.device_memory > 0) {
+    check_batches(machine, options);
+    if (machine.devices() > 1) all = messages_of_stage(machine, options, budget_of_batches(machine, options));
+    for (MessageInfo& message : all) {
+      message.bytes *= stages;
+      message.transfers *= stages;
+    }
+    return all;
+  }
   for (const bool forward : {true, false})
     for (MessageInfo message : Fft::messages(machine, options.cells, transform_options(options), forward)) {
-      const int transforms = stages * 3 * (forward ? 1 : 2);
+      const int scalars = scalars_of(options), transforms = stages * (forward ? 3 + scalars : 6 + 3 * scalars);
       message.bytes *= transforms;
       message.transfers *= transforms;
       all.push_back(message);
@@ -123,18 +211,26 @@ std::vector<MessageInfo> messages_needed(const Machine& machine, const Options& 
 std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& options) {
   std::vector<ArrayBytes> arrays;
   if (options.device_memory > 0) {
-    check(options);
-    const std::int64_t transform = least_of_transform(machine, options);
-    return {{0, "batches", most_budget(options, options.device_memory - transform)}, {0, "transforms", transform}};
+    check_batches(machine, options);
+    const std::int64_t transform = least_of_transform(machine, options),
+                       accelerations = bytes_of_accelerations(options);
+    const std::int64_t batches = taken_budget(machine, options, budget_of_batches(machine, options));
+    for (int device = 0; device < machine.devices(); ++device) {
+      arrays.push_back({device, "batches", batches});
+      if (accelerations > 0) arrays.push_back({device, "accelerations", accelerations});
+      arrays.push_back({device, "transforms", transform});
+    }
+    return arrays;
   }
   const std::vector<FftMemory> needed = Fft::memory(machine, options.cells, transform_options(options));
   const std::int64_t component = numbers_apart(machine, options) * static_cast<std::int64_t>(size_of(options.type));
   for (int device = 0; device < machine.devices(); ++device) {
     const FftMemory& m = needed[static_cast<std::size_t>(device)];
-    const int fields = keeps_next(options) ? 3 : 2;
-    arrays.push_back(
-        {device, keeps_next(options) ? "modes, three fields" : "modes, two fields", fields * 3 * m.spectral});
-    arrays.push_back({device, "velocity and vorticity", m.physical + m.spectral > 0 ? 2 * 3 * component : 0});
+    const int fields = 2 * components_of(options) + (keeps_next(options) ? 3 : 0),
+              in_turns = components_of(options) + products_of(options);
+    arrays.push_back({device, keeps_next(options) ? "modes, three fields" : "modes, two fields", fields * m.spectral});
+    arrays.push_back({device, "velocity and vorticity", m.physical + m.spectral > 0 ? in_turns * component : 0});
+    if (const std::int64_t bytes = bytes_of_accelerations(options)) arrays.push_back({device, "accelerations", bytes});
     arrays.push_back({device, "transforms", m.work + m.library});
     arrays.push_back({device, "messages", m.messages});
   }
@@ -143,7 +239,8 @@ std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& opt
 
 int bytes_per_cell(const Options& options) {
   const int stages = options.scheme == Scheme::rk4 ? 4 : 2;
-  return stages * (9 * 3 * 2 + 30) * static_cast<int>(size_of(options.type));
+  const int scalars = scalars_of(options);
+  return stages * (9 * 3 * 2 + 30 + scalars * (4 * 3 * 2 + 14)) * static_cast<int>(size_of(options.type));
 }
 
 }  // namespace slipstream::dns

@@ -13,6 +13,7 @@ struct PlaneGrid {
   int wide;       ///< kept modes along x
   int highest_y;  ///< |k_y|
   int planes;
+  double wave[2] = {1, 1};  ///< 2 pi by the box's edges along x, y
 
   SLIP_FN int high() const { return 2 * highest_y + 1; }
   SLIP_FN int modes_x() const { return cells[0] / 2 + 1; }
@@ -31,9 +32,10 @@ struct PlaneGrid {
 /// Fields a, b, c and the derivatives of the first two along z, of the modes of some planes y, one after the other.
 template <class T>
 void queue_along_z(Stream& stream, const ModeGrid& grid, const Three<T>& u, T* five);
-/// One of six components [z][x][y], all along y: u, v, w, then the vorticity, from five fields [c][z][x].
+/// A component [z][x][y], all along y, from fields [c][z][x]: u, v, w and the vorticity from the first five, then the
+/// three slopes of each scalar, from two fields each.
 template <class T>
-void queue_columns(Stream& stream, const PlaneGrid& grid, int component, const T* five, T* to);
+void queue_columns(Stream& stream, const PlaneGrid& grid, int component, const T* fields, T* to);
 /// [z][x][y] of the kept modes along x becomes [z][y][x] of all.
 template <class T>
 void queue_rows(Stream& stream, const PlaneGrid& grid, const T* from, T* to);

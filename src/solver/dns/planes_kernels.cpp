@@ -11,7 +11,7 @@ struct AlongZ {
   Three<T> u;
   T* five;
   SLIP_FN void operator()(int i, int j, int k) const {
-    const T wave = T(grid.kz(i));
+    const T wave = T(grid.kz(i) * grid.wave[2]);
     const std::int64_t at = 2 * grid.at(i, j, k), field = 2 * grid.volume();
     for (int c = 0; c < 3; ++c) {
       const T re = u.at[at + c * u.step], im = u.at[at + c * u.step + 1];
@@ -45,7 +45,14 @@ struct Columns {
   }
   SLIP_FN Value kept(int x, int y, std::int64_t at) const {
     if (component < 3) return of(component, at);
-    const T kx = T(x), ky = T(grid.ky(y));
+    const T kx = T(x * grid.wave[0]), ky = T(grid.ky(y) * grid.wave[1]);
+    if (component > 5) {
+      const int scalar = (component - 6) / 3, axis = (component - 6) % 3;
+      if (axis == 2) return of(6 + 2 * scalar, at);
+      const Value theta = of(5 + 2 * scalar, at);
+      const T wave = axis == 0 ? kx : ky;
+      return {-wave * theta.im, wave * theta.re};
+    }
     if (component == 3) {  // dw/dy - dv/dz
       const Value w = of(2, at), vz = of(4, at);
       return {-ky * w.im - vz.re, ky * w.re - vz.im};

@@ -159,13 +159,133 @@ TEST_P(TransformsByBatches, AreRefusedWhereTheyCannotBe) {
   const std::int64_t id = fft.spectral().local()[0];
   expect_error([&] { fft.forward({v.data(id)}, {v.data(id)}, streams); }, ErrorCode::unsupported,
                {{"problem", "in_place"}});
-  const Machine all = machine();
-  if (all.devices() > 1)
-    expect_error([&] { Fft(comm, all, {8, 8, 8}, o); }, ErrorCode::unsupported, {{"devices", all.devices()}});
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, TransformsByBatches,
                          testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2)), OnDevices::name);
+
+/// On all devices of all ranks.
+class TransformsOnSeveral : public TransformsByBatches {
+ protected:
+  void SetUp() override {
+    TransformsByBatches::SetUp();
+    if (!IsSkipped() && machine().devices() == 1) GTEST_SKIP() << "needs several devices";
+  }
+  std::int64_t least(const Extent& cells, FftOptions o) const {
+    o.device_memory = 1;
+    const std::optional<Error> error = error_of([&] { Fft(comm, machine(), cells, o); });
+    expect_error(error, ErrorCode::unsupported, {{"option", "device_memory"}, {"given", 1}});
+    return std::stoll(error->fact("needed"));
+  }
+  /// The bytes of the whole grid: those of this rank's blocks, and of others as they are wanted.
+  static std::vector<std::byte> with_own(const Field& field, std::vector<std::byte> wanted) {
+    field.read({{0, 0, 0}, field.grid().extent()}, wanted.data());
+    return wanted;
+  }
+};
+
+TEST_P(TransformsOnSeveral, HaveTheBitsOfOneDevice) {
+  for (const Extent cells : {Extent{36, 20, 18}, Extent{17, 21, 19}})
+    for (const DType type : {DType::f32, DType::f64, DType::c64, DType::c128}) {
+      SCOPED_TRACE(to_string(cells) + " of " + to_string(type));
+      FftOptions o;
+      o.type = type;
+      const Whole values = random_values(cells, type), modes = by_sums(values);
+      o.device_memory = 1 << 30;
+      const auto wanted = there_and_back(cells, o, values, &modes);
+      const std::int64_t fewest = least(cells, o);
+      for (const std::int64_t budget : {std::int64_t{1} << 30, fewest, 3 * fewest})
+        for (const bool synchronous : {false, true}) {
+          SCOPED_TRACE("budget " + std::to_string(budget) + (synchronous ? ", synchronous" : ""));
+          o.device_memory = budget;
+          o.synchronous = synchronous;
+          Fft fft(comm, machine(), cells, o);
+          std::vector<Stream> streams = streams_of(fft.physical());
+          Field u(fft.physical(), fft.physical_field("u")), v(fft.spectral(), fft.spectral_field("v"));
+          set(u, 0, values);
+          for (int again = 0; again < 2; ++again) {
+            fft.forward(u, v, streams);
+            finish(streams);
+            EXPECT_TRUE(with_own(v, wanted.first) == wanted.first);
+          }
+          for (const std::int64_t id : u.grid().local())
+            set_array(u, id, std::vector<std::byte>(array_of<std::byte>(u, id).size()));
+          fft.backward(v, u, streams);
+          finish(streams);
+          fft.check();
+          EXPECT_TRUE(with_own(u, wanted.second) == wanted.second);
+          for (Stream& stream : streams) EXPECT_LE(fft.bytes_on(stream.device()), budget);
+        }
+    }
+}
+
+TEST_P(TransformsOnSeveral, MoveByEveryRouteThatServes) {
+  const Extent cells{20, 18, 14};
+  FftOptions o;
+  o.type = DType::f64;
+  const Whole values = random_values(cells, o.type);
+  o.device_memory = 1 << 24;
+  const auto wanted = there_and_back(cells, o, values, nullptr);
+  for (const RouteKind route : {RouteKind::direct, RouteKind::staged, RouteKind::colocated}) {
+    SCOPED_TRACE(to_string(route));
+    o.exchange.routes = {route, RouteKind::kernel, RouteKind::staged};
+    o.device_memory = 2 * least(cells, o);
+    Fft fft(comm, machine(), cells, o);
+    std::vector<Stream> streams = streams_of(fft.physical());
+    Field u(fft.physical(), fft.physical_field("u")), v(fft.spectral(), fft.spectral_field("v"));
+    set(u, 0, values);
+    fft.forward(u, v, streams);
+    finish(streams);
+    EXPECT_TRUE(with_own(v, wanted.first) == wanted.first);
+    for (Stream& stream : streams) EXPECT_LE(fft.bytes_on(stream.device()), o.device_memory);
+  }
+}
+
+TEST_P(TransformsOnSeveral, MoveTheBytesOfTwoSweeps) {
+  const Extent cells{16, 12, 24};
+  FftOptions o;
+  o.type = DType::c128;
+  o.device_memory = 1 << 24;
+  Fft fft(comm, machine(), cells, o);
+  std::vector<Stream> streams = streams_of(fft.physical());
+  Field u(fft.physical(), fft.physical_field("u")), v(fft.spectral(), fft.spectral_field("v"));
+  fft.forward(u, v, streams);
+  finish(streams);
+  const double all = comm.sum_in_rank_order(static_cast<double>(fft.host_bytes_moved()));
+  EXPECT_EQ(all, 2.0 * 2 * 16 * static_cast<double>(volume(cells)));
+}
+
+TEST_P(TransformsOnSeveral, AreRefusedWhereTheyCannotBe) {
+  const Extent cells{16, 16, 16};
+  FftOptions o;
+  o.type = DType::c128;
+  const int devices = machine().devices();
+  const auto make = [&] { Fft(comm, machine(), cells, o); };
+  const std::int64_t fewest = least(cells, o);
+  o.device_memory = fewest - 1;
+  expect_error(make, ErrorCode::unsupported, {{"given", fewest - 1}, {"needed", fewest}});
+  o.device_memory = 1 << 24;
+  o.transposed = false;
+  expect_error(make, ErrorCode::unsupported, {{"option", "transposed"}, {"devices", devices}});
+  o.transposed = true;
+  o.process_grid = {devices, 1};
+  expect_error(make, ErrorCode::unsupported, {{"option", "process_grid"}, {"problem", "pencils"}});
+  o.process_grid = {0, 0};
+  Fft fft(comm, machine(), cells, o);
+  Field v(fft.spectral(), fft.spectral_field("v"));
+  std::vector<Stream> streams = streams_of(fft.physical());
+  std::vector<const void*> from;
+  std::vector<void*> to;
+  for (const std::int64_t id : v.grid().local()) {
+    from.push_back(v.data(id));
+    to.push_back(v.data(id));
+  }
+  expect_error([&] { fft.forward(from, to, streams); }, ErrorCode::unsupported, {{"problem", "in_place"}});
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, TransformsOnSeveral,
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2, 4)),
+                         OnDevices::name);
 
 }  // namespace
 }  // namespace slipstream

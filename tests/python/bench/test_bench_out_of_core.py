@@ -1,9 +1,11 @@
-"""`slipstream bench out_of_core` on an emulated device."""
+"""`slipstream bench out_of_core` on emulated devices."""
 
+import importlib.util
 import json
 from pathlib import Path
 
-from conftest import Cli
+import pytest
+from conftest import ROOT, Cli
 
 
 def test_rows_have_the_bytes_of_their_sweeps(tmp_path: Path, cli: Cli) -> None:
@@ -22,3 +24,42 @@ def test_rows_have_the_bytes_of_their_sweeps(tmp_path: Path, cli: Cli) -> None:
             assert row["host_bytes"] == 2 * 2 * 16**3 * 8  # two sweeps, each in and out
         else:
             assert row["host_bytes"] == 2 * 2 * 11 * 8 * 6 * 11 * 16  # kept along x and y, all along z
+
+
+@pytest.mark.parametrize("words", [("--devices", "2"), ("-n", "2")])
+def test_moves_between_devices_take_no_more_of_the_link(tmp_path: Path, cli: Cli, words: tuple[str, ...]) -> None:
+    result = cli("bench", "out_of_core", "--backend", "host", *words, "--sizes", "16", "--budgets", "8 MiB", "resident",
+                 "--folder", str(tmp_path))  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    (path,) = (tmp_path / "out_of_core").glob("*.json")
+    rows = json.loads(path.read_text())["rows"]
+    found = {(row["kind"], row["budget"]): row for row in rows}
+    assert found["fft", "8 MiB"]["host_bytes"] == 2 * 2 * 16**3 * 8
+    assert found["dns", "8 MiB"]["host_bytes"] == 2 * 2 * 11 * 8 * 6 * 11 * 16
+    for kind in ("fft", "dns"):
+        resident = found[kind, "resident"]
+        assert resident["host_bytes"] == 0 and resident["share"] is None and resident["time_ms"] > 0
+
+
+def test_work_beside_rows_has_a_time_by_itself_and_beside_them(tmp_path: Path, cli: Cli) -> None:
+    result = cli("bench", "out_of_core", "--backend", "host", "--kinds", "beside", "--rows", "1024",
+                 "--folder", str(tmp_path))  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    (path,) = (tmp_path / "out_of_core").glob("*.json")
+    rows = json.loads(path.read_text())["rows"]
+    assert [row["copies"] for row in rows] == ["pitched", "kernel", "mixed"]
+    for row in rows:
+        assert min(row["time_ms"], row["alone_ms"], row["rows_gbs"], row["rows_alone_gbs"]) > 0
+
+
+def test_the_least_bytes_of_many_nodes_are_those_that_a_flow_moves() -> None:
+    spec = importlib.util.spec_from_file_location("dns_scaling", ROOT / "tools" / "dns_scaling.py")
+    assert spec is not None and spec.loader is not None
+    scaling = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(scaling)
+    assert scaling.kept(16) == 8 * 6 * 11 * 16
+    machine = {"ranks": 4, "host": {"gb_per_s": 50}, "links": {"network": {"per_node_gb_per_s": 10}}}
+    assert scaling.least(16, 1, machine)["network_s"] == 0
+    two = scaling.least(16, 2, machine)
+    assert two["host_s"] == pytest.approx(2 * 11 * 8 * 6 * 11 * 16 / 2 / 200e9)
+    assert two["network_s"] == pytest.approx(2 * 8 * 8 * 6 * 11 * 16 / 2 / 2 / 10e9)

@@ -1,11 +1,11 @@
 """Pseudo-spectral flows: a few lines of NumPy are the oracle."""
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from dns_oracle import Oracle
 from slipstream import _core, _dns
 
 CELLS = (16, 18, 20)
@@ -29,51 +29,12 @@ def test_an_inspection_finds_a_flow_that_is_not_finite() -> None:
         run.inspect()
 
 
-class Oracle:
-    """One array, NumPy's transforms, the schemes as textbooks have them."""
-
-    def __init__(self, velocity: Any, rotation: tuple[float, float, float] = (0, 0, 0)) -> None:
-        self.rotation = np.reshape(rotation, (3, 1, 1, 1))
-        cells = CELLS[::-1]
-        waves = np.meshgrid(*(np.fft.fftfreq(n, 1 / n) for n in cells), indexing="ij")
-        self.k = np.stack(waves[::-1])  # x, y, z
-        self.square = (self.k**2).sum(0)
-        self.kept = np.all([abs(k) * 3 < n for k, n in zip(self.k, CELLS, strict=True)], axis=0)
-        self.modes = np.fft.fftn(np.moveaxis(velocity, -1, 0), axes=(1, 2, 3))
-
-    def slope(self, modes: Any) -> Any:
-        """Of the modes without viscosity."""
-        u = np.fft.ifftn(modes, axes=(1, 2, 3)).real
-        w = np.fft.ifftn(1j * np.cross(self.k, modes, axis=0), axes=(1, 2, 3)).real
-        n = np.fft.fftn(np.cross(u, w, axis=0), axes=(1, 2, 3)) * self.kept
-        n = n - 2 * np.cross(self.rotation, modes, axis=0)
-        safe = np.where(self.square > 0, self.square, 1)
-        return (n - self.k * (self.k * n).sum(0) / safe) * (self.square > 0)
-
-    def step(self, scheme: str, dt: float) -> None:
-        e = np.exp(-VISCOSITY * self.square * dt / 2)
-        f: Callable[[Any], Any] = self.slope
-        u = self.modes
-        if scheme == "rk2":
-            first = f(u)
-            self.modes = e**2 * u + dt / 2 * (e**2 * first + f(e**2 * (u + dt * first)))
-            return
-        a = f(u)
-        b = f(e * (u + dt / 2 * a))
-        c = f(e * u + dt / 2 * b)
-        d = f(e**2 * u + dt * e * c)
-        self.modes = e**2 * u + dt / 6 * (e**2 * a + 2 * e * (b + c) + d)
-
-    def velocity(self) -> Any:
-        return np.moveaxis(np.fft.ifftn(self.modes, axes=(1, 2, 3)).real, 0, -1)
-
-
 @pytest.mark.parametrize("scheme", ["rk2", "rk4"])
 @pytest.mark.parametrize("devices", [1, 4])
 def test_steps_are_those_of_the_oracle(scheme: str, devices: int) -> None:
     dns = flow(devices, scheme=scheme)
     dns.random(_dns.peaked_spectrum(5, 3, 0.5), 4)
-    oracle = Oracle(dns.velocity())
+    oracle = Oracle(dns.velocity(), VISCOSITY)
     dns.advance(5)
     for _ in range(5):
         oracle.step(scheme, TIME_STEP)
@@ -92,7 +53,7 @@ def test_a_turning_frame_is_that_of_the_oracle(budget: int) -> None:
     rotation = (0.7, -0.4, 1.5)
     dns = flow(rotation=rotation, device_memory=budget)
     dns.random(_dns.peaked_spectrum(5, 3, 0.5), 4)
-    oracle = Oracle(dns.velocity(), rotation)
+    oracle = Oracle(dns.velocity(), VISCOSITY, rotation=rotation)
     dns.advance(5)
     for _ in range(5):
         oracle.step("rk4", TIME_STEP)

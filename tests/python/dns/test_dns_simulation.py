@@ -34,6 +34,19 @@ def test_arrays_in_host_memory_are_a_keyword() -> None:
     np.testing.assert_allclose(found[1], found[0], atol=1e-13)
 
 
+def test_all_that_a_flow_has_on_request_is_a_keyword() -> None:
+    flow = slip.dns.Simulation(
+        (12, 16, 20), viscosity=0.02, time_step=0.1, courant=0.3, scheme="rk2", dealiasing="phase_shift",
+        lengths=(6.0, 6.0, 9.0), schmidt=(0.7, 1), gradients=((0, 0, 1), (0.5, 0, 0)), backend="host",
+        forcing="stochastic", forcing_acceleration=0.1, forcing_time=0.5, forcing_seed=3,
+    )  # fmt: skip
+    flow.run(4)
+    found, transfer = flow.statistics(), flow.transfer()
+    assert flow.time < 0.4 and found["courant"] == pytest.approx(0.3)
+    assert [scalar["variance"] > 1e-4 for scalar in found["scalars"]] == [True, True]
+    assert abs(transfer["flux"][-1]) < 1e-12 < max(transfer["transfer"])
+
+
 def test_a_case_file_is_a_simulation(tmp_path: Path) -> None:
     path = tmp_path / "a.toml"
     path.write_text("[grid]\ncells = [8, 8, 8]\n[dns]\nviscosity = 0.1\ntime_step = 0.01\n[run]\nsteps = 3\n")

@@ -273,8 +273,9 @@ def test_arrays_in_host_memory_run_restart_and_draw_as_those_on_the_device(cli: 
     result = cli("run", "a.toml", "run.steps=13", 'dns.device_memory="4 MiB"', "--overwrite")
     assert result.returncode == 0, result.stderr
     assert "in host memory, 4 MiB of the device" in result.stdout
-    # Another budget, then none.
-    result = cli("run", "a.toml", "run.steps=20", 'dns.device_memory="2 MiB"', "--restart", "last")
+    # Another budget on four devices of two ranks, then none.
+    words = ("-n", "2", "machine.devices_per_rank=2", 'dns.device_memory="8 MiB"')
+    result = cli("run", "a.toml", *words, "run.steps=20", "--restart", "last")
     assert result.returncode == 0, result.stderr
     result = cli("run", "a.toml", "--restart", "last")
     assert result.returncode == 0, result.stderr
@@ -338,7 +339,7 @@ def test_a_flow_without_viscosity_has_numbers(here: Cli, tmp_path: Path) -> None
     assert 0 <= findings(tmp_path)["findings"]["energy.budget_error"] < 1e-3
 
 
-@pytest.mark.parametrize("name", ["decaying_turbulence", "forced_turbulence"])
+@pytest.mark.parametrize("name", ["decaying_turbulence", "forced_turbulence", "scalar_turbulence"])
 @pytest.mark.parametrize("variant", ["short", pytest.param("", marks=pytest.mark.thorough)])
 def test_cases_find_what_they_expect(cli: Cli, tmp_path: Path, name: str, variant: str) -> None:
     words = ("--variant", variant) if variant else ()
@@ -483,13 +484,18 @@ def test_the_fastest_process_grid_is_measured_and_results_may_be_packed(
 
 @pytest.mark.parametrize(("axes", "sign"), [("xy", 1), ("xz", -1), ("yz", 1)])
 def test_vorticity_of_a_plane_is_that_of_its_modes(axes: str, sign: int) -> None:
-    across, up = np.meshgrid(*(2 * np.pi * np.arange(n) / n for n in (12, 9)))
+    edges = (2 * np.pi, 6.0)
+    wave = 2 * 2 * np.pi / edges[1]
+    across, up = np.meshgrid(*(edge * np.arange(n) / n for edge, n in zip(edges, (12, 9), strict=True)))
     velocity = np.zeros((9, 12, 3))
     first, second = ("xyz".index(axis) for axis in axes)
-    velocity[..., first], velocity[..., second] = np.sin(across) * np.cos(2 * up), -np.cos(across) * np.sin(2 * up)
-    plane = SimpleNamespace(axes=axes, vectors=lambda name: velocity)
+    velocity[..., first], velocity[..., second] = (
+        np.sin(across) * np.cos(wave * up),
+        -np.cos(across) * np.sin(wave * up),
+    )
+    plane = SimpleNamespace(axes=axes, edges=edges, vectors=lambda name: velocity)
     found = solver._vorticity(plane)
-    np.testing.assert_allclose(found, sign * 3 * np.sin(across) * np.sin(2 * up), atol=1e-13)
+    np.testing.assert_allclose(found, sign * (1 + wave) * np.sin(across) * np.sin(wave * up), atol=1e-13)
 
 
 def test_pictures_of_unequal_cells_show_the_whole_box(tmp_path: Path) -> None:

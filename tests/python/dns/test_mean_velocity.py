@@ -29,7 +29,9 @@ def flow(mean: Sequence[float] = (0, 0, 0), devices: int = 1, **options: Any) ->
 
 def farthest(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> float:
     """Largest relative difference of the statistics of the fluctuation; of the spectrum, by the energy."""
-    off = [abs(found[name] / wanted[name] - 1) for name in wanted.keys() - OF_THE_WHOLE - {"spectrum", "power"}]
+    off = [
+        abs(found[name] / wanted[name] - 1) for name in wanted.keys() - OF_THE_WHOLE - {"spectrum", "power", "scalars"}
+    ]
     spectra = np.subtract(found["spectrum"], wanted["spectrum"])
     return max(*off, np.abs(spectra).max() / wanted["energy"])
 

@@ -32,7 +32,7 @@ check_every = 4
 mean_from = 1.0
 pictures = false
 """
-NEW = ("mean_u", "mean_v", "mean_w", "integral_scale", "c_epsilon")
+NEW = ("mean_u", "mean_v", "mean_w", "integral_scale", "c_epsilon", "time_step")
 
 
 def table_of(folder: Path) -> dict[str, np.ndarray]:

@@ -41,6 +41,11 @@ SHORT: dict[str, tuple[list[str], int, int]] = {
     "poisson_sem": ([], 1, 1),
     "ring_sem": ([], 1, 1),
     "rotation_sem": (["grid.cells=[3,3,1]", "sem.order=3"], 10, 5),
+    "scalar_turbulence": (
+        ["grid.cells=[12,12,12]", "output.transfer=true", "run.steps=10", "run.check_every=2"],
+        10,
+        5,
+    ),
     "sphere": (["grid.cells=[20,16,16]", "bodies.ball.centre=[8,8,8]"], 20, 9),
     "standing_wave": ([], 20, 9),
     "taylor_green": (["grid.cells=[12,12,12]", "physics.reynolds=100"], 20, 9),

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <complex>
+#include <functional>
+#include <numbers>
 
 #include "support/exchange_rig.hpp"
 #include "support/expect_error.hpp"
@@ -25,6 +28,16 @@ class FlowByBatches : public OnDevices {
     o.scheme = scheme;
     o.type = type;
     return o;
+  }
+  /// All that a flow has on request.
+  static void add_all(dns::Options& o) {
+    o.courant = 0.1;
+    o.lengths = {6, 7, 9};
+    o.dealiasing = dns::Dealiasing::phase_shift;
+    o.scalars = {{0.7, {0, 0.5, 1}}, {2, {1, 0, 0}}};
+    o.forcing.kind = dns::Forcing::Kind::stochastic;
+    o.forcing.acceleration = 0.2;
+    o.forcing.correlation_time = 0.3;
   }
   /// The velocity, after `steps` from random modes.
   static std::vector<std::byte> velocity_after(dns::Dns& d, std::int64_t steps) {
@@ -90,7 +103,8 @@ TEST_P(FlowByBatches, IsTheFlowOnTheDevice) {
 TEST_P(FlowByBatches, HasTheSameBitsWithAnyBudget) {
   for (const dns::Scheme scheme : {dns::Scheme::rk2, dns::Scheme::rk4}) {
     dns::Options o = options({24, 20, 33}, scheme, DType::f64);
-    o.forcing.power = 0.4;
+    if (scheme == dns::Scheme::rk4) o.forcing.power = 0.4;
+    if (scheme == dns::Scheme::rk2) add_all(o);
     const std::int64_t fewest = least(o);
     std::vector<std::vector<std::byte>> found;
     for (const std::int64_t budget : {std::int64_t{1} << 30, fewest, 2 * fewest, 5 * fewest}) {
@@ -105,6 +119,68 @@ TEST_P(FlowByBatches, HasTheSameBitsWithAnyBudget) {
     dns::Dns d(alone, one(), o);
     EXPECT_TRUE(velocity_after(d, 2) == found.front()) << "synchronous";
   }
+}
+
+TEST_P(FlowByBatches, BeginsWithTheTaylorGreenVortex) {
+  for (const std::int64_t budget : {0, 1 << 22}) {
+    dns::Options o = options({8, 10, 4}, dns::Scheme::rk2, DType::f64);
+    o.device_memory = budget;
+    o.lengths = {6, 9, 7};
+    o.scalars = {{1, {0, 0, 1}}};
+    dns::Dns d(alone, one(), o);
+    d.random(dns::peaked_spectrum(2, 1, 0.5), 11);  // which must leave nothing
+    const std::vector<double> ones(static_cast<std::size_t>(volume(o.cells)), 1.0);
+    d.begin_scalars({ones.data()});
+    d.taylor_green();
+    std::vector<double> u(static_cast<std::size_t>(3 * volume(o.cells)));
+    d.velocity().read({{0, 0, 0}, o.cells}, u.data());
+    std::size_t at = 0;
+    const auto angle = [&](std::int64_t n, std::size_t axis) {
+      return 2 * std::numbers::pi * static_cast<double>(n) / static_cast<double>(o.cells[axis]);
+    };
+    for (std::int64_t k = 0; k < o.cells[2]; ++k)
+      for (std::int64_t j = 0; j < o.cells[1]; ++j)
+        for (std::int64_t i = 0; i < o.cells[0]; ++i, at += 3) {
+          const double x = angle(i, 0), y = angle(j, 1), z = angle(k, 2);
+          ASSERT_NEAR(u[at], std::sin(x) * std::cos(y) * std::cos(z), 1e-15);
+          ASSERT_NEAR(u[at + 1], -1.5 * std::cos(x) * std::sin(y) * std::cos(z), 1e-15);  // without divergence
+          ASSERT_NEAR(u[at + 2], 0, 1e-15);
+        }
+    std::vector<std::complex<double>> modes(static_cast<std::size_t>(4 * 4 * 5 * 10));
+    d.state().fields.at("modes")->read({{0, 0, 0}, {4, 5, 10}}, modes.data());
+    for (std::size_t n = 3; n < modes.size(); n += 4) ASSERT_EQ(modes[n], 0.0);
+  }
+}
+
+TEST_P(FlowByBatches, IsTheFlowOnTheDeviceWithAllOptions) {
+  for (const dns::Scheme scheme : {dns::Scheme::rk2, dns::Scheme::rk4})
+    for (const DType type : {DType::f64, DType::f32}) {
+      SCOPED_TRACE(std::string(scheme == dns::Scheme::rk2 ? "rk2 " : "rk4 ") + to_string(type));
+      dns::Options o = options({20, 18, 15}, scheme, type);
+      add_all(o);
+      dns::Dns resident(alone, one(), o);
+      o.device_memory = 1 << 22;
+      dns::Dns batches(alone, one(), o);
+      const double exact = type == DType::f64 ? 1e-13 : 1e-5;
+      EXPECT_LE(largest_difference(type, velocity_after(resident, 3), velocity_after(batches, 3)), exact);
+      EXPECT_LE(batches.bytes_on(one().device(0).local), o.device_memory);
+      const dns::Statistics a = resident.statistics(), b = batches.statistics();
+      EXPECT_NEAR(a.time, b.time, exact);
+      EXPECT_NEAR(a.time_step, b.time_step, exact);
+      EXPECT_NEAR(a.power, b.power, exact);
+      ASSERT_EQ(b.scalars.size(), 2U);
+      for (std::size_t n = 0; n < 2; ++n) {
+        EXPECT_GT(a.scalars[n].variance, 1e-5);
+        EXPECT_NEAR(a.scalars[n].variance, b.scalars[n].variance, exact);
+        EXPECT_NEAR(a.scalars[n].dissipation, b.scalars[n].dissipation, exact);
+        for (std::size_t c = 0; c < 3; ++c) EXPECT_NEAR(a.scalars[n].flux[c], b.scalars[n].flux[c], exact);
+      }
+      const dns::Transfer of_a = resident.transfer(), of_b = batches.transfer();
+      for (std::size_t k = 0; k < of_a.transfer.size(); ++k) EXPECT_NEAR(of_a.transfer[k], of_b.transfer[k], exact);
+      resident.step(1);
+      batches.step(1);
+      EXPECT_NEAR(resident.statistics().energy, batches.statistics().energy, exact);
+    }
 }
 
 // As PseudoSpectralFlow.FollowsTheTaylorGreenVortex.
@@ -134,6 +210,13 @@ TEST_P(FlowByBatches, MovesElevenFieldsEachWayAStageOfRk2) {
   d.step(3);
   const std::int64_t field = std::int64_t{8} * (7 + 1) * (2 * 5 + 1) * 12;  // modes along x and y that are kept
   EXPECT_EQ(d.host_bytes_moved() - before, 3 * 2 * 2 * 11 * field);
+  o.scalars = {{1, {0, 0, 1}}, {2, {0, 0, 1}}};
+  dns::Dns with_scalars(alone, one(), o);
+  with_scalars.random(dns::peaked_spectrum(4, 2, 0.5), 11);
+  with_scalars.step(1);
+  const std::int64_t then = with_scalars.host_bytes_moved();
+  with_scalars.step(3);
+  EXPECT_EQ(with_scalars.host_bytes_moved() - then, 3 * 2 * 2 * (11 + 2 * 4) * field);
 }
 
 TEST_P(FlowByBatches, IsGuarded) {
@@ -159,14 +242,257 @@ TEST_P(FlowByBatches, RefusesWhatItCannotDo) {
   o.cells = {8192, 8192, 8192};  // terabytes of the host
   o.device_memory = std::int64_t{1} << 40;
   expect_error(make, ErrorCode::out_of_memory, {{"option", "cells"}});
-  o.cells = {16, 16, 16};
-  const Machine all = machine();
-  if (all.devices() > 1)
-    expect_error([&] { dns::Dns(comm, all, o); }, ErrorCode::unsupported, {{"devices", all.devices()}});
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, FlowByBatches,
                          testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2)), OnDevices::name);
+
+/// On all devices of all ranks.
+class FlowOnSeveral : public FlowByBatches {
+ protected:
+  void SetUp() override {
+    FlowByBatches::SetUp();
+    if (!IsSkipped() && machine().devices() == 1) GTEST_SKIP() << "needs several devices";
+  }
+  std::int64_t least_on_all(const dns::Options& wanted) const {
+    dns::Options o = wanted;
+    o.device_memory = 1;
+    const std::optional<Error> error = error_of([&] { dns::Dns(comm, machine(), o); });
+    expect_error(error, ErrorCode::unsupported, {{"option", "device_memory"}, {"given", 1}});
+    return std::stoll(error->fact("needed"));
+  }
+  /// As velocity_after, of this rank's blocks; of others as it is wanted.
+  static std::vector<std::byte> with_own(dns::Dns& d, std::int64_t steps, std::vector<std::byte> wanted) {
+    d.random(dns::peaked_spectrum(4, 2, 0.5), 11);
+    d.step(steps);
+    d.velocity().read({{0, 0, 0}, d.options().cells}, wanted.data());
+    return wanted;
+  }
+};
+
+TEST_P(FlowOnSeveral, HasTheBitsOfOneDevice) {
+  for (const dns::Scheme scheme : {dns::Scheme::rk2, dns::Scheme::rk4})
+    for (const int forcing : {0, 1, 2}) {
+      SCOPED_TRACE(std::string(scheme == dns::Scheme::rk2 ? "rk2" : "rk4") + ", forcing " + std::to_string(forcing));
+      dns::Options o = options({20, 18, 15}, scheme, DType::f64);
+      if (forcing == 1) o.forcing.power = 0.4;
+      if (forcing == 2) o.forcing.kind = dns::Forcing::Kind::energy;
+      o.device_memory = 1 << 22;
+      dns::Dns one_device(alone, one(), o);
+      const std::vector<std::byte> wanted = velocity_after(one_device, 3);
+      const dns::Statistics a = one_device.statistics();
+      const std::int64_t fewest = least_on_all(o);
+      for (const std::int64_t budget : {std::int64_t{1} << 24, fewest, 3 * fewest}) {
+        SCOPED_TRACE("budget " + std::to_string(budget));
+        o.device_memory = budget;
+        o.synchronous = budget == fewest;
+        dns::Dns several(comm, machine(), o);
+        // The energy that is held is a sum over blocks: its bits are those of their number.
+        if (forcing == 0) {
+          EXPECT_TRUE(with_own(several, 3, wanted) == wanted);
+        } else {
+          EXPECT_LE(largest_difference(o.type, with_own(several, 3, wanted), wanted), 1e-13);
+        }
+        for (const Device device : several.devices()) EXPECT_LE(several.bytes_on(device), budget);
+        const dns::Statistics b = several.statistics();
+        EXPECT_NEAR(a.energy, b.energy, 1e-13);
+        EXPECT_NEAR(a.dissipation, b.dissipation, 1e-13);
+        EXPECT_NEAR(a.courant, b.courant, 1e-13);
+        EXPECT_NEAR(a.skewness, b.skewness, 1e-11);
+        EXPECT_NEAR(a.flatness, b.flatness, 1e-11);
+        ASSERT_EQ(a.spectrum.size(), b.spectrum.size());
+        for (std::size_t k = 0; k < a.spectrum.size(); ++k) EXPECT_NEAR(a.spectrum[k], b.spectrum[k], 1e-13);
+      }
+      o.synchronous = false;
+    }
+}
+
+TEST_P(FlowOnSeveral, IsTheFlowInTheDevices) {
+  dns::Options o = options({24, 20, 33}, dns::Scheme::rk4, DType::f32);
+  o.rotation = {0.1, 0.2, 0.3};
+  dns::Dns resident(comm, machine(), o);
+  std::vector<std::byte> nothing(static_cast<std::size_t>(3 * volume(o.cells)) * size_of(o.type));
+  const std::vector<std::byte> wanted = with_own(resident, 3, nothing);
+  o.device_memory = 1 << 24;
+  dns::Dns batches(comm, machine(), o);
+  EXPECT_LE(largest_difference(o.type, with_own(batches, 3, nothing), wanted), 1e-5);
+}
+
+struct Asked {
+  std::string name;
+  dns::Scheme scheme;
+  std::function<void(dns::Options&)> of;
+  bool bits = true;  ///< without sums that choose a factor
+};
+const std::vector<Asked>& asked() {
+  using dns::Options;
+  static const auto box = [](Options& o) { o.lengths = {6, 7, 9}; };
+  static const auto steps = [](Options& o) { o.courant = 0.1; };
+  static const auto scalars = [](Options& o) { o.scalars = {{0.7, {0, 0.5, 1}}, {2, {1, 0, 0}}}; };
+  static const auto shifts = [](Options& o) { o.dealiasing = dns::Dealiasing::phase_shift; };
+  static const auto random = [](Options& o) { o.forcing = {dns::Forcing::Kind::stochastic, 0, 2, 0.2, 0.3}; };
+  static const std::vector<Asked> all{
+      {"box", dns::Scheme::rk4, box},
+      {"Courant steps", dns::Scheme::rk2, steps},
+      {"sphere", dns::Scheme::rk2, [](Options& o) { o.dealiasing = dns::Dealiasing::spherical; }},
+      {"shifts", dns::Scheme::rk4, shifts},
+      {"scalars", dns::Scheme::rk2, scalars},
+      {"stochastic forcing", dns::Scheme::rk4, random},
+      {"scalars on shifted grids", dns::Scheme::rk4, [](Options& o) { scalars(o), shifts(o); }},
+      {"Courant steps with stochastic forcing", dns::Scheme::rk4, [](Options& o) { steps(o), random(o); }},
+      {"all, rk2", dns::Scheme::rk2, [](Options& o) { box(o), steps(o), scalars(o), shifts(o), random(o); }},
+      {"all, rk4", dns::Scheme::rk4, [](Options& o) { box(o), steps(o), scalars(o), shifts(o), random(o); }},
+      {"all with a power", dns::Scheme::rk4,
+       [](Options& o) { box(o), steps(o), scalars(o), shifts(o), o.forcing.power = 0.4; }, false},
+      {"all with an energy", dns::Scheme::rk2,
+       [](Options& o) { box(o), steps(o), scalars(o), shifts(o), o.forcing.kind = dns::Forcing::Kind::energy; },
+       false}};
+  return all;
+}
+
+/// sin(2 z + n) cos y + cos(x - n) of scalar n, by angles along the edges.
+void begin_scalars(dns::Dns& d) {
+  const std::size_t scalars = d.options().scalars.size();
+  if (scalars == 0) return;
+  const Grid& grid = d.fft().physical();
+  std::vector<std::vector<double>> blocks;
+  std::vector<const double*> pointers;
+  const auto angle = [&](std::int64_t n, std::size_t axis) {
+    return 2 * std::numbers::pi * static_cast<double>(n) / static_cast<double>(d.options().cells[axis]);
+  };
+  for (const std::int64_t id : grid.local()) {
+    const Box& box = grid.block(id).box;
+    std::vector<double>& values = blocks.emplace_back();
+    for (std::int64_t k = box.lo[2]; k < box.hi[2]; ++k)
+      for (std::int64_t j = box.lo[1]; j < box.hi[1]; ++j)
+        for (std::int64_t i = box.lo[0]; i < box.hi[0]; ++i)
+          for (std::size_t n = 0; n < scalars; ++n) {
+            const auto phase = static_cast<double>(n);
+            values.push_back(std::sin(2 * angle(k, 2) + phase) * std::cos(angle(j, 1)) + std::cos(angle(i, 0) - phase));
+          }
+    pointers.push_back(values.data());
+  }
+  d.begin_scalars(pointers);
+}
+
+/// Modes of the velocity and of scalars, after `steps`: those of this rank, others as they are given.
+std::vector<double> modes_after(dns::Dns& d, std::int64_t steps, std::vector<double> values) {
+  d.random(dns::peaked_spectrum(4, 2, 0.5), 11);
+  begin_scalars(d);
+  d.step(steps);
+  const Field& modes = *d.state().fields.at("modes");
+  const Extent& extent = modes.grid().extent();
+  values.resize(static_cast<std::size_t>(2 * (3 + static_cast<int>(d.options().scalars.size())) * volume(extent)));
+  modes.read({{0, 0, 0}, extent}, values.data());
+  return values;
+}
+
+double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  double most = a.size() == b.size() ? 0 : 1;
+  for (std::size_t n = 0; n < std::min(a.size(), b.size()); ++n)
+    if (const double off = std::abs(a[n] - b[n]); !(off <= most)) most = off;
+  return most;
+}
+
+TEST_P(FlowOnSeveral, HasWhatIsAskedForAsOneDeviceAndAsInTheDevices) {
+  for (const Asked& a : asked()) {
+    SCOPED_TRACE(a.name);
+    dns::Options o = options({20, 18, 15}, a.scheme, DType::f64);
+    a.of(o);
+    dns::Dns whole(alone, one(), o), resident(comm, machine(), o);
+    const std::vector<double> wanted = modes_after(whole, 3, {});
+    EXPECT_LE(largest_difference(modes_after(resident, 3, wanted), wanted), 1e-13);
+    o.device_memory = 1 << 22;
+    dns::Dns one_device(alone, one(), o);
+    const std::vector<double> by_batches = modes_after(one_device, 3, {});
+    EXPECT_LE(largest_difference(by_batches, wanted), 1e-13);
+    const std::int64_t fewest = least_on_all(o);
+    for (const std::int64_t budget : {std::int64_t{1} << 24, fewest}) {
+      SCOPED_TRACE("budget " + std::to_string(budget));
+      o.device_memory = budget;
+      dns::Dns several(comm, machine(), o);
+      const std::vector<double> found = modes_after(several, 3, by_batches);
+      if (a.bits) {
+        EXPECT_TRUE(found == by_batches);
+      } else {
+        EXPECT_LE(largest_difference(found, by_batches), 1e-13);
+      }
+      for (const Device device : several.devices()) EXPECT_LE(several.bytes_on(device), budget);
+      const dns::Statistics s = several.statistics(), w = resident.statistics();
+      EXPECT_NEAR(s.time, w.time, 1e-14);
+      EXPECT_NEAR(s.time_step, w.time_step, 1e-14);
+      EXPECT_NEAR(s.courant, w.courant, 1e-13);
+      EXPECT_NEAR(s.power, w.power, 1e-11);
+      EXPECT_NEAR(s.dissipation, w.dissipation, 1e-13);
+      ASSERT_EQ(s.scalars.size(), o.scalars.size());
+      for (std::size_t n = 0; n < s.scalars.size(); ++n) {
+        EXPECT_GT(s.scalars[n].variance, 0.1);
+        EXPECT_NEAR(s.scalars[n].variance, w.scalars[n].variance, 1e-12);
+        EXPECT_NEAR(s.scalars[n].dissipation, w.scalars[n].dissipation, 1e-12);
+        for (std::size_t c = 0; c < 3; ++c) EXPECT_NEAR(s.scalars[n].flux[c], w.scalars[n].flux[c], 1e-12);
+        for (std::size_t k = 0; k < s.scalars[n].spectrum.size(); ++k)
+          EXPECT_NEAR(s.scalars[n].spectrum[k], w.scalars[n].spectrum[k], 1e-12);
+      }
+      const dns::Transfer t = several.transfer(), t_wanted = resident.transfer();
+      ASSERT_EQ(t.transfer.size(), t_wanted.transfer.size());
+      for (std::size_t k = 0; k < t.transfer.size(); ++k) EXPECT_NEAR(t.transfer[k], t_wanted.transfer[k], 1e-12);
+      // Looks between steps change nothing.
+      one_device.step(1);
+      several.step(1);
+      EXPECT_NEAR(several.statistics().energy, one_device.statistics().energy, 1e-13);
+      modes_after(one_device, 3, {});
+    }
+  }
+}
+
+TEST_P(FlowOnSeveral, FollowsTheTaylorGreenVortex) {
+  dns::Options o = options({32, 32, 32}, dns::Scheme::rk4, DType::f64);
+  o.viscosity = 1.0 / 1600;
+  o.time_step = 0.1;
+  o.device_memory = least_on_all(o);
+  dns::Dns d(comm, machine(), o);
+  d.taylor_green();
+  EXPECT_NEAR(d.statistics().energy, 1.0 / 8, 1e-14);
+  d.step(10);
+  EXPECT_NEAR(d.statistics().dissipation / 0.000518820935, 1, 1e-5);
+}
+
+/// Sums over ranks: what moves between devices takes no way through the host.
+TEST_P(FlowOnSeveral, MovesElevenFieldsEachWayAStageOfRk2) {
+  for (const std::size_t scalars : {0, 2}) {
+    dns::Options o = options({24, 18, 12}, dns::Scheme::rk2, DType::f32);
+    o.scalars.resize(scalars);
+    o.device_memory = 1 << 24;
+    dns::Dns d(comm, machine(), o);
+    d.random(dns::peaked_spectrum(4, 2, 0.5), 11);
+    d.step(1);
+    const std::int64_t before = d.host_bytes_moved();
+    d.step(3);
+    const double moved = comm.sum_in_rank_order(static_cast<double>(d.host_bytes_moved() - before));
+    const double fields = 11 + 4 * static_cast<double>(scalars);
+    EXPECT_EQ(moved, 3.0 * 2 * 2 * fields * 8 * (7 + 1) * (2 * 5 + 1) * 12);
+  }
+}
+
+TEST_P(FlowOnSeveral, RefusesWhatItCannotDo) {
+  dns::Options o = options({16, 16, 16}, dns::Scheme::rk2, DType::f64);
+  const std::int64_t fewest = least_on_all(o);
+  const auto make = [&] { dns::Dns(comm, machine(), o); };
+  o.device_memory = fewest - 1;
+  expect_error(make, ErrorCode::unsupported, {{"needed", fewest}});
+  o.device_memory = fewest;
+  make();
+  o.process_grid = {machine().devices(), 1};
+  expect_error(make, ErrorCode::unsupported, {{"option", "process_grid"}, {"problem", "pencils"}});
+  o.process_grid = {0, 0};
+  o.cells = {8192, 8192, 8192};  // terabytes of the host
+  o.device_memory = std::int64_t{1} << 40;
+  expect_error(make, ErrorCode::out_of_memory, {{"option", "cells"}});
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, FlowOnSeveral,
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2, 4)),
+                         OnDevices::name);
 
 }  // namespace
 }  // namespace slipstream

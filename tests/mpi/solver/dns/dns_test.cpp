@@ -97,9 +97,12 @@ TEST_P(PseudoSpectralFlow, IsTheSameOnOneDevice) {
 
 TEST_P(PseudoSpectralFlow, HoldsWhatItsPlanSays) {
   const Machine m = machine();
-  for (const auto& [scheme, power, arrays] :
-       {std::tuple{Scheme::rk2, 0.4, 12}, {Scheme::rk4, 0.0, 12}, {Scheme::rk4, 0.4, 15}}) {
+  for (const auto& [scheme, power, scalars, arrays] : {std::tuple{Scheme::rk2, 0.4, 0, 12},
+                                                       {Scheme::rk4, 0.0, 0, 12},
+                                                       {Scheme::rk4, 0.4, 0, 15},
+                                                       {Scheme::rk2, 0.0, 2, 21}}) {
     Options o = flow(16, 0.02, 0.02, scheme);
+    o.scalars.resize(static_cast<std::size_t>(scalars));
     o.forcing.power = power;
     Dns d(comm, m, o);
     const std::vector<ArrayBytes> needed = dns::memory_needed(m, o);

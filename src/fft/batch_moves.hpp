@@ -1,0 +1,67 @@
+#pragma once
+// Batches that are cut anew between devices: each has some planes of a batch whole, and gets its own part of all of
+// them.
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <slipstream/batches.hpp>
+#include <slipstream/exchange.hpp>
+#include <slipstream/transpose.hpp>
+
+namespace slipstream::fft {
+
+/// The values that move, complex ones. Devices come in the order of the machine.
+struct BatchCut {
+  using Counts = std::vector<std::int64_t>;  ///< by device
+  std::int64_t row = 0;
+  int components = 1;
+  /// A batch is [component][plane][part][row], or with `inner` [component][part][plane][row]; before the move the
+  /// device's planes and all parts, behind it all planes and the device's part.
+  bool inner = false;
+  Counts parts;
+  std::vector<Counts> planes;  ///< by batch
+  DType type = DType::c64;
+
+  std::int64_t all_planes(std::int64_t batch) const;
+  /// Those of devices before this one.
+  std::int64_t planes_before(std::int64_t batch, int device) const;
+};
+
+/// By one exchange for each number of planes.
+class BatchMoves final : public BatchMove {
+ public:
+  /// Between buffers of `batches`, which must outlive it. Collective.
+  BatchMoves(const Communicator& comm, const Machine& machine, BatchCut cut, const Batches& batches,
+             const ExchangeOptions& options);
+
+  void begin(std::int64_t batch, std::vector<Stream>& streams) override;
+  void end(std::int64_t batch, std::vector<Stream>& streams) override { exchange_of(batch).exchange->end(streams); }
+  /// Throws Timeout where a wait for another device gave up.
+  void check();
+  std::int64_t bytes_on(Device device) const;
+  const BatchCut& cut() const { return cut_; }
+
+  /// Messages of all ranks in all batches, those between the same devices together; of a machine that is described,
+  /// too.
+  static std::vector<MessageInfo> messages(const Machine& machine, const BatchCut& cut, const ExchangeOptions& options);
+  /// Bytes of a device that messages take at most, beside the buffers; of a machine that is described, too.
+  static std::int64_t message_bytes(const Machine& machine, const BatchCut& cut, const ExchangeOptions& options);
+
+ private:
+  struct Shape {
+    std::unique_ptr<Grid> from, to;
+    std::unique_ptr<Field> source, target;
+    std::unique_ptr<Transpose> pattern;
+    std::unique_ptr<Exchange> exchange;
+  };
+  Shape& exchange_of(std::int64_t batch) {
+    return shapes_[static_cast<std::size_t>(shape_of_[static_cast<std::size_t>(batch)])];
+  }
+
+  BatchCut cut_;
+  std::vector<Shape> shapes_;
+  std::vector<int> shape_of_;  // by batch
+};
+
+}  // namespace slipstream::fft

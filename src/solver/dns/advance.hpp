@@ -1,0 +1,45 @@
+#pragma once
+// A stage of a Runge-Kutta step, on a component of a mode.
+#include "solver/dns/complex.hpp"
+
+namespace slipstream::dns {
+
+template <class T>
+struct Advance {
+  StageArrays<T> arrays;
+  StageFactors factors;
+
+  SLIP_FN static T power(T e, int exponent) { return exponent == 0 ? T(1) : exponent == 1 ? e : e * e; }
+
+  /// With the right-hand side n, the factor e of a half step, and the forcing `push` of the mode itself.
+  SLIP_FN void operator()(std::int64_t at, int c, Complex<T> n, T e, T push) const {
+    const Complex<T> u = factors.last ? Complex<T>{0, 0} : load(arrays.u, at, c);
+    if (push != T(0) && factors.pushes) {
+      const Complex<T> now = factors.first ? u : load(arrays.now, at, c);
+      n.re += push * now.re;
+      n.im += push * now.im;
+    }
+    const T e2 = e * e, to_sum = T(factors.sum_n) * power(e, factors.sum_e);
+    Complex<T> sum = factors.first ? Complex<T>{e2 * u.re, e2 * u.im} : load(arrays.sum, at, c);
+    sum.re += to_sum * n.re;
+    sum.im += to_sum * n.im;
+    if (factors.last) return store(arrays.u, at, c, sum);
+    const T of_u = power(e, factors.next_e), of_n = T(factors.next_n) * power(e, factors.next_n_e);
+    const Complex<T> next{of_u * u.re + of_n * n.re, of_u * u.im + of_n * n.im};
+    if (push != T(0) && factors.ahead != 0) {
+      const T ahead = T(factors.ahead) * push;
+      sum.re += ahead * next.re;
+      sum.im += ahead * next.im;
+    }
+    store(arrays.sum, at, c, sum);
+    store(arrays.next, at, c, next);
+    if (arrays.now.at) store(arrays.now, at, c, next);
+  }
+
+  /// Transforms read zeros there.
+  SLIP_FN void nothing(std::int64_t at, int c) const {
+    store(factors.last ? arrays.u : arrays.next, at, c, Complex<T>{0, 0});
+  }
+};
+
+}  // namespace slipstream::dns

@@ -1,0 +1,35 @@
+#pragma once
+// Kernels of what a flow has on request: shifted grids, scalars, and accelerations of single modes.
+#include <array>
+
+#include "solver/dns/kernels.hpp"
+
+namespace slipstream::dns {
+
+/// Sums of a scalar over each line along z: its square, k^2 times its square, and its product with each component of
+/// the velocity. The mean counts for nothing. line = k * extent[1] + j.
+constexpr int scalar_sums = 5;
+
+template <class T>
+struct Terms {
+  /// to = from * factor * exp(i angles.k), k in whole numbers, and 0 where the grid holds no mode. In place, too.
+  static void turn(Stream& stream, const ModeGrid& grid, const Three<T>& from, const Three<T>& to, int components,
+                   const std::array<double, 3>& angles, double factor);
+  /// to_a = i k_a times a component of `of`.
+  static void slopes(Stream& stream, const ModeGrid& grid, const Three<T>& of, int component, const Three<T>& to);
+  /// A component and its derivative along z, of the modes of some planes y, one after the other.
+  static void along_z(Stream& stream, const ModeGrid& grid, const Three<T>& of, int component, T* two);
+  /// along_0 = -u.(along + gradient) in every cell.
+  static void advection(Stream& stream, const Extent& cells, const Three<T>& u, const Three<T>& along,
+                        const std::array<double, 3>& gradient);
+  /// queue_stage() of a component that is no part of the velocity; rhs, not normalised, is one of its own.
+  static void stage(Stream& stream, const ModeGrid& grid, const StageArrays<T>& arrays, int component, const T* rhs,
+                    const StageFactors& factors, double diffusivity, double time_step);
+  static void line_sums(Stream& stream, const ModeGrid& grid, const Three<T>& u, int component, double* sums);
+  /// Adds accelerations to a right-hand side that is not normalised.
+  static void accelerate(Stream& stream, const ModeGrid& grid, const Three<T>& rhs, const Accelerations& of);
+  /// Work of the accelerations on u in each plane k, a time and mass. Their diverging part does none.
+  static void work(Stream& stream, const ModeGrid& grid, const Three<T>& u, const Accelerations& of, double* sums);
+};
+
+}  // namespace slipstream::dns
