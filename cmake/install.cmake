@@ -7,7 +7,8 @@ get_property(libraries GLOBAL PROPERTY SLIPSTREAM_LIBRARIES)
 install(TARGETS ${libraries} EXPORT SlipstreamTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/slipstream DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
 install(TARGETS slipstream_coding EXPORT SlipstreamTargets)
-foreach(header coding/block_cells coding/blockfloat coding/cast coding/wire coding/zfp exchange/coding_errors_kernel
+foreach(header coding/block_cells coding/blockfloat coding/cast coding/wire coding/zfp device/word16
+        exchange/coding_errors_kernel
         exchange/coding_errors_kernels exchange/own_coding_kernels route/coded_words route/combine route/ends route/message
         route/mover route/program route/program_kernel route/tiles route/words)
   cmake_path(GET header PARENT_PATH room)
