@@ -8,6 +8,7 @@
 
 #include "collective/reduction.hpp"
 #include "device/kept_memory.hpp"
+#include "device/wait_quietly.hpp"
 #include "machine/agree.hpp"
 #include "machine/parting.hpp"
 #include "machine/patience.hpp"
@@ -36,13 +37,7 @@ class MpiReduction final : public Reduction {
       keep_for_ever(std::move(mine_));
       for (Letter& letter : letters_) keep_for_ever(std::move(letter.place));
     }
-    for (const int device : team_.devices) {
-      try {
-        synchronize(team_.local(device));
-      } catch (...) {
-        // A destructor has nobody to tell; the same error was thrown where the stream was used.
-      }
-    }
+    for (const int device : team_.devices) wait_quietly(team_.local(device));
   }
 
   void run(std::vector<Stream>& streams, const std::vector<void*>& values) override {

@@ -5,6 +5,7 @@
 #include <slipstream/error.hpp>
 
 #include "collective/reduction.hpp"
+#include "device/wait_quietly.hpp"
 #include "exchange/watchdog.hpp"
 #include "machine/agree.hpp"
 #include "machine/patience.hpp"
@@ -48,13 +49,7 @@ class NcclReduction final : public Reduction {
     watchdog_.reset();
     if (!asked_until([this] { return over(); }, team_.wait_limit) && clique_) clique_->abandon();
     // Replays of graphs, too.
-    for (const int device : team_.devices) {
-      try {
-        synchronize(team_.local(device));
-      } catch (...) {
-        // A destructor has nobody to tell; the same error was thrown where the stream was used.
-      }
-    }
+    for (const int device : team_.devices) wait_quietly(team_.local(device));
   }
 
   void run(std::vector<Stream>& streams, const std::vector<void*>& values) override {

@@ -6,6 +6,7 @@
 #include "collective/reduction.hpp"
 #include "device/kept_memory.hpp"
 #include "device/upload.hpp"
+#include "device/wait_quietly.hpp"
 #include "machine/agree.hpp"
 #include "machine/parting.hpp"
 #include "machine/patience.hpp"
@@ -24,13 +25,7 @@ class PeerReduction final : public Reduction {
   }
 
   ~PeerReduction() override {
-    for (const int device : team_.devices) {
-      try {
-        synchronize(team_.local(device));
-      } catch (...) {
-        // A destructor has nobody to tell; the same error was thrown where the stream was used.
-      }
-    }
+    for (const int device : team_.devices) wait_quietly(team_.local(device));
     // Maps go before the parting, and what others mapped after it.
     imported_.clear();
     if (parting_.part(Parting::patience(team_.wait_limit, late()))) return;

@@ -5,6 +5,7 @@
 
 #include <slipstream/error.hpp>
 
+#include "device/wait_quietly.hpp"
 #include "exchange/impl.hpp"
 #include "exchange/same_on_ranks.hpp"
 #include "exchange/transfer_checks.hpp"
@@ -147,13 +148,7 @@ void Exchange::Impl::unwind(bool failed) noexcept {
   calls.close();
   await_or_abandon();
   // All of the device: run() and graphs that replay work on the callers' streams.
-  for (auto& side : sides) {
-    try {
-      synchronize(side->device);
-    } catch (...) {
-      // A destructor has nobody to tell; the same error was thrown where the stream was used.
-    }
-  }
+  for (auto& side : sides) wait_quietly(side->device);
   // Senders may still be copying into memory that is about to be unmapped.
   if (host_driven)
     for (auto& side : sides) {

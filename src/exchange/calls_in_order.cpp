@@ -1,4 +1,5 @@
 #include "exchange/calls_in_order.hpp"
+#include "device/wait_quietly.hpp"
 
 #include <algorithm>
 
@@ -35,13 +36,7 @@ bool CallsInOrder::over() const noexcept {
 }
 
 void CallsInOrder::wait() const noexcept {
-  for (const OfDevice& one : devices_) {
-    try {
-      synchronize(one.device);
-    } catch (...) {
-      // A destructor has nobody to tell; the same error was thrown where the stream was used.
-    }
-  }
+  for (const OfDevice& one : devices_) wait_quietly(one.device);
 }
 
 }  // namespace slipstream

@@ -7,6 +7,7 @@
 
 #include <slipstream/trace.hpp>
 
+#include "device/wait_quietly.hpp"
 #include "machine/agree.hpp"
 #include "solver/dns/impl.hpp"
 
@@ -571,11 +572,7 @@ Dns::Dns(const Communicator& comm, const Machine& machine, Options options)
 
 Dns::~Dns() {
   if (impl_)
-    for (Stream& stream : impl_->streams) try {
-        stream.synchronize();
-      } catch (...) {
-        // A destructor has nobody to tell; the same error was thrown where the stream was used.
-      }
+    for (Stream& stream : impl_->streams) wait_quietly(stream);
 }
 
 // Of the modes that are kept |k_a| < n_a / 3, so that advection has eigenvalues up to i (2 pi / 3) C / dt: rk4 holds

@@ -23,6 +23,7 @@ struct Projection::Impl : Workspace {
         sums(c, machine, layout, m) {
     require_one_component("a projection onto earlier solutions");
   }
+  ~Impl() { finish(); }
 
   static Values constant(const Vectors& vectors) { return {vectors.begin(), vectors.end()}; }
 

@@ -1,4 +1,5 @@
 #include "solver/krylov/workspace.hpp"
+#include "device/wait_quietly.hpp"
 
 #include <algorithm>
 
@@ -184,13 +185,7 @@ void Workspace::require_one_component(const std::string& what) const {
 }
 
 void Workspace::finish() noexcept {
-  for (const Side& side : sides) {
-    try {
-      synchronize(side.sums.device());
-    } catch (...) {
-      // A destructor has nobody to tell; the same error was thrown where the stream was used.
-    }
-  }
+  for (const Side& side : sides) wait_quietly(side.sums.device());
 }
 
 void Workspace::make_room() {

@@ -7,6 +7,7 @@
 #include <slipstream/trace.hpp>
 
 #include "device/upload.hpp"
+#include "device/wait_quietly.hpp"
 #include "machine/agree.hpp"
 #include "solver/krylov/vector_kernels.hpp"
 #include "solver/sem/assembled.hpp"
@@ -69,11 +70,7 @@ struct Space::Impl {
 
   /// What the streams hold still reads what goes now.
   ~Impl() {
-    for (Stream& stream : streams) try {
-        stream.synchronize();
-      } catch (...) {
-        // A destructor has nobody to tell; the same error was thrown where the stream was used.
-      }
+    for (Stream& stream : streams) wait_quietly(stream);
   }
 
   void add_part(int device) {
