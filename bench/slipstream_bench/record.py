@@ -147,8 +147,10 @@ def kept_on_the_way(
     waiting: list[Row] = []
     last = time.perf_counter()
     for row in rows:
-        waiting.append(row)
-        if folder is not None and core().rank() == 0 and time.perf_counter() - last > SECONDS_BETWEEN_WRITES:
+        if not impossible(row):
+            waiting.append(row)
+        late = time.perf_counter() - last > SECONDS_BETWEEN_WRITES
+        if folder is not None and core().rank() == 0 and waiting and late:
             write(folder, benchmark, machine, core().build_info()["commit"], waiting, figures)
             waiting, last = [], time.perf_counter()
         yield row

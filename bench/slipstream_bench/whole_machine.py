@@ -40,10 +40,11 @@ def measure(
     """Measures, prints and, on rank 0, writes. `figures`: columns of a row that are results and not inputs.
     Collective."""
     backend, machine = discover(arguments)
-    found = list(rows(machine, backend))
+    described = record.describe_machine(machine)
+    found = list(record.kept_on_the_way(arguments.folder, name, described, rows(machine, backend), figures))
     shown = [[show(row) for show in columns.values()] for row in found]
     console.print(terminal.table(f"{name.replace('_', '-')}, {counts(machine)}", list(columns), shown))
-    record.keep(arguments.folder, name, record.describe_machine(machine), found, figures, console)
+    record.keep(arguments.folder, name, described, found, figures, console)
 
 
 def counts(machine: Any) -> str:
