@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import as_case_error, core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.machine import discovery
 
 from slipstream_bench import options, record, whole_machine
@@ -29,7 +29,9 @@ def _discover(wanted: str, devices: int) -> Any:
         machine = core().Machine.discover(backend, devices_per_rank=devices)
     if len(machine.devices()) < 2:
         raise CaseError(
-            "bench allreduce needs two devices: start more ranks (-n) or give each more devices (--devices)"
+            "bench allreduce needs two devices: start more ranks (-n) or give each more devices (--devices)",
+            ErrorCode.UNSUPPORTED,
+            limit=2,
         )
     return machine
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from rich.console import Console
 from slipstream.base.core import as_case_error, core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 
 from slipstream_bench import options, record
 from slipstream_bench.timed import timed
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes. Collective."""
     need("alltoall", 2, sizes=arguments.sizes)
     if core().size() == 1:
-        raise CaseError("bench alltoall: messages go between ranks: start more with -n")
+        raise CaseError("bench alltoall: messages go between ranks: start more with -n", ErrorCode.UNSUPPORTED, ranks=1)
     measure(
         "alltoall", arguments, console, lambda machine, backend: _rows(arguments, machine, backend, console), COLUMNS,
         FIGURES,

@@ -52,7 +52,7 @@ def options_of_elements(parser: argparse.ArgumentParser, orders: Sequence[int]) 
 
 def check(name: str, arguments: argparse.Namespace) -> None:
     if min(arguments.orders) < 1 or max(arguments.orders) > 15:
-        raise CaseError(f"bench {name}: --orders are from 1 to 15")
+        raise CaseError(f"bench {name}: --orders are from 1 to 15", option="orders", limit="1 to 15")
     need(name, 1, elements=arguments.elements)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import core
-from slipstream.base.errors import CaseError, RunError
+from slipstream.base.errors import CaseError, ErrorCode, RunError
 from slipstream.case.case import Case
 from slipstream.case.reader import load, variant_names
 from slipstream.case.solver import solver_of
@@ -64,7 +64,12 @@ class Entry:
             known = solver_of(case).collisions
             if self.collision not in known:
                 there = f"it is run by {', '.join(known)}" if known else "its solver has no collisions"
-                raise CaseError(f"bench cases: {self.path.stem} takes no --collision {self.collision}: {there}")
+                raise CaseError(
+                    f"bench cases: {self.path.stem} takes no --collision {self.collision}: {there}",
+                    ErrorCode.UNSUPPORTED,
+                    option="collision",
+                    case=self.path.stem,
+                )
             own += _words(known[self.collision])
         if self.precision:
             own.append(f"{case.solver}.precision={self.precision}")
@@ -75,7 +80,12 @@ class Entry:
             return case
         finer = case.refined(self.finer)
         if finer is None:
-            raise CaseError(f"bench cases: {self.path.stem} takes no --refine; run a finer --variant of it")
+            raise CaseError(
+                f"bench cases: {self.path.stem} takes no --refine; run a finer --variant of it",
+                ErrorCode.UNSUPPORTED,
+                option="refine",
+                case=self.path.stem,
+            )
         return load(self.path, [*mine, *_words(finer)], self.variant)
 
 
@@ -97,11 +107,15 @@ def _files(name: Path) -> list[Path]:
     if name.is_dir():
         if found := sorted(name.glob("*.toml")):
             return found
-        raise CaseError(f"bench cases: no case file (*.toml) lies in {name}")
+        raise CaseError(f"bench cases: no case file (*.toml) lies in {name}", ErrorCode.NOT_FOUND, file=name)
     if name.is_file():
         return [name]
     known = ", ".join(sorted(path.stem for path in CASES.glob("*.toml")))
-    raise CaseError(f"bench cases: {name}: no such case; give a name of {known}, or the path of a file or folder")
+    raise CaseError(
+        f"bench cases: {name}: no such case; give a name of {known}, or the path of a file or folder",
+        ErrorCode.NOT_FOUND,
+        file=name,
+    )
 
 
 def entries(paths: Sequence[Path], variants: Sequence[str]) -> list[Entry]:
@@ -112,7 +126,12 @@ def entries(paths: Sequence[Path], variants: Sequence[str]) -> list[Entry]:
     for name in variants:
         if not any(name in names for names in known.values()):
             there = ", ".join(sorted({name for names in known.values() for name in names})) or "none"
-            raise CaseError(f"bench cases: none of the cases has a variant '{name}'; there are: {there}")
+            raise CaseError(
+                f"bench cases: none of the cases has a variant '{name}'; there are: {there}",
+                ErrorCode.NOT_FOUND,
+                option="variant",
+                unknown=name,
+            )
     return [Entry(path, name) for path in paths for name in dict.fromkeys(variants) if name in known[path]]
 
 
@@ -297,7 +316,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
     if min(arguments.refine) < 1:
-        raise CaseError("bench cases: --refine takes numbers from 1")
+        raise CaseError("bench cases: --refine takes numbers from 1", option="refine", limit=1)
     chosen = [
         replace(entry, collision=collision, precision=precision, finer=finer)
         for entry in entries(files(arguments.names), arguments.variant)

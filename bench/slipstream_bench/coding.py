@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.machine import discovery
 
 from slipstream_bench import curves, options, record
@@ -177,12 +177,17 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         data=choice.data or list(DATA)[: 1 if choice.quick else None],
     )
     if module.size() > 1:
-        raise CaseError("bench coding measures one device from one rank: start it without -n")
+        raise CaseError(
+            "bench coding measures one device from one rank: start it without -n",
+            ErrorCode.UNSUPPORTED,
+            ranks=module.size(),
+            limit=1,
+        )
     backend = discovery.choose_backend(choice.backend)
     machine = module.Machine.discover(backend, devices_per_rank=1)
     cells = choice.cells if choice.cells is not None else 16 if choice.quick else CELLS[backend]
     if cells < 8:
-        raise CaseError("bench coding: --cells needs 8 or more")
+        raise CaseError("bench coding: --cells needs 8 or more", option="cells", limit=8)
     described = record.describe_machine(machine)
     measured = _rows(choice, backend, cells)
     rows = list(record.kept_on_the_way(arguments.folder, "coding", described, measured, FIGURES))

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.machine import discovery
 
 from slipstream_bench import curves, options, record
@@ -335,7 +335,12 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and writes; one rank, its first device and, where there is one, the next."""
     module, choice = core(), record.chosen(Choice, arguments)
     if module.size() > 1:
-        raise CaseError("bench copy measures one device and its peer from one rank: start it without -n")
+        raise CaseError(
+            "bench copy measures one device and its peer from one rank: start it without -n",
+            ErrorCode.UNSUPPORTED,
+            ranks=module.size(),
+            limit=1,
+        )
     backend = discovery.choose_backend(choice.backend)
     machine = module.Machine.discover(backend, devices_per_rank=2 if backend == "host" else 0)
     devices = machine.devices()
@@ -343,7 +348,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     first, second = devices[0]["index"], devices[1]["index"] if peer else -1
     cells = choice.cells if choice.cells is not None else 32 if choice.quick else CELLS[backend]
     if cells < 4:
-        raise CaseError("bench copy: --cells needs 4 or more")
+        raise CaseError("bench copy: --cells needs 4 or more", option="cells", limit=4)
     most = max(1 << 18, 3 * 4 * cells * cells) if choice.quick else max(MOST, 3 * 4 * cells * cells)
     teams = tuple(sorted({FEW_TEAMS, timed().all_teams(backend, first)}))
     handle = timed().CopyBench(backend, first, second, most, 0.001 if choice.quick else 0.006)

@@ -264,9 +264,13 @@ class _Session:
         self.allowed = exchange_setups.parse_routes(choice.routes, here)
         self.scale = choice.scale(backend)
         if choice.radius < 1 or choice.quantities < 1:
-            raise CaseError("bench exchange: --radius and --quantities count from 1")
+            raise CaseError("bench exchange: --radius and --quantities count from 1", option="radius", limit=1)
         if min(self.scale.sizes) < choice.radius:
-            raise CaseError(f"bench exchange: --sizes needs {choice.radius} or more, the width of the halo")
+            raise CaseError(
+                f"bench exchange: --sizes needs {choice.radius} or more, the width of the halo",
+                option="sizes",
+                limit=choice.radius,
+            )
         self.meter = Meter(_discover(backend, choice.devices), choice)
 
     def measure(self, meter: Meter, setups: Iterable[Setup]) -> Iterator[Row]:

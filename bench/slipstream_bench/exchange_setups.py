@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from slipstream.base.core import core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.base.routes import NAMES as ROUTES
 
 Triple = tuple[int, int, int]
@@ -125,20 +125,28 @@ def parse_routes(text: str, here: Sequence[str]) -> tuple[str, ...]:
     words = [word.strip() for word in text.split(",") if word.strip()]
     names = [word.lstrip("+-") for word in words]
     if unknown := [name for name in names if name not in ROUTES]:
-        raise CaseError(f"--routes: no route is named {', '.join(unknown)}; choose among {', '.join(ROUTES)}")
+        raise CaseError(
+            f"--routes: no route is named {', '.join(unknown)}; choose among {', '.join(ROUTES)}",
+            ErrorCode.NOT_FOUND,
+            option="routes",
+            unknown=", ".join(unknown),
+        )
     signs = {word[0] in "+-" for word in words}
     if len(signs) > 1:
-        raise CaseError(f"--routes={text}: either all with a sign, as in +direct,-staged, or none")
+        raise CaseError(f"--routes={text}: either all with a sign, as in +direct,-staged, or none", option="routes")
     removed = {name for name, word in zip(names, words, strict=True) if word.startswith("-")}
     wanted = set(names) - removed
     if missing := [name for name in ROUTES if name in wanted and name not in here]:
         raise CaseError(
             f"--routes={text}: {', '.join(missing)} cannot be used here (slipstream info routes says why), "
-            f"but {', '.join(here)} can"
+            f"but {', '.join(here)} can",
+            ErrorCode.UNAVAILABLE,
+            option="routes",
+            missing=", ".join(missing),
         )
     chosen = wanted if signs == {False} else set(here) - removed
     if not chosen:
-        raise CaseError(f"--routes={text} leaves no route")
+        raise CaseError(f"--routes={text} leaves no route", option="routes")
     return tuple(name for name in ROUTES if name in chosen)
 
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from rich.console import Console
 from slipstream.base.core import as_case_error
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.machine import predict
 
 from slipstream_bench import exchange_setups, exchange_tables, options, record
@@ -78,7 +78,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes. Collective."""
     if min(arguments.orders) < 1 or max(arguments.orders) > 31:
-        raise CaseError("bench gather_scatter: --orders are from 1 to 31")
+        raise CaseError("bench gather_scatter: --orders are from 1 to 31", option="orders", limit="1 to 31")
     need("gather_scatter", 1, elements=arguments.elements, components=arguments.components, calls=arguments.calls)
 
     def rows(machine: Any, backend: str) -> Iterator[record.Row]:
@@ -108,7 +108,10 @@ def _all(arguments: argparse.Namespace, machine: Any, backend: str, console: Con
     several = len(machine.devices()) > 1
     if arguments.ways and not several:
         raise CaseError(
-            "bench gather_scatter: --ways are those between several devices: name more with --devices or -n"
+            "bench gather_scatter: --ways are those between several devices: name more with --devices or -n",
+            ErrorCode.UNSUPPORTED,
+            option="ways",
+            devices=1,
         )
     found = list(_rows(arguments, machine, backend, options.routes_of(arguments), arguments.routes or "rules"))
     yield from found

@@ -19,7 +19,9 @@ class _One(argparse.Action):
         given = f"{self.dest} was given"
         several = isinstance(values, list) and len(values) > 1
         if several or getattr(namespace, given, False):
-            raise CaseError(f"{parser.prog.removeprefix('slipstream ')} takes one {self.option_strings[0]}")
+            raise CaseError(
+                f"{parser.prog.removeprefix('slipstream ')} takes one {self.option_strings[0]}", option=self.dest
+            )
         setattr(namespace, given, True)
         setattr(namespace, self.dest, values[0] if isinstance(values, list) else values)
 
@@ -130,5 +132,7 @@ def parse_grid(text: str, least: int = 1) -> tuple[int, int, int]:
     match = re.fullmatch(r"(\d+)x(\d+)x(\d+)", text)
     x, y, z = (int(n) for n in match.groups()) if match else (0, 0, 0)
     if min(x, y, z) < least:
-        raise CaseError(f"--grid {text}: takes three numbers from {least}, as {least}x{least}x{least}")
+        raise CaseError(
+            f"--grid {text}: takes three numbers from {least}, as {least}x{least}x{least}", option="grid", limit=least
+        )
     return x, y, z

@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.base.routes import DRIVEN_BY_HOST
 from slipstream.machine import discovery
 
@@ -118,7 +118,12 @@ def _memories(backend: str, device_buffers: bool) -> list[str]:
     """Kinds of memory that MPI is given. Collective only in what it raises."""
     if backend == "host":
         if device_buffers:
-            raise CaseError("bench pingpong: --device-buffers needs the cuda backend; host buffers are measured anyway")
+            raise CaseError(
+                "bench pingpong: --device-buffers needs the cuda backend; host buffers are measured anyway",
+                ErrorCode.UNSUPPORTED,
+                option="device_buffers",
+                other="backend",
+            )
         return ["host"]
     if not device_buffers:
         return ["host", "staged"]
@@ -126,7 +131,9 @@ def _memories(backend: str, device_buffers: bool) -> list[str]:
         says = "says that it takes no" if aware is False else "does not say whether it takes"
         raise CaseError(
             f"bench pingpong: --device-buffers: {core().build_info()['mpi']} {says} addresses in GPU memory; "
-            "load an MPI built for GPUs, or leave the option out"
+            "load an MPI built for GPUs, or leave the option out",
+            ErrorCode.UNAVAILABLE,
+            option="device_buffers",
         )
     return ["host", "staged", "device"]
 
@@ -289,7 +296,12 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     if module.size() > 1:
         _memories(backend, choice.device_buffers)  # refuses before anything is measured
     elif choice.device_buffers:
-        raise CaseError("bench pingpong: --device-buffers is for MPI, which needs two ranks: start with -n 2")
+        raise CaseError(
+            "bench pingpong: --device-buffers is for MPI, which needs two ranks: start with -n 2",
+            ErrorCode.UNSUPPORTED,
+            option="device_buffers",
+            limit=2,
+        )
     rows: list[Row] = []
     for pair in pairs(machine):
         measured, refused = _routes(machine, backend, pair, choice, budget)

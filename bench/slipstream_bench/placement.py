@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import as_case_error, core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.machine import discovery, topology
 from slipstream.machine.machine_file import MachineFile, load
 
@@ -59,7 +59,12 @@ def _targets(choice: Choice) -> list[Target]:
         files = [file.model_copy(update={"nodes": choice.nodes}) for file in files]
         for path, file in zip(choice.machine, files, strict=True):
             if faults := file.faults():
-                raise CaseError("\n  ".join(f"{path}, with {choice.nodes} nodes: {fault}" for fault in faults))
+                raise CaseError(
+                    "\n  ".join(f"{path}, with {choice.nodes} nodes: {fault}" for fault in faults),
+                    ErrorCode.BAD_FILE,
+                    option="machine",
+                    limit=choice.nodes,
+                )
     return [Target(discovery.describe(file), file, []) for file in files]
 
 
@@ -150,11 +155,18 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     """Places, prints and, on rank 0, writes tables and one picture. Collective."""
     choice, folder = record.chosen(Choice, arguments), arguments.folder
     if len(choice.cells) != 3 or min(choice.cells) < 1:
-        raise CaseError("bench placement: --cells needs three counts, as in --cells 1440 1452 700")
+        raise CaseError(
+            "bench placement: --cells needs three counts, as in --cells 1440 1452 700", option="cells", limit=3
+        )
     if choice.radius < 1 or choice.quantities < 1:
-        raise CaseError("bench placement: --radius and --quantities count from 1")
+        raise CaseError("bench placement: --radius and --quantities count from 1", option="radius", limit=1)
     if choice.nodes and not choice.machine:
-        raise CaseError("bench placement: --nodes goes with --machine; the nodes of a machine that is there are found")
+        raise CaseError(
+            "bench placement: --nodes goes with --machine; the nodes of a machine that is there are found",
+            ErrorCode.UNSUPPORTED,
+            option="nodes",
+            other="machine",
+        )
     everything = {}
     for target in _targets(choice):
         trivial = _placed(choice, target, "trivial", 0)[0]

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from rich.console import Console
 from slipstream.base.core import core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.machine import topology
 
 Row = dict[str, Any]
@@ -197,7 +197,11 @@ def read(path: Path) -> dict[str, Any]:
             return result
     except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
         pass
-    raise CaseError(f"{path} is no result file of a benchmark, so that no rows can join it: move it away")
+    raise CaseError(
+        f"{path} is no result file of a benchmark, so that no rows can join it: move it away",
+        ErrorCode.BAD_FILE,
+        file=path,
+    )
 
 
 @contextmanager

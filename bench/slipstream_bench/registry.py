@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import NoReturn
 
 from rich.console import Console
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 
 from slipstream_bench import options
 
@@ -96,7 +96,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     # Names, as of cases, may stand before and behind options.
     arguments, unknown = parser(name).parse_known_intermixed_args(rest)
     if unknown:
-        raise CaseError(_refusal(name, unknown))
+        raise CaseError(_refusal(name, unknown), benchmark=name, unknown=" ".join(unknown))
     if arguments.no_write:
         arguments.folder = None
     return arguments
@@ -110,7 +110,10 @@ def _split(words: Sequence[str]) -> tuple[str, list[str]]:
     front.add_argument("words", nargs=argparse.REMAINDER)
     found, unknown = front.parse_known_args(words)
     if unknown:
-        raise CaseError(f"bench {unknown[0]}: the name of a benchmark comes first; `slipstream bench` lists them")
+        raise CaseError(
+            f"bench {unknown[0]}: the name of a benchmark comes first; `slipstream bench` lists them",
+            unknown=unknown[0],
+        )
     if not found.words:
         return "", []
     name, *own = found.words
@@ -119,7 +122,11 @@ def _split(words: Sequence[str]) -> tuple[str, list[str]]:
     if name == "lbm":
         name, rest = _experiment(rest)
     if name not in BENCHMARKS:
-        raise CaseError(f"no benchmark is called {name}{_nearest(name, BENCHMARKS)} `slipstream bench` lists them")
+        raise CaseError(
+            f"no benchmark is called {name}{_nearest(name, BENCHMARKS)} `slipstream bench` lists them",
+            ErrorCode.NOT_FOUND,
+            unknown=name,
+        )
     return name, rest
 
 

@@ -61,7 +61,7 @@ def velocity(case: str) -> list[str | float]:
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes. Collective."""
     if not all(2 <= order <= 11 for order in arguments.orders):
-        raise CaseError("bench sem: --orders are from 2 to 11")
+        raise CaseError("bench sem: --orders are from 2 to 11", option="orders", limit="2 to 11")
     need("sem", 1, elements=arguments.elements)
 
     def rows(machine: Any, backend: str) -> Iterator[record.Row]:

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from slipstream.base.core import as_case_error, core, part
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.case.reader import Source, parse
 from slipstream.flow import energy
 
@@ -57,7 +57,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes. Collective."""
     if not 2 <= arguments.order <= 11:
-        raise CaseError("bench sem_thesis: --order is from 2 to 11")
+        raise CaseError("bench sem_thesis: --order is from 2 to 11", option="order", limit="2 to 11")
     need("sem_thesis", 0, elements=arguments.elements)
 
     def rows(machine: Any, backend: str) -> Iterator[record.Row]:
@@ -106,7 +106,11 @@ def _orders(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterat
             trace.write(folder)
             events = json.loads((Path(folder) / f"rank{core().rank()}.json").read_text())["traceEvents"]
     if trace.dropped:
-        raise CaseError(f"bench sem_thesis: the trace has no place for {trace.dropped} spans: take fewer elements")
+        raise CaseError(
+            f"bench sem_thesis: the trace has no place for {trace.dropped} spans: take fewer elements",
+            ErrorCode.OVERFLOW,
+            spans=trace.dropped,
+        )
     for of, (calls, spent) in sums_of(events, TRACED).items():
         yield {
             "experiment": "orders",

@@ -23,7 +23,7 @@ import slipstream as slip
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.machine import discovery
 
 from slipstream_bench import options, record, sentinel_probes
@@ -214,11 +214,19 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and writes."""
     need("sentinels", 1, rounds=arguments.rounds)
     if core().size() > 1:
-        raise CaseError("bench sentinels: one process drives all devices: start it without -n")
+        raise CaseError(
+            "bench sentinels: one process drives all devices: start it without -n",
+            ErrorCode.UNSUPPORTED,
+            ranks=core().size(),
+            limit=1,
+        )
     parent = arguments.parent and arguments.parent.resolve()
     if parent and not list(parent.glob("python/slipstream/_core*.so")):
         raise CaseError(
-            f"bench sentinels: --parent {arguments.parent} holds no python/slipstream/_core: build that tree"
+            f"bench sentinels: --parent {arguments.parent} holds no python/slipstream/_core: build that tree",
+            ErrorCode.NOT_FOUND,
+            option="parent",
+            file=arguments.parent,
         )
     backend = discovery.choose_backend(arguments.backend)
     small = arguments.small or backend == "host"
@@ -227,7 +235,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     try:
         _measure_all(arguments, workers, small, console)
     except ProbeError as error:
-        raise CaseError(f"bench sentinels: {error}") from None
+        raise CaseError(f"bench sentinels: {error}", ErrorCode.INTERNAL) from None
     finally:
         for worker in workers:
             worker.close()
@@ -240,7 +248,10 @@ def _measure_all(arguments: argparse.Namespace, workers: list[Worker], small: bo
     change = found[-1]
     if both := [path for path in found[0]["files"] if len(found) > 1 and path in change["files"]]:
         raise CaseError(
-            f"bench sentinels: the parent's process uses {both[0]}, which is this tree's: is it built there?"
+            f"bench sentinels: the parent's process uses {both[0]}, which is this tree's: is it built there?",
+            ErrorCode.MISMATCH,
+            option="parent",
+            file=both[0],
         )
     inputs = {"ranks": 1, "devices": change["devices"], "backend": change["backend"], "small": small}
     of_parent = {"parent_commit": arguments.parent_commit or found[0]["commit"]} if len(workers) > 1 else {}

@@ -7,7 +7,7 @@ from statistics import median
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import as_case_error, core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 
 from slipstream_bench import record
 from slipstream_bench.record import Row
@@ -66,11 +66,20 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     """Plans, prints and writes rows. On one rank: the others are simulated."""
     choice = record.chosen(Choice, arguments)
     if core().size() != 1:
-        raise CaseError("bench setup: it simulates all ranks but one: start it on one rank")
+        raise CaseError(
+            "bench setup: it simulates all ranks but one: start it on one rank",
+            ErrorCode.UNSUPPORTED,
+            ranks=core().size(),
+            limit=1,
+        )
     if choice.repeats < 1:
-        raise CaseError("bench setup: --repeats counts from 1")
+        raise CaseError("bench setup: --repeats counts from 1", option="repeats", limit=1)
     if wrong := [ranks for ranks in choice.machines if ranks < 8 or ranks % 8]:
-        raise CaseError(f"bench setup: --machines {wrong[0]}: nodes have 8 ranks, so give multiples of 8")
+        raise CaseError(
+            f"bench setup: --machines {wrong[0]}: nodes have 8 ranks, so give multiples of 8",
+            option="machines",
+            limit=8,
+        )
     rows = [_row(pattern, ranks, choice.repeats) for pattern in PATTERNS for ranks in choice.machines]
     _show(console, rows)
     with as_case_error():

@@ -54,7 +54,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes. Collective."""
     if any(n < 1 for n in [*arguments.together, *arguments.cells]):
-        raise CaseError("bench stencil: --cells and --together are 1 or more")
+        raise CaseError("bench stencil: --cells and --together are 1 or more", option="cells", limit=1)
     backend = discovery.choose_backend(arguments.backend)
     rows = list(_rows(arguments, backend))
     machine = discovery.discover(_case(arguments, backend, "heat7", "f32", 8, 1, 1).machine)

@@ -19,7 +19,7 @@ from typing import Any
 
 from rich.console import Console
 from slipstream.base.core import as_case_error, core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.machine import predict
 
 from slipstream_bench import exchange_setups, options, record
@@ -99,11 +99,26 @@ def _ways(arguments: argparse.Namespace, machine: Any, backend: str) -> list[str
         several = backend == "host" and machine.ranks > 1
         return [way for way in WAYS if several and (way != "nodes" or machine.ranks % 4 == 0)]
     if machine.ranks == 1 and arguments.ways:
-        raise CaseError("bench transpose: --ways are those of several ranks: start more with -n")
+        raise CaseError(
+            "bench transpose: --ways are those of several ranks: start more with -n",
+            ErrorCode.UNSUPPORTED,
+            option="ways",
+            ranks=machine.ranks,
+        )
     if "nodes" in arguments.ways and "gpu_mpi" in (arguments.routes or ""):
-        raise CaseError("bench transpose: --ways nodes is one of the route staged, and --routes names gpu_mpi")
+        raise CaseError(
+            "bench transpose: --ways nodes is one of the route staged, and --routes names gpu_mpi",
+            ErrorCode.UNSUPPORTED,
+            option="ways",
+            other="routes",
+        )
     if "nodes" in arguments.ways and machine.ranks % 2:
-        raise CaseError(f"bench transpose: --ways nodes makes two nodes, and {machine.ranks} ranks have no halves")
+        raise CaseError(
+            f"bench transpose: --ways nodes makes two nodes, and {machine.ranks} ranks have no halves",
+            ErrorCode.UNSUPPORTED,
+            option="ways",
+            ranks=machine.ranks,
+        )
     return [way for way in WAYS if way in arguments.ways]
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import as_case_error, core, part
-from slipstream.base.errors import CaseError, RunError
+from slipstream.base.errors import CaseError, ErrorCode, RunError
 from slipstream.exchange.grid import Grid
 from slipstream.exchange.halo import Exchange
 from slipstream.machine import discovery
@@ -88,11 +88,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes. Collective."""
     if core().size() != 2:
-        raise CaseError(f"bench wave: it takes two ranks, -n 2; there are {core().size()}")
+        raise CaseError(
+            f"bench wave: it takes two ranks, -n 2; there are {core().size()}",
+            ErrorCode.UNSUPPORTED,
+            ranks=core().size(),
+            limit=2,
+        )
     if any(n < 16 for n in [*arguments.cells, *arguments.lengths]):
-        raise CaseError("bench wave: --cells and --lengths are 16 or more")
+        raise CaseError("bench wave: --cells and --lengths are 16 or more", option="cells", limit=16)
     if any(n < 0 for n in arguments.threads):
-        raise CaseError("bench wave: --threads are 0 or more")
+        raise CaseError("bench wave: --threads are 0 or more", option="threads", limit=0)
     machine = record.describe_machine(
         discovery.discover(discovery.MachineTable(backend="host", devices_per_rank=1, threads=0))
     )

@@ -24,7 +24,7 @@ def need(name: str, least: int, **given: int | Sequence[int] | None) -> None:
         values = [] if value is None else [value] if isinstance(value, int) else list(value)
         if values and min(values) < least:
             are = "is" if isinstance(value, int) else "are"
-            raise CaseError(f"bench {name}: --{option} {are} {least} or more")
+            raise CaseError(f"bench {name}: --{option} {are} {least} or more", option=option, limit=least)
 
 
 def discover(arguments: argparse.Namespace) -> tuple[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import core, part
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.case.reader import Source, parse
 from slipstream.lbm import running
 from slipstream.lbm.case import LbmCase
@@ -207,10 +207,14 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     per_rank = choice.devices or (4 // module.size() if backend == "host" else devices_here(backend, module.size()))
     machine = discovery.discover(any_case(choice, max(1, per_rank)).machine)
     if len(machine.devices()) < 2:
-        raise CaseError("bench lbm_blocks: needs two devices or more, one of them for a block alone; take --devices 4")
+        raise CaseError(
+            "bench lbm_blocks: needs two devices or more, one of them for a block alone; take --devices 4",
+            ErrorCode.UNSUPPORTED,
+            limit=2,
+        )
     cells = choice.cells or CELLS[backend]
     if any(side < 4 for side in cells):
-        raise CaseError("bench lbm_blocks: --cells needs 4 or more")
+        raise CaseError("bench lbm_blocks: --cells needs 4 or more", option="cells", limit=4)
     blocks = Blocks(choice, grid, machine)
     rows = [row for side in cells for row in blocks.rows(side)]
     console.print(_table(choice, machine.name, rows))

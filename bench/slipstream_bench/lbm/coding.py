@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.lbm import Simulation
 from slipstream.machine import discovery
 
@@ -119,10 +119,12 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     backend = discovery.choose_backend(choice.backend)
     devices = choice.devices or common.devices_here(backend, module.size())
     if devices * module.size() < 2:
-        raise CaseError("bench lbm_coding: needs two devices; take --devices 2, or -n 2")
+        raise CaseError(
+            "bench lbm_coding: needs two devices; take --devices 2, or -n 2", ErrorCode.UNSUPPORTED, limit=2
+        )
     cells = choice.cells if choice.cells is not None else CELLS[backend]
     if cells < 16:
-        raise CaseError("bench lbm_coding: --cells needs 16 or more")
+        raise CaseError("bench lbm_coding: --cells needs 16 or more", option="cells", limit=16)
     machine = discovery.discover(common.any_case(choice, devices).machine)
     described = record.describe_machine(machine)
     measured = _rows(choice, backend, cells, devices)

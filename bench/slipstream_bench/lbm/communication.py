@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import core, part
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.lbm import running
 from slipstream.machine import discovery
 from slipstream.run import engine
@@ -169,7 +169,10 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     if arguments.grid is not None:
         if arguments.overlap != "auto":
             raise CaseError(
-                "bench lbm_communication: --grid and --overlap exclude each other: open blocks do not overlap"
+                "bench lbm_communication: --grid and --overlap exclude each other: open blocks do not overlap",
+                ErrorCode.UNSUPPORTED,
+                option="grid",
+                other="overlap",
             )
         return blocks.run(arguments, console)
     module, choice = core(), record.chosen(Choice, arguments)
@@ -177,9 +180,13 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     per_rank = choice.devices or (4 // module.size() if backend == "host" else devices_here(backend, module.size()))
     found = setups(choice.cells or CELLS[backend], module.size() * max(1, per_rank), module.size())
     if not found:
-        raise CaseError("bench lbm_communication: has 2 or 4 blocks; take --devices 4, -n 2 or -n 4")
+        raise CaseError(
+            "bench lbm_communication: has 2 or 4 blocks; take --devices 4, -n 2 or -n 4",
+            ErrorCode.UNSUPPORTED,
+            limit="2 or 4",
+        )
     if any(setup.cells < 4 for setup in found):
-        raise CaseError("bench lbm_communication: --cells needs 4 or more")
+        raise CaseError("bench lbm_communication: --cells needs 4 or more", option="cells", limit=4)
     ones = {n: one_block(choice, n) for n in dict.fromkeys(setup.cells for setup in found)}
     rows = measure_all(choice, found, ones, console)
     machine = discovery.discover(any_case(choice, max(setup.blocks for setup in found) // module.size()).machine)

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.lbm import running
 from slipstream.machine import discovery
 from slipstream.run import engine
@@ -63,13 +63,18 @@ def measure(choice: Any, cells: Sequence[int], share: float, ways: Sequence[str]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
-        raise CaseError(f"bench lbm_flagfield: ncu did not end within {TIMEOUT_S} s") from None
+        raise CaseError(
+            f"bench lbm_flagfield: ncu did not end within {TIMEOUT_S} s", ErrorCode.TIMEOUT, limit=TIMEOUT_S
+        ) from None
     launches = _read(ended.stdout)
     if ended.returncode != 0 or len(launches) != STEPS * len(ways):
         said = " ".join((ended.stdout + ended.stderr).split())[-400:]
         raise CaseError(
             f"bench lbm_flagfield: ncu counted {len(launches)} of {STEPS * len(ways)} steps and ended with "
-            f"{ended.returncode}; it may need the right to read the GPU's counters. It said: {said}"
+            f"{ended.returncode}; it may need the right to read the GPU's counters. It said: {said}",
+            ErrorCode.UNAVAILABLE,
+            found=len(launches),
+            limit=STEPS * len(ways),
         )
     return [{"solids": way} | launches[STEPS * n + STEPS - 1] for n, way in enumerate(ways)]
 

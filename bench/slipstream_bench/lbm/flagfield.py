@@ -140,7 +140,11 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     choice, folder = record.chosen(Choice, arguments), arguments.folder
     solids.check_ranks("lbm_flagfield")
     if any(not 0 < share < 0.64 for share in choice.shares):
-        raise CaseError(f"bench lbm_flagfield: --shares takes numbers above 0 and below 0.64, not {choice.shares}")
+        raise CaseError(
+            f"bench lbm_flagfield: --shares takes numbers above 0 and below 0.64, not {choice.shares}",
+            option="shares",
+            limit="0 to 0.64",
+        )
     backend = discovery.choose_backend(choice.backend)
     machine = discovery.discover(case_of(choice, PAPER_CELLS, "dense").machine)
     described = record.describe_machine(machine)

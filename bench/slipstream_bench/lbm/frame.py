@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.case.reader import Source, parse
 from slipstream.lbm import running
 from slipstream.lbm.case import LbmCase
@@ -135,10 +135,10 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     machine = discovery.discover(any_case(choice, choice.devices or devices_here(backend, module.size())).machine)
     devices = len(machine.devices())
     if devices < 2:
-        raise CaseError("bench lbm_frame: needs two devices; take --devices 2, or -n 2")
+        raise CaseError("bench lbm_frame: needs two devices; take --devices 2, or -n 2", ErrorCode.UNSUPPORTED, limit=2)
     cells = choice.cells or CELLS[backend]
     if any(n < 8 for n in cells):
-        raise CaseError("bench lbm_frame: --cells needs 8 or more")
+        raise CaseError("bench lbm_frame: --cells needs 8 or more", option="cells", limit=8)
     grid = device_grid(devices)
     sizes = {n: measure(choice, machine, grid, n) for n in cells}
     rows = [row for found in sizes.values() for row in found]

@@ -169,7 +169,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     backend = discovery.choose_backend(choice.backend)
     cells = choice.cells or CELLS[backend]
     if any(n < 4 for n in cells):
-        raise CaseError("bench lbm_io: --cells needs 4 or more")
+        raise CaseError("bench lbm_io: --cells needs 4 or more", option="cells", limit=4)
     machine = discovery.discover(any_case(choice, choice.devices or devices_here(backend, module.size())).machine)
     there, problem = "", ""
     if module.rank() == 0:

@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.case.reader import Source, parse
 from slipstream.lbm import running
 from slipstream.lbm.case import LbmCase
@@ -158,11 +158,16 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and writes. One rank with one device."""
     choice = record.chosen(Choice, arguments)
     if core().size() != 1:
-        raise CaseError("bench lbm_methods: one rank measures one device; drop -n")
+        raise CaseError(
+            "bench lbm_methods: one rank measures one device; drop -n",
+            ErrorCode.UNSUPPORTED,
+            ranks=core().size(),
+            limit=1,
+        )
     backend = discovery.choose_backend(choice.backend)
     side = CELLS[backend] if choice.cells is None else choice.cells
     if side < 8:
-        raise CaseError("bench lbm_methods: --cells needs 8 or more")
+        raise CaseError("bench lbm_methods: --cells needs 8 or more", option="cells", limit=8)
     found = list(methods())
     rounds = [[measure(choice, method, side, backend) for method in found] for _ in range(ROUNDS[backend])]
     rows = [min(same, key=lambda row: row["time_ms"]) for same in zip(*rounds, strict=True)]

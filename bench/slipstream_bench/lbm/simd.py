@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 from slipstream.base import terminal
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.machine import discovery
 
 from slipstream_bench import options, record
@@ -46,7 +46,9 @@ def simd(choice: Choice, backend: str) -> list[Row]:
             row |= {"words": words, "rounds": rounds, "clock": "events"}
             rows.append(row | {"time_ms": record.digits(min(t for t, _ in times))})
         if sums[0] != sums[1]:
-            raise CaseError(f"bench lbm_simd: both tests must compute the same, not {sums[0]} and {sums[1]}")
+            raise CaseError(
+                f"bench lbm_simd: both tests must compute the same, not {sums[0]} and {sums[1]}", ErrorCode.INTERNAL
+            )
     cells = PAPER_CELLS if choice.cells is None else (choice.cells,) * 3
     mask = solids.solids(cells, PAPER_SHARE)
     for four in (False, True):
@@ -89,7 +91,9 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     if backend == "cuda" and choice.precision != "f64":
         raise CaseError(
             "bench lbm_simd: on GPUs f32 and f16 step by groups of cells, which look at all of their flags at once; "
-            "take --precision f64"
+            "take --precision f64",
+            ErrorCode.UNSUPPORTED,
+            option="precision",
         )
     machine = discovery.discover(case_of(choice, PAPER_CELLS, "dense").machine)
     rows = simd(choice, backend)

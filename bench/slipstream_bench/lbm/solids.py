@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from slipstream.base.core import core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.case.reader import Source, parse
 from slipstream.geometry import beads
 from slipstream.lbm import running
@@ -111,7 +111,12 @@ def measure(
 def check_ranks(benchmark: str) -> None:
     """Raises CaseError where there are several."""
     if core().size() != 1:
-        raise CaseError(f"bench {benchmark}: one rank measures one device; drop -n")
+        raise CaseError(
+            f"bench {benchmark}: one rank measures one device; drop -n",
+            ErrorCode.UNSUPPORTED,
+            ranks=core().size(),
+            limit=1,
+        )
 
 
 def number(value: float | None, form: str = ".4g") -> str:

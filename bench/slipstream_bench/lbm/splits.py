@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.case.reader import Source, parse
 from slipstream.lbm import running
 from slipstream.lbm.case import LbmCase
@@ -131,7 +131,10 @@ def measure(experiment: Experiment, choice: Choice, setup: Setup) -> Row:
     if machine.nodes not in (1, setup.blocks):
         raise CaseError(
             f"bench lbm_{experiment.name}: {setup.blocks} devices on {machine.nodes} nodes; all of them lie on one "
-            "node, or one on each"
+            "node, or one on each",
+            ErrorCode.UNSUPPORTED,
+            devices=setup.blocks,
+            nodes=machine.nodes,
         )
     case = case_of(choice, setup, machine.nodes, experiment.cavity, experiment.whole)
     prepared = engine.prepare(case, machine)
@@ -216,14 +219,19 @@ def run(experiment: Experiment, arguments: argparse.Namespace, console: Console)
     backend = discovery.choose_backend(choice.backend)
     per_rank = choice.devices or experiment.devices(backend, ranks)
     if why := experiment.refusal(ranks * per_rank, ranks):
-        raise CaseError(f"bench lbm_{experiment.name}: {why}")
+        raise CaseError(f"bench lbm_{experiment.name}: {why}", ErrorCode.UNSUPPORTED)
     wanted = experiment.setups(choice.cells or experiment.cells[backend], ranks * per_rank, ranks)
     # Moments have no other layout than the usual one.
     found = [
         setup for setup in wanted if setup.layout != "aos" or common.representation(choice.collision) == "populations"
     ]
     if not found:
-        raise CaseError(f"bench lbm_{experiment.name}: 1, 2 or 4 ranks, there are {ranks}")
+        raise CaseError(
+            f"bench lbm_{experiment.name}: 1, 2 or 4 ranks, there are {ranks}",
+            ErrorCode.UNSUPPORTED,
+            ranks=ranks,
+            limit="1, 2 or 4",
+        )
     _check_cells(experiment, found)
     rows = [measure(experiment, choice, setup) for setup in found]
     compare(experiment, rows)
@@ -255,7 +263,9 @@ def _check_cells(experiment: Experiment, found: Sequence[Setup]) -> None:
             parts = " x ".join(map(str, setup.split))
             raise CaseError(
                 f"bench lbm_{experiment.name}: --cells {setup.cells} cannot be cut into {parts} blocks; a side is a "
-                "multiple of the blocks along it, of 4 cells or more each"
+                "multiple of the blocks along it, of 4 cells or more each",
+                option="cells",
+                blocks=parts,
             )
 
 

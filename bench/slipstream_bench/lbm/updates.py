@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.case.reader import Source, parse
 from slipstream.lbm import running
 from slipstream.lbm.case import LbmCase
@@ -124,7 +124,7 @@ def _row(choice: Choice, machine: Any, cells: int, precision: str) -> Row:
     devices = len(machine.devices())
     setup, counts = _setup(choice, machine, cells, precision)
     if problem := engine.memory_problem(setup):
-        raise CaseError(problem)
+        raise CaseError(problem, ErrorCode.UNSUPPORTED)
     lbm = running.compiled(setup)
     roofs, seconds = zip(*_pairs(lbm, machine.devices()), strict=True)
     rate = setup.case.cell_count / statistics.median(seconds) / 1e6
@@ -210,10 +210,15 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     choice = record.chosen(Choice, arguments)
     backend = discovery.choose_backend(choice.backend)
     if any(n < 4 for n in choice.cells):
-        raise CaseError("bench lbm: --cells needs 4 or more")
+        raise CaseError("bench lbm: --cells needs 4 or more", option="cells", limit=4)
     machine = discovery.discover(_case(replace(choice, grid=""), [8] * 3, "f32").machine)
     if choice.grid and math.prod(options.parse_grid(choice.grid)) != len(machine.devices()):
-        raise CaseError(f"bench lbm: --grid {choice.grid}: there are {len(machine.devices())} devices")
+        raise CaseError(
+            f"bench lbm: --grid {choice.grid}: there are {len(machine.devices())} devices",
+            ErrorCode.MISMATCH,
+            option="grid",
+            devices=len(machine.devices()),
+        )
     rows = _rows(choice, machine, backend, console)
     _show(choice, machine.name, rows, console)
     record.keep(arguments.folder, "lbm", record.describe_machine(machine), rows, FIGURES, console)

@@ -227,7 +227,9 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     backend = discovery.choose_backend(choice.backend)
     cells = CELLS[backend] if choice.cells is None else choice.cells
     if cells % BLOCKS or cells < 4 * BLOCKS:
-        raise CaseError(f"bench lbm_validation: --cells {cells} is no multiple of {BLOCKS} from 16")
+        raise CaseError(
+            f"bench lbm_validation: --cells {cells} is no multiple of {BLOCKS} from 16", option="cells", limit=BLOCKS
+        )
     per_rank = choice.devices or devices_here(backend, module.size())
     moments = [scaled(steps, cells) for steps in MOMENTS]
     rows: list[Row] = []

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from conftest import ROOT, Cli
+from errors import raises
 from rich.console import Console
 from slipstream.base.errors import CaseError
 from slipstream.cli import main
@@ -205,7 +206,7 @@ def test_names_of_cases_stand_before_and_behind_options() -> None:
 
 
 def test_options_of_one_value_are_given_once() -> None:
-    with pytest.raises(CaseError, match="bench lbm_weak takes one --precision"):
+    with raises(CaseError, "invalid_argument", option="precision"):
         registry.parse(["lbm_weak", "--precision", "f32", "--precision", "f32"])
 
 
