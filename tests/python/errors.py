@@ -28,8 +28,9 @@ def raises(kind: type[BaseException], code: str | None, **facts: Any) -> Iterato
     that is None is not there."""
     with pytest.raises(kind) as caught:
         yield caught
-    assert isinstance(caught.value, Coded), f"{caught.value!r} has no code"
-    has(caught.value.faults, code, **facts)
+    error = caught.value
+    assert isinstance(getattr(error, "code", None), str), f"{error!r} has no code"
+    has(error.faults if isinstance(error, Coded) else [Fault.of(error)], code, **facts)
 
 
 class Done(subprocess.CompletedProcess[str]):

@@ -1,11 +1,11 @@
 """Pseudo-spectral flows: a few lines of NumPy are the oracle."""
 
-import re
 from typing import Any
 
 import numpy as np
 import pytest
 from dns_oracle import Oracle
+from errors import raises
 from slipstream import _core, _dns
 
 CELLS = (16, 18, 20)
@@ -24,8 +24,7 @@ def test_an_inspection_finds_a_flow_that_is_not_finite() -> None:
     run.random(_dns.peaked_spectrum(5, 2, 1e300), 1)
     run.inspect()
     run.advance(3)
-    place = re.escape("in cell (0, 0, 0), position (0, 0, 0)")
-    with pytest.raises(_core.Diverged, match=rf"velocity is not finite \(-?nan\) at step 3 on rank 0 {place}"):
+    with raises(_core.Diverged, "diverged", cell="(0, 0, 0)", quantity="velocity", rank=0, step=3):
         run.inspect()
 
 
@@ -110,11 +109,11 @@ def test_forcing_holds_turbulence_up() -> None:
 
 
 def test_bad_input_is_one_error() -> None:
-    with pytest.raises(RuntimeError, match="has no option named 'viscocity'; did you mean 'viscosity'"):
+    with raises(RuntimeError, "invalid_argument", of="a pseudo-spectral flow", option="viscocity"):
         flow(viscocity=1)
-    with pytest.raises(RuntimeError, match="choose rk2 or rk4"):
+    with raises(RuntimeError, "invalid_argument", given="euler", option="scheme"):
         flow(scheme="euler")
-    with pytest.raises(RuntimeError, match="Courant"):
+    with raises(RuntimeError, "unsupported", given=5, option="time_step"):
         dns = flow(time_step=5)
         dns.taylor_green()
         dns.check_time_step()

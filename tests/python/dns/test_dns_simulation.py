@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import slipstream as slip
+from errors import raises
 from slipstream.base.errors import CaseError
 
 
@@ -58,7 +59,7 @@ def test_a_case_file_is_a_simulation(tmp_path: Path) -> None:
 
 
 def test_bad_keywords_are_errors() -> None:
-    with pytest.raises(TypeError, match="viscocity"):
+    with raises(TypeError, "not_found", nearest="viscosity", option="viscocity"):
         slip.dns.Simulation((8, 8, 8), viscosity=0.1, time_step=0.01, viscocity=1)  # type: ignore[call-arg]
     with pytest.raises(CaseError):
         slip.dns.Simulation((8, 8, 8), viscosity=0.1, time_step=0.01, device_memory="much")

@@ -202,7 +202,14 @@ def test_bad_arrays_are_refused(case: str) -> None:
 def test_strides_that_do_not_fit_are_refused_with_the_right_ones() -> None:
     grid = grid_of()
     array = np.asfortranarray(numbered(grid, 1)[0])
-    with pytest.raises(RuntimeError, match="must be x 1, y 10, z 80"):
+    with raises(
+        RuntimeError,
+        "mismatch",
+        block=0,
+        field="u",
+        given="x 56, y 7, z 1, component 0",
+        needed="x 1, y 10, z 80, component 560",
+    ):
         slip.Exchange(grid, {"u": array})
 
 
@@ -221,7 +228,7 @@ def test_unknown_options_are_refused() -> None:
 
 def test_options_of_the_wrong_type_are_refused_by_name() -> None:
     grid = grid_of()
-    with pytest.raises(RuntimeError, match="option 'wait_limit' of an exchange has a value of the wrong type: 'long'"):
+    with raises(RuntimeError, "invalid_argument", given="'long'", of="an exchange", option="wait_limit"):
         slip.Exchange(grid, {"u": numbered(grid, 1)}, wait_limit="long")
 
 
@@ -271,7 +278,9 @@ def test_two_nodes_send_each_other_one_message(tmp_path: Path) -> None:
 
 def test_an_unknown_grouping_is_told_the_known_ones() -> None:
     grid = grid_of()
-    with pytest.raises(RuntimeError, match="grouping of messages is named 'ranks': choose among devices, nodes"):
+    with raises(
+        RuntimeError, "invalid_argument", choices="devices, nodes", given="ranks", option="grouping of messages"
+    ):
         slip.Exchange(grid, {"u": numbered(grid, 1)}, grouping="ranks")
 
 

@@ -128,7 +128,7 @@ def test_trace_of_an_exchange_is_read_as_a_timeline(tmp_path: Path, calls: list[
 
 
 def test_untraced_exchange_has_no_trace_to_write(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError, match="trace=True"):
+    with raises(RuntimeError, "wrong_state", problem="not_traced"):
         halo_of().write_trace(tmp_path)
 
 

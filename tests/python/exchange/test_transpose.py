@@ -55,7 +55,7 @@ def test_an_array_may_be_transposed_onto_itself(axes: tuple[int, int, int]) -> N
         transpose.run()
         with raises(ValueError, "wrong_state", argument="rebinds"):
             transpose.bind([part.copy() for part in memory])
-    with pytest.raises(RuntimeError, match="field 'source' shares memory with 'target': leave rebinds out"):
+    with raises(RuntimeError, "unsupported", field="source", other="target"):
         slip.Transpose(source, target, memory, seen, axes=axes, rebinds=True)
     wanted = np.moveaxis(u, (2, 1, 0), [2 - to for to in axes])
     assert all((a == b).all() for a, b in zip(seen, parts(target, wanted), strict=True))
@@ -155,18 +155,20 @@ def test_bad_input_of_one_rank_is_the_same_error_on_all(tmp_path: Path) -> None:
 def test_bad_input_is_one_error() -> None:
     grid, other = slip.Grid((8, 4, 6), backend="host"), slip.Grid((6, 4, 8), backend="host")
     u, v = np.zeros((6, 4, 8)), np.zeros((8, 4, 6))
-    with pytest.raises((ValueError, RuntimeError), match=r"axes \(0, 1, 1\) of a transpose are no permutation"):
+    with raises((ValueError, RuntimeError), "invalid_argument", given="(0, 1, 1)", option="axes"):
         slip.Transpose(grid, grid, u, u.copy(), axes=(0, 1, 1))
-    with pytest.raises((ValueError, RuntimeError), match="source has 8 cells, and axis 0 of its target"):
+    with raises((ValueError, RuntimeError), "mismatch", axis=0, given=8, needed=6, option="axes"):
         slip.Transpose(grid, other, u, v)
-    for second, said in (((3, 0, 0), "blocks 0 and 1 overlap"), ((5, 0, 0), "cover 168 of 192 cells .* leave holes")):
-        with pytest.raises((ValueError, RuntimeError), match=said):
+    for second, facts in (((3, 0, 0), {"block": 0, "other": 1}), ((5, 0, 0), {"given": 168, "needed": 192})):
+        with raises((ValueError, RuntimeError), "invalid_argument", **facts):
             slip.Grid((8, 4, 6), backend="host", boxes=[((0, 0, 0), (4, 4, 6), 0), (second, (8, 4, 6), 0)])
     with raises(ValueError, "mismatch", field="target", given=(6, 4, 8), needed=(8, 4, 6)):
         slip.Transpose(grid, other, u, v.T.copy(), axes=(2, 1, 0))
-    with pytest.raises((ValueError, RuntimeError), match="f64.*f32"):
+    with raises(
+        (ValueError, RuntimeError), "mismatch", option="type", pattern="transpose", source="source", target="target"
+    ):
         slip.Transpose(grid, other, u, v.astype(np.float32), axes=(2, 1, 0))
-    with pytest.raises((ValueError, RuntimeError), match=r"cells 0 to 8 of axis 0, which has 8 cells"):
+    with raises((ValueError, RuntimeError), "invalid_argument", axis=0, limit=8, option="keep"):
         slip.Transpose(grid, other, u, v, axes=(2, 1, 0), kept={0: [(0, 9)]})
     transpose = slip.Transpose(grid, other, u, v, axes=(2, 1, 0), rebinds=True)
     with raises(ValueError, "mismatch", given="1 x f32", needed="1 x f64"):
