@@ -1,4 +1,4 @@
-// An all-reduce by kernels that store into one another's memory.
+// All-reduce by kernels that store into each other's memory.
 #include <slipstream/arena.hpp>
 #include <slipstream/buffer.hpp>
 #include <slipstream/error.hpp>
@@ -26,10 +26,10 @@ class PeerReduction final : public Reduction {
 
   ~PeerReduction() override {
     for (const int device : team_.devices) wait_quietly(team_.local(device));
-    // Maps go before the parting, and what others mapped after it.
+    // Unmaps imported memory before the collective teardown; exported memory is freed after it.
     imported_.clear();
     if (parting_.part(Parting::patience(team_.wait_limit, late()))) return;
-    // Others may still store here.
+    // Other devices may still store into the receive buffers, so they are never freed.
     for (Side& side : sides_) keep_for_ever(std::move(side.landing));
   }
 
@@ -64,7 +64,7 @@ class PeerReduction final : public Reduction {
     PeerReduce reduce;
   };
 
-  /// Where a device's landing place is, for its own process and for others.
+  /// Address of a device's receive buffer, for its own process and for others.
   struct Address {
     std::uint64_t here = 0;
     MemoryHandle handle;
@@ -89,7 +89,7 @@ class PeerReduction final : public Reduction {
     }
   }
 
-  /// The landing place of `target` as kernels of `user`, a device of this rank, reach it.
+  /// Address of `target`'s receive buffer for kernels of `user`, a device of this rank.
   WordPair* reach(int target, Device user) {
     const MachineDevice& there = team_.machine.device(target);
     if (there.rank != team_.rank) {
@@ -120,7 +120,7 @@ class PeerReduction final : public Reduction {
 
   ReduceTeam team_;
   std::vector<Side> sides_;
-  std::vector<Address> my_addresses_, addresses_;  // of this rank's devices, of all
+  std::vector<Address> my_addresses_, addresses_;  // of this rank's devices; of all devices
   Parting parting_;
   std::vector<std::shared_ptr<void>> imported_;
 };

@@ -47,7 +47,7 @@ DType dtype_from_string(const std::string& text) {
 }
 
 Layout suited_layout(const Grid& grid) {
-  constexpr std::int64_t long_row = 32;  // cells: a warp's
+  constexpr std::int64_t long_row = 32;  // cells; the threads of a warp
   const bool gpu = grid.machine().device(0).local.backend == Backend::cuda;
   const bool suits = gpu && grid.extent()[2] >= long_row && grid.cuts_devices(0) && !grid.cuts_blocks(2);
   return suits ? Layout::soa_z : Layout::soa;
@@ -79,7 +79,7 @@ BlockShape block_shape(const Extent& extent, const FieldOptions& options) {
   const Extent cells = by_rows(options.layout, extent), ghost = by_rows(options.layout, options.ghost),
                padding = by_rows(options.layout, options.padding);
   const std::int64_t wide = cells[0] + 2 * ghost[0], high = cells[1] + 2 * ghost[1], deep = cells[2] + 2 * ghost[2];
-  // The left ghosts of a row lie in the padding at the end of the row before it.
+  // The left ghosts of a row are stored in the padding at the end of the row before it.
   const std::int64_t row = round_up((wide + padding[0]) * per_cell), front = round_up(ghost[0] * per_cell),
                      plane = row * (high + padding[1]), all = std::max(plane * (deep + padding[2]), options.apart);
   const Extent stride = by_rows(options.layout, {per_cell, row, plane});
@@ -131,7 +131,7 @@ void Field::drop_arrays() {
 }
 
 void Field::make_arrays() {
-  std::vector<Stream> streams;  // one a device, for on the host each has a thread of its own
+  std::vector<Stream> streams;  // one per device: each host device has its own thread
   const auto stream_of = [&](Device device) -> Stream& {
     const auto found = std::find_if(streams.begin(), streams.end(), [&](Stream& s) { return s.device() == device; });
     return found == streams.end() ? streams.emplace_back(device) : *found;
@@ -190,11 +190,10 @@ std::int64_t Field::bytes_on(Device device) const {
 
 namespace {
 
-/// A region of a block as dense rows on the host, ordered as the field's layout has it: components outermost, or
-/// innermost (aos).
+/// A region of a block as contiguous rows on the host, in the field's layout: components outermost, or innermost (aos).
 struct Dense {
   Extent rows;  // bytes per row, rows, planes
-  int passes;   // copies that make it up
+  int passes;   // number of copies for the whole region
   std::size_t pass_bytes;
 };
 
@@ -209,12 +208,13 @@ Dense dense(const Box& region, const FieldOptions& options) {
   return d;
 }
 
-/// Bytes from row to row and from plane to plane of memory.
+/// Strides between rows and planes in memory, in bytes.
 Pitch pitch_of(const BlockShape& shape, std::size_t size) {
   return {shape.stride[1] * size, shape.stride[2 - shape.row_axis] * size};
 }
 
-/// Calls f(offset in the dense region, offset in the caller's [z][y][x][component] array), in bytes, per value.
+/// Calls f(offset in the dense region, offset in the caller's [z][y][x][component] array) for each value; offsets are
+/// in bytes.
 template <class F>
 void for_each_value(const Box& region, const Box& box, const FieldOptions& options, F f) {
   const bool apart = options.layout != Layout::aos;

@@ -78,7 +78,7 @@ std::uint64_t Transpose::fingerprint() const {
   return hash.value();
 }
 
-/// Where cells of the source go, and where those of the target come from.
+/// Maps cells of the source to cells of the target, and back.
 Box Transpose::there(const Box& cells) const {
   Box box;
   for (std::size_t a = 0; a < 3; ++a) {
@@ -120,7 +120,7 @@ void Transpose::add(const Block& from, const Block& to, const std::vector<int>& 
   }
 }
 
-// By source block, then target block, then piece that is kept.
+// Ordered by source block, target block, then kept range.
 std::vector<Transfer> Transpose::transfers(const Grid& grid, int components, const Extent&, int rank) const {
   std::vector<int> all(static_cast<std::size_t>(components));
   std::iota(all.begin(), all.end(), 0);
