@@ -40,7 +40,7 @@ std::vector<EdgeUse> check_edges(const Mesh& mesh, MeshFlaws& flaws) {
   return open;
 }
 
-// Open edges that share vertices are the rim of one hole.
+// Groups open edges into holes: edges that share a vertex bound the same hole.
 std::vector<MeshFlaws::Hole> holes_of(const Mesh& mesh, const std::vector<EdgeUse>& open) {
   std::vector<std::int32_t> ends;
   for (const EdgeUse& edge : open) {
@@ -74,7 +74,8 @@ std::vector<MeshFlaws::Hole> holes_of(const Mesh& mesh, const std::vector<EdgeUs
 }
 
 void check_triangles(const Mesh& mesh, MeshFlaws& flaws) {
-  constexpr double flat = 1e-12;  // of the longest side squared: what rounding leaves of three points in a line
+  // relative to the longest side squared; rounding leaves this much of three collinear points
+  constexpr double flat = 1e-12;
   std::vector<std::pair<std::array<std::int32_t, 3>, std::size_t>> sorted;
   sorted.reserve(mesh.triangles.size());
   for (std::size_t t = 0; t < mesh.triangles.size(); ++t) {
@@ -101,7 +102,7 @@ void add(std::string& text, const MeshFlaws::Kind& kind, const std::string& one,
   if (kind.count > 3) text += ", ...";
 }
 
-// The smallest of a few tolerances that closes the mesh, or 0.
+// The smallest of several tolerances that closes the mesh; 0 if none does.
 double closing_tolerance(const Mesh& mesh) {
   const double size = bounds(mesh).diagonal();
   for (const double part : {1e-7, 1e-6, 1e-5, 1e-4})
