@@ -42,7 +42,7 @@ void* allocate_now(Device device, Memory memory, std::size_t bytes) {
   try {
     return take();
   } catch (const OutOfMemory&) {
-    // Chunks of memory that MPI was given are kept, too, once they are in no arena.
+    // Freed arena chunks of message memory go to the pool of kept memory, so the pool is released second.
     const bool unused = free_unused_chunks(device), kept = release_kept(backend, device);
     if (!unused && !kept) throw;
   }
