@@ -1,4 +1,4 @@
-// Buffers and devices: what device/ promises, on every backend that this build and this machine have.
+// The contract of buffers and devices, on every available backend.
 #include <gtest/gtest.h>
 
 #include <algorithm>

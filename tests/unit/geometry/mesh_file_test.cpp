@@ -96,7 +96,7 @@ TEST_F(MeshFile, ObjObjectsAndGroupsNameParts) {
 }
 
 TEST_F(MeshFile, ObjConcavePolygonsAreCutWithinTheirOutline) {
-  // An L and an arrow head, both of area 3: a fan from the first corner would reach outside.
+  // An L and an arrow head, both of area 3. Fan triangulation from the first corner would leave the outline.
   const std::string l_shape = "v 2 1 0\nv 1 1 0\nv 1 2 0\nv 0 2 0\nv 0 0 0\nv 2 0 0\nf 1 2 3 4 5 6\n";
   const std::string arrow = "v 0 0 0\nv 1 1 0\nv 0 4 0\nv -1 1 0\nf 1 2 3 4\n";
   for (const std::string& text : {l_shape, arrow}) {
