@@ -11,13 +11,13 @@
 
 namespace slipstream::ranks {
 
-// What each number of ranks is the least to show:
+// The smallest number of ranks that covers each behaviour:
 //   1  blocks and devices of one process, files, refusals
 //   2  messages between processes, by every route; one rank that fails, is late or differs
 //   4  nodes of two ranks, ranks with several neighbours, cuts along two axes
 //   8  cuts along three axes, trees three steps deep, four nodes, more ranks than most machines have cores
-// At two ranks with two devices each, what happens inside of a process happens as well. A sanitizer sees one process at
-// a time: more ranks show it nothing, but for what only nodes of several ranks run.
+// Two ranks with two devices each also cover behaviour within a process. A sanitizer checks one process at a time, so
+// more ranks only help for nodes of several ranks.
 constexpr const char *none = "", *all = "1 2 4 8", *from_two = "2 4 8", *to_four = "1 2 4";
 
 const std::vector<Row>& table() {
@@ -337,7 +337,7 @@ const std::vector<Gap>& gaps() {
 
 namespace {
 
-/// A name and a pattern of GoogleTest, where * stands for any letters.
+/// Matches a name with a GoogleTest pattern, where * stands for any text.
 bool matches(const char* pattern, const char* name) {
   if (*pattern == '*') return matches(pattern + 1, name) || (*name && matches(pattern, name + 1));
   return *pattern == *name && (!*name || matches(pattern + 1, name + 1));
@@ -350,7 +350,7 @@ bool holds(const char* counts, int ranks) {
   return false;
 }
 
-/// Whether a filter of GoogleTest, its exclusions aside, names a test.
+/// Whether a GoogleTest filter selects a test, ignoring exclusions.
 bool asks_for(const std::string& filter, const char* name) {
   std::istringstream text(filter.substr(0, filter.find('-')));
   if (text.str().empty()) return true;
