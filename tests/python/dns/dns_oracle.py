@@ -10,7 +10,7 @@ AXES = (1, 2, 3)
 
 
 class Oracle:
-    """One array, NumPy's transforms, the schemes as textbooks have them."""
+    """One array, NumPy's transforms, textbook time schemes."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class Oracle:
         self.decay = np.reshape(diffusivity, (-1, 1, 1, 1)) * self.square
 
     def slope(self, modes: Any) -> Any:
-        """d modes / dt without viscosity and diffusion."""
+        """Time derivative of the modes without viscosity and diffusion."""
         u = np.fft.ifftn(modes[:3], axes=AXES).real
         w = np.fft.ifftn(1j * np.cross(self.k, modes[:3], axis=0), axes=AXES).real
         n = np.fft.fftn(np.cross(u, w, axis=0), axes=AXES) * self.kept
@@ -74,6 +74,6 @@ class Oracle:
         return self.values()[..., 3:]
 
     def speed(self) -> float:
-        """max over the cells of the sum of |u_a| / dx_a."""
+        """Maximum over cells of the sum of |u_a| / dx_a."""
         by_cells = np.array(self.cells) / np.array(self.lengths)
         return float((abs(self.velocity()) * by_cells).sum(-1).max())

@@ -1,4 +1,4 @@
-"""Draws of transposes, with numpy.moveaxis as the oracle."""
+"""Random transposes; the oracle is numpy.moveaxis."""
 
 import random
 
@@ -57,7 +57,7 @@ def draw(r: random.Random, ranks: int) -> Options:
 
 
 def _grid(r: random.Random, cells: tuple[int, ...], devices: int) -> Options:
-    """How a grid is cut, some way that leaves every block a cell; by the rules where there is none."""
+    """Random decomposition in which each block has a cell; by the rules if there is none."""
     blocks = r.choice([(1, 1, 1), (1, 1, 1), (2, 1, 1), (1, 2, 1), (1, 1, 2)])
     cuts = [cut for cut in _cuts(devices) if _fits(cells, cut, blocks)]
     return {"device_grid": r.choice(cuts), "blocks_per_device": blocks} if cuts else {}
@@ -131,7 +131,7 @@ def _shapes(s: Options, grid: slip.Grid, end: int, f: Options) -> list[tuple[int
 
 
 def _made(s: Options, source: slip.Grid, target: slip.Grid, onto_itself: bool) -> tuple[dict, dict]:
-    """Arrays of both ends; the same memory where it fits."""
+    """Arrays of both ends, in the same memory if possible."""
     made: tuple[dict, dict] = {}, {}
     for name, f in s["fields"].items():
         shapes = [_shapes(s, grid, end, f) for end, grid in enumerate((source, target))]
@@ -157,7 +157,7 @@ def _fill(s: Options, grid: slip.Grid, arrays: dict[str, list[np.ndarray]], numb
 
 
 def _cells(s: Options, array: np.ndarray, end: int, f: Options, block: dict) -> np.ndarray:
-    """[component, z, y, x] of a block without its ghosts: a view."""
+    """View of a block without ghosts, [component, z, y, x]."""
     shown = component_first(array, {"components": f["components"], "layout": s["layouts"][end]})
     inside = [slice(s["ghost"], s["ghost"] + hi - lo) for lo, hi in zip(block.lo, block.hi, strict=True)]
     return shown[(slice(None), *inside[::-1])]
@@ -168,7 +168,7 @@ def _part(whole: np.ndarray, block: dict) -> np.ndarray:
 
 
 def _turned(s: Options, whole: np.ndarray) -> np.ndarray:
-    """NumPy's axes count from the slowest."""
+    """NumPy counts axes from the slowest."""
     return np.moveaxis(whole, (3, 2, 1), [3 - to for to in s["axes"]])
 
 

@@ -1,4 +1,4 @@
-"""Packs of beads, and the flow through them."""
+"""Packings of spheres, and the flow through them."""
 
 import math
 from pathlib import Path
