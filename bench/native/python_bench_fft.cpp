@@ -1,4 +1,4 @@
-// What `slipstream bench fft` times: a transform over all devices, and the same by one plan of a library on one.
+// Timed code of `slipstream bench fft`: a transform on all devices, and one plan of a library on one device.
 #include <nanobind/stl/array.h>
 
 #include <slipstream/fft.hpp>
@@ -14,7 +14,7 @@ namespace slipstream::python {
 
 namespace {
 
-/// This rank's part. Values are zero.
+/// This rank's part; all values are zero.
 class Bench {
  public:
   Bench(const Machine& machine, const Extent& cells, const FftOptions& options, int components)
@@ -78,7 +78,7 @@ class Bench {
   std::vector<Stream> streams_;
 };
 
-/// One plan of three axes, x fastest on both sides.
+/// One three-dimensional plan, x fastest on both sides.
 fft::LineBatch whole(const Extent& cells, DType type) {
   const bool real = type == DType::f32 || type == DType::f64;
   fft::LineBatch batch;
@@ -92,7 +92,7 @@ fft::LineBatch whole(const Extent& cells, DType type) {
   return batch;
 }
 
-/// Microseconds on this rank's first device; every rank measures, so that all are busy alike.
+/// Microseconds on this rank's first device. All ranks measure, so that all are equally busy.
 double local_us(const Machine& machine, const Extent& cells, const std::string& type, int repeats) {
   const Device device = machine.device(machine.devices_of_rank(world().rank()).at(0)).local;
   const fft::LineBatch batch = whole(cells, dtype_from_string(type));
@@ -107,7 +107,7 @@ double local_us(const Machine& machine, const Extent& cells, const std::string& 
   return events_us(streams, 0, repeats, [&] { lines->run(streams[0], from.data(), to.data()); });
 }
 
-/// By cufftXt on all devices; with `refused` alone, and the reason, where it cannot.
+/// By cufftXt on all devices. Only `refused`, with the reason, if unavailable.
 nb::dict several_us(const Machine& machine, const Extent& cells, const std::string& type, int repeats) {
   nb::dict found;
   try {

@@ -1,5 +1,4 @@
-// Timed messages for `slipstream bench pingpong`: there and back through an Exchange of one route, or through MPI
-// alone.
+// Timed round trips of `slipstream bench pingpong`: by an Exchange with one route, or by MPI alone.
 #include <dlfcn.h>
 #include <nanobind/stl/pair.h>
 
@@ -13,7 +12,7 @@
 namespace slipstream::python {
 namespace {
 
-/// All of one block into another of the same size.
+/// Moves all of one block to another of the same size.
 class OneWay final : public Pattern {
  public:
   OneWay(std::int64_t source, std::int64_t target) : source_(source), target_(target) {}
@@ -28,7 +27,7 @@ class OneWay final : public Pattern {
   std::int64_t source_, target_;
 };
 
-/// Round trips that last about `budget` seconds, agreed upon by all ranks. Collective.
+/// Number of round trips that take about `budget` seconds; the same on all ranks. Collective.
 int agree_on_count(const Communicator& comm, double budget, const std::function<void()>& trip) {
   trip();
   comm.barrier();
@@ -50,7 +49,7 @@ double host_seconds(const Communicator& comm, int count, const std::function<voi
   return comm.max(median(all));
 }
 
-/// The two blocks, the field on them and an exchange each way.
+/// Two blocks, a field on them, and one exchange per direction.
 class RoutePingPong {
  public:
   RoutePingPong(const Communicator& comm, const Machine& machine, int a, int b, std::size_t bytes, RouteKind kind,
@@ -66,7 +65,7 @@ class RoutePingPong {
     ExchangeOptions route;
     route.routes = {kind};
     route.throttle = throttle;
-    // Planned for all ranks before any of them starts what the others must join: a rank without blocks refuses nothing.
+    // Plans for all ranks before any collective set-up, because a rank without blocks would not see an error.
     for (const OneWay* pattern : {&there_, &back_}) plan_messages(*grid_, {{pattern, field}}, route);
     field_ = std::make_unique<Field>(*grid_, field);
     for (const OneWay* pattern : {&there_, &back_})
@@ -75,7 +74,7 @@ class RoutePingPong {
     for (const int device : machine.devices_of_rank(comm.rank())) streams_.emplace_back(machine.device(device).local);
   }
 
-  /// A message in each direction; with `wait`, the host learns of each arrival before the answer leaves, as in MPI.
+  /// One message in each direction. With `wait` the host waits for each arrival before the reply, as in MPI.
   void trip(bool wait) {
     for (auto& exchange : exchanges_) {
       exchange->run(streams_);
@@ -85,7 +84,7 @@ class RoutePingPong {
 
   void synchronize() { python::synchronize(streams_); }
 
-  /// Device seconds of a round trip, `count` of them queued one behind the other. Collective.
+  /// Device seconds of a round trip, with `count` of them queued. Collective.
   double device_seconds(int count) {
     const std::vector<int> mine = machine_.devices_of_rank(comm_.rank());
     const auto at = std::find(mine.begin(), mine.end(), a_);
@@ -106,7 +105,7 @@ class RoutePingPong {
     return comm_.max(seconds);
   }
 
-  /// Numbers on the first block, nothing on the second.
+  /// Fills the first block with numbers and clears the second.
   void fill_message() {
     std::vector<double> values(static_cast<std::size_t>(count_), -1.0);
     field_->write(grid_->block(1).box, values.data());

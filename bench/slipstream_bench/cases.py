@@ -1,7 +1,7 @@
-"""`slipstream bench cases`: case files, run one after the other, and whether each finds what it expects.
+"""`slipstream bench cases`: runs case files and checks that each result is as expected.
 
-With `--collision` each is run by several collisions of its solver, and with `--refine` on finer grids, too: how
-accurate they are beside one another. Such rows have the comparison `collisions`.
+`--collision` runs each with several collisions, and `--refine` on finer grids, to compare their accuracy. These rows
+have the comparison `collisions`.
 """
 
 import argparse
@@ -27,24 +27,24 @@ from slipstream.results import record as run_record
 
 from slipstream_bench import record
 
-#: The source tree's cases.
+#: Case files of the source tree.
 CASES = Path(__file__).resolve().parents[2] / "cases"
 QUICK = ("output.fields=false", "output.pictures=false", "output.report=false")
-#: What was published of a quantity that a case of the source tree expects: Wang et al. 2013; Clift, Grace & Weber 1978.
+#: Published values of quantities that cases of the source tree expect: Wang et al. 2013; Clift, Grace & Weber 1978.
 PUBLISHED: Mapping[tuple[str, str], float] = {
     ("taylor_green", "energy.peak_dissipation"): 0.012858,
     ("taylor_green", "energy.peak_time"): 8.97,
     ("sphere", "ball.x.last"): 1.09,
 }
-#: Quantities that are errors themselves, and what makes them percent.
+#: Quantities that are errors, with their conversion to percent.
 ERRORS: Mapping[str, float] = {"exact.distance": 100.0, "reference.largest_error_percent": 1.0}
-#: An order is told of errors above this one: the rest is what a run that ends leaves of its start.
+#: Convergence orders are computed for larger errors only; the remainder is left from the initial state.
 RESOLVED_PERCENT = 1e-3
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A case file, or a variant of it, with keys that are given in place of the file's, and its grid so much finer."""
+    """A case file or one of its variants, with overriding keys and a refined grid."""
 
     path: Path
     variant: str | None = None
@@ -80,13 +80,14 @@ class Entry:
 
 
 def _words(keys: Mapping[str, Any]) -> list[str]:
-    """As they are given on a command line."""
+    """As command-line arguments."""
     return [f"{key}={value}" for key, value in keys.items()]
 
 
 def files(names: Sequence[str]) -> list[Path]:
-    """Case files by their paths, by folders, or by their names among those of the source tree; none named: all of
-    these. Raises CaseError."""
+    """Case files by path, by folder, or by name in the source tree; without names all of the source tree. Raises
+    CaseError.
+    """
     return list(dict.fromkeys(path for name in names or [CASES] for path in _files(Path(name))))
 
 
@@ -105,7 +106,7 @@ def _files(name: Path) -> list[Path]:
 
 
 def entries(paths: Sequence[Path], variants: Sequence[str]) -> list[Entry]:
-    """Each file, or each of these variants that it has. Raises CaseError for a variant that none has."""
+    """Each file, or its variants among the given names. Raises CaseError for a variant that no file has."""
     if not variants:
         return [Entry(path) for path in paths]
     known = {path: variant_names(path) for path in paths}
@@ -117,12 +118,12 @@ def entries(paths: Sequence[Path], variants: Sequence[str]) -> list[Entry]:
 
 
 class Stopped(RunError):
-    """No more cases are to be run."""
+    """No more cases should run."""
 
 
 @contextmanager
 def _temporary_folder() -> Iterator[str]:
-    """Rank 0's, known to all ranks, and gone when all have left it. Collective."""
+    """A folder of rank 0, known to all ranks, removed after all have left it. Collective."""
     module = core()
     folder = module.broadcast(tempfile.mkdtemp(prefix="slipstream-") if module.rank() == 0 else "", 0)
     try:
@@ -134,7 +135,7 @@ def _temporary_folder() -> Iterator[str]:
 
 
 def _run(entry: Entry, changes: Sequence[str]) -> dict[str, Any]:
-    """The figures that a run leaves in its record; of rank 0. Raises CaseError or RunError on all ranks. Collective."""
+    """The results in a run's record, on rank 0. Raises CaseError or RunError on all ranks. Collective."""
     from slipstream.run import run
 
     module = core()
@@ -142,7 +143,7 @@ def _run(entry: Entry, changes: Sequence[str]) -> dict[str, Any]:
         case = entry.load([*changes, *QUICK, f"output.folder={json.dumps(folder + '/run')}"])
         run.run(case, Console(quiet=True))
         kept = run_record.read(case.folder) if module.rank() == 0 else None
-        # A run that a signal or the clock has ended compares nothing.
+        # A run ended by a signal or a time limit has no comparison.
         found = json.dumps(kept.figures) if kept and "expected" in kept.figures else ""
     if not module.broadcast(found, 0):
         raise Stopped(f"bench cases: stopped during {entry}; what ran before is written")
@@ -150,8 +151,9 @@ def _run(entry: Entry, changes: Sequence[str]) -> dict[str, Any]:
 
 
 def rows(entry: Entry, case: Case, machine: Any, run: dict[str, Any]) -> list[dict[str, Any]]:
-    """A row for each quantity that the case expects, or one without; of a failed run, where `run` is empty, with no
-    figures."""
+    """A row per quantity that the case expects, or one row without quantities. For a failed run (`run` is empty) there
+    are no results.
+    """
     inputs = {
         "ranks": run.get("ranks", machine.ranks),
         "devices": run.get("devices", len(machine.devices())),
@@ -192,7 +194,7 @@ def _finding(entry: Entry, name: str, quantity: dict[str, Any] | None) -> dict[s
 
 
 def tell_orders(made: Sequence[tuple[Entry, dict[str, Any]]]) -> None:
-    """Adds to the rows of errors the order with which they fell since the next coarser grid of the same case."""
+    """Adds the convergence order to rows of errors, relative to the next coarser grid of the same case."""
     before: dict[tuple[Entry, str], tuple[int, float]] = {}
     for entry, row in made:
         if row["quantity"] not in ERRORS or row["error_percent"] is None:
@@ -239,15 +241,16 @@ def _show_errors(console: Console, all_rows: list[dict[str, Any]]) -> None:
 
 
 def _shortfall(entry: Entry, made: list[dict[str, Any]], problem: str) -> str:
-    """What is wrong with a run; empty where nothing is."""
+    """Description of a run's failure; empty on success."""
     missed = ", ".join(row["quantity"] for row in made if row["met"] is False and row["quantity"])
     why = f"failed: {problem}" if problem else missed
     return f"{entry} ({why})" if why else ""
 
 
 def bench_cases(chosen: Sequence[Entry], backend: str, console: Console, folder: Path | None) -> None:
-    """Runs the cases, prints and, on rank 0, writes, after each what it found. Raises RunError that names those that
-    failed or missed what they expect. Collective."""
+    """Runs the cases and prints; rank 0 writes results after each case. Raises RunError with the names of cases that
+    failed or missed an expected result. Collective.
+    """
     changes = [] if backend == "auto" else [f"machine.backend={backend}"]
     cases = [(entry, entry.load(changes)) for entry in chosen]
     module, machine = core(), discovery.discover(cases[0][1].machine)
@@ -271,7 +274,7 @@ def bench_cases(chosen: Sequence[Entry], backend: str, console: Console, folder:
         by_entry += [(entry, row) for row in made]
         tell_orders(by_entry)
         short += filter(None, [_shortfall(entry, made, problem)])
-        # Case by case, so that what comes later cannot take along what was found.
+        # Writes after each case, so that a later failure loses no results.
         written = record.keep(folder, "cases", record.describe_machine(machine), made, FIGURES, Console(quiet=True))
     _show(console, all_rows)
     if any(entry.collision for entry in chosen):
@@ -308,5 +311,5 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     bench_cases(chosen, arguments.backend, console, arguments.folder)
 
 
-#: Columns of a row that are results and not inputs; ranges too, which a case may tighten.
+#: Columns of a row that are results and not inputs, including ranges, which a case may tighten.
 FIGURES = frozenset({"steps", "seconds", "mlups", "low", "high", "found", "met", "error_percent", "order"})

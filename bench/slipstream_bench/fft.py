@@ -1,8 +1,8 @@
-"""`slipstream bench fft`: milliseconds of a Fourier transform of a cube of values over all devices, beside one plan of
-the library on one device.
+"""`slipstream bench fft`: milliseconds of a Fourier transform of a cube on all devices, and of one library plan on one
+device.
 
-The least time is that of three passes over a device's values, read and written once at the rate of a copy, or of what
-leaves a device at the rate of its links, whichever is longer; both rates are measured in the same run.
+The minimum time is that of three passes over a device's values at the copy rate, or that of the bytes to send at the
+link rate, whichever is longer. Both rates are measured in the same run.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from slipstream_bench.whole_machine import measure, need, number
 
 #: Cells along each axis.
 SIZES = {"host": (64,), "cuda": (256, 512, 1024)}
-#: Bytes of a complex number by the type of the values.
+#: Bytes of a complex number by type of the values.
 BYTES = {"f32": 8, "f64": 16, "c64": 8, "c128": 16}
 REPEATS = {"host": 5, "cuda": 20}
 CLOCKS = ("events", "host")
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def process_grid(decomposition: str, devices: int) -> tuple[int, int]:
-    """Of pencils: as square as the number of devices allows."""
+    """Pencils use the most nearly square process grid."""
     if decomposition == "slab":
         return 1, devices
     first = next(n for n in range(math.isqrt(devices), 0, -1) if devices % n == 0)
@@ -81,7 +81,7 @@ def process_grid(decomposition: str, devices: int) -> tuple[int, int]:
 
 
 def cut(decomposition: str, devices: int, store: str) -> dict[str, Any]:
-    """As options of a transform; `store` empty: as it likes."""
+    """As options of a transform; an empty `store` leaves the choice to it."""
     measured = decomposition == "measured"
     how: dict[str, Any] = (
         {"tune_process_grid": True} if measured else {"process_grid": process_grid(decomposition, devices)}
@@ -138,7 +138,7 @@ def _rows(arguments: argparse.Namespace, machine: Any, backend: str, console: Co
 
 
 def _cufftxt_row(times: dict[str, float], size: int, dtype: str, devices: int, local: float | None) -> record.Row:
-    """Both clocks would say the same: it returns when its GPUs are done."""
+    """One row for both clocks, because the call returns when its GPUs are done."""
     time = times["forward_us"] / 1e3
     return {
         "ranks": 1,
@@ -194,8 +194,9 @@ def _rates(
 
 
 def _local_ms(machine: Any, size: int, dtype: str, repeats: int) -> float | None:
-    """Of one plan of FFTW (one thread) or cuFFT on one device; None where its memory does not hold both arrays and the
-    library's workspace."""
+    """One plan of FFTW (one thread) or cuFFT on one device; None if its memory does not hold both arrays and the
+    workspace.
+    """
     needed = 3 * size**3 * BYTES[dtype]
     if any(device["memory"] and needed > 0.9 * device["memory"] for device in machine.devices()):
         return None

@@ -1,6 +1,6 @@
-"""Options that several benchmarks take: each declares those that are its own.
+"""Options shared by several benchmarks; each benchmark declares its own set.
 
-`cells` and `precision` are lists where a benchmark takes several of them, and one value, or None, where it takes one.
+`cells` and `precision` are lists if a benchmark takes several values, otherwise one value or None.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from slipstream.base.errors import CaseError
 
 
 class _One(argparse.Action):
-    """Of several values, argparse would take the last without a word."""
+    """Refuses repeated options, of which argparse would silently use the last."""
 
     def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, *_: Any) -> None:
         given = f"{self.dest} was given"
@@ -25,7 +25,7 @@ class _One(argparse.Action):
 
 
 def common(parser: argparse.ArgumentParser) -> None:
-    """What every benchmark takes."""
+    """Options of every benchmark."""
     parser.add_argument("-n", dest="ranks", type=int, metavar="RANKS", help="start on so many ranks")
     parser.add_argument("--backend", choices=["auto", "host", "cuda"], default="auto")
     parser.add_argument("--folder", type=Path, default=Path("bench/results"), help="where the result file goes")
@@ -63,7 +63,7 @@ def sizes(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def transforms(parser: argparse.ArgumentParser) -> None:
-    """Of Fourier transforms, alone or in a flow: what devices hold, who stores, what overlaps."""
+    """Options of Fourier transforms, alone or in a flow: device layout, stored results, overlap."""
     parser.add_argument("--decompositions", nargs="+", default=["slab"], choices=["slab", "pencil", "measured"],
                         help="how devices share the values; measured: the fastest process grid")  # fmt: skip
     parser.add_argument("--store", nargs="+", default=[], choices=["yes", "no"],
@@ -72,7 +72,7 @@ def transforms(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--overlap", action="store_true", help="components travel while others are transformed")
 
 
-#: Of lattice Boltzmann; the last two are of moments.
+#: Collisions of lattice Boltzmann; the last two are for moments.
 COLLISIONS = ("SRT", "TRT", "MRT", "cumulant", "regularised", "recursive")
 
 
@@ -107,7 +107,7 @@ def routes(parser: argparse.ArgumentParser) -> None:
 
 
 def routes_of(arguments: argparse.Namespace) -> dict[str, list[str]]:
-    """What --routes says, as an option of an exchange."""
+    """--routes as an option of an exchange."""
     return {"routes": [name for name in arguments.routes.split(",") if name]}
 
 

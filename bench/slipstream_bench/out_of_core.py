@@ -1,12 +1,12 @@
-"""`slipstream bench out_of_core`: Fourier transforms of values in host memory, and steps of a flow whose arrays lie
-there, by batches within a given memory of the device.
+"""`slipstream bench out_of_core`: Fourier transforms and flow steps on arrays in host memory, in batches within a
+device memory limit.
 
-The least time is that of the bytes that pass between host and device at the rate of large copies both ways at once,
-measured in the same run. A row of `--synchronous` has no copy beside work. The budget `resident` is no budget: a flow
-in the devices' memory. Ravikumar, Appelhans & Yeung (2018) took 31.7 s a step of 1536^3 f32 rk2 by processors, 8.67 s
-by 12 V100 with zero-copy and 5.07 s with pitched copies.
+The minimum time is that of the bytes between host and device at the rate of large bidirectional copies, measured in the
+same run. Rows with `--synchronous` do not overlap copies with work. The budget `resident` stands for a flow in device
+memory. Ravikumar, Appelhans & Yeung (2018) report for a step of 1536^3 f32 rk2: 31.7 s on CPUs, 8.67 s on 12 V100 with
+zero-copy and 5.07 s with pitched copies.
 
-`--kinds beside` times transforms that stay on the device beside rows that pass both ways, and the rows beside them.
+`--kinds beside` times transforms in device memory concurrent with rows copied in both directions, and the reverse.
 """
 
 import argparse
@@ -42,7 +42,7 @@ FIGURES = frozenset(
         "rows_alone_gbs",
     }
 )
-#: `beside` transforms so many cells along each axis, and copies rows of so many bytes in all.
+#: Cells along each axis of the transforms, and total bytes of the rows, for `beside`.
 BESIDE = {"host": (16, 1 << 16), "cuda": (512, 1 << 26)}
 RESIDENT = "resident"
 
@@ -126,7 +126,7 @@ def _beside(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterat
 def _transform(
     machine: Any, backend: str, n: int, dtype: str, in_place: bool, how: dict[str, Any], rate: float
 ) -> record.Row:
-    """On one device in the order x, y, z, as long planes and arrays in place need; on several turned."""
+    """On one device in the order x, y, z, as long planes and in-place arrays require; on several devices permuted."""
     chosen = {"type": dtype, "transposed": len(machine.devices()) > 1, "scaled": False, **how}
     with as_case_error():
         found = timed().fft_by_batches(machine, (n, n, n), chosen, in_place, REPEATS[backend])
@@ -173,7 +173,7 @@ def _flow(
 
 
 def _figure(key: str, form: str = ".4g", factor: float = 1.0) -> Callable[[record.Row], str]:
-    """As number(), of rows that may not have it."""
+    """As number(), for rows that may lack the key."""
     return lambda row: number(key, form, factor)({key: None, **row})
 
 

@@ -1,7 +1,7 @@
 """`slipstream bench poisson`: Poisson's equation on spectral elements, by preconditioner.
 
-Conjugate gradients solve it on a box of elements of one order, bent by a sine map and stretched along x, from zero.
-Set-up is not counted. `aspect` is the width of the last element along x over that of the first.
+Conjugate gradients solve it from zero on a box of elements of one order, deformed by a sine map and stretched along x.
+Set-up is excluded. `aspect` is the width of the last element along x over that of the first.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from slipstream_bench.timed import timed
 from slipstream_bench.whole_machine import need, number
 
 PRECONDITIONERS = ("jacobi", "chebyshev", "multigrid", "schwarz")
-#: Degree of the polynomials where none is given.
+#: Default polynomial degrees of preconditioners.
 DEGREES = {"jacobi": 1, "chebyshev": 4, "multigrid": 3, "schwarz": 2}
 #: Elements along each axis of a device's cube.
 ELEMENTS = {"host": (4,), "cuda": (16, 32)}

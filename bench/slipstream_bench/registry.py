@@ -1,8 +1,8 @@
-"""`slipstream bench NAME`: the benchmarks there are, and the command line that each of them has.
+"""`slipstream bench NAME`: the list of benchmarks and their command lines.
 
-A benchmark NAME is the module `slipstream_bench.NAME` (lbm_NAME: `slipstream_bench.lbm.NAME`) with
-`add_options(parser)`, which declares its own options, and `run(arguments, console)`; `arguments.folder` is None where
-nothing is to be written. A module is loaded when its benchmark is asked for.
+A benchmark NAME is the module `slipstream_bench.NAME` (lbm_NAME: `slipstream_bench.lbm.NAME`). It has
+`add_options(parser)`, which declares its options, and `run(arguments, console)`; `arguments.folder` is None to write
+nothing. Modules are loaded on demand.
 """
 
 import argparse
@@ -57,19 +57,19 @@ BENCHMARKS: Mapping[str, str] = {
     "setup": "memory and time of one rank's plan, on simulated machines of up to thousands of ranks",
     "sentinels": "twelve rows of all solvers and patterns, in minutes, beside those of a parent's tree",
 }
-#: Those that `bench lbm --experiment NAME` names, too.
+#: Names for `bench lbm --experiment NAME`.
 EXPERIMENTS = tuple(name.removeprefix("lbm_") for name in BENCHMARKS if name.startswith("lbm_"))
 
 
 class _Parser(argparse.ArgumentParser):
-    """One line for what is wrong, as all errors of the user have."""
+    """Reports errors in one line, as all errors of users."""
 
     def error(self, message: str) -> NoReturn:
         what = self.prog.removeprefix("slipstream ")
         raise CaseError(f"{what}: {message}; `slipstream {what} --help` lists its options")
 
 
-#: Where a benchmark lies whose name does not say it.
+#: Modules of benchmarks whose names do not match.
 _ELSEWHERE = {"lbm": "lbm.updates", "cavity": "lbm.cavity"}
 
 
@@ -80,7 +80,7 @@ def module(name: str) -> ModuleType:
 
 def parser(name: str) -> argparse.ArgumentParser:
     """The command line of a benchmark."""
-    # Abbreviations would hide the options of other benchmarks.
+    # Abbreviations would hide options of other benchmarks.
     made = _Parser(prog=f"slipstream bench {name}", description=f"Measures {BENCHMARKS[name]}.", allow_abbrev=False)
     module(name).add_options(made)
     options.common(made.add_argument_group("as all benchmarks"))
@@ -89,11 +89,11 @@ def parser(name: str) -> argparse.ArgumentParser:
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
-    """What follows `slipstream bench`. Raises CaseError that names the option or benchmark that was meant."""
+    """Parses the arguments after `slipstream bench`. Raises CaseError with the nearest option or benchmark."""
     name, rest = _split(words)
     if not name:
         return argparse.Namespace(command="bench", action=_list, ranks=None)
-    # Names, as of cases, may stand before and behind options.
+    # Positional names, such as cases, may precede and follow options.
     arguments, unknown = parser(name).parse_known_intermixed_args(rest)
     if unknown:
         raise CaseError(_refusal(name, unknown))
@@ -103,7 +103,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
 
 
 def _split(words: Sequence[str]) -> tuple[str, list[str]]:
-    """The benchmark, empty for none, and its words; options that all take may stand before it."""
+    """The benchmark's name ("" if missing) and its arguments; common options may precede the name."""
     front = _Parser(prog="slipstream bench", add_help=False, allow_abbrev=False)
     front.add_argument("-h", "--help", action="store_true")
     options.common(front)
@@ -124,7 +124,7 @@ def _split(words: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def _experiment(words: Sequence[str]) -> tuple[str, list[str]]:
-    """`lbm --experiment weak` is lbm_weak, as commands in result files have it."""
+    """Maps `lbm --experiment weak` to lbm_weak, as in commands of result files."""
     alias = _Parser(prog="slipstream bench lbm", add_help=False, allow_abbrev=False)
     alias.add_argument("--experiment", choices=EXPERIMENTS)
     found, rest = alias.parse_known_args(words)
@@ -132,7 +132,7 @@ def _experiment(words: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def _refusal(name: str, unknown: Sequence[str]) -> str:
-    """Who takes what this benchmark does not, or what was meant."""
+    """Names the benchmarks that take an unknown option, or the nearest option."""
     option = next((word.split("=")[0] for word in unknown if word.startswith("-")), None)
     if option is None:
         takers = [other for other in BENCHMARKS if _flags(other, positional=True)]
@@ -145,7 +145,7 @@ def _refusal(name: str, unknown: Sequence[str]) -> str:
 
 
 def _flags(name: str, positional: bool = False) -> list[str]:
-    actions = parser(name)._actions  # argparse has no public list of them
+    actions = parser(name)._actions  # argparse has no public list of options
     if positional:
         return [action.dest for action in actions if not action.option_strings]
     return [flag for action in actions for flag in action.option_strings]

@@ -1,12 +1,11 @@
 """`slipstream bench sem`: steps of an incompressible flow on spectral elements.
 
-A periodic box of edges 2 pi a device along x and y, longer along z with more devices, at Reynolds number 1600. The
-case `taylor_green` is that vortex, whose first steps are smooth. `vortices` is a sum of such vortices of wave numbers 1
-to 8, of amplitudes k^(-5/6), which is as rough as turbulence from the start. Points are counted once: order^3 an
-element.
+A periodic box per device with edges of 2 pi along x and y, longer along z with more devices, at Reynolds number 1600.
+Case `taylor_green` is that vortex, which is smooth at first. Case `vortices` is a sum of such vortices of wave numbers
+1 to 8 with amplitudes k^(-5/6), as rough as turbulence from the start. Points count once: order^3 per element.
 
-`efficiency` is the rate over that of one device, measured in the same command with as many elements a device; none
-where several ranks share the devices.
+`efficiency` is the rate over that of one device in the same command with equally many elements per device. It is
+missing if several ranks share the devices.
 """
 
 import argparse
@@ -100,7 +99,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def timed_steps(flow: Any, steps: int) -> float:
-    """Seconds of a step, by the clock of the slowest rank. Collective."""
+    """Seconds per step on the slowest rank. Collective."""
     core().barrier()
     began = time.perf_counter()
     flow.advance(steps)
@@ -120,7 +119,7 @@ def _measure(
             "order": order,
             "lengths": [2 * math.pi, 2 * math.pi, 2 * math.pi * devices],
             "viscosity": 1 / 1600,
-            # At 32 elements of order 7 that of the verification.
+            # For 32 elements of order 7, the time step of the verification.
             "time_step": 0.003 * (32 / n) * (7 / order) ** 2 / speed,
             "preconditioner": by,
             "projection": arguments.projection,
