@@ -7,8 +7,8 @@ C++:
 
 A file may include headers of its own room and of rooms further right. Rooms at the same position do not include each
 other; but route/ may include pattern/ and coding/. A file of route/ that registers a route is private: only files of
-the same name include its header. Within a room includes have one direction, too: sub-rooms do not include each other,
-and a sub-room and the files next to it include each other in one direction only. Every public header is in PUBLIC_ROOMS
+the same name include its header. Within a room includes have one direction, too. Sub-rooms do not include each other.
+A sub-room and the files next to it include each other in one direction only. Every public header is in PUBLIC_ROOMS
 or has a solver's name. Macros, backend #if and symbols of CUDA, NCCL, NVML and cuFFT are allowed only in device/;
 symbols also in files named *_cuda.*. Files of solver/ do not call MPI directly.
 
@@ -143,7 +143,7 @@ def blank_comments(text: str) -> str:
 
 
 def check_vendor(path: Path, line: str) -> str | None:
-    """What a line without comments contains that belongs in device/; None if nothing."""
+    """Names the part of a line without comments that belongs in device/; None if there is none."""
     if room_of(path) == "device":
         return None
     if path.parts[0] != "tests" and MACRO.search(line):

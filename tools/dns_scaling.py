@@ -2,7 +2,7 @@
 
 Usage: python tools/dns_scaling.py [--machine machines/summit.toml]
 Prints a table. A stage moves 11 fields of kept modes in each direction between host and devices, and 8 between devices.
-Of these 8, other nodes get their part. Each kind takes at least its bytes over the rate in the machine file; both kinds
+Other nodes get their part of these 8. Each kind takes at least its bytes over the rate in the machine file; both kinds
 run concurrently. Host memory holds 3 fields of all modes, 3 of cells and 8 of kept modes.
 """
 

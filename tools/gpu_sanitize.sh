@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs C++ tests on a GPU of this machine under NVIDIA's compute-sanitizer: memcheck finds invalid accesses, racecheck races
-# between the threads of a block in shared memory. Builds the tests in the preset cuda. Prints a table of all runs at the end,
+# Runs C++ tests on a GPU of this machine under NVIDIA's compute-sanitizer. Its tool memcheck finds invalid accesses;
+# racecheck finds races between the threads of a block in shared memory. Builds the tests in the preset cuda. Prints a table of all runs at the end,
 # and fails unless every run passed before its timeout.
 #
 # Usage: tools/gpu_sanitize.sh [NAME...]   a part, a tool or both, such as exchange, racecheck or exchange-racecheck;

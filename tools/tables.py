@@ -134,8 +134,8 @@ def figure(path: Path, column: str, where: dict[str, str]) -> str:
 
 
 def directions(folder: Path) -> str:
-    """Markdown of transforms by slabs and by the rules, on the host's clock: forward, backward, their ratio, and the
-    ratio of each to cufftXt in the same file.
+    """Markdown of transforms by slabs and by the rules, on the host's clock. Columns are forward, backward, their
+    ratio, and the ratio of each to cufftXt in the same file.
     """
     parts = []
     for result in results(folder):

@@ -141,7 +141,7 @@ class RoutePingPong {
   std::vector<Stream> streams_;
 };
 
-/// Messages of all sizes by one route between two devices. Collective.
+/// Round trips of all sizes by one route between two devices. Collective.
 class RoutePingPongs {
  public:
   RoutePingPongs(const Machine& machine, int a, int b, const std::string& route, const std::string& throttle)
@@ -160,7 +160,7 @@ class RoutePingPongs {
       if (!reason.empty()) refused_ = reason;
   }
 
-  /// Why the route cannot join the pair; empty where it can.
+  /// Why the route cannot connect the pair; empty if it can.
   const std::string& refused() const { return refused_; }
 
   /// Microseconds of half a round trip by the host's clock and by device events.
@@ -186,11 +186,11 @@ class RoutePingPongs {
   int a_, b_;
   std::string route_, refused_;
   Throttle throttle_;
-  // Lives as long as all others, so that what a library sets up between the devices is set up once.
+  // Outlives all others, so that libraries connect the devices only once.
   std::unique_ptr<RoutePingPong> first_;
 };
 
-/// One end of a ping-pong of MPI: what it sends from and receives into.
+/// One end of an MPI ping-pong, with its send and receive buffers.
 class MpiEnd {
  public:
   MpiEnd(Device device, std::size_t bytes, const std::string& memory) : stream_(device), bytes_(bytes) {
@@ -200,7 +200,7 @@ class MpiEnd {
     if (memory != "host") device_ = Buffer<std::byte>(device, bytes, Memory::message);
   }
   std::byte* wire() const { return host_.size() ? host_.data() : device_.data(); }
-  /// Where the data lives on a device and travels through the host: the copies that MPI spares who is GPU-aware.
+  /// For data in device memory sent through the host: the copies that a GPU-aware MPI avoids.
   void fetch() { staged_copy(host_.data(), device_.data()); }
   void deliver() { staged_copy(device_.data(), host_.data()); }
 
@@ -258,7 +258,7 @@ double mpi_pingpong(const Machine& machine, int a, int b, std::size_t bytes, con
       send(first);
     }
   };
-  // Ranks that only watch end their trips at once: the count is the slowest rank's.
+  // Ranks that take no part finish their trips at once; the slowest rank determines the count.
   const int trips = agree_on_count(comm, budget, trip);
   const double seconds = host_seconds(comm, trips, trip);
   require(comm.all(!answers || end->get() == values), ErrorCode::internal,
@@ -267,7 +267,8 @@ double mpi_pingpong(const Machine& machine, int a, int b, std::size_t bytes, con
   return seconds / 2 * 1e6;
 }
 
-/// What MPI says of buffers in GPU memory; None where it says nothing. Looked up by name: only some have the question.
+/// Whether MPI claims to support GPU memory; None if unknown. The query is looked up by name, because only some MPI
+/// libraries have it.
 nb::object mpi_gpu_aware() {
   using Query = int (*)();
   for (const char* name : {"MPIX_Query_cuda_support", "MPIX_Query_rocm_support"})

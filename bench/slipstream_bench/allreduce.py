@@ -77,7 +77,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes a table and a picture. Collective."""
+    """Measures and prints; rank 0 writes a table and a picture. Collective."""
     machine = _discover(arguments.backend, arguments.devices)
     refusals = {method: timed().allreduce_refusal(machine, method) for method in CLOCKS}
     rows = _measure(machine, [method for method, why in refusals.items() if not why], arguments.quick)

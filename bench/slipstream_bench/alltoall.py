@@ -36,7 +36,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     need("alltoall", 2, sizes=arguments.sizes)
     if core().size() == 1:
         raise CaseError("bench alltoall: messages go between ranks: start more with -n")

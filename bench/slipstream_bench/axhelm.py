@@ -1,7 +1,7 @@
 """`slipstream bench axhelm`: the stiffness operator of spectral elements, element by element.
 
-The minimum time is that of the bytes per point at the copy rate of the same run: value and result (16 B), and six
-stored geometric factors (48 B). Trilinear factors are computed from eight corners per element.
+The minimum time is that of the bytes per point at the copy rate of the same run. These are value and result (16 B), and
+six stored geometric factors (48 B). Trilinear factors are computed from eight corners per element.
 """
 
 import argparse
@@ -34,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
 
     def time_us(machine: Any, elements: tuple[int, int, int], order: int, factors: str, repeats: int) -> float:
         return float(timed().axhelm(machine, elements, order, factors, repeats))

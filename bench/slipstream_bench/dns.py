@@ -1,7 +1,7 @@
 """`slipstream bench dns`: milliseconds per step of a pseudo-spectral flow in a periodic box.
 
-The minimum time is that of the bytes to move at the copy rate, or that of the bytes to send at the link rate, whichever
-is longer. The 2/3 rule keeps a fraction k of the modes along each axis. The three passes of each of the 9 transforms of
+The minimum time is the longer of two: that of the bytes to move at the copy rate, and that of the bytes to send at the
+link rate. The 2/3 rule keeps a fraction k of the modes along each axis. The three passes of each of the 9 transforms of
 a right-hand side then read and write k^3, k^2, k^2, k, k and 1 components. The curl reads and writes 6 k^3, and the
 cross product 9. The stages of a step read and write 51 k^3 with rk4 and 21 k^3 with rk2.
 
@@ -66,7 +66,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     need("dns", 4, sizes=arguments.sizes)
     measure("dns", arguments, console, lambda machine, backend: _rows(arguments, machine, backend), COLUMNS, FIGURES)
 

@@ -5,9 +5,9 @@ Each device packs all data to send, then all transfers run concurrently, then ea
     t = max over devices (bytes read and written / memory rate) + max over links (bytes on it / its rate)
 
 A byte sent to another device is read and written once when packed and once when unpacked. A byte that stays on its
-device is read and written once. A link is one direction of: the line between two devices; a shared resource of a
-device, a group or a node from the machine file (a switch port, a bus between sockets, network cards); or a device's
-line to its host. The model excludes latency, launches and MPI overhead.
+device is read and written once. A link is one direction of a connection. Connections are the line between two devices,
+and a device's line to its host. Others are resources that a machine file states for a device, a group or a node: a
+switch port, a bus between sockets, network cards. The model excludes latency, launches and MPI overhead.
 """
 
 from collections import defaultdict

@@ -1,8 +1,8 @@
 """`slipstream bench fft`: milliseconds of a Fourier transform of a cube on all devices, and of one library plan on one
 device.
 
-The minimum time is that of three passes over a device's values at the copy rate, or that of the bytes to send at the
-link rate, whichever is longer. Both rates are measured in the same run.
+The minimum time is the longer of two: that of three passes over a device's values at the copy rate, and that of the
+bytes to send at the link rate. Both rates are measured in the same run.
 """
 
 import argparse
@@ -63,7 +63,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     need("fft", 1, sizes=arguments.sizes, components=arguments.components)
 
     def rows(machine: Any, backend: str) -> Iterator[record.Row]:

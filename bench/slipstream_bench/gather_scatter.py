@@ -1,7 +1,7 @@
 """`slipstream bench gather_scatter`: microseconds of a gather-scatter over all points of a cube of elements.
 
-The minimum time is that of a copy of all points (8 or 16 bytes each) and of the indices of points on element surfaces
-(4 bytes each), at the copy rate of the same run.
+The minimum time is that of a copy at the copy rate of the same run. It reads all points (8 or 16 bytes each) and the
+indices of points on element surfaces (4 bytes each).
 
 With several devices there is also a row for each route alone (plus kernel, within a device). The row `host_packed`
 copies shared values to the host, packs, sends by MPI, combines and copies them back, as the baseline of J. Wahlgren's
@@ -10,9 +10,9 @@ thesis (KTH, 2022).
 `set-up` holds the seconds and the peak host memory of the set-up, without the given ids, per point with copies. On the
 host backend this includes device memory.
 
-`--calls N` adds rows by the protocol of Wahlgren 2022, figure 5.4: the mean of N calls in a loop (1000 there) with a
-single wait; a fiftieth of them for `host_packed`. Rows compared with `host_packed` show the speed-up and the published
-one: device buffers over host buffers.
+`--calls N` adds rows by the protocol of Wahlgren 2022, figure 5.4. They hold the mean of N calls in a loop (1000 there)
+with a single wait; `host_packed` makes a fiftieth of the calls. Rows compared with `host_packed` show the speed-up and
+the published one: device buffers over host buffers.
 """
 
 import argparse
@@ -76,7 +76,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     if min(arguments.orders) < 1 or max(arguments.orders) > 31:
         raise CaseError("bench gather_scatter: --orders are from 1 to 31")
     need("gather_scatter", 1, elements=arguments.elements, components=arguments.components, calls=arguments.calls)

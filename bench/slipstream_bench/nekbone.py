@@ -1,7 +1,7 @@
 """`slipstream bench nekbone`: one conjugate gradient iteration for Poisson's equation on spectral elements.
 
-The minimum time is that of the bytes per point at the copy rate of the same run: operator (64 B; 16 with affine or
-trilinear factors), gather-scatter (18 B) and vectors (80 B).
+The minimum time is that of the bytes per point at the copy rate of the same run. The operator has 64 B (16 with affine
+or trilinear factors), the gather-scatter 18 B and the vectors 80 B.
 
 `--sums device`: sums stay on the devices, and the host reads each residual during the next iteration. `host`: the host
 fetches partial sums, adds them over all ranks by MPI, and returns the sum.

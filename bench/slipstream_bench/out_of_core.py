@@ -68,7 +68,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     need("out_of_core", 4, sizes=arguments.sizes)
     measure(
         "out_of_core", arguments, console, lambda machine, backend: _rows(arguments, machine, backend), COLUMNS, FIGURES

@@ -280,7 +280,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     module, choice = core(), record.chosen(Choice, arguments)
     backend = discovery.choose_backend(choice.backend)
     machine = module.Machine.discover(backend, devices_per_rank=_devices_a_rank(backend))

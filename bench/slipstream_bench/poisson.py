@@ -41,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     if not 1 <= arguments.order <= 11:
         raise CaseError("bench poisson: --order is from 1 to 11")
     need("poisson", 1, elements=arguments.elements)

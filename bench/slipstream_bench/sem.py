@@ -58,7 +58,7 @@ def velocity(case: str) -> list[str | float]:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     if not all(2 <= order <= 11 for order in arguments.orders):
         raise CaseError("bench sem: --orders are from 2 to 11")
     need("sem", 1, elements=arguments.elements)

@@ -55,7 +55,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     if not 2 <= arguments.order <= 11:
         raise CaseError("bench sem_thesis: --order is from 2 to 11")
     need("sem_thesis", 0, elements=arguments.elements)

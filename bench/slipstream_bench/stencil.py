@@ -1,6 +1,6 @@
 """`slipstream bench stencil`: cells per second of the heat and wave equations, as a share of the copy rate.
 
-The minimum time of a step is that of its bytes at the copy rate: heat reads and writes u; a wave reads u, the previous
+The minimum time of a step is that of its bytes at the copy rate. Heat reads and writes u. A wave reads u, the previous
 u and the speed, and writes u. The copy rate is measured right before each measurement.
 """
 
@@ -52,7 +52,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     if any(n < 1 for n in [*arguments.together, *arguments.cells]):
         raise CaseError("bench stencil: --cells and --together are 1 or more")
     backend = discovery.choose_backend(arguments.backend)

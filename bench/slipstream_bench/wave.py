@@ -86,7 +86,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     if core().size() != 2:
         raise CaseError(f"bench wave: it takes two ranks, -n 2; there are {core().size()}")
     if any(n < 16 for n in [*arguments.cells, *arguments.lengths]):

@@ -6,7 +6,7 @@
 namespace slipstream {
 
 /// During its lifetime, this thread formats and parses numbers with a decimal point, whatever the locale of the
-/// process. printf, std::to_string and std::stod depend on the locale.
+/// process. Functions such as printf, std::to_string and std::stod depend on the locale.
 class DecimalPoint {
  public:
   DecimalPoint() {

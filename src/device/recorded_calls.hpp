@@ -1,5 +1,5 @@
 #pragma once
-// A cache of graphs.
+// Cache of recorded graphs for repeated calls.
 #include <cstddef>
 #include <list>
 #include <vector>

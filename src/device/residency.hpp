@@ -29,7 +29,7 @@ class ResidentBlocks {
   explicit ResidentBlocks(int processors) : processors_(processors) {}
 
   /// Number of blocks that may start while those of `others` wait. All that are wanted if nothing else waits; otherwise
-  /// at most half of the free places, so that more exchanges may follow. 0 if no place is free.
+  /// at most half of the free places, so that more exchanges may follow. Returns 0 if no place is free.
   int grant(int wanted, int resident, const std::vector<Waiting>& others) const;
 
  private:

@@ -52,8 +52,8 @@ struct Decomposition {
   /// Bytes of a device's two work arrays.
   std::array<std::int64_t, 2> work_bytes(int device) const;
 
-  /// Lines of a block by its extent, with all modes. first(): along x, and along y for slabs. in_place(): along the
-  /// block's first axis. alone_along_z(): along z, on a single device.
+  /// Lines of a block by its extent, with all modes. The function first() gives those along x, and along y for slabs;
+  /// in_place() along the block's first axis; alone_along_z() along z, on a single device.
   LineBatch first(const Extent& block, bool forward) const;
   LineBatch in_place(const Extent& block, bool forward) const;
   /// Backward transform of a slab. first_two(): complex values along z and x of the spectrum. turned(): along y, from

@@ -45,7 +45,7 @@ struct Part {
 };
 
 /// A transpose between the two work arrays. If the `stored` of its parts has entries, the move includes the transform
-/// before it: this reads `before`, works in the source array and stores into the target. Entries are by local device,
+/// before it. This reads `before`, works in the source array and stores into the target. Entries are by local device,
 /// null without values. A move of several parts also includes their lines, between the arrays `lines`: the lines before
 /// a forward move, or those behind a backward one.
 struct Move {
@@ -64,7 +64,7 @@ struct Move {
 struct Step {
   Array from{}, to{};
   LinesOfDevices lines;
-  std::vector<Batch> batches;  ///< of the lines; count 0: none
+  std::vector<Batch> batches;  ///< of the lines; a batch with count 0 has none
   std::optional<Move> move;    ///< without move and lines, the step copies values
 };
 

@@ -46,8 +46,8 @@ class Lines {
   virtual ~Lines() = default;
   /// Queues all transforms. Keeps the input, except in place and for complex_to_real.
   virtual void run(Stream& stream, const void* from, void* to) = 0;
-  /// Applies an operation on modes along the first axis of the block: to the result of a forward transform, or to the
-  /// input of a backward one. Requires applies().
+  /// Applies an operation on modes along the first axis of the block. A forward transform applies it to its result, a
+  /// backward one to its input. Requires applies().
   virtual void run_with(Stream&, const void*, void*, const Operation&);
   virtual bool applies(const Pointwise&) const { return false; }
   /// Bytes of scratch memory that run() uses, given by use_workspace().

@@ -25,8 +25,8 @@ struct Domain {
   std::vector<std::int64_t> ids;
 
   std::int64_t points() const { return blocks * block_points; }
-  /// Ids with mixed numbers of copies: a few copies anywhere, also twice in a block; single points; ignored points (id
-  /// 0); and one id with very many copies.
+  /// Ids with mixed numbers of copies. Most have a few copies anywhere, also twice in a block; some points are single,
+  /// some ignored (id 0); and one id has very many copies.
   static Domain random(std::int64_t blocks, unsigned seed) {
     Domain domain{blocks, {}};
     domain.ids.resize(static_cast<std::size_t>(domain.points()));

@@ -200,7 +200,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     module, choice = core(), record.chosen(Choice, arguments)
     grid = options.parse_grid(choice.grid, 3)  # so that there is a block in the middle
     backend = discovery.choose_backend(choice.backend)

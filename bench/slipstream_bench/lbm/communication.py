@@ -164,7 +164,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     if arguments.grid is not None:
         if arguments.overlap != "auto":
             raise CaseError(

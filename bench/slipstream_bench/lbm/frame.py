@@ -129,7 +129,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     module, choice = core(), record.chosen(Choice, arguments)
     backend = discovery.choose_backend(choice.backend)
     machine = discovery.discover(any_case(choice, choice.devices or devices_here(backend, module.size())).machine)

@@ -1,7 +1,7 @@
 """Solid cells in a box on one device, for `slipstream bench lbm_flagfield` and `lbm_simd`.
 
-Shuxin Zheng: Vectorization and communication based optimizations for waLBerla, 2023, chapter 1: flow around a car,
-whose interior is skipped by flags (1.2), and four flags compared at a time by __vsetne4 (1.3). Protocol as in the other
+Source: Shuxin Zheng: Vectorization and communication based optimizations for waLBerla, 2023, chapter 1. It skips the
+interior of a car by flags (1.2), and compares four flags at a time by __vsetne4 (1.3). Protocol as in the other
 experiments: minimum of 10 times 200 steps; fewer repeats if they take more than a second.
 """
 

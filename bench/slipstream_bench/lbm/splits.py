@@ -211,7 +211,7 @@ def add_options(parser: argparse.ArgumentParser, cells: str = "cubes of N^3 cell
 
 
 def run(experiment: Experiment, arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     ranks, choice = core().size(), record.chosen(Choice, arguments)
     backend = discovery.choose_backend(choice.backend)
     per_rank = choice.devices or experiment.devices(backend, ranks)

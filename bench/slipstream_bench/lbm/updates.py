@@ -206,7 +206,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     choice = record.chosen(Choice, arguments)
     backend = discovery.choose_backend(choice.backend)
     if any(n < 4 for n in choice.cells):

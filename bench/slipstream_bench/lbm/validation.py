@@ -225,7 +225,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Runs, prints and, on rank 0, writes. Collective."""
+    """Runs and prints; rank 0 writes. Collective."""
     module, choice = core(), record.chosen(Choice, arguments)
     backend = discovery.choose_backend(choice.backend)
     cells = CELLS[backend] if choice.cells is None else choice.cells

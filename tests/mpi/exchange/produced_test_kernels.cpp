@@ -1,6 +1,6 @@
-// Kernels of the caller that store results directly at their targets: a transpose without packing, and a stencil whose
-// boundary region goes to the neighbours' ghosts. Compared with formulas, with one array on the host, and with the
-// packing exchange.
+// Kernels of the caller that store results directly at their targets. One transposes without packing; one is a stencil
+// whose boundary region goes to the neighbours' ghosts. Compared with formulas, with one array on the host, and with
+// the packing exchange.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -119,7 +119,7 @@ TEST_P(FourierTransformsHoweverMoved, StoreTheirResultsWhereTheyMustGo) {
 }
 
 /// Messages of one part travel while the lines of the next are transformed, on every route.
-// cuFFT may give other bits for another number of lines.
+// The library cuFFT may give other bits for another number of lines.
 TEST_P(FourierTransformsHoweverMoved, HaveTheSameBitsInParts) {
   const Machine m = machine();
   const bool host = std::get<0>(GetParam()) == Backend::host;

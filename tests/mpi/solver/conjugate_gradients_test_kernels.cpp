@@ -1,5 +1,5 @@
-// Conjugate gradients as a list of tasks, with a loop that ends by a number on the devices, so the length of a step
-// depends on its values. The solver contains no code for graphs, overlap or timing.
+// Conjugate gradients as a list of tasks. A number on the devices ends their loop, so the length of a step depends on
+// its values. The solver contains no code for graphs, overlap or timing.
 #include <gtest/gtest.h>
 
 #include <cmath>

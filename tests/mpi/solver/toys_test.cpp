@@ -1,5 +1,5 @@
-// The slot protocol supports all three patterns: the smallest possible transpose and gather-scatter, on every route,
-// with rings shorter than their messages, and without a host that waits between rounds.
+// The slot protocol supports all three patterns. Runs the smallest possible transpose and gather-scatter on every
+// route, also with rings shorter than their messages, and without a host that waits between rounds.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

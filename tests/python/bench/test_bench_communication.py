@@ -148,7 +148,7 @@ def test_open_blocks_receive_less_the_more_sides_of_the_box_they_lie_at(measured
     assert [row["block"] for row in rows] == ["periodic", "middle", "face", "edge", "corner", "all"]
     received = [row["received_kb"] for row in rows[1:5]]
     assert received == sorted(received, reverse=True)
-    # Of 19 populations, five cross each of 6 faces of 6 x 6 cells, and one crosses each of 12 edges of 6 cells.
+    # Five of 19 populations cross each of 6 faces of 6 x 6 cells, and one crosses each of 12 edges of 6 cells.
     assert received[0] == pytest.approx((6 * 5 * 36 + 12 * 6) * 8 / 1e3)
     assert all(row["exchange_us"] > 0 for row in rows[:5]) and rows[5]["mlups"] > 0
 

@@ -49,7 +49,7 @@ def test_bfloat16_keeps_the_first_half_of_the_bits() -> None:
     grid = grid_of()
     (array,) = numbered(grid, 1)
     u = np.where(array < 0, array, 1.0).astype("f4")
-    u[1, 1:-1, 1:-1] = 1 + 2**-8 + 2**-20  # nearer to 1 + 2^-7 than to 1
+    u[1, 1:-1, 1:-1] = 1 + 2**-8 + 2**-20  # closer to 1 + 2^-7 than to 1
     slip.Exchange(grid, {"u": [u]}, coding="cast to bf16", reach="faces").run()
     assert (u[-1, 1:-1, 1:-1] == 1 + 2**-7).all() and (u[0, 1:-1, 1:-1] == 1).all()
 

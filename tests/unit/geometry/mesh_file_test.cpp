@@ -116,14 +116,14 @@ std::string upper(std::string text) {
   return text;
 }
 
-// Each character in two bytes, with the less significant one first or last.
+// UTF-16 text: each character in two bytes, with the less significant one first or last.
 std::string utf16(const std::string& text, bool little, bool mark) {
   std::string wide = !mark ? "" : little ? "\xff\xfe" : "\xfe\xff";
   for (const char c : text) wide += little ? std::string{c, '\0'} : std::string{'\0', c};
   return wide;
 }
 
-// The unit cube in ASCII STL, without what names it.
+// The unit cube in ASCII STL, without the lines "solid" and "endsolid".
 std::string stl_facets() {
   const Mesh cube = make_box({0, 0, 0}, {1, 1, 1});
   const auto place = [&](std::int32_t v) {
