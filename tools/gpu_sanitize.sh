@@ -40,12 +40,12 @@ if [ "${1:-}" = --list ]; then
 fi
 for name in "${names[@]}"; do
   [[ $(printf '%s\n' "${runs[@]}") =~ (^|$'\n'|'|')"${name/-/|}"'|' ]] || {
-    echo "gpu_sanitize: no run is called $name: --list prints their names." >&2
+    echo "gpu_sanitize: no run has the name $name; --list prints all names." >&2
     exit 1
   }
 done
 command -v compute-sanitizer >/dev/null || {
-  echo "gpu_sanitize: no compute-sanitizer on the path: it is a part of the CUDA toolkit." >&2
+  echo "gpu_sanitize: no compute-sanitizer on the path; install the CUDA toolkit." >&2
   exit 1
 }
 

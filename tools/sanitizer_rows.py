@@ -80,9 +80,9 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
 
 def main(words: list[str], runs: Iterable[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--command", required=True, help="what was typed")
+    parser.add_argument("--command", required=True, help="command line of the runs")
     parser.add_argument("--folder", type=Path, default=Path("bench/results"))
-    parser.add_argument("--backend", choices=["host", "cuda"], default="cuda", help="of the machine to name")
+    parser.add_argument("--backend", choices=["host", "cuda"], default="cuda", help="backend of the machine")
     arguments = parser.parse_args(words)
     module = core()
     machine = module.Machine.discover(arguments.backend, devices_per_rank=1 if arguments.backend == "host" else 0)

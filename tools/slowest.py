@@ -41,7 +41,7 @@ def source(output: str) -> str:
 def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("builds", nargs="+", type=Path, metavar="BUILD")
-    parser.add_argument("--count", type=int, default=10, help="so many of them (default: 10)")
+    parser.add_argument("--count", type=int, default=10, help="number of units (default: 10)")
     arguments = parser.parse_args(words)
     for build in arguments.builds:
         log = build / ".ninja_log"

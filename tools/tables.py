@@ -194,8 +194,8 @@ def fill(text: str, folder: Path) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="fail where a table is out of date")
-    parser.add_argument("--root", type=Path, default=ROOT, help="of the repository")
+    parser.add_argument("--check", action="store_true", help="fail if a table is out of date")
+    parser.add_argument("--root", type=Path, default=ROOT, help="root of the repository")
     arguments = parser.parse_args()
     root: Path = arguments.root
     stale = []

@@ -411,13 +411,13 @@ def main(words: list[str]) -> int:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--quick", action="store_true", help="the parts of `make test`")
     which.add_argument(
-        "--changed", nargs="?", const="", metavar="BASE", help="the tests that what changed since BASE can break"
+        "--changed", nargs="?", const="", metavar="BASE", help="the tests that changes since BASE can break"
     )
     which.add_argument(
-        "--gpus", type=Path, metavar="FOLDER", help="the parts of `make gpu-test`, of what is built there"
+        "--gpus", type=Path, metavar="FOLDER", help="the parts of `make gpu-test`, from the build in FOLDER"
     )
-    parser.add_argument("--again", action="store_true", help="those that passed at this commit, too")
-    parser.add_argument("--lanes", type=int, help="parts side by side (default: as cores; on GPUs one)")
+    parser.add_argument("--again", action="store_true", help="repeat parts that passed at this commit")
+    parser.add_argument("--lanes", type=int, help="concurrent parts (default: one per core; on GPUs one)")
     parser.add_argument("--list", action="store_true", help="print the parts and run nothing")
     parser.add_argument("--slowest", action="store_true", help="print the slowest tests of the last `make test`")
     parser.add_argument("--folder", type=Path, default=ROOT / "bench" / "results")

@@ -115,9 +115,9 @@ def recorded(route: str, coding: str, asked: argparse.Namespace) -> list[Path]:
 def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--routes", nargs="+", default=["direct", "staged"])
-    parser.add_argument("--cells", type=int, default=128, help="of the cube of a device, along each axis")
-    parser.add_argument("--dtype", choices=["f32", "f64"], default="f32", help="of the quantities")
-    parser.add_argument("--coding", nargs="+", default=["raw"], help="how values travel, as in bench exchange")
+    parser.add_argument("--cells", type=int, default=128, help="cells along each axis of a device's cube")
+    parser.add_argument("--dtype", choices=["f32", "f64"], default="f32", help="type of the quantities")
+    parser.add_argument("--coding", nargs="+", default=["raw"], help="coding of messages, as in bench exchange")
     parser.add_argument("--backend", choices=["auto", "host", "cuda"], default="auto")
     parser.add_argument("--folder", type=Path, default=Path("bench/results"))
     arguments = parser.parse_args(words)

@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 def options_of_elements(parser: argparse.ArgumentParser, orders: Sequence[int]) -> None:
     names = " ".join(map(str, orders))
     parser.add_argument("--orders", type=int, nargs="+", default=list(orders), metavar="N", help=f"default: {names}")
-    parser.add_argument("--elements", type=int, nargs="+", default=[], metavar="N", help="N^3 elements a device")
+    parser.add_argument("--elements", type=int, nargs="+", default=[], metavar="N", help="N^3 elements per device")
     parser.add_argument("--factors", choices=FACTORS, nargs="+", default=list(FACTORS), help="default: all")
 
 

@@ -221,7 +221,7 @@ def _show(console: Console, all_rows: list[dict[str, Any]]) -> None:
         for row in all_rows
     ]
     columns = ["case", "cells", "precision", "s", "MLUPS", "quantity", "expected", "found", "met"]
-    console.print(terminal.table("cases and what they expect", columns, shown, left=3))
+    console.print(terminal.table("cases and their expected results", columns, shown, left=3))
 
 
 def _show_errors(console: Console, all_rows: list[dict[str, Any]]) -> None:
@@ -237,7 +237,7 @@ def _show_errors(console: Console, all_rows: list[dict[str, Any]]) -> None:
         for row in all_rows
     ]
     columns = ["case", "cells", "collision", "precision", "quantity", "error, %", "order"]
-    console.print(terminal.table("collisions beside one another", columns, shown, left=5))
+    console.print(terminal.table("comparison of collisions", columns, shown, left=5))
 
 
 def _shortfall(entry: Entry, made: list[dict[str, Any]], problem: str) -> str:
@@ -287,15 +287,15 @@ def bench_cases(chosen: Sequence[Entry], backend: str, console: Console, folder:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("names", nargs="*", metavar="NAME", help="of a case, or path of a case file or folder")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="name of a case, or path of a case file or folder")
     parser.add_argument("--variant", nargs="+", default=[], metavar="NAME",
-                        help="variants to run in place of the cases, of those that have them")  # fmt: skip
+                        help="variants to run instead of the cases that have them")  # fmt: skip
     parser.add_argument("--collision", nargs="+", default=[], metavar="NAME",
-                        help="run each by these collisions of its solver")  # fmt: skip
+                        help="run each with these collisions of its solver")  # fmt: skip
     parser.add_argument("--precision", nargs="+", default=[], choices=["f16", "f32", "f64"],
                         help="run each in these number formats")  # fmt: skip
     parser.add_argument("--refine", type=int, nargs="+", default=[1], metavar="N",
-                        help="run each with N times the cells along an axis, and slower (default: 1)")  # fmt: skip
+                        help="run each with N times the cells per axis, smaller velocities (default: 1)")  # fmt: skip
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:

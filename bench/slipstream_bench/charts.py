@@ -93,7 +93,7 @@ def exchange_goals(path: Path, title: str, panels: Mapping[str, Mapping[str, Map
                 _marks(axes, rows, "at_most_us", "at most", "_", 18)
                 _marks(axes, rows, "stencil_us", "cwpearson/stencil", "o", 5)
             axes.set_xticks(range(len(sizes)), sizes, rotation=30, ha="right")
-            axes.set(yscale="log", title=name, xlabel="cells a device, and the layout that is fastest")
+            axes.set(yscale="log", title=name, xlabel="cells per device, and the fastest layout")
             axes.set_ylim(bottom=bottom)
             axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
             axes.set_axisbelow(True)

@@ -168,7 +168,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dtypes", nargs="+", choices=list(CODINGS), default=[], help="(default: all)")
     parser.add_argument("--patterns", nargs="+", choices=list(PATTERNS), default=list(PATTERNS))
     parser.add_argument("--data", nargs="+", choices=DATA, default=[],
-                        help="that errors are measured of; zeros of planes make zfp faster (default: all)")  # fmt: skip
+                        help="data for errors; planes of zeros make zfp faster (default: all)")  # fmt: skip
     options.quick(parser)
 
 

@@ -290,7 +290,7 @@ def _print(console: Console, machine: str, rows: list[Row]) -> None:
     heads = ["copy", "beside", "size", "copy us", "work us", "both us", "% hidden"]
     console.print(terminal.table("copies while the device works", heads, beside, left=2))
     found = [(row["question"], row["published"], row["here"], row["source"]) for row in _pick(rows, what="finding")]
-    console.print(terminal.table("beside published figures", ["", "published", "here", "source"], found, left=4))
+    console.print(terminal.table("compared with published figures", ["", "published", "here", "source"], found, left=4))
 
 
 def picture(path: Path, machine: str, rows: list[Row]) -> None:

@@ -58,8 +58,8 @@ FIGURES = frozenset(
 def add_options(parser: argparse.ArgumentParser) -> None:
     options.sizes(parser, "boxes of N^3 cells")
     parser.add_argument("--types", nargs="+", default=["f64"], choices=sorted(BYTES), help="number formats")
-    parser.add_argument("--schemes", nargs="+", default=["rk4"], choices=sorted(STAGES), help="of time")
-    parser.add_argument("--weak", action="store_true", help="boxes as many times longer along z as there are devices")
+    parser.add_argument("--schemes", nargs="+", default=["rk4"], choices=sorted(STAGES), help="time schemes")
+    parser.add_argument("--weak", action="store_true", help="weak scaling: boxes longer along z with more devices")
     options.transforms(parser)
     options.routes(parser)
     options.devices(parser)

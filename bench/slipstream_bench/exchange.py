@@ -324,10 +324,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.devices(parser)
     options.halo(parser)
     parser.add_argument("--alignment", type=int, default=32,
-                        help="bytes to a multiple of which the first interior cell of every row comes")  # fmt: skip
+                        help="alignment in bytes of the first interior cell of each row")  # fmt: skip
     parser.add_argument("--layout", choices=["auto", "soa", "aos", "soa_z"], default="auto",
-                        help="of the fields in memory; with aos the quantities share one")  # fmt: skip
-    parser.add_argument("--dtype", choices=["f32", "f64"], default="f32", help="of the quantities (default: f32)")
+                        help="memory layout of the fields; aos: all quantities in one field")  # fmt: skip
+    parser.add_argument("--dtype", choices=["f32", "f64"], default="f32", help="type of the quantities (default: f32)")
     options.coding(parser)
     options.throttle(parser)
     options.routes(parser)

@@ -83,7 +83,7 @@ def _must(console: Console, rows: list[Row]) -> None:
     if any(row.get("stencil_us") for row in must):
         console.print(f"stencil: {STENCIL}")
     heads = ["cells a device", "routes", "link MB", "GB/s", "least us", "begin us", "begin + end us", "warm set-up s"]
-    console.print(terminal.table("what it costs", heads, costs, left=2))
+    console.print(terminal.table("host costs", heads, costs, left=2))
     console.print(
         "link MB leave the device that sends most, GB/s by device events; least: what they need at the measured rate\n"
         "of large copies between devices, both ways at once; to be reached: "
@@ -163,7 +163,7 @@ def _scaling(console: Console, rows: list[Row], everything: list[Row]) -> None:
         for row, one in _beside_one(everything, "strong")
     ]  # fmt: skip
     if not weak and not strong:
-        console.print("scaling is beside one device: measure it first, without -n, into the same folder")
+        console.print("scaling is relative to one device: measure it first, without -n, into the same folder")
         return
     heads = [
         "cells each",
@@ -271,7 +271,7 @@ def show(console: Console, machine: str, rows: list[Row], everything: list[Row])
     for source in (PEARSON, RISSO):
         found = [(row["question"], row["published"], row["here"]) for row in pick(rows, part="finding", source=source)]
         if found:
-            console.print(terminal.table(f"beside {source}", ["", "published", "here"], found, left=3))
+            console.print(terminal.table(f"compared with {source}", ["", "published", "here"], found, left=3))
 
 
 def pictures(path: Path, machine: str, rows: list[Row]) -> list[Path]:

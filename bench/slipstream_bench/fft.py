@@ -46,17 +46,19 @@ FIGURES = frozenset(
 def add_options(parser: argparse.ArgumentParser) -> None:
     options.sizes(parser, "cubes of N^3 values")
     parser.add_argument(
-        "--types", nargs="+", default=["c64"], choices=sorted(BYTES), help="of the values; f32 and f64: real to complex"
+        "--types",
+        nargs="+",
+        default=["c64"],
+        choices=sorted(BYTES),
+        help="types of the values; f32 and f64: real to complex",
     )
     options.transforms(parser)
+    parser.add_argument("--components", type=int, default=1, metavar="C", help="arrays per call")
     parser.add_argument(
-        "--components", type=int, default=1, metavar="C", help="arrays that are transformed in one call"
+        "--cufftxt", action="store_true", help="add a row of cufftXt on all GPUs of one process for each size and type"
     )
     parser.add_argument(
-        "--cufftxt", action="store_true", help="a row of cufftXt on all GPUs of one process beside each size and type"
-    )
-    parser.add_argument(
-        "--natural", action="store_true", help="the spectrum in the order of the values, not transposed"
+        "--natural", action="store_true", help="leave the spectrum in the order of the values, not transposed"
     )
     options.routes(parser)
     options.devices(parser)

@@ -57,20 +57,22 @@ FIGURES = frozenset(
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--orders", type=int, nargs="+", default=list(ORDERS), metavar="N", help="default: 1 3 7 11")
-    parser.add_argument("--elements", type=int, nargs="+", default=[], metavar="N", help="cubes of N^3 elements in all")
+    parser.add_argument(
+        "--elements", type=int, nargs="+", default=[], metavar="N", help="cubes of N^3 elements in total"
+    )
     options.routes(parser)
     parser.add_argument(
         "--ways", nargs="*", choices=list(WAYS), metavar="WAY",
-        help="also by one way alone, host_packed or a route (default: all that can be used between several devices, "
+        help="also by a single way, host_packed or a route (default: all that are available between several devices, "
         "none where --routes is given)",
     )  # fmt: skip
     parser.add_argument(
         "--calls",
         type=int,
         metavar="N",
-        help="one more row: the mean of N calls in a loop, of what the host packs N/50",
+        help="add a row with the mean of N calls in a loop; N/50 calls if the host packs",
     )
-    parser.add_argument("--components", type=int, default=1, help="values a point (default: 1)")
+    parser.add_argument("--components", type=int, default=1, help="values per point (default: 1)")
     options.precision(parser, "f64")
     options.devices(parser)
 
@@ -115,7 +117,7 @@ def _all(arguments: argparse.Namespace, machine: Any, backend: str, console: Con
     default = list(WAYS) if several and not arguments.routes else []
     ways = default if arguments.ways is None else list(dict.fromkeys(arguments.ways))
     if ways and not all(row["sent_values"] for row in found):
-        console.print("ways are left out: all elements lie on one device: take more")
+        console.print("ways are left out: all elements are on one device; use more elements")
         return
     for way in ways:
         routes = WAYS[way]

@@ -37,10 +37,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.routes(parser)
     parser.add_argument("--sums", choices=SUMS, nargs="+", default=["device"], help="default: device")
     parser.add_argument(
-        "--components", type=int, nargs="+", default=[1], metavar="N", help="right sides of one solve; default: 1"
+        "--components", type=int, nargs="+", default=[1], metavar="N", help="right sides per solve; default: 1"
     )
     parser.add_argument(
-        "--overlap", choices=("on", "off"), default="on", help="whether sums travel while elements are computed (on)"
+        "--overlap", choices=("on", "off"), default="on", help="sums concurrent with the computation of elements (on)"
     )
     parser.add_argument(
         "--trace", type=Path, metavar="FOLDER", help=f"record {TRACED} iterations of the first order, size and kind"
@@ -105,7 +105,7 @@ def _trace(arguments: argparse.Namespace, console: Console) -> None:
             f"local sums {spent[2]:.3g} us (medians of {len(operators)} operators)"
         )
     console.print(f"the host waited {max(rank['waits'] for rank in found)} times")
-    console.print(f"{folder}: a file a rank, for chrome://tracing and `slipstream trace`")
+    console.print(f"{folder}: one file per rank, for chrome://tracing and `slipstream trace`")
 
 
 def last_solution(events: list[dict[str, Any]]) -> list[dict[str, Any]]:

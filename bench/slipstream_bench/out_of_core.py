@@ -55,15 +55,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=["2 GiB"],
         metavar="SIZE",
-        help='of each device, such as "2 GiB"; resident: all that it takes',
+        help='memory limit per device, such as "2 GiB"; resident: no limit',
     )
-    parser.add_argument("--types", nargs="+", default=["c64"], choices=["f32", "f64", "c64", "c128"], help="of fft")
-    parser.add_argument("--in-place", action="store_true", help="fft: one array")
-    parser.add_argument("--precisions", nargs="+", default=["f32"], choices=["f32", "f64"], help="of dns")
-    parser.add_argument("--schemes", nargs="+", default=["rk2"], choices=["rk2", "rk4"], help="of dns")
-    parser.add_argument("--copies", nargs="+", default=["measured"], choices=COPIES, help="how rows travel")
-    parser.add_argument("--synchronous", action="store_true", help="a row without copies beside work, too")
-    parser.add_argument("--rows", nargs="+", type=int, default=[8192], help="of beside: bytes of a row")
+    parser.add_argument(
+        "--types", nargs="+", default=["c64"], choices=["f32", "f64", "c64", "c128"], help="types for fft"
+    )
+    parser.add_argument("--in-place", action="store_true", help="transform in place (fft)")
+    parser.add_argument("--precisions", nargs="+", default=["f32"], choices=["f32", "f64"], help="for dns")
+    parser.add_argument("--schemes", nargs="+", default=["rk2"], choices=["rk2", "rk4"], help="time schemes for dns")
+    parser.add_argument("--copies", nargs="+", default=["measured"], choices=COPIES, help="how rows are copied")
+    parser.add_argument("--synchronous", action="store_true", help="add a row without overlap of copies and work")
+    parser.add_argument("--rows", nargs="+", type=int, default=[8192], help="bytes per row for `beside`")
     options.devices(parser)
 
 

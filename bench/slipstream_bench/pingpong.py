@@ -123,7 +123,7 @@ def _memories(backend: str, device_buffers: bool) -> list[str]:
     if not device_buffers:
         return ["host", "staged"]
     if (aware := timed().mpi_gpu_aware()) is not True:
-        says = "says that it takes no" if aware is False else "does not say whether it takes"
+        says = "claims not to support" if aware is False else "does not say whether it supports"
         raise CaseError(
             f"bench pingpong: --device-buffers: {core().build_info()['mpi']} {says} addresses in GPU memory; "
             "load an MPI built for GPUs, or leave the option out"
@@ -217,7 +217,7 @@ def _print(console: Console, title: str, rows: list[Row]) -> None:
             for count in sorted({row["bytes"] for row in chosen})
         ]
         how = "the host waits for each" if clock == "host" else "back to back on the devices"
-        console.print(terminal.table(f"{title}, {pair}: us a message, {how}", ["size", *names], lines))
+        console.print(terminal.table(f"{title}, {pair}: us per message, {how}", ["size", *names], lines))
     slowed = [
         (row["pair"], row["name"], f"{row['given_gbs']:g}", f"{row['gbs']:g}", f"{row['gbs'] / row['given_gbs']:.3f}",
          f"{row['given_us']:g}", f"{row['latency_us']:g}",
@@ -235,7 +235,7 @@ def _print(console: Console, title: str, rows: list[Row]) -> None:
     ]
     if found:
         heads = ["pair", "", "published", "here", "source"]
-        console.print(terminal.table("device buffers of MPI beside published figures", heads, found, left=5))
+        console.print(terminal.table("device buffers of MPI, compared with published figures", heads, found, left=5))
 
 
 def picture(path: Path, machine: str, rows: list[Row]) -> None:
@@ -276,7 +276,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.quick(parser)
     options.throttle(parser)
     parser.add_argument("--device-buffers", action="store_true", help="give MPI addresses in GPU memory")
-    parser.add_argument("--label", default="", help="name of the way MPI moves messages; or OMPI_MCA_pml")
+    parser.add_argument("--label", default="", help="name of MPI's transport; default: OMPI_MCA_pml")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:

@@ -139,7 +139,7 @@ def _show(console: Console, name: str, rows: list[dict[str, Any]]) -> None:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--cells", type=int, nargs="+", default=CELLS, metavar="N", help="X Y Z, in all")
+    parser.add_argument("--cells", type=int, nargs="+", default=CELLS, metavar="N", help="X Y Z, total cells")
     options.devices(parser)
     options.halo(parser)
     parser.add_argument("--machine", nargs="+", default=[], metavar="FILE", help="machine files")

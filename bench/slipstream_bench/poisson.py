@@ -29,13 +29,15 @@ FIGURES = frozenset({"iterations", "time_ms", "true_residual", "operator_us", "p
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--order", type=int, default=7, metavar="N", help="of the polynomials (7)")
-    parser.add_argument("--elements", type=int, nargs="+", default=[], metavar="N", help="N^3 elements a device")
+    parser.add_argument("--order", type=int, default=7, metavar="N", help="polynomial order (7)")
+    parser.add_argument("--elements", type=int, nargs="+", default=[], metavar="N", help="N^3 elements per device")
     parser.add_argument("--preconditioners", choices=PRECONDITIONERS, nargs="+", default=list(PRECONDITIONERS))
-    parser.add_argument("--bends", type=float, nargs="+", default=[0.1], metavar="X", help="amplitudes (0.1)")
+    parser.add_argument(
+        "--bends", type=float, nargs="+", default=[0.1], metavar="X", help="amplitudes of the sine map (0.1)"
+    )
     parser.add_argument("--aspects", type=float, nargs="+", default=[1.0, 10.0], metavar="X", help="default: 1 10")
-    parser.add_argument("--tolerance", type=float, default=1e-8, metavar="X", help="of the relative residual (1e-8)")
-    parser.add_argument("--degree", type=int, default=0, metavar="N", help="of the polynomials; default: 4, 3 and 2")
+    parser.add_argument("--tolerance", type=float, default=1e-8, metavar="X", help="relative residual (1e-8)")
+    parser.add_argument("--degree", type=int, default=0, metavar="N", help="polynomial degree; default: 4, 3 and 2")
     options.routes(parser)
     options.devices(parser)
 

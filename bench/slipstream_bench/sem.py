@@ -36,13 +36,15 @@ FIGURES = frozenset(
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--orders", type=int, nargs="+", default=[7], metavar="N", help="of the polynomials (7)")
-    parser.add_argument("--elements", type=int, nargs="+", default=[], metavar="N", help="N^3 elements a device")
+    parser.add_argument("--orders", type=int, nargs="+", default=[7], metavar="N", help="polynomial order (7)")
+    parser.add_argument("--elements", type=int, nargs="+", default=[], metavar="N", help="N^3 elements per device")
     parser.add_argument("--cases", choices=CASES, nargs="+", default=list(CASES))
     parser.add_argument("--preconditioners", choices=("jacobi", "multigrid", "schwarz"), nargs="+", default=["schwarz"])
-    parser.add_argument("--projection", type=int, default=10, metavar="N", help="earlier solutions (10)")
-    parser.add_argument("--warm-up", type=int, default=0, metavar="N", help="steps before those that are timed")
-    parser.add_argument("--steps", type=int, default=0, metavar="N", help="that are timed")
+    parser.add_argument(
+        "--projection", type=int, default=10, metavar="N", help="earlier solutions for the initial guess (10)"
+    )
+    parser.add_argument("--warm-up", type=int, default=0, metavar="N", help="untimed steps before the timed ones")
+    parser.add_argument("--steps", type=int, default=0, metavar="N", help="timed steps")
     options.routes(parser)
     options.devices(parser)
 

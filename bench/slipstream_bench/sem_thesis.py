@@ -46,7 +46,7 @@ TRACED = 2
 def add_options(parser: argparse.ArgumentParser) -> None:
     kinds = ("march", "sums", "orders")
     parser.add_argument("--experiments", choices=kinds, nargs="+", default=list(kinds))
-    parser.add_argument("--order", type=int, default=7, metavar="N", help="of the polynomials (7)")
+    parser.add_argument("--order", type=int, default=7, metavar="N", help="polynomial order (7)")
     parser.add_argument("--elements", type=int, default=0, metavar="N", help="N^3 elements")
     parser.add_argument("--time", type=float, default=0.0, metavar="T", help="end of the march")
     parser.add_argument("--time-step", type=float, default=0.0, metavar="T", help="default: a Courant number of 0.24")

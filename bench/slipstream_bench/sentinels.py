@@ -201,11 +201,14 @@ def verdict(rows: Sequence[Row]) -> str:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--parent", type=Path, metavar="FOLDER", help="a built tree to measure beside this one")
+    parser.add_argument("--parent", type=Path, metavar="FOLDER", help="a built tree to compare with")
     parser.add_argument(
-        "--parent-commit", default="", metavar="NAME", help="what the parent is, where its build is mute"
+        "--parent-commit",
+        default="",
+        metavar="NAME",
+        help="name of the parent's commit, if its build does not report one",
     )
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"of which the median counts (default: {ROUNDS})")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"rounds; the median counts (default: {ROUNDS})")
     parser.add_argument("--small", action="store_true", help="small sizes, as on the host backend")
     parser.add_argument("--probes", nargs="+", choices=NAMES, default=list(NAMES), help="default: all")
     options.devices(parser)

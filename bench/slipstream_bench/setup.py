@@ -59,7 +59,7 @@ def _show(console: Console, rows: list[Row]) -> None:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--machines", type=int, nargs="+", default=list(RANKS), metavar="N", help="multiples of 8")
-    parser.add_argument("--repeats", type=int, default=5, help="plans of each, whose median time counts")
+    parser.add_argument("--repeats", type=int, default=5, help="plans per machine; the median time counts")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:

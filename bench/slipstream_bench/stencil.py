@@ -41,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--methods", nargs="+", default=["heat7", "wave8"], choices=sorted(METHODS), help="default: heat7 wave8"
     )
     parser.add_argument(
-        "--together", type=int, nargs="+", default=[1], metavar="K", help="steps for one exchange (default: 1)"
+        "--together", type=int, nargs="+", default=[1], metavar="K", help="steps per exchange (default: 1)"
     )
     options.cells(parser)
     options.precisions(parser, "f32")

@@ -54,18 +54,18 @@ FIGURES = frozenset({"time_us", "gbs", "effective_gbs", "copy_gbs", "link_gbs", 
 def add_options(parser: argparse.ArgumentParser) -> None:
     options.sizes(parser, "cubes of N^3 values")
     parser.add_argument(
-        "--turns", nargs="+", default=["xyz", "zyx"], choices=sorted(TURNS), help="order of the target's axes"
+        "--turns", nargs="+", default=["xyz", "zyx"], choices=sorted(TURNS), help="axis order of the target"
     )
     parser.add_argument(
         "--types", nargs="+", default=["c64"], choices=sorted(BYTES), help="number formats (default: c64)"
     )
     parser.add_argument(
         "--decompositions", nargs="+", choices=DECOMPOSITIONS,
-        help=f"what the source is cut into, and the target (default: {', '.join(USUAL)} where these differ)",
+        help=f"decompositions of source and target (default: those of {', '.join(USUAL)} that differ)",
     )  # fmt: skip
     parser.add_argument(
         "--ways", nargs="*", choices=sorted(WAYS),
-        help="how MPI carries messages of staged, or of gpu_mpi where --routes names it (default: all on several ranks "
+        help="how MPI carries messages of staged, or of gpu_mpi if given by --routes (default: all on several ranks "
         "of the host, none elsewhere)",
     )  # fmt: skip
     options.routes(parser)

@@ -76,9 +76,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.cells(parser, "cells a rank (default: 1000 10000 100000)")
     parser.add_argument(
         "--lengths", type=int, nargs="*", default=sorted(WAITS), metavar="N",
-        help="values of a message (default: 1e5 to 1e8)"
+        help="values per message (default: 1e5 to 1e8)"
     )  # fmt: skip
-    parser.add_argument("--throttle", default="none", metavar="'R GB/s, L us'", help="as exchange.throttle has it")
+    parser.add_argument(
+        "--throttle", default="none", metavar="'R GB/s, L us'", help="simulated network, as exchange.throttle"
+    )
     parser.add_argument(
         "--threads", type=int, nargs="+", default=[1, 4, 0], metavar="N",
         help="threads of each rank's host kernels; 0: all its cores (default: 1 4 0)"

@@ -160,7 +160,7 @@ def setups(cells: Sequence[int], most: int, least: int) -> list[Setup]:
 def add_options(parser: argparse.ArgumentParser) -> None:
     common.add_options(parser)
     options.overlap(parser)
-    parser.add_argument("--grid", metavar="AxBxC", help="blocks of an open box in place of all this, as lbm_blocks has")
+    parser.add_argument("--grid", metavar="AxBxC", help="instead measure blocks of an open box, as lbm_blocks")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:

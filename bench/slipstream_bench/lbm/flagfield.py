@@ -131,7 +131,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.precision(parser, "f32", ("f16", "f32", "f64"))
     options.cells(parser, "cubes of N^3 cells, beside the report's")
     parser.add_argument("--shares", type=float, nargs="+", default=[], metavar="S",
-                        help="of the cubes' cells that are solid; default: eight from the report's to 0.6")  # fmt: skip
+                        help="solid fractions of cubes; default: eight from the report's to 0.6")  # fmt: skip
     options.threads(parser)
     options.method(parser)
     options.streaming(parser)

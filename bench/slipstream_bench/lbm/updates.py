@@ -198,11 +198,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.representation(parser)
     options.streaming(parser)
     parser.add_argument("--layout", choices=["auto", "soa", "aos", "soa_z"], default="auto",
-                        help="of the populations in memory")  # fmt: skip
+                        help="memory layout of the populations")  # fmt: skip
     options.overlap(parser)
     parser.add_argument("--grid", default="", metavar="AxBxC", help="devices along x, y and z")
     parser.add_argument("--experiment", choices=registry.EXPERIMENTS, metavar="NAME",
-                        help="the benchmark lbm_NAME, which has options of its own")  # fmt: skip
+                        help="the benchmark lbm_NAME, which has its own options")  # fmt: skip
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:

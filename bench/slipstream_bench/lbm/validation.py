@@ -146,12 +146,14 @@ def setups(choice: Choice, backend: str, console: Console) -> Iterator[Setup]:
     devices = len(machine.devices())
     grid = device_grid(devices)
     if devices < 2 or machine.nodes != 1 or any(BLOCKS % count for count in grid):
-        console.print("one node: left out, it takes 2, 4 or 8 devices of one node; take --devices 2, or -n 2")
+        console.print("one node: left out, it needs 2, 4 or 8 devices of one node; use --devices 2, or -n 2")
     else:
         cut = {"device_grid": list(grid), "blocks_per_device": _blocks(grid)}
         yield Setup("one node", machine, cut, {})
     if ranks % 2 or machine.nodes != 1 or ranks * per_rank not in (2, 4, 8):
-        console.print("two nodes: left out, it takes 2, 4 or 8 ranks with a device each on one host; take -n 2 or -n 4")
+        console.print(
+            "two nodes: left out, it needs 2, 4 or 8 ranks with one device each on one host; use -n 2 or -n 4"
+        )
         return
     keys = {"devices_per_rank": per_rank, "ranks_per_node": ranks // 2, "cyclic": True}
     grid = device_grid(ranks * per_rank // 2)

@@ -32,7 +32,7 @@ double h2(const double* c, int a, int b) { return c[a] * c[b] - (a == b ? 1.0 / 
 double h3(const double* c, int a, int b) { return c[a] * (c[b] * c[b] - 1.0 / 3); }  // a != b: c_a c_b c_b
 
 /// Oracle of the collision of populations g_i = f_i - w_i, from the definitions. Adds the series of the equilibrium and
-/// (1 - rate) times the non-equilibrium tensor, with its third order by recurrence. Beside a wall the tensor is
+/// (1 - rate) times the non-equilibrium tensor, with its third order by recurrence. Next to a wall the tensor is
 /// averaged in time: 3/4 of it plus 1/4 of the previous step's in `last`, which is updated.
 using Beyond = std::array<std::array<double, 3>, 3>;
 Populations19 collided(const Populations19& g, double rate, bool recursive, Beyond* last = nullptr) {
