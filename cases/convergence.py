@@ -1,7 +1,8 @@
 """The convergence order of a case to its [exact] flow: python3 cases/convergence.py cases/couette.toml
 
-Runs it with 1, 2 and 4 times the cells along each axis of more than two cells. Velocities are scaled with the cell size,
-so that compressibility errors fall with grid errors. Forces are scaled accordingly, and the Reynolds number is constant.
+Runs it with 1, 2 and 4 times the cells along each axis of more than two cells. Velocities are scaled with the cell
+size, so that compressibility errors fall with grid errors. Forces are scaled accordingly, and the Reynolds number is
+constant.
 """
 
 import argparse
