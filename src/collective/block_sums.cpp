@@ -138,7 +138,7 @@ struct BlockSums::Impl {
       throw Error(ErrorCode::unsupported,
                   std::to_string(sums) + " sums over blocks have " + std::to_string(branches) +
                       " branches each that lie on one device, and an all-reduce takes " +
-                      std::to_string(AllReduce::most_values) + " values: give devices blocks beside each other",
+                      std::to_string(AllReduce::most_values) + " values: give devices consecutive blocks",
                   {{"needed", branches * sums}, {"limit", AllReduce::most_values}});
     const std::vector<int> devices = machine.devices_of_rank(comm.rank());
     on_all_ranks(comm, "a sum over blocks could not be made", [&] {

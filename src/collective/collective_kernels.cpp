@@ -92,7 +92,7 @@ struct PeerKernel {
   SLIP_FN std::uint64_t receive(std::int32_t from, std::int32_t v, std::uint64_t number, std::uint64_t* failed) const {
     if (*failed) return 0;
     const auto tag = static_cast<std::uint32_t>(number);
-    const WordPair* at = reduce.landing + (number & 1) * reduce.fold.pairs() + from * reduce.fold.values + v;
+    const WordPair* at = reduce.receive_buffer + (number & 1) * reduce.fold.pairs() + from * reduce.fold.values + v;
     std::uint64_t start = 0;
     for (unsigned round = 0;; ++round) {
       const WordPair pair = load_relaxed(at);

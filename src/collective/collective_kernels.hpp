@@ -50,8 +50,8 @@ struct PeerReduce {
   Fold fold;
   std::int32_t me = 0;
   ReduceState* state = nullptr;
-  const WordPair* landing = nullptr;  ///< own receive buffer: [parity][device][value]
-  WordPair* const* remote = nullptr;  ///< [device]: row `me` of that device's receive buffer, parity 0
+  const WordPair* receive_buffer = nullptr;  ///< own receive buffer: [parity][device][value]
+  WordPair* const* remote = nullptr;         ///< [device]: row `me` of that device's receive buffer, parity 0
   MissedWords* missed = nullptr;
   std::uint64_t limit_ns = 0;
   int resident = 1;  ///< see resident_reduce()

@@ -19,7 +19,7 @@ class PeerReduction final : public Reduction {
  public:
   PeerReduction(const Communicator& comm, const ReduceTeam& team)
       : team_(team), sides_(team.devices.size()), parting_(comm, "an all-reduce") {
-    on_all_ranks(comm, [&] { make_landing_places(comm); });
+    on_all_ranks(comm, [&] { make_receive_buffers(comm); });
     addresses_ = by_device(comm, team_.machine, my_addresses_);
     on_all_ranks(comm, [&] { reach_all(); });
   }
@@ -30,7 +30,7 @@ class PeerReduction final : public Reduction {
     imported_.clear();
     if (parting_.part(Parting::patience(team_.wait_limit, late()))) return;
     // Other devices may still store into the receive buffers, so they are never freed.
-    for (Side& side : sides_) keep_for_ever(std::move(side.landing));
+    for (Side& side : sides_) keep_for_ever(std::move(side.receive_buffer));
   }
 
   void run(std::vector<Stream>& streams, const std::vector<void*>& values) override {
@@ -57,7 +57,7 @@ class PeerReduction final : public Reduction {
   }
 
   struct Side {
-    Span<WordPair> landing;
+    Span<WordPair> receive_buffer;
     Span<ReduceState> state;
     Span<MissedWords> missed;
     Buffer<WordPair*> remote;
@@ -70,21 +70,21 @@ class PeerReduction final : public Reduction {
     MemoryHandle handle;
   };
 
-  void make_landing_places(const Communicator& comm) {
+  void make_receive_buffers(const Communicator& comm) {
     for (std::size_t i = 0; i < sides_.size(); ++i) {
       const Device device = team_.local(team_.devices[i]);
       const Arena arena = comm.arena(device);
       Side& side = sides_[i];
-      side.landing = arena.take<WordPair>(2 * team_.fold.pairs(), Memory::shared);
+      side.receive_buffer = arena.take<WordPair>(2 * team_.fold.pairs(), Memory::shared);
       side.state = arena.take<ReduceState>(1);
       side.missed = arena.take<MissedWords>(1, Memory::pinned);
       *side.missed.data() = MissedWords{};
       Stream stream(device);
-      fill(stream, side.landing.data(), 0, side.landing.bytes());
+      fill(stream, side.receive_buffer.data(), 0, side.receive_buffer.bytes());
       fill(stream, side.state.data(), 0, side.state.bytes());
       stream.synchronize();
-      Address mine{reinterpret_cast<std::uint64_t>(side.landing.data()), {}};
-      if (team_.machine.ranks() > 1) mine.handle = export_memory(device, side.landing.data());
+      Address mine{reinterpret_cast<std::uint64_t>(side.receive_buffer.data()), {}};
+      if (team_.machine.ranks() > 1) mine.handle = export_memory(device, side.receive_buffer.data());
       my_addresses_.push_back(mine);
     }
   }
@@ -112,7 +112,7 @@ class PeerReduction final : public Reduction {
         remote.push_back(reach(target, team_.local(me)) + std::int64_t{me} * team_.fold.values);
       side.remote = upload(team_.local(me), remote);
       side.reduce = {team_.fold,         me,
-                     side.state.data(),  side.landing.data(),
+                     side.state.data(),  side.receive_buffer.data(),
                      side.remote.data(), side.missed.data(),
                      limit_ns,           resident_reduce(team_.local(me), team_.fold)};
     }

@@ -204,9 +204,9 @@ LineBatch Decomposition::first_two(const Extent& block) const {
   return batch;
 }
 
-LineBatch Decomposition::turned(const Extent& block) const {
+LineBatch Decomposition::permuted(const Extent& block) const {
   LineBatch batch = last(block, false);
-  batch.turned = true;
+  batch.permuted = true;
   batch.highest = highest[1];
   // Behind the transform along x the values are complex but no longer modes along x.
   if (real && highest[0] >= 0) batch.read = std::min(highest[0] + 1, block[1]);
@@ -224,10 +224,10 @@ LineBatch Decomposition::back_along_x(const Extent& block) const {
   return batch;
 }
 
-LineBatch Decomposition::alone_turned() const {
+LineBatch Decomposition::alone_permuted() const {
   LineBatch batch = alone_along_z(false);
   batch.rows = batch.count;
-  batch.turned = true;
+  batch.permuted = true;
   return batch;
 }
 

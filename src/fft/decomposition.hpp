@@ -56,16 +56,16 @@ struct Decomposition {
   /// in_place() along the block's first axis; alone_along_z() along z, on a single device.
   LineBatch first(const Extent& block, bool forward) const;
   LineBatch in_place(const Extent& block, bool forward) const;
-  /// Backward transform of a slab. first_two(): complex values along z and x of the spectrum. turned(): along y, from
+  /// Backward transform of a slab. first_two(): complex values along z and x of the spectrum. permuted(): along y, from
   /// order y, x, z to x, y, z. back_along_x(): real values along x.
   LineBatch first_two(const Extent& block) const;
-  LineBatch turned(const Extent& block) const;
+  LineBatch permuted(const Extent& block) const;
   LineBatch back_along_x(const Extent& block) const;
   LineBatch last(const Extent& block, bool forward) const;  ///< not in place
   LineBatch alone_along_z(bool forward) const;
   /// Backward, from a transposed spectrum, by our own GPU kernels. These can apply an operation on modes while they
   /// read.
-  LineBatch alone_turned() const;
+  LineBatch alone_permuted() const;
 
  private:
   void choose(std::array<int, 2> wanted);

@@ -39,10 +39,11 @@ void Fft::Impl::in_batches(bool forward, const Sources& from, const Targets& to,
   for (std::size_t c = 0; c < from.size(); ++c) {
     bool in_place = false;
     for (std::size_t d = 0; d < from[c].size(); ++d) in_place = in_place || (from[c][d] && from[c][d] == to[c][d]);
-    require(!cut.transposed || !in_place, ErrorCode::unsupported,
-            "a Fourier transform by batches was asked to turn the axes of an array in place: give two arrays, or make "
-            "the plan with transposed = false",
-            {{"component", c}, {"problem", "in_place"}});
+    require(
+        !cut.transposed || !in_place, ErrorCode::unsupported,
+        "a Fourier transform by batches was asked to permute the axes of an array in place: give two arrays, or make "
+        "the plan with transposed = false",
+        {{"component", c}, {"problem", "in_place"}});
     if (forward) {
       out_of_core->forward(streams, from[c], to[c]);
     } else {
@@ -118,20 +119,20 @@ void Fft::Impl::in_parts(Lane& lane, Step& step, const std::vector<const void*>&
   const auto lines = [&](std::size_t part) { run_part(lane, move, move.parts[part], from, to); };
   if (move.clears) clear(lane, step, streams);
   if (!move.behind) {
-    meet(streams, beside);
+    meet(streams, line_streams);
     lines(0);
   }
   for (std::size_t n = 0; n < parts; ++n) {
     Exchange& exchange = *move.parts[n].exchange;
-    if (!move.behind) meet(beside, streams);
+    if (!move.behind) meet(line_streams, streams);
     exchange.begin(streams);
     if (move.behind ? n > 0 : n + 1 < parts) lines(move.behind ? n - 1 : n + 1);
     exchange.end(streams);
-    if (move.behind) meet(streams, beside);
+    if (move.behind) meet(streams, line_streams);
   }
   if (!move.behind) return;
   lines(parts - 1);
-  meet(beside, streams);
+  meet(line_streams, streams);
 }
 
 void Fft::Impl::run_part(const Lane& lane, const fft::Move& move, const fft::Part& part,
@@ -145,7 +146,7 @@ void Fft::Impl::run_part(const Lane& lane, const fft::Move& move, const fft::Par
                                                      : lane.work[i][static_cast<std::size_t>(place)].data();
       return static_cast<const std::byte*>(array) + part.begin[i][end];
     };
-    part.lines[i]->run(beside[i], at(0), const_cast<std::byte*>(at(1)));  // never the caller's input array
+    part.lines[i]->run(line_streams[i], at(0), const_cast<std::byte*>(at(1)));  // never the caller's input array
   }
 }
 

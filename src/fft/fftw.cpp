@@ -155,8 +155,8 @@ void StoredLines::run_with(Stream&, const void*, void*, const Exchange&, const O
   throw Error(ErrorCode::internal, "lines whose transform takes no operation were given one");
 }
 
-void StoredLines::run_beside(Stream& stream, const void* from, void* work, const Exchange& exchange, Lines& others,
-                             const void* others_from, void* others_to) {
+void StoredLines::run_concurrently(Stream& stream, const void* from, void* work, const Exchange& exchange,
+                                   Lines& others, const void* others_from, void* others_to) {
   run(stream, from, work, exchange);
   others.run(stream, others_from, others_to);
 }
@@ -164,7 +164,7 @@ void StoredLines::run_beside(Stream& stream, const void* from, void* work, const
 std::string missing(Backend backend) { return backend == Backend::cuda ? cufft_missing() : std::string(); }
 
 std::unique_ptr<Lines> make_lines(Device device, const LineBatch& batch) {
-  if (batch.turned) return make_radix_lines(device, batch);
+  if (batch.permuted) return make_radix_lines(device, batch);
   if (device.backend == Backend::cuda) return make_cufft_lines(device, batch);
   if (batch.twice) return std::make_unique<FftwLines<true>>(batch);
   return std::make_unique<FftwLines<false>>(batch);

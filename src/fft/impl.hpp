@@ -114,7 +114,7 @@ struct Fft::Impl {
   std::vector<Buffer<std::byte>> workspace;      // by device
   std::vector<fft::Lane> lanes;                  // two if components overlap
   std::unique_ptr<fft::OutOfCore> out_of_core;   // for values in host memory; lanes then have no steps
-  std::vector<Stream> beside;                    // by device: for the lines of one part while other parts are in flight
+  std::vector<Stream> line_streams;              // by device: for the lines of one part while other parts are in flight
   std::vector<Event> reached;                    // by device: for synchronisation between streams
   CallsInOrder in_order{"a Fourier transform"};  // all calls share the work arrays
   Tuning tuning;                                 // of all moves
@@ -190,13 +190,13 @@ struct Fft::Impl {
   int parts_along_x(fft::Stage from, fft::Stage to) const;
   Transpose::Range modes_of_part(int part, int parts) const;
   /// Thread blocks for the message of a part, on a GPU.
-  int teams_beside_lines() const;
+  int teams_with_lines() const;
   void make_parts(fft::Move& move, fft::Stage from, fft::Stage to, const ExchangeItem& item, const ExchangeOptions& how,
                   int parts);
-  /// Moves the lines of the last step into the move. take_lines() splits them by plane, take_turned() by mode k_x, for
-  /// a stored move.
+  /// Moves the lines of the last step into the move. take_lines() splits them by plane, take_permuted() by mode k_x,
+  /// for a stored move.
   void take_lines(fft::Move& move, fft::Step& lines);
-  void take_turned(fft::Move& move, const fft::Step& lines);
+  void take_permuted(fft::Move& move, const fft::Step& lines);
   void plan_forward(fft::Lane& lane);
   void plan_backward(fft::Lane& lane);
   void share_workspace();

@@ -21,7 +21,7 @@ enum class Kind : std::uint8_t { forward, backward, real_to_complex, complex_to_
 /// `count` transforms of one to three axes. In transform b, value (i_2, i_1, i_0) is at b * distance + ((i_2 * n_1 +
 /// i_1) * row + i_0) * stride, in values.
 struct Side {
-  std::int64_t row = 0;  ///< with several axes; for `turned` see LineBatch
+  std::int64_t row = 0;  ///< with several axes; for `permuted` see LineBatch
   std::int64_t stride = 1;
   std::int64_t distance = 0;
 };
@@ -35,7 +35,7 @@ struct LineBatch {
   bool in_place = false;  ///< `from` and `to` are the same array
   /// Permuted output, one axis, GPU kernels of supported lengths: value k of line i of a plane goes to k * rows + i of
   /// the plane. A plane has from.row lines; 0: `rows`.
-  bool turned = false;
+  bool permuted = false;
   /// Permuted lines only: the highest |k| that is read, and the number of lines read per plane; -1: all. Other values
   /// count as zero.
   std::int64_t highest = -1, read = -1;

@@ -22,20 +22,20 @@ struct Cuts {
   Cuts(const Decomposition& cut, std::int64_t buffer)
       : y(counts(cut, Stage::spectral)), z(counts(cut, Stage::physical)) {
     const std::int64_t row = 2 * cut.word() * cut.modes[0];
-    deep = std::clamp<std::int64_t>(buffer / (row * landing(y)), 1, most(z));
-    high = std::clamp<std::int64_t>(buffer / (row * landing(z)), 1, most(y));
-    turned = {cut.modes[0], 1, true, y, of_batches(z, deep), cut.complex_type()};
+    deep = std::clamp<std::int64_t>(buffer / (row * buffer_planes(y)), 1, most(z));
+    high = std::clamp<std::int64_t>(buffer / (row * buffer_planes(z)), 1, most(y));
+    forth = {cut.modes[0], 1, true, y, of_batches(z, deep), cut.complex_type()};
     back = {cut.modes[0], 1, false, z, of_batches(y, high), cut.complex_type()};
     // The forward transform processes its batches from last to first.
-    std::reverse(turned.planes.begin(), turned.planes.end());
+    std::reverse(forth.planes.begin(), forth.planes.end());
   }
   BatchCut::Counts y, z;  ///< by device
   std::int64_t deep, high;
-  BatchCut turned, back;
+  BatchCut forth, back;
 
   static std::int64_t most(const BatchCut::Counts& all) { return *std::max_element(all.begin(), all.end()); }
   /// Planes that a buffer holds for each plane of a batch, before and behind the move.
-  static std::int64_t landing(const BatchCut::Counts& all) {
+  static std::int64_t buffer_planes(const BatchCut::Counts& all) {
     return std::max(std::accumulate(all.begin(), all.end(), std::int64_t{0}),
                     static_cast<std::int64_t>(all.size()) * most(all));
   }
@@ -71,7 +71,7 @@ std::int64_t least_buffer(const Decomposition& cut) {
   std::int64_t bytes = value * together * std::max({cut.modes[0], cut.cells[1], cut.cells[2]});
   if (cut.transposed) {
     const Cuts cuts(cut, 0);
-    bytes = value * cut.modes[0] * std::max(Cuts::landing(cuts.y), Cuts::landing(cuts.z));
+    bytes = value * cut.modes[0] * std::max(Cuts::buffer_planes(cuts.y), Cuts::buffer_planes(cuts.z));
   }
   return (bytes + 255) / 256 * 256;
 }
@@ -81,7 +81,7 @@ std::int64_t needed(const Machine& machine, const Decomposition& cut, const FftO
   std::int64_t bytes = shares(machine, cut) * buffer;
   if (cut.alone()) return bytes;
   const Cuts cuts(cut, buffer);
-  for (const BatchCut* move : {&cuts.turned, &cuts.back})
+  for (const BatchCut* move : {&cuts.forth, &cuts.back})
     bytes += BatchMoves::message_bytes(machine, *move, options.exchange);
   return bytes;
 }
@@ -97,7 +97,7 @@ void check(const Decomposition& cut, const FftOptions& options) {
           {{"option", "process_grid"}, {"problem", "pencils"}, {"devices", cut.devices}});
   require(cut.alone() || cut.transposed, ErrorCode::unsupported,
           "a Fourier transform by batches on " + std::to_string(cut.devices) +
-              " devices leaves the spectrum turned: make the plan with transposed = true",
+              " devices leaves the spectrum permuted: make the plan with transposed = true",
           {{"option", "transposed"}, {"devices", cut.devices}});
   require(options.coding.kind == Coding::Kind::raw, ErrorCode::unsupported,
           "a Fourier transform by batches moves values as they are", {{"option", "coding"}});
@@ -158,7 +158,7 @@ OutOfCore::OutOfCore(const Communicator& comm, const Machine& machine, const Dec
     high_ = cuts->high;
   });
   if (!cut.alone()) {
-    turned_.emplace(comm, machine, cuts->turned, *batches_, options.exchange);
+    forth_.emplace(comm, machine, cuts->forth, *batches_, options.exchange);
     back_.emplace(comm, machine, cuts->back, *batches_, options.exchange);
   }
   on_all_ranks(comm, [&] { plan(); });
@@ -184,13 +184,13 @@ void OutOfCore::make_room_between() {
 
 std::int64_t OutOfCore::bytes(std::size_t device) const {
   std::int64_t bytes = batches_->bytes() + own_[device].work->bytes();
-  for (const auto* moves : {&turned_, &back_})
+  for (const auto* moves : {&forth_, &back_})
     if (*moves) bytes += (*moves)->bytes_on(devices_[device]);
   return bytes;
 }
 
 void OutOfCore::check() {
-  for (auto* moves : {&turned_, &back_})
+  for (auto* moves : {&forth_, &back_})
     if (*moves) (*moves)->check();
 }
 
@@ -242,7 +242,7 @@ void OutOfCore::run(std::vector<Stream>& streams, std::int64_t count, const Batc
 // Rows of real values are shorter than rows of modes. In place, the forward transform therefore starts at the end and
 // the backward one at the beginning.
 void OutOfCore::planes(std::vector<Stream>& streams, Way way, const Arrays& from, const Arrays& to) {
-  const std::int64_t count = parts(turned_ ? Cuts::most(back_->cut().parts) : nz_, deep_);
+  const std::int64_t count = parts(forth_ ? Cuts::most(back_->cut().parts) : nz_, deep_);
   const auto range = [=, this](std::size_t d, std::int64_t batch) {
     const std::int64_t first = (way.forward ? count - 1 - batch : batch) * deep_;
     return std::pair{first, std::clamp<std::int64_t>(own_[d].z - first, 0, deep_)};
@@ -257,7 +257,7 @@ void OutOfCore::planes(std::vector<Stream>& streams, Way way, const Arrays& from
   };
   // Host rows for the planes of all devices: rows along x at some z and each y of the device.
   const auto landed = [&](std::size_t d, std::int64_t batch) {
-    const BatchCut& cut = turned_->cut();
+    const BatchCut& cut = forth_->cut();
     const std::int64_t all = cut.all_planes(batch), first = (count - 1 - batch) * deep_;
     std::vector<HostRows> rows;
     std::int64_t before = 0, lowest = 0;
@@ -278,7 +278,7 @@ void OutOfCore::planes(std::vector<Stream>& streams, Way way, const Arrays& from
     HostBatch moving;
     if (way.forward) {
       moving.in = {cells(from[d], first, number)};
-      if (turned_) {
+      if (forth_) {
         moving.landed = landed(d, batch);
       } else {
         moving.out = {modes(to[d], nz_, first, number)};
@@ -300,16 +300,16 @@ void OutOfCore::planes(std::vector<Stream>& streams, Way way, const Arrays& from
       on.lines(s, along_x(true), nx_, ny_, number, a, b);
       on.swap_rows(s, {mx_, ny_, number}, b, a);
       on.lines(s, Kind::forward, ny_, mx_, number, a, a);
-      on.turn(s, {mx_, ny_, number}, a, lines, b, left);
+      on.permute(s, {mx_, ny_, number}, a, lines, b, left);
     } else {
-      on.turn(s, {mx_, ny_, number}, a, left, b, lines);
+      on.permute(s, {mx_, ny_, number}, a, left, b, lines);
       on.lines(s, Kind::backward, ny_, mx_, number, b, b);
       on.swap_rows(s, {ny_, mx_, number}, b, a);
       on.lines(s, along_x(false), nx_, ny_, number, a, b);
       on.scaled(s, b, number * ny_ * cells_ / cut_.word(), way.factor);
     }
   };
-  run(streams, count, rows, work, way.forward && turned_ ? &*turned_ : nullptr);
+  run(streams, count, rows, work, way.forward && forth_ ? &*forth_ : nullptr);
 }
 
 void OutOfCore::rows_along_x(std::vector<Stream>& streams, Way way, const Arrays& from, const Arrays& to) {
@@ -356,7 +356,7 @@ void OutOfCore::lines_along_z(std::vector<Stream>& streams, Way way, const Array
   const std::int64_t line = nz_ * value_, room = batches_->bytes_of_buffer();
   const std::int64_t wide = room >= line * mx_ ? mx_ : room / line / together * together;
   const std::int64_t in_plane = parts(mx_, wide);
-  const std::int64_t count = in_plane * parts(turned_ ? Cuts::most(turned_->cut().parts) : ny_, high_);
+  const std::int64_t count = in_plane * parts(forth_ ? Cuts::most(forth_->cut().parts) : ny_, high_);
   struct Part {
     std::int64_t y, x, high, wide;
   };
@@ -374,7 +374,7 @@ void OutOfCore::lines_along_z(std::vector<Stream>& streams, Way way, const Array
       const std::int64_t number = cut.planes[static_cast<std::size_t>(batch)][s];
       rows.push_back({to[d] + (lowest + batch * high_) * of_plane, {}, {number * of_plane, 1, 1}, before * of_plane});
       before += number;
-      lowest += turned_->cut().parts[s];
+      lowest += forth_->cut().parts[s];
     }
     return rows;
   };

@@ -75,8 +75,8 @@ class OutOfCore {
   std::optional<Batches> batches_;
   std::vector<Own> own_;
   std::vector<Device> devices_;
-  std::int64_t deep_ = 1, high_ = 1;         ///< planes z and planes y per batch
-  std::optional<BatchMoves> turned_, back_;  ///< moves of planes z, and of planes y
+  std::int64_t deep_ = 1, high_ = 1;        ///< planes z and planes y per batch
+  std::optional<BatchMoves> forth_, back_;  ///< moves of planes z, and of planes y
 };
 
 }  // namespace slipstream::fft

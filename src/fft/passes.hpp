@@ -17,7 +17,7 @@ void clear_outside(Stream& stream, void* values, const Box& box, bool twice,
 void scale(Stream& stream, void* values, std::int64_t count, bool twice, double factor);
 
 /// Permutes complex values by strides, in complex values: (i, j, k) moves from its place in `from` to that in `to`.
-void turn(Stream& stream, bool twice, const Extent& extent, const void* from, const Extent& from_stride, void* to,
-          const Extent& to_stride);
+void permute(Stream& stream, bool twice, const Extent& extent, const void* from, const Extent& from_stride, void* to,
+             const Extent& to_stride);
 
 }  // namespace slipstream::fft

@@ -62,7 +62,7 @@ void scale_as(Stream& stream, void* values, std::int64_t count, double factor) {
 }
 
 template <class T>
-struct Turned {
+struct PermuteAxes {
   const Pair<T>* from;
   Pair<T>* to;
   std::int64_t source[3], target[3];
@@ -73,9 +73,9 @@ struct Turned {
 
 template <class T>
 void turn_as(Stream& stream, const Extent& extent, const void* from, const Extent& a, void* to, const Extent& b) {
-  launch(
-      stream, {{0, 0, 0}, extent},
-      Turned<T>{static_cast<const Pair<T>*>(from), static_cast<Pair<T>*>(to), {a[0], a[1], a[2]}, {b[0], b[1], b[2]}});
+  launch(stream, {{0, 0, 0}, extent},
+         PermuteAxes<T>{
+             static_cast<const Pair<T>*>(from), static_cast<Pair<T>*>(to), {a[0], a[1], a[2]}, {b[0], b[1], b[2]}});
 }
 
 /// All lengths with kernels that apply a factor on load.
@@ -137,8 +137,8 @@ void scale(Stream& stream, void* values, std::int64_t count, bool twice, double 
   }
 }
 
-void turn(Stream& stream, bool twice, const Extent& extent, const void* from, const Extent& from_stride, void* to,
-          const Extent& to_stride) {
+void permute(Stream& stream, bool twice, const Extent& extent, const void* from, const Extent& from_stride, void* to,
+             const Extent& to_stride) {
   if (twice) {
     turn_as<double>(stream, extent, from, from_stride, to, to_stride);
   } else {

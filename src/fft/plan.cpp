@@ -27,7 +27,7 @@ GridOptions boxes(std::vector<Block> blocks) {
 }
 
 /// Permutation from the axis order of one stage to that of another.
-std::array<int, 3> turn(Stage from, Stage to) {
+std::array<int, 3> permutation(Stage from, Stage to) {
   std::array<int, 3> axes{};
   for (std::size_t a = 0; a < 3; ++a)
     for (std::size_t b = 0; b < 3; ++b)
@@ -41,7 +41,7 @@ std::array<std::vector<Transpose::Range>, 3> kept(const Decomposition& cut, Stag
   if (from < to) return cut.kept(from);
   std::array<std::vector<Transpose::Range>, 3> ranges;
   const auto there = cut.kept(to);
-  const auto axes = turn(from, to);
+  const auto axes = permutation(from, to);
   for (std::size_t a = 0; a < 3; ++a) ranges[a] = there[static_cast<std::size_t>(axes[a])];
   return ranges;
 }
@@ -79,7 +79,7 @@ std::vector<MessageInfo> messages_of(const Machine& machine, const Decomposition
                                      Stage from, Stage to, bool produced) {
   const Grid source(cut.extent(from), machine, 0, boxes(cut.blocks(from))),
       target(cut.extent(to), machine, 0, boxes(cut.blocks(to)));
-  const Transpose pattern(source, target, {turn(from, to), kept(cut, from, to)});
+  const Transpose pattern(source, target, {permutation(from, to), kept(cut, from, to)});
   const FieldOptions field = packed("modes", cut.complex_type());
   PlannedItem item{&pattern, field, field, false, options.coding};
   item.produced = produced;
@@ -88,7 +88,7 @@ std::vector<MessageInfo> messages_of(const Machine& machine, const Decomposition
 
 /// Whether a slab moves back in the order y, x, z, by our own GPU kernels. Complex values then transform along x before
 /// the move, so that lines and link overlap. Real values are transformed after it and read only the received modes.
-bool goes_back_turned(const Machine& machine, const Decomposition& cut, const FftOptions& options) {
+bool goes_back_permuted(const Machine& machine, const Decomposition& cut, const FftOptions& options) {
   if (cut.alone() || cut.pencils() || !cut.transposed || (!cut.real && cut.truncates(Stage::physical))) return false;
   if (!fft::stores(options)) return false;
   for (int d = 0; d < machine.devices(); ++d) {
@@ -97,7 +97,7 @@ bool goes_back_turned(const Machine& machine, const Decomposition& cut, const Ff
     if (!fft::can_store(
             backend, true,
             cut.real ? cut.last({cut.cells[2], 1, 1}, false) : cut.first_two({cut.cells[2], cut.cells[0], 1})) ||
-        !fft::can_store(backend, true, cut.turned({cut.cells[1], cut.cells[0], 1})))
+        !fft::can_store(backend, true, cut.permuted({cut.cells[1], cut.cells[0], 1})))
       return false;
   }
   const std::vector<MessageInfo> messages = messages_of(machine, cut, options, Stage::spectral, Stage::physical, false);
@@ -131,7 +131,7 @@ std::vector<std::pair<Stage, Stage>> moves_of(const Machine& machine, const Deco
   if (!forward) std::reverse(stages.begin(), stages.end());
   std::vector<std::pair<Stage, Stage>> moves;
   for (std::size_t n = 0; n + 1 < stages.size(); ++n) moves.emplace_back(stages[n], stages[n + 1]);
-  if (!forward && goes_back_turned(machine, cut, options)) moves = {{Stage::spectral, Stage::middle}};
+  if (!forward && goes_back_permuted(machine, cut, options)) moves = {{Stage::spectral, Stage::middle}};
   return moves;
 }
 
@@ -183,7 +183,7 @@ Fft::Impl::Impl(const Communicator& c, const Machine& m, const Extent& cells, Ff
   on_all_ranks(comm, [&] {
     share_workspace();
     for (const Device device : local) {
-      beside.emplace_back(device);
+      line_streams.emplace_back(device);
       reached.emplace_back(device);
       in_order.add(device);
     }
@@ -237,7 +237,7 @@ void Fft::Impl::add_lines(std::vector<Step>& steps, Stage stage, Array from, Arr
   });
   if (!steps.empty() && steps.back().move && steps.back().move->awaits_lines()) {
     Move& move = *steps.back().move;
-    on_all_ranks(comm, [&] { move.is_stored() ? take_turned(move, step) : take_lines(move, step); });
+    on_all_ranks(comm, [&] { move.is_stored() ? take_permuted(move, step) : take_lines(move, step); });
   } else {
     steps.push_back(std::move(step));
   }
@@ -272,8 +272,8 @@ void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from,
     return std::make_unique<Field>(Field::adopt(comm, grid(stage), packed(name, cut.complex_type()), arrays));
   };
   move.source = field(from, source, "modes");
-  move.target = field(to, target, "modes turned");
-  const Transpose pattern(grid(from), grid(to), {turn(from, to), kept(cut, from, to)});
+  move.target = field(to, target, "modes permuted");
+  const Transpose pattern(grid(from), grid(to), {permutation(from, to), kept(cut, from, to)});
   ExchangeItem item{&pattern, move.source.get(), move.target.get(), false, options.coding};
   // Lines that store need a route with direct stores, so there is nothing to tune.
   bool stores = false;
@@ -281,7 +281,7 @@ void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from,
   ExchangeOptions how = stores ? options.exchange : options_of_move(lane, grid(from), item);
   item.produced = stores;
   const int parts = stores ? parts_along_x(from, to) : whole ? 1 : parts_of(std::min(from, to));
-  if (parts > 1 && !stores) how.knobs.teams = teams_beside_lines();
+  if (parts > 1 && !stores) how.knobs.teams = teams_with_lines();
   make_parts(move, from, to, item, how, parts);
   const bool takes_lines = stores || (parts > 1 && from < to);
   if (stores) move.before = steps.back().from;
@@ -308,7 +308,7 @@ void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from,
 
 // With fewer thread blocks, messages take longer than the concurrent lines; with more, the lines wait. The best number
 // depends on cuFFT's kernels (measured on two H100s, docs/notes/performance.md). All ranks get the same number.
-int Fft::Impl::teams_beside_lines() const {
+int Fft::Impl::teams_with_lines() const {
   int processors = 0;
   for (const Device device : local)
     if (device.backend != Backend::host) processors = std::max(processors, info(device).processors);
@@ -339,7 +339,7 @@ int Fft::Impl::parts_of(Stage stage) const {
 
 void Fft::Impl::make_parts(Move& move, Stage from, Stage to, const ExchangeItem& item, const ExchangeOptions& how,
                            int parts) {
-  const auto axes = turn(from, to);
+  const auto axes = permutation(from, to);
   const auto place_of_axis = [&](int axis) {
     return static_cast<std::size_t>(std::find(axes.begin(), axes.end(), axis) - axes.begin());
   };
@@ -411,26 +411,26 @@ void Fft::Impl::plan_backward(Lane& lane) {
     add_lines(backward, Stage::physical, Array::from, Array::first,
               [&](const Extent&) { return cut.alone_along_z(false); });
     add_lines(backward, Stage::physical, Array::first, Array::to, first);
-    const fft::LineBatch turned = cut.alone_turned();
+    const fft::LineBatch permuted = cut.alone_permuted();
     const auto reads = [&](Device device) {
-      return (device.backend != Backend::host || options.gpu_lines) && fft::radix_holds(device.backend, turned);
+      return (device.backend != Backend::host || options.gpu_lines) && fft::radix_holds(device.backend, permuted);
     };
     if (!cut.transposed || std::none_of(local.begin(), local.end(), reads)) return;
     lane.through = LinesOfDevices(devices.size());
     for (std::size_t i = 0; i < devices.size(); ++i)
-      if (reads(local[i])) lane.through[i] = fft::make_lines(local[i], turned);
+      if (reads(local[i])) lane.through[i] = fft::make_lines(local[i], permuted);
     return;
   }
   const std::vector<std::pair<Stage, Stage>> moves = moves_of(machine, cut, options, true);
   Array place = moves.size() % 2 ? Array::second : Array::first;
   bool turns = false;
-  on_all_ranks(comm, [&] { turns = goes_back_turned(machine, cut, options); });
+  on_all_ranks(comm, [&] { turns = goes_back_permuted(machine, cut, options); });
   if (turns) {
     add_lines(backward, Stage::spectral, Array::from, place,
               [&](const Extent& block) { return lines_before(cut, Stage::spectral, Stage::middle, block); });
     add_move(lane, backward, Stage::spectral, Stage::middle, place);
     add_lines(backward, Stage::middle, backward.back().to, cut.real ? place : Array::to,
-              [&](const Extent& block) { return cut.turned(block); });
+              [&](const Extent& block) { return cut.permuted(block); });
     if (cut.real)
       add_lines(backward, Stage::physical, place, Array::to,
                 [&](const Extent& block) { return cut.back_along_x(block); });

@@ -133,13 +133,13 @@ class RadixStoredLines final : public StoredLines {
   void run(Stream& stream, const void* from, void* work, const Exchange& exchange) override {
     queue(stream, from, work, exchange, nullptr);
   }
-  void run_beside(Stream& stream, const void* from, void* work, const Exchange& exchange, Lines& others,
-                  const void* others_from, void* others_to) override {
+  void run_concurrently(Stream& stream, const void* from, void* work, const Exchange& exchange, Lines& others,
+                        const void* others_from, void* others_to) override {
     const auto* const lines = dynamic_cast<const RadixLines<T>*>(&others);
     const std::vector<Window>& list = exchange.window_list(0, device_);
     if (!lines || list.empty() || counters_.bytes() || real_ || lines->length() != length_[0] ||
         lines->forward() != forward_)
-      return StoredLines::run_beside(stream, from, work, exchange, others, others_from, others_to);
+      return StoredLines::run_concurrently(stream, from, work, exchange, others, others_from, others_to);
     LineJob<T> job{{one_axis(from, list, exchange), lines->pass(others_from, others_to, is_narrow(length_[0]))},
                    {},
                    forward_,

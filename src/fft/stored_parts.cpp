@@ -49,7 +49,7 @@ Transpose::Range Fft::Impl::modes_of_part(int part, int parts) const {
 }
 
 // The lines of the last part also clear the modes that are not in use.
-void Fft::Impl::take_turned(fft::Move& move, const Step& lines) {
+void Fft::Impl::take_permuted(fft::Move& move, const Step& lines) {
   move.lines = {lines.from, lines.to};
   const int parts = static_cast<int>(move.parts.size());
   for (int n = 0; n < parts; ++n) {
@@ -82,7 +82,7 @@ void Fft::Impl::stored_in_parts(Lane& lane, Step& step, const std::vector<const 
   fft::Move& move = *step.move;
   if (move.clears) clear(lane, step, streams);
   const std::size_t parts = move.parts.size();
-  meet(streams, beside);
+  meet(streams, line_streams);
   move.whole().open(streams);
   for (std::size_t n = 0; n < parts + lag; ++n) {
     const Part* const stores = n < parts ? &move.parts[n] : nullptr;
@@ -91,8 +91,8 @@ void Fft::Impl::stored_in_parts(Lane& lane, Step& step, const std::vector<const 
     store_part(lane, step, stores, follows, from, streams, with);
     if (stores) stores->exchange->post(streams);
     if (n > 0) continue;
-    for (std::size_t later = 1; later < parts; ++later) move.parts[later].exchange->open(beside);
-    meet(beside, streams);
+    for (std::size_t later = 1; later < parts; ++later) move.parts[later].exchange->open(line_streams);
+    meet(line_streams, streams);
   }
 }
 
@@ -112,8 +112,8 @@ void Fft::Impl::store_part(const Lane& lane, const Step& step, const Part* store
       if (with.reads && move.before == Array::from) {
         storing->run_with(streams[i], read, work(step.from), *stores->exchange, (*with.reads)[i]);
       } else if (following) {
-        storing->run_beside(streams[i], read, work(step.from), *stores->exchange, *following, end_of_lines(0),
-                            end_of_lines(1));
+        storing->run_concurrently(streams[i], read, work(step.from), *stores->exchange, *following, end_of_lines(0),
+                                  end_of_lines(1));
         continue;
       } else {
         storing->run(streams[i], read, work(step.from), *stores->exchange);

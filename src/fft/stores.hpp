@@ -18,8 +18,8 @@ class StoredLines {
   /// post(). `work` holds a whole block; its contents are undefined afterwards.
   virtual void run(Stream& stream, const void* from, void* work, const Exchange& exchange) = 0;
   /// As run(), concurrent with other lines that do not depend on it; in one launch if kernels can.
-  virtual void run_beside(Stream& stream, const void* from, void* work, const Exchange& exchange, Lines& others,
-                          const void* others_from, void* others_to);
+  virtual void run_concurrently(Stream& stream, const void* from, void* work, const Exchange& exchange, Lines& others,
+                                const void* others_from, void* others_to);
   /// Applies an operation on load to modes along the first axis of the block. Requires applies().
   virtual void run_with(Stream&, const void*, void*, const Exchange&, const Operation&);
   virtual bool applies(const Pointwise&) const { return false; }

@@ -9,7 +9,8 @@ namespace slipstream {
 
 /// Finds the size by interpolation, because a plan for thousands of devices is slow. The next size is the one that
 /// would fill the memory if memory grew linearly with cells. Every third step bisects the interval.
-Extent largest_extent(const Machine& machine, Extent shape, const std::function<double(const Extent&)>& fullness_of) {
+Extent largest_extent(const Machine& machine, Extent shape,
+                      const std::function<double(const Extent&)>& memory_share_of) {
   const std::int64_t longest = *std::max_element(shape.begin(), shape.end());
   const auto scaled = [&](std::int64_t n) {
     Extent e;
@@ -25,7 +26,7 @@ Extent largest_extent(const Machine& machine, Extent shape, const std::function<
     if (static_cast<double>(cells[0]) * static_cast<double>(cells[1]) * static_cast<double>(cells[2]) > memory)
       return 2.0;
     try {
-      return fullness_of(cells);
+      return memory_share_of(cells);
     } catch (const Error&) {
       return n < longest ? 0.0 : 2.0;  // fewer cells than devices do not mean that memory is full
     }
