@@ -80,7 +80,7 @@ struct Nekbone {
     how.components = components;
     sem::HelmholtzSolver(space, constraint, how).solve_all(b, x, 1, 0, options);
   }
-  void begin_again() {
+  void restart() {
     for (std::size_t d = 0; d < x.size(); ++d)
       if (x[d].size() > 0) fill(space.streams()[d], x[d].data(), 0, x[d].bytes());
     synchronize(space.streams());
@@ -94,7 +94,7 @@ double bench_nekbone(const Machine& machine, const std::array<std::int64_t, 3>& 
   // The difference of two solves removes the start and end of a solve, and the slow clocks of an idle device.
   constexpr int few = 2;
   const auto [short_solve, long_solve] = least_host_us(
-      repeats, {[&] { nekbone.solve(few); }, [&] { nekbone.solve(few + iterations); }}, [&] { nekbone.begin_again(); });
+      repeats, {[&] { nekbone.solve(few); }, [&] { nekbone.solve(few + iterations); }}, [&] { nekbone.restart(); });
   return (long_solve - short_solve) / iterations;
 }
 
@@ -142,7 +142,7 @@ void trace_nekbone(const Machine& machine, const std::array<std::int64_t, 3>& el
   Nekbone nekbone(space_of(machine, elements, order, factors, exchange, overlap, &trace), sums);
   for (int n = 0; n < 2; ++n) {
     nekbone.solve(iterations, &trace);
-    nekbone.begin_again();
+    nekbone.restart();
     world().barrier();
   }
 }

@@ -164,7 +164,7 @@ _OF_ONE: Row = dict.fromkeys((*FIGURES, "direction"))
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    options.one_cube(parser, "a cube of N^3 cells whose rims of three layers are packed")
+    options.one_cube(parser, "a cube of N^3 cells whose boundary regions of three layers are packed")
     parser.add_argument("--dtypes", nargs="+", choices=list(CODINGS), default=[], help="(default: all)")
     parser.add_argument("--patterns", nargs="+", choices=list(PATTERNS), default=list(PATTERNS))
     parser.add_argument("--data", nargs="+", choices=DATA, default=[],

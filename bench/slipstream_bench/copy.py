@@ -150,7 +150,7 @@ def _pieces(b: _Bench) -> Iterable[Row]:
                     yield from b.rows(inputs, "peer" in direction, timed, count * size)
 
 
-def _beside(b: _Bench) -> Iterable[Row]:
+def _concurrent_work(b: _Bench) -> Iterable[Row]:
     """Copies concurrent with device work: the fraction of the shorter of both that is hidden."""
     ways = [(what, 0) for what in ("host_to_device", "device_to_host", "device_to_device")]
     ways += [("device_to_peer", 0)] if b.peer else []
@@ -349,7 +349,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     teams = tuple(sorted({FEW_TEAMS, timed().all_teams(backend, first)}))
     handle = timed().CopyBench(backend, first, second, most, 0.001 if choice.quick else 0.006)
     b = _Bench(handle, backend, peer, teams, choice.quick)
-    rows = [*_plain(b), *_faces(b, cells), *_widths(b), *_pieces(b), *_beside(b)]
+    rows = [*_plain(b), *_faces(b, cells), *_widths(b), *_pieces(b), *_concurrent_work(b)]
     rows += findings(rows)
     _print(console, machine.name, rows)
     described = record.describe_machine(machine)

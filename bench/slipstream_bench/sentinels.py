@@ -39,7 +39,7 @@ FIGURES = frozenset(
 DOUBTFUL, SLOWER = 1.01, 1.02
 ROUNDS = 5
 #: Timeout of a process's answer in seconds.
-PATIENCE = 120.0
+TIMEOUT = 120.0
 #: The tree that contains this package.
 TREE = Path(slip.__file__).resolve().parents[2]
 #: Locations of benchmarks in trees, newest first: a folder of packages, and the package in it.
@@ -111,11 +111,11 @@ class Worker:
     def answer(self) -> dict[str, Any]:
         """The answer to the oldest pending command. Raises ProbeError."""
         try:
-            answer: dict[str, Any] = json.loads(self.answers.get(timeout=PATIENCE))
+            answer: dict[str, Any] = json.loads(self.answers.get(timeout=TIMEOUT))
         except queue.Empty:
             self.process.kill()
             self.process.wait()
-            raise ProbeError(f"the process of {self.tree} gave no answer for {PATIENCE:g} s") from None
+            raise ProbeError(f"the process of {self.tree} gave no answer for {TIMEOUT:g} s") from None
         if "error" in answer:
             raise ProbeError(str(answer["error"]).splitlines()[0])
         return answer
@@ -124,7 +124,7 @@ class Worker:
         assert self.process.stdin
         try:
             self.process.stdin.close()
-            self.process.wait(PATIENCE)
+            self.process.wait(TIMEOUT)
         except (BrokenPipeError, subprocess.TimeoutExpired):
             self.process.kill()
 

@@ -24,7 +24,7 @@ from slipstream_bench.record import Row
 #: Table 1.6: 65 536 cells, 0.6 % of them solid (734.668 / 739.293 of the updates are of fluid cells).
 PAPER_CELLS, PAPER_SHARE = (64, 32, 32), 1.0 - 734.668 / 739.293
 #: Radius of the spheres of a packing, relative to the side.
-BEAD = 0.1
+SPHERE_RADIUS = 0.1
 #: Seconds of steps per row, after which no repeat begins.
 ENOUGH = 1.0
 
@@ -46,7 +46,7 @@ def solids(cells: tuple[int, int, int], share: float) -> np.ndarray:
     if share < 0.3:
         radius = (share * cells[0] * cells[1] * cells[2] * 3.0 / (4.0 * np.pi)) ** (1.0 / 3.0)
         return beads.mask(cells, np.asarray([cells], dtype=float) / 2.0, float(radius))
-    radius = max(4.0, BEAD * min(cells))
+    radius = max(4.0, SPHERE_RADIUS * min(cells))
     centres = beads.pack(cells, radius, beads.count_for(share, radius, cells), seed=1)
     return beads.mask(cells, centres, radius)
 

@@ -96,7 +96,7 @@ def scaled(steps: int, cells: int) -> int:
     return max(2, round(steps * (cells / SIDE) ** 2))
 
 
-def rims(cells: int) -> list[int]:
+def boundary_widths(cells: int) -> list[int]:
     """Widths up to the one that leaves a block no interior."""
     return [width for width in (1, 2, 4, 8, 16, 32) if 2 * width <= cells // BLOCKS]
 
@@ -105,7 +105,7 @@ def variants(cells: int, several_devices: bool, every: bool) -> Iterator[Variant
     """Unsplit, and split at every width or at the narrowest and widest. Between devices also by the
     thesis's schemes.
     """
-    widths = rims(cells)
+    widths = boundary_widths(cells)
     yield Variant("off")
     yield from (Variant("on", width) for width in (widths if every else sorted({widths[0], widths[-1]})))
     if several_devices:

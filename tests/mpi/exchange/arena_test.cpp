@@ -144,13 +144,14 @@ TEST(ArenaAfterAFailure, NeverGivesAwayWhatOthersMayStillStoreTo) {
   options.shared = true;
   Field field(grid, options);
   const Halo halo(Halo::Options{});
-  ExchangeOptions impatient;
-  impatient.routes = {RouteKind::kernel, RouteKind::direct};
-  impatient.knobs.in_place = std::int64_t{1} << 40;  // all messages use slots
-  impatient.wait_limit = 0.2;
+  ExchangeOptions short_timeout;
+  short_timeout.routes = {RouteKind::kernel, RouteKind::direct};
+  short_timeout.knobs.in_place = std::int64_t{1} << 40;  // all messages use slots
+  short_timeout.wait_limit = 0.2;
   const Arena arena = comm.arena(machine.device(machine.devices_of_rank(comm.rank()).front()).local);
   const std::size_t before = arena.use().used;
-  std::optional<Exchange> exchange(std::in_place, comm, grid, std::vector<ExchangeItem>{{&halo, &field}}, impatient);
+  std::optional<Exchange> exchange(std::in_place, comm, grid, std::vector<ExchangeItem>{{&halo, &field}},
+                                   short_timeout);
   const std::size_t with = arena.use().used;
   EXPECT_GT(with, before);
   std::vector<Stream> streams = streams_of(grid);

@@ -59,7 +59,7 @@ int numbers_of(DType type) { return is_complex(type) ? 2 : 1; }
 bool is_single(DType type) { return part_type(type) == DType::f32; }
 
 /// Rounds sixteen numbers with a common exponent, by scaling.
-void round_together(std::vector<double*> block, int rate) {
+void round_block(std::vector<double*> block, int rate) {
   double largest = 0;
   for (const double* value : block) largest = std::max(largest, std::abs(*value));
   const double unit = largest == 0 ? 1 : std::ldexp(1., std::ilogb(largest) + 3 - rate),
@@ -92,7 +92,7 @@ std::vector<double> arrived_in_blocks(const Cast& cast, std::vector<double> valu
     const std::int64_t at = (z / shape.extent[2] * blocks[1] + y / shape.extent[1]) * blocks[0] + x / shape.extent[0];
     all[static_cast<std::size_t>(at)].push_back(&values[n]);
   }
-  for (const auto& block : all) round_together(block, wire.rates[0]);
+  for (const auto& block : all) round_block(block, wire.rates[0]);
   return values;
 }
 

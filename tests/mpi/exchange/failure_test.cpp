@@ -49,7 +49,7 @@ class Failures : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
     GridOptions periodic;
     periodic.periodic = {true, true, true};
     grid.emplace(Extent{8 * machine->devices(), 6, 4}, *machine, comm.rank(), periodic);
-    return refusal_of(*grid, {{&halo, options()}}, impatient());
+    return refusal_of(*grid, {{&halo, options()}}, with_short_timeout());
   }
 
   static FieldOptions options() {
@@ -59,7 +59,7 @@ class Failures : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
     return options;
   }
 
-  ExchangeOptions impatient() const {
+  ExchangeOptions with_short_timeout() const {
     ExchangeOptions options;
     options.routes = way.routes;
     options.knobs.grouping = way.grouping;
@@ -68,7 +68,7 @@ class Failures : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
   }
 
   std::unique_ptr<Exchange> made() {
-    return std::make_unique<Exchange>(comm, *grid, std::vector<ExchangeItem>{{&halo, &*field}}, impatient());
+    return std::make_unique<Exchange>(comm, *grid, std::vector<ExchangeItem>{{&halo, &*field}}, with_short_timeout());
   }
 
   /// A value that encodes its rank and its round.

@@ -113,7 +113,7 @@ class RanksApart : public testing::TestWithParam<std::size_t> {
   static inline const std::vector<Way> ways = all_ways();
   const Way& way = ways[GetParam()];
 
-  ExchangeOptions impatient() const {
+  ExchangeOptions with_short_timeout() const {
     ExchangeOptions options;
     options.routes = way.routes;
     options.knobs.grouping = way.grouping;
@@ -125,14 +125,14 @@ class RanksApart : public testing::TestWithParam<std::size_t> {
     if (Communicator::world().size() == 1) return "needs two ranks";
     if (auto why = unavailable(Backend::host, way); !why.empty()) return why;
     const NamedPieces p(way.devices, way.ranks_per_node);
-    return refusal_of(p.grid, {{&p.halo, NamedPieces::named("u")}}, impatient());
+    return refusal_of(p.grid, {{&p.halo, NamedPieces::named("u")}}, with_short_timeout());
   }
 };
 TEST_P(RanksApart, TimeOutWhereOneIsAloneAndSayWhoWaitedForWhom) {
   if (const auto why = missing(); !why.empty()) GTEST_SKIP() << why;
   NamedPieces p(way.devices, way.ranks_per_node);
   Field u(p.grid, NamedPieces::named("u"));
-  const ExchangeOptions options = impatient();
+  const ExchangeOptions options = with_short_timeout();
   {
     Exchange exchange(p.comm, p.grid, {{&p.halo, &u}}, options);
     std::vector<Stream> streams = streams_of(p.grid);
@@ -229,7 +229,7 @@ TEST_P(RanksApart, TimeOutInAnotherOrderAndNameTheFieldsAndTheOrder) {
   if (const auto why = missing(); !why.empty()) GTEST_SKIP() << why;
   NamedPieces p(way.devices, way.ranks_per_node);
   Field u(p.grid, NamedPieces::named("u")), v(p.grid, NamedPieces::named("v"));
-  const ExchangeOptions options = impatient();
+  const ExchangeOptions options = with_short_timeout();
   std::optional<Error> error;
   {
     Exchange of_u(p.comm, p.grid, {{&p.halo, &u}}, options), of_v(p.comm, p.grid, {{&p.halo, &v}}, options);

@@ -167,7 +167,7 @@ def _part(whole: np.ndarray, block: dict) -> np.ndarray:
     return whole[(slice(None), *(slice(block.lo[a], block.hi[a]) for a in (2, 1, 0)))]
 
 
-def _turned(s: Options, whole: np.ndarray) -> np.ndarray:
+def _permuted(s: Options, whole: np.ndarray) -> np.ndarray:
     """NumPy counts axes from the slowest."""
     return np.moveaxis(whole, (3, 2, 1), [3 - to for to in s["axes"]])
 
@@ -182,7 +182,7 @@ def _compare(s: Options, grid: slip.Grid, arrays: dict, before: dict, number: in
         shape[3 - axis] = -1
         travels &= here.reshape(shape)
     for name, f in s["fields"].items():
-        values, moved = _turned(s, _whole(s, f, number)), _turned(s, travels)
+        values, moved = _permuted(s, _whole(s, f, number)), _permuted(s, travels)
         for array, old, block in zip(arrays[name], before[name], grid.local, strict=True):
             wanted = old.copy()
             cells = _cells(s, wanted, 1, f, block)

@@ -34,7 +34,7 @@ def turned(u: Any, **how: Any) -> None:
     slip.Transpose(grid_of(), grid_of(), u, np.zeros(SHAPE), axes=(2, 1, 0), **how).run()
 
 
-def turned_into(u: Any) -> None:
+def permuted_into(u: Any) -> None:
     slip.Transpose(grid_of(), grid_of(), np.ones(SHAPE), u, axes=(2, 1, 0)).run()
 
 
@@ -71,7 +71,7 @@ WRITES: dict[str, Call] = {
     "a halo": filled,
     "a coded halo": lambda u: filled(u, coding="cast"),
     "a halo that is combined": lambda u: filled(u, combine="add"),
-    "target of a transpose": turned_into,
+    "target of a transpose": permuted_into,
     "values of run": lambda u: points().run(u),
     "values of start": lambda u: points().start(u),
     "unique of gather": lambda u: points().gather(np.zeros(64), u),
@@ -129,12 +129,12 @@ def test_the_other_byte_order_is_refused(call: str) -> None:
 
 def test_the_other_byte_order_is_refused_in_modes_factors_and_ids() -> None:
     u, w, v = np.ones(SHAPE), np.ones(SHAPE), modes()
-    turned_modes = v.astype(v.dtype.newbyteorder())
+    permuted_modes = v.astype(v.dtype.newbyteorder())
     for call in (
-        lambda: plan().forward(u, turned_modes),
-        lambda: plan().backward(turned_modes, u),
-        lambda: plan().convolve(u, turned_modes, w),
-        lambda: plan().convolve(u, v, w, multiply=turned_modes),
+        lambda: plan().forward(u, permuted_modes),
+        lambda: plan().backward(permuted_modes, u),
+        lambda: plan().convolve(u, permuted_modes, w),
+        lambda: plan().convolve(u, v, w, multiply=permuted_modes),
         lambda: plan().convolve(u, v, w, multiply=v.real.astype(swapped().dtype)),
         lambda: slip.GatherScatter(grid_of(), np.arange(3).astype(np.dtype(int).newbyteorder())),
         lambda: filled(np.ones(SHAPE, np.dtype("uint16").newbyteorder())),

@@ -206,15 +206,15 @@ TEST_P(EveryMethod, UnderSmagorinskysConstantZeroIsTheMethodItself) {
   o.smagorinsky = 0;
   const auto with_zero = flow(o);
   o.smagorinsky = 0.3;
-  const auto with_eddies = flow(o);
-  double difference = 0, by_eddies = 0;
+  const auto with_les_model = flow(o);
+  double difference = 0, by_les_model = 0;
   for (std::size_t n = 0; n < without.size(); ++n) {
     difference = std::max(difference, std::abs(with_zero[n] - without[n]));
-    by_eddies = std::max(by_eddies, std::abs(with_eddies[n] - without[n]));
+    by_les_model = std::max(by_les_model, std::abs(with_les_model[n] - without[n]));
   }
   EXPECT_LT(difference, by_format(o.precision, 1e-4, 1e-6, 1e-15));
   // The LES model must have an effect, or the comparison would be meaningless.
-  EXPECT_GT(by_eddies, 1e-4);
+  EXPECT_GT(by_les_model, 1e-4);
 }
 
 TEST_P(EveryMethod, KeepsTheMirrorSymmetryOfAFlowToTheLastBit) {
