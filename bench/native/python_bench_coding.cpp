@@ -178,7 +178,7 @@ class BenchCoding {
 
 void bind_bench_coding(nb::module_& m) {
   using Release = nb::call_guard<Released>;
-  nb::class_<BenchCoding>(m, "Coding", "A message that is packed and unpacked, to be timed. Methods are collective.")
+  nb::class_<BenchCoding>(m, "Coding", "Times packing and unpacking of a message. Methods are collective.")
       .def(nb::init<const std::string&, const std::string&, std::int64_t, int, const std::string&, const std::string&,
                     const std::string&>(),
            nb::arg("backend"), nb::arg("pattern"), nb::arg("cells"), nb::arg("radius"), nb::arg("dtype"),

@@ -73,7 +73,7 @@ class CopyBench {
                        for (const CopyPiece& piece : list) slipstream::copy(s, piece.to, piece.from, bytes);
                      }}},
                    bytes * list.size());
-    require(method == "one_launch", "no way to copy pieces is named '" + method + "'");
+    require(method == "one_launch", "unknown method to copy pieces '" + method + "'");
     const Buffer<CopyPiece> table(device_, list.size());
     copy(stream_, table.data(), list.data(), table.bytes());
     stream_.synchronize();
@@ -146,7 +146,7 @@ class CopyBench {
         box(s, packed, true);
       };
     } else {
-      throw Error(ErrorCode::invalid_argument, "no way to copy a region is named '" + method + "'");
+      throw Error(ErrorCode::invalid_argument, "unknown method to copy a region '" + method + "'");
     }
     return timed({{&stream_, queue}}, bytes);
   }
@@ -184,7 +184,7 @@ class CopyBench {
     if (what == "stores_to_host") return {kernel(stream_, pinned_[0], here_[0])};
     if (what == "loads_from_host") return {kernel(stream_, here_[0], pinned_[0])};
     if (what == "stores_to_peer") return {kernel(stream_, peer().buffers[0], here_[0])};
-    throw Error(ErrorCode::invalid_argument, "no copy is named '" + what + "'");
+    throw Error(ErrorCode::invalid_argument, "unknown copy '" + what + "'");
   }
 
   /// Work that takes between `seconds` and twice as long.
@@ -197,7 +197,7 @@ class CopyBench {
         return [this, teams, rounds](Stream& s) { compute_by_teams(s, values_.data(), rounds, teams); };
       };
     } else {
-      require(kind == "memory", "no work beside copies is named '" + kind + "'");
+      require(kind == "memory", "unknown concurrent work '" + kind + "'");
       const std::size_t half = std::min<std::size_t>(most_ / 2, 8 << 20) / 16 * 16;
       work = [at = here_[1].data(), half, teams](std::int64_t copies) {
         return [=](Stream& s) {
@@ -294,7 +294,7 @@ nb::dict faces(std::int64_t cells, std::int64_t radius) {
 
 void bind_bench_copy(nb::module_& m) {
   m.def("faces", &faces, nb::arg("cells"), nb::arg("radius"));
-  nb::class_<CopyBench>(m, "CopyBench", "Timed copies between one device, its host and a peer.")
+  nb::class_<CopyBench>(m, "CopyBench", "Times copies between one device, its host and a peer.")
       .def(nb::init<const std::string&, int, int, std::size_t, double>(), nb::arg("backend"), nb::arg("index"),
            nb::arg("peer"), nb::arg("most"), nb::arg("budget"))
       .def("plain", &CopyBench::plain, nb::arg("what"), nb::arg("bytes"), nb::arg("teams") = 0)

@@ -142,7 +142,7 @@ class BenchExchange {
 
 void bind_bench_exchange(nb::module_& m) {
   using Release = nb::call_guard<Released>;
-  nb::class_<BenchExchange>(m, "Exchange", "A halo exchange to be timed. All methods are collective.")
+  nb::class_<BenchExchange>(m, "Exchange", "Times a halo exchange. All methods are collective.")
       .def(
           "__init__",
           [](BenchExchange* self, const Machine& machine, const Extent& cells, int quantities, const std::string& dtype,

@@ -112,13 +112,13 @@ nb::dict several_us(const Machine& machine, const Extent& cells, const std::stri
   nb::dict found;
   try {
     require(world().size() == 1, ErrorCode::unsupported,
-            "it drives the GPUs of one process, and there are " + std::to_string(world().size()) +
+            "it needs a single process with all GPUs, and there are " + std::to_string(world().size()) +
                 " ranks: start one with all GPUs");
     std::vector<Device> devices;
     for (int d = 0; d < machine.devices(); ++d) devices.push_back(machine.device(d).local);
     require(devices.size() > 1, ErrorCode::unsupported, "it is for two GPUs or more, and there is one device");
     require(devices[0].backend == Backend::cuda, ErrorCode::unsupported,
-            "it is for GPUs, and these are emulated devices");
+            "it needs GPUs, and these are emulated devices");
     const std::array<double, 2> times = fft::cufft_xt_us(devices, cells, dtype_from_string(type), repeats);
     found["forward_us"] = times[0];
     found["backward_us"] = times[1];

@@ -194,7 +194,7 @@ class RoutePingPongs {
 class MpiEnd {
  public:
   MpiEnd(Device device, std::size_t bytes, const std::string& memory) : stream_(device), bytes_(bytes) {
-    require(memory == "host" || memory == "staged" || memory == "device", "no memory is named '" + memory + "'",
+    require(memory == "host" || memory == "staged" || memory == "device", "unknown memory '" + memory + "'",
             {{"option", "memory"}, {"given", memory}});
     if (memory != "device") host_ = Buffer<std::byte>(device, bytes, Memory::pinned);
     if (memory != "host") device_ = Buffer<std::byte>(device, bytes, Memory::message);

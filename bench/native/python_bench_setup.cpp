@@ -221,7 +221,7 @@ Costs costs_of(const std::string& pattern, int ranks) {
     });
     plan(*grids.first, Transpose(*grids.first, *grids.second));
   } else {
-    require(pattern == "gather_scatter", "no pattern is named '" + pattern + "'", {{"given", pattern}});
+    require(pattern == "gather_scatter", "unknown pattern '" + pattern + "'", {{"given", pattern}});
     const Elements elements(bricks, rank);
     const std::vector<std::int64_t> ids = elements.ids(rank);
     const std::int64_t points = Elements::points * Elements::points * Elements::points;

@@ -277,7 +277,7 @@ def _groups(rows: Sequence[record.Row]) -> Iterator[Sequence[record.Row]]:
     return (rows[at : at + len(CODINGS)] for at in range(0, len(rows), len(CODINGS)))
 
 
-def _compared(group: Sequence[record.Row], time: str, published: str) -> tuple[str, ...]:
+def _cells(group: Sequence[record.Row], time: str, published: str) -> tuple[str, ...]:
     """Measured times, ratios of doubles to the others, and published values, which zfp lacks."""
     single, double, planes = (row[time] for row in group)
     return (
@@ -295,7 +295,7 @@ def _columns(unit: str) -> list[str]:
 
 def _table_of_steps(threads: int, rows: Sequence[record.Row]) -> Any:
     shown = [
-        (group[0]["ncell"], f"ncell/{group[0]['ncell'] // group[0]['nhalo']}", *_compared(group, "time_s", "published_s"))
+        (group[0]["ncell"], f"ncell/{group[0]['ncell'] // group[0]['nhalo']}", *_cells(group, "time_s", "published_s"))
         for group in _groups(rows)
     ]  # fmt: skip
     title = f"a wave on two ranks, ncell steps, of which {MOST_STEPS} at most were measured; threads a rank: {threads}"
@@ -303,7 +303,7 @@ def _table_of_steps(threads: int, rows: Sequence[record.Row]) -> Any:
 
 
 def _table_of_waits(rows: Sequence[record.Row]) -> Any:
-    shown = [(group[0]["values"], *_compared(group, "wait_us", "published_us")) for group in _groups(rows)]
+    shown = [(group[0]["values"], *_cells(group, "wait_us", "published_us")) for group in _groups(rows)]
     return terminal.table("waits for messages", ["values", *_columns("us")], shown)
 
 

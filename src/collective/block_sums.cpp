@@ -116,7 +116,7 @@ std::vector<Run> runs_of_all(const Communicator& comm, const Machine& machine,
       for (std::size_t n = 0; n < blocks[d].size(); ++n)
         if (!(blocks[d][n] >= 0 && (n == 0 || blocks[d][n - 1] < blocks[d][n])))
           throw Error(ErrorCode::invalid_argument,
-                      "the blocks of a sum are not numbered from 0, ascending on each device",
+                      "the blocks of a sum must be numbered from 0, ascending on each device",
                       {{"option", "blocks"}, {"device", devices[d]}});
       for (const Run& run : runs_of(blocks[d], devices[d])) append_record(mine, run);
     }

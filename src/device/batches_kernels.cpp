@@ -131,7 +131,7 @@ RowCopies row_copies_from_string(const std::string& name) {
   for (const auto& [kind, known] : names)
     if (name == known) return kind;
   throw Error(ErrorCode::invalid_argument,
-              "no copies of rows are named '" + name + "': choose measured, single, pitched, kernel or mixed",
+              "unknown copy method for rows '" + name + "': choose measured, single, pitched, kernel or mixed",
               {{"option", "host_copies"}, {"given", name}});
 }
 

@@ -24,7 +24,8 @@ bool armed(Step step) { return of(step) >= 0; }
 void pass(Step step) {
   // Disarmed outside of tests, so this costs one load.
   if (of(step).load(std::memory_order_relaxed) < 0) return;
-  if (of(step).fetch_sub(1) == 0) throw OutOfMemory("a test makes this step fail", {{"fault", static_cast<int>(step)}});
+  if (of(step).fetch_sub(1) == 0)
+    throw OutOfMemory("a test injected this failure", {{"fault", static_cast<int>(step)}});
 }
 
 void hold(Lane lane, std::function<void(Stream&)> work) { held_up[static_cast<int>(lane)] = std::move(work); }

@@ -107,7 +107,7 @@ void Fft::Impl::require_apart(bool forward, const Sources& from, const Targets& 
     if (written[n - 1].behind > written[n].first)
       throw Error(ErrorCode::invalid_argument,
                   name_of(written[n - 1], devices.size()) + " and " + name_of(written[n], devices.size()) +
-                      " of a Fourier transform would be written into the same memory: give each an array of its own",
+                      " of a Fourier transform would be written into the same memory: give each its own array",
                   facts_of(written[n - 1], "written_twice", written[n]));
   for (const CheckedPart& f : read) {
     auto t = std::partition_point(written.begin(), written.end(),
@@ -134,11 +134,10 @@ void Fft::Impl::require_apart(const FftFactor& factor, const Targets& through, c
         for (const auto& component : of_cells ? to : through)
           for (std::size_t i = 0; i < component.size(); ++i)
             if (component[i] && share_memory(given, {component[i], bytes_of(i, of_cells)}))
-              throw Error(
-                  ErrorCode::invalid_argument,
-                  "a factor of modes, block " + std::to_string(n) +
-                      " of this rank, lies in memory that the convolution writes: give an array that lies apart",
-                  {{"block", n}, {"problem", "written_over"}});
+              throw Error(ErrorCode::invalid_argument,
+                          "a factor of modes, block " + std::to_string(n) +
+                              " of this rank, overlaps memory that the convolution writes: give a separate array",
+                          {{"block", n}, {"problem", "written_over"}});
     }
 }
 

@@ -100,7 +100,7 @@ void check(const Decomposition& cut, const FftOptions& options) {
               " devices leaves the spectrum permuted: make the plan with transposed = true",
           {{"option", "transposed"}, {"devices", cut.devices}});
   require(options.coding.kind == Coding::Kind::raw, ErrorCode::unsupported,
-          "a Fourier transform by batches moves values as they are", {{"option", "coding"}});
+          "a Fourier transform by batches does not support a coding", {{"option", "coding"}});
 }
 
 std::int64_t buffer_bytes(const Machine& machine, const Decomposition& cut, const FftOptions& options) {

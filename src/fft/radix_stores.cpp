@@ -285,7 +285,7 @@ std::unique_ptr<Lines> make_radix_lines(Device device, const LineBatch& batch) {
 std::unique_ptr<StoredLines> make_radix_stored_lines(Device device, const LineBatch& batch, const Extent& block) {
   require(radix_holds(device.backend, batch), ErrorCode::unsupported,
           "no kernel of " + to_string(device) + " stores lines of " + std::to_string(batch.sizes.back()) +
-              " values where they must go");
+              " values at their targets");
   if (batch.twice) return std::make_unique<RadixStoredLines<double>>(device, batch, block);
   return std::make_unique<RadixStoredLines<float>>(device, batch, block);
 }

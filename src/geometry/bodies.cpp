@@ -92,7 +92,7 @@ struct Bodies::Impl {
         require(goes_on(static_cast<std::uint16_t>(n + 1), domain, a), ErrorCode::unsupported,
                 "body '" + bodies[n].name + "' is " + length + " cells long along " + axis +
                     ", longer than the period of " + std::to_string(domain.cells[a]) +
-                    ", and not the same where it leaves and where it comes in again: "
+                    ", and does not repeat periodically: "
                     "give the domain more cells along " +
                     axis + ", or make the body shorter",
                 {{"body", bodies[n].name}, {"axis", axis}, {"length", length}, {"limit", domain.cells[a]}});
@@ -117,8 +117,9 @@ struct Bodies::Impl {
   }
 
   void require_covered(const Box& box) const {
-    require(intersection(box, cells) == box || box.empty(), ErrorCode::unsupported,
-            "bodies are asked for cells outside of the domain and its ghost layers; make them with more ghosts");
+    require(
+        intersection(box, cells) == box || box.empty(), ErrorCode::unsupported,
+        "cells outside of the domain and its ghost layers were requested from bodies; construct them with more ghosts");
   }
 };
 

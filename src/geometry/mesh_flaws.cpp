@@ -129,8 +129,8 @@ std::string MeshFlaws::to_string() const {
            ", " + to_text(holes[0].size) + " across";
   }
   add(text, odd_edges, "edge of an odd number of triangles", "edges of an odd number of triangles");
-  add(text, turned_edges, "edge between triangles that face opposite ways",
-      "edges between triangles that face opposite ways");
+  add(text, turned_edges, "edge between triangles of opposite orientation",
+      "edges between triangles of opposite orientation");
   if (text.empty()) text = inside_out ? "watertight, inside out" : "watertight";
   add(text, flat_triangles, "triangle without area", "triangles without area");
   add(text, duplicates, "triangle twice", "triangles twice");
@@ -148,7 +148,7 @@ void require_watertight(const Mesh& mesh, const std::string& name) {
               {"turned_edges", flaws.turned_edges.count}};
   std::string advice = "close it in the program that made it";
   if (flaws.open_edges.count == 0 && flaws.odd_edges.count == 0) {
-    advice = "turn its triangles round until all face outwards ('orient = true' does)";
+    advice = "reverse triangles until all face outwards ('orient = true' does)";
   } else if (const double tolerance = closing_tolerance(mesh); tolerance > 0) {
     advice = "joining vertices closer than " + to_text(tolerance) + " closes it ('weld = " + to_text(tolerance) + "')";
     facts.emplace_back("weld", tolerance);

@@ -197,7 +197,7 @@ void require_binary(std::string_view bytes, const std::string& path) {
   require(bytes.size() >= binary_size(count), ErrorCode::bad_file,
           said + "; the file is cut short or is no STL: copy or export it again", facts);
   require(!goes_on(bytes, count), ErrorCode::bad_file,
-          said + "; those behind would be lost: export it again, as one solid", facts);
+          said + "; the others would be lost: export it again, as one solid", facts);
 }
 
 Mesh parse_binary(std::string_view bytes, const std::string& path) {

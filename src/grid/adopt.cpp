@@ -104,8 +104,8 @@ Field Field::adopt(const Communicator& comm, const Grid& grid, FieldOptions opti
   const std::vector<std::string> all = comm.all_gather(fingerprint(field.options_));
   for (int rank = 0; rank < comm.size(); ++rank)
     require(all[rank] == all[0], ErrorCode::mismatch,
-            "ranks 0 and " + std::to_string(rank) + " describe a field differently: \"" + all[0] + "\" and \"" +
-                all[rank] + "\"",
+            "ranks 0 and " + std::to_string(rank) + " have different descriptions of a field: \"" + all[0] +
+                "\" and \"" + all[rank] + "\"",
             {{"rank", rank}});
   field.options_.shared = comm.all(field.options_.shared);
   return field;

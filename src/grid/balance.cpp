@@ -89,8 +89,8 @@ std::vector<int> share_out(const std::vector<Box>& boxes, const std::vector<doub
               " weights: give one for each",
           {{"boxes", boxes.size()}, {"weights", weights.size()}});
   require(parts >= 1 && boxes.size() >= static_cast<std::size_t>(parts), ErrorCode::unsupported,
-          std::to_string(boxes.size()) + " boxes cannot be shared out among " + std::to_string(parts) +
-              " devices: take more boxes or fewer devices",
+          std::to_string(boxes.size()) + " boxes cannot be distributed over " + std::to_string(parts) +
+              " devices: use more boxes or fewer devices",
           {{"boxes", boxes.size()}, {"devices", parts}});
   return Sharer(boxes, weights).owners(parts);
 }

@@ -42,7 +42,7 @@ DType dtype_from_string(const std::string& text) {
   for (const auto& [value, name] : dtype_names)
     if (text == name) return value;
   throw Error(ErrorCode::invalid_argument,
-              "no number format is named '" + text + "': choose u8, i32, i64, f16, f32, f64, c64 or c128",
+              "unknown number format '" + text + "': choose u8, i32, i64, f16, f32, f64, c64 or c128",
               {{"option", "type"}, {"given", text}});
 }
 
@@ -58,7 +58,7 @@ std::string to_string(Layout layout) { return layout == Layout::soa ? "soa" : la
 Layout layout_from_string(const std::string& name) {
   for (const Layout layout : {Layout::soa, Layout::aos, Layout::soa_z})
     if (name == to_string(layout)) return layout;
-  throw Error(ErrorCode::invalid_argument, "no layout is named '" + name + "': choose soa, aos or soa_z",
+  throw Error(ErrorCode::invalid_argument, "unknown layout '" + name + "': choose soa, aos or soa_z",
               {{"option", "layout"}, {"given", name}});
 }
 

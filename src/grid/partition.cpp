@@ -6,7 +6,7 @@
 namespace slipstream {
 
 std::vector<int> prime_factors(int n) {
-  require(n >= 1, "prime factors were asked of a number below 1");
+  require(n >= 1, "a number below 1 has no prime factors");
   std::vector<int> factors;
   for (int p = 2; n > 1; ++p)
     for (; n % p == 0; n /= p) factors.push_back(p);

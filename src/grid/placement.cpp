@@ -25,7 +25,7 @@ PlacementMethod placement_from_string(const std::string& name) {
   for (std::size_t i = 0; i < method_names.size(); ++i)
     if (name == method_names[i]) return static_cast<PlacementMethod>(i);
   throw Error(ErrorCode::invalid_argument,
-              "no placement is named '" + name + "': choose trivial, random, theoretical or measured",
+              "unknown placement '" + name + "': choose trivial, random, theoretical or measured",
               {{"option", "placement"}, {"given", name}});
 }
 

@@ -252,14 +252,14 @@ CheckpointArray CheckpointReader::array(const std::string& name) const {
     std::int64_t components = 0;
     read_attribute(values, "components", H5T_NATIVE_INT64, &components, 1);
     require(sizes.size() == 1 && components >= 1 && components <= std::numeric_limits<int>::max(), ErrorCode::bad_file,
-            "it has not the shape of a field");
+            "it does not have the shape of a field");
     array.type = type_of(values, at);
     array.components = static_cast<int>(components);
     array.values = static_cast<std::int64_t>(sizes[0]);
     at = pieces_path(name);
     const Hdf5Handle pieces = open_dataset(file_, at);
     const Hdf5Sizes shape = sizes_of(pieces, at);
-    require(shape.size() == 2 && shape[1] == 7, ErrorCode::bad_file, "it has not the shape of a list of pieces");
+    require(shape.size() == 2 && shape[1] == 7, ErrorCode::bad_file, "it does not have the shape of a list of pieces");
     std::vector<std::array<std::int64_t, 7>> rows(shape[0]);
     hdf5_check(H5Dread(pieces.get(), H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, rows.data()), "reading it");
     std::int64_t cells = 0;

@@ -42,8 +42,8 @@ struct StopRequest::Impl {
   using Clock = std::chrono::steady_clock;
   Impl(const Communicator& comm, double limit) : comm(comm), limit(limit), start(Clock::now()) {
     require(limit >= 0, "a wall-clock limit cannot be negative", {{"option", "limit"}, {"given", limit}});
-    require(!in_use.exchange(true), ErrorCode::wrong_state,
-            "there is a StopRequest already: one at a time watches the signals", {{"problem", "one_at_a_time"}});
+    require(!in_use.exchange(true), ErrorCode::wrong_state, "only one StopRequest may exist at a time",
+            {{"problem", "one_at_a_time"}});
     signal_seen = 0;
     for (std::size_t n = 0; n < requests.size(); ++n) {
       sigaction(requests[n], nullptr, &before[n]);

@@ -56,7 +56,8 @@ bool thread_may_call() {
 
 void require_thread() {
   require(thread_may_call(), ErrorCode::wrong_state,
-          "a thread that did not start MPI was to call it, and MPI was started for one thread (MPI_THREAD_FUNNELED or "
+          "a thread that did not start MPI must not call it, because MPI was started for one thread "
+          "(MPI_THREAD_FUNNELED or "
           "less): call from the thread that started MPI, or start it with MPI_THREAD_SERIALIZED or "
           "MPI_THREAD_MULTIPLE",
           {{"problem", "thread"}});
@@ -217,7 +218,7 @@ Communicator Communicator::world() {
     return new Communicator(MPI_COMM_WORLD);
   }();
   require(mpi_alive(), ErrorCode::wrong_state,
-          "MPI has been finalised, by whom started it: make no more use of its communicators",
+          "MPI has been finalised by the code that started it: do not use its communicators any more",
           {{"problem", "finalised"}});
   return *world;
 }

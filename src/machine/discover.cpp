@@ -111,7 +111,7 @@ class Discovery {
  private:
   void check_options() const {
     const Machine::Options& o = options_;
-    require(o.devices_per_rank >= 0, "devices_per_rank is negative: give a count, or 0 to share devices out",
+    require(o.devices_per_rank >= 0, "devices_per_rank is negative: give a count, or 0 to distribute devices evenly",
             {{"option", "devices_per_rank"}, {"given", o.devices_per_rank}});
     require(o.ranks_per_node >= 0, "ranks_per_node is negative: give a count, or 0 to take nodes as found",
             {{"option", "ranks_per_node"}, {"given", o.ranks_per_node}});
@@ -143,7 +143,7 @@ class Discovery {
       require(
           options_.ranks_per_node <= static_cast<int>(most),
           "ranks_per_node is " + std::to_string(options_.ranks_per_node) + ", but host " + host_name() + " runs " +
-              std::to_string(most) + " of the ranks: ask for at most so many",
+              std::to_string(most) + " of the ranks: ask for at most that many",
           {{"option", "ranks_per_node"}, {"given", options_.ranks_per_node}, {"limit", most}, {"host", host_name()}});
     });
 
@@ -198,7 +198,8 @@ class Discovery {
             {{"backend", backend}, {"host", host}});
     require(options_.devices_per_rank <= seen,
             "devices_per_rank is " + std::to_string(options_.devices_per_rank) + ", but host " + host + " shows " +
-                std::to_string(seen) + " " + backend + " device" + (seen == 1 ? "" : "s") + ": ask for at most so many",
+                std::to_string(seen) + " " + backend + " device" + (seen == 1 ? "" : "s") +
+                ": ask for at most that many",
             {{"option", "devices_per_rank"}, {"given", options_.devices_per_rank}, {"limit", seen}, {"host", host}});
   }
 

@@ -245,7 +245,7 @@ LinkKind link_kind_from_string(const std::string& name) {
     if (name == kind_names[i]) return static_cast<LinkKind>(i);
     known += std::string(i ? ", " : "") + kind_names[i];
   }
-  throw Error(ErrorCode::invalid_argument, "no kind of link is named '" + name + "': choose one of " + known,
+  throw Error(ErrorCode::invalid_argument, "unknown kind of link '" + name + "': choose one of " + known,
               {{"option", "kind"}, {"given", name}, {"choices", known}});
 }
 

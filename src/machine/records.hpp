@@ -43,7 +43,7 @@ class PartsReader {
 
  private:
   const char* next(std::size_t bytes) {
-    require(bytes <= text_.size() - at_, ErrorCode::internal, "what a rank told another ends too early");
+    require(bytes <= text_.size() - at_, ErrorCode::internal, "a message between ranks ends too early");
     at_ += bytes;
     return text_.data() + at_ - bytes;
   }

@@ -49,7 +49,7 @@ class Meeting {
       return false;
     }
     int over = 0;
-    check_mpi(MPI_Test(&barrier_, &over, MPI_STATUS_IGNORE), "learn that all was sent");
+    check_mpi(MPI_Test(&barrier_, &over, MPI_STATUS_IGNORE), "wait for all messages");
     return over != 0;
   }
 
@@ -113,7 +113,7 @@ std::map<int, std::string> rendezvous(Parting& own, std::map<int, std::string> o
   throw_if(failure);
   throw Timeout((in_time ? "another rank than " : "rank ") + std::to_string(rank) + " waited longer than " +
                     std::to_string(seconds) +
-                    " s for the other ranks to say what they share with it: have they all come here?",
+                    " s for the other ranks to say what they share with it: have all ranks called this?",
                 {{"rank", rank}, {"limit", seconds}});
 }
 

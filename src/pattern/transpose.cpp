@@ -34,9 +34,9 @@ void check_range(const std::vector<Transpose::Range>& ranges, int axis, std::int
   std::int64_t end = 0;
   for (const auto& [first, behind] : ranges) {
     require(first >= end && behind > first && behind <= cells,
-            "a transpose shall keep cells " + std::to_string(first) + " to " + std::to_string(behind - 1) +
-                " of axis " + std::to_string(axis) + ", which has " + std::to_string(cells) +
-                " cells: give ascending ranges within them that do not meet",
+            "a transpose must keep cells " + std::to_string(first) + " to " + std::to_string(behind - 1) + " of axis " +
+                std::to_string(axis) + ", which has " + std::to_string(cells) +
+                " cells: give ascending ranges within them that do not overlap",
             {{"option", "keep"}, {"axis", axis}, {"limit", cells}});
     end = behind;
   }

@@ -110,7 +110,7 @@ std::vector<Region>::const_iterator own_region(const MemoryProof& proof) {
 /// Resolves a handle of this process: the driver refuses to open its own.
 std::shared_ptr<void> own_memory(Device device, const Region& region) {
   require(serial_of(region.base) == region.serial, ErrorCode::wrong_state,
-          "memory of this process that was named for " + to_string(device) +
+          "memory of this process that was exported to " + to_string(device) +
               " has been freed: export it again where its Buffer is made anew");
   return {reinterpret_cast<void*>(region.base), [](void*) {}};
 }

@@ -107,7 +107,7 @@ void Capture::add_record(HostStream& stream, HostEvent& event) {
 void Capture::add_wait(HostStream& stream, const HostEvent& event) {
   if (!stream.capture_) join(stream);
   require(stream.capture_.get() == this, ErrorCode::wrong_state,
-          "a captured stream waited for an event of another capture");
+          "a captured stream must not wait for an event of another capture");
   ops_.push_back({Kind::wait, stream.lane_, event.recording, nullptr});
 }
 

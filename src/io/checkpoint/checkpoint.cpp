@@ -102,7 +102,7 @@ Snapshot snapshot_from_string(const std::string& name) {
   for (const auto& [value, text] : snapshot_names)
     if (name == text) return value;
   throw Error(ErrorCode::invalid_argument,
-              "checkpoints wait in no place called '" + name + "': choose pinned, device or mpi",
+              "unknown place for waiting checkpoints '" + name + "': choose pinned, device or mpi",
               {{"option", "snapshot"}, {"given", name}});
 }
 
@@ -115,7 +115,7 @@ struct Checkpoints::Impl {
         reports(comm.size()) {
     on_all_ranks(comm, [&] {
       require(!options.folder.empty(), "checkpoints need the name of a folder", {{"option", "folder"}});
-      require(options.keep >= 1, "of checkpoints at least one is kept", {{"option", "keep"}, {"given", options.keep}});
+      require(options.keep >= 1, "at least one checkpoint must be kept", {{"option", "keep"}, {"given", options.keep}});
       require(options.piece_bytes >= 4096 && options.piece_bytes <= std::int64_t{1} << 30,
               "pieces of checkpoints have 4096 bytes to 1 GiB",
               {{"option", "piece_bytes"}, {"given", options.piece_bytes}});

@@ -166,7 +166,7 @@ VtkhdfSteps go_on_with_vtkhdf(const std::string& path, const Extent& extent, dou
   std::array<std::int64_t, 6> cells{};
   hdf5_check(H5Aread(whole.get(), H5T_NATIVE_INT64, cells.data()), "reading the attribute WholeExtent");
   require(cells == std::array<std::int64_t, 6>{0, extent[0], 0, extent[1], 0, extent[2]}, ErrorCode::mismatch,
-          "its grid is another one", {{"option", "grid"}, {"given", to_string(extent)}});
+          "it has another grid", {{"option", "grid"}, {"given", to_string(extent)}});
   const VtkhdfSteps kept = keep_steps(file, up_to);
   arrays.clear();
   if (kept.count > 0) arrays = arrays_of_step(file, kept.count - 1);

@@ -185,7 +185,7 @@ struct HexahedraSeries::State {
     Hdf5Handle file = open_alone(path);
     require(number_of_step(file, "/VTKHDF/NumberOfCells", 0) == mesh.elements &&
                 number_of_step(file, "/VTKHDF/NumberOfPoints", 0) == points(),
-            ErrorCode::mismatch, "its elements are other ones", {{"option", "elements"}});
+            ErrorCode::mismatch, "it has other elements", {{"option", "elements"}});
     const VtkhdfSteps kept = keep_steps(file, up_to);
     steps = kept.count;
     last_time = kept.last_time;
