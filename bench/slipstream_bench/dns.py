@@ -1,9 +1,9 @@
 """`slipstream bench dns`: milliseconds per step of a pseudo-spectral flow in a periodic box.
 
-The minimum time is the longer of two: that of the bytes to move at the copy rate, and that of the bytes to send at the
-link rate. The 2/3 rule keeps a fraction k of the modes along each axis. The three passes of each of the 9 transforms of
-a right-hand side then read and write k^3, k^2, k^2, k, k and 1 components. The curl reads and writes 6 k^3, and the
-cross product 9. The stages of a step read and write 51 k^3 with rk4 and 21 k^3 with rk2.
+The minimum time is the longer of two. One is that of the bytes to move at the copy rate, the other that of the bytes to
+send at the link rate. The 2/3 rule keeps a fraction k of the modes along each axis. The three passes of each of the 9
+transforms of a right-hand side then read and write k^3, k^2, k^2, k, k and 1 components. The curl reads and writes 6
+k^3, and the cross product 9. The stages of a step read and write 51 k^3 with rk4 and 21 k^3 with rk2.
 
 `transforms_ms` is the time of a step's transforms alone, with their moves, packed or stored; the rest is pointwise.
 `message_ms` is the time of the bytes to send at the link rate. `pack_ms` is the additional time of packed moves; it is

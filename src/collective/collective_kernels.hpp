@@ -43,9 +43,9 @@ struct MissedWords {
 /// One device in an all-reduce through peer memory.
 ///
 /// A value travels as two words, each with 32 bits of data and 32 bits of the reduction's number. A word with the
-/// expected number has arrived, so no fence or flag is needed. Receive buffers are double buffers, indexed by parity. A
-/// device sends in reduction n + 2 only after it has received all words of n + 1, and others send those after they have
-/// read the words of n.
+/// expected number has arrived, so no fence or flag is needed. Receive buffers are double buffers, indexed by parity.
+/// They are free: a device sends in reduction n + 2 only after it has received all words of n + 1. Others send those
+/// after they have read the words of n.
 struct PeerReduce {
   Fold fold;
   std::int32_t me = 0;

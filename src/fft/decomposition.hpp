@@ -11,10 +11,15 @@
 
 namespace slipstream::fft {
 
-/// Stages between transforms. Axes are in the order of memory, fastest first: `physical` x, y, z with x whole; `middle`
-/// y, x, z with y whole, pencils only; `spectral` z, x, y with z whole; `natural` as `physical`. The first number of
-/// the process grid cuts a stage's second axis, the second number its third. A move therefore stays within a row or a
-/// column of the process grid.
+/// Stages between transforms. Axes are in the order of memory, fastest first:
+///
+/// - `physical`: x, y, z, with x whole.
+/// - `middle`: y, x, z, with y whole; pencils only.
+/// - `spectral`: z, x, y, with z whole.
+/// - `natural`: as `physical`.
+///
+/// The first number of the process grid cuts a stage's second axis, the second number its third. A move therefore stays
+/// within a row or a column of the process grid.
 enum class Stage : std::uint8_t { physical, middle, spectral, natural };
 
 struct Decomposition {
@@ -56,8 +61,8 @@ struct Decomposition {
   /// in_place() along the block's first axis; alone_along_z() along z, on a single device.
   LineBatch first(const Extent& block, bool forward) const;
   LineBatch in_place(const Extent& block, bool forward) const;
-  /// Backward transform of a slab. first_two(): complex values along z and x of the spectrum. permuted(): along y, from
-  /// order y, x, z to x, y, z. back_along_x(): real values along x.
+  /// Backward transform of a slab. The function first_two() gives complex values along z and x of the spectrum;
+  /// permuted() along y, from order y, x, z to x, y, z; back_along_x() real values along x.
   LineBatch first_two(const Extent& block) const;
   LineBatch permuted(const Extent& block) const;
   LineBatch back_along_x(const Extent& block) const;

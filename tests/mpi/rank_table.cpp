@@ -13,10 +13,10 @@ namespace slipstream::ranks {
 
 // The smallest number of ranks that covers each behaviour:
 //
-//   1  blocks and devices of one process, files, refusals
-//   2  messages between processes, by every route; one rank that fails, is late or differs
-//   4  nodes of two ranks, ranks with several neighbours, cuts along two axes
-//   8  cuts along three axes, trees three steps deep, four nodes, more ranks than most machines have cores
+//   1: blocks and devices of one process, files, errors.
+//   2: messages between processes, by every route; one rank that fails, is late or differs.
+//   4: nodes of two ranks, ranks with several neighbours, cuts along two axes.
+//   8: cuts along three axes, trees three steps deep, four nodes, more ranks than most machines have cores.
 //
 // Two ranks with two devices each also cover behaviour within a process. A sanitizer checks one process at a time, so
 // more ranks only help for nodes of several ranks.

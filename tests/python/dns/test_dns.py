@@ -61,8 +61,8 @@ def test_a_turning_frame_is_that_of_the_oracle(budget: int) -> None:
 
 
 def test_an_inertial_wave_turns_at_its_own_rate() -> None:
-    """Exact solution: u = Re (a + i b) exp(i k.x + i s t) with b = k x a / |k| and s = 2 rotation.k / |k| (Greenspan
-    1968).
+    """Exact solution of Greenspan (1968): u = Re (a + i b) exp(i k.x + i s t), with b = k x a / |k| and s = 2
+    rotation.k / |k|.
     """
     rotation, wave = np.array([0.3, 0.0, 2.0]), np.array([1.0, 2.0, 2.0])
     z, y, x = np.meshgrid(*(2 * np.pi * np.arange(n) / n for n in CELLS[::-1]), indexing="ij")

@@ -218,9 +218,9 @@ TEST(KolmogorovFlow, ReachesForceOverViscosityAndWaveNumberSquared) {
   });
 }
 
-// Analytic solution: (viscosity + C^2 |u'|) u' = (F / k) cos(k y), a quadratic equation for u' at each y. |u'| has a
-// kink where u' changes sign, so 32 cells resolve it to 2 % of the largest u'. Without the LES model the deviation
-// would be twice as large.
+// Analytic solution: (viscosity + C^2 |u'|) u' = (F / k) cos(k y), a quadratic equation for u' at each y. The term |u'|
+// has a kink where u' changes sign, so 32 cells resolve it to 2 % of the largest u'. Without the LES model the
+// deviation would be twice as large.
 TEST(KolmogorovFlow, OfEddyViscosityHasTheProfileOfItsQuadraticEquation) {
   constexpr int cells = 32;
   constexpr double viscosity = 0.01, constant = 1, k = turn / cells, shear = 0.01;
