@@ -60,7 +60,7 @@ std::int32_t tiles_of(std::int64_t lines, bool narrow = false) {
   return static_cast<std::int32_t>((lines + wide - 1) / wide);
 }
 
-/// Transposes planes of lines.
+/// Lines with permuted output: transforms planes of lines and transposes each plane.
 template <class T>
 class RadixLines final : public Lines {
  public:

@@ -26,8 +26,8 @@ struct Way {
   Grouping grouping = Grouping::devices;
 };
 
-/// Each route of this build with one and with two devices per rank. `kernel` is always allowed, for blocks of one
-/// device. Also `node` with two ranks per node.
+/// Each route of this build, and the choice of the rules, with one and with two devices per rank. `kernel` is always
+/// allowed, for blocks of one device. Also one message per pair of nodes of two ranks.
 inline std::vector<Way> all_ways() {
   using R = RouteKind;
   std::vector<Way> ways{{"staged_alone", {R::staged}, 1}};

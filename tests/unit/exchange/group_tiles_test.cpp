@@ -1,4 +1,4 @@
-// Tiles of groups: each copy is in one tile once, at the tile that holds its group in shared memory.
+// Tiles of groups: each copy has one entry in one tile, in its group's slots of shared memory.
 #include <gtest/gtest.h>
 
 #include <algorithm>

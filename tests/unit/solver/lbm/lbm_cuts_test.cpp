@@ -144,7 +144,7 @@ std::vector<std::array<double, 4>> uneven(const Extent& e, const Box& box) {
   return values;
 }
 
-/// `asked`: requests loads between steps, which may apply links early.
+/// `asked`: queries loads between steps, which applies links earlier.
 std::vector<std::byte> state_after(int steps, const Options& o, const Surfaces& bodies, Backend backend, int devices,
                                    bool asked = false) {
   const Communicator world = Communicator::world();
