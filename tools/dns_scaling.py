@@ -37,7 +37,7 @@ def least(n: int, nodes: int, machine: dict[str, Any]) -> dict[str, float]:
     field = kept(n) / nodes
     devices = machine["ranks"]
     network = machine["links"]["network"]["per_node_gb_per_s"] * 1e9
-    to_devices = machine["host"]["gb_per_s"] * 1e9 * devices  # each direction
+    to_devices = machine["host"]["gb_per_s"] * 1e9 * devices  # bytes per second in each direction
     cells, modes = n**3 / nodes, (n // 2 + 1) * n**2 / nodes
     return {
         "host_s": STAGES * FIELDS_EACH_WAY * field / to_devices,

@@ -10,7 +10,7 @@ import math
 import sys
 from pathlib import Path
 
-POINTS = 28  # per ring
+POINTS = 28  # number of points per ring
 EXPONENT = 4.0  # of the superellipse: 2 gives an ellipse, larger values approach a rectangle
 
 # x, half width, lower and upper end of the ring.
@@ -83,7 +83,7 @@ def wheel(x: float, y: float) -> Shell:
 
 
 def car() -> dict[str, Shell]:
-    """The shells by name."""
+    """The shells of the car, by name."""
     shells = {"body": skin([ring(*station) for station in BODY]), "cabin": skin([ring(*station) for station in CABIN])}
     return shells | {name: wheel(*place) for name, place in WHEELS.items()}
 

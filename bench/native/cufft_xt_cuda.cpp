@@ -80,7 +80,7 @@ class SeveralGpus {
     }
     return values;
   }
-  /// Seconds of one transform.
+  /// Wall-clock seconds of one transform on all GPUs.
   double run(cudaLibXtDesc* values) const {
     for (const Device device : devices_) synchronize(device);
     const auto start = std::chrono::steady_clock::now();

@@ -10,11 +10,11 @@ struct FlagToy {
   bool inside = false;      ///< compares inside the loop instead of outside
   bool four = false;        ///< compares the four bytes of a word at once instead of whole words
   std::int64_t words = 0;   ///< number of words in each of the two compared arrays; one thread per word
-  std::int64_t rounds = 0;  ///< iterations of the loop
+  std::int64_t rounds = 0;  ///< iterations of the kernel's loop
 };
 
 struct FlagToyTime {
-  double milliseconds = 0;  ///< device time
+  double milliseconds = 0;  ///< kernel time on the device
   double checksum = 0;      ///< of the results; equal for both comparisons
 };
 

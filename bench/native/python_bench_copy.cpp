@@ -190,7 +190,7 @@ class CopyBench {
   /// Work that takes between `seconds` and twice as long.
   std::function<void(Stream&)> work_of(const std::string& kind, double seconds) {
     const std::int64_t teams = all_teams(device_);
-    std::function<std::function<void(Stream&)>(std::int64_t)> work;  // work by length
+    std::function<std::function<void(Stream&)>(std::int64_t)> work;  // builds the work of a given length
     if (kind == "arithmetic") {
       values_ = Buffer<float>(device_, static_cast<std::size_t>(teams) * static_cast<std::size_t>(threads_a_team()));
       work = [this, teams](std::int64_t rounds) {

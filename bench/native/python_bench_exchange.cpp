@@ -56,7 +56,7 @@ class BenchExchange {
     }));
   }
 
-  /// Host time of begin().
+  /// Host time until begin() returns.
   double begin_us(int repeats) {
     const auto finish = [&] {
       exchange_->end(streams_);

@@ -52,7 +52,7 @@ struct Nekbone {
   std::string sums;
   int components;
 
-  /// All components are equal.
+  /// All components solve the same equation.
   Nekbone(sem::Space s, std::string by, int each = 1)
       : space(std::move(s)),
         constraint(space),

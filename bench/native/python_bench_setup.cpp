@@ -16,7 +16,7 @@
 namespace slipstream::python {
 namespace {
 
-/// Heap bytes in use.
+/// Bytes in use on the heap.
 std::int64_t held() {
   const struct mallinfo2 info = mallinfo2();
   return static_cast<std::int64_t>(info.uordblks + info.hblkhd);

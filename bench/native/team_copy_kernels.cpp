@@ -49,8 +49,8 @@ struct CopyBox {
 struct CopyPieces {
   static constexpr int threads = team_threads;
   const CopyPiece* table;
-  std::uint32_t words;  ///< words per piece
-  std::uint32_t count;  ///< words in total
+  std::uint32_t words;  ///< words of 8 bytes per piece
+  std::uint32_t count;  ///< words of 8 bytes in all pieces
   std::uint32_t step;
 
   template <class Team>

@@ -21,7 +21,7 @@ from slipstream_bench.timed import timed
 from slipstream_bench.transpose import BYTES, TURNS, WAYS, device_grids
 from slipstream_bench.whole_machine import measure, need, number
 
-#: Cells along each axis.
+#: Default cubes: cells along each axis.
 SIZES = {"host": (64, 128), "cuda": (256, 512, 1024)}
 REPEATS = {"host": 11, "cuda": 20}
 MPI = "MPI_Alltoall"

@@ -57,7 +57,7 @@ class Entry:
         return " ".join(filter(None, [self.path.stem, self.variant, self.collision, self.precision, finer]))
 
     def load(self, changes: Sequence[str]) -> Case:
-        """Raises CaseError."""
+        """Reads the case with these changes. Raises CaseError."""
         case = load(self.path, list(changes), self.variant)
         own: list[str] = []
         if self.collision:
@@ -80,7 +80,7 @@ class Entry:
 
 
 def _words(keys: Mapping[str, Any]) -> list[str]:
-    """As command-line arguments."""
+    """The keys as command-line arguments."""
     return [f"{key}={value}" for key, value in keys.items()]
 
 

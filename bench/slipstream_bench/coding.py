@@ -39,7 +39,7 @@ FEWEST, REPEATS, BUDGET = 3, 50, 0.15
 
 @dataclass(frozen=True)
 class Choice:
-    """Sizes given by options."""
+    """Options of the benchmark: sizes, codings, data."""
 
     backend: str
     cells: int | None  #: side of the cube; None: by backend
@@ -87,7 +87,7 @@ def _rows(choice: Choice, backend: str, cells: int) -> Iterator[Row]:
             for coding in ("raw", *CODINGS[dtype]):
                 for data in choice.data[:1] if coding == "raw" else choice.data:
                     if coding == "cast" and data == "wide":
-                        continue  # too large for f32
+                        continue  # the data do not fit f32
                     yield from _of_one(choice, backend, pattern, cells, dtype, coding, data, raw)
 
 

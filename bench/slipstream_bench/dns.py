@@ -25,10 +25,10 @@ from slipstream_bench.fft import cut
 from slipstream_bench.timed import timed
 from slipstream_bench.whole_machine import measure, need, number
 
-#: Cells along each axis.
+#: Default cubes: cells along each axis.
 SIZES = {"host": (32,), "cuda": (256, 512)}
 BYTES = {"f32": 4, "f64": 8}
-#: Right-hand sides per step.
+#: Evaluations of the right-hand side per step.
 STAGES = {"rk2": 2, "rk4": 4}
 TRANSFORMS = 9
 #: Components read or written for a right-hand side: modes for the curl, cells for the cross product.

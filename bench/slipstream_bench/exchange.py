@@ -47,7 +47,7 @@ FIGURES = frozenset(
 REPEATS, FEWEST, QUICK_REPEATS = 100, 10, 3
 #: Time limit per result in seconds, outside of the table of target times.
 BUDGET = 0.15
-#: Bytes per value.
+#: Bytes of a value by type.
 _BYTES = {"f32": 4, "f64": 8}
 #: Fraction of a device's memory that fields may use.
 SHARE = 0.8
@@ -58,14 +58,14 @@ class Choice:
     """Options of the benchmark."""
 
     backend: str
-    devices: int  #: per rank
+    devices: int  #: devices per rank
     sizes: Sequence[int]  #: sides of a device's cube; default: by backend
     quantities: int
     radius: int
     alignment: int  #: bytes; of the first interior cell of every row
-    dtype: str  #: of the quantities
-    coding: str  #: coding of messages
-    throttle: str  #: network rate to simulate
+    dtype: str  #: type of the quantities
+    coding: str  #: coding of the messages
+    throttle: str  #: simulated network, as exchange.throttle
     layout: str  #: of the fields; aos: all in one; auto: on GPUs rows along z if x is cut and z is not
     routes: str  #: such as +direct,-staged; default: all of this build
     part: Sequence[str]

@@ -54,7 +54,7 @@ BEGIN_US, WARM_SETUP_S = 10.0, 1.0
 
 @dataclass(frozen=True)
 class Scale:
-    """Sizes of the exchanges."""
+    """Sizes of the measured exchanges."""
 
     sizes: tuple[int, ...]  #: sides of a device's cube
     cube: int  #: side of a device's share of a cube divided among all devices
@@ -67,7 +67,7 @@ QUICK = Scale((8,), 10, (16,))
 
 @dataclass(frozen=True)
 class Setup:
-    """One exchange to measure."""
+    """An exchange to measure, as options."""
 
     part: str
     cells: Triple

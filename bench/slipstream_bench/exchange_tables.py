@@ -15,7 +15,7 @@ from slipstream_bench.exchange_setups import BEGIN_US, PEARSON, RISSO, STENCIL, 
 
 Row = dict[str, Any]
 
-#: Columns of host costs.
+#: Columns with the host's costs of an exchange.
 COSTS = ("begin_us", "begin_end_us", "warm_setup_s")
 
 
@@ -59,7 +59,7 @@ def _across(rows: list[Row], key: str) -> list[tuple[str, dict[str, Row]]]:
 
 
 def _gain(line: dict[str, Row], slow: str, fast: str) -> float | None:
-    """Speed-up factor."""
+    """Speed-up of `fast` over `slow` in a table line; None if one is missing."""
     return line[slow]["time_us"] / line[fast]["time_us"] if slow in line and fast in line else None
 
 

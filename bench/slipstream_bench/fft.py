@@ -19,7 +19,7 @@ from slipstream_bench import exchange_setups, options, record
 from slipstream_bench.timed import timed
 from slipstream_bench.whole_machine import measure, need, number
 
-#: Cells along each axis.
+#: Default cubes: cells along each axis.
 SIZES = {"host": (64,), "cuda": (256, 512, 1024)}
 #: Bytes of a complex number by type of the values.
 BYTES = {"f32": 8, "f64": 16, "c64": 8, "c128": 16}

@@ -27,7 +27,7 @@ from slipstream_bench.timed import timed
 
 ITERATIONS = {"host": 5, "cuda": 400}
 SUMS = ("device", "host")
-#: Iterations in a trace.
+#: Number of iterations in a trace.
 TRACED = 20
 _BYTES = {"stored": 64 + 18 + 80, "trilinear": 16 + 18 + 80, "affine": 16 + 18 + 80}
 

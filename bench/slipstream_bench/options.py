@@ -25,7 +25,7 @@ class _One(argparse.Action):
 
 
 def common(parser: argparse.ArgumentParser) -> None:
-    """Options of every benchmark."""
+    """Declares the options that every benchmark takes."""
     parser.add_argument("-n", dest="ranks", type=int, metavar="RANKS", help="start on so many ranks")
     parser.add_argument("--backend", choices=["auto", "host", "cuda"], default="auto")
     parser.add_argument("--folder", type=Path, default=Path("bench/results"), help="folder of the result file")

@@ -22,7 +22,7 @@ from slipstream_bench import options, record
 from slipstream_bench.timed import timed
 from slipstream_bench.whole_machine import measure, need, number
 
-#: Cells along each axis.
+#: Default cubes: cells along each axis.
 SIZES = {"host": (32,), "cuda": (1024,)}
 PIECE = {"host": 1 << 20, "cuda": 1 << 29}
 REPEATS = {"host": 2, "cuda": 3}

@@ -26,7 +26,7 @@ SEEDS = 20
 class Choice:
     """Options of the benchmark; without machine files it uses the discovered machine."""
 
-    machine: Sequence[str]  #: machine files
+    machine: Sequence[str]  #: paths of machine files
     backend: str
     devices: int
     nodes: int  #: nodes of a machine file; 0: as in the file

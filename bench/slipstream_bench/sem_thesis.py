@@ -39,7 +39,7 @@ TIME = {"host": 1.0, "cuda": 20.0}
 FIGURES = frozenset(
     {"pressure_iterations", "enstrophy", "enstrophy_error", "ms_per_step", "calls_per_step", "us_per_call", "share"}
 )
-#: Steps in a trace.
+#: Number of steps in a trace.
 TRACED = 2
 
 

@@ -33,7 +33,7 @@ from slipstream.run import engine
 from slipstream.stencil.running import StencilRun
 
 ANSWER = "@sentinel "
-#: Microseconds by row.
+#: Microseconds of each row, by name.
 Times = dict[str, float]
 Measure = Callable[[], Times]
 #: Number of timed parts, of which the median counts.
@@ -42,16 +42,16 @@ PARTS = 3
 
 @dataclass(frozen=True)
 class Scale:
-    """Sizes and repeats."""
+    """Sizes of the probes, and their repeats."""
 
     exchange: dict[int, int]  #: repeats by the side of a device's cube
-    transpose: tuple[int, int]  #: side, repeats
+    transpose: tuple[int, int]  #: side of the cube, repeats
     fft: tuple[int, int]
     gather_scatter: tuple[int, int]  #: elements along each axis, repeats
     cg: tuple[int, int, int]  #: elements along each axis of a device, iterations, repeats
     lbm: tuple[int, int]  #: side of a device's cube, steps
     wave: tuple[int, int]
-    dns: tuple[int, int, int]  #: side, steps, repeats
+    dns: tuple[int, int, int]  #: cells along a side, steps, repeats
 
 
 SCALES = {

@@ -26,7 +26,7 @@ FIGURES = frozenset(
 class Choice:
     """Machines, and the number of plans on each."""
 
-    machines: list[int]  #: ranks of each machine
+    machines: list[int]  #: number of ranks of each machine
     repeats: int  #: number of plans; the median time counts
 
 

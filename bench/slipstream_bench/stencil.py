@@ -31,7 +31,7 @@ METHODS = {
 }
 #: Pairs of a copy rate and subsequent steps; the median counts.
 PAIRS = 5
-#: Total seconds of steps.
+#: Total seconds of measured steps per row.
 DURATION = 1.5
 FIGURES = frozenset({"time_us", "gcells_per_s", "gbs", "roof_gbs", "share", "message_bytes", "travels_by"})
 

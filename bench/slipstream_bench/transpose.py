@@ -28,7 +28,7 @@ from slipstream_bench.whole_machine import measure, need, number
 
 #: Cells along each axis: on two GPUs 16 KB to 2 GB per message.
 SIZES = {"host": (64,), "cuda": (20, 64, 128, 256, 512, 1024)}
-#: Bytes per value.
+#: Bytes of a value by type.
 BYTES = {"f16": 2, "f32": 4, "f64": 8, "c64": 8, "c128": 16}
 #: Permutation of the axes x, y and z, and the axis along which the target is cut; the source is cut along z.
 TURNS = {"xyz": ((0, 1, 2), 1), "zyx": ((2, 1, 0), 2), "yzx": ((2, 0, 1), 2)}

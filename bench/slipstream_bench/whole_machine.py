@@ -46,7 +46,7 @@ def measure(
 
 
 def counts(machine: Any) -> str:
-    """`2 ranks, 4 devices`."""
+    """Text with the numbers of ranks and devices: `2 ranks, 4 devices`."""
     return f"{terminal.count(machine.ranks, 'rank')}, {terminal.count(len(machine.devices()), 'device')}"
 
 

@@ -7,7 +7,7 @@
 
 namespace slipstream {
 
-/// values[left] += values[right].
+/// The operation values[left] += values[right].
 struct Addition {
   std::int32_t left = 0, right = 0;
 };

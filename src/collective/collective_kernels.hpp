@@ -29,7 +29,7 @@ struct Fold {
 
 /// Progress of a device. Kept in device memory, so that a replayed graph continues to count.
 struct alignas(16) ReduceState {
-  std::uint64_t done = 0;    ///< completed reductions
+  std::uint64_t done = 0;    ///< number of completed reductions
   std::uint64_t broken = 0;  ///< 1 after a timeout: the device then neither sends nor waits
 };
 
@@ -37,7 +37,7 @@ struct alignas(16) ReduceState {
 struct MissedWords {
   std::uint64_t set = 0;  ///< 1 once the other members are valid
   std::uint64_t sequence = 0;
-  std::int64_t from = -1;  ///< device
+  std::int64_t from = -1;  ///< the device that did not send in time
 };
 
 /// One device in an all-reduce through peer memory.
@@ -54,7 +54,7 @@ struct PeerReduce {
   WordPair* const* remote = nullptr;         ///< [device]: row `me` of that device's receive buffer, parity 0
   MissedWords* missed = nullptr;
   std::uint64_t limit_ns = 0;
-  int resident = 1;  ///< see resident_reduce()
+  int resident = 1;  ///< launches per multiprocessor, from resident_reduce()
 };
 
 /// Sends, waits and reduces in place, in one launch of one team.

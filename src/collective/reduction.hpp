@@ -17,7 +17,7 @@ struct ReduceTeam {
   const Machine& machine;
   int rank = 0;
   std::vector<int> devices;
-  double wait_limit = 0;  ///< timeout in seconds
+  double wait_limit = 0;  ///< timeout of waits in seconds
   Fold fold;
 
   Device local(int device) const { return machine.device(device).local; }

@@ -137,7 +137,7 @@ class MpiReduction final : public Reduction {
 
   ReduceTeam team_;
   std::size_t bytes_;         // of the values of one device
-  Span<std::byte> gathered_;  // by device
+  Span<std::byte> gathered_;  // values of all devices, by device
   Span<std::byte> mine_;      // number of the run, then the values of this rank's devices
   std::vector<Span<std::byte>> scratch_;
   std::vector<Letter> letters_;

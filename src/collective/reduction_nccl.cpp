@@ -113,8 +113,8 @@ class NcclReduction final : public Reduction {
 
   ReduceTeam team_;
   std::size_t bytes_;                      // of the values of one device
-  std::shared_ptr<NcclClique> clique_;     // empty with one device
-  std::vector<Span<std::byte>> gathered_;  // by device
+  std::shared_ptr<NcclClique> clique_;     // empty if the machine has one device
+  std::vector<Span<std::byte>> gathered_;  // values of all devices, by local device
   std::vector<Event> folded_;
   std::uint64_t number_ = 0;
   std::unique_ptr<Watchdog> watchdog_;

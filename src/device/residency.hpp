@@ -59,7 +59,7 @@ class Residency {
   Device device_;
   ResidentBlocks blocks_;
   std::mutex mutex_;
-  std::map<std::uint64_t, Entry> entries_;  // by stream
+  std::map<std::uint64_t, Entry> entries_;  // launches in progress, by stream
   std::uint64_t launches_ = 0;
 };
 

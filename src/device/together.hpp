@@ -192,7 +192,7 @@ class Together {
 #endif
   }
 
-  /// As launch_teams().
+  /// Same arguments as launch_teams().
   template <class Kernel>
   void add_teams(std::int64_t teams, int threads, std::size_t shared_bytes, const Kernel& kernel) {
     if (stream_->device().backend == Backend::host)
@@ -236,7 +236,7 @@ class Together {
   using Launch = void (*)(Stream&, std::span<const std::byte>, TeamSize);
   struct Kind {
     Launch launch;
-    TeamSize size;  ///< unused for boxes
+    TeamSize size;  ///< unused for kernels over boxes
     std::vector<std::byte> items;
   };
   std::vector<std::byte>& of(Launch launch, TeamSize size = {}) {

@@ -54,7 +54,7 @@ FieldOptions field_of(const BatchCut& cut) {
   return options;
 }
 
-/// Messages of one batch.
+/// Messages of all ranks in one batch.
 std::vector<MessageInfo> messages_of(const Machine& machine, const BatchCut& cut, const BatchCut::Counts& planes,
                                      const ExchangeOptions& options) {
   const Grids grids = grids_of(machine, 0, cut, planes);

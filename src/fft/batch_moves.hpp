@@ -13,14 +13,14 @@ namespace slipstream::fft {
 
 /// Complex values that move. Devices are in the order of the machine.
 struct BatchCut {
-  using Counts = std::vector<std::int64_t>;  ///< by device
+  using Counts = std::vector<std::int64_t>;  ///< number of planes or parts, by device
   std::int64_t row = 0;
   int components = 1;
   /// Layout of a batch: [component][plane][part][row], or [component][part][plane][row] if `inner`. Before the move a
   /// device holds its planes and all parts; after it, all planes and its part.
   bool inner = false;
   Counts parts;
-  std::vector<Counts> planes;  ///< by batch
+  std::vector<Counts> planes;  ///< planes of each batch
   DType type = DType::c64;
 
   std::int64_t all_planes(std::int64_t batch) const;
@@ -60,7 +60,7 @@ class BatchMoves final : public BatchMove {
 
   BatchCut cut_;
   std::vector<Shape> shapes_;
-  std::vector<int> shape_of_;  // by batch
+  std::vector<int> shape_of_;  // index of the exchange, by batch
 };
 
 }  // namespace slipstream::fft

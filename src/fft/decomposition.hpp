@@ -25,7 +25,7 @@ enum class Stage : std::uint8_t { physical, middle, spectral, natural };
 struct Decomposition {
   Decomposition(const Machine& machine, const Extent& cells, const FftOptions& options);
 
-  Extent cells{}, modes{};     ///< x, y, z
+  Extent cells{}, modes{};     ///< numbers along x, y, z
   Extent highest{-1, -1, -1};  ///< |k_a| of modes that are used
   std::array<int, 2> process{1, 1};
   int devices = 1;
@@ -66,7 +66,7 @@ struct Decomposition {
   LineBatch first_two(const Extent& block) const;
   LineBatch permuted(const Extent& block) const;
   LineBatch back_along_x(const Extent& block) const;
-  LineBatch last(const Extent& block, bool forward) const;  ///< not in place
+  LineBatch last(const Extent& block, bool forward) const;  ///< source and target must differ
   LineBatch alone_along_z(bool forward) const;
   /// Backward, from a transposed spectrum, by our own GPU kernels. These can apply an operation on modes while they
   /// read.

@@ -15,8 +15,8 @@ struct Factor {
   std::int32_t order[3];
   std::int32_t last[3];  ///< the mode n / 2 along each axis with a derivative of odd order; its factor is zero
   std::int32_t laplacian;
-  T decay;  ///< exp(-decay |k|^2)
-  T most;   ///< |k|^2
+  T decay;  ///< coefficient of exp(-decay |k|^2)
+  T most;   ///< largest |k|^2 that is kept
 
   SLIP_FN static T power(T base, int exponent) {
     T product = T(1);

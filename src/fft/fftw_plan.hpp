@@ -117,8 +117,8 @@ struct Pieces {
   std::shared_ptr<const Plan<twice>> whole, last;  // of a plane; a recorded graph holds references to them
   std::int64_t in_plane = 0, planes = 0;
   std::int64_t rows = 1, together = 1;      // lines of a plane, and of a piece
-  std::int64_t step_from = 0, step_to = 0;  // bytes of a line
-  std::int64_t cost = 0;                    // words of a piece
+  std::int64_t step_from = 0, step_to = 0;  // bytes from one line to the next
+  std::int64_t cost = 0;                    // words that a piece moves
 
   Pieces() = default;
   explicit Pieces(const LineBatch& batch) {

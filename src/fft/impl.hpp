@@ -51,7 +51,7 @@ struct Part {
 struct Move {
   std::optional<Stage> clears;  ///< set the untransferred values of the target, which is of this stage, to zero
   std::unique_ptr<Field> source, target;
-  std::vector<Part> parts;  ///< one or more
+  std::vector<Part> parts;  ///< one part, or several that overlap with lines
   Array before{};
   std::array<Array, 2> lines{};
   bool behind = false;
@@ -70,7 +70,7 @@ struct Step {
 
 /// Two work arrays per device, and the steps that use them. A lane processes one component at a time.
 struct Lane {
-  std::vector<std::array<Buffer<std::byte>, 2>> work;  ///< by device
+  std::vector<std::array<Buffer<std::byte>, 2>> work;  ///< two work arrays, by local device
   std::vector<Step> forward, backward;
   /// On one device: the first step of `backward` by kernels that apply an operation on modes, if there are any.
   LinesOfDevices through;
@@ -83,7 +83,7 @@ enum class Applied : std::uint8_t {
   reading,  ///< the first lines of the backward transform
   apart     ///< a separate pass between both transforms
 };
-using Operations = std::vector<Operation>;  ///< by device
+using Operations = std::vector<Operation>;  ///< one operation per local device
 
 /// Operations on the results of a forward transform, or on the input of a backward one.
 struct With {
@@ -107,19 +107,19 @@ struct Fft::Impl {
   Machine machine;
   FftOptions options;
   fft::Decomposition cut;
-  std::vector<int> devices;  // of this rank
+  std::vector<int> devices;  // devices of this rank
   std::vector<Device> local;
-  std::unique_ptr<Grid> physical;                // of cells
-  std::array<std::unique_ptr<Grid>, 4> grids;    // of modes, by stage
-  std::vector<Buffer<std::byte>> workspace;      // by device
-  std::vector<fft::Lane> lanes;                  // two if components overlap
+  std::unique_ptr<Grid> physical;                // grid of the cells
+  std::array<std::unique_ptr<Grid>, 4> grids;    // grids of the modes, by stage
+  std::vector<Buffer<std::byte>> workspace;      // scratch memory of the library, by local device
+  std::vector<fft::Lane> lanes;                  // two if components overlap, otherwise one
   std::unique_ptr<fft::OutOfCore> out_of_core;   // for values in host memory; lanes then have no steps
   std::vector<Stream> line_streams;              // by device: for the lines of one part while other parts are in flight
   std::vector<Event> reached;                    // by device: for synchronisation between streams
   CallsInOrder in_order{"a Fourier transform"};  // all calls share the work arrays
-  Tuning tuning;                                 // of all moves
+  Tuning tuning;                                 // combined result of tuning all moves
   FftProcessGrids grids_tried;
-  std::optional<SameCalls> same_calls;  // only with several ranks
+  std::optional<SameCalls> same_calls;  // empty with a single rank
   std::vector<ExchangeOptions> tuned;   // options of the first lane's packed moves, in the order of their creation
 
   Impl(const Communicator& comm, const Machine& machine, const Extent& cells, FftOptions options);

@@ -27,7 +27,7 @@ struct Side {
 };
 struct LineBatch {
   Kind kind = Kind::forward;
-  bool twice = false;               ///< f64, not f32
+  bool twice = false;               ///< double precision
   std::vector<std::int64_t> sizes;  ///< of the real or complex transform, slowest first
   std::int64_t count = 0;
   std::int64_t rows = 0;  ///< lines per plane, with one axis: a piece of work does not cross planes; 0: count
@@ -58,7 +58,7 @@ class Lines {
 /// Why the backend cannot transform on this machine; empty if it can.
 std::string missing(Backend backend);
 std::unique_ptr<Lines> make_lines(Device device, const LineBatch& batch);
-/// Estimate of workspace().
+/// Estimate of Lines::workspace() without a plan.
 std::size_t workspace_estimate(Backend backend, const LineBatch& batch);
 
 }  // namespace slipstream::fft

@@ -29,7 +29,7 @@ struct Cuts {
     // The forward transform processes its batches from last to first.
     std::reverse(forth.planes.begin(), forth.planes.end());
   }
-  BatchCut::Counts y, z;  ///< by device
+  BatchCut::Counts y, z;  ///< planes of y and of z, by device
   std::int64_t deep, high;
   BatchCut forth, back;
 
@@ -202,7 +202,8 @@ Kind OutOfCore::along_x(bool forward) const {
 void OutOfCore::forward(std::vector<Stream>& streams, const std::vector<const void*>& from,
                         const std::vector<void*>& to) {
   Arrays source, target;
-  for (const void* array : from) source.push_back(static_cast<std::byte*>(const_cast<void*>(array)));  // only read
+  // the source arrays are only read
+  for (const void* array : from) source.push_back(static_cast<std::byte*>(const_cast<void*>(array)));
   for (void* array : to) target.push_back(static_cast<std::byte*>(array));
   const Way way{true};
   if (splits()) {

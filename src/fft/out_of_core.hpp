@@ -37,20 +37,20 @@ class OutOfCore {
   void check();
   std::string describe() const;
 
-  /// Minimum bytes per device.
+  /// The smallest memory limit per device that works.
   static std::int64_t least_budget(const Machine& machine, const Decomposition& cut, const FftOptions& options);
   /// Bytes of the given budget that are used, per device. Throws like the constructor.
   static std::int64_t taken(const Machine& machine, const Decomposition& cut, const FftOptions& options);
 
  private:
-  /// Constants of one direction.
+  /// Direction and scale of a transform.
   struct Way {
     bool forward;
     double factor = 1;
   };
   /// Part of one local device.
   struct Own {
-    int device = 0;             ///< of the machine
+    int device = 0;             ///< index in the machine
     std::int64_t y = 0, z = 0;  ///< planes of the spectrum and of physical space
     std::unique_ptr<BatchWork> work;
     Buffer<std::byte> between;

@@ -265,7 +265,7 @@ class RadixStoredLines final : public StoredLines {
   bool real_, forward_;
   std::array<int, 2> length_;
   std::array<Buffer<Pair<T>>, 2> roots_;
-  Buffer<std::uint32_t> counters_;  // only with two passes
+  Buffer<std::uint32_t> counters_;  // progress of chunks; only with two passes
   Buffer<Window> windows_;
 };
 

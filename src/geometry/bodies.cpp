@@ -52,7 +52,7 @@ bool leads_forth(const Direction& d) { return d > Direction{0, 0, 0}; }
 
 struct Bodies::Impl {
   std::vector<Body> bodies;
-  Box cells;  ///< including ghosts
+  Box cells;  ///< cells of the domain, including ghosts
   Surfaces surfaces;
   mutable std::mutex mutex;
   mutable std::map<Direction, LineIndex> indices;

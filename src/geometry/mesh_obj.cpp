@@ -13,7 +13,7 @@ namespace {
 
 /// A face may use vertices that are defined later, so faces are triangulated after the whole file is read.
 struct Face {
-  std::size_t first, last;  ///< range of its corners
+  std::size_t first, last;  ///< range of the face's corners
   std::int64_t line;
   std::int32_t part;
 };

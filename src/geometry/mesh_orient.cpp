@@ -9,7 +9,7 @@ namespace {
 
 struct Neighbour {
   std::int32_t triangle = -1;
-  bool opposed = false;  ///< has the opposite orientation
+  bool opposed = false;  ///< the neighbour has the opposite orientation
 };
 
 // Only edges of exactly two triangles connect neighbours; at others the continuation is ambiguous.

@@ -28,7 +28,7 @@ class LineReader {
   std::int64_t number() const { return first_; }
 
  private:
-  /// Read position.
+  /// A read position in the text.
   struct Place {
     std::size_t at = 0, feed = 0;  ///< next byte, and next LF at or after it
     std::int64_t read = 0;         ///< number of lines read
@@ -54,7 +54,7 @@ std::optional<std::int64_t> to_integer(std::string_view word);
 std::string to_utf8(std::string_view name);
 /// A word of the file for an error message: shortened, and without control characters.
 std::string shown(std::string_view word);
-/// As shown(), in quotes.
+/// The word as shown(), in quotes.
 std::string quoted(std::string_view word);
 
 }  // namespace slipstream

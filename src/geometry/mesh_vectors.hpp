@@ -18,7 +18,7 @@ inline bool finite(const Point& a) { return std::isfinite(a[0]) && std::isfinite
 
 /// Formats with six significant digits.
 std::string to_text(double value);
-/// (x, y, z)
+/// Formats a point as (x, y, z).
 std::string to_text(const Point& p);
 
 }  // namespace slipstream

@@ -28,7 +28,7 @@ Surfaces surfaces_of(const std::vector<Body>& bodies, const MeshDomain& domain, 
 struct LineFamily {
   explicit LineFamily(const Direction& along);
 
-  int u, v, w;          ///< indices of the axes
+  int u, v, w;          ///< indices of the three axes
   std::int64_t dv, dw;  ///< change of v and w per step along u
   Extent cell(std::int64_t line_v, std::int64_t line_w, std::int64_t step) const;
   /// Indices v and w of all lines through a box, as a box from {v.lo, w.lo, 0} to {v.hi, w.hi, 1}.
@@ -37,7 +37,7 @@ struct LineFamily {
 
 /// Segment of a line inside a body, in steps along the line. Touching segments are merged.
 struct Inside {
-  std::int32_t v, w;  ///< index of the line
+  std::int32_t v, w;  ///< index of the line in its family
   std::int32_t body;
   std::int32_t triangle_in, triangle_out;  ///< indices into the triangles of all bodies
   double in, out;

@@ -64,10 +64,10 @@ Layout layout_from_string(const std::string& name) {
 
 BlockShape block_shape(const Extent& extent, const FieldOptions& options) {
   const std::int64_t size = static_cast<std::int64_t>(size_of(options.type));
-  const std::int64_t unit = std::max<std::int64_t>(options.alignment, size);  // bytes
+  const std::int64_t unit = std::max<std::int64_t>(options.alignment, size);  // alignment in bytes
   require(unit % size == 0, "the alignment of field " + options.name + " is " + std::to_string(options.alignment) +
                                 " bytes, which is no multiple of its values' " + std::to_string(size));
-  const std::int64_t step = unit / size;  // elements
+  const std::int64_t step = unit / size;  // alignment in elements
   const auto round_up = [&](std::int64_t n) { return (n + step - 1) / step * step; };
   const bool apart = options.layout != Layout::aos;
   const std::int64_t per_cell = apart ? 1 : options.components;

@@ -10,7 +10,7 @@ using Table = std::array<std::uint32_t, 256>;
 
 /// Slicing-by-8: tables[k][b] is the remainder of byte b followed by k zero bytes.
 constexpr std::array<Table, 8> make_tables() {
-  constexpr std::uint32_t polynomial = 0x82f63b78;  // bit-reflected
+  constexpr std::uint32_t polynomial = 0x82f63b78;  // the Castagnoli polynomial, bit-reflected
   std::array<Table, 8> tables{};
   for (std::uint32_t byte = 0; byte < 256; ++byte) {
     std::uint32_t rest = byte;

@@ -40,7 +40,7 @@ class MpiPieces {
  private:
   struct Slot {
     Buffer<std::byte> values;
-    Buffer<std::uint32_t> remainders, fetched;  // device memory; pinned memory
+    Buffer<std::uint32_t> remainders, fetched;  // on the device; in pinned memory
     bool free = true;
   };
   struct Piece {

@@ -63,10 +63,10 @@ class PieceWriter {
   struct Job {
     Slot* slot;
     Event copied;
-    CheckpointArray array;  // a copy without pieces
+    CheckpointArray array;  // description of the dataset, without its pieces
     CheckpointPiece piece;
     std::size_t number;
-    bool interleaved;  // [cell][component]
+    bool interleaved;  // order [cell][component] instead of [component][cell]
     std::size_t bytes;
     const std::byte* values;  // for the thread, once copied
   };

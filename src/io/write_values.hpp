@@ -16,7 +16,7 @@ struct ValueSource {
   std::string dataset;  ///< path in the file; the dataset must have its final size
   DType type;
   std::int64_t values_per_cell;
-  std::vector<std::pair<int, Box>> parts;  ///< (rank, box) pairs
+  std::vector<std::pair<int, Box>> parts;  ///< each box with the rank that owns it
   /// [z][y][x][value]; called on the rank that owns the piece
   std::function<void(const Box& piece, void* values)> fill;
   std::function<Hdf5Slab(const Box& piece)> slab;  ///< hyperslab of a piece in the dataset

@@ -219,9 +219,9 @@ std::string Affinity::network_card(const std::vector<std::string>& bus_ids, int 
 double network_gb_per_s(const std::string& card) {
   double rate = 0;
   if (card.empty()) return 0;
-  // from Gbit/s to GB/s
+  // the file is in Gbit/s, the result in GB/s
   if (std::ifstream("/sys/class/infiniband/" + card + "/ports/1/rate") >> rate && rate > 0) return rate / 8;
-  // from Mbit/s to GB/s
+  // the file is in Mbit/s, the result in GB/s
   if (std::ifstream("/sys/class/net/" + card + "/speed") >> rate && rate > 0) return rate / 8000;
   return 0;
 }

@@ -352,8 +352,8 @@ class Discovery {
   const Machine::Options& options_;
   std::unique_ptr<Affinity> affinity_;
   std::vector<int> host_of_;     ///< by rank: first rank of its host
-  std::vector<int> host_ranks_;  ///< ranks on this host
-  std::vector<int> node_of_;     ///< by rank
+  std::vector<int> host_ranks_;  ///< ranks on the host of this rank
+  std::vector<int> node_of_;     ///< node of each rank
   Record mine_;
   std::vector<Record> records_;
   std::vector<PhysicalDevice> physical_;  ///< by device of the machine

@@ -40,7 +40,7 @@ inline std::uint64_t hash_of(const std::string& text) {
   return hash.value();
 }
 
-/// Hexadecimal without leading zeros.
+/// Hexadecimal text without leading zeros.
 inline std::string hex(std::uint64_t value) {
   char text[17];
   std::snprintf(text, sizeof text, "%llx", static_cast<unsigned long long>(value));

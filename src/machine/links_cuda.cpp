@@ -37,7 +37,7 @@ Address address_of(const std::string& bus_id) {
   return a;
 }
 
-/// Queries links through NVML.
+/// Queries of links and PCIe rates through NVML.
 class Nvml {
  public:
   using Handle = void*;
@@ -147,7 +147,7 @@ class CudaLinks final : public LinkProbe {
   double memory_gb_per_s(Device device) const override {
     const double kilohertz = attribute(device.index, cudaDevAttrMemoryClockRate);
     const double bits = attribute(device.index, cudaDevAttrGlobalMemoryBusWidth);
-    return 2 * kilohertz * 1e3 * bits / 8 / 1e9;  // double data rate
+    return 2 * kilohertz * 1e3 * bits / 8 / 1e9;  // the factor 2 is for double data rate
   }
 
   bool takes_turns(Device device) const override { return attribute(device.index, cudaDevAttrMpsEnabled) == 0; }

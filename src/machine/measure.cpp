@@ -202,7 +202,7 @@ class Measurement {
   /// Times each direction by events of its own device. Both start together, as exactly as two hosts can.
   BothWays by_peer(const Pair& pair, const std::vector<Way>& ways, std::size_t bytes) {
     BothWays best;
-    for (int trial = 0; trial <= options_.trials; ++trial) {  // the first warms up
+    for (int trial = 0; trial <= options_.trials; ++trial) {  // the first trial warms up
       std::vector<Event> begun, done;
       std::vector<std::byte*> targets;
       guarded([&] {

@@ -11,9 +11,9 @@ namespace slipstream::ranks {
 /// Numbers of ranks as "1 2 4 8".
 struct Row {
   const char* tests;      ///< GoogleTest's pattern of `Suite.Test/parameter`
-  const char* quick;      ///< `make test`
+  const char* quick;      ///< ranks in `make test`
   const char* sanitized;  ///< under a sanitizer, which is five to thirty times slower
-  const char* every;      ///< `make test-all`
+  const char* every;      ///< ranks in `make test-all`
   const char* why;
 };
 
@@ -40,7 +40,7 @@ Column column_here();
 bool is_due(std::size_t n, std::size_t of);
 
 struct Chosen {
-  std::string filter;             ///< GoogleTest filter
+  std::string filter;             ///< filter for GoogleTest
   std::vector<std::string> gaps;  ///< number of tests omitted by gaps and why; one line per reason
 };
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import slipstream as slip
 
-RUNS = 200  #: per exchange
+RUNS = 200  #: Repeated runs of each exchange object.
 ROUTES = (["kernel", "direct"], ["kernel", "peer"], ["staged"], ["kernel", "staged"])
-#: Names of gather-scatters.
+#: Type names of gather-scatters.
 FORMATS = {"f4": "f32", "f8": "f64"}
 #: Largest finite exponent, and smallest normal exponent.
 ENDS = {"f4": (127, -126), "f8": (1023, -1022)}

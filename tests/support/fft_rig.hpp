@@ -13,7 +13,7 @@ namespace slipstream {
 
 using Complex = std::complex<double>;
 
-/// A whole grid, [z][y][x].
+/// Complex values of a whole grid, [z][y][x].
 struct Whole {
   Extent extent{};
   std::vector<Complex> values;
@@ -119,7 +119,7 @@ inline double difference(const Field& field, int component, const Whole& whole,
       const Extent local{q[0] - box.lo[0], q[1] - box.lo[1], q[2] - box.lo[2]};
       const Complex found = get(field.options().type, bytes.data(), element(field.shape(id), component, local));
       const double off = std::abs(found - whole.at(p));
-      most = off <= most ? most : off;  // keeps NaN
+      most = off <= most ? most : off;  // a comparison that keeps NaN
       if (std::isnan(off)) most = off;
     });
   }

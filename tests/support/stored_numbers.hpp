@@ -1,5 +1,5 @@
 #pragma once
-// Stored populations as numbers.
+// Converts stored populations to numbers.
 #include <cstddef>
 
 #include <slipstream/field.hpp>

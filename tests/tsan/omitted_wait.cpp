@@ -46,7 +46,7 @@ struct Gate {
     for (int round = 0; stepped.load(std::memory_order_relaxed) < count; ++round) backoff(round);
   }
   std::atomic<int> opened{0}, stepped{0};
-  int round = 0;  // of the host
+  int round = 0;  // current round of the host
 };
 
 /// Opens the gate after an error, so that streams do not wait forever.

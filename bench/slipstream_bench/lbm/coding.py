@@ -46,7 +46,7 @@ class Choice:
     """Options of the benchmark."""
 
     backend: str
-    devices: int  #: per rank
+    devices: int  #: devices per rank
     threads: int
     cells: int | None  #: along a side; None: by backend
     precision: str

@@ -27,9 +27,9 @@ class Choice:
     """Options of the benchmark."""
 
     backend: str
-    devices: int  #: per rank
+    devices: int  #: devices per rank
     threads: int
-    cells: Sequence[int]  #: cubes
+    cells: Sequence[int]  #: sides of the cubes
     lattice: str
     collision: str
     precision: str
@@ -59,7 +59,7 @@ def representation(collision: str) -> str:
 
 
 def method_keys(choice: Any) -> dict[str, Any]:
-    """Keys of [lbm]."""
+    """Keys of the table [lbm] for these options."""
     return {
         "precision": choice.precision,
         "lattice": choice.lattice,

@@ -32,7 +32,7 @@ FIGURES = frozenset(
     | {"overlapped", "rim", "paper_mlups", "paper_percent"}
 )
 TUNED = "tuned"
-#: Default block cubes.
+#: Default cubes of a block.
 CELLS = {"host": [8, 16, 32], "cuda": [8, 16, 32, 64, 128, 256, 320]}
 #: From the thesis, 6.2.1, 1 x 2 x 2: million updates per second for cubes of 256. It gives percentages of four times
 #: one GPU only for cubes of 320.
@@ -45,7 +45,7 @@ class Scheme:
     """Packing and sending of halos."""
 
     name: str
-    knobs: dict[str, Any]  #: options of the exchange
+    knobs: dict[str, Any]  #: options of the exchange for this scheme
     overlap: str
 
 

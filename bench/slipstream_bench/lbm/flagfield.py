@@ -39,7 +39,7 @@ WALLED_SHARE = 0.05
 class Choice(solids.Choice):
     """Options of the benchmark."""
 
-    cells: Sequence[int]  #: cubes
+    cells: Sequence[int]  #: sides of the cubes
     shares: Sequence[float] = ()  #: solid fractions of cubes; empty: CUBE_SHARES
 
 

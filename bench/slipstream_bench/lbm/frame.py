@@ -50,13 +50,13 @@ SCENARIOS: Sequence[tuple[Triple | None, tuple[float, ...]]] = (
     ((16, 16, 16), (1.25, 1.24, 1.29, 1.33, 1.32)),
     ((32, 32, 32), (1.22, 1.12, 1.13, 1.13, 1.10)),
 )
-#: Default cubes per device.
+#: Default sides of a device's cube.
 CELLS = {"host": [32], "cuda": [128, 256]}
 
 
 @dataclass(frozen=True)
 class Choice(common.Choice):
-    """With the simulated network."""
+    """Adds the options of the simulated network."""
 
     throttle: str
 

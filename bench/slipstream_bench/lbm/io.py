@@ -55,7 +55,7 @@ PIECE = 16 << 20
 class Timing:
     """One checkpoint, by rank 0's clock."""
 
-    begin: float  #: seconds until steps continued
+    begin: float  #: seconds until the steps continued
     written: float  #: until the file was complete
     lost: float  #: additional time of the steps
     steps: int

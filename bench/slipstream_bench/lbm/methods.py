@@ -58,7 +58,7 @@ class Choice:
 
     backend: str
     threads: int
-    cells: int | None  #: side of the cube
+    cells: int | None  #: side of the cube; None: by backend
     precision: str
 
 
@@ -116,7 +116,7 @@ def case_of(choice: Choice, method: Method, side: int) -> LbmCase:
 
 
 def measure(choice: Choice, method: Method, side: int, backend: str) -> Row:
-    """One row."""
+    """Measures one method and returns its row."""
     case = case_of(choice, method, side)
     setup = engine.prepare(case, discovery.discover(case.machine))
     lbm = running.compiled(setup)

@@ -48,7 +48,7 @@ class Choice(common.Choice):
 
 @dataclass(frozen=True)
 class Setup:
-    """One measurement."""
+    """A measurement: its cubes, devices and layout."""
 
     label: str  #: label of its line or colour
     place: str  #: position along the axis of the picture
@@ -71,7 +71,7 @@ class Experiment:
     """An experiment, and its presentation."""
 
     name: str
-    title: str  #: title of the picture
+    title: str  #: title of the experiment's picture
     place: str  #: meaning of a setup's place, in a table
     axis: str  #: and along the axis of the picture
     percent_of: str
@@ -97,7 +97,7 @@ def scaled(cells: Sequence[int], most: int, least: int) -> Iterator[Setup]:
 
 
 def grid(setup: Setup, whole: bool = False) -> list[int]:
-    """Total cells."""
+    """Number of cells of the whole grid along each axis."""
     return [setup.cells] * 3 if whole else record.grid_of(setup.cells, setup.split)
 
 
@@ -109,7 +109,7 @@ def case_of(choice: Choice, setup: Setup, nodes: int, cavity: bool = False, whol
         "lbm": {
             **common.method_keys(choice),
             "layout": setup.layout,
-            # 0: rows without padding.
+            # An alignment of one value means rows without padding.
             "alignment": setup.alignment or value,
         },
         "physics": {"viscosity": 0.05, "lid_speed": 0.05},

@@ -47,9 +47,9 @@ class Choice:
     """Options of the benchmark."""
 
     backend: str
-    devices: int  #: per rank
+    devices: int  #: devices per rank
     threads: int
-    cells: int | None  #: along a side
+    cells: int | None  #: cells along a side; None: by backend
     lattice: str
     collision: str
     precision: str
@@ -57,18 +57,18 @@ class Choice:
 
 @dataclass(frozen=True)
 class Setup:
-    """Distribution of the blocks."""
+    """Machine and distribution of the blocks."""
 
     name: str
     machine: Any
-    cut: dict[str, Any]  #: keys of [exchange]
-    keys: dict[str, Any]  #: keys of [machine]
+    cut: dict[str, Any]  #: keys of the table [exchange]
+    keys: dict[str, Any]  #: keys of the table [machine]
     comm: Any = None  #: communicator of one rank; None: all ranks
 
 
 @dataclass(frozen=True)
 class Variant:
-    """How a step runs."""
+    """How a step is split, and its packing scheme."""
 
     overlap: str
     rim: int = 1
@@ -88,7 +88,7 @@ class Moment:
     digest: str
     lines: np.ndarray  #: velocity along both centrelines, relative to the reference velocity
     residual: float
-    travels_by: str  #: routes between devices
+    travels_by: str  #: routes of messages between devices
 
 
 def scaled(steps: int, cells: int) -> int:

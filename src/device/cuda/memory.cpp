@@ -75,13 +75,13 @@ class FreeMemory {
 /// An allocation that was exported to other processes.
 struct Region {
   CUdeviceptr base = 0;
-  std::uint64_t serial = 0;  // the driver's identifier
+  std::uint64_t serial = 0;  // the driver's identifier of the allocation
   MemoryProof proof{};
   std::int64_t proof_at = -1;
 };
 
 std::mutex mutex;
-std::vector<Region> regions;                                          // exported by this process
+std::vector<Region> regions;                                          // regions exported by this process
 std::map<std::pair<int, MemoryProof>, std::weak_ptr<void>> imported;  // by device and proof; mappings that are in use
 std::map<MemoryProof, std::weak_ptr<void>> imported_host;
 

@@ -25,7 +25,7 @@ struct Allocation {
 
 std::mutex mutex;
 std::map<const char*, Allocation> allocations;        // by address of the first byte
-std::map<MemoryProof, std::weak_ptr<void>> imported;  // by the allocation's proof
+std::map<MemoryProof, std::weak_ptr<void>> imported;  // mappings in use, by the allocation's proof
 
 constexpr std::size_t page = 4096, huge_page = std::size_t{2} << 20;
 

@@ -36,7 +36,7 @@ void write_slab(const Hdf5Handle& dataset, const std::string& name, hid_t type, 
 
 Hdf5Handle create_group(const Hdf5Handle& file, const std::string& name);
 Hdf5Handle open_dataset(const Hdf5Handle& file, const std::string& name);
-/// `name` is for messages.
+/// Sizes of a dataset; `name` is for error messages.
 Hdf5Sizes sizes_of(const Hdf5Handle& dataset, const std::string& name);
 DType type_of(const Hdf5Handle& dataset, const std::string& name);
 /// Names of the members of a group, in order.

@@ -27,7 +27,7 @@ std::string hdf5_reason();
 /// Throws ErrorCode::io, "<what>: <reason>", for a negative HDF5 status.
 void hdf5_check(herr_t status, const std::string& what);
 
-/// Owns an HDF5 identifier.
+/// Owns an HDF5 identifier and closes it.
 class Hdf5Handle {
  public:
   using Closer = herr_t (*)(hid_t);

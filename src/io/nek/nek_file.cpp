@@ -29,7 +29,7 @@ std::string scalar(std::size_t number) { return (number < 10 ? "S0" : "S") + std
 /// One field of a file to be written.
 struct Part {
   std::string name;
-  const Field* field;  ///< null: coordinates
+  const Field* field;  ///< null for the coordinates
 };
 
 std::vector<Part> parts_of(const NekFields& fields) {
@@ -75,7 +75,7 @@ void check(const std::string& path, int word_bytes, const NekFields& fields, con
 struct NekLayout {
   std::int64_t elements, cube;
   int word;
-  std::vector<std::int64_t> values, bounds;  ///< offset of each field
+  std::vector<std::int64_t> values, bounds;  ///< byte offset of each field's values and bounds
   std::int64_t data_end, end;
   NekLayout(const std::vector<std::string>& fields, std::int64_t all, int order, int word_bytes)
       : elements(all), cube(cube_of(order)), word(word_bytes) {
@@ -97,7 +97,7 @@ std::string header(double time, std::int64_t step, int word, const NekFields& fi
   std::string code;
   for (const Part& part : parts)
     if (part.name[0] != 'S') code += part.name;
-  if (!fields.scalars.empty()) code += parts.back().name;  // number of scalars
+  if (!fields.scalars.empty()) code += parts.back().name;  // the code ends with the number of scalars
   char text[header_bytes + 1];
   const int n = fields.order + 1;
   const int length =

@@ -18,7 +18,7 @@
 namespace slipstream {
 namespace {
 
-constexpr std::uint8_t lagrange_hexahedron = 72;  // VTK_LAGRANGE_HEXAHEDRON
+constexpr std::uint8_t lagrange_hexahedron = 72;  // the cell type VTK_LAGRANGE_HEXAHEDRON
 constexpr std::int64_t bytes_of_a_piece = std::int64_t{1} << 24, values_of_a_chunk = std::int64_t{1} << 17;
 constexpr hsize_t steps_of_a_chunk = 256;
 
@@ -143,7 +143,7 @@ struct HexahedraSeries::State {
   std::int64_t points() const { return mesh.elements * cube(); }
 
   void write_values(const std::vector<ValueSource>& sources) const {
-    const std::int64_t piece = std::max(bytes_of_a_piece, 24 * cube());  // at least one element
+    const std::int64_t piece = std::max(bytes_of_a_piece, 24 * cube());  // a piece holds at least one element
     (hdf5_is_parallel() && comm.size() > 1 ? write_values_in_parallel : write_values_by_collecting)(comm, path, sources,
                                                                                                     piece);
   }

@@ -25,7 +25,7 @@ struct Cast {
   Coding coding;
   int bits = 0;         ///< significand bits of the narrow format; 0: block coding
   int least = 0;        ///< exponent of the smallest normal number
-  double greatest = 0;  ///< largest finite number
+  double greatest = 0;  ///< largest finite number of the narrow format
 
   bool blocks() const { return bits == 0; }
 };
@@ -450,7 +450,7 @@ TEST_P(CastItems, ThatAreTooLargeAreTheSameErrorOnAllRanks) {
   Exchange exchange(comm, grid, {{&halo, &field, nullptr, false, cast.coding}}, options);
   const bool at_end = !comm.all(!exchange.needs_host());
   const std::int64_t block = 0;
-  const Extent cell{2, 2, 0};  // in one face only
+  const Extent cell{2, 2, 0};  // a cell in one face of the block only
   const double huge = cast.blocks()           ? -std::numeric_limits<double>::infinity()
                       : of.type == DType::f32 ? -3.4e38
                                               : -3.4e39;  // the largest bf16 is 3.39e38

@@ -85,7 +85,7 @@ class Failures : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
     }
   }
 
-  /// Includes ghosts.
+  /// Compares all values with this rank's own marks, including ghosts.
   void expect_own_values_alone() const {
     for (const std::int64_t id : grid->blocks_of(grid->rank()))
       for (const float value : array_of<float>(*field, id)) ASSERT_EQ(static_cast<int>(value) / 100, comm.rank() + 1);
@@ -162,7 +162,7 @@ TEST_P(Failures, BetweenBeginAndEndUnwindOnAll) {
     exchange->end(streams);
     finish(streams);
     exchange->check();
-    exchange_now(*exchange);  // without rank 1
+    exchange_now(*exchange);  // must fail without rank 1
   };
   try {
     step();
@@ -196,7 +196,7 @@ INSTANTIATE_TEST_SUITE_P(Routes, Failures,
                                           testing::Range<std::size_t>(0, all_ways().size())),
                          [](const auto& info) { return name_of(std::get<0>(info.param), std::get<1>(info.param)); });
 
-/// Failures of gather-scatters.
+/// Fixture for failures of gather-scatters.
 class GatherScatterFailures : public shared_points::GatherScatterOn {
  protected:
   void SetUp() override {
@@ -378,7 +378,7 @@ TEST_P(GatherScatterFailures, BetweenStartAndFinishUnwindOnAll) {
     own->finish(streams);
     points->fetch(streams);
     own->check();
-    own->run(streams, points->all);  // without rank 1
+    own->run(streams, points->all);  // must fail without rank 1
     points->fetch(streams);
     own->check();
   };

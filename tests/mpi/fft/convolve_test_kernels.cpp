@@ -121,7 +121,8 @@ void expect_same(const Communicator& comm, const Field& found, const Field& want
 /// Computes both ways on the same values, twice; `operations` replace the factor `of` if given.
 void check(const Communicator& comm, const Machine& m, const Extent& cells, FftOptions options, const Multiplied& of,
            int components, const std::function<Fft::Operations(const Fft&)>& operations = {}) {
-  if (of.factor.constant.imag() != 0 && !is_complex(options.type)) return;  // refused for real values
+  // complex factors are refused for real values
+  if (of.factor.constant.imag() != 0 && !is_complex(options.type)) return;
   SCOPED_TRACE(of.name + ": " + to_string(cells) + " of " + to_string(options.type) + " on " +
                std::to_string(options.process_grid[0]) + " x " + std::to_string(options.process_grid[1]) +
                (options.transposed ? ", transposed" : "") + (options.gpu_lines ? ", by the kernels of GPUs" : ""));
@@ -194,7 +195,7 @@ TEST_P(Convolutions, AreThreeCallsInOne) {
       for (const bool gpu_lines : {false, true}) {
         // kernels of these lengths do not exist, so the case equals the one without
         if (gpu_lines && (host() ? cells[2] != 16 && cells[2] != 32 : cells[2] < 16)) continue;
-        // Types in turn.
+        // Each type is due for some of the cases.
         if (!ranks::is_due(number++ / 4 + static_cast<std::size_t>(m.devices()), 2)) continue;
         FftOptions options;
         options.type = type_of(number, gpu_lines);
@@ -346,10 +347,12 @@ TEST_P(Convolutions, SayWhereTheOperationIsDone) {
   // FFTW's lines apply it in the forward transform if no backward kernel does.
   EXPECT_NE(place({8, 9, 15}, gpu).find(of_forward), std::string::npos);
   EXPECT_NE(place({32, 32, 16}, gpu).find(of_backward), std::string::npos);
-  EXPECT_NE(place({32, 32, 512}, gpu).find(of_forward), std::string::npos);  // on GPUs only
+  // backward kernels for this length exist on GPUs only
+  EXPECT_NE(place({32, 32, 512}, gpu).find(of_forward), std::string::npos);
   EXPECT_NE(place({32, 32, 1024}, gpu).find(of_forward), std::string::npos);
   gpu.type = DType::c64;
-  EXPECT_NE(place({8, 9, 32}, gpu).find(of_forward), std::string::npos);  // on GPUs only
+  // backward kernels for this length exist on GPUs only
+  EXPECT_NE(place({8, 9, 32}, gpu).find(of_forward), std::string::npos);
   EXPECT_NE(place({8, 9, 32}, packs).find(m.devices() > 1 ? of_forward : of_backward), std::string::npos);
 }
 
@@ -425,7 +428,7 @@ TEST(ConvolutionRefuses, ArraysThatAreReadAndWritten) {
   const Facts written{{"block", 0}, {"problem", "written_over"}};
   expect_error(said(v.data(other), nullptr), ErrorCode::invalid_argument, written);
   expect_error(said(nullptr, w.data(mine)), ErrorCode::invalid_argument, written);
-  EXPECT_FALSE(said(nullptr, u.data(mine)));  // is only read
+  EXPECT_FALSE(said(nullptr, u.data(mine)));  // the input may overlap, because it is only read
   finish(streams);
   const std::vector<const void*> from{u.data(mine)};
   const std::vector<void*> through{v.data(other)}, to{w.data(mine)};

@@ -106,7 +106,8 @@ void check(const Communicator& comm, const Machine& machine, const Case& c) {
   packed.type = cut.complex_type();
   packed.alignment = 1;
   packed.shared = true;
-  Field from(source, packed), work(source, packed), to(target, packed);  // real values need less
+  // sized for complex values; real ones need less
+  Field from(source, packed), work(source, packed), to(target, packed);
   Values before(real ? c.cells : source.extent(), real), after = before;
   after.transform(0, c.forward);
   if (lines_of(cut, c, source.extent()).sizes.size() == 2) after.transform(1, c.forward);
@@ -180,7 +181,7 @@ void check_due(const Communicator& comm, const Machine& machine, std::span<const
     const bool due = ranks::is_due(number++ + static_cast<std::size_t>(machine.devices()), 2);
     if (large ? machine.devices() != 2 || comm.size() > 1 : !due) continue;
     SCOPED_TRACE(to_string(c.cells) + (c.forward ? ", forward" : ", backward") + (c.real ? ", real" : ""));
-    if (c.process[0] != 1 && machine.devices() == 1) continue;  // pencils
+    if (c.process[0] != 1 && machine.devices() == 1) continue;  // pencils need several devices
     check<T>(comm, machine, c);
     if (testing::Test::HasFatalFailure()) return;
   }
@@ -193,10 +194,10 @@ TEST_P(RadixLines, ArriveTransformedAndTurned) {
   const Machine machine = machine_here(std::get<0>(GetParam()), std::get<1>(GetParam()));
   const Case cases[] = {
       // Lengths with kernels on the host, too.
-      {{32, 16, 21}, {1, 0}, Stage::physical, Stage::spectral, true},  // two axes
+      {{32, 16, 21}, {1, 0}, Stage::physical, Stage::spectral, true},  // two axes in one pass
       {{16, 32, 5}, {1, 0}, Stage::physical, Stage::spectral, true},
       {{32, 5, 18}, {2, 0}, Stage::physical, Stage::middle, true},  // tiles along the second axis
-      {{9, 32, 7}, {2, 0}, Stage::middle, Stage::spectral, true},   // along the third
+      {{9, 32, 7}, {2, 0}, Stage::middle, Stage::spectral, true},   // tiles along the third axis
       {{7, 19, 16}, {1, 0}, Stage::spectral, Stage::physical, false},
       {{1024, 4, 3}, {2, 0}, Stage::physical, Stage::middle, true},
       {{32, 32, 66}, {1, 0}, Stage::physical, Stage::spectral, true, false, {10, 4, -1}},
@@ -206,20 +207,20 @@ TEST_P(RadixLines, ArriveTransformedAndTurned) {
       {{32, 32, 33}, {1, 0}, Stage::physical, Stage::spectral, true, true, {10, 10, -1}},
       {{32, 16, 5}, {1, 0}, Stage::physical, Stage::spectral, true, true, {-1, 5, -1}},
       {{32, 16, 32}, {1, 0}, Stage::spectral, Stage::physical, false, true, {10, 5, -1}},
-      // Powers of two.
+      // Lengths that are powers of two.
       {{16, 128, 5}, {1, 0}, Stage::physical, Stage::spectral, true},
       {{64, 5, 18}, {2, 0}, Stage::physical, Stage::middle, true},  // tiles along the second axis
-      {{9, 256, 7}, {2, 0}, Stage::middle, Stage::spectral, true},  // along the third
+      {{9, 256, 7}, {2, 0}, Stage::middle, Stage::spectral, true},  // tiles along the third axis
       {{7, 19, 512}, {1, 0}, Stage::spectral, Stage::physical, false},
       {{3, 5, 1024}, {1, 0}, Stage::spectral, Stage::physical, false},
       {{2048, 4, 3}, {2, 0}, Stage::physical, Stage::middle, true},
       // Two passes in one launch, with several chunks and a partial last one.
       {{32, 32, 75}, {1, 0}, Stage::physical, Stage::spectral, true},
-      {{1024, 1024, 2}, {1, 0}, Stage::physical, Stage::spectral, true},  // in parts
+      {{1024, 1024, 2}, {1, 0}, Stage::physical, Stage::spectral, true},  // long lines, transformed in parts
       {{64, 64, 66}, {1, 0}, Stage::physical, Stage::spectral, true, false, {21, 9, -1}},
       {{16, 64, 9}, {1, 0}, Stage::physical, Stage::spectral, true, false, {3, 21, -1}},
       {{7, 19, 64}, {1, 0}, Stage::spectral, Stage::physical, false, false, {2, 6, -1}},
-      // Real values.
+      // Real to complex transforms.
       {{32, 5, 9}, {2, 0}, Stage::physical, Stage::middle, true, true},
       {{256, 4, 18}, {2, 0}, Stage::physical, Stage::middle, true, true, {85, -1, -1}},
       {{2048, 3, 4}, {2, 0}, Stage::physical, Stage::middle, true, true},

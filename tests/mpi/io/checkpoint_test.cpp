@@ -50,7 +50,7 @@ std::vector<std::uint8_t> body(const Extent& e) {
 /// Decomposition and storage of a run. Moments have one layout and two arrays, so only their decomposition varies.
 struct Way {
   const char* name;
-  bool alone = false;  ///< on rank 0 only
+  bool alone = false;  ///< runs on rank 0 only
   int devices = 1;
   Extent blocks{1, 1, 1};
   Layout layout = Layout::soa;

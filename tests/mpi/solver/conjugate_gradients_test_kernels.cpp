@@ -54,7 +54,7 @@ struct Apply {
 
 enum { old_rr, pq, rr, first_rr, scalars };
 
-/// Does nothing after convergence.
+/// Updates the solution; does nothing after convergence.
 struct Advance {
   Cells of;
   const double* s;

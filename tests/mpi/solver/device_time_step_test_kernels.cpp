@@ -32,7 +32,7 @@ struct Choose {
   }
 };
 
-/// du/dt = Lap u.
+/// One step of the heat equation du/dt = Lap u.
 struct Spread {
   View<double> from, to;
   const double* of;

@@ -19,7 +19,7 @@ namespace {
 
 using lbm::Lbm;
 
-/// How a flow is stored. The test corrupts population 5, or the density excess of moments.
+/// How a flow is stored, as a test parameter. The test corrupts population 5, or the density excess of moments.
 struct Held {
   const char* name;
   Layout layout = Layout::soa;

@@ -184,7 +184,7 @@ std::vector<StepTuning> tunings() {
   return list;
 }
 
-using Arrays = std::map<std::int64_t, std::vector<double>>;  // by block
+using Arrays = std::map<std::int64_t, std::vector<double>>;  // arrays by block
 using Whole = std::map<std::int64_t, std::vector<std::int64_t>>;
 
 /// Indices of a way and of a tuning.
@@ -360,7 +360,7 @@ TEST_P(Toys, SumOverSharedPoints) {
       values[element(field.shape(id), 0, SharedPoints::cell(n))] = value(id, pattern.points(id)[n], round);
     return values;
   };
-  std::map<std::int64_t, std::vector<std::int64_t>> sharers;  // ascending
+  std::map<std::int64_t, std::vector<std::int64_t>> sharers;  // blocks that share a point, ascending
   for (std::int64_t block = 0; block < blocks; ++block)
     for (const std::int64_t point : pattern.points(block)) sharers[point].push_back(block);
   const auto after = run<Arrays>(pattern, field, start);

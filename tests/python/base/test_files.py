@@ -1,4 +1,4 @@
-"""Files are replaced atomically."""
+"""Files are replaced atomically: readers see the old or the new contents."""
 
 import os
 from pathlib import Path

@@ -51,7 +51,8 @@ def package_without(folder: Path, module: str) -> Path:
     for path in PACKAGE.iterdir():
         if not path.name.startswith(f"{module}."):
             (package / path.name).symlink_to(path)
-    (folder.parent / "CMakeLists.txt").write_bytes((ROOT / "CMakeLists.txt").read_bytes())  # contains the version
+    # the package reads its version from it
+    (folder.parent / "CMakeLists.txt").write_bytes((ROOT / "CMakeLists.txt").read_bytes())
     return folder
 
 

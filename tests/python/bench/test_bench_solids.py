@@ -140,7 +140,7 @@ def test_counters_are_those_of_the_last_step_of_each_way(tmp_path: Path, monkeyp
     assert [row["solids"] for row in rows] == ["dense", "sparse"]
     names = list(counters.METRICS)
     assert [row["dram_read_bytes"] for row in rows] == [1000 + names.index("dram_read_bytes"), 3000 + 12]
-    assert rows[0]["duration_us"] == pytest.approx(1.005, abs=1e-3)  # converted from nanoseconds
+    assert rows[0]["duration_us"] == pytest.approx(1.005, abs=1e-3)  # the profiler reports nanoseconds
 
 
 def test_counted_times_stand_beside_those_of_the_paper_under_its_profiler(monkeypatch: pytest.MonkeyPatch) -> None:

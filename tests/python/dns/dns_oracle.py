@@ -23,13 +23,13 @@ class Oracle:
         schmidt: Sequence[float] = (),
         gradients: Sequence[Sequence[float]] = (),
     ) -> None:
-        """`scalars`: [z][y][x][scalar]."""
+        """The array `scalars` is [z][y][x][scalar]."""
         self.rotation = np.reshape(rotation, (3, 1, 1, 1))
         self.gradients = gradients
         self.cells = cells = velocity.shape[2::-1]
         self.lengths = lengths
         index = np.stack(np.meshgrid(*(np.fft.fftfreq(n, 1 / n) for n in cells[::-1]), indexing="ij")[::-1])
-        self.k = index * (2 * np.pi / np.array(lengths)).reshape(3, 1, 1, 1)  # x, y, z
+        self.k = index * (2 * np.pi / np.array(lengths)).reshape(3, 1, 1, 1)  # wave numbers along x, y, z
         self.square = (self.k**2).sum(0)
         self.kept = np.all([abs(k) * 3 < n for k, n in zip(index, cells, strict=True)], axis=0)
         values = velocity if scalars is None else np.concatenate([velocity, scalars], -1)

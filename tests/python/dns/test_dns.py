@@ -67,7 +67,7 @@ def test_an_inertial_wave_turns_at_its_own_rate() -> None:
     rotation, wave = np.array([0.3, 0.0, 2.0]), np.array([1.0, 2.0, 2.0])
     z, y, x = np.meshgrid(*(2 * np.pi * np.arange(n) / n for n in CELLS[::-1]), indexing="ij")
     phase = wave[0] * x + wave[1] * y + wave[2] * z
-    a = np.array([2.0, 0.0, -1.0]) / np.sqrt(5)  # perpendicular to k
+    a = np.array([2.0, 0.0, -1.0]) / np.sqrt(5)  # a is perpendicular to k
     b = np.cross(wave, a) / 3
 
     def at(time: float) -> Any:
@@ -85,7 +85,7 @@ def test_modes_travel_rounded_on_demand() -> None:
     for dns in (raw, cast):
         dns.random(_dns.peaked_spectrum(5, 3, 0.5), 4)
         dns.advance(2)
-    # f32 has 24 bits.
+    # Casting to f32 keeps 24 bits.
     assert 0 < abs(cast.velocity() - raw.velocity()).max() < 1e-5
     of_raw, of_cast = ([row for row in dns.report() if row["source"] != row["target"]] for dns in (raw, cast))
     assert [row["bytes"] for row in of_raw] == [2 * row["bytes"] for row in of_cast]

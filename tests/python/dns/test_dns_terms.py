@@ -241,7 +241,7 @@ def test_the_variance_of_a_scalar_is_what_was_made_and_not_destroyed(dealiasing:
         rates.append(-2 * gradient @ found["flux"] - found["dissipation"])
         variances.append(found["variance"])
         dns.advance(1)
-    # Simpson's rule.
+    # Weights of Simpson's rule.
     weights = np.array([1, *[4, 2] * 19, 4, 1]) * 0.005 / 3
     assert variances[-1] - variances[0] == pytest.approx(
         weights @ rates, rel=1e-6 if dealiasing == "two_thirds" else 1e-3
@@ -306,7 +306,7 @@ def test_accelerations_are_ornstein_uhlenbeck_processes() -> None:
     for lag in (1, 3, 6):
         measured = (values[lag:] * values[:-lag]).mean() / values.var()
         assert measured == pytest.approx(np.exp(-lag * 0.1 / 0.3), abs=5 / np.sqrt(independent))
-    # Components are independent.
+    # Components must be uncorrelated.
     correlations = np.corrcoef(values.T)
     assert abs(correlations[np.triu_indices(numbers, 1)]).mean() < 0.1
 

@@ -86,7 +86,7 @@ def test_arrays_right_behind_one_another_are_apart() -> None:
     memory = np.concatenate([array.ravel() for array in arrays])
     behind = np.cumsum([array.size for array in arrays])
     arrays = [memory[end - a.size : end].reshape(a.shape) for end, a in zip(behind, arrays, strict=True)]
-    slip.Exchange(grid, {"u": arrays}, pack="zero_copy").run()  # refused for in-place transposes
+    slip.Exchange(grid, {"u": arrays}, pack="zero_copy").run()  # in-place transposes refuse zero_copy
     for block, array in enumerate(arrays):
         np.testing.assert_array_equal(array, wrapped(grid, 1, block))
 

@@ -34,7 +34,7 @@ KNOBS = {
 }
 REACH = {"faces": 1, "faces_and_edges": 2, "all": 3}
 UNTOUCHED = 251
-Integer = Callable[[int, int], int]  #: between two bounds, inclusive
+Integer = Callable[[int, int], int]  #: draws an integer between two bounds, inclusive
 Choice = Callable[[Sequence], object]
 
 

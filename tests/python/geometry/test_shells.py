@@ -1,4 +1,4 @@
-"""Surfaces of several shells."""
+"""Bodies whose surface has several shells."""
 
 from pathlib import Path
 

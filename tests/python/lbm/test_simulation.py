@@ -181,7 +181,7 @@ def pillar(edge: float, units: dict[str, object] | None, lid_speed: float) -> Si
 
 def test_simulation_in_si_is_its_twin_in_cells_and_returns_metres_seconds_and_newtons() -> None:
     si, cells = pillar(0.005, METRES, 2.0), pillar(1.0, None, 0.05)
-    step = 0.05 * 0.005 / 2.0  # seconds
+    step = 0.05 * 0.005 / 2.0  # length of a step in seconds
     assert si.run(until=40 * step, quiet=True).steps == 40
     cells.run(steps=40, quiet=True)
     assert np.array_equal(si.solver.populations(), cells.solver.populations())

@@ -38,8 +38,8 @@ GB = 1e9
     ("traffic", "seconds", "busiest"),
     [
         ([(0, 1, 50 * GB)], 1.0, "device 0 to device 1"),
-        ([(0, 1, 50 * GB), (0, 2, 50 * GB)], 1.0, "device 0 to device 1"),  # separate lines
-        ([(0, 3, 50 * GB)], 1.0, "device 0 to device 3"),  # alone on the bus
+        ([(0, 1, 50 * GB), (0, 2, 50 * GB)], 1.0, "device 0 to device 1"),  # both transfers have separate lines
+        ([(0, 3, 50 * GB)], 1.0, "device 0 to device 3"),  # the transfer has the bus for itself
         ([(0, 3, 32 * GB), (1, 4, 32 * GB), (2, 5, 32 * GB)], 1.5, "between, out of group 0 of node 0"),
         ([(0, 3, 32 * GB), (3, 0, 32 * GB)], 0.64, "device 0 to device 3"),  # each direction has its own rate
         ([(0, 6, 23 * GB), (5, 12, 23 * GB)], 2.0, "network, out of node 0"),

@@ -115,9 +115,9 @@ def test_vorticity_follows_the_right_hand_about_every_axis(axes: str, axis: int)
 @pytest.mark.parametrize(
     ("gradient", "q"),
     [
-        ([[0, -3, 0], [3, 0, 0], [0, 0, 0]], 9.0),  # rotation: its rate squared
-        ([[2, 0, 0], [0, -2, 0], [0, 0, 0]], -4.0),  # strain: minus its rate squared
-        ([[0, 5, 0], [0, 0, 0], [0, 0, 0]], 0.0),  # shear: both cancel
+        ([[0, -3, 0], [3, 0, 0], [0, 0, 0]], 9.0),  # rotation: Q is its rate squared
+        ([[2, 0, 0], [0, -2, 0], [0, 0, 0]], -4.0),  # strain: Q is minus its rate squared
+        ([[0, 5, 0], [0, 0, 0], [0, 0, 0]], 0.0),  # shear: rotation and strain cancel
     ],
 )
 def test_q_criterion_weighs_rotation_against_strain(gradient: list[list[float]], q: float) -> None:

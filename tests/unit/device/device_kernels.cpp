@@ -102,8 +102,6 @@ TEST_P(BufferTest, InfoDescribesTheDevice) {
   EXPECT_GT(about.processors, 0);
 }
 
-// Copies
-
 TEST_P(BufferTest, FillSetsTheBytesAndNoOthers) {
   Stream stream(device);
   const Buffer<unsigned char> buffer(device, 300);

@@ -35,7 +35,7 @@ Lists<std::uint32_t> random_rows(std::uint32_t points, unsigned seed, std::uint3
   return rows;
 }
 
-using Group = std::vector<std::uint32_t>;  // points of a group
+using Group = std::vector<std::uint32_t>;  // points of a group, ascending
 
 /// The tables that a device built, copied to the host.
 struct Tiles {

@@ -143,7 +143,8 @@ TEST_P(FlowByBatches, BeginsWithTheTaylorGreenVortex) {
         for (std::int64_t i = 0; i < o.cells[0]; ++i, at += 3) {
           const double x = angle(i, 0), y = angle(j, 1), z = angle(k, 2);
           ASSERT_NEAR(u[at], std::sin(x) * std::cos(y) * std::cos(z), 1e-15);
-          ASSERT_NEAR(u[at + 1], -1.5 * std::cos(x) * std::sin(y) * std::cos(z), 1e-15);  // divergence-free
+          // the third component follows from zero divergence
+          ASSERT_NEAR(u[at + 1], -1.5 * std::cos(x) * std::sin(y) * std::cos(z), 1e-15);
           ASSERT_NEAR(u[at + 2], 0, 1e-15);
         }
     std::vector<std::complex<double>> modes(static_cast<std::size_t>(4 * 4 * 5 * 10));
@@ -183,7 +184,7 @@ TEST_P(FlowByBatches, IsTheFlowOnTheDeviceWithAllOptions) {
     }
 }
 
-// As PseudoSpectralFlow.FollowsTheTaylorGreenVortex.
+// The same limits as PseudoSpectralFlow.FollowsTheTaylorGreenVortex.
 TEST_P(FlowByBatches, FollowsTheTaylorGreenVortex) {
   dns::Options o = options({32, 32, 32}, dns::Scheme::rk4, DType::f64);
   o.viscosity = 1.0 / 1600;
@@ -205,7 +206,7 @@ TEST_P(FlowByBatches, MovesElevenFieldsEachWayAStageOfRk2) {
   o.device_memory = 1 << 22;
   dns::Dns d(alone, one(), o);
   d.random(dns::peaked_spectrum(4, 2, 0.5), 11);
-  d.step(1);  // includes the first-step set-up
+  d.step(1);  // the first step also sets up arrays
   const std::int64_t before = d.host_bytes_moved();
   d.step(3);
   const std::int64_t field = std::int64_t{8} * (7 + 1) * (2 * 5 + 1) * 12;  // modes along x and y that are kept
@@ -239,7 +240,7 @@ TEST_P(FlowByBatches, RefusesWhatItCannotDo) {
   o.budget = true;
   expect_error(make, ErrorCode::unsupported, {{"problem", "budget"}});
   o.budget = false;
-  o.cells = {8192, 8192, 8192};  // terabytes of host memory
+  o.cells = {8192, 8192, 8192};  // needs terabytes of host memory
   o.device_memory = std::int64_t{1} << 40;
   expect_error(make, ErrorCode::out_of_memory, {{"option", "cells"}});
 }
@@ -485,7 +486,7 @@ TEST_P(FlowOnSeveral, RefusesWhatItCannotDo) {
   o.process_grid = {machine().devices(), 1};
   expect_error(make, ErrorCode::unsupported, {{"option", "process_grid"}, {"problem", "pencils"}});
   o.process_grid = {0, 0};
-  o.cells = {8192, 8192, 8192};  // terabytes of host memory
+  o.cells = {8192, 8192, 8192};  // needs terabytes of host memory
   o.device_memory = std::int64_t{1} << 40;
   expect_error(make, ErrorCode::out_of_memory, {{"option", "cells"}});
 }

@@ -103,7 +103,7 @@ TEST_P(ReplayedSolves, AreThoseOfFlexibleGmres) {
   box.deform = 0.1;
   Space space(Communicator::world(), machine_here(backend, devices), box, 4, {Factors::stored, false, {}});
   Constraint constraint(space);
-  const Vector b = right_side(space, constraint);  // its first component
+  const Vector b = right_side(space, constraint);  // first component of the unknown
   SolverOptions how;
   how.method = krylov::Method::flexible_gmres;
   how.preconditioner = preconditioner;
@@ -155,7 +155,7 @@ TEST_P(ReplayedSolves, CallNoOperatorAnIteration) {
   }
   EXPECT_GT(iterations, 5);
   EXPECT_GE(called[0], iterations + 1);
-  EXPECT_EQ(called[1], 3);  // recorded
+  EXPECT_EQ(called[1], 3);  // the second solve is recorded
   EXPECT_EQ(called[2], 2);
 }
 

@@ -39,7 +39,7 @@ void draw_side(Draw& draw, Options& o, int side) {
   const Vector u{draw.around(0.03), draw.around(0.03), flat ? 0 : draw.around(0.03)};
   switch (draw.below(6)) {
     case 0:
-      return;  // a wall at rest
+      return;  // leaves a wall at rest
     case 1:
       o.walls[key] = u;
       o.walls[key][side / 2] = 0;

@@ -55,7 +55,7 @@ Options options_of(const Variant& m) {
   return o;
 }
 
-/// Tolerance by number format.
+/// Selects a tolerance by number format.
 double by_format(DType precision, double f16, double f32, double f64) {
   return precision == DType::f16 ? f16 : precision == DType::f32 ? f32 : f64;
 }

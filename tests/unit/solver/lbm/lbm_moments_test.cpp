@@ -53,7 +53,7 @@ Populations19 collided(const Populations19& g, double rate, bool recursive, Beyo
       if (last) (*last)[a][b] = beyond[a][b] = 0.75 * beyond[a][b] + 0.25 * (*last)[a][b];
       left[a][b] = rho * u[a] * u[b] + beyond[a][b];
     }
-  const auto third = [&](int a, int b) {  // moment a_abb
+  const auto third = [&](int a, int b) {  // third-order moment a_abb
     return rho * u[a] * u[b] * u[b] + u[a] * beyond[b][b] + 2 * u[b] * beyond[a][b];
   };
   Populations19 out{};

@@ -16,7 +16,7 @@ namespace {
 struct Domain {
   Extent cells;
   int ghost = 0;       ///< 0: the block is its own neighbour on all axes without walls
-  unsigned walls = 0;  ///< bit mask of sides
+  unsigned walls = 0;  ///< bit mask of the sides that are walls
   int left_out = 0;    ///< cells on every side that another kernel updates
 };
 

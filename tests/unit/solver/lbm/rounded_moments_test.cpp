@@ -58,7 +58,7 @@ TEST(RoundedMoments, LetAShearWaveDecayAsF32DoesAtAnyAmplitude) {
       mean += off / 4;
       square += off * off / 4;
     }
-    EXPECT_LT(std::abs(mean), 4e-4) << size;  // four standard deviations
+    EXPECT_LT(std::abs(mean), 4e-4) << size;  // four standard deviations of the mean
     EXPECT_LT(std::sqrt(square), 4.5e-4) << size;
   }
 }
@@ -88,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(RoundedMoments, PlaneFlow,
                                                 }}),
                          [](const auto& info) { return info.param.name; });
 
-/// Walls along y.
+/// The flow is between walls along y.
 TEST_P(PlaneFlow, FromRestRoundsTheCellsOfAPlaneApart) {
   Options o = halves({16, 8, 8});
   o.periodic[1] = false;
