@@ -11,7 +11,7 @@ def git(root: Path, *words: str) -> str:
 
 
 def base_of(root: Path, asked: str | None) -> str | None:
-    """The base of the change: where HEAD left `asked`, by default `main`; on `main` the commit before HEAD. None
+    """The base of the change: where HEAD left `asked`, by default `main`; on `main` the commit before HEAD. It is None
     without git or if the history is too short, as in a shallow clone.
     """
     try:

@@ -152,8 +152,8 @@ def parts() -> Iterator[Part]:
 
 
 def changed_parts(asked: str | None) -> Iterator[Part]:
-    """The parts of `make test` restricted to tests that a change can break; prints the reasons. Without git history:
-    all of them.
+    """The parts of `make test` restricted to tests that a change can break; prints the reasons. Without git history,
+    all parts.
     """
     base = change.base_of(ROOT, asked)
     if base is None:
@@ -361,7 +361,7 @@ def has_test(folder: Path, name: str) -> bool:
 
 
 def visible_gpus() -> list[str]:
-    """In the format of CUDA_VISIBLE_DEVICES."""
+    """Names of the GPUs, in the format of CUDA_VISIBLE_DEVICES."""
     from slipstream.base.core import core
 
     named = os.environ.get("CUDA_VISIBLE_DEVICES", "")

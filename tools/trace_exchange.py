@@ -31,7 +31,7 @@ record = benchmarks("record")
 RANKS = 2
 QUANTITIES = 4
 RADIUS = 3
-#: The middle ones are shown, because the first load kernels.
+#: The middle exchanges are shown, because the first ones load kernels.
 EXCHANGES = 9
 
 

@@ -42,13 +42,13 @@ class BenchExchange {
     open();
   }
 
-  /// By device events: back to back, replayed if possible.
+  /// Seconds measured by device events: exchanges back to back, replayed if possible.
   double events_us(int repeats) {
     const int runs = exchange_->capturable() ? runs_per_graph : 0;
     return checked(python::events_us(streams_, runs, repeats, [&] { exchange_->run(streams_); }));
   }
 
-  /// By the host's clock: barrier, exchange, wait.
+  /// Seconds measured by the host's clock: barrier, exchange, wait.
   double host_us(int repeats) {
     return checked(python::host_us(repeats, [&] {
       exchange_->run(streams_);

@@ -107,7 +107,7 @@ double local_us(const Machine& machine, const Extent& cells, const std::string& 
   return events_us(streams, 0, repeats, [&] { lines->run(streams[0], from.data(), to.data()); });
 }
 
-/// By cufftXt on all devices. Only `refused`, with the reason, if unavailable.
+/// Times cufftXt on all devices. Returns only `refused`, with the reason, if it is unavailable.
 nb::dict several_us(const Machine& machine, const Extent& cells, const std::string& type, int repeats) {
   nb::dict found;
   try {

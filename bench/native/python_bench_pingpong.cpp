@@ -200,7 +200,7 @@ class MpiEnd {
     if (memory != "host") device_ = Buffer<std::byte>(device, bytes, Memory::message);
   }
   std::byte* wire() const { return host_.size() ? host_.data() : device_.data(); }
-  /// For data in device memory sent through the host: the copies that a GPU-aware MPI avoids.
+  /// Copies of data in device memory that is sent through the host. A GPU-aware MPI avoids them.
   void fetch() { staged_copy(host_.data(), device_.data()); }
   void deliver() { staged_copy(device_.data(), host_.data()); }
 

@@ -10,8 +10,8 @@ namespace slipstream {
 /// device.
 void copy_by_teams(Stream& stream, void* to, const void* from, std::size_t bytes, std::int64_t teams);
 
-/// As copy_box, with `teams` teams: extent = {bytes per row, rows, planes}. Widths, pitches and addresses must be
-/// multiples of 4, and the box must have fewer than 2^31 words.
+/// Does the same as copy_box, with `teams` teams: extent = {bytes per row, rows, planes}. Widths, pitches and addresses
+/// must be multiples of 4, and the box must have fewer than 2^31 words.
 void copy_box_by_teams(Stream& stream, void* to, Pitch to_pitch, const void* from, Pitch from_pitch,
                        const Extent& extent, std::int64_t teams);
 

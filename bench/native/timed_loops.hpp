@@ -18,7 +18,7 @@ double median(std::vector<double> values);
 double slowest_rank_median(std::vector<double> times);
 
 /// Median seconds of single calls that fill about `budget` seconds, between `least` and `most` calls, after two
-/// warm-ups. For a single process, because the number of calls is not synchronised.
+/// warm-ups. Only a single process may use this, because the number of calls is not synchronised.
 double median_seconds(double budget, int least, int most, const Work& call);
 
 /// Microseconds of one `queue`, which queues work on `streams`, by device events: `repeats` queued back to back,

@@ -151,8 +151,8 @@ def _run(entry: Entry, changes: Sequence[str]) -> dict[str, Any]:
 
 
 def rows(entry: Entry, case: Case, machine: Any, run: dict[str, Any]) -> list[dict[str, Any]]:
-    """A row per quantity that the case expects, or one row without quantities. For a failed run (`run` is empty) there
-    are no results.
+    """A row per quantity that the case expects, or one row without quantities. A failed run (`run` is empty) has no
+    results.
     """
     inputs = {
         "ranks": run.get("ranks", machine.ranks),

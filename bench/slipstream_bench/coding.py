@@ -23,7 +23,7 @@ FIGURES = frozenset(
     {"time_us", "gbs", "share_of_raw", "ratio", "largest_error", "rms_error", "bound", "break_even_gbs"}
 )
 
-#: By format: the codings that are compared with raw.
+#: The codings that are compared with raw, by format.
 CODINGS = {
     "f64": ("cast", "blockfloat, rate 16", "blockfloat, rate 32", "zfp, rate 8", "zfp, rate 16", "zfp, rate 32"),
     "f32": ("cast", "blockfloat, rate 8", "blockfloat, rate 16", "zfp, rate 8", "zfp, rate 16"),
@@ -73,8 +73,8 @@ def rate_of(coding: str) -> float | None:
 
 
 def break_even(raw_bytes: int, coded_bytes: int, lost_us: float) -> float | None:
-    """Link rate in GB/s at which coded and raw messages take equally long; coding pays on slower links. None: on every
-    link.
+    """Link rate in GB/s at which coded and raw messages take equally long; coding pays on slower links. None if coding
+    pays on every link.
     """
     saved = raw_bytes - coded_bytes
     return None if lost_us <= 0 else saved / lost_us * 1e-3

@@ -10,7 +10,7 @@ from slipstream.base.routes import NAMES as ROUTES
 
 Triple = tuple[int, int, int]
 
-#: In the order in which the rules prefer them.
+#: Parts of the benchmark, in the order of measurement.
 PARTS = ("must", "ladder", "schemes", "scaling")
 #: Pearson et al. enable these one after the other, starting from either base; `direct` is an addition.
 BASES = ("staged", "gpu_mpi")

@@ -329,7 +329,7 @@ def _whos(rows: list[Row]) -> list[str]:
 
 
 def _bars(rows: list[Row], who: str) -> dict[str, dict[str, Row]]:
-    """By size and layout, then by clock. If a size has several layouts, the fastest by events."""
+    """Rows by size and layout, then by clock. A size with several layouts gets the one that is fastest by events."""
     sizes: dict[str, dict[str, dict[str, Row]]] = {}
     for row in sorted((row for row in rows if _who(row) == who), key=_cells):
         sizes.setdefault(_size(row), {}).setdefault(row["layout"], {})[row["clock"]] = row

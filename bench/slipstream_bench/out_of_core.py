@@ -175,7 +175,7 @@ def _flow(
 
 
 def _figure(key: str, form: str = ".4g", factor: float = 1.0) -> Callable[[record.Row], str]:
-    """As number(), for rows that may lack the key."""
+    """Formats a result as number() does, also of rows that lack the key."""
     return lambda row: number(key, form, factor)({key: None, **row})
 
 

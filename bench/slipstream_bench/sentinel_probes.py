@@ -210,7 +210,7 @@ class Probes:
         return lambda: {f"DNS {n}^3 f64": self.timed.dns_step_us(made, steps, repeats)}
 
 
-#: In the order of measurement; transforms have two rows.
+#: The rows in the order of measurement; transforms have two rows.
 NAMES = (
     *("exchange_small", "exchange_large", "transpose", "fft", "gather_scatter", "cg"),
     *("lbm_f32", "lbm_f64", "lbm_f16", "wave", "dns"),

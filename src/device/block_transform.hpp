@@ -1,6 +1,5 @@
 #pragma once
-// Fourier transforms by the threads of a block, on GPUs, by cuFFTDx. Only in builds that enable it
-// (cmake/cufftdx.cmake).
+// Fourier transforms by the threads of a block, on GPUs, by cuFFTDx. Some builds lack them (cmake/cufftdx.cmake).
 #include <slipstream/device/function.hpp>
 
 #define CUFFTDX_DISABLE_CUTLASS_DEPENDENCY

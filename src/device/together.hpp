@@ -170,7 +170,7 @@ class Together {
     add_on_gpu(box, kernel);
   }
 
-  /// For a kernel with another host version: compiles no host loop.
+  /// Adds a kernel that has another host version: compiles no host loop.
   template <class Kernel>
   void add_on_gpu([[maybe_unused]] const Box& box, [[maybe_unused]] const Kernel& kernel) {
 #if defined(__CUDACC__)
@@ -200,7 +200,7 @@ class Together {
     add_teams_on_gpu(teams, threads, shared_bytes, kernel);
   }
 
-  /// For a kernel with another host version: compiles no host loop.
+  /// Adds a kernel that has another host version: compiles no host loop.
   template <class Kernel>
   void add_teams_on_gpu([[maybe_unused]] std::int64_t teams, [[maybe_unused]] int threads,
                         [[maybe_unused]] std::size_t shared_bytes, [[maybe_unused]] const Kernel& kernel) {

@@ -7,8 +7,8 @@
 
 namespace slipstream {
 
-/// Calls move(pinned host memory, index of the first value, count) for pieces of a limited number of values. For set-up
-/// only.
+/// Calls move(pinned host memory, index of the first value, count) for pieces of a limited number of values. It
+/// allocates memory, so call it during set-up.
 template <class T, class Move>
 void in_pieces(Device device, std::size_t count, const Move& move) {
   if (count == 0) return;

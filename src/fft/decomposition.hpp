@@ -1,5 +1,5 @@
 #pragma once
-// Computes how each stage of a transform is decomposed. Only numbers: nothing here allocates.
+// Computes how each stage of a transform is decomposed. The functions compute numbers and allocate no fields.
 #include <array>
 #include <cstdint>
 #include <vector>

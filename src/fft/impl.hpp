@@ -25,7 +25,7 @@ namespace fft {
 /// Arrays that a step reads or writes: two of the plan, two of the caller.
 enum class Array : std::uint8_t { first, second, from, to };
 
-/// By local device; null if the device has no work.
+/// Lines by local device; null if the device has no work.
 using LinesOfDevices = std::vector<std::unique_ptr<Lines>>;
 
 /// Lines of a device and the extent of its block.

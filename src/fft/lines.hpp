@@ -1,5 +1,5 @@
 #pragma once
-// Fourier transforms within one device, by the library of its backend. Only this part of the folder depends on the
+// Fourier transforms within one device, by the library of its backend. The rest of the folder does not depend on the
 // backend.
 #include <array>
 #include <cstdint>

@@ -31,7 +31,7 @@ class PieceWriter {
 
   /// Opens the existing file for the pieces that follow. Throws if that fails.
   void open(const std::string& path);
-  /// Adds a piece of a local block. Only queues copies, unless it must wait for staging memory.
+  /// Adds a piece of a local block. This queues copies and returns, unless it must wait for staging memory.
   void add(const Field& field, std::int64_t block, const CheckpointArray& array, std::size_t piece);
   /// Waits until all pieces have been copied; the fields may change afterwards.
   void snapshot();

@@ -180,7 +180,8 @@ bool Affinity::bind(const std::vector<int>& cores) {
   if (threads.empty() || hwloc_set_cpubind(tree_->topology, threads.get(), HWLOC_CPUBIND_PROCESS) != 0) return false;
   own_binding() = {true, before, threads};
 
-  // Only a preference, so that a full node is no error. Threads created later inherit it.
+  // hwloc treats this as a preference, because the STRICT flag is missing: a full node is no error. Threads created
+  // later inherit it.
   const int node = numa_node({});
   if (node >= 0 && hwloc_get_nbobjs_by_type(tree_->topology, HWLOC_OBJ_NUMANODE) > 1) {
     Set nodes;

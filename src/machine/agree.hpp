@@ -19,8 +19,8 @@ std::string text_of(const Problem& failure);
 /// Throws the failure, if any.
 void throw_if(const Problem& failure);
 
-/// Runs `work` and stores its error if it is the first. For sequences that a rank must complete, because other ranks
-/// wait.
+/// Runs `work` and stores its error if it is the first. A rank uses this to complete a sequence that other ranks wait
+/// for.
 void attempt(Problem& failure, const std::function<void()>& work);
 
 /// The failure of the lowest rank that has one, with its code and facts; the same on all ranks. If ranks differ, the

@@ -8,8 +8,8 @@
 
 namespace slipstream {
 
-/// Ends the job with a message if it lives longer than the timeout. For library calls that wait for other ranks without
-/// a timeout and cannot be cancelled.
+/// Ends the job with a message if it lives longer than the timeout. It guards library calls that wait for other ranks,
+/// have no timeout and cannot be cancelled.
 class Deadline {
  public:
   Deadline(const Communicator& comm, double seconds, std::string what);

@@ -154,7 +154,7 @@ class Measurement {
       return agreed(pair, rates);
     });
     for (const Way& way : ways) mine_[way.from * devices_ + way.to] = way.from == pair.a ? found.there : found.back;
-    // Only one mapping at a time, because there may be many neighbours.
+    // There may be many neighbours, so only one mapping exists at a time.
     imported_.clear();
   }
 

@@ -5,8 +5,8 @@
 
 namespace slipstream {
 
-/// Polls until `done` returns true, then returns true; false after a timeout of `seconds`. For waits on the host whose
-/// cores other ranks may share: between polls it yields, and later sleeps.
+/// Polls until `done` returns true, then returns true; false after a timeout of `seconds`. Other ranks may share the
+/// host's cores: between polls it yields, and later sleeps.
 bool asked_until(const std::function<bool()>& done, double seconds);
 
 /// The largest finite timeout, in seconds: 31 years, which both clocks can count in nanoseconds.

@@ -32,7 +32,7 @@ const std::vector<Gap>& gaps();
 
 enum class Column { quick, sanitized, every };
 
-/// From SLIPSTREAM_TESTS (`quick`, `sanitized` or `every`); otherwise from the build type.
+/// The column that SLIPSTREAM_TESTS names (`quick`, `sanitized` or `every`); without it, the column of the build type.
 Column column_here();
 
 /// Whether the n-th of many similar cases runs here: all do in `make test-all`, otherwise one in `of`. If n also counts

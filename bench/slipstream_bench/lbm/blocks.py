@@ -32,7 +32,7 @@ Triple = tuple[int, int, int]
 
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset({"received_kb", "sent_kb", "exchange_us", "percent_of_periodic", "step_us", "mlups", "travels_by"})
-#: By the number of domain sides that a block touches.
+#: Names of blocks by the number of domain sides that they touch.
 KINDS = ("middle", "face", "edge", "corner")
 PERIODIC, ALL = "periodic", "all"
 #: Number of exchanges; the fastest counts.

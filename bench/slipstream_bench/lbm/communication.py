@@ -34,8 +34,8 @@ FIGURES = frozenset(
 TUNED = "tuned"
 #: Default cubes of a block.
 CELLS = {"host": [8, 16, 32], "cuda": [8, 16, 32, 64, 128, 256, 320]}
-#: From the thesis, 6.2.1, 1 x 2 x 2: million updates per second for cubes of 256. It gives percentages of four times
-#: one GPU only for cubes of 320.
+#: The thesis's results in 6.2.1, 1 x 2 x 2: million updates per second for cubes of 256. It gives percentages of four
+#: times one GPU only for cubes of 320.
 PAPER_MLUPS = {"GPUPackInfo": 760.0, "asynchronous GPUPackInfo": 1149.0, "GPUBufferedScheme": 748.0}
 PAPER_PERCENT = {("asynchronous GPUPackInfo", 320): 52.0}
 

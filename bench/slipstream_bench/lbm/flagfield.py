@@ -21,7 +21,7 @@ FIGURES = frozenset(
     {"repeats", "time_ms", "mlups", "mflups", "steps_per_second", "bytes_per_fluid_cell", "ratio", "to_empty"}
     | {"paper_ratio"}
 )
-#: As FIGURES, for rows of counters.
+#: Columns of a row of counters that are results and not inputs.
 COUNTED = frozenset(counters.METRICS) | {"profiled_ratio", "paper_ratio"}
 WAYS = ("dense", "flags", "sparse")  #: moments store all cells, so they lack the last
 #: Ratio of fluid cell updates with and without flags in table 1.6: alone, and under the profiler.

@@ -36,7 +36,7 @@ FIGURES = frozenset(
     {"state_gb", "step_ms", "begin_ms", "written_s", "gbs", "plain_gbs", "percent_of_plain", "steps_meanwhile"}
     | {"lost_ms", "lost_steps"}
 )
-#: By name: where values wait, and bytes of pinned memory; 0: the default of runs.
+#: Where values wait, and bytes of pinned memory, by name; 0 bytes: the default of runs.
 WAYS: Mapping[str, tuple[str, int]] = {
     "pinned": ("pinned", 0),
     "two pieces": ("pinned", 1),
@@ -117,7 +117,7 @@ class Meter:
         """Runs some steps. Returns the path of a completed checkpoint, ! and the reason of a failed one, or ""."""
         self.lbm.advance(self.chunk)
         ring.poll()
-        # Only rank 0 knows when all have written.
+        # The other ranks do not know when all have written.
         return core().broadcast("".join(path or f"!{error}" for _, path, error in ring.results()), 0)
 
 

@@ -73,7 +73,7 @@ class Method:
     force: bool = field(default=False, kw_only=True)
 
 
-#: The reference of all others.
+#: The method that all others are compared with.
 BASE = Method()
 
 

@@ -32,7 +32,7 @@ Triple = tuple[int, int, int]
 
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset({"error_percent", "residual", "same_bits", "sha256", "travels_by"})
-#: From the thesis: cells along a side, blocks along it, lid velocity, relaxation rate.
+#: The thesis's setup: cells along a side, blocks along it, lid velocity, relaxation rate.
 SIDE, BLOCKS, LID, OMEGA = 128, 4, 0.1, 1.4
 #: Steps for a cavity of SIDE cells; others take as many as diffusion needs. The last time counts as steady.
 MOMENTS, STEADY = (10_000, 20_000), 100_000

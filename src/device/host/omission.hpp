@@ -3,8 +3,8 @@
 namespace slipstream::host {
 
 /// Omits the n-th wait of a stream for an event, counted from this call, starting at 1; 0 omits none. Recorded waits
-/// count when they are replayed. Only in the tsan preset: a test removes each dependency in turn and checks that the
-/// race is found.
+/// count when they are replayed. The tsan preset alone has this: a test removes each dependency in turn and checks that
+/// the race is found.
 void omit_wait(int n);
 /// Waits of streams for events since the last omit_wait().
 int waits_counted();

@@ -35,7 +35,7 @@ class Reversed final : public Pattern {
   Op op_;
 };
 
-/// Only on the route `staged`, which packs all rows before it writes any: a source row is also a target row.
+/// Uses the route `staged`, which packs all rows before it writes any: a source row is also a target row.
 class IdLists : public testing::TestWithParam<Backend> {
  protected:
   void check(Op op) const;

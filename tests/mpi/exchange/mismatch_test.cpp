@@ -153,7 +153,7 @@ TEST_P(RanksApart, TimeOutWhereOneIsAloneAndSayWhoWaitedForWhom) {
   }
 }
 
-/// Only rank 0 sends. Rows go directly into the neighbours' ghosts, which must be open before.
+/// Rank 0 alone sends. Rows go directly into the neighbours' ghosts, which must be open before.
 class LastExchange : public testing::Test {
  protected:
   static ExchangeOptions into_ghosts() {

@@ -404,7 +404,7 @@ TEST(TransposesThatRebind, GoThroughSlotsBetweenRanks) {
   EXPECT_GE(bytes(true), message);
 }
 
-/// On routes within a process.
+/// Transposes between some devices of a process, on routes within it.
 class TransposesOfSomeDevices : public testing::TestWithParam<std::tuple<Backend, std::size_t>> {};
 
 TEST_P(TransposesOfSomeDevices, BringEveryCellToItsPlace) {

@@ -210,7 +210,7 @@ TEST_F(TunedTranspose, MeasuresEveryCallOfMpiForAllRanks) {
   EXPECT_EQ(tune_noting(options).source, "measured");
   for (const char* call : {"MPI_Alltoallv", "MPI_Ialltoallv", "the message of node 0"})
     EXPECT_TRUE(some_said(call)) << call;
-  // Not every MPI supports windows on existing memory.
+  // Some MPI libraries do not support windows on existing memory.
   const bool windows = refusal_of(comm_, MpiCalls::put_fence).empty();
   for (const char* call : {"MPI_Put between fences", "MPI_Put under locks"})
     EXPECT_EQ(some_said(call), windows) << call;

@@ -164,7 +164,7 @@ TEST_P(TransformsByBatches, AreRefusedWhereTheyCannotBe) {
 INSTANTIATE_TEST_SUITE_P(Backends, TransformsByBatches,
                          testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2)), OnDevices::name);
 
-/// On all devices of all ranks.
+/// Transforms by batches on all devices of all ranks.
 class TransformsOnSeveral : public TransformsByBatches {
  protected:
   void SetUp() override {

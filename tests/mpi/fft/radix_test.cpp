@@ -267,7 +267,7 @@ TEST_P(RadixLines, ArriveTransformedAndTurned) {
       {{1000, 4, 5}, {2, 0}, Stage::physical, Stage::middle, true, true, {333, -1, -1}},
       {{4, 3, 2000}, {1, 0}, Stage::spectral, Stage::physical, false},
       {{2000, 3, 4}, {2, 0}, Stage::physical, Stage::middle, true, true},
-      // By cuFFTDx, if built in; longer lines in two parts.
+      // Lengths that cuFFTDx transforms, if built in; longer lines in two parts.
       {{448, 448, 5}, {1, 0}, Stage::physical, Stage::spectral, true},
       {{3, 5, 448}, {1, 0}, Stage::spectral, Stage::physical, false, false, {1, 2, -1}},
       {{480, 480, 3}, {1, 0}, Stage::physical, Stage::spectral, true, false, {159, 100, -1}},

@@ -31,7 +31,7 @@ def test_every_way_of_mpi_has_a_row(tmp_path: Path, cli: Cli) -> None:
     assert result.returncode == 0, result.stderr
     (path,) = (tmp_path / "transpose").glob("*.json")
     rows = json.loads(path.read_text())["rows"]
-    # Not every MPI supports windows on existing memory.
+    # Some MPI libraries do not support windows on existing memory.
     said = " ".join(result.stdout.split())
     windows = {way for way in ("put_fence", "put_lock") if f"{way}: left out: mpi = {way} needs windows" in said}
     assert {row.get("mpi") for row in rows} == {None, *transpose.WAYS} - windows

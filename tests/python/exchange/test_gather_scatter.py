@@ -77,7 +77,7 @@ def test_unique_values_are_gathered_and_scattered(devices: int) -> None:
         owned = [part[gs.unique_points(device)] for device, part in enumerate(each)]
         v = [np.full((2, points.size), np.nan) for points in owned]
         gs.gather(u, v)
-        # In the order of first appearance, on any number of devices.
+        # Rows come in the order of first appearance, on any number of devices.
         unique, first = np.unique(ids, return_index=True)
         first = np.sort(first[unique > 0])
         np.testing.assert_array_equal(np.concatenate(owned), first)

@@ -220,7 +220,7 @@ def _used(s: Options) -> np.ndarray:
 
 
 def _in_order(s: Options, spectra: np.ndarray) -> np.ndarray:
-    """In the order of the plan: [y, x, z] or [z, y, x]."""
+    """Permutes axes to the order of the plan: [y, x, z] or [z, y, x]."""
     return np.moveaxis(spectra, -3, -1) if s["transposed"] else spectra
 
 

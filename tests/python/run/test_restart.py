@@ -36,7 +36,7 @@ def state_in(path: Path) -> dict[str, bytes]:
     return found
 
 
-#: For the random times of kills.
+#: Seeds the random times of kills.
 SEED = 20261121
 
 

@@ -447,7 +447,7 @@ def test_runs_that_cannot_be_are_refused(
             None,
             {},
         ),
-        # Only in the half of rank 0.
+        # The value is infinite in the half of rank 0 alone.
         (["initial.value=1/(x-1.5)"], None, {"key": "initial"}),
         *(pytest.param(*run, marks=pytest.mark.thorough) for run in REFUSED),
     ],

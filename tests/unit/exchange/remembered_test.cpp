@@ -52,7 +52,7 @@ TEST_F(RememberedFile, IsNotReadUnderAnotherKeyOrForm) {
   of("a key").keep("a line\n");
   EXPECT_EQ(of("another key").recall(anything), std::nullopt);
   EXPECT_EQ(of("a key", "toy 2").recall(anything), std::nullopt);
-  // Not even in a file that two keys share.
+  // A file contains its key, so a copy under another key's name is ignored.
   std::filesystem::copy_file(of("a key").file(), of("another key").file());
   EXPECT_EQ(of("another key").recall(anything), std::nullopt);
 }

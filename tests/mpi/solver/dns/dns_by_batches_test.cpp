@@ -248,7 +248,7 @@ TEST_P(FlowByBatches, RefusesWhatItCannotDo) {
 INSTANTIATE_TEST_SUITE_P(Backends, FlowByBatches,
                          testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2)), OnDevices::name);
 
-/// On all devices of all ranks.
+/// Flows by batches on all devices of all ranks.
 class FlowOnSeveral : public FlowByBatches {
  protected:
   void SetUp() override {
@@ -262,7 +262,8 @@ class FlowOnSeveral : public FlowByBatches {
     expect_error(error, ErrorCode::unsupported, {{"option", "device_memory"}, {"given", 1}});
     return std::stoll(error->fact("needed"));
   }
-  /// As velocity_after(), for this rank's blocks; other blocks are copied from `wanted`.
+  /// Velocity after some steps, as velocity_after() computes it, in this rank's blocks; other blocks are copied from
+  /// `wanted`.
   static std::vector<std::byte> with_own(dns::Dns& d, std::int64_t steps, std::vector<std::byte> wanted) {
     d.random(dns::peaked_spectrum(4, 2, 0.5), 11);
     d.step(steps);

@@ -246,7 +246,7 @@ TEST(SemErrors, AreTheSameWithFewerIterationsByChebyshevsPolynomial) {
     o.krylov.tolerance = 1e-11;
     o.solver.preconditioner = preconditioner;
     o.solver.degree = degree;
-    // Only fluxes, so the operator has a null space; the cosine is symmetric about all sides.
+    // Sides with fluxes alone give the operator a null space; the cosine is symmetric about all sides.
     const auto waves = [](const Point& x, double) { return std::cos(std::numbers::pi * x[0]); };
     set_all_sides(o, {Condition::flux, {}});
     if (equation == Equation::helmholtz) o.reaction = 3;
