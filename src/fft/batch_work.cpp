@@ -34,8 +34,8 @@ void BatchWork::lines(Stream& stream, Kind kind, std::int64_t n, std::int64_t ro
   plans_.at(key)->run(stream, from, to);
 }
 
-void BatchWork::permute(Stream& stream, const Extent& extent, const void* from, Strides from_stride, void* to,
-                        Strides to_stride) {
+void BatchWork::turn(Stream& stream, const Extent& extent, const void* from, Strides from_stride, void* to,
+                     Strides to_stride) {
   if (planning_) return;
   fft::permute(stream, twice_, extent, from, {from_stride.i, from_stride.j, from_stride.k}, to,
                {to_stride.i, to_stride.j, to_stride.k});

@@ -31,11 +31,10 @@ class BatchWork {
   struct Strides {
     std::int64_t i, j, k;
   };
-  void permute(Stream& stream, const Extent& extent, const void* from, Strides from_stride, void* to,
-               Strides to_stride);
+  void turn(Stream& stream, const Extent& extent, const void* from, Strides from_stride, void* to, Strides to_stride);
   /// Permutes [k][j][i] to [k][i][j].
   void swap_rows(Stream& stream, const Extent& extent, const void* from, void* to) {
-    permute(stream, extent, from, {1, extent[0], extent[0] * extent[1]}, to, {extent[1], 1, extent[0] * extent[1]});
+    turn(stream, extent, from, {1, extent[0], extent[0] * extent[1]}, to, {extent[1], 1, extent[0] * extent[1]});
   }
   void copied(Stream& stream, void* to, const void* from, std::int64_t bytes);
   void scaled(Stream& stream, void* values, std::int64_t count, double factor);

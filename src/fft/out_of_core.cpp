@@ -301,9 +301,9 @@ void OutOfCore::planes(std::vector<Stream>& streams, Way way, const Arrays& from
       on.lines(s, along_x(true), nx_, ny_, number, a, b);
       on.swap_rows(s, {mx_, ny_, number}, b, a);
       on.lines(s, Kind::forward, ny_, mx_, number, a, a);
-      on.permute(s, {mx_, ny_, number}, a, lines, b, left);
+      on.turn(s, {mx_, ny_, number}, a, lines, b, left);
     } else {
-      on.permute(s, {mx_, ny_, number}, a, left, b, lines);
+      on.turn(s, {mx_, ny_, number}, a, left, b, lines);
       on.lines(s, Kind::backward, ny_, mx_, number, b, b);
       on.swap_rows(s, {ny_, mx_, number}, b, a);
       on.lines(s, along_x(false), nx_, ny_, number, a, b);
