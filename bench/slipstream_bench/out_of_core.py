@@ -1,12 +1,12 @@
-"""`slipstream bench out_of_core`: Fourier transforms of values in host memory, and steps of a flow whose arrays lie
-there, by batches within a given memory of the device.
+"""`slipstream bench out_of_core`: Fourier transforms and flow steps on arrays in host memory, in batches within a
+device memory limit.
 
 The least time is that of the bytes that pass between host and device at the rate of large copies both ways at once.
 That rate is measured before and after each row, and the larger one counts. A row of `--synchronous` has no copy beside
 work. The budget `resident` is no budget: a flow in the devices' memory. Ravikumar, Appelhans & Yeung (2018) took 31.7 s
 a step of 1536^3 f32 rk2 by processors, 8.67 s by 12 V100 with zero-copy and 5.07 s with pitched copies: `published_s`.
 
-`--kinds beside` times transforms that stay on the device beside rows that pass both ways, and the rows beside them.
+`--kinds beside` times transforms in device memory concurrent with rows copied in both directions, and the reverse.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from slipstream_bench import options, record
 from slipstream_bench.timed import timed
 from slipstream_bench.whole_machine import measure, need, number
 
-#: Cells along each axis.
+#: Default cubes: cells along each axis.
 SIZES = {"host": (32,), "cuda": (1024,)}
 PIECE = {"host": 1 << 20, "cuda": 1 << 29}
 REPEATS = {"host": 2, "cuda": 3}
@@ -43,7 +43,7 @@ FIGURES = frozenset(
         "rows_alone_gbs",
     }
 )
-#: `beside` transforms so many cells along each axis, and copies rows of so many bytes in all.
+#: Cells along each axis of the transforms, and total bytes of the rows, for `beside`.
 BESIDE = {"host": (16, 1 << 16), "cuda": (512, 1 << 26)}
 RESIDENT = "resident"
 #: By how rows travel: seconds of a step of 1536^3 f32 rk2 by 12 V100, from Ravikumar, Appelhans & Yeung (2018).
@@ -58,20 +58,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=["2 GiB"],
         metavar="SIZE",
-        help='of each device, such as "2 GiB"; resident: all that it takes',
+        help='memory limit per device, such as "2 GiB"; resident: no limit',
     )
-    parser.add_argument("--types", nargs="+", default=["c64"], choices=["f32", "f64", "c64", "c128"], help="of fft")
-    parser.add_argument("--in-place", action="store_true", help="fft: one array")
-    parser.add_argument("--precisions", nargs="+", default=["f32"], choices=["f32", "f64"], help="of dns")
-    parser.add_argument("--schemes", nargs="+", default=["rk2"], choices=["rk2", "rk4"], help="of dns")
-    parser.add_argument("--copies", nargs="+", default=["measured"], choices=COPIES, help="how rows travel")
-    parser.add_argument("--synchronous", action="store_true", help="a row without copies beside work, too")
-    parser.add_argument("--rows", nargs="+", type=int, default=[8192], help="of beside: bytes of a row")
+    parser.add_argument(
+        "--types", nargs="+", default=["c64"], choices=["f32", "f64", "c64", "c128"], help="types for fft"
+    )
+    parser.add_argument("--in-place", action="store_true", help="transform in place (fft)")
+    parser.add_argument("--precisions", nargs="+", default=["f32"], choices=["f32", "f64"], help="for dns")
+    parser.add_argument("--schemes", nargs="+", default=["rk2"], choices=["rk2", "rk4"], help="time schemes for dns")
+    parser.add_argument("--copies", nargs="+", default=["measured"], choices=COPIES, help="how rows are copied")
+    parser.add_argument("--synchronous", action="store_true", help="add a row without overlap of copies and work")
+    parser.add_argument("--rows", nargs="+", type=int, default=[8192], help="bytes per row for `beside`")
     options.devices(parser)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     need("out_of_core", 4, sizes=arguments.sizes)
     measure(
         "out_of_core", arguments, console, lambda machine, backend: _rows(arguments, machine, backend), COLUMNS, FIGURES
@@ -182,7 +184,7 @@ def _flow(machine: Any, backend: str, n: int, precision: str, scheme: str, how: 
 
 
 def _figure(key: str, form: str = ".4g", factor: float = 1.0) -> Callable[[record.Row], str]:
-    """As number(), of rows that may not have it."""
+    """Formats a result as number() does, also of rows that lack the key."""
     return lambda row: number(key, form, factor)({key: None, **row})
 
 

@@ -14,7 +14,7 @@ from slipstream_bench.record import Row
 from slipstream_bench.timed import timed
 
 PATTERNS = ("halo", "gather_scatter", "transpose")
-#: A talk of 2018 on turbulence used the last, 3072 nodes of 6 (Ravikumar, Appelhans, Yeung).
+#: A talk of 2018 on turbulence used the last: 3072 nodes of 6 (Ravikumar, Appelhans, Yeung).
 RANKS = (8, 64, 512, 4096, 18432)
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset(
@@ -24,14 +24,14 @@ FIGURES = frozenset(
 
 @dataclass(frozen=True)
 class Choice:
-    """The machines and how often to plan on each."""
+    """Machines, and the number of plans on each."""
 
-    machines: list[int]  #: ranks of each
-    repeats: int  #: plans, whose median time counts
+    machines: list[int]  #: number of ranks of each machine
+    repeats: int  #: number of plans; the median time counts
 
 
 def _row(pattern: str, ranks: int, repeats: int) -> Row:
-    """Memory is that of the last plan: the first one also fills what the library keeps."""
+    """Memory is that of the last plan, because the first also fills caches of the library."""
     with as_case_error():
         plans = [timed().setup_costs(pattern, ranks) for _ in range(repeats)]
     last, timings = plans[-1], {key: median(plan[key] for plan in plans) for key in ("machine_s", "grid_s", "plan_s")}
@@ -59,11 +59,11 @@ def _show(console: Console, rows: list[Row]) -> None:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--machines", type=int, nargs="+", default=list(RANKS), metavar="N", help="multiples of 8")
-    parser.add_argument("--repeats", type=int, default=5, help="plans of each, whose median time counts")
+    parser.add_argument("--repeats", type=int, default=5, help="plans per machine; the median time counts")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Plans, prints and writes rows. On one rank: the others are simulated."""
+    """Plans on one rank, because the others are simulated; prints and writes."""
     choice = record.chosen(Choice, arguments)
     if core().size() != 1:
         raise CaseError(

@@ -1,4 +1,5 @@
-// Slabs or pencils: every process grid that leaves few idle is planned and timed, and the fastest is remembered.
+// Chooses slabs or pencils. Each process grid that leaves few devices idle is planned and timed. The fastest is cached
+// on disk.
 #include "fft/choose.hpp"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ namespace slipstream::fft {
 namespace {
 
 using Time = FftProcessGrids::Time;
-/// Who is no slower than this times the fastest is as fast; the one that moves less is taken.
+/// Grids within this factor of the fastest count as equally fast; the one that moves fewest bytes is taken.
 constexpr double tie = 1.03;
 
 double least_of(const std::vector<Time>& times) {
@@ -59,7 +60,7 @@ class Chooser {
   }
 
  private:
-  /// All that the answer depends on, in one line.
+  /// Key of the cached result: one line with all inputs that the choice depends on.
   std::string key_of(const Decomposition& cut) const {
     GridOptions by_the_rule;
     by_the_rule.boxes = cut.blocks(Stage::physical, true);
@@ -97,7 +98,7 @@ class Chooser {
     return true;
   }
 
-  /// There and back again in one array a device. One that fails on some rank is left out on all.
+  /// Times a forward and a backward transform in one array per device. All ranks omit a grid that fails on one of them.
   void measure(const std::array<int, 2>& grid) {
     FftOptions options = options_;
     options.process_grid = grid;

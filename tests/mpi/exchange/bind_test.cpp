@@ -1,5 +1,4 @@
-// Arrays of an exchange that the caller changes for others: without planning, between exchanges and between replays of
-// a graph.
+// Replacing the arrays of an exchange: without planning, between exchanges and between replays of a graph.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -18,7 +17,7 @@ namespace {
 
 constexpr std::int64_t untouched = -1;
 
-/// Arrays for the blocks of a grid, as the caller's own.
+/// Arrays of the caller for the blocks of a grid.
 class OwnArrays {
  public:
   OwnArrays(const Grid& grid, const FieldOptions& options) : grid_(grid) {
@@ -84,7 +83,7 @@ class Bound : public testing::TestWithParam<std::tuple<Backend, std::size_t>> {
     return {};
   }
 
-  /// Of a block: cells inside, and ghosts where they are filled.
+  /// Expected values of a block: interior cells, and the ghosts that are filled.
   std::vector<double> values(std::int64_t id, int round, bool ghosts) const {
     const BlockShape shape = block_shape(*grid, id, field_options);
     const Block& block = grid->block(id);
@@ -150,7 +149,7 @@ TEST_P(Bound, GraphsFillTheArraysThatAreThere) {
   Exchange exchange(comm, *grid, {{&halo, &field, nullptr, true}}, options);
   if (!exchange.capturable()) GTEST_SKIP() << "some message travels by a route that no graph replays";
   for (auto& a : arrays) fill(a, 0);
-  exchange_once(exchange, streams, 1);  // libraries connect
+  exchange_once(exchange, streams, 1);  // libraries connect at the first exchange
   for (Stream& stream : streams) stream.begin_capture();
   exchange.run(streams);
   std::vector<Graph> graphs;
@@ -168,7 +167,7 @@ TEST_P(Bound, GraphsFillTheArraysThatAreThere) {
   }
 }
 
-/// Between one array and another on the same blocks, and back: both ends change.
+/// Alternates between two pairs of arrays on the same blocks: source and target both change.
 TEST_P(Bound, BothEndsOfATransposeChange) {
   const Halo halo(Halo::Options{});
   if (const auto why = set_up(halo); !why.empty()) GTEST_SKIP() << why;

@@ -1,4 +1,4 @@
-// What codings of items refuse, and values that are too large for them where devices alone exchange: how they say so.
+// Errors of item codings: invalid options, and overflow on routes that devices drive alone.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -19,7 +19,7 @@ FieldOptions field_of(const char* name, DType type) {
   return options;
 }
 
-/// A halo of one field, for what is refused.
+/// The halo of one field, for invalid codings.
 struct RefusedCoding {
   Communicator comm = Communicator::world();
   Machine machine = machine_here(Backend::host, 2);
@@ -152,7 +152,7 @@ TEST(CodingRefuses, UnknownNames) {
                  {{"option", "coding"}, {"given", name}});
 }
 
-/// A field that is cast between ranks by the devices alone.
+/// A field that is cast between ranks on a route that devices drive alone.
 class CastWithoutCheck : public testing::Test {
  protected:
   CastWithoutCheck() { options.routes = {RouteKind::kernel, RouteKind::direct}; }
@@ -165,7 +165,7 @@ class CastWithoutCheck : public testing::Test {
   ExchangeOptions options;
 };
 
-/// Nobody asks for an error of devices here: their hosts ask each other now and then.
+/// No host waits for the devices here: hosts compare the overflow flags from time to time.
 TEST_F(CastWithoutCheck, TellsAllRanksAtTheSameExchange) {
   Exchange exchange(comm, grid, {item()}, options);
   for (const std::int64_t id : grid.local())
@@ -198,7 +198,7 @@ TEST_F(CastWithoutCheck, NamesAPatternThatIsGone) {
   comm.barrier();
 }
 
-/// A rank that does not come to check() keeps nobody for longer than the limit.
+/// The others wait for a rank that does not call check() no longer than the timeout.
 TEST_F(CastWithoutCheck, OnOneRankIsATimeOutOfTheOthers) {
   options.wait_limit = 0.5;
   Exchange exchange(comm, grid, {item()}, options);

@@ -1,4 +1,4 @@
-// Complex numbers in exchanges: sums are those of their parts, and there is no smallest one.
+// Complex numbers in exchanges: real and imaginary parts are added separately; minimum and maximum are refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ Halo::Options wide() {
 
 class ComplexNumbers : public testing::TestWithParam<std::tuple<Backend, std::size_t>> {
  protected:
-  /// What an exchange makes of the same bytes: numbers of a type, so many side by side in each cell.
+  /// Result of an exchange of the same bytes as numbers of one type, several per cell.
   template <class T>
   std::vector<std::vector<std::byte>> combined(const Grid& grid, const ExchangeOptions& options, int components,
                                                Op op) {

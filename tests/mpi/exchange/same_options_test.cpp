@@ -1,4 +1,4 @@
-// An option that one rank gives otherwise is an error on all ranks where messages depend on it.
+// An option that differs on one rank is an error on all ranks if messages depend on it.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -10,7 +10,7 @@
 namespace slipstream {
 namespace {
 
-/// All that an exchange is made from.
+/// All arguments of an exchange.
 struct Asked {
   FieldOptions field;
   ExchangeOptions options;

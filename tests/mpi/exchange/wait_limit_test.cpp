@@ -1,4 +1,4 @@
-// Limits of waits: infinite ones, and those that are none.
+// Timeouts: infinite and invalid ones.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr double forever = std::numeric_limits<double>::infinity();
 
-/// The table of all objects that wait for other ranks, on host devices.
+/// All objects that wait for other ranks, on host devices.
 class WaitLimits : public testing::Test {
  protected:
   struct Entry {
@@ -99,7 +99,7 @@ TEST(WaitLimit, IsCountedInNanoseconds) {
   for (const auto& [seconds, ns] : rows) EXPECT_EQ(wait_limit_ns(seconds, "a test"), ns) << seconds;
 }
 
-/// One rank is late, and the others wait for it without a limit.
+/// One rank is late, and the others wait for it without a timeout.
 class InfiniteWaits : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(InfiniteWaits, BringTheValuesOfALateRank) {

@@ -1,4 +1,4 @@
-// Exchanges as slow as a given network: they arrive right and not too early, and other routes say why they cannot.
+// Exchanges throttled to a given network rate: results are right and not too early. Unsupported routes give the reason.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr double slow_gb_per_s = 0.01, slow_us = 3000;
 
-/// Two devices a rank with a cube each, periodic.
+/// Two devices per rank with one cube each, periodic.
 struct Slow {
   explicit Slow(int ranks_per_node = 0)
       : machine(machine_here(Backend::host, 2, ranks_per_node)),
@@ -54,7 +54,7 @@ struct Slow {
   ExchangeOptions options;
 };
 
-/// By the nodes of the ranks: one node, or one for each rank.
+/// All ranks in one node, or one node per rank.
 class Throttled : public testing::TestWithParam<std::tuple<int, Grouping, std::int64_t, RouteKind>> {};
 
 TEST_P(Throttled, MessagesArriveRightAndNoEarlierThanTheyMay) {
@@ -80,7 +80,7 @@ TEST_P(Throttled, MessagesArriveRightAndNoEarlierThanTheyMay) {
     const auto begun = std::chrono::steady_clock::now();
     exchange_once(exchange, streams, round);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-    // Who is slow to begin finds messages that others have sent before.
+    // A rank that begins late finds messages that others sent earlier.
     if (s.comm.size() == 1) {
       EXPECT_GE(seconds, least);
     }

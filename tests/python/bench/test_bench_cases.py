@@ -1,4 +1,4 @@
-"""`slipstream bench cases`: which case files it runs, what it writes, and what it says of those that fall short."""
+"""`slipstream bench cases`: which case files it runs, what it writes, and its reports on failures."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from slipstream.base.errors import CaseError
 from slipstream_bench import cases
 from slipstream_bench.cases import Entry, entries, files
 
-#: A flow that decays from a known start, and a variant that asks too much.
+#: A flow that decays from a known start, and a variant with an impossible expectation.
 DECAY = """\
 [grid]
 cells = [4, 8, 1]
@@ -106,7 +106,7 @@ def test_collisions_are_run_beside_one_another_with_their_orders(cli: Cli, tmp_p
     coarse, fine = rows[2:]
     assert coarse["error_percent"] == pytest.approx(100 * coarse["found"]) and "order" not in coarse
     assert fine["order"] == pytest.approx(2, abs=0.05)
-    # Of TRT only rounding is left, whose order says nothing.
+    # The error of TRT is only rounding, so it has no order.
     assert all(row["error_percent"] < 1e-4 and "order" not in row for row in rows[:2])
 
 

@@ -1,4 +1,4 @@
-"""`slipstream bench lbm_communication`, blocks, frame, validation and io: what is measured, and beside what."""
+"""`slipstream bench lbm_communication`, blocks, frame, validation and io: rows and their references."""
 
 import json
 from pathlib import Path
@@ -16,13 +16,13 @@ from slipstream_bench.lbm import blocks, common, communication, frame, splits, v
 from slipstream_bench.lbm.splits import Choice, Setup
 
 Row = dict[str, Any]
-#: Between devices, by scheme.
+#: Routes between devices, by scheme.
 ROUTE = {"GPUPackInfo": "staged", "asynchronous GPUPackInfo": "staged", "GPUBufferedScheme": "gpu_mpi"}
 
 
 @pytest.fixture
 def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Runs an experiment with few steps in this process; gives its rows."""
+    """Runs an experiment of few steps in this process and returns its rows."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(common, "STEPS", 4)
     monkeypatch.setattr(common, "REPEATS", 2)
@@ -54,7 +54,7 @@ def test_communication_measures_each_scheme_and_the_tuned_one_over_one_block(mea
 def test_schemes_whose_route_cannot_run_are_left_out_with_the_reason(
     measured: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    # NCCL joins GPUs, and the host backend has none.
+    # The host backend has no NCCL, so this scheme uses another route here.
     known = core().scheme
     usual = {scheme: known(scheme) for scheme in exchange_setups.SCHEMES.values()}
     usual["gpu_buffered"] = usual["gpu_buffered"] | {"routes": ["nccl"]}
@@ -103,7 +103,7 @@ def test_communication_runs_on_two_ranks(cli: Cli, tmp_path: Path) -> None:
 
 
 def whirls(low: tuple[int, ...], high: tuple[int, ...]) -> np.ndarray:
-    """Density less 1 and velocity of cells [z][y][x]: another one in each, across all cuts."""
+    """Density less 1 and velocity of cells [z][y][x]: different in each cell, continuous across cuts."""
     z, y, x = np.meshgrid(*[np.arange(a, b) for a, b in zip(low[::-1], high[::-1], strict=True)], indexing="ij")
     parts = [np.sin(0.7 * x + 1.1 * y + 1.7 * z + phase) for phase in range(4)]
     return np.ascontiguousarray(0.02 * np.stack(parts, axis=-1))
@@ -149,7 +149,7 @@ def test_open_blocks_receive_less_the_more_sides_of_the_box_they_lie_at(measured
     assert [row["block"] for row in rows] == ["periodic", "middle", "face", "edge", "corner", "all"]
     received = [row["received_kb"] for row in rows[1:5]]
     assert received == sorted(received, reverse=True)
-    # Five of 19 populations through each of 6 faces of 6 x 6 cells, one through each of 12 edges of 6.
+    # Five of 19 populations cross each of 6 faces of 6 x 6 cells, and one crosses each of 12 edges of 6 cells.
     assert received[0] == pytest.approx((6 * 5 * 36 + 12 * 6) * 8 / 1e3)
     assert all(row["exchange_us"] > 0 for row in rows[:5]) and rows[5]["mlups"] > 0
 
@@ -206,7 +206,7 @@ def test_io_writes_checkpoints_that_wait_in_each_memory_and_leaves_none(
     assert len({row["state_gb"] for row in rows}) == 1 and rows[0]["state_gb"] > 8**3 * 19 * 8 / 1e9
     for row in rows:
         assert row["gbs"] == pytest.approx(row["state_gb"] / row["written_s"], rel=1e-3)
-        # Steps go on between two looks at what has been written.
+        # Steps continue between two checks of the written output.
         assert row["steps_meanwhile"] > 0
     assert not list(tmp_path.glob(".slipstream-io-*"))
 

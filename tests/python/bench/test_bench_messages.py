@@ -13,7 +13,7 @@ from slipstream_bench.timed import timed
 
 
 def result(folder: Path, name: str) -> dict[str, Any]:
-    """The one result file of a benchmark; its picture lies beside it."""
+    """The only result file of a benchmark; checks that its picture exists."""
     (path,) = (folder / "bench" / "results" / name).glob("*.json")
     assert path.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
     return json.loads(path.read_text())
@@ -142,7 +142,7 @@ def test_a_throttled_pingpong_has_a_row_of_its_rate_and_latency(cli: Cli, tmp_pa
     times = {(row["pair"], row["name"], row["bytes"]): row["time_us"] for row in rows if row.get("clock") == "host"}
     for row in kept:
         assert (row["given_gbs"], row["given_us"], row["throttle"]) == (0.5, 300, "0.5 GB/s, 300 us")
-        # No message comes earlier than it may.
+        # Throttled messages must not arrive early.
         assert row["latency_us"] > 299
         assert times[row["pair"], row["name"], 1 << 18] > 300 + (1 << 18) / 500
     assert "what messages show of the throttle" in run.stdout

@@ -1,4 +1,4 @@
-"""`slipstream bench lbm_methods`: every choice is measured once, beside TRT on D3Q19."""
+"""`slipstream bench lbm_methods` measures each choice once, relative to TRT on D3Q19."""
 
 import json
 from pathlib import Path

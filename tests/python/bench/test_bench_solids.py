@@ -1,4 +1,4 @@
-"""The experiments on solid cells."""
+"""Benchmarks of solid cells."""
 
 import json
 import os
@@ -18,7 +18,7 @@ CHOICE = flagfield.Choice("host", 1, "D3Q19", "TRT", "f32", "in_place", [64])
 
 
 def measured(folder: Path, name: str, cells: int, *more: str) -> list[Row]:
-    """The rows of a benchmark that runs in this process."""
+    """Rows of a benchmark run in this process."""
     words = ["--backend", "host", "--threads", "1", "--cells", str(cells), "--precision", "f32"]
     arguments = registry.parse([name, *words, *more, "--streaming", "in_place", "--folder", str(folder)])
     arguments.action(arguments, Console(quiet=True))
@@ -47,9 +47,9 @@ def test_flagfield_measures_each_way_at_each_share_of_solid_cells(
         assert row["mflups"] == pytest.approx(row["mlups"] * (1 - row["solid_share"]), rel=1e-3)
     assert rows[2]["solid_share"] == pytest.approx(solids.PAPER_SHARE, abs=5e-4)
     assert rows[5]["solid_share"] == pytest.approx(0.3, abs=0.02)
-    # Of cubes more shares, between which `auto` chooses.
+    # Cubes with more solid fractions, for the choice of `auto`.
     assert [row["solid_share"] for row in rows[13:19:3]] == pytest.approx([0.1, 0.5], abs=0.02)
-    # What the paper measured stands beside the one row that is its own.
+    # The paper's figure is in the only row that repeats its case.
     assert [row["paper_ratio"] for row in rows if row["paper_ratio"]] == [pytest.approx(1.2042, abs=1e-3)]
 
 
@@ -112,7 +112,7 @@ def test_simd_takes_one_size() -> None:
         registry.parse(["lbm_simd", "--cells", "16", "32"])
 
 
-#: Runs what it is given, and says that it counted every step.
+#: Imitates the profiler: runs its command and reports counters for every step.
 PROFILER = """#!{python}
 import json, subprocess, sys
 
@@ -141,7 +141,7 @@ def test_counters_are_those_of_the_last_step_of_each_way(tmp_path: Path, monkeyp
     assert [row["solids"] for row in rows] == ["dense", "sparse"]
     names = list(counters.METRICS)
     assert [row["dram_read_bytes"] for row in rows] == [1000 + names.index("dram_read_bytes"), 3000 + 12]
-    assert rows[0]["duration_us"] == pytest.approx(1.005, abs=1e-3)  # from nanoseconds
+    assert rows[0]["duration_us"] == pytest.approx(1.005, abs=1e-3)  # the profiler reports nanoseconds
 
 
 def test_counted_times_stand_beside_those_of_the_paper_under_its_profiler(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,7 @@ def test_every_way_of_mpi_has_a_row(tmp_path: Path, cli: Cli) -> None:
     assert result.returncode == 0, result.stderr
     (path,) = (tmp_path / "transpose").glob("*.json")
     rows = json.loads(path.read_text())["rows"]
-    # Not every MPI opens windows over memory that was there before.
+    # Some MPI libraries do not support windows on existing memory.
     said = " ".join(result.stdout.split())
     windows = {way for way in ("put_fence", "put_lock") if f"{way}: left out: mpi = {way} needs windows" in said}
     assert {row.get("mpi") for row in rows} == {None, *transpose.WAYS} - windows
@@ -45,7 +45,7 @@ def test_decompositions_have_rows_of_their_own(tmp_path: Path, cli: Cli) -> None
     assert result.returncode == 0, result.stderr
     (path,) = (tmp_path / "transpose").glob("*.json")
     rows = json.loads(path.read_text())["rows"]
-    # A message is what a piece of the source and one of the target have in common.
+    # A message is the intersection of a source block and a target block.
     assert {row.get("decomposition"): row["bytes"] for row in rows} == {
         None: 8**3 // 16 * 8, "pencils": 8**3 // 8 * 8, "bricks": 8**3 // 8 * 8
     }  # fmt: skip
@@ -57,7 +57,7 @@ def test_slabs_and_pencils_have_rows_unasked(tmp_path: Path, cli: Cli) -> None:
     assert result.returncode == 0, result.stderr
     (path,) = (tmp_path / "transpose").glob("*.json")
     rows = json.loads(path.read_text())["rows"]
-    # Of two planes of the cube, a pencil along y takes a half in x of those that are its own in z.
+    # A pencil along y receives half in x of each of its planes z from a slab of two planes.
     assert {row.get("decomposition"): row["bytes"] for row in rows} == {
         None: 8**3 // 16 * 8, "slabs_to_pencils": 8**3 // 8 * 8, "pencils": 8**3 // 8 * 8
     }  # fmt: skip

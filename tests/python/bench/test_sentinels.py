@@ -1,4 +1,4 @@
-"""`slipstream bench sentinels`: its twelve rows, and a tree beside its parent's."""
+"""`slipstream bench sentinels`: its twelve rows, and the comparison with a parent tree."""
 
 import json
 import os
@@ -13,14 +13,14 @@ from errors import is_error
 from slipstream_bench import sentinels
 
 WORDS = ("bench", "sentinels", "--backend", "host", "--rounds", "1")
-#: By the start of their names.
+#: Prefixes of the names of rows.
 ROWS = ("exchange 8^3", "exchange 16^3", "transpose", "FFT 16^3 c64 forward", "FFT 16^3 c64 backward", "gather-scatter",
         "CG", "lattice Boltzmann 16^3 f32", "lattice Boltzmann 16^3 f64", "lattice Boltzmann 16^3 f16", "waves",
         "DNS")  # fmt: skip
 
 
 class Fake:
-    """A worker that answers from a list, one time a round."""
+    """A worker that returns times from a list, one per round."""
 
     def __init__(self, *times: float, asked: list[Any] | None = None) -> None:
         self.times: Iterator[float] = iter(times)
@@ -38,7 +38,7 @@ def test_twelve_rows_are_measured(cli: Cli, tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     (path,) = (tmp_path / "sentinels").glob("*.json")
     rows = json.loads(path.read_text())["rows"]
-    # A host that others use may take the few iterations of one solution longer than the many of the other.
+    # On a busy host the solution with few iterations may take longer than the one with many.
     expected = [name for name in ROWS if name != "CG" or "cg: left out" not in result.stdout]
     assert [next(name for name in ROWS if row["sentinel"].startswith(name)) for row in rows] == expected
     assert all(row["ranks"] == 1 and row["devices"] == 2 and row["rounds"] == 1 and row["time_us"] > 0 for row in rows)

@@ -1,4 +1,4 @@
-"""Benchmark files and the tables made from them."""
+"""Benchmark files and the tables generated from them."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Pseudo-spectral flows: a few lines of NumPy are the oracle."""
+"""Pseudo-spectral flows, compared with a few lines of NumPy."""
 
 from typing import Any
 
@@ -60,11 +60,13 @@ def test_a_turning_frame_is_that_of_the_oracle(budget: int) -> None:
 
 
 def test_an_inertial_wave_turns_at_its_own_rate() -> None:
-    """u = Re (a + i b) exp(i k.x + i s t), with b = k x a / |k|, is exact: s = 2 rotation.k / |k| (Greenspan 1968)."""
+    """Exact solution of Greenspan (1968): u = Re (a + i b) exp(i k.x + i s t), with b = k x a / |k| and s = 2
+    rotation.k / |k|.
+    """
     rotation, wave = np.array([0.3, 0.0, 2.0]), np.array([1.0, 2.0, 2.0])
     z, y, x = np.meshgrid(*(2 * np.pi * np.arange(n) / n for n in CELLS[::-1]), indexing="ij")
     phase = wave[0] * x + wave[1] * y + wave[2] * z
-    a = np.array([2.0, 0.0, -1.0]) / np.sqrt(5)  # at right angles to k
+    a = np.array([2.0, 0.0, -1.0]) / np.sqrt(5)  # a is perpendicular to k
     b = np.cross(wave, a) / 3
 
     def at(time: float) -> Any:
@@ -82,7 +84,7 @@ def test_modes_travel_rounded_on_demand() -> None:
     for dns in (raw, cast):
         dns.random(_dns.peaked_spectrum(5, 3, 0.5), 4)
         dns.advance(2)
-    # f32 keeps 24 bits.
+    # Casting to f32 keeps 24 bits.
     assert 0 < abs(cast.velocity() - raw.velocity()).max() < 1e-5
     of_raw, of_cast = ([row for row in dns.report() if row["source"] != row["target"]] for dns in (raw, cast))
     assert [row["bytes"] for row in of_raw] == [2 * row["bytes"] for row in of_cast]

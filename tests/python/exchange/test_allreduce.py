@@ -15,7 +15,7 @@ FOLDS = {"add": np.add, "multiply": np.multiply, "min": np.minimum, "max": np.ma
 
 
 def values_of(device: int, dtype: str) -> np.ndarray:
-    """Six whole numbers of a device: sums and products of them have no rounding."""
+    """Six integers per device; their sums and products are exact."""
     return np.asarray([(device * 5 + n * 3) % 7 - 3 for n in range(6)], FORMATS[dtype])
 
 

@@ -52,9 +52,9 @@ def check_large_messages(
     finish=lambda: None,
     **options: object,
 ) -> None:
-    """Three exchanges of more than 8 MB a device.
+    """Three exchanges of more than 8 MB per device.
 
-    put(array, device) brings an array to its device, get(array) to the host; finish() waits for all assignments.
+    put(array, device) copies an array to its device, get(array) to the host. finish() waits for all assignments.
     """
     cut = {"devices_per_rank": int(np.prod(device_grid)), "device_grid": device_grid}
     grid = slip.Grid((14, 700 * device_grid[1], 600), periodic=(True,) * 3, **cut, **options)
@@ -232,7 +232,7 @@ def test_options_of_the_wrong_type_are_refused_by_name() -> None:
         slip.Exchange(grid, {"u": numbered(grid, 1)}, wait_limit="long")
 
 
-# One write a line: the lines of several ranks must not mix.
+# One write call per line, so that lines of several ranks do not mix.
 ON_TWO = """
 import sys, numpy as np, slipstream as slip
 from arrays import grid_of, numbered, wrapped
@@ -272,7 +272,7 @@ def test_two_nodes_send_each_other_one_message(tmp_path: Path) -> None:
     path.write_text(ON_NODES)
     result = run_on(4, path)
     assert result.returncode == 0, result.stderr
-    # Each of four devices has two on the other node, both ways.
+    # Each of four devices has two neighbours on the other node, in both directions.
     assert result.stdout.splitlines() == ["4 in messages of nodes by nodes"] * 4
 
 

@@ -1,4 +1,4 @@
-"""What an exchange says of itself while it lives, and its end."""
+"""Reports of an exchange during its lifetime, and its end."""
 
 import gc
 import weakref
@@ -34,7 +34,7 @@ def test_leaving_with_closes() -> None:
 
 def test_arrays_may_go_when_the_exchange_was_closed() -> None:
     class Array(np.ndarray):
-        """Of which a weak reference can be had."""
+        """A subclass that supports weak references."""
 
     grid = grid_of()
     array = numbered(grid, 1)[0].view(Array)

@@ -1,4 +1,4 @@
-"""Options that checkers see are those that there are; others are refused with the nearest."""
+"""Type stubs list exactly the existing options; errors for other options name the nearest."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Limits of waits: infinite ones, and those that are none."""
+"""Timeouts: infinite and invalid ones."""
 
 from collections.abc import Callable
 from pathlib import Path

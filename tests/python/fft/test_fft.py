@@ -1,4 +1,4 @@
-"""Fourier transforms from Python: NumPy's own is the oracle."""
+"""Fourier transforms from Python, compared with NumPy."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ def values(cells: tuple[int, int, int], dtype: str, components: tuple[int, ...] 
 
 
 def spectrum(u: Any, transposed: bool) -> Any:
-    """[y, x, z] or [z, y, x] of the modes."""
+    """The modes as [y, x, z] or [z, y, x]."""
     v = (np.fft.fftn if np.iscomplexobj(u) else np.fft.rfftn)(u, axes=(-3, -2, -1))
     return np.moveaxis(v, -3, -1) if transposed else v
 
@@ -266,7 +266,7 @@ def test_modes_are_wave_numbers_of_each_block() -> None:
     ],
 )
 def test_memory_is_known_before(how: dict[str, Any]) -> None:
-    # Large enough that lists of what to move, which the estimate does not know, do not count.
+    # Large enough that transfer lists, which the estimate omits, are negligible.
     grid = slip.Grid((96, 96, 96), backend="host", devices_per_rank=4)
     needed = slip.fft.memory(grid, "float64", **how)
     assert sum(m.physical for m in needed) == 96**3 * 8 and sum(m.spectral for m in needed) == 49 * 96**2 * 16
@@ -337,7 +337,7 @@ def test_what_one_rank_refuses_is_an_error_on_all(tmp_path: Path) -> None:
     assert result.returncode == 0 and result.stdout.count("all refused") == 2, result.stdout + result.stderr
 
 
-#: Each of these is asked for by rank 1 alone.
+#: Only rank 1 passes each of these.
 ONE_REFUSES = """
 import numpy as np
 import slipstream as slip

@@ -1,4 +1,4 @@
-"""Type checkers see the keys of case files as arguments of a Simulation, and its results as records."""
+"""Type checkers see case file keys as arguments of a Simulation, and its results as records."""
 
 from dataclasses import FrozenInstanceError
 from pathlib import Path
@@ -23,7 +23,7 @@ from slipstream.machine.discovery import MachineTable
 CELLS = (12, 10, 8)
 BALL = {"shape": "sphere", "centre": (6.0, 5.0, 4.0), "radius": 2.0}
 
-#: The tables of a case file that the keys of each belong to; of keys of one name the first counts.
+#: The case file tables of each class of keys; for equal names the first counts.
 TABLES: dict[str, tuple[Any, list[type[BaseModel]]]] = {
     "keywords": (options.Options, [LbmTable, MachineTable, ExchangeTable]),
     "boundaries": (options.Boundary, [BoundaryTable]),
@@ -41,7 +41,7 @@ def fields_of(tables: list[type[BaseModel]]) -> dict[str, Any]:
 
 
 def simple(annotation: Any) -> set[Any]:
-    """The words and the kinds of numbers that a value is made of."""
+    """The literals and number types in an annotation."""
     if get_origin(annotation) is Literal:
         return set(get_args(annotation))
     if annotation in (int, float, bool, str):
