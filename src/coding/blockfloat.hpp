@@ -128,9 +128,7 @@ struct BlockFloat {
     turn.lanes.alone([&](int lane) {
       int greatest = 0;
       for (const Real value : values[lane].of)
-        greatest = greater(greatest, floats                               ? upper_half(value)
-                                     : fits(to_fixed.times(value), bits) ? 0
-                                                                          : not_finite);
+        greatest = greater(greatest, floats ? upper_half(value) : fits(to_fixed.times(value), bits) ? 0 : not_finite);
       upper[lane] = greatest;
     });
     turn.lanes.template reduce<rows>(upper, [](int a, int b) { return greater(a, b); });
@@ -174,7 +172,7 @@ struct BlockFloat {
         codes[lane].pop_few(4);
       });
       turn.lanes.template reduce<rows>(heads, [](std::uint32_t a, std::uint32_t b) { return a | b; });
-      // What the codes lie in is written anew when all have read it.
+      // Others' codes come to the same memory when all lanes have read theirs.
       turn.lanes.each([&](int lane) {
         const std::uint32_t head = heads[lane];
         lost |= head == refused && !turn.rests(lane);

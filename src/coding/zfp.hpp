@@ -4,10 +4,10 @@
 // one exponent. They are transformed along each axis, sorted by total sequency and written in base -2. Their bits are
 // sent plane by plane, the most significant first, until the block is full.
 //
-// Lanes share a block. When it is written, each takes a plane at a time: how many bits that takes follows from how many
-// numbers had a bit in the planes above, and the place of those bits from sums over these planes. When a block is read,
-// its first lane alone finds the planes, whose places depend on all that came before. No block of zfp has the exponent
-// 0: here it says that a value of the block is not finite.
+// Lanes share a block. When it is written, each takes a plane at a time. The bits of a plane are as many as follows
+// from the numbers that had a bit in the planes above, and their place from sums over these planes. When a block is
+// read, its first lane alone finds the planes, whose places depend on all that came before. No block of zfp has the
+// exponent 0: here it says that a value of the block is not finite.
 #include <bit>
 #include <cstdint>
 #include <type_traits>
@@ -27,15 +27,13 @@ SLIP_FN void put_bits(std::uint64_t* code, int at, int end, std::uint64_t bits) 
     code[word] |= bits << shift;
     if (shift && at + 64 - shift < end) code[word + 1] |= bits >> (64 - shift);
   } else {
-#if defined(__CUDA_ARCH__)
-    // Other lanes' bits may lie in the same words.
-    auto* const to = reinterpret_cast<unsigned*>(code) + (at >> 5);
-    const int left = end - (at & ~31);
-    const auto low = static_cast<unsigned>(bits), high = static_cast<unsigned>(bits >> 32);
-    const unsigned word[3] = {low << (at & 31), __funnelshift_l(low, high, at), __funnelshift_l(high, 0, at)};
+    auto* const to = reinterpret_cast<std::uint32_t*>(code) + (at >> 5);
+    const int left = end - (at & ~31), shift = at & 31;
+    const std::uint64_t low = (bits & 0xffffffff) << shift, high = (bits >> 32) << shift;
+    const std::uint32_t word[3] = {static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32 | high),
+                                   static_cast<std::uint32_t>(high >> 32)};
     for (int n = 0; n < words; ++n)
-      if (word[n] && 32 * n < left) atomicOr(to + n, word[n]);
-#endif
+      if (word[n] && 32 * n < left) set_bits(to + n, word[n]);
   }
 }
 struct BitReader {
@@ -98,8 +96,8 @@ SLIP_FN void unlift(Four<Int>& p) {
 template <class UInt>
 constexpr UInt negabinary_mask = static_cast<UInt>(0xaaaaaaaaaaaaaaaau);
 
-/// Places in the order of sequency of the four cells of a lane along the last axis, one a byte. Chosen, and not found in
-/// a table, which a GPU would keep in memory.
+/// Places in the order of sequency of the four cells of a lane along the last axis, one a byte. Chosen, and not found
+/// in a table, which a GPU would keep in memory.
 template <int dimensions>
 SLIP_FN std::uint32_t places_of(int row) {
   using Places = std::uint32_t;
@@ -118,9 +116,13 @@ SLIP_FN std::uint32_t places_of(int row) {
 
 /// Columns whose number lacks a bit.
 SLIP_FN constexpr std::uint32_t columns_without(int bit) {
-  return bit == 16 ? 0x0000ffffu : bit == 8 ? 0x00ff00ffu : bit == 4 ? 0x0f0f0f0fu : bit == 2 ? 0x33333333u : 0x55555555u;
+  return bit == 16  ? 0x0000ffffu
+         : bit == 8 ? 0x00ff00ffu
+         : bit == 4 ? 0x0f0f0f0fu
+         : bit == 2 ? 0x33333333u
+                    : 0x55555555u;
 }
-/// Of two rows `far` apart, the upper half of the first changes places with the lower half of the second.
+/// The upper half of a row changes places with the lower half of one that is `far` further.
 SLIP_FN void swap_halves(std::uint32_t& row, std::uint32_t& farther, int far) {
   const std::uint32_t swapped = ((row >> far) ^ farther) & columns_without(far);
   row ^= swapped << far;
@@ -134,19 +136,18 @@ SLIP_FN void swap_among_lanes(const Warp<sequential>& lanes, OfLane<sequential, 
       if (!(lane & far))
         for (int j = 0; j < 4; ++j) swap_halves(rows[lane].of[j], rows[lane + far].of[j], far);
   } else {
-#if defined(__CUDA_ARCH__)
     const bool farther = lanes.own & far;
     const std::uint32_t kept = farther ? ~columns_without(far) : columns_without(far);
+    const int left = farther ? 32 - far : far;
     for (std::uint32_t& row : rows[lanes.own].of) {
-      const std::uint32_t other = __shfl_xor_sync(~0u, row, far);
-      row = (row & kept) | (__funnelshift_l(other, other, farther ? 32 - far : far) & ~kept);
+      const std::uint32_t other = lanes.across(row, far);
+      row = (row & kept) | ((other << left | other >> (32 - left)) & ~kept);
     }
-#endif
   }
 }
-/// Bits of numbers of 32 bits become planes, and back. Of 4^d numbers those of row r + j 4^(d-1) are the j-th of lane r.
-/// Of cubes, row r < 32 becomes plane r of the first 32 numbers, row 32 + r that of the others; of squares, row r holds
-/// planes r and r + 16, and of runs r, r + 4, r + 8 ...
+/// Bits of numbers of 32 bits become planes, and back. Row r + j 4^(d-1) of 4^d numbers is the j-th of lane r. Row r <
+/// 32 of cubes becomes plane r of the first 32 numbers, row 32 + r that of the others. Row r of squares then holds
+/// planes r and r + 16, of runs planes r, r + 4, r + 8 ...
 template <int dimensions, bool sequential>
 SLIP_FN void turn_bits(const Warp<sequential>& lanes, OfLane<sequential, Four<std::uint32_t>>& rows) {
   constexpr int in_lane = dimensions == 3 ? 16 : dimensions == 2 ? 4 : 1;  // from one row of a lane to the next
@@ -187,10 +188,9 @@ struct Planes {
   SLIP_FN Four<std::uint32_t> get(int lane, int first) const {
     Four<std::uint32_t> got;
     for (int j = 0; j < 4; ++j)
-      got.of[j] = static_cast<std::uint32_t>(
-          dimensions == 3   ? rows[first + lane + 16 * (j & 1)] >> (j & 2) * 16
-          : dimensions == 2 ? rows[lane + 4 * j] >> first
-                            : rows[j] >> first);
+      got.of[j] = static_cast<std::uint32_t>(dimensions == 3   ? rows[first + lane + 16 * (j & 1)] >> (j & 2) * 16
+                                             : dimensions == 2 ? rows[lane + 4 * j] >> first
+                                                               : rows[j] >> first);
     return got;
   }
 };
@@ -271,10 +271,7 @@ struct PlaneWriter {
         if (number < n) continue;
         const int ones = count_ones((x & ((std::uint64_t{1} << number) - 1)) >> n);
         const bool last = x >> number == 1;
-        put_bits<sequential, 2>(turn.code(lane), at + 1 + number + ones, end(),
-                                !last              ? 3
-                                : number + 1 < size ? 1
-                                                    : 0);
+        put_bits<sequential, 2>(turn.code(lane), at + 1 + number + ones, end(), !last ? 3 : number + 1 < size ? 1 : 0);
       }
     });
   }
@@ -309,9 +306,7 @@ SLIP_FN int slot(int cell) { return cell ^ 5 * (cell >> 4 & 3); }
 /// The j-th of a lane's four cells along an axis, of all lanes' cells.
 SLIP_FN int cell_of(int dimensions, int axis, int lane, int j) {
   const int row = lane & ((1 << 2 * (dimensions - 1)) - 1), first = 4 * (lane - row);
-  return first + (axis == 0   ? 4 * row + j
-                  : axis == 1 ? 16 * (row >> 2) + (row & 3) + 4 * j
-                              : row + 16 * j);
+  return first + (axis == 0 ? 4 * row + j : axis == 1 ? 16 * (row >> 2) + (row & 3) + 4 * j : row + 16 * j);
 }
 
 /// A number whose order is that of magnitudes: of their exponents, and of nothing and something.
@@ -410,10 +405,7 @@ struct Zfp {
       const int mark = marks[lane], head = 1 + B::exponents;
       const bool bad = mark > most_mark<Real>;
       if (turn.row(lane) == 0)
-        put_bits<sequential, 2>(turn.code(lane), 0, end,
-                                bad    ? 1
-                                : mark ? 2 * static_cast<std::uint64_t>(mark) + 1
-                                       : 0);
+        put_bits<sequential, 2>(turn.code(lane), 0, end, bad ? 1 : mark ? 2 * static_cast<std::uint64_t>(mark) + 1 : 0);
       writer.used[lane] = bad || mark == 0 ? end : head;
       writer.known[lane] = 0;
       writer.lowest[lane] = lowest_plane<Real>(mark - B::bias, dimensions);
@@ -429,7 +421,8 @@ struct Zfp {
       }
       for (int left = writer.at_once; left > 0; left -= rows) {
         first -= rows;
-        lanes.alone([&](int lane) { planes[lane] = plane_of<dimensions>(half[lane], 32 / rows - 1 - first % 32 / rows); });
+        lanes.alone(
+            [&](int lane) { planes[lane] = plane_of<dimensions>(half[lane], 32 / rows - 1 - first % 32 / rows); });
         writer.begin_planes(planes, first);
       }
       lanes.each([](int) {});
@@ -467,9 +460,7 @@ struct Zfp {
     OfLane<sequential, Four<UInt>> sorted{};
     for (int first = 0; first < B::width; first += 32) {
       OfLane<sequential, Four<std::uint32_t>> half;
-      lanes.each([&](int lane) {
-        half[lane] = Planes<dimensions>{turn.cells(lane)}.get(turn.row(lane), first);
-      });
+      lanes.each([&](int lane) { half[lane] = Planes<dimensions>{turn.cells(lane)}.get(turn.row(lane), first); });
       turn_bits<dimensions>(lanes, half);
       lanes.alone([&](int lane) {
         for (int j = 0; j < 4; ++j) sorted[lane].of[j] |= static_cast<UInt>(half[lane].of[j]) << first;

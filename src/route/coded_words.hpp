@@ -90,9 +90,7 @@ struct WholeBlocks {
     plane = end.stride[2];
     row = w.block.dimensions() == 1 ? cells_of_lane * along : wide[0] > 1 && wide[1] > 1 ? end.stride[1] : plane;
   }
-  SLIP_FN bool has(const Rows::Cell& c) const {
-    return (c.x < count[0]) & (c.y < count[1]) & (c.z < count[2]);
-  }
+  SLIP_FN bool has(const Rows::Cell& c) const { return (c.x < count[0]) & (c.y < count[1]) & (c.z < count[2]); }
   SLIP_FN std::int64_t at(const Rows::Cell& c, int lane_row) const {
     return c.x * x + c.y * y + c.z * z + (lane_row & 3) * row + (lane_row >> 2) * plane;
   }
@@ -137,7 +135,8 @@ SLIP_FN void load_blocks(const Work& w, const Turn& turn, const Rows& rows, std:
           const auto* const words = reinterpret_cast<const Word16*>(from + at);
           Word16 got[cells_of_lane / Word::count];
           for (int n = 0; n < cells_of_lane / Word::count; ++n) got[n] = words[n];
-          for (int i = 0; i < cells_of_lane; ++i) read[i] = std::bit_cast<Word>(got[i / Word::count]).of[i % Word::count];
+          for (int i = 0; i < cells_of_lane; ++i)
+            read[i] = std::bit_cast<Word>(got[i / Word::count]).of[i % Word::count];
         } else {
           for (int i = 0; i < cells_of_lane; ++i) read[i] = from[at + i * along];
         }
@@ -185,9 +184,7 @@ SLIP_FN void with_blocks(const Work& w, F f) {
 template <class Blocks, bool sequential, class F>
 SLIP_FN void each_turn(const Work& w, const Part& part, BlockScratch* scratch, Share share, F f) {
   using Turn = BlockTurn<sequential, Blocks::rows>;
-#if defined(__CUDA_ARCH__)
-  __builtin_assume(__isShared(scratch));
-#endif
+  if constexpr (!sequential) is_team_memory(scratch);
   constexpr std::uint32_t threads = sequential ? 1 : 32, at_once = Turn::at_once;
   Turn turn{{static_cast<int>(share.thread % threads)},
             w.wire.rate(w.block),
@@ -208,7 +205,7 @@ template <class Turn>
 SLIP_FN void copy_codes(const Turn& turn, const std::uint64_t* from, std::uint64_t* to) {
   turn.lanes.each([&](int lane) {
     constexpr int most = sizeof(BlockScratch::words) / 8 / 32;
-    std::uint64_t words[most];
+    std::uint64_t words[most] = {};
     const int count = turn.blocks * turn.words - lane;
     for (int n = 0; n < most; ++n)
       if (32 * n < count) words[n] = from[lane + 32 * n];
@@ -219,8 +216,8 @@ SLIP_FN void copy_codes(const Turn& turn, const std::uint64_t* from, std::uint64
 
 /// Each of a function of its own, so that registers are given out for one coding and not for all that a kernel does.
 template <class Blocks, bool sequential, class Real>
-[[gnu::noinline]] SLIP_FN void recode_blocks(const Work& w, const Part& part, const Watch& watch,
-                                             BlockScratch* scratch, Share share) {
+[[gnu::noinline]] SLIP_FN void recode_blocks(const Work& w, const Part& part, const Watch& watch, BlockScratch* scratch,
+                                             Share share) {
   const Ends<std::byte> ends(w, watch);
   const Rows rows(w, part);
   const std::int64_t bytes = code_bytes(w.wire, w.block);

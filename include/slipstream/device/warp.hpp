@@ -54,6 +54,14 @@ struct Warp {
 #endif
     }
   }
+  /// Another lane's value, whose number differs in one bit; on a GPU.
+  SLIP_FN static std::uint32_t across(std::uint32_t value, [[maybe_unused]] int bit) {
+#if defined(__CUDA_ARCH__)
+    return __shfl_xor_sync(~0u, value, bit);
+#else
+    return value;
+#endif
+  }
   /// Every lane's value becomes op of those of the lanes above it among `width`, or 0; `all`: op of all of them.
   template <int width, class Op>
   SLIP_FN void from_above(OfLane<sequential, int>& values, OfLane<sequential, int>& all, Op op) const {
@@ -97,6 +105,22 @@ struct Warp {
     }
   }
 };
+
+/// Sets bits of a word, of which other lanes may set others at the same time.
+SLIP_FN void set_bits(std::uint32_t* word, std::uint32_t bits) {
+#if defined(__CUDA_ARCH__)
+  atomicOr(word, bits);
+#else
+  *word |= bits;
+#endif
+}
+
+/// Tells the compiler that this is memory of a team, which it reads by shorter ways.
+SLIP_FN void is_team_memory([[maybe_unused]] const void* memory) {
+#if defined(__CUDA_ARCH__)
+  __builtin_assume(__isShared(memory));
+#endif
+}
 
 /// Zero bits below the lowest one; of a number that is not 0.
 SLIP_FN int trailing_zeros(std::uint64_t bits) {
