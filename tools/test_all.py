@@ -57,7 +57,7 @@ PYTHON_ROOMS["flow"] = tuple(
 )
 #: Waiting ranks of Open MPI yield their core even if there are enough cores.
 YIELDING = {"OMPI_MCA_mpi_yield_when_idle": "1"}
-#: Shards of all cells for each number of ranks: each takes some minutes.
+#: Number of shards of the tests on each number of ranks, in `make test-all`. Each shard takes some minutes.
 SHARDS = {1: 1, 2: 2, 4: 4, 8: 8}
 #: Shards on GPUs, of the column `quick` for each number of ranks, and of rooms of the Python tests. Passed shards are
 #: not repeated, and an interrupted run loses only its current shard.

@@ -126,8 +126,8 @@ def keep(
     draw: Draw | None = None,
     suffix: str = "",
 ) -> Path | None:
-    """Adds rows to the benchmark's file, draws its picture, whose name may have a suffix, and prints their paths. On
-    rank 0, unless output is off. Omits rows below their minimum time.
+    """Adds rows to the benchmark's file, draws its picture, whose name may have a suffix, and prints their paths. Rank
+    0 does this, unless output is off. Omits rows below their minimum time.
     """
     if folder is None or core().rank() != 0:
         return None
@@ -145,7 +145,7 @@ def kept_on_the_way(
     folder: Path | None, benchmark: str, machine: Row, rows: Iterable[Row], figures: frozenset[str]
 ) -> Iterator[Row]:
     """Yields rows as they are measured and writes them to the benchmark's file within seconds, so that an interrupted
-    run keeps them. On rank 0, unless output is off.
+    run keeps them. Rank 0 writes, unless output is off.
     """
     waiting: list[Row] = []
     last = time.perf_counter()

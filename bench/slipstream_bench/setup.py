@@ -14,7 +14,8 @@ from slipstream_bench.record import Row
 from slipstream_bench.timed import timed
 
 PATTERNS = ("halo", "gather_scatter", "transpose")
-#: A talk of 2018 on turbulence used the last: 3072 nodes of 6 (Ravikumar, Appelhans, Yeung).
+#: Numbers of ranks of the simulated machines. The last is 3072 nodes of 6, as in a talk of 2018 on turbulence
+#: (Ravikumar, Appelhans, Yeung).
 RANKS = (8, 64, 512, 4096, 18432)
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset(

@@ -14,7 +14,7 @@ enum class Step : int { allocation, nccl_start, nvshmem_start, count };
 void arm(Step step, int passes);
 /// Whether an armed fault has not happened yet.
 bool armed(Step step);
-/// Marks the step in the code. Throws OutOfMemory if the armed fault is due.
+/// The code calls this before each such step. Throws OutOfMemory if the armed fault is due.
 void pass(Step step);
 
 /// Points on message streams: before packed values leave a device, and before received values are unpacked.
@@ -24,7 +24,7 @@ enum class Lane : int { departure, arrival, count };
 /// it. Affects exchanges created afterwards; none may be in flight.
 void hold(Lane lane, std::function<void(Stream&)> work);
 bool held(Lane lane);
-/// Marks the point in the code.
+/// Routes call this at each such point: runs the action that a test set there, if any.
 void reach(Lane lane, Stream& stream);
 
 }  // namespace slipstream::faults

@@ -27,7 +27,8 @@ class StoredLines {
 
 /// Whether a device of the backend can store these lines; `own`: by our own GPU kernels.
 bool can_store(Backend backend, bool own, const LineBatch& batch);
-/// Storing lines for a block of this extent, whose first axis is that of the lines.
+/// Transforms of lines that store their own results, for a block of this extent. The lines are those along the first
+/// axis.
 std::unique_ptr<StoredLines> make_stored_lines(Device device, bool own, const LineBatch& batch, const Extent& block);
 
 }  // namespace slipstream::fft

@@ -15,7 +15,7 @@
 namespace slipstream {
 namespace {
 
-/// Number of devices per rank; pencils or slabs.
+/// Parameters: the number of devices per rank, and pencils or slabs.
 class FourierTransformsHoweverMoved : public OnDevices {};
 
 /// All bytes of a field on this rank.

@@ -81,7 +81,9 @@ def scenario(integer: Integer, choice: Choice) -> dict[str, object]:
 
 
 def _fits(cells: tuple[int, ...], *cuts: tuple[int, ...]) -> bool:
-    """Whether each part has a cell when parts of one cut are cut again; also the shorter parts."""
+    """Whether every part has a cell when the parts of one cut are cut again by the next. Parts with fewer cells than
+    others count too.
+    """
     for n, *counts in zip(cells, *cuts, strict=True):
         for count in counts:
             n //= count

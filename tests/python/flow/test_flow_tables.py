@@ -17,7 +17,7 @@ QUICK = ["machine.backend=host", "output.pictures=false", "output.report=false",
 
 
 def results(cli: Cli, folder: Path, *arguments: str) -> dict[str, object]:
-    """Results of a command-line run."""
+    """Runs a case by the command line, and returns the table `run` of its comparison."""
     out = cli("run", *arguments, *QUICK, f"output.folder={folder}/r")
     assert out.returncode == 0, out.stdout + out.stderr
     return json.loads((folder / "r" / "comparison.json").read_text())["run"]

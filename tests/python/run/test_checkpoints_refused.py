@@ -161,7 +161,7 @@ def test_magic_number_may_change_where_no_collision_reads_it(small: Path, collis
 def test_key_that_a_checkpoint_does_not_know_yet_has_its_default(small: Path) -> None:
     now = Flow.of(load(small), "host")
     lines = now.text.splitlines()
-    # As an older version without lbm.streaming would have written it.
+    # An older version without lbm.streaming would have written this.
     older = "\n".join(line for line in lines if not line.startswith("streaming"))
     assert older != now.text
     before = Flow(older, {})

@@ -22,7 +22,7 @@ RESULTS = ALWAYS | {"profiles.png", "streamlines.png", "fields.vtkhdf"}
 HUGE = ["grid.cells=[9000,9000,9000]", "physics.length=64"]
 
 
-#: All options that differ from the defaults.
+#: Changes of the options whose defaults give another method: lattice, collision, LES model and force.
 CUMULANT = ["lbm.lattice=D3Q27", "lbm.collision=cumulant", "lbm.smagorinsky=0.1", "physics.force=[1e-5, 0, 0]"]
 
 

@@ -29,7 +29,7 @@ Options box(const Extent& cells, Collision collision, double viscosity = 0.03) {
 
 /// Hermite polynomials of second and third order with c_s^2 = 1/3.
 double h2(const double* c, int a, int b) { return c[a] * c[b] - (a == b ? 1.0 / 3 : 0); }
-double h3(const double* c, int a, int b) { return c[a] * (c[b] * c[b] - 1.0 / 3); }  // a != b: c_a c_b c_b
+double h3(const double* c, int a, int b) { return c[a] * (c[b] * c[b] - 1.0 / 3); }  // for a != b, along a, b and b
 
 /// Oracle of the collision of populations g_i = f_i - w_i, from the definitions. Adds the series of the equilibrium and
 /// (1 - rate) times the non-equilibrium tensor, with its third order by recurrence. Next to a wall the tensor is
