@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "support/exchange_rig.hpp"
-#include "support/expect_error.hpp"
 
 namespace slipstream {
 namespace {
@@ -271,20 +270,6 @@ INSTANTIATE_TEST_SUITE_P(Routes, Adjoint,
                            return name_of(std::get<0>(info.param), std::get<1>(info.param),
                                           shapes()[std::get<2>(info.param)].name);
                          });
-
-TEST(HaloAdjoint, CannotCopy) { EXPECT_THROW(HaloAdjoint({}, Op::copy), Error); }
-
-TEST(HaloAdjoint, RefusesToAddF16) {
-  const Communicator comm = Communicator::world();
-  const Grid grid({16, 16, 16}, machine_here(Backend::host, 1), comm.rank());
-  Field field(grid, {.name = "u", .type = DType::f16, .ghost = {1, 1, 1}});
-  const HaloAdjoint adjoint({}, Op::add);
-  expect_error(
-      [&] {
-        Exchange(comm, grid, {{&adjoint, &field}});
-      },
-      ErrorCode::unsupported, {{"field", "u"}, {"type", "f16"}});
-}
 
 /// In a ghost or in the cell itself: neither the order of operands nor the block decides.
 TEST(HaloAdjoint, KeepsNaNInMinimaAndMaxima) {
