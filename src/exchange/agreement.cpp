@@ -138,7 +138,7 @@ bool Agreement::settle_captures(Plan& plan) {
     plan.capturable = comm_.all(plan.capturable && !plan.looks());
     plan.limited_in_graphs = comm_.all(plan.limited_in_graphs);
   }
-  // What the copy engine or a library does is recorded for one exchange, or for two in turn.
+  // A graph holds the work of a copy engine or a library for one exchange, or for two in turn.
   return comm_.all(plan.capturable && std::all_of(plan.channels.begin(), plan.channels.end(),
                                                   [](const Channel& c) { return traits_of(c.choice.route).loops; }));
 }
@@ -148,7 +148,7 @@ void Agreement::check(std::uint64_t number) const {
   if (too_large_of_ > 0) throw too_large(number, too_large_of_ - 1);
 }
 
-/// Who packs a value knows it, so that nobody needs to wait for what arrives.
+/// The packing device knows it, so that no rank needs to wait for what arrives.
 void Agreement::ask(std::uint64_t number) {
   const double seconds = plan_.options.wait_limit;
   const std::optional<int> found = values_->greatest(waits_.too_large(), seconds);

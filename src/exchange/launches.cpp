@@ -11,8 +11,8 @@
 namespace slipstream {
 namespace {
 
-/// Of begin and end, whose caller computes meanwhile: a team on every second multiprocessor leaves most of a device to
-/// it; where a number is asked for, at most one on each. 0, all, on the host.
+/// The caller computes between begin and end. A team on every second multiprocessor leaves most of a device to it. Each
+/// multiprocessor has one at most where a number is asked for. The host has all: 0.
 int teams_beside(Device device, int asked, int users) {
   if (device.backend == Backend::host) return asked;
   const int processors = info(device).processors / users;

@@ -19,7 +19,7 @@ constexpr std::size_t page = 4096;
 std::size_t device_bytes(const Channel& c) { return c.need.slot_bytes * static_cast<std::size_t>(c.need.depth); }
 std::size_t host_bytes(const Channel& c) { return round_up(c.need.host_bytes, page); }
 
-/// What each message takes, largest first.
+/// Names the room that each message takes, the largest first.
 std::string by_message(const std::vector<Channel>& channels, int target, std::size_t (*bytes)(const Channel&)) {
   std::vector<std::pair<std::size_t, const Channel*>> all;
   for (const Channel& c : channels)
