@@ -63,26 +63,7 @@ GridOptions boxes(const Extent& cells, const Extent& counts) {
   return options;
 }
 
-/// The part of an exchange's planning that needs neither communication nor devices.
-struct Plan {
-  Bundles bundles;
-  std::vector<Choice> choices;
-  std::uint64_t hash = 0;
-
-  Plan(const Grid& grid, const Pattern& pattern, const FieldOptions& field) {
-    std::vector<PlannedItem> items(1);
-    items[0].pattern = &pattern;
-    items[0].source = field;
-    const ExchangeOptions options;
-    hash = plan_hash(grid, items, options);
-    bundles = bundle(grid, items, grid.rank());
-    const Pairs pairs(grid.machine(), items, "not asked for");
-    for (const auto& [devices, b] : bundles.by_pair)
-      choices.push_back(choose(pairs.of(b.source, b.target), b.source, b.target, options));
-  }
-};
-
-/// Route node's mailboxes: all values of a pair of devices form one contiguous message.
+/// Mailboxes exchange all values of each pair of devices as one stretch.
 class Stretches final : public Pattern {
  public:
   explicit Stretches(const Copies& copies) : copies_(copies) {}
@@ -202,8 +183,13 @@ Costs costs_of(const std::string& pattern, int ranks) {
   field.name = "u";
   field.shared = true;
   const auto plan = [&](const Grid& grid, const Pattern& of) {
-    const auto made = counted(costs.plan, costs.plan_s, [&] { return std::make_unique<Plan>(grid, of, field); });
-    costs.messages = made->choices.size();
+    const auto made = counted(costs.plan, costs.plan_s, [&] {
+      auto plan = std::make_unique<Plan>(grid, std::vector<PlannedItem>{{&of, field}}, ExchangeOptions{});
+      plan->list_transfers();
+      plan->choose_routes(false, "not asked for");
+      return plan;
+    });
+    costs.messages = made->messages.size();
   };
   const auto grid_of = [&](const Extent& cells, const Extent& counts) {
     return std::make_unique<Grid>(cells, machine, rank, boxes(cells, counts));

@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "support/exchange_rig.hpp"
-#include "support/expect_error.hpp"
 
 namespace slipstream {
 namespace {
@@ -272,21 +271,7 @@ INSTANTIATE_TEST_SUITE_P(Routes, Adjoint,
                                           shapes()[std::get<2>(info.param)].name);
                          });
 
-TEST(HaloAdjoint, CannotCopy) { EXPECT_THROW(HaloAdjoint({}, Op::copy), Error); }
-
-TEST(HaloAdjoint, RefusesToAddF16) {
-  const Communicator comm = Communicator::world();
-  const Grid grid({16, 16, 16}, machine_here(Backend::host, 1), comm.rank());
-  Field field(grid, {.name = "u", .type = DType::f16, .ghost = {1, 1, 1}});
-  const HaloAdjoint adjoint({}, Op::add);
-  expect_error(
-      [&] {
-        Exchange(comm, grid, {{&adjoint, &field}});
-      },
-      ErrorCode::unsupported, {{"field", "u"}, {"type", "f16"}});
-}
-
-/// NaN in a ghost or in the cell itself: the result depends neither on the order of operands nor on the block.
+/// In a ghost or in the cell itself: neither the order of operands nor the block decides.
 TEST(HaloAdjoint, KeepsNaNInMinimaAndMaxima) {
   const Communicator comm = Communicator::world();
   const Machine machine = machine_here(Backend::host, 1);

@@ -10,7 +10,6 @@
 #include <slipstream/transpose.hpp>
 
 #include "support/exchange_rig.hpp"
-#include "support/expect_error.hpp"
 
 namespace slipstream {
 namespace {
@@ -194,35 +193,6 @@ INSTANTIATE_TEST_SUITE_P(Routes, Bound,
                          testing::Combine(testing::ValuesIn(backends_here()),
                                           testing::Range(std::size_t{0}, all_ways().size())),
                          [](const auto& info) { return name_of(std::get<0>(info.param), std::get<1>(info.param)); });
-
-TEST(Binding, IsRefusedWhereItCannotBe) {
-  const Communicator comm = Communicator::world();
-  const Machine machine = machine_here(Backend::host, 1);
-  const Grid grid({8, 8, 8}, machine, comm.rank());
-  FieldOptions field_options;
-  field_options.name = "u";
-  field_options.type = DType::f64;
-  field_options.ghost = {1, 1, 1};
-  Field field(grid, field_options);
-  const std::int64_t block = grid.local().front();
-  const Halo halo(Halo::Options{});
-  std::vector<Stream> streams = streams_of(grid);
-  Exchange fixed(comm, grid, {{&halo, &field}}), free(comm, grid, {{&halo, &field, nullptr, true}});
-  std::vector<double> array(static_cast<std::size_t>(field.shape(block).elements) + 2);
-  const auto said = [&](Exchange& exchange, std::size_t item, const std::vector<void*>& arrays) {
-    return error_of([&] { exchange.bind(item, ItemEnd::source, arrays, streams); });
-  };
-  expect_error(said(fixed, 0, {array.data()}), ErrorCode::unsupported, {{"item", 0}, {"option", "rebinds"}});
-  expect_error(said(free, 1, {array.data()}), ErrorCode::not_found, {{"item", 1}, {"limit", 1}});
-  expect_error(said(free, 0, {}), ErrorCode::mismatch, {{"item", 0}, {"given", 0}, {"needed", 1}});
-  const bool even = reinterpret_cast<std::uintptr_t>(array.data()) % 16 ==
-                    reinterpret_cast<std::uintptr_t>(field.array(block, 0)) % 16;
-  const std::size_t given = reinterpret_cast<std::uintptr_t>(array.data() + (even ? 1 : 0)) % 16;
-  expect_error(said(free, 0, {array.data() + (even ? 1 : 0)}), ErrorCode::unsupported,
-               {{"item", 0}, {"block", block}, {"given", given}, {"needed", 8 - given}});
-  expect_error(said(free, 0, {nullptr}), ErrorCode::invalid_argument, {{"item", 0}, {"block", block}});
-  EXPECT_FALSE(said(free, 0, {array.data() + (even ? 0 : 1)}));
-}
 
 }  // namespace
 }  // namespace slipstream

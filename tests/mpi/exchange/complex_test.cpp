@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <complex>
-#include <optional>
 
 #include "support/exchange_rig.hpp"
-#include "support/expect_error.hpp"
 
 namespace slipstream {
 namespace {
@@ -78,26 +76,6 @@ INSTANTIATE_TEST_SUITE_P(Routes, ComplexNumbers,
                          testing::Combine(testing::ValuesIn(backends_here()),
                                           testing::Range(std::size_t{0}, all_ways().size())),
                          [](const auto& info) { return name_of(std::get<0>(info.param), std::get<1>(info.param)); });
-
-TEST(ComplexRefused, WhereTheSmallestOrLargestIsWanted) {
-  const Communicator comm = Communicator::world();
-  const Machine machine = machine_here(Backend::host, 1);
-  GridOptions grid_options;
-  grid_options.periodic = {true, true, true};
-  const Grid grid({8, 8, 8}, machine, comm.rank(), grid_options);
-  for (const DType type : {DType::c64, DType::c128})
-    for (const Op op : {Op::min, Op::max}) {
-      const HaloAdjoint pattern(Halo::Options{}, op);
-      FieldOptions field_options;
-      field_options.name = "psi";
-      field_options.type = type;
-      field_options.ghost = {1, 1, 1};
-      Field field(grid, field_options);
-      const auto error = error_of([&] { Exchange(comm, grid, {{&pattern, &field}}); });
-      expect_error(error, ErrorCode::unsupported, {{"field", "psi"}, {"type", to_string(type)}});
-      EXPECT_TRUE(comm.all(error.has_value()));
-    }
-}
 
 }  // namespace
 }  // namespace slipstream

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <deque>
 #include <optional>
 #include <thread>
 
@@ -252,25 +251,6 @@ TEST_P(RanksApart, TimeOutInAnotherOrderAndNameTheFieldsAndTheOrder) {
 }
 INSTANTIATE_TEST_SUITE_P(Routes, RanksApart, testing::Range<std::size_t>(0, all_ways().size()),
                          [](const auto& info) { return name_of(Backend::host, info.param); });
-
-/// The error of an exchange of `count` fields with two arrays each, if any.
-std::optional<Error> problem_of_swapping(std::size_t count) {
-  const NamedPieces p(1);
-  std::deque<Field> fields;
-  std::vector<ExchangeItem> items;
-  for (std::size_t n = 0; n < count; ++n) {
-    FieldOptions options = NamedPieces::named(std::string(1, static_cast<char>('a' + n)));
-    options.copies = 2;
-    items.push_back({&p.halo, &fields.emplace_back(p.grid, options)});
-  }
-  return error_of([&] { Exchange(p.comm, p.grid, items); });
-}
-
-TEST(Copies, OfSixFieldsThatSwapFitIntoOneExchange) { EXPECT_FALSE(problem_of_swapping(6)); }
-
-TEST(Copies, OfSevenFieldsThatSwapAreToBePutIntoTwo) {
-  expect_error(problem_of_swapping(7), ErrorCode::unsupported, {{"combinations", 128}, {"limit", 64}});
-}
 
 /// Bytes that exchanges hold on this rank's device.
 std::size_t held(const NamedPieces& p) {

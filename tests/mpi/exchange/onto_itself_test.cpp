@@ -8,7 +8,6 @@
 
 #include "mpi/exchange/permutations.hpp"
 #include "support/exchange_rig.hpp"
-#include "support/expect_error.hpp"
 
 namespace slipstream {
 namespace {
@@ -191,45 +190,6 @@ INSTANTIATE_TEST_SUITE_P(Routes, OntoItself,
                          testing::Combine(testing::ValuesIn(backends_here()),
                                           testing::Range<std::size_t>(0, all_ways().size())),
                          [](const auto& info) { return name_of(std::get<0>(info.param), std::get<1>(info.param)); });
-
-TEST(OntoItselfRefuses, PackingApart) {
-  const Communicator comm = Communicator::world();
-  const Machine machine = machine_here(Backend::host, 1);
-  const Grid grid({8, 8, 8}, machine, comm.rank());
-  const Transpose transpose(grid, grid, {.axes = {2, 1, 0}, .kept = {}});
-  Field u(grid, {.name = "u", .type = DType::f64, .shared = true});
-  ExchangeOptions options;
-  options.knobs.pack = Pack::per_direction;
-  expect_error(
-      [&] {
-        Exchange(comm, grid, {{&transpose, &u}}, options);
-      },
-      ErrorCode::unsupported, {{"option", "pack"}, {"given", "per_direction"}});
-}
-
-TEST(OntoItselfRefuses, ArraysThatBecomeTheSame) {
-  const Communicator comm = Communicator::world();
-  const Machine machine = machine_here(Backend::host, 1);
-  const Grid grid({8, 8, 8}, machine, comm.rank());
-  const Transpose transpose(grid, grid, {.axes = {2, 1, 0}, .kept = {}});
-  Field u(grid, {.name = "u", .type = DType::f64}), v(grid, {.name = "v", .type = DType::f64});
-  std::vector<Stream> streams = streams_of(grid);
-  Exchange exchange(comm, grid, {{.pattern = &transpose, .source = &u, .target = &v, .rebinds = true}});
-  const auto arrays = [&](const Field& field) {
-    std::vector<void*> all;
-    for (const std::int64_t id : grid.local()) all.push_back(field.data(id));
-    return all;
-  };
-  // Source and target change places; between the two calls they are the same arrays.
-  exchange.bind(0, ItemEnd::source, arrays(v), streams);
-  exchange.bind(0, ItemEnd::target, arrays(u), streams);
-  exchange_once(exchange, streams, 0);
-  exchange.bind(0, ItemEnd::target, arrays(v), streams);
-  if (!grid.local().empty())
-    expect_error([&] { exchange.run(streams); }, ErrorCode::unsupported, {{"item", 0}, {"problem", "same_memory"}});
-  finish(streams);
-  comm.barrier();
-}
 
 }  // namespace
 }  // namespace slipstream

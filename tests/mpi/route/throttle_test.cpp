@@ -105,56 +105,11 @@ INSTANTIATE_TEST_SUITE_P(Host, Throttled,
                                   to_string(std::get<1>(info.param)) + (std::get<2>(info.param) ? "_in_pieces" : "");
                          });
 
-TEST(ThrottleRefuses, RoutesWithoutAHostBetween) {
-  Slow s;
-  for (const RouteKind kind : {RouteKind::direct, RouteKind::peer, RouteKind::colocated}) {
-    s.options.routes = {RouteKind::kernel, kind};
-    expect_error(s.refused(), ErrorCode::unavailable, {{"problem", "no_route"}});
-  }
-  s.options.routes = {RouteKind::kernel, RouteKind::direct};
-  const auto error = s.refused();
-  expect_error(error, ErrorCode::unavailable, {{"problem", "no_route"}});
-  EXPECT_NE(error->fact("refused").find("not direct: the throttle"), std::string::npos) << error->fact("refused");
-}
-
-TEST(ThrottleRefuses, RatesAndLatenciesOutOfRange) {
-  Slow s;
-  for (const Throttle& bad : {Throttle{-1, 0}, {1e-7, 0}, {1001, 0}, {0, 2}, {std::nan(""), 0}}) {
-    s.options.throttle = bad;
-    expect_error(s.refused(), ErrorCode::invalid_argument, {{"option", "throttle"}, {"gb_per_s", bad.gb_per_s}});
-  }
-  for (const double bad : {-1.0, 2e7, std::nan("")}) {
-    s.options.throttle = {1, bad};
-    expect_error(s.refused(), ErrorCode::invalid_argument, {{"option", "throttle"}, {"latency_us", bad}});
-  }
-}
-
-TEST(ThrottleRefuses, MessagesThatTakeLongerThanAWait) {
-  Slow s;
-  s.options.throttle = {1e-6, 0};
-  s.options.wait_limit = 1;
-  expect_error(s.refused(), ErrorCode::unsupported,
-               {{"option", "wait_limit"}, {"given", 1}, {"throttle", "1e-06 GB/s"}});
-}
-
 TEST(ThrottleRefuses, AnotherThrottleOnOneRank) {
   Slow s;
   if (s.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
   if (s.comm.rank() == 1) s.options.throttle.latency_us = 1;
   expect_error(s.refused(), ErrorCode::mismatch, {{"rank", 1}});
-}
-
-TEST(ThrottleRefuses, TextsThatItCannotRead) {
-  EXPECT_EQ(throttle_from_string("12.5 GB/s, 2 us"), (Throttle{12.5, 2}));
-  EXPECT_EQ(throttle_from_string("0.1 GB/s"), (Throttle{0.1, 0}));
-  EXPECT_EQ(throttle_from_string("none"), Throttle{});
-  for (const char* text : {"12.5 GB/s, 2 us", "0.1 GB/s", "none", "0.123456789012 GB/s"})
-    EXPECT_EQ(to_string(throttle_from_string(text)), text);
-  for (const char* text : {"", "fast", "12.5", "12.5 GB", "12.5 GB/s 2 us", "12.5 GB/s, 2", "1 GB/s, 2 us, 3", "GB/s"})
-    expect_error([&] { throttle_from_string(text); }, ErrorCode::invalid_argument,
-                 {{"option", "throttle"}, {"given", text}});
-  expect_error([] { throttle_from_string("0 GB/s"); }, ErrorCode::invalid_argument,
-               {{"option", "throttle"}, {"gb_per_s", 0}});
 }
 
 }  // namespace
