@@ -217,10 +217,34 @@ struct PlaneWriter {
 
   SLIP_FN int end() const { return 64 * turn.words; }
   SLIP_FN bool done() const {
-    return !turn.lanes.any([&](int lane) { return used[lane] < end(); });
+    return !turn.lanes.any([&](int lane) { return turn.row(lane) == 0 && used[lane] < end(); });
   }
   SLIP_FN std::uint64_t* note(int lane, int plane) const {
     return turn.scratch->cells + words_each * (turn.block(lane) * at_once + (plane & (at_once - 1)));
+  }
+
+  /// On one thread: 32 planes from `first` on, block by block.
+  SLIP_FN void write_in_order(OfLane<sequential, Four<std::uint32_t>>& half, int first) {
+    for (int lane = 0; lane < turn.lanes.busy; lane += side)
+      for (int k = 31; k >= 0 && used[lane] < end() && first + k >= lowest[lane]; --k) {
+        const std::uint64_t x = plane_of<dimensions>(half[lane + (k & (side - 1))], (31 - k) / side);
+        const int n = known[lane], top = bit_length(x);
+        std::uint64_t left = n < 64 ? x >> n : 0;
+        const std::uint64_t mask = n < 64 ? (std::uint64_t{1} << n) - 1 : ~std::uint64_t{0};
+        int at = used[lane];
+        put_bits<sequential>(turn.code(lane), at, end(), (x & mask) | (left ? mask + 1 : 0));
+        at += n + (n < size);
+        while (left) {
+          // A one is followed by one that says that there is another, the last one by a zero, or by nothing.
+          const int zeros = trailing_zeros(left);
+          left = left >> zeros >> 1;
+          at += zeros + 2;
+          const int ones = left ? 3 : top < size ? 1 : 0;
+          put_bits<sequential>(turn.code(lane), at - 2, end(), static_cast<std::uint64_t>(ones));
+        }
+        used[lane] = top == size && n < size ? at - 2 : at;
+        known[lane] = greater(n, top);
+      }
   }
 
   /// Numbers that are known as they are, and whether there is a one among the others. Lane r has plane `first` + r.
@@ -418,6 +442,11 @@ struct Zfp {
           for (int j = 0; j < 4; ++j) half[lane].of[j] = static_cast<std::uint32_t>(sorted[lane].of[j] >> (first - 32));
         });
         turn_bits<dimensions>(lanes, half);
+      }
+      if constexpr (sequential) {
+        first -= 32;
+        writer.write_in_order(half, first);
+        continue;
       }
       for (int left = writer.at_once; left > 0; left -= rows) {
         first -= rows;
