@@ -21,7 +21,7 @@ Python, the packages python/slipstream and bench/slipstream_bench:
 A module may import modules of its own room and of rooms further right, by their full names, wherever in the file the
 import stands. Rooms that share a place do not import each other, and no imports go round in a circle. A text that names
 a module counts as an import of it, in all files but base/registry.py: by that table alone a room finds what lies
-further left. Benchmarks are one room. Beside the rooms lie __init__.py, which hands users what they import, and
+further left. Benchmarks are one room. The package itself holds __init__.py, which hands users what they import, and
 __main__.py.
 
 Usage: python tools/check_includes.py [ROOT]
@@ -90,7 +90,7 @@ PYTHON_RANKS = [
 PYTHON_RANK_OF = {room: rank for rank, rooms in enumerate(PYTHON_RANKS) for room in rooms}
 #: Its table leads to rooms further left.
 REGISTRY = PACKAGE / "base" / "registry.py"
-#: What modules may take from the package itself.
+#: Modules may take these from the package itself.
 OF_PACKAGE = {"__version__", "_core", "_collective", "_gather_scatter", "_fft", *(f"_{name}" for name in SOLVERS)}
 #: In a text: `slipstream` alone is the program, too.
 NAMES_MODULE = re.compile(r"slipstream(\.\w+)+\.?|slipstream_bench(\.\w+)*\.?")
@@ -143,7 +143,7 @@ def blank_comments(text: str) -> str:
 
 
 def check_vendor(path: Path, line: str) -> str | None:
-    """What a line without comments holds that belongs into device/; None if nothing."""
+    """The part of a line without comments that belongs into device/; None if there is none."""
     if room_of(path) == "device":
         return None
     if path.parts[0] != "tests" and MACRO.search(line):
@@ -216,7 +216,7 @@ def imported(tree: ast.Module, modules: Mapping[str, Path]) -> Iterator[tuple[in
 
 
 def check_import(source: Path, module: str) -> str | None:
-    """What is wrong with `source` importing a module of the package; None if nothing is."""
+    """The reason why `source` may not import a module of the package; None if it may."""
     here, there = python_room(module_of(source)), python_room(module)
     if here is None or module.removeprefix("slipstream.") in OF_PACKAGE:
         return None

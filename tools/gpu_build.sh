@@ -62,6 +62,6 @@ else
   cmake --preset cuda "-DCMAKE_CUDA_ARCHITECTURES=$architectures" "-DPython_EXECUTABLE=$python"
   cmake --build --preset cuda ${targets:+--target $targets}
 fi
-# What runs takes the backends that it finds: without this it would be content with the host alone.
+# Tests take the backends that they find: without this they would be content with the host alone.
 "$python" -c 'import sys; from slipstream import _core; sys.exit(not _core.available("cuda"))' ||
   fail "the build cannot reach a GPU: compare the driver's CUDA version (nvidia-smi) with the toolkit's (nvcc --version)."

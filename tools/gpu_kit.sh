@@ -84,7 +84,7 @@ for library in $build/libslipstream*.so; do strip -o "$packed/lib/$(basename "$l
 for name in unit_tests mpi_tests; do strip -o $packed/bin/$name $build/tests/$name; done
 # HDF5 differs between machines, in version and in whether it is parallel; FFTW and zfp may be missing.
 ldd $build/libslipstream.so $build/libslipstream_fft.so $build/tests/unit_tests | awk '/lib(hdf5|sz|aec|fftw3|zfp)[^ ]*\.so/ {print $3}' | sort -u | xargs -I{} cp -L {} $packed/lib/
-# What ctest runs of it; the installed package is tested where it is built. Which folder it will lie in, gpu_build.sh says.
+# The list of tests for ctest; the installed package is tested where it is built. gpu_build.sh fills in the folder.
 sed -e "s|$PWD/$build/tests/|@kit@/bin/|g" -e '/installed/d' $build/tests/CTestTestfile.cmake \
   >$packed/CTestTestfile.cmake
 XZ_OPT=-T0 tar -C $packed -cJf $kit/built.tar.xz lib bin CTestTestfile.cmake

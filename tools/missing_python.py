@@ -1,6 +1,6 @@
 """Prints the requirements of tools/python-packages.txt that the interpreter running this does not meet, one a line.
 
-Usage: python tools/missing_python.py PURPOSE...    with purposes run, build, test, ci, render
+Usage: python tools/missing_python.py PURPOSE...    with purposes run, build, test, ci, render, site
 
 Uses the standard library alone: it runs before anything is installed.
 """

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-#: Of the devices, fill and line.
+#: Colours of the devices: fill and line.
 FILLS = ("#cfe2fb", "#fde0bd", "#d6efd8", "#e6dcf5")
 LINES = ("#1f5fa8", "#a85a08", "#4c8c50", "#6b46a8")
 PAPER, INK, GREY = "#ffffff", "#1f2328", "#57606a"

@@ -26,14 +26,14 @@ _FAILED = re.compile(r"^\[  FAILED  \] .*\(\d+ ms\)$", re.MULTILINE)
 _SKIPPED = re.compile(r"^\[  SKIPPED \] .*\(\d+ ms\)$", re.MULTILINE)
 # One a process. A hazard that racecheck calls a warning is an error here.
 _SUMMARY = re.compile(r"^=+ (?:ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard)", re.MULTILINE)
-# What a run that did not come to its summary has reported; not that it was ended.
+# Reports of a run that did not come to its summary; not that it was ended.
 _REPORTED = re.compile(
     r"^=+ (?:Invalid|Misaligned|Illegal|Out-of-range|Warp|(?:(?:Error|Warning): )?Race)", re.MULTILINE
 )
 
 
 def row(line: str, devices: int) -> dict[str, Any]:
-    """What became of one run."""
+    """The result of one run."""
     part, tool, binary, ranks, tests, limit, status, seconds, log = line.rstrip("\n").split("|")
     text = Path(log).read_text(encoding="utf-8", errors="replace")
     summaries = [int(a or b) for a, b in _SUMMARY.findall(text)]
@@ -64,7 +64,7 @@ def row(line: str, devices: int) -> dict[str, Any]:
 
 
 def excerpt(log: Path, most: int = 30) -> str:
-    """What a log says of errors and failed tests, from its beginning, or its end where it says nothing."""
+    """The first lines of a log about errors and failed tests; its last lines where there are none."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     told = [line for line in lines if line.startswith("=====") or "FAILED" in line or "Failure" in line]
     return "\n".join(told[:most] if len(told) > 2 else lines[-most:])

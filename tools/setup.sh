@@ -2,8 +2,8 @@
 # Installs what is missing, and nothing else: Debian packages from tools/debian-packages.txt, Python packages from
 # tools/python-packages.txt into .venv. Where everything is there it only looks, and never touches the network.
 #
-# Usage: tools/setup.sh [ci] [render]   with what the style checks and pictures in three dimensions need beside building and
-#                                       testing
+# Usage: tools/setup.sh [ci] [render] [site]  with what the style checks, pictures in three dimensions and `make docs` need
+#                                             beside building and testing
 #        tools/setup.sh --python       only prints the interpreter in use: .venv's, else $PYTHON, else a python3
 set -euo pipefail
 cd "$(dirname "$0")/.."

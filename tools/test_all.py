@@ -9,7 +9,7 @@ installed package, and the C++ tests under both sanitizers. A PART is a name of 
 BASE, or since this branch left `main`; they need a build of what changed. It says which change leads to which tests.
 As many parts run side by side as there are cores, each on its own: most tests wait for each other, for files or for a
 time limit. One more, and ranks that wait get their core back too late. Parts that passed at this commit are left out
-unless --again is given or files are changed. What became of each part is written to bench/results/tests when it ends,
+unless --again is given or files are changed. The result of each part is written to bench/results/tests when it ends,
 so that a run that was interrupted goes on where it was. --quick writes nothing there. --gpus: the parts of `make
 gpu-test`, by what was built for GPUs in a folder, one after the other on all of them; with --lanes side by side, each
 on its share of them, where tests that need more devices are skipped.
@@ -77,7 +77,7 @@ class Part:
     environment: dict[str, str] = field(default_factory=dict)
     quick: bool = False
     thorough: bool = True
-    #: What needs all cores, or what those behind it need: nothing runs beside it.
+    #: Needs all cores, or prepares the parts after it: no other part runs at the same time.
     alone: bool = False
     #: On all cores, beside others: there kernels share the pool of threads.
     spread: bool = False
@@ -283,7 +283,7 @@ def run_side_by_side(
     ended: Callable[[dict[str, Any]], None],
     gpus: Sequence[str] = (),
 ) -> None:
-    """Runs parts in their order, so many at a time, and calls `ended` with what became of each. What is raised here,
+    """Runs parts in their order, so many at a time, and calls `ended` with the result of each. An exception here,
     Ctrl-C too, ends those that run and starts no other. Each lane has its share of the cores: threads and ranks that
     hand work to each other do so on one core in a seventh of the time that it takes to wake another, virtual one. It
     has its share of the GPUs, too, where there are some."""
@@ -297,7 +297,7 @@ def run_side_by_side(
     def on_its_share(part: Part) -> dict[str, Any]:
         share = shares.get()
         its_cores, its_gpus = share
-        # Of this thread, and of what it starts.
+        # The cores of this thread, and of all processes that it starts.
         os.sched_setaffinity(0, cores if part.alone or part.spread else its_cores)
         if part.alone:
             its_gpus = gpus
@@ -388,7 +388,7 @@ def slowest(reports: Path, names: list[str]) -> list[str]:
 
 
 def quick_times(reports: Path) -> list[str]:
-    """What the parts of `make test` took beside their budget, and their slowest tests."""
+    """Prints the time of `make test` beside its budget, and its slowest tests."""
     names = [part.name for part in parts() if part.quick]
     took = reports / "quick_seconds"
     lines = [f"the slowest {SLOWEST} tests:", *slowest(reports, names)]
@@ -440,7 +440,7 @@ def _run_all(wanted: list[Part], reports: Path, arguments: argparse.Namespace, g
 
     record = benchmarks("record")
     machine = this_machine(len(gpus))
-    # What runs on GPUs may have been built elsewhere.
+    # Programs for GPUs may have been built elsewhere.
     commit = core().build_info()["commit"] if gpus else commit_of_the_tree()
     lanes = max(1, arguments.lanes or (1 if gpus else len(os.sched_getaffinity(0))))
     if gpus:

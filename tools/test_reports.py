@@ -31,7 +31,7 @@ class Counts:
 
 
 def read(path: Path) -> Counts:
-    """Of a file that ends with .json (GoogleTest) or .xml (pytest)."""
+    """Counts of a file that ends with .json (GoogleTest) or .xml (pytest)."""
     return _googletest(path) if path.suffix == ".json" else _pytest(path)
 
 
@@ -49,7 +49,7 @@ _OF_RANK = re.compile(
 
 
 def read_log(text: str) -> Counts:
-    """Of what GoogleTest printed: the tests that had ended, by the line that says how and after how long."""
+    """Counts of a log of GoogleTest: the tests that had ended, by the line that says how and after how long."""
     counts = Counts()
     said = dict(_LINES.findall(text))
     for how, name, milliseconds in _ENDED.findall(text):

@@ -30,7 +30,7 @@ record = benchmarks("record")
 RANKS = 2
 QUANTITIES = 4
 RADIUS = 3
-#: Of which the middle ones are shown: the first load kernels.
+#: The middle ones are shown, because the first ones load kernels.
 EXCHANGES = 9
 
 
