@@ -72,7 +72,7 @@ needs_pyvista = pytest.mark.skipif(
 Cli = Callable[..., Done]
 
 #: Commands that need no process of their own, which takes a second to start.
-HERE = {"bench", "check", "info", "plan", "plot", "report", "run", "topo", "trace"}
+HERE = {"bench", "cases", "check", "info", "plan", "plot", "report", "run", "topo", "trace"}
 
 
 own_process()

@@ -1,0 +1,41 @@
+"""slipstream cases: lists what comes with the program, and copies it to where the user works."""
+
+import tomllib
+from pathlib import Path
+
+from conftest import CASES, Cli
+from errors import is_error
+from slipstream.cli import shipped
+
+
+def test_cases_are_listed_with_their_descriptions(here: Cli) -> None:
+    done = here("cases")
+    assert done.returncode == 0
+    names = [path.stem for path in CASES.glob("*.toml")]
+    assert len(names) > 20 and all(f" {name} " in done.stdout for name in names)
+    assert "Schaefer & Turek 2D-1" in done.stdout
+
+
+def test_a_case_is_copied_with_its_mesh_and_can_be_checked(here: Cli, tmp_path: Path) -> None:
+    assert here("cases", "car", "cavity").returncode == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["car.obj", "car.toml", "cavity.toml"]
+    assert (tmp_path / "car.toml").read_bytes() == (CASES / "car.toml").read_bytes()
+    assert here("check", "car.toml").returncode == 0
+
+
+def test_every_mesh_of_a_case_is_found() -> None:
+    for path in CASES.glob("*.toml"):
+        bodies = tomllib.loads(path.read_text()).get("bodies", {}).values()
+        assert [mesh.name for mesh in shipped.files(path.stem)[1:]] == [
+            body["mesh"] for body in bodies if "mesh" in body
+        ]
+
+
+def test_a_file_that_exists_is_not_overwritten(here: Cli, tmp_path: Path) -> None:
+    (tmp_path / "car.obj").write_text("mine")
+    is_error(here("cases", "car"), "wrong_state", file="car.obj")
+    assert (tmp_path / "car.obj").read_text() == "mine" and not (tmp_path / "car.toml").exists()
+
+
+def test_a_name_that_no_case_has_is_told_the_nearest(here: Cli) -> None:
+    is_error(here("cases", "cylindre"), "not_found", given="cylindre", nearest="cylinder")
