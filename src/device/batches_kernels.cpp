@@ -260,8 +260,8 @@ void Batches::move(OfDevice& device, const HostRows& rows, std::byte* buffer, bo
 }
 
 // A kernel alone takes short rows faster than the copy engine, but kernels of both ways together reach the rate of one
-// (docs/results/dns.md). So each way is measured beside pitched copies of the other one. After the first copy both ends hold
-// the same bytes, and all later ones change nothing.
+// (docs/results/dns.md). So each way is measured beside pitched copies of the other one. After the first copy both ends
+// hold the same bytes, and all later ones change nothing.
 RowCopies Batches::chosen(OfDevice& device, const HostRows& rows, std::byte* buffer, bool in) {
   if (options_.copies != RowCopies::measured) return options_.copies;
   Stream &stream = in ? device.in : device.out, &other = in ? device.out : device.in;
