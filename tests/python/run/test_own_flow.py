@@ -49,7 +49,7 @@ def test_page_leads_from_an_empty_folder_to_the_drag_of_a_body(tmp_path: Path, q
     assert done.returncode == 0, done.stderr[-2000:]
     forces, coefficients = (
         [float(value) for value in re.findall(rf"^{re.escape(name)} (\S+)$", done.stdout, re.MULTILINE)]
-        for name in ("spindle force x [N]", "spindle coefficient x")
+        for name in ("spindle force x (N)", "spindle coefficient x")
     )
     # F = C rho U^2 A / 2, before and after the restart.
     assert len(forces) == 2 and forces == pytest.approx(
