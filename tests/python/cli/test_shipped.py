@@ -1,9 +1,12 @@
 """slipstream cases: lists what comes with the program, and copies it to where the user works."""
 
+import re
+import shutil
 import tomllib
 from pathlib import Path
 
-from conftest import CASES, Cli
+import pytest
+from conftest import CASES, ROOT, Cli
 from errors import is_error
 from slipstream.cli import shipped
 
@@ -12,7 +15,8 @@ def test_cases_are_listed_with_their_descriptions(here: Cli) -> None:
     done = here("cases")
     assert done.returncode == 0
     names = [path.stem for path in CASES.glob("*.toml")]
-    assert len(names) > 20 and all(f" {name} " in done.stdout for name in names)
+    listed = {line.split()[0] for line in done.stdout.splitlines() if line.strip()}
+    assert len(names) > 20 and set(names) <= listed
     assert "Schaefer & Turek 2D-1" in done.stdout
 
 
@@ -29,6 +33,21 @@ def test_every_mesh_of_a_case_is_found() -> None:
         assert [mesh.name for mesh in shipped.files(path.stem)[1:]] == [
             body["mesh"] for body in bodies if "mesh" in body
         ]
+
+
+def test_a_wheel_has_all_files_of_the_cases_where_the_command_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rule = re.search(
+        r"install\(DIRECTORY \S+/cases DESTINATION slipstream (.*)\)", (ROOT / "src/api/CMakeLists.txt").read_text()
+    )
+    assert rule
+    patterns = re.findall(r'PATTERN "\*(\.\w+)"', rule[1])
+    assert {path.suffix for case in CASES.glob("*.toml") for path in shipped.files(case.stem)} == set(patterns)
+    package = tmp_path / "site-packages" / "slipstream"
+    shutil.copytree(CASES, package / "cases")
+    monkeypatch.setattr(shipped, "_PACKAGE", package)
+    assert shipped.folder() == package / "cases"
 
 
 def test_a_file_that_exists_is_not_overwritten(here: Cli, tmp_path: Path) -> None:
