@@ -1,7 +1,8 @@
-"""The order with which a case comes nearer to its [exact] flow: python3 cases/convergence.py cases/couette.toml
+"""The convergence order of a case to its [exact] flow: python3 cases/convergence.py cases/couette.toml
 
-Runs it with 1, 2 and 4 times the cells along every axis that is more than two cells deep. Speeds shrink as the cells
-do, so that the error of compressibility falls with that of the grid; forces follow, and the Reynolds number stays.
+Runs it with 1, 2 and 4 times the cells along each axis of more than two cells. Velocities are scaled with the cell
+size, so that compressibility errors fall with grid errors. Forces are scaled accordingly, and the Reynolds number is
+constant.
 """
 
 import argparse
@@ -20,7 +21,7 @@ QUICK = ("output.fields=false", "output.pictures=false", "output.report=false")
 
 
 def distances(path: str, overrides: list[str]) -> list[tuple[tuple[int, int, int], float]]:
-    """Cells and distance from the exact flow, from coarse to fine."""
+    """Cells and error against the exact flow, from coarse to fine."""
     coarse = load(path, overrides)
     found = []
     for n in FACTORS:

@@ -1,5 +1,5 @@
-# Installs the build into an empty prefix and makes the examples from there, as somebody else's project would. Runs them
-# on two ranks; those for a GPU only where there is one.
+# Installs the build into an empty prefix and builds the examples against it, as an independent project would. Runs them
+# on two ranks; GPU examples only with a GPU.
 # Usage: cmake -DBUILD=... -DSOURCE=... -DGENERATOR=... -DLAUNCHER="mpiexec;-n;2;..." -DCXX=... -DCUDA=ON or OFF
 #              -DCUDACXX=... -DARCHITECTURES=... -P installed.cmake
 set(work ${BUILD}/installed)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Measures the processor time of the builds and of CI, from an empty compiler cache, and writes them as rows `build`.
+"""Measures the processor time of builds and CI from an empty compiler cache, and writes them as rows `build`.
 
   tools/build_costs.py REVISION --times FILE [--only STEP...]   clones, builds, tests; FILE gets each step's seconds
   tools/build_costs.py --rows PARENT CHANGE                     writes bench/results/build from two such files
 
-Processor time is user and system time of all processes of a step. A step starts from what those before it have left, so
-that the row `host` is the sum of `demo` and `host`, and the row `ci` that of all steps.
+Processor time is the user and system time of all processes of a step. A step reuses the results of earlier steps. The
+row `host` is therefore the sum of `demo` and `host`, and the row `ci` the sum of all steps.
 """
 
 import argparse
@@ -27,7 +27,7 @@ STEPS = ("demo", "host", "kit", "ci")
 
 
 def cmake_lines(clone: Path, target: str, environment: dict[str, str]) -> str:
-    """The cmake commands of a target of the Makefile, joined for one shell."""
+    """The cmake commands of a Makefile target, joined for one shell."""
     told = subprocess.run(
         ["make", "-n", target], cwd=clone, env=environment, capture_output=True, text=True, check=True
     )
@@ -93,7 +93,9 @@ def measure(revision: str, only: list[str]) -> dict[str, Any]:
 
 
 def cumulative_s(times: dict[str, Any], what: str) -> float | None:
-    """Seconds from an empty cache to the end of a step; of the kit, those after the preset host. None: not measured."""
+    """Seconds from an empty cache to the end of a step; the kit's exclude the steps of preset host. None if the step
+    was not measured.
+    """
     order = STEPS[: STEPS.index(what) + 1] if what != "kit" else ("kit",)
     steps = [times["steps"].get(step) for step in order]
     if any(step is None or step["status"] for step in steps):

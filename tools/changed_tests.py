@@ -1,10 +1,9 @@
-"""Finds the test files that a change can break, by the direction of includes and imports.
+"""Finds the test files that a change can break, from includes and imports.
 
-A C++ test depends on the files that it includes, directly or through others, and is linked with the rooms of those
-files and all rooms below them. A Python test depends on the modules that it imports, directly or through others, and
-on the compiled module beneath them. Other modules reach solvers and benchmarks by name: a test depends on those that
-it imports or names. Every other file belongs to the tests that name it or its folder. Tests in `house` may read any
-file. In doubt a test is chosen.
+A C++ test depends on the files that it includes, directly or indirectly, and is linked with their rooms and all rooms
+below. A Python test depends on the modules that it imports, directly or indirectly, and on the compiled module. Solvers
+and benchmarks are loaded by name: a test depends on those that it imports or names. Any other file concerns the tests
+that name it or its folder. Tests in `house` may read any file. When in doubt, a test is selected.
 """
 
 import ast
@@ -16,21 +15,21 @@ from pathlib import Path
 import check_includes
 from check_includes import INCLUDE, SOLVERS, imported, module_of
 
-#: Rooms of Python that others reach by name alone.
+#: Python rooms that are loaded only by name.
 LEAVES = (*SOLVERS, "bench")
 #: The solver of a case without a solver's table.
 USUAL = "lbm"
-#: A test that names one of these looks at every solver.
+#: A test that names one of these uses every solver.
 EVERY_SOLVER = re.compile(r"\bCASES\b|\bSOLVERS\b|cases/?[\"']")
-#: All tests are built or run by these.
+#: Files that affect how all tests are built or run.
 EVERYTHING = re.compile(
     r"(.*/)?CMakeLists\.txt|CMakePresets\.json|cmake/.*|pyproject\.toml|Makefile|tools/setup\.sh|tests/python/conftest\.py"
 )
-#: All of the package loads these.
+#: Files that the whole package loads.
 BASE = re.compile(r"python/slipstream/(base/|__init__\.py)")
 #: Files that no test reads.
 NOTHING = re.compile(r"LICENSE|\.clang-(format|tidy)|\.pre-commit-config\.yaml|\.github/.*|bench/results/tests/.*")
-#: Files that tests read by their names, if at all.
+#: Files that tests read only by name.
 NAMED = re.compile(r"(docs|cases|machines|tools|bench|bin|\.ci)/.*|[A-Z]+\.(md|cff)|\.gitignore")
 PROGRAMS = ("tests/unit/", "tests/mpi/")
 HAS_TEST = re.compile(r"^\s*(?:TYPED_)?TEST(?:_F|_P)?\(\s*(\w+)", re.MULTILINE)
@@ -38,7 +37,7 @@ INSTALLED = "installed"
 
 
 class Tree:
-    """The files of a source tree and how they depend on each other; paths are relative to its root."""
+    """The files of a source tree and their dependencies; paths are relative to its root."""
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
@@ -63,13 +62,13 @@ class Tree:
 
     @cached_property
     def cxx_tests(self) -> dict[str, set[str]]:
-        """Files of C++ tests, and what each depends on: files and rooms."""
+        """C++ test files with the files and rooms that each depends on."""
         tests = [path for path in self.includes if path.startswith(PROGRAMS) and HAS_TEST.search(self.text(path))]
         return {path: self._depends(path) for path in tests}
 
     @cached_property
     def below(self) -> dict[str, set[str]]:
-        """By room, what the files in it include directly, as rooms."""
+        """Rooms that the files of a room include directly."""
         found: dict[str, set[str]] = {}
         for path, targets in self.includes.items():
             if room := room_of(path):
@@ -88,7 +87,7 @@ class Tree:
 
     @cached_property
     def imports(self) -> dict[str, set[str]]:
-        """By module, the modules that it imports or names, but for rooms that are reached by name alone."""
+        """Modules that each module imports or names, except rooms that are loaded by name."""
         found = {}
         for module, path in self.modules.items():
             targets = self._imported(self.text(str(path)))
@@ -96,8 +95,9 @@ class Tree:
         return found
 
     def _imported(self, text: str) -> set[str]:
-        """With the packages around each module, which are loaded before it, but for slipstream itself: it loads others
-        when they are asked for."""
+        """Includes the packages around each module, which are loaded before it. Excludes slipstream itself, which loads
+        others on demand.
+        """
         tree = ast.parse(text)
         names = {name for _, name in imported(tree, self.modules)}
         plain = (node for node in ast.walk(tree) if isinstance(node, ast.Import))
@@ -113,7 +113,7 @@ class Tree:
         found = {}
         for path in self._files("tests/python", "test_*.py"):
             files, text = [path], self.text(path)
-            # A helper is imported, or started by its name.
+            # A helper is imported, or started by name.
             while new := [name for name in helpers if name not in files and names(text, Path(name).stem)]:
                 files += new
                 text += "".join(helpers[name] for name in new)
@@ -125,7 +125,7 @@ class Tree:
         return found
 
     def breaks(self, changed: str) -> set[str]:
-        """The test files that a changed file can break, and INSTALLED where it is the test of the installed package."""
+        """The test files that a changed file can break, and INSTALLED for the test of the installed package."""
         if NOTHING.fullmatch(changed):
             return set()
         house = {path for path in self.python_tests if path.startswith("tests/python/house/")}
@@ -137,7 +137,7 @@ class Tree:
         if changed.startswith(("src/", "include/", "bench/native/")):
             return self._broken_by_cxx(changed)
         if changed.startswith(PROGRAMS) and changed.endswith(".cpp") and changed not in self.cxx_tests:
-            # Shared by all tests of the program, or deleted.
+            # A helper of all tests of the program, or a deleted file.
             return {path for path in self.cxx_tests if path.split("/")[1] == changed.split("/")[1]}
         if changed.startswith("tests/python/"):
             return {path for path, test in self.python_tests.items() if changed in test.files}
@@ -173,7 +173,7 @@ class Tree:
         }
 
     def _named(self, changed: str) -> set[str]:
-        """The Python tests that name a file, or the folder that it lies in."""
+        """The Python tests that name a file or its folder."""
         path = Path(changed)
         words = {path.name if path.suffix else changed}
         if changed.startswith(("cases/", "machines/", "tools/")):
@@ -190,7 +190,7 @@ class PythonTest:
         self.path, self.files, self.text, self.modules, self.runs_cases = path, files, text, modules, runs_cases
 
     def meets(self, room: str) -> bool:
-        """Whether it depends on a room that is reached by name."""
+        """Whether a test depends on a room that is loaded by name."""
         return (
             self.path.startswith(f"tests/python/{room}/")
             or any(leaf(module) == room for module in self.modules)
@@ -201,7 +201,7 @@ class PythonTest:
 
 
 def names(text: str, word: str) -> bool:
-    """Whether a text has a word, or a part of a path, as it stands."""
+    """Whether a text contains a word, or a part of a path, as a whole word."""
     return (
         re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])" if word[-1].isalnum() else re.escape(word), text) is not None
     )
@@ -216,13 +216,13 @@ def reached(start: Iterable[str], graph: dict[str, set[str]]) -> set[str]:
 
 
 def leaf(module: str) -> str | None:
-    """The room of a module where it is one that others reach by name."""
+    """The room of a module if it is loaded by name."""
     room = check_includes.python_room(module)
     return room if room in LEAVES else None
 
 
 def room_of(path: str) -> str | None:
-    """As check_includes has it; each solver is a room of its own."""
+    """As in check_includes, but each solver is a separate room."""
     room = check_includes.room_of(Path(path))
     if room == "solver" and (solver := leaf_of_cxx(path)):
         return f"solver/{solver}"
@@ -230,7 +230,7 @@ def room_of(path: str) -> str | None:
 
 
 def leaf_of_cxx(path: str) -> str | None:
-    """The solver that a C++ file belongs to, or "bench"; None for what more than one uses."""
+    """The solver of a C++ file, or "bench"; None for common files."""
     parts = Path(path).parts
     if parts[0] == "src" and parts[1] == "solver" and parts[2] in SOLVERS:
         return parts[2]
@@ -244,18 +244,18 @@ def leaf_of_cxx(path: str) -> str | None:
 
 
 def suites(text: str) -> list[str]:
-    """GoogleTest's suites that a file's text defines."""
+    """The GoogleTest suites that a file defines."""
     return sorted(set(HAS_TEST.findall(text)))
 
 
 def google_filter(texts: Iterable[str]) -> str:
-    """GoogleTest's filter of all tests that these texts define, with and without parameters."""
+    """A GoogleTest filter for all tests in these texts, with and without parameters."""
     found = sorted({suite for text in texts for suite in suites(text)})
     return ":".join(f"{suite}.*:*/{suite}.*:{suite}/*" for suite in found)
 
 
 def described(files: set[str], tree: Tree) -> str:
-    """The tests of these files, in words: how many there are of each kind, or which rooms and files."""
+    """Summary of these test files: the number of each kind, or their rooms and names."""
     kinds = {
         "C++ on one rank": (PROGRAMS[0], tree.cxx_tests),
         "C++ on several": (PROGRAMS[1], tree.cxx_tests),

@@ -1,28 +1,26 @@
-"""Checks that includes and imports point one way only, and that vendors' names stay in their rooms.
+"""Checks that includes and imports point in one direction, and that vendor names stay in their rooms.
 
 C++:
 
     bench -> api -> solver, io -> fft -> gather_scatter, collective -> exchange -> route, coding, pattern,
         geometry -> grid -> machine -> device
 
-A file may include headers of its own room and of rooms further right. Rooms that share a place in the chain do not
-include each other, except that route/ may know what it carries (pattern/) and how it is written (coding/). A file of
-route/ that makes a route known is no other's: only files of the same name include its header. Within a room, too,
-includes point one way: no sub-rooms include each other, nor do a sub-room and the files that lie beside it.
-Every public header stands in PUBLIC_ROOMS or bears a solver's name. Macros, backend #if and symbols of CUDA, NCCL, NVML
-and cuFFT are allowed in device/ alone, the symbols also in files named *_cuda.*. Files of solver/ do not call MPI: they
-speak through what lies below.
+A file may include headers of its own room and of rooms further right. Rooms at the same position do not include each
+other; but route/ may include pattern/ and coding/. A file of route/ that registers a route is private: only files of
+the same name include its header. Within a room includes have one direction, too. Sub-rooms do not include each other.
+A sub-room and the files next to it include each other in one direction only. Every public header is in PUBLIC_ROOMS
+or has a solver's name. Macros, backend #if and symbols of CUDA, NCCL, NVML and cuFFT are allowed only in device/;
+symbols also in files named *_cuda.*. Files of solver/ do not call MPI directly.
 
 Python, the packages python/slipstream and bench/slipstream_bench:
 
     bench -> cli -> lbm, stencil, dns, sem -> run -> pictures -> results, flow -> geometry, fft -> exchange, case
         -> machine -> base
 
-A module may import modules of its own room and of rooms further right, by their full names, wherever in the file the
-import stands. Rooms that share a place do not import each other, and no imports go round in a circle. A text that names
-a module counts as an import of it, in all files but base/registry.py: by that table alone a room finds what lies
-further left. Benchmarks are one room. The package itself holds __init__.py, which hands users what they import, and
-__main__.py.
+A module may import modules of its own room and of rooms further right, by their full names, anywhere in the file. Rooms
+at the same position do not import each other, and imports have no cycles. A string that names a module counts as an
+import, except in base/registry.py: only this table refers to rooms further left. Benchmarks are one room. Outside of
+the rooms are __init__.py, which exports the public names, and __main__.py.
 
 Usage: python tools/check_includes.py [ROOT]
 """
@@ -40,7 +38,7 @@ RANKS = [
 ]  # fmt: skip
 RANK_OF = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
 
-#: A solver has its room in Python, and public headers that bear its name.
+#: A solver has a room in Python, and public headers with its name.
 SOLVERS = re.findall(
     r'"(\w+)": "slipstream\.\1\.solver"',
     (Path(__file__).parents[1] / "python" / "slipstream" / "base" / "registry.py").read_text(encoding="utf-8"),
@@ -67,7 +65,7 @@ ROOM_OF_HEADER = {f"{name}{of}.hpp": "solver" for name in SOLVERS for of in ("",
     f"{name}.hpp": room for room, names in PUBLIC_ROOMS.items() for name in names.split()
 }
 
-#: A file of route/ in which it stands is a route.
+#: A file of route/ that contains this is a route.
 MAKES_KNOWN = "const KnownRoute "
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
@@ -88,17 +86,18 @@ PYTHON_RANKS = [
     SOLVERS, ["cli"], ["bench"],
 ]  # fmt: skip
 PYTHON_RANK_OF = {room: rank for rank, rooms in enumerate(PYTHON_RANKS) for room in rooms}
-#: Its table leads to rooms further left.
+#: Its table refers to rooms further left.
 REGISTRY = PACKAGE / "base" / "registry.py"
-#: Modules may take these from the package itself.
+#: Names that modules may import from the package itself.
 OF_PACKAGE = {"__version__", "_core", "_collective", "_gather_scatter", "_fft", *(f"_{name}" for name in SOLVERS)}
-#: In a text: `slipstream` alone is the program, too.
+#: In a string, `slipstream` alone may also be the program.
 NAMES_MODULE = re.compile(r"slipstream(\.\w+)+\.?|slipstream_bench(\.\w+)*\.?")
 
 
 def room_of(path: Path) -> str | None:
-    """The room of a file, by its path relative to the root: src/<room>/..., include/slipstream/... or bench/native/...;
-    else None."""
+    """Room of a file by its path relative to the root: src/<room>/..., include/slipstream/... or bench/native/...;
+    otherwise None.
+    """
     parts = path.parts
     if parts[:2] == ("bench", "native"):
         return "bench"
@@ -110,7 +109,7 @@ def room_of(path: Path) -> str | None:
 
 
 def target_of(include: str, source: Path, root: Path) -> Path | None:
-    """Where an include leads, relative to the root; None for a header of the system or of a library."""
+    """Target of an include, relative to the root; None for headers of the system or of a library."""
     if include.startswith("slipstream/"):
         return Path("include", include)
     for folder in (source.parent, Path("src"), Path("bench")):
@@ -121,8 +120,9 @@ def target_of(include: str, source: Path, root: Path) -> Path | None:
 
 
 def check_include(source: Path, target: Path, routes: Collection[str]) -> str | None:
-    """Says what is wrong with `source` including `target`, both relative to the root; None if nothing is. `routes`: the
-    files of route/ that are one, without their suffix."""
+    """Why `source` must not include `target`, both relative to the root; None if it may. `routes`: the files of route/
+    that register a route, without suffix.
+    """
     here, there = room_of(source), room_of(target)
     if there is None:
         return f"includes {target}, which stands in no room: add it to PUBLIC_ROOMS in tools/check_includes.py"
@@ -138,12 +138,12 @@ def check_include(source: Path, target: Path, routes: Collection[str]) -> str | 
 
 
 def blank_comments(text: str) -> str:
-    """The text without comments, with every line where it was."""
+    """The text without comments, with unchanged line numbers."""
     return COMMENT.sub(lambda comment: "\n" * comment.group().count("\n"), text)
 
 
 def check_vendor(path: Path, line: str) -> str | None:
-    """The part of a line without comments that belongs into device/; None if there is none."""
+    """Names the part of a line without comments that belongs in device/; None if there is none."""
     if room_of(path) == "device":
         return None
     if path.parts[0] != "tests" and MACRO.search(line):
@@ -151,7 +151,7 @@ def check_vendor(path: Path, line: str) -> str | None:
     if BACKEND_IF.search(line):
         return "asks for the backend with #if: only device/ may"
     include = INCLUDE.match(line)
-    # Text told to users may name cudaMalloc; code that calls it may not.
+    # Messages for users may name cudaMalloc; calls may not.
     vendor = VENDOR.search(STRING.sub('""', line)) or (include and VENDOR_HEADER.match(include.group(1)))
     if vendor and not path.stem.endswith("_cuda"):
         return f"uses {vendor.group()}: only device/ and files named *_cuda.* may"
@@ -161,8 +161,9 @@ def check_vendor(path: Path, line: str) -> str | None:
 
 
 def sub_rooms(source: Path, target: Path) -> Iterator[tuple[str, str]]:
-    """Names where a file of src/ and one that it includes belong, within each folder that holds both: a folder there,
-    or the files that lie in it."""
+    """For each folder that contains both a file of src/ and a file that it includes: their sub-folders, or the folder
+    itself.
+    """
     for folder in source.parents:
         if len(folder.parts) > 1 and folder.parts[0] == "src" and target.is_relative_to(folder):
             names = [str(folder / path.relative_to(folder).parts[0]) for path in (source, target)]
@@ -172,7 +173,9 @@ def sub_rooms(source: Path, target: Path) -> Iterator[tuple[str, str]]:
 
 
 def check_file(path: Path, root: Path, routes: Collection[str], within: dict[str, dict[str, str]]) -> list[str]:
-    """All findings in one file, as 'path:line: finding'. Adds to `within`, of sub-rooms by who includes whom, where."""
+    """All findings in one file as 'path:line: finding'. Adds the includes between sub-rooms to `within`, with their
+    location.
+    """
     findings = []
     here = room_of(path)
     if path.parts[0] != "tests" and here not in RANK_OF:
@@ -189,12 +192,12 @@ def check_file(path: Path, root: Path, routes: Collection[str], within: dict[str
 
 
 def module_of(path: Path) -> str:
-    """`slipstream.case.reader` of python/slipstream/case/reader.py; a package has the name of its folder."""
+    """`slipstream.case.reader` for python/slipstream/case/reader.py; a package has the name of its folder."""
     return ".".join(path.with_suffix("").parts[1:]).removesuffix(".__init__")
 
 
 def python_room(module: str) -> str | None:
-    """The room of a module; None for the package itself, and for what lies beside the rooms."""
+    """Room of a module; None for the package itself and for modules outside of the rooms."""
     parts = module.split(".")
     if parts[0] == BENCHMARKS.name:
         return BENCHMARKS.parts[0]
@@ -202,8 +205,9 @@ def python_room(module: str) -> str | None:
 
 
 def imported(tree: ast.Module, modules: Mapping[str, Path]) -> Iterator[tuple[int, str]]:
-    """Line and name of every module of the packages that a file imports, or names in a text. `slipstream.NAME` where
-    NAME is no module stands for what the package itself has."""
+    """Line and name of each package module that a file imports, or names in a string. `slipstream.NAME` without a
+    module NAME stands for an attribute of the package.
+    """
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names if NAMES_MODULE.fullmatch(alias.name))
@@ -216,7 +220,7 @@ def imported(tree: ast.Module, modules: Mapping[str, Path]) -> Iterator[tuple[in
 
 
 def check_import(source: Path, module: str) -> str | None:
-    """The reason why `source` may not import a module of the package; None if it may."""
+    """Why `source` must not import a module of the package; None if it may."""
     here, there = python_room(module_of(source)), python_room(module)
     if here is None or module.removeprefix("slipstream.") in OF_PACKAGE:
         return None
@@ -228,7 +232,7 @@ def check_import(source: Path, module: str) -> str | None:
 
 
 def circles(graph: Mapping[str, Mapping[str, object]]) -> Iterator[list[str]]:
-    """Modules or sub-rooms that know each other in a circle, each of them in one circle at most."""
+    """Cycles of modules or sub-rooms; each belongs to at most one cycle."""
     done: set[str] = set()
 
     def visit(module: str, way: list[str]) -> list[str]:
@@ -245,11 +249,11 @@ def circles(graph: Mapping[str, Mapping[str, object]]) -> Iterator[list[str]]:
 
 
 def check_python(root: Path) -> tuple[int, list[str]]:
-    """The number of files of the Python packages and all findings in them."""
+    """Number of files in the Python packages, and all findings in them."""
     folders = (root / PACKAGE, root / BENCHMARKS)
     files = sorted(file.relative_to(root) for folder in folders for file in folder.rglob("*.py"))
     modules = {module_of(path): path for path in files}
-    graph: dict[str, dict[str, int]] = {}  # by importer and imported: the line
+    graph: dict[str, dict[str, int]] = {}  # by importer and imported module: the line
     findings = []
     for module, path in modules.items():
         here = python_room(module)
@@ -272,7 +276,7 @@ def check_python(root: Path) -> tuple[int, list[str]]:
 
 
 def check_tree(root: Path) -> tuple[int, list[str]]:
-    """The number of files read and all findings."""
+    """Number of files read, and all findings."""
     root = root.resolve()
     folders = ("include", "src", "bench/native", "tests")
     files = sorted(

@@ -1,9 +1,9 @@
-"""Least seconds of a step of f32 rk2 out of core on nodes of Summit, beside those of Ravikumar et al. (2018).
+"""Minimum seconds per step of f32 rk2 out of core on nodes of Summit, next to those of Ravikumar et al. (2018).
 
 Usage: python tools/dns_scaling.py [--machine machines/summit.toml]
-Prints a table. A stage moves 11 fields of kept modes each way between host and devices, and 8 between devices. Other
-nodes get their part of these 8. Each kind takes at least its bytes over the rate of the machine file; the two go on
-side by side. Host memory holds 3 fields of all modes, 3 of cells and 8 of kept modes.
+Prints a table. A stage moves 11 fields of kept modes in each direction between host and devices, and 8 between devices.
+Other nodes get their part of these 8. Each kind takes at least its bytes over the rate in the machine file; both kinds
+run concurrently. Host memory holds 3 fields of all modes, 3 of cells and 8 of kept modes.
 """
 
 import argparse
@@ -15,7 +15,8 @@ from typing import Any
 
 STAGES, FIELDS_EACH_WAY, FIELDS_THAT_MOVE = 2, 11, 8
 REAL, COMPLEX = 4, 8
-#: Nodes, cells along each axis, seconds a step with zero-copy and with pitched copies; the talk's largest was a target.
+#: Nodes, cells along each axis, seconds per step with zero-copy and with pitched copies; the talk's largest case was a
+#: target.
 TALK: tuple[tuple[int, int, float | None, float | None], ...] = (
     (2, 1536, 8.67, 5.07),
     (16, 3072, 12.32, 7.63),
@@ -32,11 +33,11 @@ def kept(n: int) -> float:
 
 
 def least(n: int, nodes: int, machine: dict[str, Any]) -> dict[str, float]:
-    """Seconds of a step by each link, and bytes of a node."""
+    """Seconds per step by each link, and bytes per node."""
     field = kept(n) / nodes
     devices = machine["ranks"]
     network = machine["links"]["network"]["per_node_gb_per_s"] * 1e9
-    to_devices = machine["host"]["gb_per_s"] * 1e9 * devices  # each way
+    to_devices = machine["host"]["gb_per_s"] * 1e9 * devices  # bytes per second in each direction
     cells, modes = n**3 / nodes, (n // 2 + 1) * n**2 / nodes
     return {
         "host_s": STAGES * FIELDS_EACH_WAY * field / to_devices,

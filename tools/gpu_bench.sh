@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Measures on the GPUs of this machine what bench/results holds of GPUs: builds the preset cuda and runs the benchmarks
-# named, or all for which there are GPUs, each with a limit of its own: first those of one GPU that the host does not
-# matter to, as many at a time as there are GPUs, then the others one by one. A table of what ran comes last.
+# Measures the GPU rows of bench/results on the GPUs of this machine. Builds the preset cuda and runs the named benchmarks,
+# by default all for which there are enough GPUs, each with a timeout. Single-GPU benchmarks that hardly use the host run
+# first, one on each GPU at a time; the others follow one by one. Prints a table of all runs at the end.
 #
 # Usage: tools/gpu_bench.sh [NAME...]   --list prints names, GPUs, seconds and commands, and runs nothing
-#        tools/gpu_bench.sh sentinels [PARENT]   twelve rows on one GPU or two; beside those of a parent's tree: a folder, or a
-#        commit, which gets a tree in build/sentinels. PARENT_COMMIT names what the folder is, where it is no checkout of git.
-# BENCH_FOLDER (default: bench/results) is where files go; logs go to build/bench-logs.
+#        tools/gpu_bench.sh sentinels [PARENT]   twelve rows on one GPU or two, compared with a parent's tree. PARENT is
+#        a folder, or a commit, which is checked out in build/sentinels. PARENT_COMMIT names a folder without git.
+# BENCH_FOLDER (default: bench/results) receives the result files; logs go to build/bench-logs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# name | GPUs, with a + where others may run beside it | seconds at most | settings of the environment and arguments of `slipstream`, or a tool of Python's
+# name | GPUs; + allows concurrent runs | timeout in seconds | environment variables and arguments of `slipstream`, or a Python tool
 benchmarks() {
   local format streaming label
   for format in f32 f16 f64; do
@@ -137,7 +137,7 @@ EOF
   done
 }
 
-# build_parent FOLDER_OR_COMMIT: builds the parent's tree; sets parent to its folder and PARENT_COMMIT to what it is.
+# build_parent FOLDER_OR_COMMIT: builds the parent's tree; sets parent to its folder and PARENT_COMMIT to its name.
 build_parent() {
   parent=$1
   if [ ! -d "$parent" ]; then
@@ -145,7 +145,7 @@ build_parent() {
     [ -d "$parent" ] || git worktree add --quiet --detach "$parent" "$1"
   fi
   parent=$(realpath "$parent")
-  # In a folder without git's own files git would name this tree's commit.
+  # In a folder without .git, git would report the commit of this tree.
   if [ -z "${PARENT_COMMIT:-}" ] && [ -e "$parent/.git" ]; then
     PARENT_COMMIT=$(git -C "$parent" rev-parse --short=12 HEAD)
   fi
@@ -174,7 +174,7 @@ folder=${BENCH_FOLDER:-bench/results}
 logs=build/bench-logs
 rm -rf "$logs" && mkdir -p "$logs"
 
-# NUMBER VISIBLE_GPUS LINE: runs a benchmark; what became of it is left in the file NUMBER.ran of the logs.
+# NUMBER VISIBLE_GPUS LINE: runs a benchmark and writes its result to the file NUMBER.ran of the logs.
 measure() {
   local name needed limit arguments words settings=() program=(-m slipstream) start=$SECONDS verdict=done log
   IFS='|' read -r name needed limit arguments <<<"$3"
@@ -223,7 +223,7 @@ wait
 for line in "${alone[@]}"; do
   number=$((number + 1))
   IFS='|' read -r _ needed _ <<<"$line"
-  # One GPU must not be taken for a quarter of four.
+  # Benchmarks of fewer GPUs see only as many, because the number of visible GPUs is part of the result.
   measure $number "$(seq -s, 0 $((needed - 1)))" "$line"
 done
 for ((n = 1; n <= number; ++n)); do

@@ -1,9 +1,8 @@
-# Sourced by gpu_test.sh, gpu_sanitize.sh, gpu_bench.sh and the kit's slipstream in the root of the tree. Where gpu-kit/ holds
-# what 'make gpu-kit' has built elsewhere, only the Python modules are compiled, once, for the Python here. Elsewhere it builds
-# the preset cuda, all of it or the targets given. Touches no network: what the machine lacks comes from gpu-kit/, too.
-# GPU_TEST_ARCHITECTURES (default: this machine's) names what to compile for. GPU_MPI=yes runs with the kit's MPI that takes
-# device memory, for the route gpu_mpi. Sets python and PYTHONPATH, and tests to the
-# folder of the C++ tests.
+# Sourced by gpu_test.sh, gpu_sanitize.sh, gpu_bench.sh and the kit's slipstream in the root of the tree. If gpu-kit/ holds a
+# build from 'make gpu-kit', only the Python modules are compiled, once, for the Python of this machine. Otherwise builds the
+# preset cuda, all of it or the given targets. Uses no network: missing packages come from gpu-kit/, too.
+# GPU_TEST_ARCHITECTURES (default: this machine's) names the GPU architectures. GPU_MPI=yes runs with the kit's GPU-aware MPI,
+# for the route gpu_mpi. Sets python and PYTHONPATH, and tests to the folder of the C++ tests.
 mkdir -p build
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fail() {
@@ -11,7 +10,7 @@ fail() {
   exit 1
 }
 
-# Its library is told where it lies now. Device memory travels by smcuda alone: UCX moves bytes that it takes for the host's.
+# OPAL_PREFIX tells Open MPI its new location. Only smcuda may carry device memory: UCX treats it as host memory.
 if [ "${GPU_MPI:-}" = yes ]; then
   [ -e gpu-kit/gpu-mpi.tar.xz ] || fail "GPU_MPI=yes, and the kit has no gpu-mpi.tar.xz: fill it with KIT_GPU_MPI=... make gpu-kit."
   if [ ! build/gpu-mpi -nt gpu-kit/gpu-mpi.tar.xz ]; then
@@ -46,7 +45,7 @@ if [ -e gpu-kit/built.tar.xz ]; then
     touch "$kit"
   fi
   tests=$kit/bin ctest_folder=$kit
-  # Libraries that the loader may not know: CUDA's, and NVSHMEM's from Python's package.
+  # Libraries that the loader may not find: CUDA, and NVSHMEM from its Python package.
   nvidia=$("$python" -c 'import nvidia; print(*(p + "/nvshmem/lib" for p in nvidia.__path__), sep=":")' 2>/dev/null || true)
   export LD_LIBRARY_PATH=$kit/lib:/usr/local/cuda/lib64${nvidia:+:$nvidia}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
   missing=$(ldd "$tests/unit_tests" | awk '/not found/ {print $1}' | paste -sd' ')
@@ -62,6 +61,6 @@ else
   cmake --preset cuda "-DCMAKE_CUDA_ARCHITECTURES=$architectures" "-DPython_EXECUTABLE=$python"
   cmake --build --preset cuda ${targets:+--target $targets}
 fi
-# Tests take the backends that they find: without this they would be content with the host alone.
+# Tests use all backends that they find, so a build without CUDA would pass silently.
 "$python" -c 'import sys; from slipstream import _core; sys.exit(not _core.available("cuda"))' ||
   fail "the build cannot reach a GPU: compare the driver's CUDA version (nvidia-smi) with the toolkit's (nvcc --version)."

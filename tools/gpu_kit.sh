@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Fills gpu-kit/ with what a GPU machine without network runs and lacks: the library, its tests and benchmarks built here,
-# wheels for its Python. Copy the tree with gpu-kit/ there: 'gpu-kit/slipstream' is the command line, and 'make gpu-test',
-# 'gpu-bench' and 'gpu-sanitize' take what is in the kit in place of building. There only the Python modules are compiled.
+# Fills gpu-kit/ with everything that a GPU machine without network needs: the library, its tests and benchmarks, built here,
+# and wheels for its Python. Copy the tree with gpu-kit/ to that machine. There 'gpu-kit/slipstream' is the command line, and
+# 'make gpu-test', 'gpu-bench' and 'gpu-sanitize' use the kit instead of a build. Only the Python modules are compiled there.
 #
-# Usage: tools/gpu_kit.sh [--no-wheels]   --no-wheels: without what comes from the network
-# KIT_PYTHON (default: 3.12) is the Python over there, KIT_NVSHMEM (default: 3.4.5) its NVSHMEM, KIT_ARCHITECTURES (default:
-# 90-real) its GPUs, as CMAKE_CUDA_ARCHITECTURES has them. KIT_GPU_MPI (default: none) is an archive of an Open MPI that takes
-# device memory, one folder with bin/ and lib/: it goes along, and GPU_MPI=yes selects it over there (tools/gpu_build.sh).
-# KIT_CUFFTDX (default: none) is the folder with include/cufftdx.hpp, for a kit with its lines (cmake/cufftdx.cmake).
+# Usage: tools/gpu_kit.sh [--no-wheels]   --no-wheels: omits everything that needs a download
+# KIT_PYTHON (default: 3.12) is the Python of the target machine, KIT_NVSHMEM (default: 3.4.5) its NVSHMEM. KIT_ARCHITECTURES
+# (default: 90-real) are its GPUs, as in CMAKE_CUDA_ARCHITECTURES. KIT_GPU_MPI (default: none) is an archive of a GPU-aware
+# Open MPI, one folder with bin/ and lib/. It becomes part of the kit; GPU_MPI=yes selects it there (tools/gpu_build.sh).
+# KIT_CUFFTDX (default: none) is the folder with include/cufftdx.hpp, for a kit with its kernels (cmake/cufftdx.cmake).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 most_mib=52 kit=gpu-kit build=build/kit
@@ -18,7 +18,7 @@ command -v nvcc >/dev/null || {
 tools/setup.sh
 python=$(tools/setup.sh --python)
 
-# download FOLDER WHAT...: wheels for the Python over there.
+# download FOLDER WHAT...: wheels for the target machine's Python.
 download() {
   local platforms=() glibc
   for glibc in 28 27 17; do platforms+=(--platform "manylinux_2_${glibc}_x86_64"); done
@@ -26,7 +26,7 @@ download() {
     --python-version "${KIT_PYTHON:-3.12}" "${platforms[@]}" --platform manylinux2014_x86_64 -d "$@"
 }
 
-# Named one by one: the dependency solver would drag in what such machines have (numpy, matplotlib).
+# Named one by one: the dependency solver would add packages that such machines have (numpy, matplotlib).
 packages=(pydantic pydantic-core annotated-types typing-inspection typing-extensions rich markdown-it-py mdurl pygments
           nanobind scikit-build-core hypothesis sortedcontainers pymech xarray pandas)
 wheels() {
@@ -34,7 +34,7 @@ wheels() {
   mkdir -p $kit/wheels
   rm -f $kit/wheels/*.whl
   download $kit/wheels pydantic
-  # pydantic accepts one version of pydantic-core only: ask it.
+  # pydantic accepts a single version of pydantic-core, which its wheel names.
   core=$("$python" - $kit/wheels/pydantic-*.whl <<'EOF'
 import re, sys, zipfile
 with zipfile.ZipFile(sys.argv[1]) as wheel:
@@ -46,7 +46,7 @@ EOF
   download $kit/wheels "${packages[@]:1}"
 }
 
-# Only its headers are needed here.
+# Only the headers are needed.
 nvshmem() {
   local version=${KIT_NVSHMEM:-3.4.5} wheel
   nvshmem_root=$PWD/build/nvshmem-$version
@@ -82,9 +82,9 @@ rm -rf $packed
 mkdir -p $packed/lib $packed/bin $kit
 for library in $build/libslipstream*.so; do strip -o "$packed/lib/$(basename "$library")" "$library"; done
 for name in unit_tests mpi_tests; do strip -o $packed/bin/$name $build/tests/$name; done
-# HDF5 differs between machines, in version and in whether it is parallel; FFTW and zfp may be missing.
+# The target's HDF5 may have another version or lack MPI support; FFTW and zfp may be missing.
 ldd $build/libslipstream.so $build/libslipstream_fft.so $build/tests/unit_tests | awk '/lib(hdf5|sz|aec|fftw3|zfp)[^ ]*\.so/ {print $3}' | sort -u | xargs -I{} cp -L {} $packed/lib/
-# The list of tests for ctest; the installed package is tested where it is built. gpu_build.sh fills in the folder.
+# The ctest file of the kit, without the test of the installed package. gpu_build.sh replaces @kit@ by the final folder.
 sed -e "s|$PWD/$build/tests/|@kit@/bin/|g" -e '/installed/d' $build/tests/CTestTestfile.cmake \
   >$packed/CTestTestfile.cmake
 XZ_OPT=-T0 tar -C $packed -cJf $kit/built.tar.xz lib bin CTestTestfile.cmake

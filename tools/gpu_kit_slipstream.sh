@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The command line from the kit beside the tree: gpu-kit/slipstream.
+# The command line of the kit: gpu-kit/slipstream.
 set -euo pipefail
 here=$PWD
 cd "$(dirname "$(readlink -f "$0")")/.."

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Runs C++ tests on a GPU of this machine under NVIDIA's compute-sanitizer: memcheck finds invalid accesses, racecheck races
-# between the threads of a block in shared memory. Builds them in the preset cuda. A table of what ran comes last; it fails
-# unless every run has passed within its time.
+# Runs C++ tests on a GPU of this machine under NVIDIA's compute-sanitizer. Its tool memcheck finds invalid accesses;
+# racecheck finds races between the threads of a block in shared memory. Builds the tests in the preset cuda. Prints a table of all runs at the end,
+# and fails unless every run passed before its timeout.
 #
-# Usage: tools/gpu_sanitize.sh [NAME...]   a part, a tool or one of both, as exchange, racecheck or exchange-racecheck;
+# Usage: tools/gpu_sanitize.sh [NAME...]   a part, a tool or both, such as exchange, racecheck or exchange-racecheck;
 #                                          --list prints them all and runs nothing
-# SANITIZE_SECONDS (default: 150) limits each run; SANITIZE_JOBS (default: 1) of them run at a time.
-# CUDA_VISIBLE_DEVICES (default: 0) is what the tests see: those of two devices a rank are skipped with one.
-# BENCH_FOLDER (default: bench/results) is where the file goes; logs go to build/sanitize-logs.
+# SANITIZE_SECONDS (default: 150) is the timeout of each run; SANITIZE_JOBS (default: 1) of them run at a time.
+# CUDA_VISIBLE_DEVICES (default: 0) selects GPUs: with one, tests of two devices per rank are skipped.
+# BENCH_FOLDER (default: bench/results) receives the result file; logs go to build/sanitize-logs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# part | ranks, which share the GPUs | binary | tests, without those of NCCL, NVSHMEM and MPI that takes device memory: what
-# these libraries do would be told as well
+# part | ranks, which share the GPUs | binary | tests. Tests of NCCL, NVSHMEM and GPU-aware MPI are excluded, because the
+# sanitizer would also report errors inside these libraries.
 parts() {
   cat <<'EOF'
 exchange | 1 | mpi_tests | Routes/ExchangeScenario.*/cuda_*-*nccl*:*nvshmem*:*gpu_mpi*:*gpu_buffered*
@@ -40,12 +40,12 @@ if [ "${1:-}" = --list ]; then
 fi
 for name in "${names[@]}"; do
   [[ $(printf '%s\n' "${runs[@]}") =~ (^|$'\n'|'|')"${name/-/|}"'|' ]] || {
-    echo "gpu_sanitize: no run is called $name: --list prints their names." >&2
+    echo "gpu_sanitize: no run has the name $name; --list prints all names." >&2
     exit 1
   }
 done
 command -v compute-sanitizer >/dev/null || {
-  echo "gpu_sanitize: no compute-sanitizer on the path: it is a part of the CUDA toolkit." >&2
+  echo "gpu_sanitize: no compute-sanitizer on the path; install the CUDA toolkit." >&2
   exit 1
 }
 
@@ -55,7 +55,7 @@ export CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES:-0}
 limit=${SANITIZE_SECONDS:-150} jobs=${SANITIZE_JOBS:-1} logs=build/sanitize-logs
 rm -rf "$logs" && mkdir -p "$logs"
 
-# LIMIT TOOL RANKS BINARY FILTER. Errors of CUDA's calls do not count: tests provoke some.
+# LIMIT TOOL RANKS BINARY FILTER. Failed CUDA calls do not count, because tests provoke some.
 sanitize() {
   local launcher=()
   if [ "$4" = mpi_tests ]; then launcher=(mpiexec -n "$3" --oversubscribe --bind-to none); fi

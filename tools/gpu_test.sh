@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds the preset cuda and runs every test on the GPUs of this machine, as tools/gpu_build.sh and tools/test_all.py say.
+# Builds the preset cuda (tools/gpu_build.sh) and runs every test on the GPUs of this machine (tools/test_all.py).
 #
-# Usage: tools/gpu_test.sh [PART...] [--lanes N] [--list] [--folder FOLDER]   a PART is one of --list, or how some begin;
-# --lanes: so many at once, each on its share of the GPUs; --folder: for what became of them, in place of bench/results
+# Usage: tools/gpu_test.sh [PART...] [--lanes N] [--list] [--folder FOLDER]   a PART is a name of --list or a prefix;
+# --lanes: concurrent parts, each on its share of the GPUs; --folder: for results, instead of bench/results
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source tools/gpu_build.sh

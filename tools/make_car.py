@@ -1,7 +1,7 @@
-"""Writes a car of simple shape as an OBJ file: a body, a cabin and four wheels, closed shells that overlap.
+"""Writes a simple car as an OBJ file: a body, a cabin and four wheels, as closed overlapping shells.
 
-The car stands on z = 0, its front at x = 0 and its middle on y = 0; lengths are metres. Body and cabin are skins over
-rings of points: superellipses |y / a|^n + |z / b|^n = 1 across the x axis, closed by a polygon at either end.
+The car stands on z = 0, its front at x = 0 and its middle on y = 0; lengths are in metres. Body and cabin are surfaces
+through rings of points: superellipses |y / a|^n + |z / b|^n = 1 across the x axis, closed by a polygon at each end.
 
 Usage: python tools/make_car.py cases/car.obj
 """
@@ -10,8 +10,8 @@ import math
 import sys
 from pathlib import Path
 
-POINTS = 28  # of a ring
-EXPONENT = 4.0  # of the superellipse: 2 is an ellipse, many a rectangle
+POINTS = 28  # number of points per ring
+EXPONENT = 4.0  # of the superellipse: 2 gives an ellipse, larger values approach a rectangle
 
 # x, half width, lower and upper end of the ring.
 BODY = [
@@ -49,7 +49,7 @@ Shell = tuple[list[Point], list[list[int]]]
 
 
 def ring(x: float, half_width: float, low: float, high: float) -> list[Point]:
-    """Points across the x axis, from y to z: counter-clockwise for who looks against x."""
+    """Points around the x axis, from y to z: counter-clockwise when seen from larger x."""
     points = []
     for i in range(POINTS):
         angle = 2 * math.pi * (i + 0.5) / POINTS
@@ -61,7 +61,7 @@ def ring(x: float, half_width: float, low: float, high: float) -> list[Point]:
 
 
 def skin(rings: list[list[Point]]) -> Shell:
-    """The closed surface over rings that follow one another along x; faces look outwards."""
+    """The closed surface through consecutive rings along x, with outward faces."""
     count = len(rings[0])
     faces = [list(range(count - 1, -1, -1))]
     for r in range(len(rings) - 1):
@@ -75,7 +75,7 @@ def skin(rings: list[list[Point]]) -> Shell:
 def wheel(x: float, y: float) -> Shell:
     """A cylinder along y that stands on the road."""
     angles = [2 * math.pi * i / WHEEL_SIDES for i in range(WHEEL_SIDES)]
-    # From z to x, as y grows: what y to z is as x grows.
+    # The circle runs from z to x along y, as rings run from y to z along x, so that faces point outwards.
     circle = [(WHEEL_RADIUS * math.cos(a), WHEEL_RADIUS * math.sin(a)) for a in angles]
     return skin(
         [[(x + right, y + side * WHEEL_WIDTH / 2, WHEEL_RADIUS + up) for up, right in circle] for side in (-1, 1)]
@@ -83,13 +83,13 @@ def wheel(x: float, y: float) -> Shell:
 
 
 def car() -> dict[str, Shell]:
-    """Its shells by name."""
+    """The shells of the car, by name."""
     shells = {"body": skin([ring(*station) for station in BODY]), "cabin": skin([ring(*station) for station in CABIN])}
     return shells | {name: wheel(*place) for name, place in WHEELS.items()}
 
 
 def obj_text(shells: dict[str, Shell]) -> str:
-    """One object a shell; vertices are counted from 1 through the whole file."""
+    """One object per shell; vertices are numbered from 1 through the whole file."""
     lines = ["# A car of simple shape, made by tools/make_car.py; metres, front at x = 0, road at z = 0."]
     known = 1
     for name, (vertices, faces) in shells.items():

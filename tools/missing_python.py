@@ -1,8 +1,8 @@
-"""Prints the requirements of tools/python-packages.txt that the interpreter running this does not meet, one a line.
+"""Prints the requirements of tools/python-packages.txt that this interpreter does not meet, one per line.
 
 Usage: python tools/missing_python.py PURPOSE...    with purposes run, build, test, ci, render, site
 
-Uses the standard library alone: it runs before anything is installed.
+Uses only the standard library, because it runs before anything is installed.
 """
 
 import re
@@ -14,7 +14,7 @@ LIST = Path(__file__).with_name("python-packages.txt")
 
 
 def requirements(text: str, purposes: set[str]) -> list[str]:
-    """The requirements listed for any of the purposes, in the order of the list."""
+    """Requirements for any of the purposes, in the order of the list."""
     found = []
     for line in text.splitlines():
         requirement, _, purpose = line.partition("#")

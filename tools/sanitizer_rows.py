@@ -1,4 +1,4 @@
-"""The table and the result file of tools/gpu_sanitize.sh, from the logs of its runs.
+"""Prints the table and writes the result file of tools/gpu_sanitize.sh from the logs of its runs.
 
 Usage: python tools/sanitizer_rows.py --command TEXT [--folder bench/results] < RUNS
 A line of RUNS: part|tool|binary|ranks|filter|limit in s|exit status|seconds|log. Exits with 1 unless all runs passed.
@@ -17,23 +17,23 @@ from slipstream.base.registry import benchmarks
 record = benchmarks("record")
 
 FIGURES = frozenset({"limit_s", "passed", "failed", "skipped", "errors", "seconds", "outcome"})
-#: Exit statuses of `timeout`: ended by its signal, or killed because that was not enough.
+#: Exit statuses of `timeout`: ended by its signal, or by a later kill.
 ENDED, KILLED = 124, 137
 
-# GoogleTest names skipped and failed tests once more at the end, without a time.
+# GoogleTest repeats skipped and failed tests at the end, without a time.
 _PASSED = re.compile(r"^\[       OK \] ", re.MULTILINE)
 _FAILED = re.compile(r"^\[  FAILED  \] .*\(\d+ ms\)$", re.MULTILINE)
 _SKIPPED = re.compile(r"^\[  SKIPPED \] .*\(\d+ ms\)$", re.MULTILINE)
-# One a process. A hazard that racecheck calls a warning is an error here.
+# One per process. A hazard that racecheck calls a warning counts as an error here.
 _SUMMARY = re.compile(r"^=+ (?:ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard)", re.MULTILINE)
-# Reports of a run that did not come to its summary; not that it was ended.
+# Errors of a run that did not reach its summary, except that it was ended.
 _REPORTED = re.compile(
     r"^=+ (?:Invalid|Misaligned|Illegal|Out-of-range|Warp|(?:(?:Error|Warning): )?Race)", re.MULTILINE
 )
 
 
 def row(line: str, devices: int) -> dict[str, Any]:
-    """The result of one run."""
+    """The result row of one run."""
     part, tool, binary, ranks, tests, limit, status, seconds, log = line.rstrip("\n").split("|")
     text = Path(log).read_text(encoding="utf-8", errors="replace")
     summaries = [int(a or b) for a, b in _SUMMARY.findall(text)]
@@ -64,14 +64,14 @@ def row(line: str, devices: int) -> dict[str, Any]:
 
 
 def excerpt(log: Path, most: int = 30) -> str:
-    """The first lines of a log about errors and failed tests; its last lines where there are none."""
+    """Errors and failed tests in a log, from the beginning; its end if there are none."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     told = [line for line in lines if line.startswith("=====") or "FAILED" in line or "Failure" in line]
     return "\n".join(told[:most] if len(told) > 2 else lines[-most:])
 
 
 def table(rows: list[dict[str, Any]]) -> list[str]:
-    """Lines with a heading; filters are long and come last."""
+    """Table lines with a heading; the long filters come last."""
     shown = ("outcome", "tool", "binary", "ranks", "passed", "failed", "skipped", "errors", "seconds", "filter")
     cells = [list(shown), *([str(found[key]) for key in shown] for found in rows)]
     widths = [max(len(line[n]) for line in cells) for n in range(len(shown))]
@@ -80,9 +80,9 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
 
 def main(words: list[str], runs: Iterable[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--command", required=True, help="what was typed")
+    parser.add_argument("--command", required=True, help="command line of the runs")
     parser.add_argument("--folder", type=Path, default=Path("bench/results"))
-    parser.add_argument("--backend", choices=["host", "cuda"], default="cuda", help="of the machine to name")
+    parser.add_argument("--backend", choices=["host", "cuda"], default="cuda", help="backend of the machine")
     arguments = parser.parse_args(words)
     module = core()
     machine = module.Machine.discover(arguments.backend, devices_per_rank=1 if arguments.backend == "host" else 0)

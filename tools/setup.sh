@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Installs what is missing, and nothing else: Debian packages from tools/debian-packages.txt, Python packages from
-# tools/python-packages.txt into .venv. Where everything is there it only looks, and never touches the network.
+# Installs missing packages only: Debian packages from tools/debian-packages.txt, Python packages from
+# tools/python-packages.txt into .venv. If nothing is missing, it does not use the network.
 #
-# Usage: tools/setup.sh [ci] [render] [site]  with what the style checks, pictures in three dimensions and `make docs` need
-#                                             beside building and testing
-#        tools/setup.sh --python       only prints the interpreter in use: .venv's, else $PYTHON, else a python3
+# Usage: tools/setup.sh [ci] [render] [site]  adds the packages for style checks (ci), three-dimensional pictures (render)
+#                                             and `make docs` (site) to those for building and testing
+#        tools/setup.sh --python       prints only the interpreter in use: .venv's, else $PYTHON, else a python3
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,7 +22,7 @@ find_python() {
   fail "no Python 3.11 or newer here: install Debian's python3, or name an interpreter with PYTHON=..."
 }
 
-# Listed packages that neither dpkg nor the package's own probe finds.
+# Listed packages that neither dpkg nor their probe command finds.
 missing_packages() {
   local package purpose probe
   while read -r package purpose probe; do

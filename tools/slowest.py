@@ -2,9 +2,8 @@
 
 Usage: python tools/slowest.py BUILD... [--count 10]
 
-BUILD is a folder that Ninja has built in. A unit that came from the compiler cache takes next to nothing: only a build
-with an empty cache says what compiling takes. Times are those of the clock, with as many compilers side by side as the
-machine has cores.
+BUILD is a folder in which Ninja has built. A unit from the compiler cache takes almost no time, so only a build with an
+empty cache shows compile times. Times are wall-clock times with as many concurrent compilers as the machine has cores.
 """
 
 import argparse
@@ -16,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def times(log: str) -> dict[str, float]:
-    """Seconds by output, the latest of each, of the text of a .ninja_log."""
+    """Latest seconds of each output, from the text of a .ninja_log."""
     found: dict[str, float] = {}
     for line in log.splitlines():
         if line.startswith("#"):
@@ -27,7 +26,7 @@ def times(log: str) -> dict[str, float]:
 
 
 def units(found: dict[str, float]) -> list[tuple[float, str]]:
-    """Those that were compiled, the slowest first, named as their sources."""
+    """Compiled units, slowest first, named by their sources."""
     compiled = [(seconds, output) for output, seconds in found.items() if output.endswith(".o")]
     return [(seconds, source(output)) for seconds, output in sorted(compiled, reverse=True)]
 
@@ -42,14 +41,14 @@ def source(output: str) -> str:
 def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("builds", nargs="+", type=Path, metavar="BUILD")
-    parser.add_argument("--count", type=int, default=10, help="so many of them (default: 10)")
+    parser.add_argument("--count", type=int, default=10, help="number of units (default: 10)")
     arguments = parser.parse_args(words)
     for build in arguments.builds:
         log = build / ".ninja_log"
         if not log.exists():
             print(f"slowest: no Ninja build in {build}: build it first.", file=sys.stderr)
             return 2
-        # The log keeps units that the tree has no more.
+        # The log keeps units that were removed from the tree.
         taken = times(log.read_text(encoding="utf-8"))
         found = units({output: seconds for output, seconds in taken.items() if (ROOT / source(output)).exists()})
         print(f"the slowest {min(arguments.count, len(found))} of {len(found)} translation units of {build}:")

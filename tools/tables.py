@@ -1,12 +1,12 @@
-"""Writes the tables of the documentation from the files in bench/results, so that no figure is ever typed.
+"""Generates the tables of the documentation from the files in bench/results, so that no figure is typed by hand.
 
-A document holds `<!-- table: lbm -->` and `<!-- end -->`; what is between them is replaced by the rows of
-bench/results/lbm/*.json, a file a machine. `<!-- table: lbm columns=devices,storage,mlups -->` picks
-columns, of which `mlups?` may be in no row, then `where=clock:host,ranks:4` rows; `optional`, at the end, allows that
-nothing is measured yet. `<!-- directions: fft -->` has transforms forward and backward, beside cufftXt where it ran.
+A document contains `<!-- table: lbm -->` and `<!-- end -->`. The text between them is replaced by the rows of
+bench/results/lbm/*.json, one file per machine. `<!-- table: lbm columns=devices,storage,mlups -->` selects columns; a
+column `mlups?` may be absent. `where=clock:host,ranks:4` selects rows, and a final `optional` allows an empty table.
+`<!-- directions: fft -->` shows forward and backward transforms, next to cufftXt where it ran.
 
-`<!-- figure: lbm/a-machine mlups where=storage:f32 -->` is one figure, to three digits, of the newest row that fits.
-`--check` changes nothing and fails where a table or a figure is out of date.
+`<!-- figure: lbm/a-machine mlups where=storage:f32 -->` is one figure, to three digits, of the newest matching row.
+`--check` changes nothing and fails if a table or a figure is out of date.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-#: Columns of every row that say where, when and of what it was measured.
+#: Columns of every row with card, date and commit.
 PROVENANCE = ("card", "date", "commit")
 MARKED = re.compile(
     r"(<!-- table: (?P<name>[\w/-]+)(?: columns=(?P<columns>[\w,?]+))?(?: where=(?P<where>[\w:,^+-]+))?"
@@ -33,15 +33,15 @@ FIGURE = re.compile(
 
 
 class TableError(Exception):
-    """A table that cannot be made."""
+    """A table that cannot be generated."""
 
 
 class NothingMeasuredError(TableError):
-    """No results, or none of the rows that a table wants."""
+    """There are no results, or no matching rows."""
 
 
 def results(folder: Path) -> list[dict[str, Any]]:
-    """The files in a folder, by machine."""
+    """The result files in a folder, by machine."""
     found: dict[str, Path] = {}
     read: dict[str, dict[str, Any]] = {}
     for path in sorted(folder.glob("*.json")):
@@ -56,7 +56,7 @@ def results(folder: Path) -> list[dict[str, Any]]:
 
 
 def show(value: Any) -> str:
-    """A cell of a table: cubes as 64^3, figures without needless digits."""
+    """A table cell: cubes as 64^3, numbers without superfluous digits."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None:
@@ -74,13 +74,13 @@ def heading(column: str) -> str:
 
 
 def varying(rows: list[dict[str, Any]]) -> list[str]:
-    """Columns that differ between rows; with a single row, all. The caption says what `PROVENANCE` does."""
+    """Columns that differ between rows; all columns of a single row. The caption states `PROVENANCE`."""
     names = list(dict.fromkeys(name for row in rows for name in row if name not in PROVENANCE))
     return [n for n in names if len(rows) == 1 or len({json.dumps(row.get(n)) for row in rows}) > 1]
 
 
 def provenance(result: dict[str, Any], rows: list[dict[str, Any]]) -> str:
-    """`2026-11-21, 2026-11-22, commits 3dbe929, cd5515a`: of the rows that a table shows, the oldest first."""
+    """Dates and commits of the rows in a table, oldest first: `2026-11-21, 2026-11-22, commits 3dbe929, cd5515a`."""
     measured = sorted({(row.get("date", result["date"]), row.get("commit", result["commit"])) for row in rows})
     dates, commits = (list(dict.fromkeys(column)) for column in zip(*measured, strict=True))
     short = [re.sub(r"^(\w{7})\w+", r"\1", commit) for commit in commits]
@@ -92,7 +92,7 @@ def chosen_rows(rows: list[dict[str, Any]], where: dict[str, str]) -> list[dict[
 
 
 def table(folder: Path, columns: list[str] | None, where: dict[str, str]) -> str:
-    """Markdown of one benchmark: a caption and a table a machine."""
+    """Markdown of one benchmark: a caption and a table per machine."""
     parts = []
     found = [(result, chosen_rows(result["rows"], where)) for result in results(folder)]
     known = {name for _, rows in found for row in rows for name in row}
@@ -101,7 +101,7 @@ def table(folder: Path, columns: list[str] | None, where: dict[str, str]) -> str
     for result, rows in found:
         if not rows:
             continue
-        # Older results may not have what newer ones tell.
+        # Older results may lack newer columns.
         here = {name for row in rows for name in row}
         chosen = [name for one in columns if (name := one.removesuffix("?")) in here] if columns else varying(rows)
         lines = [f"{result['machine']['name']}, {provenance(result, rows)}:", ""]
@@ -120,7 +120,7 @@ def _numeric(rows: list[dict[str, Any]], name: str) -> bool:
 
 
 def newest(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """The last of the rows of the last date."""
+    """The last row of the last date."""
     return max(enumerate(rows), key=lambda entry: (entry[1].get("date", ""), entry[0]))[1]
 
 
@@ -134,8 +134,9 @@ def figure(path: Path, column: str, where: dict[str, str]) -> str:
 
 
 def directions(folder: Path) -> str:
-    """Markdown of transforms by slabs and by the rules, on the host's clock: forward and backward, one over the other,
-    and each over cufftXt's time in the same file."""
+    """Markdown of transforms by slabs and by the rules, on the host's clock. Columns are forward, backward, their
+    ratio, and the ratio of each to cufftXt in the same file.
+    """
     parts = []
     for result in results(folder):
         found: dict[tuple[Any, ...], dict[str, list[dict[str, Any]]]] = {}
@@ -171,7 +172,7 @@ def terms(where: str | None) -> dict[str, str]:
 
 
 def fill(text: str, folder: Path) -> str:
-    """A document with its tables and figures made anew."""
+    """The document with regenerated tables and figures."""
 
     def replace(match: re.Match[str]) -> str:
         columns = match["columns"].split(",") if match["columns"] else None
@@ -193,8 +194,8 @@ def fill(text: str, folder: Path) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="fail where a table is out of date")
-    parser.add_argument("--root", type=Path, default=ROOT, help="of the repository")
+    parser.add_argument("--check", action="store_true", help="fail if a table is out of date")
+    parser.add_argument("--root", type=Path, default=ROOT, help="root of the repository")
     arguments = parser.parse_args()
     root: Path = arguments.root
     stale = []

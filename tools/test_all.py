@@ -1,19 +1,21 @@
-"""Runs the tests by part, says how long each took, and prints the slowest ten last.
+"""Runs the tests by part, prints how long each took, and finally the slowest ten.
 
 Usage: python tools/test_all.py [PART...] [--quick | --changed [BASE] | --gpus FOLDER] [--again] [--lanes N] [--list]
        python tools/test_all.py --slowest
 
-Without a PART all parts run: every cell of every matrix, the tests marked `thorough`, exchanges with random pauses, the
-installed package, and the C++ tests under both sanitizers. A PART is a name of --list, or how some begin: `asan`,
-`every_mpi_4`. --quick: those of `make test`. --changed: of these, the tests that can break by what changed since
-BASE, or since this branch left `main`; they need a build of what changed. It says which change leads to which tests.
-As many parts run side by side as there are cores, each on its own: most tests wait for each other, for files or for a
-time limit. One more, and ranks that wait get their core back too late. Parts that passed at this commit are left out
-unless --again is given or files are changed. The result of each part is written to bench/results/tests when it ends,
-so that a run that was interrupted goes on where it was. --quick writes nothing there. --gpus: the parts of `make
-gpu-test`, by what was built for GPUs in a folder, one after the other on all of them; with --lanes side by side, each
-on its share of them, where tests that need more devices are skipped.
-Exits with 1 unless all parts passed. Needs a build of the preset host; the others it builds itself.
+Without a PART all parts run. These are all cells of all matrices, tests marked `thorough`, exchanges with random
+delays, the installed package, and the C++ tests with both sanitizers. A PART is a name of --list or a prefix: `asan`,
+`every_mpi_4`. --quick: the parts of `make test`. --changed: only those of its tests that changes since BASE, or on this
+branch, can break. It needs a build of the changes, and prints which change selects which tests.
+
+As many parts run concurrently as there are cores, one process each, because most tests wait: for each other, for files
+or for a timeout. With more parts, waiting ranks would get their core back too late. Parts that passed at this commit
+are skipped, unless --again is given or files have changed. The result of each part is written to bench/results/tests
+when it ends, so that an interrupted run can continue. --quick writes nothing there.
+
+--gpus: the parts of `make gpu-test`, from the GPU build in a folder, one after the other on all GPUs. With --lanes they
+run concurrently, each on its share of the GPUs; tests that need more devices are skipped. Exits with 1 unless all parts
+passed. Needs a build of preset host, and builds other presets itself.
 """
 
 import argparse
@@ -37,14 +39,14 @@ import test_reports
 
 ROOT = Path(__file__).resolve().parents[1]
 PYTHON_TESTS = ROOT / "tests" / "python"
-#: Seconds that the tests of `make test` may take on two idle cores.
+#: Time limit of `make test` in seconds on two idle cores.
 BUDGET = 720
 SLOWEST = 10
-#: So much is printed of what failed.
+#: Limits on the printed output of failures.
 SHOWN_FAILURES, SHOWN_LINES, SHOWN_WIDTH = 20, 20, 300
-#: Two parts of the same inputs are one row.
+#: Two results with the same inputs share a row.
 FIGURES = frozenset({"passed", "failed", "skipped", "seconds", "cpu_seconds", "outcome"})
-#: Rooms of tests/python that run in one process, by the part's name; "flow" has those that are named nowhere else.
+#: Rooms of tests/python that run in one process, by the part's name; "flow" has all rooms not named elsewhere.
 PYTHON_ROOMS = {
     "run": ("run", "base", "cli"),
     "exchange": ("exchange", "fft", "machine"),
@@ -53,17 +55,18 @@ PYTHON_ROOMS = {
 PYTHON_ROOMS["flow"] = tuple(
     sorted({path.parent.name for path in PYTHON_TESTS.glob("*/test_*.py")}.difference(*PYTHON_ROOMS.values()))
 )
-#: Ranks of Open MPI that wait let others have the core, also where there are enough for all of them.
+#: Waiting ranks of Open MPI yield their core even if there are enough cores.
 YIELDING = {"OMPI_MCA_mpi_yield_when_idle": "1"}
-#: Shards of all cells at each number of ranks: each takes some minutes.
+#: Number of shards of the tests on each number of ranks, in `make test-all`. Each shard takes some minutes.
 SHARDS = {1: 1, 2: 2, 4: 4, 8: 8}
-#: Shards of what each number of ranks is the least to show, and of rooms of Python's tests, on GPUs: what has passed is
-#: not run again, and an interrupted run loses the one that it was in.
+#: Shards on GPUs, of the column `quick` for each number of ranks, and of rooms of the Python tests. Passed shards are
+#: not repeated, and an interrupted run loses only its current shard.
 GPU_SHARDS = {1: 4, 2: 8, 4: 4, 8: 4}
 GPU_PYTHON_SHARDS = {"run": 4, "exchange": 2, "bench": 2, "flow": 4}
-#: Ranks under the sanitizers (tests/mpi/rank_table.cpp says why), and shards of them: two ranks take over 20 minutes.
+#: Ranks under the sanitizers (tests/mpi/rank_table.cpp gives the reasons), and their shards: two ranks take over 20
+#: minutes.
 SANITIZED = {1: 1, 2: 4, 4: 1}
-#: Ranks whose exchanges run with random pauses.
+#: Numbers of ranks whose exchanges run with random delays.
 CHAOTIC = (1, 2)
 
 
@@ -77,13 +80,13 @@ class Part:
     environment: dict[str, str] = field(default_factory=dict)
     quick: bool = False
     thorough: bool = True
-    #: Needs all cores, or prepares the parts after it: no other part runs at the same time.
+    #: Needs all cores, or prepares later parts: nothing runs concurrently.
     alone: bool = False
-    #: On all cores, beside others: there kernels share the pool of threads.
+    #: Uses all cores concurrently with other parts: its kernels share the thread pool.
     spread: bool = False
 
     def report(self, folder: Path) -> Path:
-        """Where its tests write how each ended."""
+        """Path of the report of how each test ended."""
         return folder / f"{self.name}.{'xml' if 'pytest' in self.command else 'json'}"
 
 
@@ -96,7 +99,7 @@ def shard_name(name: str, shard: int, shards: int) -> str:
 
 
 def sharded(part: Part, shards: int) -> Iterator[Part]:
-    """A part of C++ tests in so many."""
+    """Splits a part of C++ tests into shards."""
     for shard in range(shards):
         chosen = {"GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(shard)}
         yield replace(part, name=shard_name(part.name, shard, shards), environment=part.environment | chosen)
@@ -108,7 +111,7 @@ def python_part(name: str, marked: str, quick: bool, places: Sequence[str] = ())
 
 
 def python_shards(name: str, rooms: tuple[str, ...], shards: int) -> Iterator[Part]:
-    """All tests of some rooms, their files dealt to so many parts."""
+    """All tests of some rooms; their files are distributed over the shards."""
     files = [f"{room}/{path.name}" for room in rooms for path in sorted((PYTHON_TESTS / room).glob("test_*.py"))]
     for shard in range(shards):
         yield python_part(shard_name(name, shard, shards), "", False, files[shard::shards])
@@ -120,7 +123,7 @@ def build_part(preset: str) -> Part:
 
 
 def quick_parts() -> list[Part]:
-    """Those of `make test`, the longest first, so that the lanes end together."""
+    """The parts of `make test`, longest first, so that the lanes end together."""
     python = {name: python_part(f"python_{name}", "not thorough", True, rooms) for name, rooms in PYTHON_ROOMS.items()}
     mpi = {n: Part(f"mpi_{n}", ctest("host", f"mpi_{n}"), quick=True, thorough=False) for n in SHARDS}
     unit = Part("unit", ctest("host", "unit"), quick=True, spread=True)
@@ -136,7 +139,7 @@ def parts() -> Iterator[Part]:
         command = ctest("host", f"mpi_{ranks}")
         yield from sharded(Part(f"every_mpi_{ranks}", command, environment=every, spread=ranks == 1), shards)
     for ranks in CHAOTIC:
-        # Random pauses before every piece of work that a stream does: what is ordered by luck alone comes apart.
+        # Random delays before each task of a stream expose work that is ordered only by chance.
         chosen = {"SLIPSTREAM_CHAOS": "27", "SLIPSTREAM_TESTS": "every", "GTEST_FILTER": "Routes/*:Backends/*"}
         yield Part(f"chaos_mpi_{ranks}", ctest("host", f"mpi_{ranks}"), environment=chosen)
     yield Part("installed", ctest("host", "installed"), alone=True)
@@ -149,8 +152,9 @@ def parts() -> Iterator[Part]:
 
 
 def changed_parts(asked: str | None) -> Iterator[Part]:
-    """The parts of `make test` with those tests alone that a change can break, said with what leads to them. Without
-    the history that tells the change: all of them."""
+    """The parts of `make test` restricted to tests that a change can break; prints the reasons. Without git history,
+    all parts.
+    """
     base = change.base_of(ROOT, asked)
     if base is None:
         print(f"git's history does not reach back to {asked or 'the commit before'}: all tests run")
@@ -166,7 +170,7 @@ def changed_parts(asked: str | None) -> Iterator[Part]:
 
 
 def parts_of(files: set[str], tree: changed_tests.Tree) -> Iterator[Part]:
-    """The parts of `make test` with the tests of these files alone."""
+    """The parts of `make test` restricted to these test files."""
     for part in quick_parts():
         name = f"changed_{part.name}"
         if "pytest" in part.command:
@@ -185,8 +189,9 @@ def parts_of(files: set[str], tree: changed_tests.Tree) -> Iterator[Part]:
 
 
 def gpu_parts(folder: Path, gpus: int, installed: bool) -> Iterator[Part]:
-    """Those of `make gpu-test` by what was built in a folder, those that need all GPUs last. With the test of the
-    installed package, where there is one: a kit has none."""
+    """The parts of `make gpu-test` from the build in a folder; those that need all GPUs come last. Includes the test of
+    the installed package if present, which a kit lacks.
+    """
 
     def built(pattern: str) -> tuple[str, ...]:
         return ("ctest", "--test-dir", str(folder), "--output-on-failure", "--no-tests=error", "-R", f"^{pattern}$")
@@ -204,7 +209,7 @@ def gpu_parts(folder: Path, gpus: int, installed: bool) -> Iterator[Part]:
 
 
 def chosen(names: list[str], quick: bool, there: list[Part] | None = None) -> list[Part]:
-    """The parts that were asked for, of all unless some are given. Raises SystemExit where a name is none's."""
+    """The selected parts; all parts if no names are given. Raises SystemExit for an unknown name."""
     there = list(parts()) if there is None else there
     if not names:
         return [part for part in there if (part.quick if quick else part.thorough)]
@@ -218,8 +223,9 @@ def chosen(names: list[str], quick: bool, there: list[Part] | None = None) -> li
 
 
 def why_it_failed(counts: test_reports.Counts, text: str) -> Iterator[str]:
-    """The tests that failed, each with its first lines; where none is known, or one did not end, the last lines of the
-    output."""
+    """The failed tests with the first lines of each. If none is known, or one did not end, the last lines of the
+    output.
+    """
     failures = dict(counts.failures)
     for name, lines in test_reports.of_other_ranks(text).items():
         failures[name] = [*failures.get(name, []), *lines]
@@ -238,8 +244,9 @@ def why_it_failed(counts: test_reports.Counts, text: str) -> Iterator[str]:
 
 
 def run(part: Part, reports: Path, running: set[int] | None = None) -> dict[str, Any]:
-    """Runs a part, prints what it said when it has ended, and tells what became of it. `running` holds its process
-    group meanwhile: Ctrl-C reaches this program alone, which ends all of them."""
+    """Runs a part, prints its output at the end and returns its result. `running` contains its process group meanwhile,
+    because only this program receives Ctrl-C and must end all parts.
+    """
     report, said = part.report(reports), reports / f"{part.name}.log"
     report.unlink(missing_ok=True)
     command = list(part.command)
@@ -254,7 +261,7 @@ def run(part: Part, reports: Path, running: set[int] | None = None) -> dict[str,
         )
         running = set() if running is None else running
         running.add(process.pid)
-        # Also the processor time of all that it has started and waited for.
+        # Includes the processor time of all descendants that were waited for.
         _, status, used = os.wait4(process.pid, 0)
         running.discard(process.pid)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -283,10 +290,11 @@ def run_side_by_side(
     ended: Callable[[dict[str, Any]], None],
     gpus: Sequence[str] = (),
 ) -> None:
-    """Runs parts in their order, so many at a time, and calls `ended` with the result of each. An exception here,
-    Ctrl-C too, ends those that run and starts no other. Each lane has its share of the cores: threads and ranks that
-    hand work to each other do so on one core in a seventh of the time that it takes to wake another, virtual one. It
-    has its share of the GPUs, too, where there are some."""
+    """Runs parts in order, `lanes` at a time, and calls `ended` with each result. An exception, including Ctrl-C, ends
+    running parts and starts no others. Each lane has its share of the cores. Threads and ranks that hand work to each
+    other are seven times faster on one core than if they must wake another virtual one. Each lane also has its share of
+    the GPUs, if any.
+    """
     running: set[int] = set()
     cores = sorted(os.sched_getaffinity(0))
     each = len(gpus) // lanes
@@ -297,7 +305,7 @@ def run_side_by_side(
     def on_its_share(part: Part) -> dict[str, Any]:
         share = shares.get()
         its_cores, its_gpus = share
-        # The cores of this thread, and of all processes that it starts.
+        # Applies to this thread and its child processes.
         os.sched_setaffinity(0, cores if part.alone or part.spread else its_cores)
         if part.alone:
             its_gpus = gpus
@@ -325,14 +333,14 @@ def git(*words: str) -> str:
 
 
 def commit_of_the_tree() -> str:
-    """The last commit that changed more than results; with a + where files have been changed since."""
+    """The last commit that changed more than results; with + if files have changed since."""
     others = ["--", ".", ":!bench/results"]
     changed = git("status", "--porcelain", *others)
     return git("log", "-1", "--format=%h", *others) + ("+" if changed else "")
 
 
 def passed_before(folder: Path, machine: dict[str, Any], commit: str, gpus: int = 0) -> set[str]:
-    """Names of the parts that this machine passed at a commit, on so many GPUs or more."""
+    """Names of the parts that this machine passed at a commit, on at least this many GPUs."""
     import json
 
     from slipstream.base.registry import benchmarks
@@ -347,13 +355,13 @@ def passed_before(folder: Path, machine: dict[str, Any], commit: str, gpus: int 
 
 
 def has_test(folder: Path, name: str) -> bool:
-    """Whether ctest knows a test of what was built in a folder."""
+    """Whether ctest knows a test of the build in a folder."""
     listed = subprocess.run(["ctest", "--test-dir", folder, "-N"], capture_output=True, text=True, check=True).stdout
     return any(line.endswith(f": {name}") for line in listed.splitlines())
 
 
 def visible_gpus() -> list[str]:
-    """As CUDA_VISIBLE_DEVICES names them."""
+    """Names of the GPUs, in the format of CUDA_VISIBLE_DEVICES."""
     from slipstream.base.core import core
 
     named = os.environ.get("CUDA_VISIBLE_DEVICES", "")
@@ -376,7 +384,7 @@ def summary(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def slowest(reports: Path, names: list[str]) -> list[str]:
-    """Lines of the slowest tests of the last run of these parts."""
+    """Lines with the slowest tests of the last run of these parts."""
     timed = [
         (seconds, name, part)
         for part in names
@@ -388,7 +396,7 @@ def slowest(reports: Path, names: list[str]) -> list[str]:
 
 
 def quick_times(reports: Path) -> list[str]:
-    """Prints the time of `make test` beside its budget, and its slowest tests."""
+    """Times of the parts of `make test` with their limit, and their slowest tests."""
     names = [part.name for part in parts() if part.quick]
     took = reports / "quick_seconds"
     lines = [f"the slowest {SLOWEST} tests:", *slowest(reports, names)]
@@ -403,13 +411,13 @@ def main(words: list[str]) -> int:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--quick", action="store_true", help="the parts of `make test`")
     which.add_argument(
-        "--changed", nargs="?", const="", metavar="BASE", help="the tests that what changed since BASE can break"
+        "--changed", nargs="?", const="", metavar="BASE", help="the tests that changes since BASE can break"
     )
     which.add_argument(
-        "--gpus", type=Path, metavar="FOLDER", help="the parts of `make gpu-test`, of what is built there"
+        "--gpus", type=Path, metavar="FOLDER", help="the parts of `make gpu-test`, from the build in FOLDER"
     )
-    parser.add_argument("--again", action="store_true", help="those that passed at this commit, too")
-    parser.add_argument("--lanes", type=int, help="parts side by side (default: as cores; on GPUs one)")
+    parser.add_argument("--again", action="store_true", help="repeat parts that passed at this commit")
+    parser.add_argument("--lanes", type=int, help="concurrent parts (default: one per core; on GPUs one)")
     parser.add_argument("--list", action="store_true", help="print the parts and run nothing")
     parser.add_argument("--slowest", action="store_true", help="print the slowest tests of the last `make test`")
     parser.add_argument("--folder", type=Path, default=ROOT / "bench" / "results")
@@ -440,7 +448,7 @@ def _run_all(wanted: list[Part], reports: Path, arguments: argparse.Namespace, g
 
     record = benchmarks("record")
     machine = this_machine(len(gpus))
-    # Programs for GPUs may have been built elsewhere.
+    # GPU tests may have been built elsewhere, so the commit comes from the build.
     commit = core().build_info()["commit"] if gpus else commit_of_the_tree()
     lanes = max(1, arguments.lanes or (1 if gpus else len(os.sched_getaffinity(0))))
     if gpus:
@@ -473,8 +481,9 @@ def _run_all(wanted: list[Part], reports: Path, arguments: argparse.Namespace, g
 
 
 def until_interrupted(words: list[str]) -> int:
-    """`main`, until Ctrl-C or SIGTERM ends it and the parts that run. A shell's job in the background would not hear
-    Ctrl-C, and would start parts that do not."""
+    """Runs `main`; Ctrl-C or SIGTERM ends it and its running parts. Background jobs of a shell ignore SIGINT, so the
+    handlers are set explicitly.
+    """
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, signal.default_int_handler)
     try:

@@ -1,7 +1,7 @@
-"""How each test of a program ended, how long it took and why it failed.
+"""Reads how each test of a program ended, how long it took and why it failed.
 
-It reads GoogleTest's JSON, pytest's JUnit files, or the output of a GoogleTest program that was cut off before it wrote
-its file.
+Input is GoogleTest's JSON, pytest's JUnit files, or the output of a GoogleTest program that was interrupted before it
+wrote its file.
 """
 
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 
 @dataclass
 class Counts:
-    """Tests by how they ended; by name the seconds that each took, and for each failure the lines that say why."""
+    """Tests by result, with the seconds of each, and the lines that explain each failure."""
 
     passed: int = 0
     failed: int = 0
@@ -31,17 +31,17 @@ class Counts:
 
 
 def read(path: Path) -> Counts:
-    """Counts of a file that ends with .json (GoogleTest) or .xml (pytest)."""
+    """Reads a file ending in .json (GoogleTest) or .xml (pytest)."""
     return _googletest(path) if path.suffix == ".json" else _pytest(path)
 
 
-#: A test that has ended; in colours under a launcher of ranks, whose output is a terminal's.
+#: The end of a test; coloured under an MPI launcher, whose output is a terminal.
 _ENDED = re.compile(r"\[ +(OK|FAILED|SKIPPED) +\] (?:\x1b\[m)?([^\s,]+)[^\n]* \((\d+) ms\)")
 
 
-#: The lines of one test, from its name to how it ended.
+#: The lines of one test, from its name to its result.
 _LINES = re.compile(r"\[ RUN +\] (?:\x1b\[m)?(\S+)\n(.*?)(?=\S*\[ +(?:OK|FAILED|SKIPPED) +\]|\S*\[ RUN|\Z)", re.DOTALL)
-#: Ranks other than the first tell of a failure so, maybe within another rank's line.
+#: Format in which other ranks report a failure, possibly within a line of rank 0.
 _OF_RANK = re.compile(
     r"(rank \d+): ([\w/]+\.[\w/]+): (.*?)(?=^rank \d+: |^\S*\[[ -=]|^\d+ of \d+ ranks failed|\Z)",
     re.DOTALL | re.MULTILINE,
@@ -49,7 +49,7 @@ _OF_RANK = re.compile(
 
 
 def read_log(text: str) -> Counts:
-    """Counts of a log of GoogleTest: the tests that had ended, by the line that says how and after how long."""
+    """Reads GoogleTest's output: the completed tests with their results and times."""
     counts = Counts()
     said = dict(_LINES.findall(text))
     for how, name, milliseconds in _ENDED.findall(text):
@@ -58,7 +58,7 @@ def read_log(text: str) -> Counts:
 
 
 def of_other_ranks(text: str) -> dict[str, list[str]]:
-    """Failures by test, from the output of all ranks, where the first one passed or has its own reasons."""
+    """Failures by test, from the output of all ranks; rank 0 may have passed or failed for other reasons."""
     found: dict[str, list[str]] = {}
     for rank, name, why in _OF_RANK.findall(text):
         found.setdefault(name, []).extend(f"{rank}: {why.rstrip()}".splitlines())
@@ -66,7 +66,7 @@ def of_other_ranks(text: str) -> dict[str, list[str]]:
 
 
 def last_begun(text: str) -> str | None:
-    """The test that GoogleTest had begun and not ended when its output broke off."""
+    """The test that was running when GoogleTest's output ended."""
     begun = re.findall(r"\[ RUN +\] (?:\x1b\[m)?(\S+)", text)
     ended = {name for _, name, _ in _ENDED.findall(text)}
     return begun[-1] if begun and begun[-1] not in ended else None
@@ -94,7 +94,7 @@ def _pytest(path: Path) -> Counts:
 
 
 def _assertion(text: str) -> str:
-    """The last lines of pytest's report of a failure, from the statement that failed."""
+    """The last lines of pytest's failure report, from the failed statement on."""
     lines = text.splitlines()
     marked = [n for n, line in enumerate(lines) if line.startswith(">")]
     return "\n".join(lines[marked[-1] :] if marked else lines)

@@ -1,9 +1,10 @@
-"""Records what streams, host and messages do in exchanges of two ranks, a device each, by one route after another.
+"""Records streams, host and messages of exchanges between two ranks with one device each, by one route after another.
 
 Usage: python tools/trace_exchange.py [--routes direct staged] [--cells 128] [--dtype f32] [--coding raw cast]
        [--backend cuda] [--folder bench/results]
-Writes FOLDER/trace/ROUTE-rank0.json, ROUTE-rank1.json (Chrome traces) and ROUTE.png, two exchanges from the middle; of
-a coding ROUTE-CODING. Prints how long each kind of work took at its fastest: `send` packs and `receive` unpacks.
+Writes FOLDER/trace/ROUTE-rank0.json and ROUTE-rank1.json (Chrome traces), and ROUTE.png with two exchanges from the
+middle. With a coding the names are ROUTE-CODING. Prints the minimum time of each kind of work: `send` packs and
+`receive` unpacks.
 """
 
 import argparse
@@ -30,12 +31,12 @@ record = benchmarks("record")
 RANKS = 2
 QUANTITIES = 4
 RADIUS = 3
-#: The middle ones are shown, because the first ones load kernels.
+#: The middle exchanges are shown, because the first ones load kernels.
 EXCHANGES = 9
 
 
 def gpu_array(shape: tuple[int, ...], dtype: str, device: int) -> Any:
-    """Room for values in the memory of a GPU, kept until the process ends."""
+    """Values in GPU memory, kept until the process ends."""
     words = Path("/proc/self/maps").read_text(encoding="utf-8").split()
     runtime = ctypes.CDLL(next(word for word in words if "/libcudart.so" in word))
     pointer = ctypes.c_void_p()
@@ -62,7 +63,7 @@ def exchange(route: str, coding: str, asked: argparse.Namespace) -> slip.Exchang
 
 
 def fastest(file: Path) -> str:
-    """The least time of each kind of work on streams, in microseconds."""
+    """The minimum time of each kind of work on streams, in microseconds."""
     times: dict[str, float] = {}
     for event in json.loads(file.read_text(encoding="utf-8"))["traceEvents"]:
         if event.get("cat") in ("kernel", "copy"):
@@ -71,7 +72,7 @@ def fastest(file: Path) -> str:
 
 
 def recorded(route: str, coding: str, asked: argparse.Namespace) -> list[Path]:
-    """Writes the traces and the picture of a route. Collective; returns what there is now."""
+    """Writes the traces and the picture of a route. Collective; returns the files."""
     module = core()
     folder = asked.folder / "trace"
     halo = exchange(route, coding, asked)
@@ -94,7 +95,7 @@ def recorded(route: str, coding: str, asked: argparse.Namespace) -> list[Path]:
     }
     name = route if coding == "raw" else f"{route}-{coding.replace(' ', '-')}"
     own = folder / f"rank{module.rank()}.json"
-    # A line an event, as it was, with what the viewers show as metadata.
+    # Keeps one line per event, and adds metadata for the viewers.
     text = own.read_text(encoding="utf-8").replace("{", f'{{"otherData": {json.dumps(told)},\n', 1)
     (folder / f"{name}-{own.name}").write_text(text.rstrip() + "\n", encoding="utf-8")
     own.unlink()
@@ -114,9 +115,9 @@ def recorded(route: str, coding: str, asked: argparse.Namespace) -> list[Path]:
 def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--routes", nargs="+", default=["direct", "staged"])
-    parser.add_argument("--cells", type=int, default=128, help="of the cube of a device, along each axis")
-    parser.add_argument("--dtype", choices=["f32", "f64"], default="f32", help="of the quantities")
-    parser.add_argument("--coding", nargs="+", default=["raw"], help="how values travel, as in bench exchange")
+    parser.add_argument("--cells", type=int, default=128, help="cells along each axis of a device's cube")
+    parser.add_argument("--dtype", choices=["f32", "f64"], default="f32", help="type of the quantities")
+    parser.add_argument("--coding", nargs="+", default=["raw"], help="coding of messages, as in bench exchange")
     parser.add_argument("--backend", choices=["auto", "host", "cuda"], default="auto")
     parser.add_argument("--folder", type=Path, default=Path("bench/results"))
     arguments = parser.parse_args(words)

@@ -1,5 +1,5 @@
 #pragma once
-// cufftXt, which drives several GPUs of one process, loaded when it is there.
+// cufftXt, which transforms on several GPUs of one process; loaded if present.
 #include <array>
 #include <vector>
 
@@ -7,8 +7,8 @@
 
 namespace slipstream::fft {
 
-/// Microseconds of one transform of zeros each way: in place, the spectrum as it leaves it, by the host's clock; median
-/// of `repeats` after two. Throws Error, with the library's reason, where it cannot.
+/// Microseconds of one transform of zeros in each direction: in place, with the spectrum in cufftXt's order, by the
+/// host's clock. Median of `repeats` after two warm-ups. Throws Error with the library's reason if unavailable.
 std::array<double, 2> cufft_xt_us(const std::vector<Device>& devices, const Extent& cells, DType type, int repeats);
 
 }  // namespace slipstream::fft

@@ -1,4 +1,4 @@
-// cufftXt, found when the program runs.
+// Loads cufftXt at run time.
 #include <cufftXt.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ class CufftXt {
   std::string missing_;
 };
 
-/// A plan of several GPUs with the values that it works on.
+/// A plan on several GPUs, and its values.
 class SeveralGpus {
  public:
   SeveralGpus(const std::vector<Device>& devices, const Extent& cells, bool forward, cufftType type)
@@ -80,7 +80,7 @@ class SeveralGpus {
     }
     return values;
   }
-  /// Seconds.
+  /// Wall-clock seconds of one transform on all GPUs.
   double run(cudaLibXtDesc* values) const {
     for (const Device device : devices_) synchronize(device);
     const auto start = std::chrono::steady_clock::now();

@@ -1,5 +1,5 @@
 #pragma once
-// The two toy kernels with which Zheng 2023 (1.3.2) asked what comparing four flags at once is worth.
+// The two toy kernels of Zheng 2023 (1.3.2), which measure the benefit of comparing four flags at once.
 #include <cstdint>
 
 #include <slipstream/stream.hpp>
@@ -7,15 +7,15 @@
 namespace slipstream::lbm {
 
 struct FlagToy {
-  bool inside = false;      ///< the comparison stands inside of the loop, not outside
-  bool four = false;        ///< of the four bytes of a word at once, not of the words
-  std::int64_t words = 0;   ///< in each of the two arrays that are compared: a thread for each
-  std::int64_t rounds = 0;  ///< of the loop
+  bool inside = false;      ///< compares inside the loop instead of outside
+  bool four = false;        ///< compares the four bytes of a word at once instead of whole words
+  std::int64_t words = 0;   ///< number of words in each of the two compared arrays; one thread per word
+  std::int64_t rounds = 0;  ///< iterations of the kernel's loop
 };
 
 struct FlagToyTime {
-  double milliseconds = 0;  ///< of the device
-  double checksum = 0;      ///< of what was computed: the same for both comparisons
+  double milliseconds = 0;  ///< kernel time on the device
+  double checksum = 0;      ///< of the results; equal for both comparisons
 };
 
 /// Runs a toy kernel once.

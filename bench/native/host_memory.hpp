@@ -1,21 +1,21 @@
 #pragma once
-// The most host memory that a piece of work holds at once.
+// Peak host memory of a piece of work.
 #include <cstdint>
 #include <fstream>
 #include <string>
 
 namespace slipstream::python {
 
-/// Pages of this process, as Linux counts them, from when this is made.
+/// Counts the pages of this process (Linux), from construction on.
 class HostMemory {
  public:
   HostMemory() {
-    std::ofstream reset("/proc/self/clear_refs");  // the highest number of pages is from now on (proc(5))
+    std::ofstream reset("/proc/self/clear_refs");  // resets the peak (see proc(5))
     reset << "5" << std::flush;
     known_ = reset.good();
     before_ = status("VmRSS:");
   }
-  /// Most bytes at once beyond those at the beginning; below 0 where the system does not tell.
+  /// Peak bytes beyond those at construction; negative if the system does not report them.
   double peak() const { return known_ && before_ > 0 ? static_cast<double>(status("VmHWM:") - before_) : -1; }
 
  private:

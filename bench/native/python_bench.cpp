@@ -1,5 +1,5 @@
-// The module slipstream_bench._native: what benchmarks time. Types and errors are those of slipstream._core, which is
-// loaded before it.
+// The module slipstream_bench._native, with the code that benchmarks time. Its types and errors come from
+// slipstream._core, which is loaded first.
 #include "native/python_bench.hpp"
 
 NB_MODULE(_native, m) {

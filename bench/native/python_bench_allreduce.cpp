@@ -1,4 +1,4 @@
-// What `slipstream bench allreduce` times.
+// Timed code of `slipstream bench allreduce`.
 #include <slipstream/collective.hpp>
 
 #include "native/python_bench.hpp"
@@ -7,7 +7,7 @@
 namespace slipstream::python {
 namespace {
 
-/// Arrays of zeros, whose sum stays zero however often it is taken.
+/// Arrays of zeros, whose sums stay zero over any number of reductions.
 class Bench {
  public:
   Bench(const Machine& machine, int values, ReduceMethod method)
@@ -23,7 +23,7 @@ class Bench {
     reduce_.check();
   }
 
-  /// Microseconds of one all-reduce by device events: graphs of `runs`, replayed back to back.
+  /// Microseconds of one all-reduce by device events: back-to-back graphs of `runs` reductions.
   double events_us(int runs, int repeats) {
     return checked(python::events_us(streams_, runs, repeats, [&] { reduce_.run(streams_, pointers_); }));
   }
@@ -37,7 +37,7 @@ class Bench {
   }
 
  private:
-  /// The time, unless the runs that took it failed.
+  /// Returns the time, or throws if the timed runs failed.
   double checked(double time) const {
     reduce_.check();
     return time;
@@ -54,7 +54,7 @@ std::vector<double> bench_allreduce(const Machine& machine, const std::vector<in
   constexpr int runs_per_graph = 20;
   require(clock == "events" || clock == "host", "'" + clock + "' is no clock: choose events or host");
   const ReduceMethod chosen = reduce_method_from_string(method);
-  // Lives as long as all others, so that what a library sets up among the devices is set up once.
+  // Outlives all others, so that libraries connect the devices only once.
   const AllReduce first(world(), machine, 1, DType::f64, Op::add, {chosen});
   std::vector<double> times;
   for (const int count : values) {
@@ -64,7 +64,7 @@ std::vector<double> bench_allreduce(const Machine& machine, const std::vector<in
   return times;
 }
 
-/// Why a method cannot serve; empty where it can.
+/// Why a method is unavailable; empty if it is available.
 std::string refusal(const Machine& machine, const std::string& method) {
   try {
     const AllReduce probe(world(), machine, 1, DType::f64, Op::add, {reduce_method_from_string(method)});

@@ -1,4 +1,4 @@
-// `slipstream bench coding` times the launch that packs a message alone, and the one that unpacks it.
+// `slipstream bench coding` times the packing launch and the unpacking launch of a message separately.
 #include <algorithm>
 #include <cmath>
 #include <deque>
@@ -21,8 +21,7 @@ namespace {
 
 constexpr int runs_per_graph = 10;
 
-/// Boxes that travel by one coding: the rims of a cube, a cube whose axes x and y change places, or a cube without
-/// anything beside it.
+/// Boxes with one coding: the boundary regions of a cube, a cube with x and y permuted, or a contiguous cube.
 class BenchCoding {
  public:
   BenchCoding(const std::string& backend, const std::string& pattern, std::int64_t cells, int radius,
@@ -82,7 +81,7 @@ class BenchCoding {
     const ErrorSums sums = probe_->sums();
     return std::sqrt(sums.squares / static_cast<double>(std::max<std::int64_t>(1, sums.numbers)));
   }
-  /// For a block that holds the largest value.
+  /// Error bound of the block with the largest value.
   double bound() const {
     double most = 0;
     for (const Leg& leg : legs_) most = std::max(most, wire_.bound(type_, leg.block, largest_));
@@ -91,10 +90,10 @@ class BenchCoding {
   double largest() const { return largest_; }
 
  private:
-  /// "uniform" in [0, 1]; "wide": of exponents over half the range; "smooth": sines along memory.
+  /// "uniform" in [0, 1]; "wide": exponents over half the range; "smooth": sines along memory.
   template <class Real>
   void set(std::size_t values, const std::string& data) {
-    // Large arrays hold them again and again: a prime number of them, which no row is as long as.
+    // Large arrays repeat a prime number of values, which is no multiple of a row.
     constexpr std::size_t most = 1048573;
     const std::size_t all = values * (is_complex(type_) ? 2 : 1);
     std::vector<Real> numbers(std::min(all, most));
@@ -179,7 +178,7 @@ class BenchCoding {
 
 void bind_bench_coding(nb::module_& m) {
   using Release = nb::call_guard<Released>;
-  nb::class_<BenchCoding>(m, "Coding", "A message that is packed and unpacked, to be timed. Methods are collective.")
+  nb::class_<BenchCoding>(m, "Coding", "Times packing and unpacking of a message. Methods are collective.")
       .def(nb::init<const std::string&, const std::string&, std::int64_t, int, const std::string&, const std::string&,
                     const std::string&>(),
            nb::arg("backend"), nb::arg("pattern"), nb::arg("cells"), nb::arg("radius"), nb::arg("dtype"),

@@ -1,5 +1,4 @@
-// Timed copies for `slipstream bench copy`: what the copy engine and kernels do between one device, the host and a
-// peer.
+// Timed copies of `slipstream bench copy`: copy engine and kernels, between a device, the host and a peer.
 #include <optional>
 
 #include <slipstream/buffer.hpp>
@@ -12,7 +11,7 @@
 namespace slipstream::python {
 namespace {
 
-/// One copy, as a thing that can be queued.
+/// A copy that can be queued.
 struct Way {
   Stream* stream;
   std::function<void(Stream&)> queue;
@@ -26,7 +25,7 @@ Two two(Device device, std::size_t bytes, Memory memory) {
 
 class CopyBench {
  public:
-  /// Buffers of `most` bytes on a device, in host memory and, with peer >= 0, on that device too.
+  /// Buffers of `most` bytes on a device, in host memory and, with peer >= 0, on that peer.
   CopyBench(const std::string& backend, int index, int peer, std::size_t most, double budget)
       : device_{backend_from_string(backend), index},
         most_(most),
@@ -53,9 +52,8 @@ class CopyBench {
     return timed(ways(what, bytes, teams), bytes);
   }
 
-  /// `count` pieces of `bytes` each that lie scattered in memory of the device, to places as far apart on the device
-  /// itself, the host or the peer: one copy after the other, or one launch that reads where they are from a table on
-  /// the device.
+  /// `count` pieces of `bytes` bytes from scattered places of the device to equally scattered places on the device, the
+  /// host or the peer. Either one copy each, or a single launch that reads the addresses from a device table.
   nb::dict pieces(const std::string& method, const std::string& direction, std::int64_t count, std::size_t bytes) {
     require(bytes % 8 == 0 && 2 * bytes * static_cast<std::size_t>(count) <= most_,
             std::to_string(count) + " pieces of " + std::to_string(bytes) + " bytes, of buffers of " +
@@ -65,7 +63,7 @@ class CopyBench {
                                                            : peer().buffers[0].data();
     std::vector<CopyPiece> list;
     for (std::int64_t n = 0; n < count; ++n) {
-      // An odd step goes through all places of a power of two, and never to the next.
+      // An odd step visits all of a power of two places, and never the adjacent one.
       const auto place = [&](std::int64_t step) { return static_cast<std::size_t>(n * step % count) * 2 * bytes; };
       list.push_back({far + place(5), here_[0].data() + place(3)});
     }
@@ -75,7 +73,7 @@ class CopyBench {
                        for (const CopyPiece& piece : list) slipstream::copy(s, piece.to, piece.from, bytes);
                      }}},
                    bytes * list.size());
-    require(method == "one_launch", "no way to copy pieces is named '" + method + "'");
+    require(method == "one_launch", "unknown method to copy pieces '" + method + "'");
     const Buffer<CopyPiece> table(device_, list.size());
     copy(stream_, table.data(), list.data(), table.bytes());
     stream_.synchronize();
@@ -85,8 +83,8 @@ class CopyBench {
                  bytes * list.size());
   }
 
-  /// A copy alone, work of the device alone that takes about as long, and both at once in two streams. `work`:
-  /// "arithmetic" in registers, on all processors, or "memory", copies within the device by their kernels.
+  /// Times a copy, device work of about the same duration, and both concurrently on two streams. `work`: "arithmetic"
+  /// in registers on all processors, or "memory", copies within the device by their kernels.
   nb::dict beside(const std::string& what, std::size_t bytes, std::int64_t teams, const std::string& work) {
     const std::vector<Way> copying = ways(what, bytes, teams);
     require(copying.size() == 1 && bytes <= most_, "beside work goes one copy");
@@ -105,7 +103,7 @@ class CopyBench {
     return row;
   }
 
-  /// A region of a pitched array in device memory to or from dense memory of the host or the peer.
+  /// Copies a region of a pitched device array to or from contiguous memory of the host or the peer.
   nb::dict strided(const std::string& method, const std::string& direction, const Extent& extent, const Pitch& pitch,
                    std::size_t offset, std::int64_t teams) {
     const std::size_t bytes = static_cast<std::size_t>(volume(extent));
@@ -148,7 +146,7 @@ class CopyBench {
         box(s, packed, true);
       };
     } else {
-      throw Error(ErrorCode::invalid_argument, "no way to copy a region is named '" + method + "'");
+      throw Error(ErrorCode::invalid_argument, "unknown method to copy a region '" + method + "'");
     }
     return timed({{&stream_, queue}}, bytes);
   }
@@ -186,20 +184,20 @@ class CopyBench {
     if (what == "stores_to_host") return {kernel(stream_, pinned_[0], here_[0])};
     if (what == "loads_from_host") return {kernel(stream_, here_[0], pinned_[0])};
     if (what == "stores_to_peer") return {kernel(stream_, peer().buffers[0], here_[0])};
-    throw Error(ErrorCode::invalid_argument, "no copy is named '" + what + "'");
+    throw Error(ErrorCode::invalid_argument, "unknown copy '" + what + "'");
   }
 
-  /// Work that takes so many seconds or up to twice as many.
+  /// Work that takes between `seconds` and twice as long.
   std::function<void(Stream&)> work_of(const std::string& kind, double seconds) {
     const std::int64_t teams = all_teams(device_);
-    std::function<std::function<void(Stream&)>(std::int64_t)> work;  // of a length
+    std::function<std::function<void(Stream&)>(std::int64_t)> work;  // builds the work of a given length
     if (kind == "arithmetic") {
       values_ = Buffer<float>(device_, static_cast<std::size_t>(teams) * static_cast<std::size_t>(threads_a_team()));
       work = [this, teams](std::int64_t rounds) {
         return [this, teams, rounds](Stream& s) { compute_by_teams(s, values_.data(), rounds, teams); };
       };
     } else {
-      require(kind == "memory", "no work beside copies is named '" + kind + "'");
+      require(kind == "memory", "unknown concurrent work '" + kind + "'");
       const std::size_t half = std::min<std::size_t>(most_ / 2, 8 << 20) / 16 * 16;
       work = [at = here_[1].data(), half, teams](std::int64_t copies) {
         return [=](Stream& s) {
@@ -207,13 +205,13 @@ class CopyBench {
         };
       };
     }
-    // By doubling: the launch's own time is no measure of what goes on inside.
+    // Finds the length by doubling, because launch overhead hides short work.
     std::int64_t length = 1;
     while (length < (std::int64_t{1} << 30) && back_to_back({{&second_, work(length)}}, 2) < seconds) length *= 2;
     return work(length);
   }
 
-  /// Median of three rounds of back_to_back() that fill the budget, after one that warms up.
+  /// Median of three rounds of back_to_back() that fill the time budget, after a warm-up.
   double many_back_to_back(const std::vector<Way>& ways) {
     const double once = back_to_back(ways, 2);
     const int count = std::clamp(static_cast<int>(budget_ / once), 2, 500);
@@ -241,13 +239,13 @@ class CopyBench {
     return row;
   }
 
-  /// Device seconds a copy, of `count` in each stream; the streams start together and the last one ends the time.
+  /// Device seconds per copy with `count` copies in each stream. Streams start together; the time ends with the last.
   double back_to_back(const std::vector<Way>& ways, int count) {
     const Event start(device_, true), end(device_, true);
     stream_.record(start);
     for (const Way& way : ways)
       if (way.stream != &stream_) way.stream->wait(start);
-    // In turns: a stream that is filled while another has not begun would have the link to itself.
+    // Alternates streams: a filled stream would otherwise have the link to itself until the other begins.
     for (int n = 0; n < count; ++n)
       for (const Way& way : ways) way.queue(*way.stream);
     for (const Way& way : ways) {
@@ -272,7 +270,7 @@ class CopyBench {
   std::optional<Peer> there_;
 };
 
-/// The regions that halos of one f32 quantity read: {bytes per row, rows, planes}, pitches and the first byte.
+/// Regions that halos of one f32 quantity read: {bytes per row, rows, planes}, pitches and first byte.
 nb::dict faces(std::int64_t cells, std::int64_t radius) {
   FieldOptions options;
   options.ghost = {radius, radius, radius};
@@ -296,7 +294,7 @@ nb::dict faces(std::int64_t cells, std::int64_t radius) {
 
 void bind_bench_copy(nb::module_& m) {
   m.def("faces", &faces, nb::arg("cells"), nb::arg("radius"));
-  nb::class_<CopyBench>(m, "CopyBench", "Timed copies between one device, its host and a peer.")
+  nb::class_<CopyBench>(m, "CopyBench", "Times copies between one device, its host and a peer.")
       .def(nb::init<const std::string&, int, int, std::size_t, double>(), nb::arg("backend"), nb::arg("index"),
            nb::arg("peer"), nb::arg("most"), nb::arg("budget"))
       .def("plain", &CopyBench::plain, nb::arg("what"), nb::arg("bytes"), nb::arg("teams") = 0)

@@ -1,4 +1,4 @@
-// What `slipstream bench dns` times.
+// Timed code of `slipstream bench dns`.
 #include <slipstream/dns.hpp>
 
 #include "native/python_bench.hpp"
@@ -7,7 +7,7 @@
 namespace slipstream::python {
 namespace {
 
-/// Microseconds of one step by the host's clock, `steps` queued at a time.
+/// Microseconds of one step by the host's clock; `steps` steps are queued at a time.
 double step_us(dns::Dns& self, int steps, int repeats) {
   return host_us(repeats, [&] { self.step(steps); }) / steps;
 }

@@ -1,4 +1,4 @@
-// What `slipstream bench exchange` times.
+// Timed code of `slipstream bench exchange`.
 #include <deque>
 
 #include <slipstream/exchange.hpp>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int runs_per_graph = 10;
 
-/// A periodic grid of equal blocks and quantities that exchange their halos, and nothing else.
+/// A periodic grid of equal blocks, whose quantities only exchange halos.
 class BenchExchange {
  public:
   BenchExchange(const Machine& machine, const Extent& cells, int quantities, const std::string& dtype, int radius,
@@ -29,7 +29,7 @@ class BenchExchange {
     field.alignment = alignment;
     field.layout = layout == "auto" ? suited_layout(grid_) : layout_from_string(layout);
     layout_ = to_string(field.layout);
-    // Cell by cell the quantities lie beside one another, in one field; otherwise each has its own.
+    // With layout aos all quantities are components of one field; otherwise each has its own field.
     const bool together = field.layout == Layout::aos;
     field.components = together ? quantities : 1;
     for (int q = 0; q < (together ? 1 : quantities); ++q) {
@@ -42,13 +42,13 @@ class BenchExchange {
     open();
   }
 
-  /// By device events: back to back, replayed where it can be.
+  /// Seconds measured by device events: exchanges back to back, replayed if possible.
   double events_us(int repeats) {
     const int runs = exchange_->capturable() ? runs_per_graph : 0;
     return checked(python::events_us(streams_, runs, repeats, [&] { exchange_->run(streams_); }));
   }
 
-  /// By the host's clock: barrier, exchange, wait.
+  /// Seconds measured by the host's clock: barrier, exchange, wait.
   double host_us(int repeats) {
     return checked(python::host_us(repeats, [&] {
       exchange_->run(streams_);
@@ -56,7 +56,7 @@ class BenchExchange {
     }));
   }
 
-  /// Until begin() gives the host back.
+  /// Host time until begin() returns.
   double begin_us(int repeats) {
     const auto finish = [&] {
       exchange_->end(streams_);
@@ -66,7 +66,7 @@ class BenchExchange {
         repeats, [&] { exchange_->begin(streams_); }, finish));
   }
 
-  /// begin and end by the host's clock, as where something is computed between them.
+  /// begin() and end() by the host's clock, as with concurrent computation.
   double begin_end_us(int repeats) {
     return checked(python::host_us(repeats, [&] {
       exchange_->begin(streams_);
@@ -75,9 +75,8 @@ class BenchExchange {
     }));
   }
 
-  /// From asking the tuner, whose cache in the folder is warm, through the constructor to the return of the first
-  /// begin, on the slowest rank. No other exchange lives meanwhile: what it had mapped is mapped again. Kernels stay
-  /// loaded.
+  /// Set-up time with a warm tuner cache, on the slowest rank: tuner, constructor and the first begin(). No other
+  /// exchange exists meanwhile, so all memory is mapped again. Kernels stay loaded.
   double warm_setup_seconds(const std::string& cache_folder) {
     exchange_.reset();
     TuneOptions how;
@@ -122,7 +121,7 @@ class BenchExchange {
     options.low = options.high = {radius, radius, radius};
     return options;
   }
-  /// The time, unless the exchanges that took it failed.
+  /// Returns the time, or throws if the timed exchanges failed.
   double checked(double time) {
     exchange_->check();
     return time;
@@ -143,7 +142,7 @@ class BenchExchange {
 
 void bind_bench_exchange(nb::module_& m) {
   using Release = nb::call_guard<Released>;
-  nb::class_<BenchExchange>(m, "Exchange", "A halo exchange to be timed. All methods are collective.")
+  nb::class_<BenchExchange>(m, "Exchange", "Times a halo exchange. All methods are collective.")
       .def(
           "__init__",
           [](BenchExchange* self, const Machine& machine, const Extent& cells, int quantities, const std::string& dtype,

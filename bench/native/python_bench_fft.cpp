@@ -1,4 +1,4 @@
-// What `slipstream bench fft` times: a transform over all devices, and the same by one plan of a library on one.
+// Timed code of `slipstream bench fft`: a transform on all devices, and one plan of a library on one device.
 #include <nanobind/stl/array.h>
 
 #include <slipstream/fft.hpp>
@@ -14,7 +14,7 @@ namespace slipstream::python {
 
 namespace {
 
-/// This rank's part. Values are zero.
+/// This rank's part; all values are zero.
 class Bench {
  public:
   Bench(const Machine& machine, const Extent& cells, const FftOptions& options, int components)
@@ -78,7 +78,7 @@ class Bench {
   std::vector<Stream> streams_;
 };
 
-/// One plan of three axes, x fastest on both sides.
+/// One three-dimensional plan, x fastest on both sides.
 fft::LineBatch whole(const Extent& cells, DType type) {
   const bool real = type == DType::f32 || type == DType::f64;
   fft::LineBatch batch;
@@ -92,7 +92,7 @@ fft::LineBatch whole(const Extent& cells, DType type) {
   return batch;
 }
 
-/// Microseconds on this rank's first device; every rank measures, so that all are busy alike.
+/// Microseconds on this rank's first device. All ranks measure, so that all are equally busy.
 double local_us(const Machine& machine, const Extent& cells, const std::string& type, int repeats) {
   const Device device = machine.device(machine.devices_of_rank(world().rank()).at(0)).local;
   const fft::LineBatch batch = whole(cells, dtype_from_string(type));
@@ -107,18 +107,18 @@ double local_us(const Machine& machine, const Extent& cells, const std::string& 
   return events_us(streams, 0, repeats, [&] { lines->run(streams[0], from.data(), to.data()); });
 }
 
-/// By cufftXt on all devices; with `refused` alone, and the reason, where it cannot.
+/// Times cufftXt on all devices. Returns only `refused`, with the reason, if it is unavailable.
 nb::dict several_us(const Machine& machine, const Extent& cells, const std::string& type, int repeats) {
   nb::dict found;
   try {
     require(world().size() == 1, ErrorCode::unsupported,
-            "it drives the GPUs of one process, and there are " + std::to_string(world().size()) +
+            "it needs a single process with all GPUs, and there are " + std::to_string(world().size()) +
                 " ranks: start one with all GPUs");
     std::vector<Device> devices;
     for (int d = 0; d < machine.devices(); ++d) devices.push_back(machine.device(d).local);
     require(devices.size() > 1, ErrorCode::unsupported, "it is for two GPUs or more, and there is one device");
     require(devices[0].backend == Backend::cuda, ErrorCode::unsupported,
-            "it is for GPUs, and these are emulated devices");
+            "it needs GPUs, and these are emulated devices");
     const std::array<double, 2> times = fft::cufft_xt_us(devices, cells, dtype_from_string(type), repeats);
     found["forward_us"] = times[0];
     found["backward_us"] = times[1];

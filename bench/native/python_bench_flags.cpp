@@ -1,4 +1,4 @@
-// What `slipstream bench lbm --experiment simd` times beside steps.
+// Timed code of `slipstream bench lbm --experiment simd`, without the steps.
 #include "native/flag_toys.hpp"
 #include "native/python_bench.hpp"
 

@@ -1,4 +1,4 @@
-// What `slipstream bench gather_scatter` times: a cube of hexahedral elements, cut along z for the devices.
+// Timed code of `slipstream bench gather_scatter`: a cube of hexahedral elements, cut along z for the devices.
 #include <slipstream/gather_scatter.hpp>
 
 #include "native/host_memory.hpp"
@@ -9,8 +9,8 @@
 namespace slipstream::python {
 namespace {
 
-/// Elements in order, x fastest; points of each, x fastest: order + 1 along each axis, the last of an element those of
-/// the next. Points within elements have no id.
+/// Elements in order, x fastest; points of each, x fastest, order + 1 along each axis. Neighbouring elements share
+/// points. Points inside elements have no id.
 class Cube {
  public:
   Cube(std::int64_t elements, int order) : n_(elements), order_(order) {}
@@ -39,7 +39,7 @@ class Cube {
   int order_;
 };
 
-/// This rank's part. Values are zero, whose sums stay zero.
+/// This rank's part; all values are zero and their sums stay zero.
 class Bench {
  public:
   Bench(const Machine& machine, std::int64_t elements, int order, GatherScatterOptions options) {
@@ -74,7 +74,7 @@ class Bench {
     synchronize(streams_);
   }
 
-  /// `calls`: by the clock "calls", so many one after the other, which the host waits for once.
+  /// `calls`: number of consecutive calls with one final wait, for the clock "calls".
   nb::dict measured(const std::string& clock, int repeats, int calls) {
     const auto run = [&] { gather_scatter_->run(streams_, all_); };
     const Exchange* exchange = gather_scatter_->exchange();
@@ -109,7 +109,7 @@ class Bench {
   std::vector<Buffer<std::byte>> arrays_;
   std::vector<GatherScatter::Array> all_;
   std::int64_t points_ = 0;
-  double setup_seconds_ = 0, setup_bytes_ = 0;  // the latter: host memory at once, of all ranks; -1: unknown
+  double setup_seconds_ = 0, setup_bytes_ = 0;  // setup_bytes_: peak host memory over all ranks; -1: unknown
 };
 
 nb::list bench_gather_scatter(const Machine& machine, std::int64_t elements, int order, const std::string& type,

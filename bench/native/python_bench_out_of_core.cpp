@@ -1,4 +1,4 @@
-// Times transforms of values in host memory, and the link that these pass, for `slipstream bench out_of_core`.
+// Timed code of `slipstream bench out_of_core`: transforms of values in host memory, and the host link.
 #include <nanobind/stl/array.h>
 
 #include <slipstream/fft.hpp>
@@ -10,7 +10,7 @@
 namespace slipstream::python {
 namespace {
 
-/// Bytes a microsecond of this rank's devices, all at once, each both ways at once, in large pieces; of all ranks.
+/// Bytes per microsecond over all ranks: all devices at once, each in both directions at once, in large pieces.
 double duplex(const Machine& machine, std::size_t bytes, int repeats) {
   struct Link {
     Stream in, out;
@@ -43,7 +43,7 @@ double duplex(const Machine& machine, std::size_t bytes, int repeats) {
 nb::dict by_batches(const Machine& machine, const Extent& cells, const nb::dict& options, bool in_place, int repeats) {
   const FftOptions chosen = fft_options(options);
   Fft fft(world(), machine, cells, chosen);
-  // Modes are not fewer than cells.
+  // There are at least as many modes as cells.
   const Field modes(fft.spectral(), fft.spectral_field("modes"));
   std::optional<Field> apart;
   if (!in_place) apart.emplace(fft.physical(), fft.physical_field("values"));
@@ -77,7 +77,7 @@ nb::dict by_batches(const Machine& machine, const Extent& cells, const nb::dict&
   return found;
 }
 
-/// Rows in host memory, one gap after each, that come and leave on streams of their own.
+/// Rows in host memory, separated by gaps, copied in and out on separate streams.
 class RowsBothWays {
  public:
   RowsBothWays(Device device, std::int64_t row, std::int64_t rows, RowCopies copies)
@@ -117,7 +117,7 @@ class RowsBothWays {
   RowCopies copies_;
 };
 
-/// Transforms that stay on the device and rows that pass both ways, each by itself and beside the other.
+/// Times transforms in device memory and rows in both directions, separately and concurrently.
 nb::dict work_beside_rows(const Machine& machine, const Extent& cells, std::int64_t row, std::int64_t rows,
                           const std::string& copies, int repeats) {
   require(machine.devices() == 1, ErrorCode::unsupported, "work beside rows is measured on one device");
@@ -134,7 +134,7 @@ nb::dict work_beside_rows(const Machine& machine, const Extent& cells, std::int6
     for (int n = 0; n < times; ++n) fft.forward(from, to, streams);
   };
   const Event began(device, true), ended(device, true), came(device);
-  // A way that is measured begins when the other is under way, which has more to do.
+  // The measured part starts while the other part, which takes longer, is running.
   const auto time = [&](int transforms, int copies_each, bool of_transforms) {
     both.finish();
     synchronize(streams);

@@ -1,5 +1,4 @@
-// Timed messages for `slipstream bench pingpong`: there and back through an Exchange of one route, or through MPI
-// alone.
+// Timed round trips of `slipstream bench pingpong`: by an Exchange with one route, or by MPI alone.
 #include <dlfcn.h>
 #include <nanobind/stl/pair.h>
 
@@ -13,7 +12,7 @@
 namespace slipstream::python {
 namespace {
 
-/// All of one block into another of the same size.
+/// Moves all of one block to another of the same size.
 class OneWay final : public Pattern {
  public:
   OneWay(std::int64_t source, std::int64_t target) : source_(source), target_(target) {}
@@ -28,7 +27,7 @@ class OneWay final : public Pattern {
   std::int64_t source_, target_;
 };
 
-/// Round trips that last about `budget` seconds, agreed upon by all ranks. Collective.
+/// Number of round trips that take about `budget` seconds; the same on all ranks. Collective.
 int agree_on_count(const Communicator& comm, double budget, const std::function<void()>& trip) {
   trip();
   comm.barrier();
@@ -50,7 +49,7 @@ double host_seconds(const Communicator& comm, int count, const std::function<voi
   return comm.max(median(all));
 }
 
-/// The two blocks, the field on them and an exchange each way.
+/// Two blocks, a field on them, and one exchange per direction.
 class RoutePingPong {
  public:
   RoutePingPong(const Communicator& comm, const Machine& machine, int a, int b, std::size_t bytes, RouteKind kind,
@@ -66,7 +65,7 @@ class RoutePingPong {
     ExchangeOptions route;
     route.routes = {kind};
     route.throttle = throttle;
-    // Planned for all ranks before any of them starts what the others must join: a rank without blocks refuses nothing.
+    // Plans for all ranks before any collective set-up, because a rank without blocks would not see an error.
     for (const OneWay* pattern : {&there_, &back_}) plan_messages(*grid_, {{pattern, field}}, route);
     field_ = std::make_unique<Field>(*grid_, field);
     for (const OneWay* pattern : {&there_, &back_})
@@ -75,7 +74,7 @@ class RoutePingPong {
     for (const int device : machine.devices_of_rank(comm.rank())) streams_.emplace_back(machine.device(device).local);
   }
 
-  /// A message in each direction; with `wait`, the host learns of each arrival before the answer leaves, as in MPI.
+  /// One message in each direction. With `wait` the host waits for each arrival before the reply, as in MPI.
   void trip(bool wait) {
     for (auto& exchange : exchanges_) {
       exchange->run(streams_);
@@ -85,7 +84,7 @@ class RoutePingPong {
 
   void synchronize() { python::synchronize(streams_); }
 
-  /// Device seconds of a round trip, `count` of them queued one behind the other. Collective.
+  /// Device seconds of a round trip, with `count` of them queued. Collective.
   double device_seconds(int count) {
     const std::vector<int> mine = machine_.devices_of_rank(comm_.rank());
     const auto at = std::find(mine.begin(), mine.end(), a_);
@@ -106,7 +105,7 @@ class RoutePingPong {
     return comm_.max(seconds);
   }
 
-  /// Numbers on the first block, nothing on the second.
+  /// Fills the first block with numbers and clears the second.
   void fill_message() {
     std::vector<double> values(static_cast<std::size_t>(count_), -1.0);
     field_->write(grid_->block(1).box, values.data());
@@ -142,7 +141,7 @@ class RoutePingPong {
   std::vector<Stream> streams_;
 };
 
-/// Messages of all sizes by one route between two devices. Collective.
+/// Round trips of all sizes by one route between two devices. Collective.
 class RoutePingPongs {
  public:
   RoutePingPongs(const Machine& machine, int a, int b, const std::string& route, const std::string& throttle)
@@ -161,7 +160,7 @@ class RoutePingPongs {
       if (!reason.empty()) refused_ = reason;
   }
 
-  /// Why the route cannot join the pair; empty where it can.
+  /// Why the route cannot connect the pair; empty if it can.
   const std::string& refused() const { return refused_; }
 
   /// Microseconds of half a round trip by the host's clock and by device events.
@@ -187,21 +186,21 @@ class RoutePingPongs {
   int a_, b_;
   std::string route_, refused_;
   Throttle throttle_;
-  // Lives as long as all others, so that what a library sets up between the devices is set up once.
+  // Outlives all others, so that libraries connect the devices only once.
   std::unique_ptr<RoutePingPong> first_;
 };
 
-/// One end of a ping-pong of MPI: what it sends from and receives into.
+/// One end of an MPI ping-pong, with its send and receive buffers.
 class MpiEnd {
  public:
   MpiEnd(Device device, std::size_t bytes, const std::string& memory) : stream_(device), bytes_(bytes) {
-    require(memory == "host" || memory == "staged" || memory == "device", "no memory is named '" + memory + "'",
+    require(memory == "host" || memory == "staged" || memory == "device", "unknown memory '" + memory + "'",
             {{"option", "memory"}, {"given", memory}});
     if (memory != "device") host_ = Buffer<std::byte>(device, bytes, Memory::pinned);
     if (memory != "host") device_ = Buffer<std::byte>(device, bytes, Memory::message);
   }
   std::byte* wire() const { return host_.size() ? host_.data() : device_.data(); }
-  /// Where the data lives on a device and travels through the host: the copies that MPI spares who is GPU-aware.
+  /// Copies of data in device memory that is sent through the host. A GPU-aware MPI avoids them.
   void fetch() { staged_copy(host_.data(), device_.data()); }
   void deliver() { staged_copy(device_.data(), host_.data()); }
 
@@ -259,7 +258,7 @@ double mpi_pingpong(const Machine& machine, int a, int b, std::size_t bytes, con
       send(first);
     }
   };
-  // Ranks that only watch end their trips at once: the count is the slowest rank's.
+  // Ranks that take no part finish their trips at once; the slowest rank determines the count.
   const int trips = agree_on_count(comm, budget, trip);
   const double seconds = host_seconds(comm, trips, trip);
   require(comm.all(!answers || end->get() == values), ErrorCode::internal,
@@ -268,7 +267,8 @@ double mpi_pingpong(const Machine& machine, int a, int b, std::size_t bytes, con
   return seconds / 2 * 1e6;
 }
 
-/// What MPI says of buffers in GPU memory; None where it says nothing. Looked up by name: only some have the question.
+/// Whether MPI claims to support GPU memory; None if unknown. The query is looked up by name, because only some MPI
+/// libraries have it.
 nb::object mpi_gpu_aware() {
   using Query = int (*)();
   for (const char* name : {"MPIX_Query_cuda_support", "MPIX_Query_rocm_support"})

@@ -1,5 +1,5 @@
-// What `slipstream bench axhelm` and `slipstream bench nekbone` time: an operator of spectral elements alone, and
-// iterations of conjugate gradients.
+// Timed code of `slipstream bench axhelm` and `slipstream bench nekbone`: an operator of spectral elements, and
+// conjugate gradient iterations.
 #include <slipstream/sem.hpp>
 #include <slipstream/trace.hpp>
 
@@ -18,14 +18,14 @@ sem::Space space_of(const Machine& machine, const std::array<std::int64_t, 3>& e
   options.exchange = exchange_options(exchange);
   options.exchange.trace = trace;
   options.overlap = overlap;
-  // Elements whose factors are stored are deformed ones, those of trilinear ones too: nothing is zero.
+  // Elements with stored or trilinear factors are deformed, so that no factor is zero.
   box.straight = options.factors == sem::Factors::trilinear;
   if (options.factors != sem::Factors::affine && *std::min_element(elements.begin(), elements.end()) > 3)
     box.deform = 0.05;
   return sem::Space(world(), machine, box, order, std::move(options));
 }
 
-/// Values that no sum makes small: the first coordinate times what is zero on the sides.
+/// Values whose sums stay large: the first coordinate times a function that is zero on the sides.
 void fill_smoothly(sem::Space& space, sem::Vector& vector) {
   for (std::size_t d = 0; d < vector.size(); ++d) {
     std::vector<double> values;
@@ -44,7 +44,7 @@ double bench_axhelm(const Machine& machine, const std::array<std::int64_t, 3>& e
   return events_us(space.streams(), 10, repeats, [&] { space.helmholtz(in, out, 1, 0); });
 }
 
-/// Poisson's equation, and so many iterations of conjugate gradients for it.
+/// Poisson's equation with a fixed number of conjugate gradient iterations.
 struct Nekbone {
   sem::Space space;
   sem::Constraint constraint;
@@ -52,7 +52,7 @@ struct Nekbone {
   std::string sums;
   int components;
 
-  /// All components are alike.
+  /// All components solve the same equation.
   Nekbone(sem::Space s, std::string by, int each = 1)
       : space(std::move(s)),
         constraint(space),
@@ -80,7 +80,7 @@ struct Nekbone {
     how.components = components;
     sem::HelmholtzSolver(space, constraint, how).solve_all(b, x, 1, 0, options);
   }
-  void begin_again() {
+  void restart() {
     for (std::size_t d = 0; d < x.size(); ++d)
       if (x[d].size() > 0) fill(space.streams()[d], x[d].data(), 0, x[d].bytes());
     synchronize(space.streams());
@@ -91,14 +91,14 @@ double bench_nekbone(const Machine& machine, const std::array<std::int64_t, 3>& 
                      const std::string& factors, const nb::dict& exchange, int iterations, int repeats, bool overlap,
                      const std::string& sums, int components) {
   Nekbone nekbone(space_of(machine, elements, order, factors, exchange, overlap), sums, components);
-  // What every solve begins and ends with is in both, and clocks of a device that was idle, which are slow for a while.
+  // The difference of two solves removes the start and end of a solve, and the slow clocks of an idle device.
   constexpr int few = 2;
   const auto [short_solve, long_solve] = least_host_us(
-      repeats, {[&] { nekbone.solve(few); }, [&] { nekbone.solve(few + iterations); }}, [&] { nekbone.begin_again(); });
+      repeats, {[&] { nekbone.solve(few); }, [&] { nekbone.solve(few + iterations); }}, [&] { nekbone.restart(); });
   return (long_solve - short_solve) / iterations;
 }
 
-/// Poisson's equation on a bent and stretched box, by a preconditioner.
+/// Poisson's equation on a deformed and stretched box, with a preconditioner.
 nb::dict bench_poisson(const Machine& machine, const std::array<std::int64_t, 3>& elements, int order,
                        const std::string& preconditioner, double bend, double aspect, double tolerance, int degree,
                        const nb::dict& exchange, int repeats) {
@@ -135,14 +135,14 @@ nb::dict bench_poisson(const Machine& machine, const std::array<std::int64_t, 3>
   return said;
 }
 
-/// The second of two solutions: the first one loads what is needed.
+/// Traces the second of two solves, because the first loads kernels.
 void trace_nekbone(const Machine& machine, const std::array<std::int64_t, 3>& elements, int order,
                    const std::string& factors, const nb::dict& exchange, int iterations, bool overlap,
                    const std::string& sums, Trace& trace) {
   Nekbone nekbone(space_of(machine, elements, order, factors, exchange, overlap, &trace), sums);
   for (int n = 0; n < 2; ++n) {
     nekbone.solve(iterations, &trace);
-    nekbone.begin_again();
+    nekbone.restart();
     world().barrier();
   }
 }

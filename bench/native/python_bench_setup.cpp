@@ -1,4 +1,4 @@
-// One rank's plan on a machine that is not there: what set-up costs a rank of thousands, without them.
+// One rank's plan on a described machine: the set-up cost of a rank among thousands, without the others.
 #include <malloc.h>
 
 #include <chrono>
@@ -16,7 +16,7 @@
 namespace slipstream::python {
 namespace {
 
-/// Bytes of the heap in use.
+/// Bytes in use on the heap.
 std::int64_t held() {
   const struct mallinfo2 info = mallinfo2();
   return static_cast<std::int64_t>(info.uordblks + info.hblkhd);
@@ -24,7 +24,7 @@ std::int64_t held() {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-/// Nodes of eight devices, a rank each, joined within by NVLink and between by a network.
+/// Nodes of eight devices with one rank each, connected by NVLink within a node and by a network between nodes.
 Machine simulated(int ranks) {
   constexpr int of_node = 8;
   std::vector<MachineDevice> devices;
@@ -48,7 +48,7 @@ Machine simulated(int ranks) {
   return {"simulated", std::move(devices), std::move(links)};
 }
 
-/// One box a rank, x fastest.
+/// One box per rank, x fastest.
 GridOptions boxes(const Extent& cells, const Extent& counts) {
   GridOptions options;
   options.periodic = {true, true, true};
@@ -62,25 +62,6 @@ GridOptions boxes(const Extent& cells, const Extent& counts) {
       }
   return options;
 }
-
-/// The part of an exchange that it plans before it talks to others or touches a device.
-struct Plan {
-  Bundles bundles;
-  std::vector<Choice> choices;
-  std::uint64_t hash = 0;
-
-  Plan(const Grid& grid, const Pattern& pattern, const FieldOptions& field) {
-    std::vector<PlannedItem> items(1);
-    items[0].pattern = &pattern;
-    items[0].source = field;
-    const ExchangeOptions options;
-    hash = plan_hash(grid, items, options);
-    bundles = bundle(grid, items, grid.rank());
-    const Pairs pairs(grid.machine(), items, "not asked for");
-    for (const auto& [devices, b] : bundles.by_pair)
-      choices.push_back(choose(pairs.of(b.source, b.target), b.source, b.target, options));
-  }
-};
 
 /// Mailboxes exchange all values of each pair of devices as one stretch.
 class Stretches final : public Pattern {
@@ -104,7 +85,7 @@ class Stretches final : public Pattern {
   const Copies& copies_;
 };
 
-/// Points of a box of cubic elements, `of_rank` along each axis on every rank, numbered by their place in the whole
+/// Points of a box of cubic elements with `of_rank` elements per axis on every rank, numbered by position in the whole
 /// box.
 class Elements {
  public:
@@ -124,14 +105,14 @@ class Elements {
     return found;
   }
 
-  /// The least id of a rank is at its low corner, the greatest at its high one.
+  /// The smallest id of a rank is at its low corner, the largest at its high corner.
   Range range(int rank) const {
     const Extent low = first_element(rank);
     return {id({low[0] * order, low[1] * order, low[2] * order}),
             id({(low[0] + of_rank) * order, (low[1] + of_rank) * order, (low[2] + of_rank) * order})};
   }
 
-  /// All elements at the points that this rank shares with others: what the rendezvous would bring.
+  /// All elements at points that this rank shares with others, as the rendezvous would deliver them.
   std::vector<Holder> holders() const {
     const Extent low = first_element(rank_);
     std::vector<Holder> found;
@@ -202,8 +183,13 @@ Costs costs_of(const std::string& pattern, int ranks) {
   field.name = "u";
   field.shared = true;
   const auto plan = [&](const Grid& grid, const Pattern& of) {
-    const auto made = counted(costs.plan, costs.plan_s, [&] { return std::make_unique<Plan>(grid, of, field); });
-    costs.messages = made->choices.size();
+    const auto made = counted(costs.plan, costs.plan_s, [&] {
+      auto plan = std::make_unique<Plan>(grid, std::vector<PlannedItem>{{&of, field}}, ExchangeOptions{});
+      plan->list_transfers();
+      plan->choose_routes(false, "not asked for");
+      return plan;
+    });
+    costs.messages = made->messages.size();
   };
   const auto grid_of = [&](const Extent& cells, const Extent& counts) {
     return std::make_unique<Grid>(cells, machine, rank, boxes(cells, counts));
@@ -221,7 +207,7 @@ Costs costs_of(const std::string& pattern, int ranks) {
     });
     plan(*grids.first, Transpose(*grids.first, *grids.second));
   } else {
-    require(pattern == "gather_scatter", "no pattern is named '" + pattern + "'", {{"given", pattern}});
+    require(pattern == "gather_scatter", "unknown pattern '" + pattern + "'", {{"given", pattern}});
     const Elements elements(bricks, rank);
     const std::vector<std::int64_t> ids = elements.ids(rank);
     const std::int64_t points = Elements::points * Elements::points * Elements::points;

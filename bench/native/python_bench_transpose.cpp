@@ -1,4 +1,4 @@
-// What `slipstream bench transpose` times: a box of values that goes from one decomposition to another.
+// Timed code of `slipstream bench transpose`: redistributes a box of values between two decompositions.
 #include <nanobind/stl/array.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace slipstream::python {
 namespace {
 
-/// This rank's part. Values are zero.
+/// This rank's part; all values are zero.
 class Bench {
  public:
   Bench(const Machine& machine, const Extent& cells, const Extent& from, const Extent& to,
@@ -55,7 +55,7 @@ class Bench {
   }
 
  private:
-  /// Each prime factor of the number of nodes goes to the axis that is cut most and by it.
+  /// Assigns each prime factor of the number of nodes to the most-divided axis that it divides.
   static GridOptions devices(const Machine& machine, const Extent& counts) {
     GridOptions options;
     Extent &nodes = options.partition.nodes, &devices = options.partition.devices;
@@ -103,7 +103,7 @@ nb::list bench_transpose(const Machine& machine, const Extent& cells, const Exte
   return found;
 }
 
-/// Every rank sends so many bytes to every rank, itself too, between arrays of the host.
+/// Each rank sends this many bytes to all ranks including itself, between host arrays.
 double mpi_alltoall(std::int64_t bytes, int repeats) {
   const auto count = static_cast<int>(bytes);
   require(bytes >= 0 && count == bytes, ErrorCode::unsupported,

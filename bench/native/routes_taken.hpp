@@ -1,5 +1,5 @@
 #pragma once
-// Routes that messages between devices took, for the rows of `slipstream bench`.
+// Routes used by messages between devices, for the rows of `slipstream bench`.
 #include <string>
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace slipstream::python {
 
-/// Names of the routes between devices, of the messages of all ranks; each once. Collective.
+/// Distinct route names of the messages of all ranks between devices. Collective.
 std::vector<std::string> routes_taken(const std::vector<MessageInfo>& messages);
 
 }  // namespace slipstream::python

@@ -1,36 +1,36 @@
 #pragma once
-// Copies by the stores of a kernel, where the copy engine is what they are compared with.
+// Copies by kernels, for comparison with the copy engine.
 #include <cstdint>
 
 #include <slipstream/stream.hpp>
 
 namespace slipstream {
 
-/// Copies a multiple of 8 bytes with `teams` teams; both addresses are multiples of 16 and reachable by the device.
+/// Copies a multiple of 8 bytes with `teams` teams. Both addresses must be multiples of 16 and accessible to the
+/// device.
 void copy_by_teams(Stream& stream, void* to, const void* from, std::size_t bytes, std::int64_t teams);
 
-/// As copy_box, with `teams` teams: extent = {bytes per row, rows, planes}. Widths, pitches and addresses are multiples
-/// of 4, and the box has fewer than 2^31 words.
+/// Does the same as copy_box, with `teams` teams: extent = {bytes per row, rows, planes}. Widths, pitches and addresses
+/// must be multiples of 4, and the box must have fewer than 2^31 words.
 void copy_box_by_teams(Stream& stream, void* to, Pitch to_pitch, const void* from, Pitch from_pitch,
                        const Extent& extent, std::int64_t teams);
 
-/// Where a small copy goes from and to.
+/// Source and target of a small copy.
 struct CopyPiece {
   void* to;
   const void* from;
 };
-/// `count` pieces of `bytes` each, a multiple of 8, in one launch of `teams` teams. The table lies in memory of the
-/// device, its addresses are multiples of 8.
+/// Copies `count` pieces of `bytes` bytes, a multiple of 8, in one launch of `teams` teams. The table is in device
+/// memory; its addresses are multiples of 8.
 void copy_pieces_by_teams(Stream& stream, const CopyPiece* table, std::int64_t count, std::size_t bytes,
                           std::int64_t teams);
 
-/// Teams that compute in registers alone, `rounds` times x = x * a + b in each thread; value n of thread n is what
-/// comes of it.
+/// Computes in registers: `rounds` times x = x * a + b in each thread. Thread n writes its result to values[n].
 void compute_by_teams(Stream& stream, float* values, std::int64_t rounds, std::int64_t teams);
-/// Threads of a team of those above.
+/// Threads per team of these kernels.
 int threads_a_team();
 
-/// Teams that fill every processor of a device.
+/// Number of teams that fills every processor of a device.
 std::int64_t all_teams(Device device);
 
 }  // namespace slipstream

@@ -1,5 +1,5 @@
 #pragma once
-// How `slipstream bench` takes times: by device events, by the host's clock, as the median of the slowest rank's.
+// Timing for `slipstream bench`: by device events or the host's clock, as the median on the slowest rank.
 #include <array>
 #include <functional>
 #include <vector>
@@ -17,22 +17,22 @@ double median(std::vector<double> values);
 /// Median over repeats of the slowest rank's times. Collective.
 double slowest_rank_median(std::vector<double> times);
 
-/// Median seconds of single calls that fill about `budget` seconds: at least `least`, at most `most`. Two calls warm
-/// up. Of one process only: the number of calls is its own.
+/// Median seconds of single calls that fill about `budget` seconds, between `least` and `most` calls, after two
+/// warm-ups. Only a single process may use this, because the number of calls is not synchronised.
 double median_seconds(double budget, int least, int most, const Work& call);
 
-/// Microseconds of one `queue`, which queues its work on `streams`, by device events: queued back to back, `repeats`
-/// times, slowest device and rank. With `runs_per_graph` above zero a graph of so many runs is captured and replayed.
-/// Up to ten repeats warm up. Collective.
+/// Microseconds of one `queue`, which queues work on `streams`, by device events: `repeats` queued back to back,
+/// slowest device and rank. If `runs_per_graph` > 0, replays a graph of that many runs. Up to ten repeats warm up.
+/// Collective.
 double events_us(std::vector<Stream>& streams, int runs_per_graph, int repeats, const Work& queue);
 
-/// Microseconds of one `timed` by the host's clock, after a barrier each; `untimed` follows before the next barrier.
-/// Up to ten repeats warm up. Collective.
+/// Microseconds of one `timed` by the host's clock, each after a barrier; `untimed` follows before the next barrier. Up
+/// to ten repeats warm up. Collective.
 double host_us(
     int repeats, const Work& timed, const Work& untimed = [] {});
 
-/// Least microseconds of each of two `timed`, by the host's clock as above, in turn: what a busy host adds is in
-/// neither or seen in one. Collective.
+/// Minimum microseconds of each of two `timed`, alternating, by the host's clock as above. The minimum excludes delays
+/// by other programs. Collective.
 std::array<double, 2> least_host_us(int repeats, const std::array<Work, 2>& timed, const Work& untimed);
 
 void synchronize(std::vector<Stream>& streams);

@@ -1,1 +1,1 @@
-"""Benchmarks: each is a module that measures, prints a table and keeps its rows."""
+"""Benchmarks: each module measures, prints a table and stores its rows."""

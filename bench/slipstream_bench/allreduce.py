@@ -1,4 +1,4 @@
-"""`slipstream bench allreduce`: microseconds in which a few doubles become their sum over all devices, on all."""
+"""`slipstream bench allreduce`: microseconds for an all-reduce of a few doubles."""
 
 import argparse
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import as_case_error, core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.machine import discovery
 
 from slipstream_bench import options, record, whole_machine
@@ -16,12 +16,12 @@ from slipstream_bench.timed import timed
 SIZES = tuple(2**n for n in range(11))
 QUICK_SIZES = (1, 8, 1024)
 REPEATS, QUICK_REPEATS = 100, 5
-#: mpi needs the host, which device events do not see.
+#: Method mpi runs on the host, which device events do not time.
 CLOCKS = {"peer": ("events", "host"), "nccl": ("events", "host"), "mpi": ("host",)}
 
 
 def _discover(wanted: str, devices: int) -> Any:
-    """An emulated machine of one rank gets two devices, so that there is something to reduce."""
+    """An emulated machine of one rank gets two devices, so that a reduction has work."""
     backend = discovery.choose_backend(wanted)
     if backend == "host" and core().size() == 1 and devices == 0:
         devices = 2
@@ -29,7 +29,9 @@ def _discover(wanted: str, devices: int) -> Any:
         machine = core().Machine.discover(backend, devices_per_rank=devices)
     if len(machine.devices()) < 2:
         raise CaseError(
-            "bench allreduce needs two devices: start more ranks (-n) or give each more devices (--devices)"
+            "bench allreduce needs two devices: start more ranks (-n) or give each more devices (--devices)",
+            ErrorCode.UNSUPPORTED,
+            limit=2,
         )
     return machine
 
@@ -77,7 +79,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes a table and a picture. Collective."""
+    """Measures and prints; rank 0 writes a table and a picture. Collective."""
     machine = _discover(arguments.backend, arguments.devices)
     refusals = {method: timed().allreduce_refusal(machine, method) for method in CLOCKS}
     rows = _measure(machine, [method for method, why in refusals.items() if not why], arguments.quick)

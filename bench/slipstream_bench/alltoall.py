@@ -1,10 +1,10 @@
-"""`slipstream bench alltoall`: whether one way to send everything to everybody beats MPI_Alltoall.
+"""`slipstream bench alltoall`: compares all-to-all methods with MPI_Alltoall.
 
-Every rank is a node of its own, so that no message goes through memory that ranks share. A cube of N^3 values goes from
-slabs along z to slabs along y. `MPI_Alltoall` moves as many bytes between arrays of the host that are packed already;
-the other rows are exchanges by the route staged, which pack and unpack as well. `over_mpi` is their time over that of
-MPI_Alltoall, packing on both sides included. Ravikumar, Appelhans & Yeung (2018) found no way that beat it; their
-effective bandwidth is twice the bytes of a node over the time, by 1024^3 bytes.
+Each rank is a separate node, so that no message uses memory shared by ranks. A cube of N^3 values is redistributed from
+slabs along z to slabs along y. `MPI_Alltoall` moves the same bytes between packed host arrays. The other rows are
+exchanges on route staged, including packing and unpacking. `over_mpi` is their time over that of MPI_Alltoall, with
+packing. Ravikumar, Appelhans & Yeung (2018) found no faster method. Their effective bandwidth is twice the bytes of a
+node per second, in units of 1024^3 bytes.
 """
 
 import argparse
@@ -14,14 +14,14 @@ from typing import Any
 
 from rich.console import Console
 from slipstream.base.core import as_case_error, core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 
 from slipstream_bench import options, record
 from slipstream_bench.timed import timed
 from slipstream_bench.transpose import BYTES, TURNS, WAYS, device_grids
 from slipstream_bench.whole_machine import measure, need, number
 
-#: Cells along each axis.
+#: Default cubes: cells along each axis.
 SIZES = {"host": (64, 128), "cuda": (256, 512, 1024)}
 REPEATS = {"host": 11, "cuda": 20}
 MPI = "MPI_Alltoall"
@@ -36,10 +36,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     need("alltoall", 2, sizes=arguments.sizes)
     if core().size() == 1:
-        raise CaseError("bench alltoall: messages go between ranks: start more with -n")
+        raise CaseError("bench alltoall: messages go between ranks: start more with -n", ErrorCode.UNSUPPORTED, ranks=1)
     measure(
         "alltoall", arguments, console, lambda machine, backend: _rows(arguments, machine, backend, console), COLUMNS,
         FIGURES,

@@ -1,8 +1,7 @@
 """`slipstream bench axhelm`: the stiffness operator of spectral elements, element by element.
 
-The least time is that of the bytes that a point needs, at the rate that a copy has in the same run: value and result
-(16 B), and six geometric factors where they are stored (48 B). Trilinear ones are computed from eight corners an
-element.
+The minimum time is that of the bytes per point at the copy rate of the same run. These are value and result (16 B), and
+six stored geometric factors (48 B). Trilinear factors are computed from eight corners per element.
 """
 
 import argparse
@@ -35,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
 
     def time_us(machine: Any, elements: tuple[int, int, int], order: int, factors: str, repeats: int) -> float:
         return float(timed().axhelm(machine, elements, order, factors, repeats))
@@ -46,25 +45,25 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 def options_of_elements(parser: argparse.ArgumentParser, orders: Sequence[int]) -> None:
     names = " ".join(map(str, orders))
     parser.add_argument("--orders", type=int, nargs="+", default=list(orders), metavar="N", help=f"default: {names}")
-    parser.add_argument("--elements", type=int, nargs="+", default=[], metavar="N", help="N^3 elements a device")
+    parser.add_argument("--elements", type=int, nargs="+", default=[], metavar="N", help="N^3 elements per device")
     parser.add_argument("--factors", choices=FACTORS, nargs="+", default=list(FACTORS), help="default: all")
 
 
 def check(name: str, arguments: argparse.Namespace) -> None:
     if min(arguments.orders) < 1 or max(arguments.orders) > 15:
-        raise CaseError(f"bench {name}: --orders are from 1 to 15")
+        raise CaseError(f"bench {name}: --orders are from 1 to 15", option="orders", limit="1 to 15")
     need(name, 1, elements=arguments.elements)
 
 
 Time = Callable[[Any, tuple[int, int, int], int, str, int], float]
-#: Ways to compute, each by what it adds to the inputs of a row.
+#: Variants of the computation, each with its additional row inputs.
 Ways = Sequence[tuple[record.Row, Time]]
 
 
 def measure(
     arguments: argparse.Namespace, console: Console, name: str, clock: str, ways: Ways, bytes_of: dict[str, int]
 ) -> None:
-    """One row an order, size, kind of factors and way. Collective."""
+    """One row per order, size, kind of factors and variant. Collective."""
     check(name, arguments)
 
     def rows(machine: Any, backend: str) -> Iterator[record.Row]:

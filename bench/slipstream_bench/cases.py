@@ -1,7 +1,7 @@
-"""`slipstream bench cases`: case files, run one after the other, and whether each finds what it expects.
+"""`slipstream bench cases`: runs case files and checks that each result is as expected.
 
-With `--collision` each is run by several collisions of its solver, and with `--refine` on finer grids, too: how
-accurate they are beside one another. Such rows have the comparison `collisions`.
+`--collision` runs each with several collisions, and `--refine` on finer grids, to compare their accuracy. These rows
+have the comparison `collisions`.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from typing import Any
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import core
-from slipstream.base.errors import CaseError, RunError
+from slipstream.base.errors import CaseError, ErrorCode, RunError
 from slipstream.case.case import Case
 from slipstream.case.reader import load, variant_names
 from slipstream.case.solver import solver_of
@@ -27,24 +27,24 @@ from slipstream.results import record as run_record
 
 from slipstream_bench import record
 
-#: The source tree's cases.
+#: Case files of the source tree.
 CASES = Path(__file__).resolve().parents[2] / "cases"
 QUICK = ("output.fields=false", "output.pictures=false", "output.report=false")
-#: What was published of a quantity that a case of the source tree expects: Wang et al. 2013; Clift, Grace & Weber 1978.
+#: Published values of quantities that cases of the source tree expect: Wang et al. 2013; Clift, Grace & Weber 1978.
 PUBLISHED: Mapping[tuple[str, str], float] = {
     ("taylor_green", "energy.peak_dissipation"): 0.012858,
     ("taylor_green", "energy.peak_time"): 8.97,
     ("sphere", "ball.x.last"): 1.09,
 }
-#: Quantities that are errors themselves, and what makes them percent.
+#: Quantities that are errors, with their conversion to percent.
 ERRORS: Mapping[str, float] = {"exact.distance": 100.0, "reference.largest_error_percent": 1.0}
-#: An order is told of errors above this one: the rest is what a run that ends leaves of its start.
+#: Convergence orders are computed for larger errors only; the remainder is left from the initial state.
 RESOLVED_PERCENT = 1e-3
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A case file, or a variant of it, with keys that are given in place of the file's, and its grid so much finer."""
+    """A case file or one of its variants, with overriding keys and a refined grid."""
 
     path: Path
     variant: str | None = None
@@ -57,14 +57,19 @@ class Entry:
         return " ".join(filter(None, [self.path.stem, self.variant, self.collision, self.precision, finer]))
 
     def load(self, changes: Sequence[str]) -> Case:
-        """Raises CaseError."""
+        """Reads the case with these changes. Raises CaseError."""
         case = load(self.path, list(changes), self.variant)
         own: list[str] = []
         if self.collision:
             known = solver_of(case).collisions
             if self.collision not in known:
                 there = f"it is run by {', '.join(known)}" if known else "its solver has no collisions"
-                raise CaseError(f"bench cases: {self.path.stem} takes no --collision {self.collision}: {there}")
+                raise CaseError(
+                    f"bench cases: {self.path.stem} takes no --collision {self.collision}: {there}",
+                    ErrorCode.UNSUPPORTED,
+                    option="collision",
+                    case=self.path.stem,
+                )
             own += _words(known[self.collision])
         if self.precision:
             own.append(f"{case.solver}.precision={self.precision}")
@@ -75,18 +80,24 @@ class Entry:
             return case
         finer = case.refined(self.finer)
         if finer is None:
-            raise CaseError(f"bench cases: {self.path.stem} takes no --refine; run a finer --variant of it")
+            raise CaseError(
+                f"bench cases: {self.path.stem} takes no --refine; run a finer --variant of it",
+                ErrorCode.UNSUPPORTED,
+                option="refine",
+                case=self.path.stem,
+            )
         return load(self.path, [*mine, *_words(finer)], self.variant)
 
 
 def _words(keys: Mapping[str, Any]) -> list[str]:
-    """As they are given on a command line."""
+    """The keys as command-line arguments."""
     return [f"{key}={value}" for key, value in keys.items()]
 
 
 def files(names: Sequence[str]) -> list[Path]:
-    """Case files by their paths, by folders, or by their names among those of the source tree; none named: all of
-    these. Raises CaseError."""
+    """Case files by path, by folder, or by name in the source tree; without names all of the source tree. Raises
+    CaseError.
+    """
     return list(dict.fromkeys(path for name in names or [CASES] for path in _files(Path(name))))
 
 
@@ -97,32 +108,41 @@ def _files(name: Path) -> list[Path]:
     if name.is_dir():
         if found := sorted(name.glob("*.toml")):
             return found
-        raise CaseError(f"bench cases: no case file (*.toml) lies in {name}")
+        raise CaseError(f"bench cases: no case file (*.toml) lies in {name}", ErrorCode.NOT_FOUND, file=name)
     if name.is_file():
         return [name]
     known = ", ".join(sorted(path.stem for path in CASES.glob("*.toml")))
-    raise CaseError(f"bench cases: {name}: no such case; give a name of {known}, or the path of a file or folder")
+    raise CaseError(
+        f"bench cases: {name}: no such case; give a name of {known}, or the path of a file or folder",
+        ErrorCode.NOT_FOUND,
+        file=name,
+    )
 
 
 def entries(paths: Sequence[Path], variants: Sequence[str]) -> list[Entry]:
-    """Each file, or each of these variants that it has. Raises CaseError for a variant that none has."""
+    """Each file, or its variants among the given names. Raises CaseError for a variant that no file has."""
     if not variants:
         return [Entry(path) for path in paths]
     known = {path: variant_names(path) for path in paths}
     for name in variants:
         if not any(name in names for names in known.values()):
             there = ", ".join(sorted({name for names in known.values() for name in names})) or "none"
-            raise CaseError(f"bench cases: none of the cases has a variant '{name}'; there are: {there}")
+            raise CaseError(
+                f"bench cases: none of the cases has a variant '{name}'; there are: {there}",
+                ErrorCode.NOT_FOUND,
+                option="variant",
+                unknown=name,
+            )
     return [Entry(path, name) for path in paths for name in dict.fromkeys(variants) if name in known[path]]
 
 
 class Stopped(RunError):
-    """No more cases are to be run."""
+    """No more cases should run."""
 
 
 @contextmanager
 def _temporary_folder() -> Iterator[str]:
-    """Rank 0's, known to all ranks, and gone when all have left it. Collective."""
+    """A folder of rank 0, known to all ranks, removed after all have left it. Collective."""
     module = core()
     folder = module.broadcast(tempfile.mkdtemp(prefix="slipstream-") if module.rank() == 0 else "", 0)
     try:
@@ -134,7 +154,7 @@ def _temporary_folder() -> Iterator[str]:
 
 
 def _run(entry: Entry, changes: Sequence[str]) -> dict[str, Any]:
-    """The figures that a run leaves in its record; of rank 0. Raises CaseError or RunError on all ranks. Collective."""
+    """The results in a run's record, on rank 0. Raises CaseError or RunError on all ranks. Collective."""
     from slipstream.run import run
 
     module = core()
@@ -142,7 +162,7 @@ def _run(entry: Entry, changes: Sequence[str]) -> dict[str, Any]:
         case = entry.load([*changes, *QUICK, f"output.folder={json.dumps(folder + '/run')}"])
         run.run(case, Console(quiet=True))
         kept = run_record.read(case.folder) if module.rank() == 0 else None
-        # A run that a signal or the clock has ended compares nothing.
+        # A run ended by a signal or a time limit has no comparison.
         found = json.dumps(kept.figures) if kept and "expected" in kept.figures else ""
     if not module.broadcast(found, 0):
         raise Stopped(f"bench cases: stopped during {entry}; what ran before is written")
@@ -150,8 +170,9 @@ def _run(entry: Entry, changes: Sequence[str]) -> dict[str, Any]:
 
 
 def rows(entry: Entry, case: Case, machine: Any, run: dict[str, Any]) -> list[dict[str, Any]]:
-    """A row for each quantity that the case expects, or one without; of a failed run, where `run` is empty, with no
-    figures."""
+    """A row per quantity that the case expects, or one row without quantities. A failed run (`run` is empty) has no
+    results.
+    """
     inputs = {
         "ranks": run.get("ranks", machine.ranks),
         "devices": run.get("devices", len(machine.devices())),
@@ -192,7 +213,7 @@ def _finding(entry: Entry, name: str, quantity: dict[str, Any] | None) -> dict[s
 
 
 def tell_orders(made: Sequence[tuple[Entry, dict[str, Any]]]) -> None:
-    """Adds to the rows of errors the order with which they fell since the next coarser grid of the same case."""
+    """Adds the convergence order to rows of errors, relative to the next coarser grid of the same case."""
     before: dict[tuple[Entry, str], tuple[int, float]] = {}
     for entry, row in made:
         if row["quantity"] not in ERRORS or row["error_percent"] is None:
@@ -219,7 +240,7 @@ def _show(console: Console, all_rows: list[dict[str, Any]]) -> None:
         for row in all_rows
     ]
     columns = ["case", "cells", "precision", "s", "MLUPS", "quantity", "expected", "found", "met"]
-    console.print(terminal.table("cases and what they expect", columns, shown, left=3))
+    console.print(terminal.table("cases and their expected results", columns, shown, left=3))
 
 
 def _show_errors(console: Console, all_rows: list[dict[str, Any]]) -> None:
@@ -235,19 +256,20 @@ def _show_errors(console: Console, all_rows: list[dict[str, Any]]) -> None:
         for row in all_rows
     ]
     columns = ["case", "cells", "collision", "precision", "quantity", "error, %", "order"]
-    console.print(terminal.table("collisions beside one another", columns, shown, left=5))
+    console.print(terminal.table("comparison of collisions", columns, shown, left=5))
 
 
 def _shortfall(entry: Entry, made: list[dict[str, Any]], problem: str) -> str:
-    """What is wrong with a run; empty where nothing is."""
+    """Description of a run's failure; empty on success."""
     missed = ", ".join(row["quantity"] for row in made if row["met"] is False and row["quantity"])
     why = f"failed: {problem}" if problem else missed
     return f"{entry} ({why})" if why else ""
 
 
 def bench_cases(chosen: Sequence[Entry], backend: str, console: Console, folder: Path | None) -> None:
-    """Runs the cases, prints and, on rank 0, writes, after each what it found. Raises RunError that names those that
-    failed or missed what they expect. Collective."""
+    """Runs the cases and prints; rank 0 writes results after each case. Raises RunError with the names of cases that
+    failed or missed an expected result. Collective.
+    """
     changes = [] if backend == "auto" else [f"machine.backend={backend}"]
     cases = [(entry, entry.load(changes)) for entry in chosen]
     module, machine = core(), discovery.discover(cases[0][1].machine)
@@ -271,7 +293,7 @@ def bench_cases(chosen: Sequence[Entry], backend: str, console: Console, folder:
         by_entry += [(entry, row) for row in made]
         tell_orders(by_entry)
         short += filter(None, [_shortfall(entry, made, problem)])
-        # Case by case, so that what comes later cannot take along what was found.
+        # Writes after each case, so that a later failure loses no results.
         written = record.keep(folder, "cases", record.describe_machine(machine), made, FIGURES, Console(quiet=True))
     _show(console, all_rows)
     if any(entry.collision for entry in chosen):
@@ -284,20 +306,20 @@ def bench_cases(chosen: Sequence[Entry], backend: str, console: Console, folder:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("names", nargs="*", metavar="NAME", help="of a case, or path of a case file or folder")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="name of a case, or path of a case file or folder")
     parser.add_argument("--variant", nargs="+", default=[], metavar="NAME",
-                        help="variants to run in place of the cases, of those that have them")  # fmt: skip
+                        help="variants to run instead of the cases that have them")  # fmt: skip
     parser.add_argument("--collision", nargs="+", default=[], metavar="NAME",
-                        help="run each by these collisions of its solver")  # fmt: skip
+                        help="run each with these collisions of its solver")  # fmt: skip
     parser.add_argument("--precision", nargs="+", default=[], choices=["f16", "f32", "f64"],
                         help="run each in these number formats")  # fmt: skip
     parser.add_argument("--refine", type=int, nargs="+", default=[1], metavar="N",
-                        help="run each with N times the cells along an axis, and slower (default: 1)")  # fmt: skip
+                        help="run each with N times the cells per axis, smaller velocities (default: 1)")  # fmt: skip
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
     if min(arguments.refine) < 1:
-        raise CaseError("bench cases: --refine takes numbers from 1")
+        raise CaseError("bench cases: --refine takes numbers from 1", option="refine", limit=1)
     chosen = [
         replace(entry, collision=collision, precision=precision, finer=finer)
         for entry in entries(files(arguments.names), arguments.variant)
@@ -308,5 +330,5 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     bench_cases(chosen, arguments.backend, console, arguments.folder)
 
 
-#: Columns of a row that are results and not inputs; ranges too, which a case may tighten.
+#: Columns of a row that are results and not inputs, including ranges, which a case may tighten.
 FIGURES = frozenset({"steps", "seconds", "mlups", "low", "high", "found", "met", "error_percent", "order"})

@@ -1,4 +1,4 @@
-"""Pictures of benchmarks: points over sizes, lines over named places, bars."""
+"""Charts of benchmarks: points over sizes, lines over categories, bars."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ from slipstream.pictures.style import BLUE, RED, save, styled
 def curves(
     path: Path, title: str, xlabel: str, ylabel: str, series: Mapping[str, tuple[Sequence[float], Sequence[float]]]
 ) -> None:
-    """Measured points over two logarithmic axes, a line a label."""
+    """Measured points on two logarithmic axes, one line per label."""
     with styled():
         figure, axes = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
         for label, (x, y) in series.items():
@@ -33,14 +33,14 @@ def categories(
     series: Mapping[str, tuple[Sequence[str], Sequence[float]]],
     marks: Mapping[str, tuple[Sequence[str], Sequence[float]]],
 ) -> None:
-    """Lines over named places, from zero; `marks`: points of others, as circles in their line's colour."""
+    """Lines over categories, from zero. `marks`: published points, as circles in the colour of their line."""
     with styled():
         figure, axes = plt.subplots(figsize=(6.8, 4.4), layout="constrained")
         for label, (places, values) in series.items():
             axes.plot(places, values, marker="o", markersize=4, label=label)
         for label, (places, values) in marks.items():
             alike = [line for line in axes.lines if label.endswith(str(line.get_label()))]
-            # A name may end in another's.
+            # One name may be a suffix of another.
             colour = max(alike, key=lambda line: len(str(line.get_label()))).get_color() if alike else RED
             axes.plot(places, values, ls="none", marker="o", mfc="white", mec=colour, ms=7, mew=1.6, label=label)
         axes.set(xlabel=xlabel, ylabel=ylabel, title=title)
@@ -50,7 +50,7 @@ def categories(
 
 
 def placements(path: Path, machines: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
-    """Modelled time of an exchange by placement, a panel a machine: links above memory."""
+    """Modelled exchange time by placement, one panel per machine, with links stacked on memory."""
     with styled():
         figure, panels = plt.subplots(
             1, len(machines), figsize=(max(3.6, 2.8 * len(machines)), 3.6), layout="constrained", squeeze=False
@@ -74,9 +74,10 @@ def placements(path: Path, machines: Mapping[str, Sequence[Mapping[str, Any]]]) 
 
 
 def exchange_goals(path: Path, title: str, panels: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]]) -> None:
-    """Bars of measured times by size and clock, a panel for each number of ranks; the times to be reached as ticks
-    across the bars, those of another library as circles."""
-    # Room for the figures at the foot of the bars, where no mark is.
+    """Bars of measured times by size and clock, one panel per number of ranks. Target times are ticks across the bars;
+    circles show another library.
+    """
+    # Space for figures at the foot of the bars, away from marks.
     bottom = min(row["time_us"] for sizes in panels.values() for by in sizes.values() for row in by.values()) / 3
     with styled():
         figure, all_axes = plt.subplots(
@@ -92,7 +93,7 @@ def exchange_goals(path: Path, title: str, panels: Mapping[str, Mapping[str, Map
                 _marks(axes, rows, "at_most_us", "at most", "_", 18)
                 _marks(axes, rows, "stencil_us", "cwpearson/stencil", "o", 5)
             axes.set_xticks(range(len(sizes)), sizes, rotation=30, ha="right")
-            axes.set(yscale="log", title=name, xlabel="cells a device, and the layout that is fastest")
+            axes.set(yscale="log", title=name, xlabel="cells per device, and the fastest layout")
             axes.set_ylim(bottom=bottom)
             axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
             axes.set_axisbelow(True)

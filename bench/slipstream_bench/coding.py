@@ -1,4 +1,6 @@
-"""`slipstream bench coding`: packing and unpacking by each coding, alone and out of strided rims, beside raw ones."""
+"""`slipstream bench coding`: packing and unpacking with each coding, contiguous and strided, compared
+with raw values.
+"""
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
@@ -9,7 +11,7 @@ from typing import Any
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.machine import discovery
 
 from slipstream_bench import curves, options, record
@@ -21,23 +23,23 @@ FIGURES = frozenset(
     {"time_us", "gbs", "share_of_raw", "ratio", "largest_error", "rms_error", "bound", "break_even_gbs"}
 )
 
-#: By format: codings whose times stand beside raw.
+#: The codings that are compared with raw, by format.
 CODINGS = {
     "f64": ("cast", "blockfloat, rate 16", "blockfloat, rate 32", "zfp, rate 8", "zfp, rate 16", "zfp, rate 32"),
     "f32": ("cast", "blockfloat, rate 8", "blockfloat, rate 16", "zfp, rate 8", "zfp, rate 16"),
 }
-#: The rims of a cube, a cube whose axes x and y change places, and a cube alone; whether cells lie strided.
+#: Boundary regions of a cube, a permuted cube, and a contiguous cube; whether cells are strided.
 PATTERNS = {"halo": True, "transpose": True, "alone": False}
 DATA = ("uniform", "smooth", "wide")
 RADIUS = 3
 CELLS = {"host": 48, "cuda": 384}
-#: Repeats of a figure, and the seconds that they may take.
+#: Repeats per result, and their time limit in seconds.
 FEWEST, REPEATS, BUDGET = 3, 50, 0.15
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The sizes that are asked for."""
+    """Options of the benchmark: sizes, codings, data."""
 
     backend: str
     cells: int | None  #: side of the cube; None: by backend
@@ -60,18 +62,20 @@ class _Times:
 
 
 def _median(measure: Callable[[int], float], quick: bool) -> float:
-    """As many repeats, of ten launches each, as a figure has time for."""
+    """Median of as many repeats, of ten launches each, as the time limit allows."""
     first = measure(FEWEST)
     return first if quick else measure(max(FEWEST, min(REPEATS, int(BUDGET * 1e5 / first))))
 
 
 def rate_of(coding: str) -> float | None:
-    """Bits a value, where the coding names them."""
+    """Bits per value, if the coding states them."""
     return float(coding.rpartition(" rate ")[2]) if " rate " in coding else None
 
 
 def break_even(raw_bytes: int, coded_bytes: int, lost_us: float) -> float | None:
-    """GB/s of the link on which a message takes as long coded as raw: a slower one gains. None: every link gains."""
+    """Link rate in GB/s at which coded and raw messages take equally long; coding pays on slower links. None if coding
+    pays on every link.
+    """
     saved = raw_bytes - coded_bytes
     return None if lost_us <= 0 else saved / lost_us * 1e-3
 
@@ -83,7 +87,7 @@ def _rows(choice: Choice, backend: str, cells: int) -> Iterator[Row]:
             for coding in ("raw", *CODINGS[dtype]):
                 for data in choice.data[:1] if coding == "raw" else choice.data:
                     if coding == "cast" and data == "wide":
-                        continue  # too large for f32
+                        continue  # the data do not fit f32
                     yield from _of_one(choice, backend, pattern, cells, dtype, coding, data, raw)
 
 
@@ -92,7 +96,7 @@ def _of_one(
 ) -> Iterator[Row]:
     bench = timed().Coding(backend, pattern, cells, RADIUS, dtype, coding, data)
     times = _Times.of(bench, choice.quick)
-    # Both ends cost a message; what a link saves comes once.
+    # Packing and unpacking both cost time, but the link time is saved once.
     lost = times.encode + times.decode - raw.encode - raw.decode
     for direction, us, plain in (("encode", times.encode, raw.encode), ("decode", times.decode, raw.decode)):
         yield {
@@ -122,17 +126,17 @@ def _of_one(
         }
 
 
-#: Rates of links that a picture goes over, in GB/s.
+#: Link rates of the picture, in GB/s.
 LINKS = [2.0**k for k in range(10)]
 
 
 def gain(raw_bytes: int, coded_bytes: int, raw_us: float, coded_us: float, link: float) -> float:
-    """How many times faster a message is coded than raw, where packing, the link and unpacking follow one another."""
+    """Speed-up of a coded message if packing, link and unpacking are sequential."""
     return (raw_us + raw_bytes / link * 1e-3) / (coded_us + coded_bytes / link * 1e-3)
 
 
 def picture(path: Path, machine: str, rows: list[Row]) -> None:
-    """The gain of each coding by the rate of the link: above 1 left of its break-even."""
+    """Speed-up of each coding by link rate; it exceeds 1 left of the break-even rate."""
 
     def both(row: Row) -> float:
         return sum(float(other["time_us"]) for other in rows if {**other, **_OF_ONE} == {**row, **_OF_ONE})
@@ -160,11 +164,11 @@ _OF_ONE: Row = dict.fromkeys((*FIGURES, "direction"))
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    options.one_cube(parser, "a cube of N^3 cells whose rims of three layers are packed")
+    options.one_cube(parser, "a cube of N^3 cells whose boundary regions of three layers are packed")
     parser.add_argument("--dtypes", nargs="+", choices=list(CODINGS), default=[], help="(default: all)")
     parser.add_argument("--patterns", nargs="+", choices=list(PATTERNS), default=list(PATTERNS))
     parser.add_argument("--data", nargs="+", choices=DATA, default=[],
-                        help="that errors are measured of; zeros of planes make zfp faster (default: all)")  # fmt: skip
+                        help="data for errors; planes of zeros make zfp faster (default: all)")  # fmt: skip
     options.quick(parser)
 
 
@@ -177,12 +181,17 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         data=choice.data or list(DATA)[: 1 if choice.quick else None],
     )
     if module.size() > 1:
-        raise CaseError("bench coding measures one device from one rank: start it without -n")
+        raise CaseError(
+            "bench coding measures one device from one rank: start it without -n",
+            ErrorCode.UNSUPPORTED,
+            ranks=module.size(),
+            limit=1,
+        )
     backend = discovery.choose_backend(choice.backend)
     machine = module.Machine.discover(backend, devices_per_rank=1)
     cells = choice.cells if choice.cells is not None else 16 if choice.quick else CELLS[backend]
     if cells < 8:
-        raise CaseError("bench coding: --cells needs 8 or more")
+        raise CaseError("bench coding: --cells needs 8 or more", option="cells", limit=8)
     described = record.describe_machine(machine)
     measured = _rows(choice, backend, cells)
     rows = list(record.kept_on_the_way(arguments.folder, "coding", described, measured, FIGURES))

@@ -1,4 +1,4 @@
-"""`slipstream bench copy`: what copies cost between a device, its host and a peer, by size, engine and shape."""
+"""`slipstream bench copy`: copy times between a device, its host and a peer, by size, engine and shape."""
 
 import argparse
 from collections.abc import Callable, Iterable
@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.machine import discovery
 
 from slipstream_bench import curves, options, record
@@ -19,11 +19,11 @@ from slipstream_bench.timed import timed
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset({"time_us", "gbs", "here", "copy_us", "work_us", "hidden"})
 
-#: The largest plain copy, and what a region of rows holds in all.
+#: Largest plain copy, and total bytes of a region of rows.
 MOST, ROWS_IN_ALL = 256 << 20, 16 << 20
-#: Side of the cube whose faces are copied, where none is named.
+#: Default side of the cube whose faces are copied.
 CELLS = {"host": 128, "cuda": 512}
-#: Blocks of threads that Ravikumar et al. found enough for the whole rate of the link.
+#: Number of thread blocks that saturates the link according to Ravikumar et al.
 FEW_TEAMS = 16
 
 ENGINE = ("host_to_device", "device_to_host", "host_both_ways", "device_to_device")
@@ -39,7 +39,7 @@ WAHLGREN = "Wahlgren: Using GPU-aware message passing to accelerate high-fidelit
 
 @dataclass(frozen=True)
 class Choice:
-    """What to measure."""
+    """Options of the benchmark."""
 
     backend: str
     cells: int | None  #: side of the cube whose faces are copied; None: by backend
@@ -48,7 +48,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class _Bench:
-    """A device with its buffers, and what every row says of it."""
+    """A device with its buffers, and the columns common to all its rows."""
 
     handle: Any
     backend: str
@@ -57,7 +57,7 @@ class _Bench:
     quick: bool
 
     def rows(self, inputs: Row, peer: bool, timed: Row, count: int) -> list[Row]:
-        """Two rows: single copies by the host's clock, and copies back to back by the device's."""
+        """Two rows: single copies by the host's clock, and back-to-back copies by the device's clock."""
         base = {"ranks": 1, "devices": 2 if peer else 1, "backend": self.backend, **inputs}
         times = {"host": timed["single_us"], "events": timed["back_to_back_us"]}
         return [
@@ -102,7 +102,7 @@ def _region(b: _Bench, name: str, region: Row, directions: Iterable[str]) -> Ite
 
 
 def _faces(b: _Bench, cells: int) -> Iterable[Row]:
-    """The three kinds of face of a cube with three ghost layers, one f32 quantity."""
+    """The three kinds of faces of a cube with three ghost layers, for one f32 quantity."""
     directions = ["device_to_host", "host_to_device"] + (["device_to_peer"] if b.peer else [])
     for name, region in timed().faces(cells, 3).items():
         yield from _region(b, name, {**region, "extent": tuple(region["extent"])}, directions)
@@ -113,7 +113,7 @@ def widths(quick: bool) -> list[int]:
 
 
 def _widths(b: _Bench) -> Iterable[Row]:
-    """Rows of every width, as far apart as they are wide: where zero-copy gives way to the copy engine."""
+    """Rows of every width, with equal gaps, to find where the copy engine becomes faster than zero-copy."""
     total = 1 << 18 if b.quick else ROWS_IN_ALL
     for width in widths(b.quick):
         region = {
@@ -125,13 +125,13 @@ def _widths(b: _Bench) -> Iterable[Row]:
         yield from _region(b, "rows", region, ["device_to_host", "host_to_device"])
 
 
-#: Small copies: how many, and bytes of each.
+#: Number and bytes of small copies.
 PIECES = (1, 8, 64, 512, 4096)
 PIECE_BYTES = (8, 64, 512, 4096, 32768)
 
 
 def _pieces(b: _Bench) -> Iterable[Row]:
-    """Many small copies, one by one by the copy engine or all in one launch of a kernel."""
+    """Many small copies: one by one by the copy engine, or in one kernel launch."""
     counts, sizes_ = ((8, 64), (64, 1024)) if b.quick else (PIECES, PIECE_BYTES)
     for direction in ("device_to_device", "device_to_host", *(("device_to_peer",) if b.peer else ())):
         for method in ("one_by_one", "one_launch"):
@@ -150,8 +150,8 @@ def _pieces(b: _Bench) -> Iterable[Row]:
                     yield from b.rows(inputs, "peer" in direction, timed, count * size)
 
 
-def _beside(b: _Bench) -> Iterable[Row]:
-    """Copies while the device works: what share of the shorter of the two is hidden behind the other."""
+def _concurrent_work(b: _Bench) -> Iterable[Row]:
+    """Copies concurrent with device work: the fraction of the shorter of both that is hidden."""
     ways = [(what, 0) for what in ("host_to_device", "device_to_host", "device_to_device")]
     ways += [("device_to_peer", 0)] if b.peer else []
     ways += [("stores_to_host", FEW_TEAMS)]
@@ -183,8 +183,9 @@ def _pick(rows: Iterable[Row], **inputs: Any) -> list[Row]:
 
 
 def crossover(rows: list[Row], direction: str) -> int | None:
-    """Smallest width of rows from which the copy engine is never slower than few teams of a kernel; None: there is
-    none."""
+    """Smallest width of rows from which the copy engine is never slower than a kernel with few teams; None if there is
+    none.
+    """
     times: dict[str, dict[int, float]] = {}
     for method, teams in (("copy_box", 0), ("zero_copy", FEW_TEAMS)):
         found = _pick(rows, what="rows", direction=direction, method=method, teams=teams, clock="events")
@@ -218,7 +219,7 @@ def _single_copies(rows: list[Row]) -> tuple[float, float]:
 
 
 def findings(rows: list[Row]) -> list[Row]:
-    """What papers found, beside the same question asked of these rows."""
+    """Findings of papers, with the same comparison from these rows."""
     measured = [row["extent"][0] for row in _pick(rows, what="rows")]
     narrowest, widest = min(measured), max(measured)
     asked = []
@@ -289,11 +290,11 @@ def _print(console: Console, machine: str, rows: list[Row]) -> None:
     heads = ["copy", "beside", "size", "copy us", "work us", "both us", "% hidden"]
     console.print(terminal.table("copies while the device works", heads, beside, left=2))
     found = [(row["question"], row["published"], row["here"], row["source"]) for row in _pick(rows, what="finding")]
-    console.print(terminal.table("beside published figures", ["", "published", "here", "source"], found, left=4))
+    console.print(terminal.table("compared with published figures", ["", "published", "here", "source"], found, left=4))
 
 
 def picture(path: Path, machine: str, rows: list[Row]) -> None:
-    """Time of single copies and rates back to back against size, and rates of rows against their width."""
+    """Single-copy time and back-to-back rate by size, and rate of rows by width."""
 
     def curve(select: Callable[[Row], bool], x: Callable[[Row], int], y: str) -> list[curves.Curve]:
         lines: dict[str, list[Row]] = {}
@@ -332,10 +333,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and writes; one rank, its first device and, where there is one, the next."""
+    """Measures, prints and writes; one rank, its first device and, if present, the next."""
     module, choice = core(), record.chosen(Choice, arguments)
     if module.size() > 1:
-        raise CaseError("bench copy measures one device and its peer from one rank: start it without -n")
+        raise CaseError(
+            "bench copy measures one device and its peer from one rank: start it without -n",
+            ErrorCode.UNSUPPORTED,
+            ranks=module.size(),
+            limit=1,
+        )
     backend = discovery.choose_backend(choice.backend)
     machine = module.Machine.discover(backend, devices_per_rank=2 if backend == "host" else 0)
     devices = machine.devices()
@@ -343,12 +349,12 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     first, second = devices[0]["index"], devices[1]["index"] if peer else -1
     cells = choice.cells if choice.cells is not None else 32 if choice.quick else CELLS[backend]
     if cells < 4:
-        raise CaseError("bench copy: --cells needs 4 or more")
+        raise CaseError("bench copy: --cells needs 4 or more", option="cells", limit=4)
     most = max(1 << 18, 3 * 4 * cells * cells) if choice.quick else max(MOST, 3 * 4 * cells * cells)
     teams = tuple(sorted({FEW_TEAMS, timed().all_teams(backend, first)}))
     handle = timed().CopyBench(backend, first, second, most, 0.001 if choice.quick else 0.006)
     b = _Bench(handle, backend, peer, teams, choice.quick)
-    rows = [*_plain(b), *_faces(b, cells), *_widths(b), *_pieces(b), *_beside(b)]
+    rows = [*_plain(b), *_faces(b, cells), *_widths(b), *_pieces(b), *_concurrent_work(b)]
     rows += findings(rows)
     _print(console, machine.name, rows)
     described = record.describe_machine(machine)

@@ -1,4 +1,4 @@
-"""Pictures of benchmarks: figures against the size of a message or a copy, on logarithmic axes."""
+"""Charts of benchmarks: results by message or copy size, on logarithmic axes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from slipstream.pictures.style import Colour, colours, save, styled
 
 @dataclass(frozen=True)
 class Curve:
-    """One line: sizes in bytes and a figure for each."""
+    """One line: sizes in bytes and a result for each."""
 
     label: str
     sizes: Sequence[float]
@@ -23,13 +23,13 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """One set of axes. Curves of one label have one colour in all panels."""
+    """One set of axes. Curves with the same label have the same colour in all panels."""
 
     title: str
     ylabel: str
     curves: Sequence[Curve]
     xlabel: str = "bytes"
-    counts: bool = False  #: along x are numbers, each with its tick, and no sizes in bytes
+    counts: bool = False  #: the x axis shows numbers, each with its tick, instead of sizes in bytes
 
 
 def size(count: float) -> str:
@@ -60,7 +60,7 @@ def _draw(axes: Axes, panel: Panel, colour: dict[str, Colour]) -> None:
 
 
 def draw(path: Path, title: str, panels: Sequence[Panel], columns: int = 2) -> None:
-    """Panels beside one another, with one legend under all."""
+    """Panels side by side, with a common legend below."""
     labels = list(dict.fromkeys(curve.label for panel in panels for curve in panel.curves))
     palette = colours("tab20" if len(labels) > 10 else "tab10")
     colour = {label: palette[index % len(palette)] for index, label in enumerate(labels)}

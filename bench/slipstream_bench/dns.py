@@ -1,13 +1,13 @@
-"""`slipstream bench dns`: milliseconds of one step of a pseudo-spectral flow in a periodic box.
+"""`slipstream bench dns`: milliseconds per step of a pseudo-spectral flow in a periodic box.
 
-The least time is that of the bytes that must move at the rate of a copy, or of what leaves a device at the rate of its
-links, whichever is longer. The 2/3 rule keeps a share k of the modes along each axis, so that the three passes of one
-of the 9 transforms of a right-hand side read and write k^3, k^2, k^2, k, k and 1 components. The curl reads and writes
-6 k^3, the cross product 9, and the stages of a step 51 k^3 by rk4 and 21 k^3 by rk2.
+The minimum time is the longer of two. One is that of the bytes to move at the copy rate, the other that of the bytes to
+send at the link rate. The 2/3 rule keeps a fraction k of the modes along each axis. The three passes of each of the 9
+transforms of a right-hand side then read and write k^3, k^2, k^2, k, k and 1 components. The curl reads and writes 6
+k^3, and the cross product 9. The stages of a step read and write 51 k^3 with rk4 and 21 k^3 with rk2.
 
-Of a step, its transforms by themselves take `transforms_ms`, with their moves, packed or stored; what is left is
-point-wise. At the rate of its links what leaves a device would take `message_ms`. The moves that the engine packs, by
-themselves, take that long for what they send and `pack_ms` more: 0 where the transforms store their results.
+`transforms_ms` is the time of a step's transforms alone, with their moves, packed or stored; the rest is pointwise.
+`message_ms` is the time of the bytes to send at the link rate. `pack_ms` is the additional time of packed moves; it is
+0 if the transforms store their results.
 """
 
 import argparse
@@ -25,16 +25,16 @@ from slipstream_bench.fft import cut
 from slipstream_bench.timed import timed
 from slipstream_bench.whole_machine import measure, need, number
 
-#: Cells along each axis.
+#: Default cubes: cells along each axis.
 SIZES = {"host": (32,), "cuda": (256, 512)}
 BYTES = {"f32": 4, "f64": 8}
-#: Right-hand sides of a step.
+#: Evaluations of the right-hand side per step.
 STAGES = {"rk2": 2, "rk4": 4}
 TRANSFORMS = 9
-#: Components that are read or written of a right-hand side: modes of the curl, and cells of the cross product.
+#: Components read or written for a right-hand side: modes for the curl, cells for the cross product.
 CURL, CROSS = 6, 9
 #: Components of modes that the stages of a step read or write: right-hand side, velocity, sum and next velocity. The
-#: first stage reads no sum, and the last writes one result.
+#: first stage reads no sum; the last writes one result.
 UPDATES = {"rk2": 12 + 9, "rk4": 12 + 15 + 15 + 9}
 REPEATS = {"host": 3, "cuda": 10}
 STEPS = {"host": 1, "cuda": 10}
@@ -58,15 +58,15 @@ FIGURES = frozenset(
 def add_options(parser: argparse.ArgumentParser) -> None:
     options.sizes(parser, "boxes of N^3 cells")
     parser.add_argument("--types", nargs="+", default=["f64"], choices=sorted(BYTES), help="number formats")
-    parser.add_argument("--schemes", nargs="+", default=["rk4"], choices=sorted(STAGES), help="of time")
-    parser.add_argument("--weak", action="store_true", help="boxes as many times longer along z as there are devices")
+    parser.add_argument("--schemes", nargs="+", default=["rk4"], choices=sorted(STAGES), help="time schemes")
+    parser.add_argument("--weak", action="store_true", help="weak scaling: boxes longer along z with more devices")
     options.transforms(parser)
     options.routes(parser)
     options.devices(parser)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     need("dns", 4, sizes=arguments.sizes)
     measure("dns", arguments, console, lambda machine, backend: _rows(arguments, machine, backend), COLUMNS, FIGURES)
 
@@ -84,9 +84,9 @@ def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator
 
 
 def moved_bytes(cells: Sequence[int], dtype: str, scheme: str) -> float:
-    """Bytes that a step must read and write, of all devices."""
+    """Minimum bytes read and written in a step, over all devices."""
     highest = [(n - 1) // 3 for n in cells]
-    # Along x the modes of real values are half as many, and complex.
+    # With real values there are half as many modes along x, and they are complex.
     x, y, z = (2 * (highest[0] + 1) / cells[0], *((2 * h + 1) / n for h, n in zip(highest[1:], cells[1:], strict=True)))
     modes = x * y * z
     transform = modes + 2 * x * y + 2 * x + 1
@@ -122,7 +122,7 @@ def _row(
         del dns
         own = {"scaled": False, "highest": tuple((along - 1) // 3 for along in cells)}
         (three,) = timed().fft(machine, cells, transforms | own, 3, ["host"], REPEATS[backend], moves=True)
-    # A right-hand side has one field of three components there and two back.
+    # A right-hand side transforms one vector field forward and two backward.
     of_step = STAGES[scheme] * (three["forward_us"] + 2 * three["backward_us"]) / 1e3
     sent = STAGES[scheme] * 3 * three["sent_bytes"] / devices
     moves = STAGES[scheme] * (three["forward_moves_us"] + 2 * three["backward_moves_us"]) / 1e3

@@ -28,7 +28,7 @@ FIGURES = frozenset(
         "begin_us",
         "begin_end_us",
         "warm_setup_s",
-        "setup_s",  # of the constructor alone, which older rows hold
+        "setup_s",  # constructor only, in older rows
         "link_mb",
         "gbs",
         "link_gbs",
@@ -43,31 +43,31 @@ FIGURES = frozenset(
         "here",
     }
 )
-#: Exchanges that a figure is the median of; where the clock allows it, for slow ones fewer.
+#: Exchanges per median; fewer for slow ones, within the time limit.
 REPEATS, FEWEST, QUICK_REPEATS = 100, 10, 3
-#: Seconds that one figure may take, outside the table of times to be reached.
+#: Time limit per result in seconds, outside of the table of target times.
 BUDGET = 0.15
-#: Bytes of a quantity.
+#: Bytes of a value by type.
 _BYTES = {"f32": 4, "f64": 8}
-#: What a device's fields may take of its memory.
+#: Fraction of a device's memory that fields may use.
 SHARE = 0.8
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What to measure."""
+    """Options of the benchmark."""
 
     backend: str
-    devices: int  #: a rank
+    devices: int  #: devices per rank
     sizes: Sequence[int]  #: sides of a device's cube; default: by backend
     quantities: int
     radius: int
-    alignment: int  #: bytes, of the first interior cell of every row
-    dtype: str  #: of the quantities
-    coding: str  #: how they travel
-    throttle: str  #: over a network of what rate
-    layout: str  #: of the fields; aos: all in one; auto: rows along z where x is cut and z is not, on GPUs
-    routes: str  #: as in +direct,-staged; default: all of this build
+    alignment: int  #: bytes; of the first interior cell of every row
+    dtype: str  #: type of the quantities
+    coding: str  #: coding of the messages
+    throttle: str  #: simulated network, as exchange.throttle
+    layout: str  #: of the fields; aos: all in one; auto: on GPUs rows along z if x is cut and z is not
+    routes: str  #: such as +direct,-staged; default: all of this build
     part: Sequence[str]
     quick: bool
 
@@ -79,11 +79,11 @@ class Choice:
 
 
 class Refused(Exception):
-    """No allowed route serves some pair of devices, or the route that a row is named for moves nothing."""
+    """No allowed route connects some pair of devices, or the route that names a row moves nothing."""
 
 
 class Meter:
-    """Exchanges on one machine, measured. All methods are collective."""
+    """Measures exchanges on one machine. All methods are collective."""
 
     def __init__(self, machine: Any, choice: Choice) -> None:
         self.machine, self.choice = machine, choice
@@ -91,7 +91,7 @@ class Meter:
         self.grid = exchange_setups.device_grid(len(self.devices))
         with as_case_error():
             self.rates = core().measure_rates(machine)
-        # One device's bytes cross no link: it reads and writes them.
+        # With one device no bytes cross a link; they are read and written in its memory.
         self.copy_gbs = record.digits(predict.measure_memory(self.devices)) if len(self.devices) == 1 else None
 
     def fits(self, setup: Setup) -> bool:
@@ -103,7 +103,7 @@ class Meter:
         )
 
     def rows(self, setup: Setup) -> list[Row]:
-        """One row a clock. Raises Refused."""
+        """One row per clock. Raises Refused."""
         exchange = self._open(setup)
         messages = list(exchange.messages())
         figures = self._traffic(messages) | {
@@ -164,7 +164,7 @@ class Meter:
         return max(FEWEST, min(REPEATS, int(1e6 * BUDGET / probe)))
 
     def _traffic(self, messages: Iterable[Row]) -> Row:
-        """Of the device that sends most: bytes to other devices, and the least time that its links need for them."""
+        """For the device that sends most: bytes to other devices, and the minimum time at its link rates."""
         mine = {d: [0.0, 0.0] for d, device in enumerate(self.devices) if device["rank"] == core().rank()}
         routes, slowest = set(), float("inf")
         for message in messages:
@@ -185,7 +185,7 @@ class Meter:
         }
 
     def _floor_us(self, messages: Iterable[Row], figures: Row) -> float:
-        """The least time that the bytes need, at the rate of the links or of the one device's copy."""
+        """Minimum time of the bytes at the rates of the links, or at the copy rate of the only device."""
         if self.copy_gbs is None:
             return figures["least_us"]
         return 2 * sum(message["bytes"] for message in messages) / self.copy_gbs * 1e-3
@@ -223,24 +223,24 @@ class Meter:
         }
 
     def _on_h200(self) -> bool:
-        """The GPUs that the times to be reached and those of the other library are of."""
+        """Whether the target times and those of the other library apply to these GPUs."""
         return all("H200" in device["name"] for device in self.devices)
 
 
 def _warm_setup_seconds(exchange: Any) -> float:
-    """With a cache of its own, for which the tuner measures first."""
+    """Uses a separate cache, which the tuner fills first."""
     with tempfile.TemporaryDirectory(prefix="slipstream-tuned-") as folder:
         return exchange.warm_setup_seconds(core().broadcast(folder, 0))
 
 
 def _of_all_ranks(value: Any) -> list[Any]:
-    """Every rank's value, on all. Collective."""
+    """The values of all ranks, on all ranks. Collective."""
     text = json.dumps(value)
     return [json.loads(core().broadcast(text, rank)) for rank in range(core().size())]
 
 
 def _discover(backend: str, devices: int) -> Any:
-    """An emulated machine of one rank gets two devices, so that something travels."""
+    """An emulated machine of one rank gets two devices, so that messages exist."""
     if backend == "host" and core().size() == 1 and devices == 0:
         devices = 2
     with as_case_error():
@@ -248,12 +248,12 @@ def _discover(backend: str, devices: int) -> Any:
 
 
 class _Session:
-    """One run of the benchmark: its choice, its machine and what it says on the way."""
+    """One run of the benchmark: options, machine and console."""
 
     def __init__(self, choice: Choice, console: Console) -> None:
         self.choice, self.console = choice, console
         backend = discovery.choose_backend(choice.backend)
-        # What one rank lacks, none can use.
+        # A route that one rank lacks is unavailable to all.
         self.missing = {
             route["name"]: route["missing"]
             for routes in _of_all_ranks(core().routes(backend))
@@ -264,13 +264,17 @@ class _Session:
         self.allowed = exchange_setups.parse_routes(choice.routes, here)
         self.scale = choice.scale(backend)
         if choice.radius < 1 or choice.quantities < 1:
-            raise CaseError("bench exchange: --radius and --quantities count from 1")
+            raise CaseError("bench exchange: --radius and --quantities count from 1", option="radius", limit=1)
         if min(self.scale.sizes) < choice.radius:
-            raise CaseError(f"bench exchange: --sizes needs {choice.radius} or more, the width of the halo")
+            raise CaseError(
+                f"bench exchange: --sizes needs {choice.radius} or more, the width of the halo",
+                option="sizes",
+                limit=choice.radius,
+            )
         self.meter = Meter(_discover(backend, choice.devices), choice)
 
     def measure(self, meter: Meter, setups: Iterable[Setup]) -> Iterator[Row]:
-        """Rows of setups that only differ in size: where one is refused, so are all."""
+        """Rows of setups that differ only in size: if one is refused, so are all."""
         for setup in setups:
             if not meter.fits(setup):
                 self.console.print(
@@ -302,7 +306,7 @@ class _Session:
                     yield from self.measure(some, [setup])
 
     def _counts(self) -> Iterator[Meter]:
-        """One rank measures 1, 2, 4, ... of its devices; more ranks have one each or more, and measure all."""
+        """A single rank measures 1, 2, 4, ... of its devices; several ranks measure all of theirs."""
         devices = len(self.meter.devices)
         if core().size() == 1:
             count = 1
@@ -313,7 +317,7 @@ class _Session:
         yield self.meter
 
     def left_out(self) -> dict[str, str]:
-        """Routes of which rows would be there if they could be used here, and why they cannot."""
+        """Routes that would have rows but are unavailable here, with the reason."""
         wanted = (*exchange_setups.BASES, *exchange_setups.LIBRARIES)
         return {name: self.missing[name] for name in wanted if name in self.missing}
 
@@ -324,10 +328,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.devices(parser)
     options.halo(parser)
     parser.add_argument("--alignment", type=int, default=32,
-                        help="bytes to a multiple of which the first interior cell of every row comes")  # fmt: skip
+                        help="alignment in bytes of the first interior cell of each row")  # fmt: skip
     parser.add_argument("--layout", choices=["auto", "soa", "aos", "soa_z"], default="auto",
-                        help="of the fields in memory; with aos the quantities share one")  # fmt: skip
-    parser.add_argument("--dtype", choices=["f32", "f64"], default="f32", help="of the quantities (default: f32)")
+                        help="memory layout of the fields; aos: all quantities in one field")  # fmt: skip
+    parser.add_argument("--dtype", choices=["f32", "f64"], default="f32", help="type of the quantities (default: f32)")
     options.coding(parser)
     options.throttle(parser)
     options.routes(parser)
@@ -335,7 +339,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes a table and pictures. Collective."""
+    """Measures and prints; rank 0 writes a table and pictures. Collective."""
     began = time.perf_counter()
     choice, folder = record.chosen(Choice, arguments), arguments.folder
     session = _Session(choice, console)
@@ -348,7 +352,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     path: Path | None = None
 
     def keep(new: list[Row]) -> list[Row]:
-        """All rows that there are: of this run and, where a file is written, of earlier ones."""
+        """All rows of this run and, if a file is written, of earlier runs."""
         nonlocal path
         rows.extend(new)
         if folder is None or core().rank() != 0:
@@ -358,7 +362,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
     everything = rows
     for part in parts:
-        # Part by part, so that what comes later cannot take along what was measured.
+        # Writes after each part, so that a later failure loses no results.
         measured = record.possible([*session.rows(part)], FIGURES, console)
         everything = keep(exchange_tables.findings(measured, keep(measured)))
     exchange_tables.show(console, described["name"], rows, everything)

@@ -1,13 +1,13 @@
-"""How long a halo exchange takes by bytes and rates alone, on a machine that a file describes or that was found.
+"""A model of the time of a halo exchange from bytes and rates, for a described or a discovered machine.
 
-Every device first packs what it sends, then all transfers run at once, then every device unpacks:
+Each device packs all data to send, then all transfers run concurrently, then each device unpacks:
 
     t = max over devices (bytes read and written / memory rate) + max over links (bytes on it / its rate)
 
-A byte that goes to another device is read and written once where it is packed and once where it is unpacked; one that
-stays on its device is read and written once. A link is one way of: the line between two devices; what a machine file
-says that a device, a group or a node has for all its links of a sort (a switch's port, a bus between sockets, network
-cards); a device's line to its host. Latency, launches and MPI are not in it.
+A byte sent to another device is read and written once when packed and once when unpacked. A byte that stays on its
+device is read and written once. A link is one direction of a connection. Connections are the line between two devices,
+and a device's line to its host. Others are resources that a machine file states for a device, a group or a node: a
+switch port, a bus between sockets, network cards. The model excludes latency, launches and MPI overhead.
 """
 
 from collections import defaultdict
@@ -20,13 +20,13 @@ from slipstream.machine.machine_file import LinkTable, MachineFile
 if TYPE_CHECKING:
     from slipstream._core import Machine
 
-#: (from device, to device, bytes) of one exchange; from = to where a device is its own neighbour.
+#: (source device, target device, bytes) of one exchange; equal devices mean that a device is its own neighbour.
 Traffic = Iterable[tuple[int, int, float]]
 
 
 @dataclass(frozen=True)
 class ExchangeTime:
-    """Seconds, and what the links waited for."""
+    """Seconds, and the limiting link."""
 
     memory: float
     links: float
@@ -40,8 +40,9 @@ class ExchangeTime:
 def exchange_time(
     machine: "Machine", traffic: Traffic, file: MachineFile | None = None, measured: Sequence[float] = ()
 ) -> ExchangeTime:
-    """The time of one exchange; without a file only the lines between pairs are known, by their measured rates (GB/s,
-    devices x devices) where there are some."""
+    """The time of one exchange. Without a machine file only lines between pairs are known, with measured rates (GB/s,
+    devices x devices) if given.
+    """
     memory: dict[int, float] = defaultdict(float)
     loads: dict[str, float] = defaultdict(float)
     for source, target, count in traffic:
@@ -58,14 +59,14 @@ def exchange_time(
 
 
 def _line(machine: "Machine", measured: Sequence[float], source: int, target: int) -> Iterable[tuple[str, float]]:
-    """The line between two devices, all that is known of a machine that was found."""
+    """The line between two devices, the only link known for a discovered machine."""
     count = round(len(measured) ** 0.5)
     rate = measured[source * count + target] if measured else machine.link(source, target)["gb_per_s"]
     yield f"device {source} to device {target}", rate
 
 
 def _links(file: MachineFile, source: int, target: int) -> Iterable[tuple[str, float]]:
-    """What a byte from one device to another passes, each with its rate."""
+    """All links that a byte between two devices passes, with their rates."""
     table = file.table(source, target)
     yield f"device {source} to device {target}", table.gb_per_s
     if not isinstance(table, LinkTable):

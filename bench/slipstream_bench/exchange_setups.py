@@ -1,22 +1,22 @@
-"""What `slipstream bench exchange` measures: sizes, ladders of routes, schemes of packing, and what to compare with."""
+"""Setups of `slipstream bench exchange`: sizes, sequences of routes, packing schemes, and reference values."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from slipstream.base.core import core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.base.routes import NAMES as ROUTES
 
 Triple = tuple[int, int, int]
 
-#: In the order in which the rules prefer them.
+#: Parts of the benchmark, in the order of measurement.
 PARTS = ("must", "ladder", "schemes", "scaling")
-#: Pearson et al. enable these one after the other, from either base; `direct` is ours.
+#: Pearson et al. enable these one after the other, starting from either base; `direct` is an addition.
 BASES = ("staged", "gpu_mpi")
 RUNGS = ("colocated", "peer", "kernel", "direct")
 LIBRARIES = ("nccl", "nvshmem")
-#: Risso's thesis, 4.2, and what the library calls them: the first was there before, the others are the thesis's own.
+#: Names of Risso's thesis (4.2) and of this library. The first scheme existed before the thesis.
 SCHEMES: Mapping[str, str] = {
     "GPUPackInfo": "gpu_pack_info",
     "asynchronous GPUPackInfo": "gpu_pack_info_async",
@@ -29,35 +29,36 @@ STENCIL = (
     "cwpearson/stencil, the library of Pearson et al. 2020, on 4 x H200 by as many ranks: host clock, trimean of 30"
 )
 
-#: The paper's cubes hold as many cells a GPU as one of 750^3; with four GPUs that is one of 1191^3 in all.
+#: The paper's cubes have as many cells per GPU as 750^3; with four GPUs 1191^3 in total.
 PAPER_SIDE, IN_ALL = 750, 1191
 
-#: Four f32 quantities, radius 3, 26 neighbours, periodic, 2 x 2 x 1 H200: by cells of a GPU, or of the side in all.
+#: Target times for four f32 quantities, radius 3, 26 neighbours, periodic, 2 x 2 x 1 H200; by cells per GPU or total
+#: side.
 AT_MOST_US = {
     "events": {64: 12.0, 128: 20.0, 256: 60.0, 512: 185.0, IN_ALL: 510.0},
     "host": {64: 25.0, 128: 35.0, 256: 75.0, 512: 200.0, IN_ALL: 530.0},
 }
-#: By ranks and routes.
+#: Times of another library, by ranks and routes.
 STENCIL_US = {
     (4, "all"): {64: 119.0, 128: 133.0, 256: 298.0, 512: 921.0, IN_ALL: 2472.0},
     (4, "staged"): {64: 410.0, 128: 1114.0, 256: 3322.0, 512: 21661.0, IN_ALL: 51864.0},
     (1, "all"): {64: 205.0, 256: 353.0},
     (1, "staged"): {256: 10075.0},
 }
-#: What one rank that drives all four may take more, and what one GPU and the host's route may take at 512^3.
+#: Allowed factor for one rank that drives all four devices, and targets for one GPU and for the host route at 512^3.
 ONE_RANK = 1.3
 ONE_GPU_US, STAGED_US, WHERE = 100.0, 5000.0, 512
-#: Until begin gives the host back, and from asking the tuner, whose file is warm, to the return of the first begin.
+#: Target of the host time in begin(), and of set-up with a warm tuner cache until the first begin() returns.
 BEGIN_US, WARM_SETUP_S = 10.0, 1.0
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How large the exchanges are."""
+    """Sizes of the measured exchanges."""
 
     sizes: tuple[int, ...]  #: sides of a device's cube
-    cube: int  #: side of a device's share of a cube that all devices cut
-    strong: tuple[int, ...]  #: sides of cubes that more and more devices cut
+    cube: int  #: side of a device's share of a cube divided among all devices
+    strong: tuple[int, ...]  #: sides of cubes divided among increasing numbers of devices
 
 
 SCALES = {"host": Scale((32, 64), 48, (64,)), "cuda": Scale((64, 128, 256, 512), PAPER_SIDE, (512, IN_ALL))}
@@ -66,16 +67,16 @@ QUICK = Scale((8,), 10, (16,))
 
 @dataclass(frozen=True)
 class Setup:
-    """One exchange to be measured."""
+    """An exchange to measure, as options."""
 
     part: str
     cells: Triple
     grid: Triple
     routes: tuple[str, ...]
-    inputs: Mapping[str, Any] = field(default_factory=dict)  #: what its rows say of it beside
+    inputs: Mapping[str, Any] = field(default_factory=dict)  #: additional input columns of its rows
     knobs: Mapping[str, Any] = field(default_factory=dict)
     clocks: tuple[str, ...] = ("events", "host")
-    named_for: str = ""  #: a route that must move something, or the row would be another's
+    named_for: str = ""  #: a route that must carry a message; otherwise the row would belong to another route
 
     @property
     def largest_block(self) -> Triple:
@@ -98,52 +99,61 @@ def device_grid(devices: int) -> Triple:
 
 
 def travels_by(routes: Iterable[str]) -> str:
-    """Routes of messages, by their names, in the order of `ROUTES`."""
+    """Names of the routes of messages, in the order of `ROUTES`."""
     used = set(routes)
     return "+".join(name for name in ROUTES if name in used) or "-"
 
 
 def cubes(side: int, grid: Triple) -> Triple:
-    """A grid of which every device has a cube."""
+    """A grid with one cube per device."""
     return side * grid[0], side * grid[1], side * grid[2]
 
 
 def cube_of(side: int, devices: int) -> Triple:
-    """A cube that gives a device as many cells as one of `side` has."""
+    """A cube with as many cells per device as one of `side`."""
     edge = round(side * devices ** (1 / 3))
     return edge, edge, edge
 
 
 def label(nodes: int, ranks: int, devices: int, edge: int, gpu_mpi: bool) -> str:
-    """The paper's name of a configuration: nodes, ranks and GPUs a node, side of the domain, `ca` for MPI that takes
-    device memory."""
+    """The paper's name of a configuration: nodes, ranks and GPUs per node, side of the domain, `ca`
+    for GPU-aware MPI.
+    """
     return f"{nodes}n/{ranks // nodes}r/{devices // nodes}g/{edge}" + ("/ca" if gpu_mpi else "")
 
 
 def parse_routes(text: str, here: Sequence[str]) -> tuple[str, ...]:
-    """`+a,-b`: all routes that can be used here, among them a, without b. Without signs: these and no others."""
+    """`+a,-b`: all available routes, including a, without b. Without signs: exactly these."""
     words = [word.strip() for word in text.split(",") if word.strip()]
     names = [word.lstrip("+-") for word in words]
     if unknown := [name for name in names if name not in ROUTES]:
-        raise CaseError(f"--routes: no route is named {', '.join(unknown)}; choose among {', '.join(ROUTES)}")
+        raise CaseError(
+            f"--routes: no route is named {', '.join(unknown)}; choose among {', '.join(ROUTES)}",
+            ErrorCode.NOT_FOUND,
+            option="routes",
+            unknown=", ".join(unknown),
+        )
     signs = {word[0] in "+-" for word in words}
     if len(signs) > 1:
-        raise CaseError(f"--routes={text}: either all with a sign, as in +direct,-staged, or none")
+        raise CaseError(f"--routes={text}: either all with a sign, as in +direct,-staged, or none", option="routes")
     removed = {name for name, word in zip(names, words, strict=True) if word.startswith("-")}
     wanted = set(names) - removed
     if missing := [name for name in ROUTES if name in wanted and name not in here]:
         raise CaseError(
             f"--routes={text}: {', '.join(missing)} cannot be used here (slipstream info routes says why), "
-            f"but {', '.join(here)} can"
+            f"but {', '.join(here)} can",
+            ErrorCode.UNAVAILABLE,
+            option="routes",
+            missing=", ".join(missing),
         )
     chosen = wanted if signs == {False} else set(here) - removed
     if not chosen:
-        raise CaseError(f"--routes={text} leaves no route")
+        raise CaseError(f"--routes={text} leaves no route", option="routes")
     return tuple(name for name in ROUTES if name in chosen)
 
 
 def must(scale: Scale, grid: Triple, routes: tuple[str, ...], name: str) -> Iterator[Setup]:
-    """The table of times to be reached: all routes, and the host's alone at one size."""
+    """The table of target times: all routes, and the host's route alone at one size."""
     devices = grid[0] * grid[1] * grid[2]
     for cells in dict.fromkeys([*(cubes(side, grid) for side in scale.sizes), cube_of(scale.cube, devices)]):
         yield Setup("must", cells, grid, routes, {"routes": name})
@@ -153,7 +163,7 @@ def must(scale: Scale, grid: Triple, routes: tuple[str, ...], name: str) -> Iter
 
 
 def ladders(allowed: Sequence[str]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """(base, rung, routes), one rung above the other; each library stands alone, with kernels within a device."""
+    """(base, rung, routes): each rung adds a route; each library stands alone, with kernels within a device."""
     for base in (base for base in BASES if base in allowed):
         routes: tuple[str, ...] = (base,)
         yield base, "alone", routes
@@ -165,7 +175,7 @@ def ladders(allowed: Sequence[str]) -> Iterator[tuple[str, str, tuple[str, ...]]
 
 
 def ladder(scale: Scale, grid: Triple, nodes: int, ranks: int, allowed: Sequence[str]) -> Iterator[list[Setup]]:
-    """For each rung its sizes, smallest first; by the host's clock, as the paper's."""
+    """The sizes of each rung, smallest first; by the host's clock, as in the paper."""
     devices = grid[0] * grid[1] * grid[2]
     for base, rung, routes in ladders(allowed):
         setups = []
@@ -179,7 +189,7 @@ def ladder(scale: Scale, grid: Triple, nodes: int, ranks: int, allowed: Sequence
 
 
 def schemes(scale: Scale, grid: Triple, allowed: Sequence[str]) -> Iterator[list[Setup]]:
-    """Risso's three; copies within a device are nobody's message there either."""
+    """Risso's three schemes; copies within a device are not messages there either."""
     for name, scheme in SCHEMES.items():
         (base,), knobs = (found := core().scheme(scheme))["routes"], {k: v for k, v in found.items() if k != "routes"}
         if base not in allowed:
@@ -192,7 +202,7 @@ def schemes(scale: Scale, grid: Triple, allowed: Sequence[str]) -> Iterator[list
 
 
 def scaling(scale: Scale, grid: Triple, routes: tuple[str, ...], name: str) -> Iterator[Setup]:
-    """As many cells a device, and as many in all, whatever the number of devices."""
+    """Weak and strong scaling: constant cells per device, and constant total cells."""
     for side in scale.sizes:
         yield Setup("scaling", cubes(side, grid), grid, routes, {"scaling": "weak", "routes": name})
     for side in scale.strong:
@@ -200,7 +210,7 @@ def scaling(scale: Scale, grid: Triple, routes: tuple[str, ...], name: str) -> I
 
 
 def size_name(cells: Triple, grid: Triple) -> int | None:
-    """Side of every device's cube or of the whole, as the tables of times to be reached name it."""
+    """Side of each device's cube or of the whole, as the tables of target times name it."""
     side = min(n // count for n, count in zip(cells, grid, strict=True))
     if cells == cubes(side, grid):
         return side
@@ -208,7 +218,7 @@ def size_name(cells: Triple, grid: Triple) -> int | None:
 
 
 def at_most_us(setup: Setup, ranks: int, clock: str) -> float | None:
-    """The time to be reached on H200 GPUs with four f32 quantities and radius 3; None where none is set."""
+    """Target time on H200 GPUs with four f32 quantities and radius 3; None if not defined."""
     size = size_name(setup.cells, setup.grid)
     if size is None:
         return None
@@ -222,7 +232,7 @@ def at_most_us(setup: Setup, ranks: int, clock: str) -> float | None:
 
 
 def stencil_us(setup: Setup, ranks: int, clock: str) -> float | None:
-    """The figure of cwpearson/stencil for the same exchange over four H200."""
+    """Time of cwpearson/stencil for the same exchange on four H200."""
     size = size_name(setup.cells, setup.grid)
     if size is None or setup.grid != (2, 2, 1) or clock != "host":
         return None

@@ -1,4 +1,4 @@
-"""Tables, comparisons and pictures of `slipstream bench exchange`, all made from its rows."""
+"""Tables, comparisons and charts of `slipstream bench exchange`, generated from its rows."""
 
 import math
 import re
@@ -15,12 +15,12 @@ from slipstream_bench.exchange_setups import BEGIN_US, PEARSON, RISSO, STENCIL, 
 
 Row = dict[str, Any]
 
-#: Columns of what an exchange costs the host.
+#: Columns with the host's costs of an exchange.
 COSTS = ("begin_us", "begin_end_us", "warm_setup_s")
 
 
 def reasons(text: str) -> str:
-    """Of a refusal by all routes, what the allowed ones say."""
+    """The reasons of allowed routes, from a refusal by all routes."""
     said = re.findall(r"not (\w+): ([^;)]+)", text)
     own = [f"{name}: {why}" for name, why in said if why != "turned off"]
     return "; ".join(own) or text
@@ -35,7 +35,7 @@ def _number(value: float | None) -> str:
 
 
 def _size(row: Row) -> str:
-    """`256^3 a device`, or the whole where the share of a device is no cube."""
+    """`256^3 a device`; the whole grid if a device's share is no cube."""
     share = row["cells_per_device"]
     if len(set(share)) == 1:
         return show_extent(share)
@@ -59,7 +59,7 @@ def _across(rows: list[Row], key: str) -> list[tuple[str, dict[str, Row]]]:
 
 
 def _gain(line: dict[str, Row], slow: str, fast: str) -> float | None:
-    """How many times faster."""
+    """Speed-up of `fast` over `slow` in a table line; None if one is missing."""
     return line[slow]["time_us"] / line[fast]["time_us"] if slow in line and fast in line else None
 
 
@@ -83,7 +83,7 @@ def _must(console: Console, rows: list[Row]) -> None:
     if any(row.get("stencil_us") for row in must):
         console.print(f"stencil: {STENCIL}")
     heads = ["cells a device", "routes", "link MB", "GB/s", "least us", "begin us", "begin + end us", "warm set-up s"]
-    console.print(terminal.table("what it costs", heads, costs, left=2))
+    console.print(terminal.table("host costs", heads, costs, left=2))
     console.print(
         "link MB leave the device that sends most, GB/s by device events; least: what they need at the measured rate\n"
         "of large copies between devices, both ways at once; to be reached: "
@@ -125,8 +125,9 @@ def _percent(gain: float | None) -> str:
 
 
 def _alone(rows: list[Row], row: Row) -> Row | None:
-    """The same on one device: the same cells of a device, or the same in all. Its layout may be another: rows along z
-    are for grids that are cut across x, and of several layouts the fastest counts."""
+    """The single-device row with the same cells per device, or in total. Its layout may differ, because rows along z
+    need a cut across x; the fastest layout counts.
+    """
     keys = ("part", "scaling", "quantities", "radius", "routes", "clock", "backend")
     size = "cells_per_device" if row["scaling"] == "weak" else "cells"
     found = pick(rows, devices=1, **{key: row[key] for key in (*keys, size)})
@@ -134,19 +135,19 @@ def _alone(rows: list[Row], row: Row) -> Row | None:
 
 
 def _beyond(row: Row, one: Row) -> tuple[float, float]:
-    """What a device's exchange takes more than on one device, and what of that the bytes on the links do not need."""
+    """Additional time compared with one device, and the part of it that exceeds the minimum link time."""
     more = row["time_us"] - one["time_us"]
     return more, more - row["least_us"]
 
 
 def _beside_one(rows: list[Row], scaling: str) -> list[tuple[Row, Row]]:
-    """Rows of several devices, each with the one that it is compared with."""
+    """Rows of several devices with their single-device reference."""
     several = [row for row in pick(rows, part="scaling", scaling=scaling) if row["devices"] > 1]
     return [(row, one) for row in several if (one := _alone(rows, row))]
 
 
 def _scaling(console: Console, rows: list[Row], everything: list[Row]) -> None:
-    """Beside one device, which a run of one rank measures, maybe an earlier one."""
+    """Compares with one device, which a run of one rank measures, possibly an earlier run."""
     if not pick(rows, part="scaling"):
         return
     weak = []
@@ -162,7 +163,7 @@ def _scaling(console: Console, rows: list[Row], everything: list[Row]) -> None:
         for row, one in _beside_one(everything, "strong")
     ]  # fmt: skip
     if not weak and not strong:
-        console.print("scaling is beside one device: measure it first, without -n, into the same folder")
+        console.print("scaling is relative to one device: measure it first, without -n, into the same folder")
         return
     heads = [
         "cells each",
@@ -198,7 +199,7 @@ def _finding(row: Row, question: str, published: str, source: str, here: str) ->
 
 
 def _pearson(rows: list[Row]) -> Iterable[Row]:
-    """At the largest cube, which is the paper's where nothing else was asked for."""
+    """At the largest cube, which by default is the paper's."""
     for base, times in (("staged", "6x"), ("gpu_mpi", "2x")):
         chosen = pick(rows, part="ladder", base=base)
         if not chosen:
@@ -220,12 +221,12 @@ def _pearson(rows: list[Row]) -> Iterable[Row]:
             yield _finding(first, question, "1.16x, 256 nodes of 6 V100", PEARSON, "one node here")
 
 
-#: Of which the thesis gives rates.
+#: The cube for which the thesis gives rates.
 THESIS_CUBE = "256^3"
 
 
 def _risso(rows: list[Row]) -> Iterable[Row]:
-    """Rates of a lattice-Boltzmann step there, of the exchange alone here."""
+    """The thesis gives rates of a lattice Boltzmann step; these rows are of the exchange alone."""
     published = {
         "asynchronous GPUPackInfo": "up to +50 %; 1149 over 760 MLUP/s, four Kepler GPUs, 256^3 each",
         "GPUBufferedScheme": "748 over 760 MLUP/s, four Kepler GPUs, 256^3 each",
@@ -243,7 +244,7 @@ def _risso(rows: list[Row]) -> Iterable[Row]:
 
 
 def _explained(rows: list[Row], everything: list[Row]) -> Iterable[Row]:
-    """Pairs of which this run measured either."""
+    """Pairs of rows at least one of which is from this run."""
     measured = {_shares(row) for row in pick(rows, part="scaling")}
     for row, one in _beside_one(everything, "weak"):
         if measured.isdisjoint({_shares(row), _shares(one)}):
@@ -256,12 +257,12 @@ def _explained(rows: list[Row], everything: list[Row]) -> Iterable[Row]:
 
 
 def findings(rows: list[Row], everything: list[Row]) -> list[Row]:
-    """What papers and the links' rates say, beside what these rows say; scaling may be beside rows of earlier runs."""
+    """Findings of papers and link rates, compared with these rows; scaling may use rows of earlier runs."""
     return [*_pearson(rows), *_risso(rows), *_explained(rows, everything)]
 
 
 def show(console: Console, machine: str, rows: list[Row], everything: list[Row]) -> None:
-    """Tables of this run; scaling is beside rows of earlier runs."""
+    """Tables of this run; scaling may use rows of earlier runs."""
     console.print(f"{machine}, {_who(rows[0]) if rows else 'nothing measured'}")
     _must(console, rows)
     _ladder(console, rows)
@@ -270,11 +271,11 @@ def show(console: Console, machine: str, rows: list[Row], everything: list[Row])
     for source in (PEARSON, RISSO):
         found = [(row["question"], row["published"], row["here"]) for row in pick(rows, part="finding", source=source)]
         if found:
-            console.print(terminal.table(f"beside {source}", ["", "published", "here"], found, left=3))
+            console.print(terminal.table(f"compared with {source}", ["", "published", "here"], found, left=3))
 
 
 def pictures(path: Path, machine: str, rows: list[Row]) -> list[Path]:
-    """Beside the result file: the ladders, weak scaling, and the times to be reached."""
+    """Next to the result file: route sequences, weak scaling, and target times."""
     from slipstream_bench import charts, curves
 
     drawn = []
@@ -328,7 +329,7 @@ def _whos(rows: list[Row]) -> list[str]:
 
 
 def _bars(rows: list[Row], who: str) -> dict[str, dict[str, Row]]:
-    """By size and layout, then by clock: of several layouts of a size, the fastest by events."""
+    """Rows by size and layout, then by clock. A size with several layouts gets the one that is fastest by events."""
     sizes: dict[str, dict[str, dict[str, Row]]] = {}
     for row in sorted((row for row in rows if _who(row) == who), key=_cells):
         sizes.setdefault(_size(row), {}).setdefault(row["layout"], {})[row["clock"]] = row

@@ -1,8 +1,8 @@
-"""`slipstream bench fft`: milliseconds of a Fourier transform of a cube of values over all devices, beside one plan of
-the library on one device.
+"""`slipstream bench fft`: milliseconds of a Fourier transform of a cube on all devices, and of one library plan on one
+device.
 
-The least time is that of three passes over a device's values, read and written once at the rate of a copy, or of what
-leaves a device at the rate of its links, whichever is longer; both rates are measured in the same run.
+The minimum time is the longer of two. One is that of three passes over a device's values at the copy rate, the other
+that of the bytes to send at the link rate. Both rates are measured in the same run.
 """
 
 import argparse
@@ -19,9 +19,9 @@ from slipstream_bench import exchange_setups, options, record
 from slipstream_bench.timed import timed
 from slipstream_bench.whole_machine import measure, need, number
 
-#: Cells along each axis.
+#: Default cubes: cells along each axis.
 SIZES = {"host": (64,), "cuda": (256, 512, 1024)}
-#: Bytes of a complex number by the type of the values.
+#: Bytes of a complex number by type of the values.
 BYTES = {"f32": 8, "f64": 16, "c64": 8, "c128": 16}
 REPEATS = {"host": 5, "cuda": 20}
 CLOCKS = ("events", "host")
@@ -46,24 +46,26 @@ FIGURES = frozenset(
 def add_options(parser: argparse.ArgumentParser) -> None:
     options.sizes(parser, "cubes of N^3 values")
     parser.add_argument(
-        "--types", nargs="+", default=["c64"], choices=sorted(BYTES), help="of the values; f32 and f64: real to complex"
+        "--types",
+        nargs="+",
+        default=["c64"],
+        choices=sorted(BYTES),
+        help="types of the values; f32 and f64: real to complex",
     )
     options.transforms(parser)
+    parser.add_argument("--components", type=int, default=1, metavar="C", help="arrays per call")
     parser.add_argument(
-        "--components", type=int, default=1, metavar="C", help="arrays that are transformed in one call"
+        "--cufftxt", action="store_true", help="add a row of cufftXt on all GPUs of one process for each size and type"
     )
     parser.add_argument(
-        "--cufftxt", action="store_true", help="a row of cufftXt on all GPUs of one process beside each size and type"
-    )
-    parser.add_argument(
-        "--natural", action="store_true", help="the spectrum in the order of the values, not transposed"
+        "--natural", action="store_true", help="leave the spectrum in the order of the values, not transposed"
     )
     options.routes(parser)
     options.devices(parser)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     need("fft", 1, sizes=arguments.sizes, components=arguments.components)
 
     def rows(machine: Any, backend: str) -> Iterator[record.Row]:
@@ -73,7 +75,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def process_grid(decomposition: str, devices: int) -> tuple[int, int]:
-    """Of pencils: as square as the number of devices allows."""
+    """Pencils use the most nearly square process grid."""
     if decomposition == "slab":
         return 1, devices
     first = next(n for n in range(math.isqrt(devices), 0, -1) if devices % n == 0)
@@ -81,7 +83,7 @@ def process_grid(decomposition: str, devices: int) -> tuple[int, int]:
 
 
 def cut(decomposition: str, devices: int, store: str) -> dict[str, Any]:
-    """As options of a transform; `store` empty: as it likes."""
+    """As options of a transform; an empty `store` leaves the choice to it."""
     measured = decomposition == "measured"
     how: dict[str, Any] = (
         {"tune_process_grid": True} if measured else {"process_grid": process_grid(decomposition, devices)}
@@ -138,7 +140,7 @@ def _rows(arguments: argparse.Namespace, machine: Any, backend: str, console: Co
 
 
 def _cufftxt_row(times: dict[str, float], size: int, dtype: str, devices: int, local: float | None) -> record.Row:
-    """Both clocks would say the same: it returns when its GPUs are done."""
+    """One row for both clocks, because the call returns when its GPUs are done."""
     time = times["forward_us"] / 1e3
     return {
         "ranks": 1,
@@ -194,8 +196,9 @@ def _rates(
 
 
 def _local_ms(machine: Any, size: int, dtype: str, repeats: int) -> float | None:
-    """Of one plan of FFTW (one thread) or cuFFT on one device; None where its memory does not hold both arrays and the
-    library's workspace."""
+    """One plan of FFTW (one thread) or cuFFT on one device; None if its memory does not hold both arrays and the
+    workspace.
+    """
     needed = 3 * size**3 * BYTES[dtype]
     if any(device["memory"] and needed > 0.9 * device["memory"] for device in machine.devices()):
         return None

@@ -1,18 +1,18 @@
-"""`slipstream bench gather_scatter`: microseconds in which all points of a cube of elements get their copies' sum.
+"""`slipstream bench gather_scatter`: microseconds of a gather-scatter over all points of a cube of elements.
 
-The least time is that of a copy of all points (8 or 16 bytes each) and of the indices of those on the surfaces of
-elements (4 bytes each), at the rate that a copy has in the same run.
+The minimum time is that of a copy at the copy rate of the same run. It reads all points (8 or 16 bytes each) and the
+indices of points on element surfaces (4 bytes each).
 
-Between several devices there is a row, too, for each route alone (beside kernel, within a device), and for
-`host_packed`: what devices share is copied to the host, packed there, sent by MPI, combined there and copied back, as
-in the baseline of J. Wahlgren's thesis (KTH, 2022).
+With several devices there is also a row for each route alone (plus kernel, within a device). The row `host_packed`
+copies shared values to the host, packs, sends by MPI, combines and copies them back, as the baseline of J. Wahlgren's
+thesis (KTH, 2022).
 
-`set-up` has the seconds and the most host memory at once that the set-up takes, beyond the ids that it is given, over
-the points that have copies; on the host backend with what the devices keep.
+`set-up` holds the seconds and the peak host memory of the set-up, without the given ids, per point with copies. On the
+host backend this includes device memory.
 
-`--calls N` adds a row by the protocol of Wahlgren 2022, figure 5.4: the mean of N calls in a loop (1000 there), which
-the host waits for once; of what the host packs, a fiftieth of them. Rows that `host_packed` stands beside tell how many
-times as fast they are, and what was published: buffers on the device over buffers on the host.
+`--calls N` adds rows by the protocol of Wahlgren 2022, figure 5.4. They hold the mean of N calls in a loop (1000 there)
+with a single wait; `host_packed` makes a fiftieth of the calls. Rows compared with `host_packed` show the speed-up and
+the published one: device buffers over host buffers.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from typing import Any
 
 from rich.console import Console
 from slipstream.base.core import as_case_error
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.machine import predict
 
 from slipstream_bench import exchange_setups, exchange_tables, options, record
@@ -30,11 +30,11 @@ from slipstream_bench.timed import timed
 from slipstream_bench.whole_machine import measure, need, number
 
 ORDERS = (1, 3, 7, 11)
-#: Elements along each axis of the cube that all devices share.
+#: Elements along each axis of the cube shared by all devices.
 ELEMENTS = {"host": 8, "cuda": 64}
 BYTES = {"f32": 4, "f64": 8}
 REPEATS = {"host": 5, "cuda": 30}
-#: Ways in which what devices share travels: routes, or None where the host packs.
+#: How shared values travel: a list of routes, or None if the host packs.
 WAYS: dict[str, list[str] | None] = {
     "host_packed": None,
     "staged": ["staged", "kernel"],
@@ -45,8 +45,8 @@ WAYS: dict[str, list[str] | None] = {
     "peer": ["peer", "kernel"],
     "direct": ["direct", "kernel"],
 }
-#: How many times as fast as buffers on the host those on the device were there, by order: least and most of 4 to 128
-#: A100s. Order 1 lost on 8 to 32 of them and won on 4; order 3 lost on 64.
+#: Published speed-up of device buffers over host buffers by order: minimum and maximum over 4 to 128 A100s. Order 1 was
+#: slower on 8 to 32 and faster on 4; order 3 was slower on 64.
 PUBLISHED = {1: (1 / 6.73, None), 3: (1 / 2.88, 4.06), 7: (1.34, 3.59), 11: (1.23, 3.65)}
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset(
@@ -57,28 +57,30 @@ FIGURES = frozenset(
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--orders", type=int, nargs="+", default=list(ORDERS), metavar="N", help="default: 1 3 7 11")
-    parser.add_argument("--elements", type=int, nargs="+", default=[], metavar="N", help="cubes of N^3 elements in all")
+    parser.add_argument(
+        "--elements", type=int, nargs="+", default=[], metavar="N", help="cubes of N^3 elements in total"
+    )
     options.routes(parser)
     parser.add_argument(
         "--ways", nargs="*", choices=list(WAYS), metavar="WAY",
-        help="also by one way alone, host_packed or a route (default: all that can be used between several devices, "
+        help="also by a single way, host_packed or a route (default: all that are available between several devices, "
         "none where --routes is given)",
     )  # fmt: skip
     parser.add_argument(
         "--calls",
         type=int,
         metavar="N",
-        help="one more row: the mean of N calls in a loop, of what the host packs N/50",
+        help="add a row with the mean of N calls in a loop; N/50 calls if the host packs",
     )
-    parser.add_argument("--components", type=int, default=1, help="values a point (default: 1)")
+    parser.add_argument("--components", type=int, default=1, help="values per point (default: 1)")
     options.precision(parser, "f64")
     options.devices(parser)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     if min(arguments.orders) < 1 or max(arguments.orders) > 31:
-        raise CaseError("bench gather_scatter: --orders are from 1 to 31")
+        raise CaseError("bench gather_scatter: --orders are from 1 to 31", option="orders", limit="1 to 31")
     need("gather_scatter", 1, elements=arguments.elements, components=arguments.components, calls=arguments.calls)
 
     def rows(machine: Any, backend: str) -> Iterator[record.Row]:
@@ -108,14 +110,17 @@ def _all(arguments: argparse.Namespace, machine: Any, backend: str, console: Con
     several = len(machine.devices()) > 1
     if arguments.ways and not several:
         raise CaseError(
-            "bench gather_scatter: --ways are those between several devices: name more with --devices or -n"
+            "bench gather_scatter: --ways are those between several devices: name more with --devices or -n",
+            ErrorCode.UNSUPPORTED,
+            option="ways",
+            devices=1,
         )
     found = list(_rows(arguments, machine, backend, options.routes_of(arguments), arguments.routes or "rules"))
     yield from found
     default = list(WAYS) if several and not arguments.routes else []
     ways = default if arguments.ways is None else list(dict.fromkeys(arguments.ways))
     if ways and not all(row["sent_values"] for row in found):
-        console.print("ways are left out: all elements lie on one device: take more")
+        console.print("ways are left out: all elements are on one device; use more elements")
         return
     for way in ways:
         routes = WAYS[way]

@@ -1,15 +1,15 @@
-"""`slipstream bench nekbone`: an iteration of conjugate gradients for Poisson's equation on spectral elements.
+"""`slipstream bench nekbone`: one conjugate gradient iteration for Poisson's equation on spectral elements.
 
-The least time is that of the bytes that a point needs, at the rate that a copy has in the same run: those of the
-operator (64 B, with affine or trilinear factors 16), of the gather-scatter (18 B) and of the vectors (80 B).
+The minimum time is that of the bytes per point at the copy rate of the same run. The operator has 64 B (16 with affine
+or trilinear factors), the gather-scatter 18 B and the vectors 80 B.
 
-`--sums device`: sums stay on the devices, and the host reads each residual while the next iteration runs. `host`: it
-fetches the parts of each sum, adds them up, by MPI those of all ranks, and hands the sum back.
+`--sums device`: sums stay on the devices, and the host reads each residual during the next iteration. `host`: the host
+fetches partial sums, adds them over all ranks by MPI, and returns the sum.
 
-`--components 3`: so many right sides in one solve, which share operator and preconditioner. Stored factors count once.
+`--components 3`: three right sides in one solve, with common operator and preconditioner. Stored factors count once.
 
-`--trace FOLDER` records iterations instead, a file a rank, and prints the time of the gather-scatter that the elements
-do not hide: on each device from the end of the elements within to the end of the sums.
+`--trace FOLDER` records iterations instead, one file per rank. It prints the exposed time of the gather-scatter: on
+each device from the end of the interior elements to the end of the sums.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from slipstream_bench.timed import timed
 
 ITERATIONS = {"host": 5, "cuda": 400}
 SUMS = ("device", "host")
-#: Iterations of a trace.
+#: Number of iterations in a trace.
 TRACED = 20
 _BYTES = {"stored": 64 + 18 + 80, "trilinear": 16 + 18 + 80, "affine": 16 + 18 + 80}
 
@@ -37,10 +37,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.routes(parser)
     parser.add_argument("--sums", choices=SUMS, nargs="+", default=["device"], help="default: device")
     parser.add_argument(
-        "--components", type=int, nargs="+", default=[1], metavar="N", help="right sides of one solve; default: 1"
+        "--components", type=int, nargs="+", default=[1], metavar="N", help="right sides per solve; default: 1"
     )
     parser.add_argument(
-        "--overlap", choices=("on", "off"), default="on", help="whether sums travel while elements are computed (on)"
+        "--overlap", choices=("on", "off"), default="on", help="sums concurrent with the computation of elements (on)"
     )
     parser.add_argument(
         "--trace", type=Path, metavar="FOLDER", help=f"record {TRACED} iterations of the first order, size and kind"
@@ -49,7 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, or records, prints and, on rank 0, writes. Collective."""
+    """Measures or traces, and prints; rank 0 writes. Collective."""
 
     if arguments.trace:
         return _trace(arguments, console)
@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def _trace(arguments: argparse.Namespace, console: Console) -> None:
-    """Files of the ranks' traces with the last solution alone, and what they show. Collective."""
+    """Writes the ranks' traces of the last solution, and prints their analysis. Collective."""
     module, folder = core(), arguments.trace
     axhelm.check("nekbone", arguments)
     backend, machine = whole_machine.discover(arguments)
@@ -105,28 +105,28 @@ def _trace(arguments: argparse.Namespace, console: Console) -> None:
             f"local sums {spent[2]:.3g} us (medians of {len(operators)} operators)"
         )
     console.print(f"the host waited {max(rank['waits'] for rank in found)} times")
-    console.print(f"{folder}: a file a rank, for chrome://tracing and `slipstream trace`")
+    console.print(f"{folder}: one file per rank, for chrome://tracing and `slipstream trace`")
 
 
 def last_solution(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What began with the last solution or later, and names of rows."""
+    """Events from the start of the last solution on, and names of rows."""
     began = max(event["ts"] for event in events if event["name"] == "conjugate gradients")
     return [event for event in events if event["ph"] == "M" or event["ts"] >= began]
 
 
 class Sums(NamedTuple):
-    """What a device's elements do not hide of one gather-scatter, in microseconds."""
+    """Exposed time of one gather-scatter on a device, in microseconds."""
 
-    #: From the last element to the local sums: the device has nothing else to do.
+    #: From the last element to the local sums; the device is idle.
     idle: float
-    #: From the last element to the last message received.
+    #: From the last element to the arrival of the last message.
     late: float
-    #: The local sums, after which the next kernel follows.
+    #: The local sums, followed by the next kernel.
     local: float
 
 
 def exposed(events: list[dict[str, Any]]) -> dict[str, list[Sums]]:
-    """Each operator's, by device."""
+    """Exposed times of each operator, by device."""
     rows = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
     found: dict[str, list[Sums]] = {}
     for name in rows.values():
@@ -139,7 +139,7 @@ def exposed(events: list[dict[str, Any]]) -> dict[str, list[Sums]]:
             if row == f"{device} exchange" and event["name"] == "receive":
                 received = start + event["dur"]
             elif row == name and event["name"].startswith("end of sums"):
-                # A host's sums wait in their own bar for the last message.
+                # On the host, the bar of the sums includes the wait for the last message.
                 begun, end = max(start, received), start + event["dur"]
                 sums = Sums(begun - computed, max(0.0, received - computed), end - begun)
                 found.setdefault(device, []).append(sums)
@@ -150,7 +150,7 @@ def exposed(events: list[dict[str, Any]]) -> dict[str, list[Sums]]:
 
 
 def waits(events: list[dict[str, Any]]) -> int:
-    """Of the host, on the devices."""
+    """Number of waits of the host for devices."""
     return sum(event["ph"] == "X" and event.get("cat") == "wait" and event["tid"] == _host(events) for event in events)
 
 

@@ -1,6 +1,6 @@
-"""Options that several benchmarks take: each declares those that are its own.
+"""Options shared by several benchmarks; each benchmark declares its own set.
 
-`cells` and `precision` are lists where a benchmark takes several of them, and one value, or None, where it takes one.
+`cells` and `precision` are lists if a benchmark takes several values, otherwise one value or None.
 """
 
 import argparse
@@ -13,22 +13,24 @@ from slipstream.base.errors import CaseError
 
 
 class _One(argparse.Action):
-    """Of several values, argparse would take the last without a word."""
+    """Refuses repeated options, of which argparse would silently use the last."""
 
     def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, *_: Any) -> None:
         given = f"{self.dest} was given"
         several = isinstance(values, list) and len(values) > 1
         if several or getattr(namespace, given, False):
-            raise CaseError(f"{parser.prog.removeprefix('slipstream ')} takes one {self.option_strings[0]}")
+            raise CaseError(
+                f"{parser.prog.removeprefix('slipstream ')} takes one {self.option_strings[0]}", option=self.dest
+            )
         setattr(namespace, given, True)
         setattr(namespace, self.dest, values[0] if isinstance(values, list) else values)
 
 
 def common(parser: argparse.ArgumentParser) -> None:
-    """What every benchmark takes."""
+    """Declares the options that every benchmark takes."""
     parser.add_argument("-n", dest="ranks", type=int, metavar="RANKS", help="start on so many ranks")
     parser.add_argument("--backend", choices=["auto", "host", "cuda"], default="auto")
-    parser.add_argument("--folder", type=Path, default=Path("bench/results"), help="where the result file goes")
+    parser.add_argument("--folder", type=Path, default=Path("bench/results"), help="folder of the result file")
     parser.add_argument("--no-write", action="store_true", help="print only")
 
 
@@ -41,7 +43,7 @@ def one_cube(parser: argparse.ArgumentParser, what: str = "a cube of N^3 cells")
 
 
 def devices(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--devices", type=int, default=0, help="devices a rank")
+    parser.add_argument("--devices", type=int, default=0, help="devices per rank")
 
 
 def threads(parser: argparse.ArgumentParser) -> None:
@@ -63,16 +65,18 @@ def sizes(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def transforms(parser: argparse.ArgumentParser) -> None:
-    """Of Fourier transforms, alone or in a flow: what devices hold, who stores, what overlaps."""
+    """Options of Fourier transforms, alone or in a flow: device layout, stored results, overlap."""
     parser.add_argument("--decompositions", nargs="+", default=["slab"], choices=["slab", "pencil", "measured"],
-                        help="how devices share the values; measured: the fastest process grid")  # fmt: skip
+                        help="decomposition; measured: the fastest process grid")  # fmt: skip
     parser.add_argument("--store", nargs="+", default=[], choices=["yes", "no"],
-                        help="the last transform before a move stores its results where they must go, or the engine "
+                        help="the last transform before a move stores its results at their targets, or the engine "
                         "packs them")  # fmt: skip
-    parser.add_argument("--overlap", action="store_true", help="components travel while others are transformed")
+    parser.add_argument(
+        "--overlap", action="store_true", help="overlap: components are sent while others are transformed"
+    )
 
 
-#: Of lattice Boltzmann; the last two are of moments.
+#: Collisions of lattice Boltzmann; the last two are for moments.
 COLLISIONS = ("SRT", "TRT", "MRT", "cumulant", "regularised", "recursive")
 
 
@@ -83,22 +87,22 @@ def method(parser: argparse.ArgumentParser) -> None:
 
 def representation(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--representation", choices=["populations", "moments"], default="populations",
-                        help="what a cell holds; the collision is TRT or recursive where none is named")  # fmt: skip
+                        help="representation of the flow; the default collision is TRT or recursive")  # fmt: skip
 
 
 def streaming(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--streaming", choices=["two", "in_place"], default="two",
-                        help="two arrays of populations, or one")  # fmt: skip
+                        help="streaming with two arrays of populations, or in place with one")  # fmt: skip
 
 
 def overlap(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--overlap", choices=["auto", "on", "off"], default="auto",
-                        help="steps of the interior with the exchange")  # fmt: skip
+                        help="overlap of interior steps with the exchange")  # fmt: skip
 
 
 def halo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--radius", type=int, default=3, help="halo width (default: 3)")
-    parser.add_argument("--quantities", type=int, default=4, help="f32 values a cell (default: 4)")
+    parser.add_argument("--quantities", type=int, default=4, help="f32 values per cell (default: 4)")
 
 
 def routes(parser: argparse.ArgumentParser) -> None:
@@ -107,18 +111,18 @@ def routes(parser: argparse.ArgumentParser) -> None:
 
 
 def routes_of(arguments: argparse.Namespace) -> dict[str, list[str]]:
-    """What --routes says, as an option of an exchange."""
+    """--routes as an option of an exchange."""
     return {"routes": [name for name in arguments.routes.split(",") if name]}
 
 
 def coding(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--coding", default="raw",
-                        help="how values travel: raw, cast, 'blockfloat, rate 16', 'zfp, rate 16'")  # fmt: skip
+                        help="coding of messages: raw, cast, 'blockfloat, rate 16', 'zfp, rate 16'")  # fmt: skip
 
 
 def throttle(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--throttle", default="none", metavar="'R GB/s, T us'",
-                        help="as slow as such a network; of routes whose messages the host sends")  # fmt: skip
+                        help="simulate such a network; for routes that the host drives")  # fmt: skip
 
 
 def quick(parser: argparse.ArgumentParser) -> None:
@@ -130,5 +134,7 @@ def parse_grid(text: str, least: int = 1) -> tuple[int, int, int]:
     match = re.fullmatch(r"(\d+)x(\d+)x(\d+)", text)
     x, y, z = (int(n) for n in match.groups()) if match else (0, 0, 0)
     if min(x, y, z) < least:
-        raise CaseError(f"--grid {text}: takes three numbers from {least}, as {least}x{least}x{least}")
+        raise CaseError(
+            f"--grid {text}: takes three numbers from {least}, as {least}x{least}x{least}", option="grid", limit=least
+        )
     return x, y, z

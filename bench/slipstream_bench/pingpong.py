@@ -1,4 +1,4 @@
-"""`slipstream bench pingpong`: a message there and back, by every route and by MPI alone; half of the round trip."""
+"""`slipstream bench pingpong`: half of a message's round trip, by every route and by MPI alone."""
 
 import argparse
 import os
@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.base.routes import DRIVEN_BY_HOST
 from slipstream.machine import discovery
 
@@ -27,17 +27,17 @@ WAHLGREN = "Wahlgren: Using GPU-aware message passing to accelerate high-fidelit
 
 @dataclass(frozen=True)
 class Choice:
-    """What to measure."""
+    """Options of the benchmark."""
 
     backend: str
-    device_buffers: bool  #: give MPI addresses in GPU memory, where it says that it takes them
-    label: str  #: name of the way in which MPI moves messages; default: OMPI_MCA_pml
+    device_buffers: bool  #: give MPI addresses in GPU memory, if it claims to support them
+    label: str  #: name of MPI's transport; default: OMPI_MCA_pml
     quick: bool
-    throttle: str  #: of routes, as slow as a network: a rate and a latency, or none
+    throttle: str  #: for routes: a simulated network rate and latency, or none
 
 
 def sizes(quick: bool, coarse: bool = False) -> list[int]:
-    """Powers of two as the OSU benchmark has them, or every second of those."""
+    """Powers of two as in the OSU benchmark, or every second of them."""
     if quick:
         return [8, 8192, 1 << 18]
     return [2**k for k in range(3, 27, 2 if coarse else 1)]
@@ -54,7 +54,7 @@ def pairs(machine: Any) -> list[tuple[str, int, int]]:
 
 
 def _why(route: str, refusal: str) -> str:
-    """The route's own reason, out of a message that goes through all routes."""
+    """The route's own reason, from a message that lists all routes."""
     own = re.search(rf"not {route}: ([^;)]+)", refusal)
     return own[1] if own else refusal
 
@@ -66,7 +66,7 @@ def _gbs(count: int, us: float) -> float:
 def _routes(
     machine: Any, backend: str, pair: tuple[str, int, int], choice: Choice, budget: float
 ) -> tuple[list[Row], dict[str, str]]:
-    """Rows of every route that serves the pair, and why the others do not. Collective."""
+    """Rows of each route that supports the pair, and the reasons of others. Collective."""
     module, (where, a, b) = core(), pair
     rows: list[Row] = []
     refused: dict[str, str] = {}
@@ -94,7 +94,7 @@ def _routes(
 
 
 def kept(rows: list[Row], route: str, pair: str, throttle: str) -> Row:
-    """What single messages show of a throttle: the latency by the shortest, the rate by the two longest."""
+    """Effect of a throttle on single messages: latency from the shortest, rate from the two longest."""
     module = core()
     times = {
         row["bytes"]: row["time_us"]
@@ -115,18 +115,25 @@ def kept(rows: list[Row], route: str, pair: str, throttle: str) -> Row:
 
 
 def _memories(backend: str, device_buffers: bool) -> list[str]:
-    """Kinds of memory that MPI is given. Collective only in what it raises."""
+    """Kinds of memory to pass to MPI. Errors are raised collectively."""
     if backend == "host":
         if device_buffers:
-            raise CaseError("bench pingpong: --device-buffers needs the cuda backend; host buffers are measured anyway")
+            raise CaseError(
+                "bench pingpong: --device-buffers needs the cuda backend; host buffers are measured anyway",
+                ErrorCode.UNSUPPORTED,
+                option="device_buffers",
+                other="backend",
+            )
         return ["host"]
     if not device_buffers:
         return ["host", "staged"]
     if (aware := timed().mpi_gpu_aware()) is not True:
-        says = "says that it takes no" if aware is False else "does not say whether it takes"
+        says = "claims not to support" if aware is False else "does not say whether it supports"
         raise CaseError(
             f"bench pingpong: --device-buffers: {core().build_info()['mpi']} {says} addresses in GPU memory; "
-            "load an MPI built for GPUs, or leave the option out"
+            "load an MPI built for GPUs, or leave the option out",
+            ErrorCode.UNAVAILABLE,
+            option="device_buffers",
         )
     return ["host", "staged", "device"]
 
@@ -164,7 +171,7 @@ def _times(rows: Iterable[Row], memory: str, pair: str) -> dict[int, float]:
 
 
 def losing_bands(device: dict[int, float], other: dict[int, float]) -> list[tuple[int, int]]:
-    """First and last size of each run of sizes at which `device` takes longer than `other`."""
+    """First and last size of each range of sizes in which `device` is slower than `other`."""
     bands: list[tuple[int, int]] = []
     begun = last = None
     for count in sorted(device.keys() & other.keys()):
@@ -181,7 +188,7 @@ def bands_text(bands: list[tuple[int, int]]) -> str:
 
 
 def findings(rows: list[Row]) -> list[Row]:
-    """Where device buffers lose, and what Wahlgren found within and between nodes of four A100."""
+    """Sizes at which device buffers are slower, and Wahlgren's findings within and between nodes of four A100."""
     result = []
     for pair in dict.fromkeys(row["pair"] for row in rows if row["path"] == "mpi"):
         device, host, staged = (_times(rows, memory, pair) for memory in ("device", "host", "staged"))
@@ -206,7 +213,7 @@ def findings(rows: list[Row]) -> list[Row]:
 
 
 def _print(console: Console, title: str, rows: list[Row]) -> None:
-    """One table a pair and clock: a line a size, a column a way."""
+    """One table per pair and clock: one line per size, one column per route."""
     timed = [row for row in rows if "clock" in row]
     for pair, clock in dict.fromkeys((row["pair"], row["clock"]) for row in timed):
         chosen = [row for row in timed if (row["pair"], row["clock"]) == (pair, clock)]
@@ -217,7 +224,7 @@ def _print(console: Console, title: str, rows: list[Row]) -> None:
             for count in sorted({row["bytes"] for row in chosen})
         ]
         how = "the host waits for each" if clock == "host" else "back to back on the devices"
-        console.print(terminal.table(f"{title}, {pair}: us a message, {how}", ["size", *names], lines))
+        console.print(terminal.table(f"{title}, {pair}: us per message, {how}", ["size", *names], lines))
     slowed = [
         (row["pair"], row["name"], f"{row['given_gbs']:g}", f"{row['gbs']:g}", f"{row['gbs'] / row['given_gbs']:.3f}",
          f"{row['given_us']:g}", f"{row['latency_us']:g}",
@@ -235,11 +242,11 @@ def _print(console: Console, title: str, rows: list[Row]) -> None:
     ]
     if found:
         heads = ["pair", "", "published", "here", "source"]
-        console.print(terminal.table("device buffers of MPI beside published figures", heads, found, left=5))
+        console.print(terminal.table("device buffers of MPI, compared with published figures", heads, found, left=5))
 
 
 def picture(path: Path, machine: str, rows: list[Row]) -> None:
-    """Time and rate against size, for each pair of devices; single messages by the host's clock."""
+    """Time and rate by size, for each pair of devices; single messages by the host's clock."""
 
     def label(row: Row) -> str:
         return f"{row['name']}, {row['pml']}" if row["path"] == "mpi" else f"{row['name']}, {row['ranks']} ranks"
@@ -265,7 +272,7 @@ def picture(path: Path, machine: str, rows: list[Row]) -> None:
 
 
 def _devices_a_rank(backend: str) -> int:
-    """One rank drives two devices; more ranks drive one each."""
+    """A single rank drives two devices; several ranks drive one each."""
     module = core()
     if module.size() > 1:
         return 1
@@ -276,20 +283,25 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.quick(parser)
     options.throttle(parser)
     parser.add_argument("--device-buffers", action="store_true", help="give MPI addresses in GPU memory")
-    parser.add_argument("--label", default="", help="name of the way MPI moves messages; or OMPI_MCA_pml")
+    parser.add_argument("--label", default="", help="name of MPI's transport; default: OMPI_MCA_pml")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     module, choice = core(), record.chosen(Choice, arguments)
     backend = discovery.choose_backend(choice.backend)
     machine = module.Machine.discover(backend, devices_per_rank=_devices_a_rank(backend))
     rank_of = [device["rank"] for device in machine.devices()]
     budget = 0.002 if choice.quick else 0.008
     if module.size() > 1:
-        _memories(backend, choice.device_buffers)  # refuses before anything is measured
+        _memories(backend, choice.device_buffers)  # reports errors before any measurement
     elif choice.device_buffers:
-        raise CaseError("bench pingpong: --device-buffers is for MPI, which needs two ranks: start with -n 2")
+        raise CaseError(
+            "bench pingpong: --device-buffers is for MPI, which needs two ranks: start with -n 2",
+            ErrorCode.UNSUPPORTED,
+            option="device_buffers",
+            limit=2,
+        )
     rows: list[Row] = []
     for pair in pairs(machine):
         measured, refused = _routes(machine, backend, pair, choice, budget)
@@ -304,7 +316,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     _print(console, machine.name, rows)
 
     def draw(path: Path, name: str) -> None:
-        # Rows of earlier runs, under other MPIs or numbers of ranks, are part of the picture.
+        # The picture includes rows of earlier runs with other MPIs or numbers of ranks.
         picture(path, name, record.read(path.with_suffix(".json"))["rows"])
 
     record.keep(arguments.folder, "pingpong", record.describe_machine(machine), rows, FIGURES, console, draw)

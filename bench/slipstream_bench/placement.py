@@ -1,4 +1,4 @@
-"""`slipstream bench placement`: what placing blocks by the rates of the links gains, by the model of an exchange."""
+"""`slipstream bench placement`: gain of placing blocks by link rates, according to the model of an exchange."""
 
 import argparse
 from collections.abc import Sequence
@@ -9,27 +9,27 @@ from typing import Any
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import as_case_error, core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.machine import discovery, topology
 from slipstream.machine.machine_file import MachineFile, load
 
 from slipstream_bench import charts, options, record
 from slipstream_bench.exchange_model import ExchangeTime, exchange_time
 
-#: The grid of Pearson et al. 2020, fig. 11; the options' defaults are the rest of their settings.
+#: The grid of Pearson et al. 2020, fig. 11; the defaults of the options are their other settings.
 CELLS = (1440, 1452, 700)
-#: Random placements that one row is the mean of.
+#: Random placements averaged in a row.
 SEEDS = 20
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What to place on what; without files, on the machine that is there."""
+    """Options of the benchmark; without machine files it uses the discovered machine."""
 
-    machine: Sequence[str]  #: files
+    machine: Sequence[str]  #: paths of machine files
     backend: str
     devices: int
-    nodes: int  #: of a machine file; 0: as it says
+    nodes: int  #: nodes of a machine file; 0: as in the file
     cells: Sequence[int]
     radius: int
     quantities: int
@@ -37,7 +37,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Target:
-    """One machine, and the file that describes it or the rates that were measured."""
+    """One machine, with its file or its measured rates."""
 
     machine: Any
     file: MachineFile | None
@@ -59,7 +59,12 @@ def _targets(choice: Choice) -> list[Target]:
         files = [file.model_copy(update={"nodes": choice.nodes}) for file in files]
         for path, file in zip(choice.machine, files, strict=True):
             if faults := file.faults():
-                raise CaseError("\n  ".join(f"{path}, with {choice.nodes} nodes: {fault}" for fault in faults))
+                raise CaseError(
+                    "\n  ".join(f"{path}, with {choice.nodes} nodes: {fault}" for fault in faults),
+                    ErrorCode.BAD_FILE,
+                    option="machine",
+                    limit=choice.nodes,
+                )
     return [Target(discovery.describe(file), file, []) for file in files]
 
 
@@ -80,11 +85,11 @@ def _placed(choice: Choice, target: Target, method: str, seed: int) -> tuple[Exc
 
 
 def _row(choice: Choice, target: Target, method: str, base: ExchangeTime) -> dict[str, Any]:
-    """Random is the mean of several seeds, of which the first stands for what is busiest."""
+    """Random is the mean of several seeds; the busiest link is that of the first."""
     found = [_placed(choice, target, method, seed) for seed in range(SEEDS if method == "random" else 1)]
     total = mean(time.total for time, _ in found)
     links = mean(time.links for time, _ in found)
-    # The measured rates make a cost of their own, which compares with that of the trivial order by the same rates.
+    # The cost with measured rates is compared with that of the trivial order with the same rates.
     cost = mean(plan["placement_cost"] for _, plan in found) / (found[0][1]["trivial_cost"] or 1.0)
     return {
         "ranks": target.machine.ranks,
@@ -109,7 +114,7 @@ def _row(choice: Choice, target: Target, method: str, base: ExchangeTime) -> dic
 
 
 def _gain(time: float, base: float) -> float:
-    """Per cent less than the base."""
+    """Percent less than the base."""
     return 100 * (1 - time / base) if base else 0.0
 
 
@@ -139,7 +144,7 @@ def _show(console: Console, name: str, rows: list[dict[str, Any]]) -> None:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--cells", type=int, nargs="+", default=CELLS, metavar="N", help="X Y Z, in all")
+    parser.add_argument("--cells", type=int, nargs="+", default=CELLS, metavar="N", help="X Y Z, total cells")
     options.devices(parser)
     options.halo(parser)
     parser.add_argument("--machine", nargs="+", default=[], metavar="FILE", help="machine files")
@@ -147,14 +152,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Places, prints and, on rank 0, writes tables and one picture. Collective."""
+    """Computes placements and prints; rank 0 writes tables and one picture. Collective."""
     choice, folder = record.chosen(Choice, arguments), arguments.folder
     if len(choice.cells) != 3 or min(choice.cells) < 1:
-        raise CaseError("bench placement: --cells needs three counts, as in --cells 1440 1452 700")
+        raise CaseError(
+            "bench placement: --cells needs three counts, as in --cells 1440 1452 700", option="cells", limit=3
+        )
     if choice.radius < 1 or choice.quantities < 1:
-        raise CaseError("bench placement: --radius and --quantities count from 1")
+        raise CaseError("bench placement: --radius and --quantities count from 1", option="radius", limit=1)
     if choice.nodes and not choice.machine:
-        raise CaseError("bench placement: --nodes goes with --machine; the nodes of a machine that is there are found")
+        raise CaseError(
+            "bench placement: --nodes goes with --machine; the nodes of a machine that is there are found",
+            ErrorCode.UNSUPPORTED,
+            option="nodes",
+            other="machine",
+        )
     everything = {}
     for target in _targets(choice):
         trivial = _placed(choice, target, "trivial", 0)[0]

@@ -1,7 +1,7 @@
 """`slipstream bench poisson`: Poisson's equation on spectral elements, by preconditioner.
 
-Conjugate gradients solve it on a box of elements of one order, bent by a sine map and stretched along x, from zero.
-Set-up is not counted. `aspect` is the width of the last element along x over that of the first.
+Conjugate gradients solve it from zero on a box of elements of one order, deformed by a sine map and stretched along x.
+Set-up is excluded. `aspect` is the width of the last element along x over that of the first.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from slipstream_bench.timed import timed
 from slipstream_bench.whole_machine import need, number
 
 PRECONDITIONERS = ("jacobi", "chebyshev", "multigrid", "schwarz")
-#: Degree of the polynomials where none is given.
+#: Default polynomial degrees of preconditioners.
 DEGREES = {"jacobi": 1, "chebyshev": 4, "multigrid": 3, "schwarz": 2}
 #: Elements along each axis of a device's cube.
 ELEMENTS = {"host": (4,), "cuda": (16, 32)}
@@ -29,21 +29,23 @@ FIGURES = frozenset({"iterations", "time_ms", "true_residual", "operator_us", "p
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--order", type=int, default=7, metavar="N", help="of the polynomials (7)")
-    parser.add_argument("--elements", type=int, nargs="+", default=[], metavar="N", help="N^3 elements a device")
+    parser.add_argument("--order", type=int, default=7, metavar="N", help="polynomial order (7)")
+    parser.add_argument("--elements", type=int, nargs="+", default=[], metavar="N", help="N^3 elements per device")
     parser.add_argument("--preconditioners", choices=PRECONDITIONERS, nargs="+", default=list(PRECONDITIONERS))
-    parser.add_argument("--bends", type=float, nargs="+", default=[0.1], metavar="X", help="amplitudes (0.1)")
+    parser.add_argument(
+        "--bends", type=float, nargs="+", default=[0.1], metavar="X", help="amplitudes of the sine map (0.1)"
+    )
     parser.add_argument("--aspects", type=float, nargs="+", default=[1.0, 10.0], metavar="X", help="default: 1 10")
-    parser.add_argument("--tolerance", type=float, default=1e-8, metavar="X", help="of the relative residual (1e-8)")
-    parser.add_argument("--degree", type=int, default=0, metavar="N", help="of the polynomials; default: 4, 3 and 2")
+    parser.add_argument("--tolerance", type=float, default=1e-8, metavar="X", help="relative residual (1e-8)")
+    parser.add_argument("--degree", type=int, default=0, metavar="N", help="polynomial degree; default: 4, 3 and 2")
     options.routes(parser)
     options.devices(parser)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     if not 1 <= arguments.order <= 11:
-        raise CaseError("bench poisson: --order is from 1 to 11")
+        raise CaseError("bench poisson: --order is from 1 to 11", option="order", limit="1 to 11")
     need("poisson", 1, elements=arguments.elements)
 
     def rows(machine: Any, backend: str) -> Iterator[record.Row]:

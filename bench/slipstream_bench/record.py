@@ -1,4 +1,4 @@
-"""What all benchmarks share: the choice that their options make, and the file that their rows go to."""
+"""Common parts of all benchmarks: options as dataclasses, and result files."""
 
 import dataclasses
 import fcntl
@@ -16,37 +16,38 @@ from typing import Any, TypeVar
 
 from rich.console import Console
 from slipstream.base.core import core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.machine import topology
 
 Row = dict[str, Any]
 Choice = TypeVar("Choice")
-#: Draws a picture: its path, and the name of the machine.
+#: Draws a picture from its path and the name of the machine.
 Draw = Callable[[Path, str], None]
 
-#: Columns that `write` adds to a row: what was measured on which card and when.
+#: Columns that `write` adds to a row: card, commit and date of the measurement.
 PROVENANCE = frozenset({"card", "commit", "date"})
-#: A benchmark that writes what it has waits so long between.
+#: Minimum time between intermediate writes of a benchmark.
 SECONDS_BETWEEN_WRITES = 5.0
 #: Columns of `share_of`, which are results of every benchmark.
 SHARE = frozenset({"share", "in_cache"})
-#: Bytes of the last cache, by words in a GPU's name.
+#: Bytes of the last-level cache, by words in a GPU's name.
 GPU_CACHES = {"A100": 40 << 20, "H100": 50 << 20, "H200": 50 << 20}
 
 
 def chosen(choice: type[Choice], arguments: Any) -> Choice:
-    """A dataclass whose fields are named as the options that fill them."""
+    """Fills a dataclass whose fields are named like the options."""
     return choice(**{field.name: getattr(arguments, field.name) for field in dataclasses.fields(choice)})
 
 
 def digits(value: float) -> float:
-    """Five of them: no measurement here has more."""
+    """Rounds to five digits: no measurement here is more exact."""
     return float(f"{value:.5g}")
 
 
 def share_of(least: float, time: float, moved: float, devices: Sequence[Row]) -> Row:
-    """Columns of a row: `share`, the least time over the measured one, and `in_cache` where a cache explains that
-    it is above 1. `moved`: bytes that the least time counts, of a device."""
+    """Columns of a row: `share`, the minimum time over the measured one, and `in_cache` if a cache explains a share
+    above 1. `moved`: bytes per device in the minimum time.
+    """
     share = digits(least / time)
     shared_by = len(devices) if devices[0]["backend"] == "host" else 1
     held = share > 1 and moved * shared_by <= cache_bytes(devices[0])
@@ -54,7 +55,7 @@ def share_of(least: float, time: float, moved: float, devices: Sequence[Row]) ->
 
 
 def cache_bytes(device: Row) -> int:
-    """The last cache of a GPU, or of the processor whose devices are emulated; 0: not known."""
+    """Last-level cache of a GPU, or of the processor for emulated devices; 0 if unknown."""
     if device["backend"] != "host":
         return next((size for name, size in GPU_CACHES.items() if name in device["name"]), 0)
     sizes = [path.read_text().strip() for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")]
@@ -62,12 +63,12 @@ def cache_bytes(device: Row) -> int:
 
 
 def impossible(row: Row) -> bool:
-    """Whether a row claims less than the least time, of bytes that no cache holds."""
+    """Whether a row is faster than its minimum time although its bytes exceed all caches."""
     return (row.get("share") or 0) > 1 and not row.get("in_cache", False)
 
 
 def possible(rows: Sequence[Row], figures: frozenset[str], console: Console) -> list[Row]:
-    """Rows without those that are `impossible`, each of which is printed with the reason."""
+    """Rows that are not `impossible`; prints the others with the reason."""
     for row in filter(impossible, rows):
         inputs = ", ".join(f"{key} {value}" for key, value in row.items() if key not in figures | SHARE)
         why = "no cache holds its bytes, so the rate of a copy was measured too low"
@@ -76,15 +77,15 @@ def possible(rows: Sequence[Row], figures: frozenset[str], console: Console) -> 
 
 
 def grid_of(per_device: int, counts: Sequence[int]) -> list[int]:
-    """A grid that gives every device a cube, for a partition into counts[axis] parts."""
+    """A grid with one cube per device, for a partition into counts[axis] parts."""
     return [per_device * count for count in counts]
 
 
 def describe_machine(machine: Any) -> Row:
-    """The `machine` of a result file; `card` is the model of its devices, or of the processor that stands in."""
+    """The `machine` of a result file; `card` is the model of its devices, or of the processor that emulates them."""
     found, build = machine.devices(), core().build_info()
     card = _card(found)
-    # Host names say nothing to a reader.
+    # Host names mean nothing to readers.
     on_host = found[0]["backend"] == "host"
     name = f"{card}, {core().host_threads()} threads" if on_host else name_of_gpus(card, found)
     return {
@@ -101,7 +102,7 @@ def describe_machine(machine: Any) -> Row:
 
 
 def name_of_gpus(card: str, devices: list[Row]) -> str:
-    """Ranks may share a GPU: it counts once, and the name says as how many devices it is used."""
+    """Ranks may share a GPU: it counts once, and the name states the number of devices that it acts as."""
     count = len({(entry["node"], entry["uuid"]) for entry in devices})
     several = f"{count} x {card}" if count > 1 else card
     return several if count == len(devices) else f"{several} as {len(devices)} devices"
@@ -125,8 +126,9 @@ def keep(
     draw: Draw | None = None,
     suffix: str = "",
 ) -> Path | None:
-    """Adds rows to the benchmark's file and draws its picture, whose name may have a suffix; says where they are. On
-    rank 0, and unless nothing is to be written. Rows that claim less than their least time are left out."""
+    """Adds rows to the benchmark's file, draws its picture, whose name may have a suffix, and prints their paths. Rank
+    0 does this, unless output is off. Omits rows below their minimum time.
+    """
     if folder is None or core().rank() != 0:
         return None
     rows = possible(rows, figures, console)
@@ -142,13 +144,16 @@ def keep(
 def kept_on_the_way(
     folder: Path | None, benchmark: str, machine: Row, rows: Iterable[Row], figures: frozenset[str]
 ) -> Iterator[Row]:
-    """Rows as they are measured, which are in the benchmark's file within seconds: whoever ends the run early has
-    them. On rank 0, and unless nothing is to be written."""
+    """Yields rows as they are measured and writes them to the benchmark's file within seconds, so that an interrupted
+    run keeps them. Rank 0 writes, unless output is off.
+    """
     waiting: list[Row] = []
     last = time.perf_counter()
     for row in rows:
-        waiting.append(row)
-        if folder is not None and core().rank() == 0 and time.perf_counter() - last > SECONDS_BETWEEN_WRITES:
+        if not impossible(row):
+            waiting.append(row)
+        late = time.perf_counter() - last > SECONDS_BETWEEN_WRITES
+        if folder is not None and core().rank() == 0 and waiting and late:
             write(folder, benchmark, machine, core().build_info()["commit"], waiting, figures)
             waiting, last = [], time.perf_counter()
         yield row
@@ -163,9 +168,10 @@ def write(
     figures: frozenset[str],
     command: str = "",
 ) -> Path:
-    """The result file of a benchmark on a machine. What is there already goes on: rows of the same inputs, all columns
-    but `figures`, are replaced, others stay as they were measured, and so do the commands. `command`: what was typed,
-    where that is not this process's own command line. Processes that write at once wait for each other."""
+    """Writes the result file of a benchmark on a machine and merges it with existing rows. Rows with the same inputs
+    (all columns but `figures`) are replaced; others and their commands are kept. `command`: if it differs from this
+    process's command line. Concurrent processes wait for each other.
+    """
     today = date.today().isoformat()
     path = folder / benchmark / f"{slug(machine['name'])}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -180,7 +186,7 @@ def write(
             "command": "; ".join(dict.fromkeys([*filter(None, before["command"].split("; ")), command or _command()])),
             "rows": [*{_inputs(row, figures): row for row in [*before["rows"], *(r | origin for r in rows)]}.values()],
         }
-        # Who is killed here leaves the old file.
+        # A process killed here leaves the old file intact.
         new = path.with_name(path.name + ".new")
         new.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
         new.replace(path)
@@ -188,19 +194,23 @@ def write(
 
 
 def read(path: Path) -> dict[str, Any]:
-    """A result file. Raises CaseError where it is none."""
+    """Reads a result file. Raises CaseError if it is invalid."""
     try:
         result = json.loads(path.read_text(encoding="utf-8"))
         if isinstance(result["rows"], list) and isinstance(result["command"], str):
             return result
     except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
         pass
-    raise CaseError(f"{path} is no result file of a benchmark, so that no rows can join it: move it away")
+    raise CaseError(
+        f"{path} is no result file of a benchmark, so that no rows can join it: move it away",
+        ErrorCode.BAD_FILE,
+        file=path,
+    )
 
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Holds off other processes that ask for the same folder, for as long as it is entered."""
+    """Excludes other processes from the folder within the block."""
     opened = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(opened, fcntl.LOCK_EX)
@@ -210,7 +220,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _command() -> str:
-    """As it would be typed again: where files go does not matter, and the ranks may be mpiexec's."""
+    """The command line to repeat the run, without output paths; ranks may come from mpiexec."""
     words, ranks = [word for word in sys.argv[1:] if not word.startswith("--folder=")], core().size()
     if "--folder" in words:
         at = words.index("--folder")
@@ -219,7 +229,7 @@ def _command() -> str:
 
 
 def slug(name: str) -> str:
-    """A machine's name as a file's."""
+    """A machine's name as a file name."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 

@@ -1,12 +1,11 @@
 """`slipstream bench sem`: steps of an incompressible flow on spectral elements.
 
-A periodic box of edges 2 pi a device along x and y, longer along z with more devices, at Reynolds number 1600. The
-case `taylor_green` is that vortex, whose first steps are smooth. `vortices` is a sum of such vortices of wave numbers 1
-to 8, of amplitudes k^(-5/6), which is as rough as turbulence from the start. Points are counted once: order^3 an
-element.
+A periodic box per device with edges of 2 pi along x and y, longer along z with more devices, at Reynolds number 1600.
+Case `taylor_green` is that vortex, which is smooth at first. Case `vortices` is a sum of such vortices of wave numbers
+1 to 8 with amplitudes k^(-5/6), as rough as turbulence from the start. Points count once: order^3 per element.
 
-`efficiency` is the rate over that of one device, measured in the same command with as many elements a device; none
-where several ranks share the devices.
+`efficiency` is the rate over that of one device in the same command with equally many elements per device. It is
+missing if several ranks share the devices.
 """
 
 import argparse
@@ -37,13 +36,15 @@ FIGURES = frozenset(
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--orders", type=int, nargs="+", default=[7], metavar="N", help="of the polynomials (7)")
-    parser.add_argument("--elements", type=int, nargs="+", default=[], metavar="N", help="N^3 elements a device")
+    parser.add_argument("--orders", type=int, nargs="+", default=[7], metavar="N", help="polynomial order (7)")
+    parser.add_argument("--elements", type=int, nargs="+", default=[], metavar="N", help="N^3 elements per device")
     parser.add_argument("--cases", choices=CASES, nargs="+", default=list(CASES))
     parser.add_argument("--preconditioners", choices=("jacobi", "multigrid", "schwarz"), nargs="+", default=["schwarz"])
-    parser.add_argument("--projection", type=int, default=10, metavar="N", help="earlier solutions (10)")
-    parser.add_argument("--warm-up", type=int, default=0, metavar="N", help="steps before those that are timed")
-    parser.add_argument("--steps", type=int, default=0, metavar="N", help="that are timed")
+    parser.add_argument(
+        "--projection", type=int, default=10, metavar="N", help="earlier solutions for the initial guess (10)"
+    )
+    parser.add_argument("--warm-up", type=int, default=0, metavar="N", help="untimed steps before the timed ones")
+    parser.add_argument("--steps", type=int, default=0, metavar="N", help="timed steps")
     options.routes(parser)
     options.devices(parser)
 
@@ -59,9 +60,9 @@ def velocity(case: str) -> list[str | float]:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     if not all(2 <= order <= 11 for order in arguments.orders):
-        raise CaseError("bench sem: --orders are from 2 to 11")
+        raise CaseError("bench sem: --orders are from 2 to 11", option="orders", limit="2 to 11")
     need("sem", 1, elements=arguments.elements)
 
     def rows(machine: Any, backend: str) -> Iterator[record.Row]:
@@ -100,7 +101,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def timed_steps(flow: Any, steps: int) -> float:
-    """Seconds of a step, by the clock of the slowest rank. Collective."""
+    """Seconds per step on the slowest rank. Collective."""
     core().barrier()
     began = time.perf_counter()
     flow.advance(steps)
@@ -120,7 +121,7 @@ def _measure(
             "order": order,
             "lengths": [2 * math.pi, 2 * math.pi, 2 * math.pi * devices],
             "viscosity": 1 / 1600,
-            # At 32 elements of order 7 that of the verification.
+            # For 32 elements of order 7, the time step of the verification.
             "time_step": 0.003 * (32 / n) * (7 / order) ** 2 / speed,
             "preconditioner": by,
             "projection": arguments.projection,

@@ -1,9 +1,9 @@
-"""The rows of `slipstream bench sentinels`, measured with the package that is on the path.
+"""The rows of `slipstream bench sentinels`, measured with the package on the path.
 
-That benchmark runs this file of its own tree with the packages of either tree, so that both measure alike. It uses what
-parents have, too, and no other benchmark's module. Its words are the package of the benchmarks, whose place differs
-between trees, the backend, the devices and the scale. Each line of its standard input is a command, each answer a line
-of JSON behind `ANSWER`; an answer with `error` says why there are no figures.
+The benchmark runs this file of its own tree with the packages of both trees, so that both measure alike. The file uses
+only features that parent trees have, and no other benchmark module. Arguments: the package of the benchmarks, whose
+location differs between trees, the backend, the devices and the scale. Each line of standard input is a command. Each
+answer is a line of JSON after `ANSWER`; an answer with `error` gives the reason for missing results.
 
     describe      the machine, the commit and the folder of the package
     open NAME     sets a probe up and warms it up
@@ -33,25 +33,25 @@ from slipstream.run import engine
 from slipstream.stencil.running import StencilRun
 
 ANSWER = "@sentinel "
-#: Microseconds by row.
+#: Microseconds of each row, by name.
 Times = dict[str, float]
 Measure = Callable[[], Times]
-#: Times of steps of which the median counts.
+#: Number of timed parts, of which the median counts.
 PARTS = 3
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Sizes and repeats."""
+    """Sizes of the probes, and their repeats."""
 
     exchange: dict[int, int]  #: repeats by the side of a device's cube
-    transpose: tuple[int, int]  #: side, repeats
+    transpose: tuple[int, int]  #: side of the cube, repeats
     fft: tuple[int, int]
     gather_scatter: tuple[int, int]  #: elements along each axis, repeats
     cg: tuple[int, int, int]  #: elements along each axis of a device, iterations, repeats
     lbm: tuple[int, int]  #: side of a device's cube, steps
     wave: tuple[int, int]
-    dns: tuple[int, int, int]  #: side, steps, repeats
+    dns: tuple[int, int, int]  #: cells along a side, steps, repeats
 
 
 SCALES = {
@@ -79,7 +79,7 @@ SCALES = {
 
 
 class Probes:
-    """Sets up what is measured, on one process and its devices."""
+    """Sets up probes on one process and its devices."""
 
     def __init__(self, package: str, backend: str, devices: int, scale: str) -> None:
         self.timed: Any = import_module(f"{package}.timed").timed()
@@ -143,7 +143,7 @@ class Probes:
         return measure
 
     def _cg(self) -> Measure:
-        """An iteration, with stored factors."""
+        """One iteration, with stored factors."""
         n, iterations, repeats = self.scale.cg
 
         def measure() -> Times:
@@ -187,7 +187,7 @@ class Probes:
         return self._steps(f"waves of order 8 {n}^3 f32", made.engine, steps)
 
     def _run(self) -> dict[str, Any]:
-        """Tables of a case that say where it runs."""
+        """Tables of a case that select the machine."""
         return {"run": {"steps": 1}, "machine": {"backend": self.backend, "devices_per_rank": self.devices}}
 
     def _steps(self, row: str, made: Any, steps: int) -> Measure:
@@ -203,14 +203,14 @@ class Probes:
     def _dns(self) -> Measure:
         n, steps, repeats = self.scale.dns
         how = {"type": "f64", "scheme": "rk4", "time_step": 0.5 / n, "process_grid": (1, self.devices)}
-        # The parent's engine may be one module with the solvers.
+        # In older parents the engine and the solvers are one module.
         module = compiled.part("dns") if hasattr(compiled, "part") else core()
         made = module.Dns(self.machine, {"cells": (n, n, n), "overlap": False, "exchange": {"routes": []}, **how})
         made.taylor_green()
         return lambda: {f"DNS {n}^3 f64": self.timed.dns_step_us(made, steps, repeats)}
 
 
-#: In the order in which they are measured; transforms have two rows.
+#: The rows in the order of measurement; transforms have two rows.
 NAMES = (
     *("exchange_small", "exchange_large", "transpose", "fft", "gather_scatter", "cg"),
     *("lbm_f32", "lbm_f64", "lbm_f16", "wave", "dns"),
@@ -232,7 +232,7 @@ def _describe(probes: Probes) -> dict[str, Any]:
 
 def main() -> None:
     package, backend, devices, scale = sys.argv[1:]
-    # Answers have the standard output to themselves: Python prints elsewhere.
+    # Standard output is reserved for answers; other output goes to stderr.
     answers, sys.stdout = sys.stdout, sys.stderr
     probes: Probes | None = None
     measure: Measure | None = None
@@ -251,7 +251,7 @@ def main() -> None:
             elif command == "close":
                 measure = None
                 gc.collect()
-        except Exception as error:  # a parent may lack what a probe asks for, which is then its answer
+        except Exception as error:  # a parent may lack a feature of a probe; the error is then the answer
             measure, answer = None, {"error": f"{type(error).__name__}: {error}"}
         print(ANSWER + json.dumps(answer), file=answers, flush=True)
 

@@ -1,9 +1,9 @@
-"""`slipstream bench sentinels`: twelve rows that say within minutes whether a change is slower than its parent.
+"""`slipstream bench sentinels`: twelve rows that show within minutes whether a change is slower than its parent.
 
-With `--parent FOLDER`, a built tree, each row is set up by a process of either tree, and both measure in turn: parent,
-change, change, parent, and so on. `ratio` is the median of change over parent of the rounds; a row whose ratio is above
-`DOUBTFUL` gets as many rounds again. Every process is one rank that drives all devices. The measuring is
-`sentinel_probes.py` of this tree, run with the package of either tree.
+With `--parent FOLDER`, a built tree, each row is set up by one process per tree. Both measure alternately: parent,
+change, change, parent, and so on. `ratio` is the median over rounds of change over parent. A row with a ratio above
+`DOUBTFUL` gets twice the rounds. Each process is a single rank that drives all devices. `sentinel_probes.py` of this
+tree measures, with the package of either tree.
 """
 
 import argparse
@@ -23,7 +23,7 @@ import slipstream as slip
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.machine import discovery
 
 from slipstream_bench import options, record, sentinel_probes
@@ -35,36 +35,37 @@ from slipstream_bench.whole_machine import need
 FIGURES = frozenset(
     {"time_us", "parent_us", "parent_commit", "ratio", "least_ratio", "most_ratio", "rounds", "seconds"}
 )
-#: Ratios above it are measured once more; ratios above `SLOWER` are called slower.
+#: Ratios above the first are measured again; ratios above `SLOWER` count as slower.
 DOUBTFUL, SLOWER = 1.01, 1.02
 ROUNDS = 5
-#: Seconds that a process may take for an answer.
-PATIENCE = 120.0
-#: The folder of a tree whose package this is.
+#: Timeout of a process's answer in seconds.
+TIMEOUT = 120.0
+#: The tree that contains this package.
 TREE = Path(slip.__file__).resolve().parents[2]
-#: Where trees have their benchmarks, the newest first: a folder of packages, and the package in it.
+#: Locations of benchmarks in trees, newest first: a folder of packages, and the package in it.
 PLACES = (Path("bench", "slipstream_bench"), Path("python", "slipstream", "bench"))
 
 
 class ProbeError(Exception):
-    """A process of one of the trees gives no figures, and why."""
+    """A process of one tree returned an error instead of results."""
 
 
 def place_of(tree: Path) -> Path:
-    """One of `PLACES`, with the benchmarks of a tree; the oldest where there are none."""
+    """The entry of `PLACES` that exists in a tree; the oldest if none does."""
     return next((place for place in PLACES if (tree / place).is_dir()), PLACES[-1])
 
 
 def environment(tree: Path, own: Path, given: Mapping[str, str]) -> dict[str, str]:
-    """The variables of a process of `tree`: search paths into the `own` tree lead into the other one, or nowhere, and a
-    launcher's variables are gone, for each process is a job of its own."""
+    """Environment of a process of `tree`: search paths into the `own` tree are redirected to the other one or dropped.
+    Variables of a launcher are removed, because each process is a separate job.
+    """
     found = {name: value for name, value in given.items() if not name.startswith(("PMIX_", "PMI_", "OMPI_COMM_"))}
     for name in ("PYTHONPATH", "LD_LIBRARY_PATH"):
         places = []
         for place in filter(None, found.get(name, "").split(os.pathsep)):
             path = Path(place).resolve()
             there = tree / path.relative_to(own) if path.is_relative_to(own) and not path.is_relative_to(tree) else path
-            # Packages that only this tree holds, as of a kit, serve both.
+            # Packages that only this tree has, as in a kit, serve both.
             alone = not there.exists() and not list(path.glob("*slipstream*"))
             places.append(str(path if alone else there))
         if name == "PYTHONPATH":
@@ -79,7 +80,7 @@ class Worker:
 
     def __init__(self, tree: Path, words: Sequence[str]) -> None:
         self.tree, self.words = tree, words
-        # -P: the folder of the file is full of names that the standard library has, too.
+        # -P: the script's folder contains modules with names of the standard library.
         package = ".".join(place_of(tree).parts[1:])
         command = [sys.executable, "-P", sentinel_probes.__file__, package, *words]
         self.process = subprocess.Popen(
@@ -108,13 +109,13 @@ class Worker:
             self._say_that_it_ended()
 
     def answer(self) -> dict[str, Any]:
-        """The answer to the oldest command without one. Raises ProbeError."""
+        """The answer to the oldest pending command. Raises ProbeError."""
         try:
-            answer: dict[str, Any] = json.loads(self.answers.get(timeout=PATIENCE))
+            answer: dict[str, Any] = json.loads(self.answers.get(timeout=TIMEOUT))
         except queue.Empty:
             self.process.kill()
             self.process.wait()
-            raise ProbeError(f"the process of {self.tree} gave no answer for {PATIENCE:g} s") from None
+            raise ProbeError(f"the process of {self.tree} gave no answer for {TIMEOUT:g} s") from None
         if "error" in answer:
             raise ProbeError(str(answer["error"]).splitlines()[0])
         return answer
@@ -123,7 +124,7 @@ class Worker:
         assert self.process.stdin
         try:
             self.process.stdin.close()
-            self.process.wait(PATIENCE)
+            self.process.wait(TIMEOUT)
         except (BrokenPipeError, subprocess.TimeoutExpired):
             self.process.kill()
 
@@ -133,7 +134,7 @@ class Worker:
 
 
 def ask_all(workers: Sequence[Worker], command: str) -> list[dict[str, Any]]:
-    """Answers of all workers, which work at once. Raises ProbeError when all have answered."""
+    """Answers of all workers, which run concurrently. Raises ProbeError after all have answered."""
     for worker in workers:
         worker.send(command)
     answers, problem = [], None
@@ -148,7 +149,7 @@ def ask_all(workers: Sequence[Worker], command: str) -> list[dict[str, Any]]:
 
 
 def rounds_of(workers: Sequence[Worker], rounds: int) -> list[list[Times]]:
-    """Times of each worker, round by round; every other round in the opposite order, so that drift cancels."""
+    """Times of each worker by round; the order alternates between rounds, so that drift cancels."""
     found: list[list[Times]] = [[] for _ in workers]
     for number in range(rounds):
         order = range(len(workers)) if number % 2 == 0 else reversed(range(len(workers)))
@@ -158,7 +159,7 @@ def rounds_of(workers: Sequence[Worker], rounds: int) -> list[list[Times]]:
 
 
 def ratios(times: Sequence[Sequence[Times]], row: str) -> list[float]:
-    """Change over parent, round by round; of times of the parent first, the change last."""
+    """Change over parent by round; the parent is first in `times`, the change last."""
     pairs = zip(times[0], times[-1], strict=True)
     return [mine[row] / theirs[row] if theirs[row] > 0 else float("inf") for theirs, mine in pairs]
 
@@ -192,7 +193,7 @@ def measure(workers: Sequence[Worker], name: str, rounds: int) -> list[Row]:
 
 
 def verdict(rows: Sequence[Row]) -> str:
-    """Names the rows that the change made slower."""
+    """Names the rows that became slower."""
     compared = [row for row in rows if "ratio" in row]
     slower = [f"{row['sentinel']} {100 * (row['ratio'] - 1):+.1f} %" for row in compared if row["ratio"] > SLOWER]
     limit = f"{100 * (SLOWER - 1):.0f} %"
@@ -200,11 +201,14 @@ def verdict(rows: Sequence[Row]) -> str:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--parent", type=Path, metavar="FOLDER", help="a built tree to measure beside this one")
+    parser.add_argument("--parent", type=Path, metavar="FOLDER", help="a built tree to compare with")
     parser.add_argument(
-        "--parent-commit", default="", metavar="NAME", help="what the parent is, where its build is mute"
+        "--parent-commit",
+        default="",
+        metavar="NAME",
+        help="name of the parent's commit, if its build does not report one",
     )
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"of which the median counts (default: {ROUNDS})")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"rounds; the median counts (default: {ROUNDS})")
     parser.add_argument("--small", action="store_true", help="small sizes, as on the host backend")
     parser.add_argument("--probes", nargs="+", choices=NAMES, default=list(NAMES), help="default: all")
     options.devices(parser)
@@ -214,11 +218,19 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and writes."""
     need("sentinels", 1, rounds=arguments.rounds)
     if core().size() > 1:
-        raise CaseError("bench sentinels: one process drives all devices: start it without -n")
+        raise CaseError(
+            "bench sentinels: one process drives all devices: start it without -n",
+            ErrorCode.UNSUPPORTED,
+            ranks=core().size(),
+            limit=1,
+        )
     parent = arguments.parent and arguments.parent.resolve()
     if parent and not list(parent.glob("python/slipstream/_core*.so")):
         raise CaseError(
-            f"bench sentinels: --parent {arguments.parent} holds no python/slipstream/_core: build that tree"
+            f"bench sentinels: --parent {arguments.parent} holds no python/slipstream/_core: build that tree",
+            ErrorCode.NOT_FOUND,
+            option="parent",
+            file=arguments.parent,
         )
     backend = discovery.choose_backend(arguments.backend)
     small = arguments.small or backend == "host"
@@ -227,20 +239,23 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     try:
         _measure_all(arguments, workers, small, console)
     except ProbeError as error:
-        raise CaseError(f"bench sentinels: {error}") from None
+        raise CaseError(f"bench sentinels: {error}", ErrorCode.INTERNAL) from None
     finally:
         for worker in workers:
             worker.close()
 
 
 def _measure_all(arguments: argparse.Namespace, workers: list[Worker], small: bool, console: Console) -> None:
-    """Measures, prints and writes; `workers` that have ended are started again."""
+    """Measures, prints and writes; restarts `workers` that have ended."""
     began = time.perf_counter()
     found = ask_all(workers, "describe")
     change = found[-1]
     if both := [path for path in found[0]["files"] if len(found) > 1 and path in change["files"]]:
         raise CaseError(
-            f"bench sentinels: the parent's process uses {both[0]}, which is this tree's: is it built there?"
+            f"bench sentinels: the parent's process uses {both[0]}, which is this tree's: is it built there?",
+            ErrorCode.MISMATCH,
+            option="parent",
+            file=both[0],
         )
     inputs = {"ranks": 1, "devices": change["devices"], "backend": change["backend"], "small": small}
     of_parent = {"parent_commit": arguments.parent_commit or found[0]["commit"]} if len(workers) > 1 else {}

@@ -7,14 +7,15 @@ from statistics import median
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import as_case_error, core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 
 from slipstream_bench import record
 from slipstream_bench.record import Row
 from slipstream_bench.timed import timed
 
 PATTERNS = ("halo", "gather_scatter", "transpose")
-#: A talk of 2018 on turbulence used the last, 3072 nodes of 6 (Ravikumar, Appelhans, Yeung).
+#: Numbers of ranks of the simulated machines. The last is 3072 nodes of 6, as in a talk of 2018 on turbulence
+#: (Ravikumar, Appelhans, Yeung).
 RANKS = (8, 64, 512, 4096, 18432)
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset(
@@ -24,14 +25,14 @@ FIGURES = frozenset(
 
 @dataclass(frozen=True)
 class Choice:
-    """The machines and how often to plan on each."""
+    """Machines, and the number of plans on each."""
 
-    machines: list[int]  #: ranks of each
-    repeats: int  #: plans, whose median time counts
+    machines: list[int]  #: number of ranks of each machine
+    repeats: int  #: number of plans; the median time counts
 
 
 def _row(pattern: str, ranks: int, repeats: int) -> Row:
-    """Memory is that of the last plan: the first one also fills what the library keeps."""
+    """Memory is that of the last plan, because the first also fills caches of the library."""
     with as_case_error():
         plans = [timed().setup_costs(pattern, ranks) for _ in range(repeats)]
     last, timings = plans[-1], {key: median(plan[key] for plan in plans) for key in ("machine_s", "grid_s", "plan_s")}
@@ -59,18 +60,27 @@ def _show(console: Console, rows: list[Row]) -> None:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--machines", type=int, nargs="+", default=list(RANKS), metavar="N", help="multiples of 8")
-    parser.add_argument("--repeats", type=int, default=5, help="plans of each, whose median time counts")
+    parser.add_argument("--repeats", type=int, default=5, help="plans per machine; the median time counts")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Plans, prints and writes rows. On one rank: the others are simulated."""
+    """Plans on one rank, because the others are simulated; prints and writes."""
     choice = record.chosen(Choice, arguments)
     if core().size() != 1:
-        raise CaseError("bench setup: it simulates all ranks but one: start it on one rank")
+        raise CaseError(
+            "bench setup: it simulates all ranks but one: start it on one rank",
+            ErrorCode.UNSUPPORTED,
+            ranks=core().size(),
+            limit=1,
+        )
     if choice.repeats < 1:
-        raise CaseError("bench setup: --repeats counts from 1")
+        raise CaseError("bench setup: --repeats counts from 1", option="repeats", limit=1)
     if wrong := [ranks for ranks in choice.machines if ranks < 8 or ranks % 8]:
-        raise CaseError(f"bench setup: --machines {wrong[0]}: nodes have 8 ranks, so give multiples of 8")
+        raise CaseError(
+            f"bench setup: --machines {wrong[0]}: nodes have 8 ranks, so give multiples of 8",
+            option="machines",
+            limit=8,
+        )
     rows = [_row(pattern, ranks, choice.repeats) for pattern in PATTERNS for ranks in choice.machines]
     _show(console, rows)
     with as_case_error():

@@ -1,7 +1,7 @@
-"""`slipstream bench stencil`: cells a second of the heat equation and of waves, as a share of a copy's rate.
+"""`slipstream bench stencil`: cells per second of the heat and wave equations, as a share of the copy rate.
 
-The least time of a step is that of its bytes at the rate of a copy: heat reads u and writes u, a wave reads u, the u
-before and the speed and writes u. The rate is measured right before each measurement.
+The minimum time of a step is that of its bytes at the copy rate. Heat reads and writes u. A wave reads u, the previous
+u and the speed, and writes u. The copy rate is measured right before each measurement.
 """
 
 import argparse
@@ -23,15 +23,15 @@ from slipstream.stencil.running import StencilRun
 from slipstream_bench import exchange_setups, options, record
 
 CELLS = {"host": (64,), "cuda": (128, 256, 512)}
-#: What is computed: the equation with its points, or its order in space.
+#: The equation with its stencil points or spatial order.
 METHODS = {
     "heat7": {"equation": "heat", "points": 7},
     "heat27": {"equation": "heat", "points": 27},
     **{f"wave{order}": {"equation": "wave", "order": order} for order in (2, 4, 6, 8)},
 }
-#: Pairs of a roof and the steps after it; the median counts.
+#: Pairs of a copy rate and subsequent steps; the median counts.
 PAIRS = 5
-#: Seconds of steps in all.
+#: Total seconds of measured steps per row.
 DURATION = 1.5
 FIGURES = frozenset({"time_us", "gcells_per_s", "gbs", "roof_gbs", "share", "message_bytes", "travels_by"})
 
@@ -41,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--methods", nargs="+", default=["heat7", "wave8"], choices=sorted(METHODS), help="default: heat7 wave8"
     )
     parser.add_argument(
-        "--together", type=int, nargs="+", default=[1], metavar="K", help="steps for one exchange (default: 1)"
+        "--together", type=int, nargs="+", default=[1], metavar="K", help="steps per exchange (default: 1)"
     )
     options.cells(parser)
     options.precisions(parser, "f32")
@@ -52,9 +52,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     if any(n < 1 for n in [*arguments.together, *arguments.cells]):
-        raise CaseError("bench stencil: --cells and --together are 1 or more")
+        raise CaseError("bench stencil: --cells and --together are 1 or more", option="cells", limit=1)
     backend = discovery.choose_backend(arguments.backend)
     rows = list(_rows(arguments, backend))
     machine = discovery.discover(_case(arguments, backend, "heat7", "f32", 8, 1, 1).machine)
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 def _case(
     arguments: argparse.Namespace, backend: str, method: str, precision: str, cells: int, devices: int, together: int
 ) -> Any:
-    """A periodic box with a cube of cells on each device, one behind the other along z."""
+    """A periodic box with a cube of cells per device, arranged along z."""
     return parse(
         {
             "grid": {"cells": [cells, cells, cells * devices], "periodic": [True, True, True]},
@@ -120,7 +120,7 @@ def _row(
 
 
 def _timed(engine: Any, steps: int) -> float:
-    """Seconds of these steps: barrier, steps, wait, of the slowest rank. Collective."""
+    """Seconds of these steps on the slowest rank: barrier, steps, wait. Collective."""
     module = core()
     module.barrier()
     began = time.perf_counter()
@@ -130,7 +130,7 @@ def _timed(engine: Any, steps: int) -> float:
 
 
 def _pairs(engine: Any, devices: Sequence[dict[str, Any]]) -> list[tuple[float, float]]:
-    """GB/s of a copy and seconds of a step, after a warm-up. Whole numbers of exchanges and replays. Collective."""
+    """GB/s of a copy and seconds of a step, after a warm-up; whole exchange periods and graph replays. Collective."""
     steps, least = 48, DURATION / PAIRS
     while (seconds := _timed(engine, steps)) < least:
         steps = 48 * math.ceil(max(2 * steps, min(8 * steps, 1.2 * least * steps / max(seconds, 1e-6))) / 48)

@@ -1,14 +1,13 @@
-"""`slipstream bench transpose`: microseconds in which a cube of values goes from one decomposition to another.
+"""`slipstream bench transpose`: microseconds to redistribute a cube of values between two decompositions.
 
-The least time is that of what leaves a device, at the rate of its links, or of what moves within it, read and written
-once, at the rate of a copy, whichever is longer; both rates are measured in the same run. `effective_gbs` is the
-effective bandwidth of Ravikumar, Appelhans and Yeung (2018): of a node, twice all that its ranks give to the transpose,
-what stays with them too, in 1024^3 bytes a second.
+The minimum time is the longer of two. One is that of the bytes that leave a device at the link rate, the other that of
+the bytes moved within it at the copy rate. Both rates are measured in the same run. `effective_gbs` is the effective
+bandwidth of Ravikumar, Appelhans and Yeung (2018). It is twice the data of a node's ranks in the transpose, including
+data that stays, in 1024^3 bytes per second.
 
-On several ranks of the host there is a row, too, for each way in which MPI carries the messages of the route staged
-(or of those that --routes names): sends and receives, one call for all ranks, and one message for each pair of nodes.
-Every rank is then a node of its own, or every half of the ranks, so that no message between nodes goes through memory
-that ranks share.
+With several host ranks there is also a row for each way in which MPI carries messages of route staged (or of --routes).
+These are sends and receives, one collective call, and one message per pair of nodes. Each rank, or each half of the
+ranks, is then a separate node, so that messages between nodes use no memory shared by ranks.
 """
 
 import argparse
@@ -19,7 +18,7 @@ from typing import Any
 
 from rich.console import Console
 from slipstream.base.core import as_case_error, core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.machine import predict
 
 from slipstream_bench import exchange_setups, options, record
@@ -27,13 +26,13 @@ from slipstream_bench.exchange_setups import Triple
 from slipstream_bench.timed import timed
 from slipstream_bench.whole_machine import measure, need, number
 
-#: Cells along each axis: on two GPUs 16 KB to 2 GB a message.
+#: Cells along each axis: on two GPUs 16 KB to 2 GB per message.
 SIZES = {"host": (64,), "cuda": (20, 64, 128, 256, 512, 1024)}
-#: Bytes of a value.
+#: Bytes of a value by type.
 BYTES = {"f16": 2, "f32": 4, "f64": 8, "c64": 8, "c128": 16}
-#: Where the axes x, y and z go, and along which axis the target is cut; the source is cut along z.
+#: Permutation of the axes x, y and z, and the axis along which the target is cut; the source is cut along z.
 TURNS = {"xyz": ((0, 1, 2), 1), "zyx": ((2, 1, 0), 2), "yzx": ((2, 0, 1), 2)}
-#: Ways of MPI: options of the exchange, and how many nodes the ranks make; None: each is one.
+#: MPI variants: options of the exchange, and the number of nodes formed by the ranks; None: one per rank.
 WAYS: dict[str, tuple[dict[str, str], int | None]] = {
     "sends": ({"mpi": "sends"}, None),
     "alltoallv": ({"mpi": "alltoallv"}, None),
@@ -42,9 +41,10 @@ WAYS: dict[str, tuple[dict[str, str], int | None]] = {
     "put_lock": ({"mpi": "put_lock"}, None),
     "nodes": ({"grouping": "nodes"}, 2),
 }
-#: Slabs along z become slabs along another axis, or pencils along y; pencils along x others along y, and boxes slabs.
+#: Slabs along z become slabs along another axis, or pencils along y; pencils along x become pencils along y; boxes
+#: become slabs.
 DECOMPOSITIONS = ("slabs", "slabs_to_pencils", "pencils", "bricks")
-#: Where none is asked for: those of them that differ on so many devices.
+#: Default decompositions, if they differ for the number of devices.
 USUAL = ("slabs", "slabs_to_pencils", "pencils")
 REPEATS = {"host": 5, "cuda": 20}
 #: Columns of a row that are results and not inputs.
@@ -54,18 +54,18 @@ FIGURES = frozenset({"time_us", "gbs", "effective_gbs", "copy_gbs", "link_gbs", 
 def add_options(parser: argparse.ArgumentParser) -> None:
     options.sizes(parser, "cubes of N^3 values")
     parser.add_argument(
-        "--turns", nargs="+", default=["xyz", "zyx"], choices=sorted(TURNS), help="order of the target's axes"
+        "--turns", nargs="+", default=["xyz", "zyx"], choices=sorted(TURNS), help="axis order of the target"
     )
     parser.add_argument(
         "--types", nargs="+", default=["c64"], choices=sorted(BYTES), help="number formats (default: c64)"
     )
     parser.add_argument(
         "--decompositions", nargs="+", choices=DECOMPOSITIONS,
-        help=f"what the source is cut into, and the target (default: {', '.join(USUAL)} where these differ)",
+        help=f"decompositions of source and target (default: those of {', '.join(USUAL)} that differ)",
     )  # fmt: skip
     parser.add_argument(
         "--ways", nargs="*", choices=sorted(WAYS),
-        help="how MPI carries messages of staged, or of gpu_mpi where --routes names it (default: all on several ranks "
+        help="how MPI carries messages of staged, or of gpu_mpi if given by --routes (default: all on several ranks "
         "of the host, none elsewhere)",
     )  # fmt: skip
     options.routes(parser)
@@ -73,7 +73,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     need("transpose", 1, sizes=arguments.sizes)
 
     def rows(machine: Any, backend: str) -> Iterator[record.Row]:
@@ -94,16 +94,31 @@ def _all(arguments: argparse.Namespace, machine: Any, backend: str, console: Con
 
 
 def _ways(arguments: argparse.Namespace, machine: Any, backend: str) -> list[str]:
-    """In the order of the table; messages of nodes need two ranks a node."""
+    """The ways in the order of the table; messages of nodes need two ranks per node."""
     if arguments.ways is None:
         several = backend == "host" and machine.ranks > 1
         return [way for way in WAYS if several and (way != "nodes" or machine.ranks % 4 == 0)]
     if machine.ranks == 1 and arguments.ways:
-        raise CaseError("bench transpose: --ways are those of several ranks: start more with -n")
+        raise CaseError(
+            "bench transpose: --ways are those of several ranks: start more with -n",
+            ErrorCode.UNSUPPORTED,
+            option="ways",
+            ranks=machine.ranks,
+        )
     if "nodes" in arguments.ways and "gpu_mpi" in (arguments.routes or ""):
-        raise CaseError("bench transpose: --ways nodes is one of the route staged, and --routes names gpu_mpi")
+        raise CaseError(
+            "bench transpose: --ways nodes is one of the route staged, and --routes names gpu_mpi",
+            ErrorCode.UNSUPPORTED,
+            option="ways",
+            other="routes",
+        )
     if "nodes" in arguments.ways and machine.ranks % 2:
-        raise CaseError(f"bench transpose: --ways nodes makes two nodes, and {machine.ranks} ranks have no halves")
+        raise CaseError(
+            f"bench transpose: --ways nodes makes two nodes, and {machine.ranks} ranks have no halves",
+            ErrorCode.UNSUPPORTED,
+            option="ways",
+            ranks=machine.ranks,
+        )
     return [way for way in WAYS if way in arguments.ways]
 
 
@@ -177,7 +192,7 @@ def device_grids(decomposition: str, turn: str, devices: int) -> tuple[Triple, T
     if decomposition == "bricks":
         source = exchange_setups.device_grid(devices)
         return source, (target[0], target[1], target[2])
-    # As near to a square as there is, the longer side along y.
+    # As close to square as possible, the longer side along y.
     short = max(n for n in range(1, devices + 1) if devices % n == 0 and n * n <= devices)
     for axis, count in zip(axes, (devices // short, 1, short), strict=True):
         target[axis] = count

@@ -1,13 +1,13 @@
-"""`slipstream bench wave`: a wave on two ranks, its messages doubles, floats cast in flight or zfp (Zheng 2023, 2.2.1).
+"""`slipstream bench wave`: a wave on two ranks with messages of doubles, floats cast in flight, or zfp (Zheng 2023,
+2.2.1).
 
-A wave on a plane is cut into two halves of ncell cells, nhalo along the cut and 2 to 16 across it: each rank sends its
-nhalo values at the cut in every step, and computes with those that it gets. It begins as a standing wave, whose state
-after any number of steps is known, and the run ends with an error where it is another. The published tables are of two
-nodes; here both ranks are of one machine, and what is sent goes through its memory, which is fast: on a network floats
-gain more. --throttle gives the messages a slower way.
+A wave on a plane is cut into two halves of ncell cells: nhalo along the cut and 2 to 16 across it. In each step each
+rank sends its nhalo values at the cut and uses the received ones. The initial state is a standing wave with a known
+solution; the run fails if the result deviates. The published tables are for two nodes. Here both ranks are on one
+machine, and messages pass through its fast memory; floats gain more on a network. --throttle simulates a slower link.
 
-The picture has the wave at its beginning and its end on both ranks (figure 2.2). Rows of small messages have bytes
-(figure 2.3). Others have the time of packing, raw and by zfp, on a GPU where there is one (figure 2.4).
+The picture shows the wave at its beginning and end on both ranks (figure 2.2). Rows of small messages show bytes
+(figure 2.3). Other rows show packing times, raw and by zfp, on a GPU if available (figure 2.4).
 """
 
 import argparse
@@ -22,7 +22,7 @@ import numpy as np
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import as_case_error, core, part
-from slipstream.base.errors import CaseError, RunError
+from slipstream.base.errors import CaseError, ErrorCode, RunError
 from slipstream.exchange.grid import Grid
 from slipstream.exchange.halo import Exchange
 from slipstream.machine import discovery
@@ -31,8 +31,8 @@ from slipstream.pictures.style import save, styled
 from slipstream_bench import options, record
 from slipstream_bench.timed import timed
 
-#: Seconds of ncell steps with float and with double messages, by threads, cells and cells to one value sent: tables 2.4
-#: to 2.6 there (0.00175 in 2.5 is likely 0.0175).
+#: Seconds of ncell steps with float and double messages, by threads, cells, and cells per sent value: tables 2.4 to 2.6
+#: there (0.00175 in 2.5 is probably 0.0175).
 PUBLISHED: dict[int, dict[int, dict[int, tuple[float, float]]]] = {
     1: {
         100000: {2: (261.982, 264.587), 4: (252.67, 257.162), 8: (249.412, 249.817), 16: (247.153, 247.339)},
@@ -53,20 +53,20 @@ PUBLISHED: dict[int, dict[int, dict[int, tuple[float, float]]]] = {
                16: (0.0388547, 0.0399244)},
     },
 }  # fmt: skip
-#: Seconds that a message of so many values is waited for, as floats and as doubles: table 2.3 there.
+#: Seconds of waiting for a message of this many values, as floats and as doubles: table 2.3 there.
 WAITS = {100000: (0.000135, 0.000234), 1000000: (0.001133, 0.001861), 10000000: (0.010961, 0.019268),
          100000000: (0.109485, 0.189590)}  # fmt: skip
-#: Bytes on the wire of one double, as it is and by zfp (figure 2.3), and microseconds of packing and unpacking (2.4).
+#: Bytes on the wire of one double, raw and by zfp (figure 2.3), and microseconds of packing and unpacking (2.4).
 PUBLISHED_BYTES = {"double": 8, "zfp": 16}
 PUBLISHED_PACK = {"encode": 5.21, "decode": 5.06}
 SMALL = (1, 2, 4, 8, 16, 64, 256, 4096)
 SHARES = (2, 4, 8, 16)
-#: Sides of cubes whose rims of one layer are packed.
+#: Sides of cubes whose boundary layers are packed.
 PACKED = (32, 64, 128)
 CODINGS = {"float": "cast", "double": "raw", "zfp": "zfp, rate 32"}
-#: How far values of a wave of height 1 may be off at the end.
+#: Tolerance at the end for a wave of height 1.
 ALLOWED = {"float": 1e-5, "double": 1e-9, "zfp": 1e-5}
-#: Steps that are measured at most; the time is that of as many as there are cells, as there.
+#: Upper limit of measured steps; times are scaled to as many steps as cells, as there.
 MOST_STEPS = 1000
 TIME_STEP = 0.5
 FIGURES = frozenset({"step_us", "time_s", "wait_us", "wire_bytes", "pack_us"})
@@ -76,9 +76,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.cells(parser, "cells a rank (default: 1000 10000 100000)")
     parser.add_argument(
         "--lengths", type=int, nargs="*", default=sorted(WAITS), metavar="N",
-        help="values of a message (default: 1e5 to 1e8)"
+        help="values per message (default: 1e5 to 1e8)"
     )  # fmt: skip
-    parser.add_argument("--throttle", default="none", metavar="'R GB/s, L us'", help="as exchange.throttle has it")
+    parser.add_argument(
+        "--throttle", default="none", metavar="'R GB/s, L us'", help="simulated network, as exchange.throttle"
+    )
     parser.add_argument(
         "--threads", type=int, nargs="+", default=[1, 4, 0], metavar="N",
         help="threads of each rank's host kernels; 0: all its cores (default: 1 4 0)"
@@ -86,13 +88,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     if core().size() != 2:
-        raise CaseError(f"bench wave: it takes two ranks, -n 2; there are {core().size()}")
+        raise CaseError(
+            f"bench wave: it takes two ranks, -n 2; there are {core().size()}",
+            ErrorCode.UNSUPPORTED,
+            ranks=core().size(),
+            limit=2,
+        )
     if any(n < 16 for n in [*arguments.cells, *arguments.lengths]):
-        raise CaseError("bench wave: --cells and --lengths are 16 or more")
+        raise CaseError("bench wave: --cells and --lengths are 16 or more", option="cells", limit=16)
     if any(n < 0 for n in arguments.threads):
-        raise CaseError("bench wave: --threads are 0 or more")
+        raise CaseError("bench wave: --threads are 0 or more", option="threads", limit=0)
     machine = record.describe_machine(
         discovery.discover(discovery.MachineTable(backend="host", devices_per_rank=1, threads=0))
     )
@@ -117,7 +124,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def _exchange(values: int, coding: str, throttle: str) -> Exchange:
-    """Of a ring of two ranks, which send so many values each."""
+    """An exchange in a ring of two ranks, each of which sends this many values."""
     grid = Grid((2 * values, 1), periodic=(True, False), backend="host", devices_per_rank=1)
     array = np.random.default_rng(grid.comm.rank).random(grid.array_shape((values, 0)))
     slow = {} if throttle == "none" else {"throttle": throttle}
@@ -128,7 +135,7 @@ def _exchange(values: int, coding: str, throttle: str) -> Exchange:
 
 
 class Wave:
-    """Standing on a plane between sides at which it is zero, cut across its second axis. Collective."""
+    """A standing wave on a plane, zero at its sides, cut across its second axis. Collective."""
 
     def __init__(self, nhalo: int, share: int, coding: str, throttle: str) -> None:
         self._cells = (nhalo, 2 * share)
@@ -140,7 +147,7 @@ class Wave:
         self.engine.start_from(self._at(0), self._at(-1))
 
     def _at(self, step: int) -> Callable[[Sequence[int], Sequence[int]], np.ndarray]:
-        # Antisymmetric along the cut, so that values in another order are wrong ones.
+        # Antisymmetric along the cut, so that values in the wrong order are detected.
         k = [np.pi * mode / (n + 1) for mode, n in zip((2, 1), self._cells, strict=True)]
         turn = np.arccos(1 - 2 * TIME_STEP**2 * sum(np.sin(one / 2) ** 2 for one in k))
 
@@ -151,7 +158,7 @@ class Wave:
         return values
 
     def shapes(self, steps: int) -> list[np.ndarray]:
-        """The wave now, and after so many steps, on rank 0. Collective."""
+        """The wave now, and after more steps, on rank 0. Collective."""
         found = []
         for count in (0, steps):
             self.engine.advance(count)
@@ -160,7 +167,7 @@ class Wave:
         return found
 
     def off(self) -> float:
-        """Largest distance from the standing wave."""
+        """Largest deviation from the exact standing wave."""
         low, high = (0, 0, 0), (*self._cells, 1)
         u = self.engine.gather("u", low, high)
         here = 0.0 if u is None else float(np.abs(u[..., 0] - self._at(self.engine.step)(low, high)).max())
@@ -168,7 +175,7 @@ class Wave:
 
 
 def _largest(number: float) -> float:
-    """Of both ranks. Collective."""
+    """Maximum over both ranks. Collective."""
     return max(float(text) for text in core().Communicator.world().all_gather(repr(number)))
 
 
@@ -232,7 +239,7 @@ def _waits(arguments: argparse.Namespace) -> Iterator[record.Row]:
 
 
 def _sizes() -> Iterator[record.Row]:
-    """Messages of few values travel raw where a coding would take no fewer bytes."""
+    """Messages of few values travel raw if a coding would not make them smaller."""
     for values in SMALL:
         for name in PUBLISHED_BYTES:
             exchange = _exchange(values, CODINGS[name], "none")
@@ -251,7 +258,7 @@ def _sizes() -> Iterator[record.Row]:
 
 
 def _packs() -> Iterator[record.Row]:
-    """Both ranks pack at once, each on its first device. Collective."""
+    """Both ranks pack concurrently, each on its first device. Collective."""
     backend = "cuda" if core().device_count("cuda") else "host"
     for cells, name in itertools.product(PACKED, ("double", "zfp")):
         bench = timed().Coding(backend, "halo", cells, 1, "f64", CODINGS[name])
@@ -271,12 +278,12 @@ def _packs() -> Iterator[record.Row]:
 
 
 def _groups(rows: Sequence[record.Row]) -> Iterator[Sequence[record.Row]]:
-    """Rows of one size: a message of each kind."""
+    """Rows of one size: one per kind of message."""
     return (rows[at : at + len(CODINGS)] for at in range(0, len(rows), len(CODINGS)))
 
 
-def _beside(group: Sequence[record.Row], time: str, published: str) -> tuple[str, ...]:
-    """Our times, those of doubles over the others, and the published ones, which zfp has not."""
+def _cells(group: Sequence[record.Row], time: str, published: str) -> tuple[str, ...]:
+    """Measured times, ratios of doubles to the others, and published values, which zfp lacks."""
     single, double, planes = (row[time] for row in group)
     return (
         *(f"{t:.4g}" for t in (single, double, planes)),
@@ -293,7 +300,7 @@ def _columns(unit: str) -> list[str]:
 
 def _table_of_steps(threads: int, rows: Sequence[record.Row]) -> Any:
     shown = [
-        (group[0]["ncell"], f"ncell/{group[0]['ncell'] // group[0]['nhalo']}", *_beside(group, "time_s", "published_s"))
+        (group[0]["ncell"], f"ncell/{group[0]['ncell'] // group[0]['nhalo']}", *_cells(group, "time_s", "published_s"))
         for group in _groups(rows)
     ]  # fmt: skip
     title = f"a wave on two ranks, ncell steps, of which {MOST_STEPS} at most were measured; threads a rank: {threads}"
@@ -301,7 +308,7 @@ def _table_of_steps(threads: int, rows: Sequence[record.Row]) -> Any:
 
 
 def _table_of_waits(rows: Sequence[record.Row]) -> Any:
-    shown = [(group[0]["values"], *_beside(group, "wait_us", "published_us")) for group in _groups(rows)]
+    shown = [(group[0]["values"], *_cells(group, "wait_us", "published_us")) for group in _groups(rows)]
     return terminal.table("waits for messages", ["values", *_columns("us")], shown)
 
 
@@ -320,12 +327,12 @@ def _table_of_packs(rows: Sequence[record.Row]) -> Any:
         (f"{r['cells']}^3", r["message"], r["direction"], f"{r['pack_us']:.3g}", f"{r['published_us']:.3g}")
         for r in rows
     ]
-    heads = ["rims of", "message", "direction", "us", "published, us"]
+    heads = ["boundary of", "message", "direction", "us", "published, us"]
     return terminal.table(f"packing on {rows[0]['backend']}", heads, shown, left=3)
 
 
 def _picture(path: Path, shapes: Sequence[np.ndarray]) -> None:
-    """Rows: the beginning and the end. Columns: the ranks."""
+    """Rows: beginning and end. Columns: ranks."""
     with styled(grid=False):
         figure, axes = plt.subplots(2, 2, figsize=(7, 4), sharex=True, sharey=True, layout="constrained")
         for across, when, shape in zip(axes, ("begin", "end"), shapes, strict=True):

@@ -1,4 +1,4 @@
-"""What benchmarks share that measure all devices of a machine at once, size by size."""
+"""Common parts of benchmarks that measure all devices of a machine at once, by size."""
 
 import argparse
 from collections.abc import Callable, Iterable, Sequence
@@ -12,19 +12,19 @@ from slipstream.machine import discovery
 
 from slipstream_bench import record
 
-#: Rows of a machine and its backend.
+#: Rows for a machine and its backend.
 Rows = Callable[[Any, str], Iterable[record.Row]]
-#: How a row is shown, by the heads of the columns.
+#: Formatting functions by column heading.
 Columns = dict[str, Callable[[record.Row], str]]
 
 
 def need(name: str, least: int, **given: int | Sequence[int] | None) -> None:
-    """Raises CaseError where an option that was given has a value below the least."""
+    """Raises CaseError if a given option is below its minimum."""
     for option, value in given.items():
         values = [] if value is None else [value] if isinstance(value, int) else list(value)
         if values and min(values) < least:
             are = "is" if isinstance(value, int) else "are"
-            raise CaseError(f"bench {name}: --{option} {are} {least} or more")
+            raise CaseError(f"bench {name}: --{option} {are} {least} or more", option=option, limit=least)
 
 
 def discover(arguments: argparse.Namespace) -> tuple[str, Any]:
@@ -37,20 +37,20 @@ def discover(arguments: argparse.Namespace) -> tuple[str, Any]:
 def measure(
     name: str, arguments: argparse.Namespace, console: Console, rows: Rows, columns: Columns, figures: frozenset[str]
 ) -> None:
-    """Measures, prints and, on rank 0, writes. `figures`: columns of a row that are results and not inputs.
-    Collective."""
+    """Measures and prints; rank 0 writes. `figures`: columns of a row that are results and not inputs. Collective."""
     backend, machine = discover(arguments)
-    found = list(rows(machine, backend))
+    described = record.describe_machine(machine)
+    found = list(record.kept_on_the_way(arguments.folder, name, described, rows(machine, backend), figures))
     shown = [[show(row) for show in columns.values()] for row in found]
     console.print(terminal.table(f"{name.replace('_', '-')}, {counts(machine)}", list(columns), shown))
-    record.keep(arguments.folder, name, record.describe_machine(machine), found, figures, console)
+    record.keep(arguments.folder, name, described, found, figures, console)
 
 
 def counts(machine: Any) -> str:
-    """`2 ranks, 4 devices`."""
+    """Text with the numbers of ranks and devices: `2 ranks, 4 devices`."""
     return f"{terminal.count(machine.ranks, 'rank')}, {terminal.count(len(machine.devices()), 'device')}"
 
 
 def number(key: str, form: str = ".4g", factor: float = 1.0) -> Callable[[record.Row], str]:
-    """Shows a figure of a row; `-` where there is none."""
+    """Formats a result of a row; `-` if missing."""
     return lambda row: "-" if row[key] is None else f"{factor * row[key]:{form}}"

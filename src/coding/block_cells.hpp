@@ -1,6 +1,8 @@
 #pragma once
 // How lanes find the cells of blocks. A lane holds four cells side by side: those of one to four rows of a run, of a
 // row of a square or of a cube. All lanes together hold 128, of 32, 8 or 2 blocks.
+//
+// On a GPU a lane's numbers are registers, and pass from lane to lane without memory where they can.
 #include <bit>
 #include <cstdint>
 
@@ -13,21 +15,10 @@ namespace slipstream {
 
 constexpr int cells_of_lane = 4;
 
-/// Memory that lanes share while they code blocks: 128 cells, the words of their codes, and a number of each lane.
+/// Memory that lanes share while they code blocks: 128 cells, and the words of their codes.
 struct BlockScratch {
   std::uint64_t cells[128];
   std::uint64_t words[128];
-  std::int32_t marks[32];
-};
-
-/// The lanes that hold a block, and the part of it that each holds.
-struct LanesOfBlock {
-  int rows;  ///< lanes
-  SLIP_FN explicit LanesOfBlock(const CellBlock& block) : rows(block.cells() / cells_of_lane) {}
-  SLIP_FN int at_once() const { return 32 / rows; }
-  SLIP_FN int block(int lane) const { return lane / rows; }
-  SLIP_FN int row(int lane) const { return lane & (rows - 1); }
-  SLIP_FN int first(int lane) const { return lane & ~(rows - 1); }
 };
 
 /// The four cells of a lane: where the first lies in the box, and along which axis the others follow.
@@ -77,36 +68,22 @@ struct Four {
   T of[cells_of_lane];
 };
 
-/// The blocks that lanes code at once.
-template <bool sequential>
+/// The blocks that lanes code at once, of `rows` lanes each.
+template <bool sequential, int rows>
 struct BlockTurn {
+  static constexpr int at_once = 32 / rows;
   Warp<sequential> lanes;
-  LanesOfBlock split;
-  Wire wire;
-  CellBlock shape;
-  int blocks;            ///< that there are; lanes of others rest
+  int rate, quantum;     ///< see Wire
   int words;             ///< of a block's code
+  int blocks;            ///< that there are; lanes of others move no values
   std::uint64_t* codes;  ///< of the first block
   BlockScratch* scratch;
 
-  SLIP_FN bool rests(int lane) const { return split.block(lane) >= blocks; }
-  SLIP_FN std::uint64_t* code(int lane) const { return codes + split.block(lane) * words; }
-  /// Calls f(lane) on those that have a block.
-  template <class F>
-  SLIP_FN void each(F f) const {
-    lanes.each([&](int lane) {
-      if (!rests(lane)) f(lane);
-    });
-  }
-  /// The greatest of a block's lanes.
-  SLIP_FN int greatest_mark(int lane) const {
-    int greatest = 0;
-    for (int r = 0; r < split.rows; ++r) {
-      const int mark = scratch->marks[split.first(lane) + r];
-      greatest = mark > greatest ? mark : greatest;
-    }
-    return greatest;
-  }
+  SLIP_FN static int block(int lane) { return lane / rows; }
+  SLIP_FN static int row(int lane) { return lane & (rows - 1); }
+  SLIP_FN bool rests(int lane) const { return block(lane) >= blocks; }
+  SLIP_FN std::uint64_t* code(int lane) const { return codes + block(lane) * words; }
+  SLIP_FN std::uint64_t* cells(int lane) const { return scratch->cells + cells_of_lane * (lane & ~(rows - 1)); }
 };
 
 /// Widths of the fields of a number.
@@ -125,29 +102,28 @@ struct Bits<double> {
   static constexpr int width = 64, mantissa = 52, exponents = 11, bias = 1023;
 };
 
-/// 1 + the exponent's field of a number, which lies below 2^(this - bias); 0 of zero, more than `most_mark` of what is
-/// not finite.
-template <class Real>
-SLIP_FN int mark_of(Real value) {
-  using B = Bits<Real>;
-  const auto magnitude = std::bit_cast<typename B::UInt>(value) << 1;
-  return magnitude == 0 ? 0 : 1 + static_cast<int>(magnitude >> (B::mantissa + 1));
-}
+/// 1 + the exponent's field of a number is at most this.
 template <class Real>
 constexpr int most_mark = (1 << Bits<Real>::exponents) - 1;
 
-/// value 2^exponent, rounded once where the result is subnormal.
+SLIP_FN int greater(int a, int b) { return a > b ? a : b; }
+
+/// 2^exponent as two numbers, the second of which is 1 where one can hold it.
 template <class Real>
-SLIP_FN Real scaled(Real value, int exponent) {
-  using B = Bits<Real>;
-  const auto power = [](int of) {
-    return std::bit_cast<Real>(static_cast<typename B::UInt>(of + B::bias) << B::mantissa);
-  };
-  if (exponent > -B::bias && exponent <= B::bias) return value * power(exponent);
-  // Three steps: 2^-1074 to 2^1023 lie further apart than twice the powers that numbers have.
-  const int third = exponent / 3;
-  return value * power(third) * power(third) * power(exponent - 2 * third);
-}
+struct PowerOfTwo {
+  Real near, rest;
+  SLIP_FN explicit PowerOfTwo(int exponent) {
+    using B = Bits<Real>;
+    const auto power = [](int of) {
+      return std::bit_cast<Real>(static_cast<typename B::UInt>(of + B::bias) << B::mantissa);
+    };
+    const int most = exponent < B::bias ? exponent : B::bias, first = greater(most, 1 - B::bias);
+    near = power(first);
+    rest = power(exponent - first);
+  }
+  /// A product that is subnormal has been rounded once, if the value is 1 or more.
+  SLIP_FN Real times(Real value) const { return value * near * rest; }
+};
 
 template <class Real>
 SLIP_FN Real no_number() {

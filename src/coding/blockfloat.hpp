@@ -2,7 +2,9 @@
 // Sixteen values with one exponent. The head of a block has 16 bits: the exponent of its unit, a power of two. Values
 // are multiples of the unit in `rate` - 1 bits, sign included. Each of a block's four lanes writes four bits of the
 // head and its own four values: 4 `rate` bits.
-#include <cmath>
+//
+// Floats are coded as doubles, which hold all of them as normal numbers.
+#include <bit>
 #include <cstdint>
 
 #include "coding/block_cells.hpp"
@@ -16,139 +18,182 @@ namespace blockfloat {
 constexpr std::uint32_t refused = 0xfffe, unwritten = 0xffff;
 constexpr int zero_exponent = 8192;
 
-/// The nearest multiple of 2^exponent.
-template <class Real>
-SLIP_FN Real multiple(Real value, int exponent) {
-  return std::rint(scaled(value, -exponent));
+SLIP_FN double most_multiple(int bits) { return static_cast<double>((std::int64_t{1} << (bits - 1)) - 1); }
+SLIP_FN double magnitude(double value) { return value < 0 ? -value : value; }
+/// Whether a value, in units, rounds to a number of so many bits; it does not where it is none.
+SLIP_FN bool fits(double units, int bits) { return magnitude(units) < most_multiple(bits) + 0.5; }
+/// Added to a number below 2^51, it leaves the nearest whole number, of two the even one, in the lowest bits.
+constexpr double whole_in_low_bits = 0x1.8p52;
+
+/// Exponents' fields stand in the upper half of a double.
+SLIP_FN int upper_half(double value) {
+  return static_cast<int>(std::bit_cast<std::uint64_t>(value) >> 32) & 0x7fffffff;
 }
-SLIP_FN std::int64_t most_multiple(int bits) { return (std::int64_t{1} << (bits - 1)) - 1; }
-template <class Real>
-SLIP_FN bool fits(Real multiple, int bits) {
-  const auto most = static_cast<Real>(most_multiple(bits));
-  return multiple >= -most && multiple <= most;  // and is a number
+constexpr int not_finite = 0x7ff00000;
+
+SLIP_FN std::uint32_t upper_word(std::uint32_t high, std::uint32_t low, int left) {
+  return static_cast<std::uint32_t>((std::uint64_t{high} << 32 | low) << left >> 32);
+}
+SLIP_FN std::uint32_t lower_word(std::uint32_t high, std::uint32_t low, int right) {
+  return static_cast<std::uint32_t>((std::uint64_t{high} << 32 | low) >> right);
 }
 
-/// A lane's part of a block's code.
+/// A lane's part of a block's code, in four words, or in six for numbers of more than 32 bits.
+template <int words>
 struct LaneCode {
-  std::uint64_t word[3] = {0, 0, 0};
+  static constexpr bool wide = words > 4;
+  std::uint32_t word[words] = {};
 
-  // Words are chosen, and not found by a number: so they stay in registers.
-  SLIP_FN void put(std::uint64_t bits, int at) {
-    const int first = at >> 6, shift = at & 63;
-    const std::uint64_t low = bits << shift, high = shift ? bits >> (64 - shift) : 0;
-    word[0] |= first == 0 ? low : 0;
-    word[1] |= first == 1 ? low : first == 0 ? high : 0;
-    word[2] |= first == 2 ? low : first == 1 ? high : 0;
+  /// Moves all bits up, and puts others below; fewer than 32.
+  SLIP_FN void push_few(std::uint32_t bits, int count) {
+    for (int k = words - 1; k > 0; --k) word[k] = upper_word(word[k], word[k - 1], count);
+    word[0] = word[0] << count | bits;
   }
-  /// 64 bits from there on.
-  SLIP_FN std::uint64_t get(int at) const {
-    const int first = at >> 6, shift = at & 63;
-    const std::uint64_t low = first == 0   ? word[0]
-                              : first == 1 ? word[1]
-                                           : word[2],
-                        high = first == 0   ? word[1]
-                               : first == 1 ? word[2]
-                                            : 0;
-    return low >> shift | (shift ? high << (64 - shift) : 0);
+  /// The same of a value: fewer than 32 bits, or 32 and more.
+  SLIP_FN void push(std::uint64_t bits, int count) {
+    if constexpr (!wide) {
+      push_few(static_cast<std::uint32_t>(bits), count);
+    } else {
+      for (int k = words - 1; k > 1; --k) word[k] = upper_word(word[k - 1], word[k - 2], count - 32);
+      word[1] = word[0] << (count - 32) | static_cast<std::uint32_t>(bits >> 32);
+      word[0] = static_cast<std::uint32_t>(bits);
+    }
+  }
+  SLIP_FN void pop_few(int count) {
+    for (int k = 0; k + 1 < words; ++k) word[k] = lower_word(word[k + 1], word[k], count);
+    word[words - 1] >>= count;
+  }
+  /// Takes the lowest bits away, as a number with a sign.
+  SLIP_FN double pop(int count) {
+    if constexpr (!wide) {
+      const auto whole = static_cast<std::int32_t>(word[0] << (32 - count)) >> (32 - count);
+      pop_few(count);
+      return whole;
+    } else {
+      const std::uint64_t low = std::uint64_t{word[1]} << 32 | word[0];
+      const auto whole = static_cast<std::int64_t>(low << (64 - count)) >> (64 - count);
+      for (int k = 0; k + 2 < words; ++k) word[k] = lower_word(word[k + 2], word[k + 1], count - 32);
+      word[words - 2] = word[words - 1] >> (count - 32);
+      word[words - 1] = 0;
+      return static_cast<double>(whole);
+    }
   }
 
-  /// A part of 4 `rate` bits starts on as many bytes as divide it.
-  template <class Unit, class F>
-  SLIP_FN static void each_unit(int rate, F f) {
-    constexpr int bits = 8 * static_cast<int>(sizeof(Unit)), in_word = 64 / bits;
-    for (int w = 0; w < 3; ++w)
-      for (int u = 0; u < in_word; ++u)
-        if (const int n = w * in_word + u; n * bits < 4 * rate) f(n, w, u * bits);
-  }
-  template <class Unit>
-  SLIP_FN void store_as(void* to, int rate) const {
-    each_unit<Unit>(rate,
-                    [&](int n, int w, int shift) { static_cast<Unit*>(to)[n] = static_cast<Unit>(word[w] >> shift); });
-  }
-  template <class Unit>
-  SLIP_FN void load_as(const void* from, int rate) {
-    each_unit<Unit>(rate, [&](int n, int w, int shift) {
-      word[w] |= static_cast<std::uint64_t>(static_cast<const Unit*>(from)[n]) << shift;
-    });
-  }
+  // A part of 4 `rate` bits starts on as many bytes as divide it.
   SLIP_FN void store(std::uint64_t* block, int row, int rate) const {
     void* const to = reinterpret_cast<std::uint8_t*>(block) + row * rate / 2;
-    if (rate % 16 == 0) return store_as<std::uint64_t>(to, rate);
-    if (rate % 8 == 0) return store_as<std::uint32_t>(to, rate);
-    store_as<std::uint16_t>(to, rate);
+    if (rate % 8 == 0) {
+      for (int k = 0; k < words; ++k)
+        if (k < rate / 8) static_cast<std::uint32_t*>(to)[k] = word[k];
+    } else {
+      for (int k = 0; k < 2 * words; ++k)
+        if (k < rate / 4) static_cast<std::uint16_t*>(to)[k] = static_cast<std::uint16_t>(word[k / 2] >> k % 2 * 16);
+    }
   }
   SLIP_FN void load(const std::uint64_t* block, int row, int rate) {
     const void* const from = reinterpret_cast<const std::uint8_t*>(block) + row * rate / 2;
-    if (rate % 16 == 0) return load_as<std::uint64_t>(from, rate);
-    if (rate % 8 == 0) return load_as<std::uint32_t>(from, rate);
-    load_as<std::uint16_t>(from, rate);
+    if (rate % 8 == 0) {
+      for (int k = 0; k < words; ++k)
+        if (k < rate / 8) word[k] = static_cast<const std::uint32_t*>(from)[k];
+    } else {
+      for (int k = 0; k < 2 * words; ++k)
+        if (k < rate / 4) word[k / 2] |= std::uint32_t{static_cast<const std::uint16_t*>(from)[k]} << k % 2 * 16;
+    }
   }
 };
 
-/// `lost`: whether some value cannot be written.
-template <bool sequential, class Real>
-SLIP_FN void encode(const BlockTurn<sequential>& turn, OfLane<sequential, Four<Real>>& values, bool& lost) {
-  const int rate = turn.wire.rate(turn.shape), bits = rate - 1, fixed = turn.wire.quantum;
-  const bool floats = fixed == Wire::floating;
-  turn.each([&](int lane) {
-    int mark = 0;
-    for (int i = 0; i < cells_of_lane; ++i) {
-      const Real value = values[lane].of[i];
-      const int of = !floats && !fits(multiple(value, fixed), bits) ? most_mark<Real> + 1 : mark_of(value);
-      mark = of > mark ? of : mark;
-    }
-    turn.scratch->marks[lane] = mark;
-  });
-  turn.each([&](int lane) {
-    const int mark = turn.greatest_mark(lane), row = turn.split.row(lane);
-    const bool bad = mark > most_mark<Real>;
-    lost |= bad;
-    // Subnormal numbers have the unit of the least normal ones.
-    const int exponent = floats ? (mark > 1 ? mark : 1) - Bits<Real>::bias - (bits - 1) : fixed;
-    const std::uint32_t head = bad ? refused : static_cast<std::uint32_t>(exponent + zero_exponent);
-    LaneCode code;
-    code.put(head >> 4 * row & 15, 0);
-    for (int i = 0; i < cells_of_lane; ++i) {
-      auto whole = bad ? std::int64_t{0} : static_cast<std::int64_t>(multiple(values[lane].of[i], exponent));
-      // A value that rounds up to the next power of two is left a unit below it.
-      const std::int64_t most = most_multiple(bits);
-      whole = whole > most ? most : whole < -most ? -most : whole;
-      code.put(static_cast<std::uint64_t>(whole) & ((std::uint64_t{1} << bits) - 1), 4 + i * bits);
-    }
-    code.store(turn.code(lane), row, rate);
-  });
-}
-
-template <bool sequential, class Real>
-SLIP_FN void decode(const BlockTurn<sequential>& turn, OfLane<sequential, Four<Real>>& values, bool& lost) {
-  const int rate = turn.wire.rate(turn.shape), bits = rate - 1;
-  OfLane<sequential, LaneCode> codes{};
-  turn.each([&](int lane) {
-    codes[lane].load(turn.code(lane), turn.split.row(lane), rate);
-    turn.scratch->marks[lane] = static_cast<std::int32_t>(codes[lane].word[0] & 15);
-  });
-  turn.each([&](int lane) {
-    std::uint32_t head = 0;
-    for (int r = 0; r < 4; ++r)
-      head |= static_cast<std::uint32_t>(turn.scratch->marks[turn.split.first(lane) + r]) << 4 * r;
-    lost |= head == refused;
-    for (int i = 0; i < cells_of_lane; ++i) {
-      const auto shifted = static_cast<std::int64_t>(codes[lane].get(4 + i * bits) << (64 - bits));
-      values[lane].of[i] =
-          head >= refused ? no_number<Real>()
-                          : scaled(static_cast<Real>(shifted >> (64 - bits)), static_cast<int>(head) - zero_exponent);
-    }
-  });
+/// Calls f with an empty code for values of a rate.
+template <class Real, class F>
+SLIP_FN void with_code(int rate, F f) {
+  if constexpr (sizeof(Real) > 4) {
+    if (rate > 32) return f(LaneCode<6>{});
+  }
+  f(LaneCode<4>{});
 }
 
 }  // namespace blockfloat
 
+struct BlockFloat {
+  static constexpr int rows = 4;
+
+  /// `lost`: whether some value cannot be written.
+  template <bool sequential, class Real>
+  SLIP_FN static void encode(const BlockTurn<sequential, rows>& turn, OfLane<sequential, Four<Real>>& values,
+                             bool& lost) {
+    using namespace blockfloat;
+    const int rate = turn.rate, bits = rate - 1, fixed = turn.quantum;
+    const bool floats = fixed == Wire::floating;
+    const PowerOfTwo<double> to_fixed(floats ? 0 : -fixed);
+    OfLane<sequential, int> upper;
+    turn.lanes.alone([&](int lane) {
+      int greatest = 0;
+      for (const Real value : values[lane].of)
+        greatest = greater(greatest, floats ? upper_half(value) : fits(to_fixed.times(value), bits) ? 0 : not_finite);
+      upper[lane] = greatest;
+    });
+    turn.lanes.template reduce<rows>(upper, [](int a, int b) { return greater(a, b); });
+    with_code<Real>(rate, [&]<class Code>(Code) {
+      turn.lanes.each([&](int lane) {
+        const bool bad = upper[lane] >= not_finite;
+        lost |= bad;
+        // Subnormal numbers have the unit of the least normal ones.
+        const int least = 1 - Bits<Real>::bias, above = (upper[lane] >> 20) + 1 - Bits<double>::bias;
+        const int exponent = floats ? greater(above, least) - (bits - 1) : fixed;
+        const PowerOfTwo<double> to_units(-exponent);
+        const double most = most_multiple(bits);
+        const std::uint64_t mask = bad ? 0 : (std::uint64_t{1} << bits) - 1;
+        Code code;
+        for (int i = cells_of_lane - 1; i >= 0; --i) {
+          double units = to_units.times(values[lane].of[i]);
+          // A value that rounds up to the next power of two is left a unit below it.
+          if (magnitude(units) > most) units = units < 0 ? -most : most;
+          code.push(std::bit_cast<std::uint64_t>(units + whole_in_low_bits) & mask, bits);
+        }
+        const std::uint32_t head = bad ? refused : static_cast<std::uint32_t>(exponent + zero_exponent);
+        const int row = turn.row(lane);
+        code.push_few(head >> 4 * row & 15, 4);
+        code.store(turn.code(lane), row, rate);
+      });
+    });
+  }
+
+  template <bool sequential, class Real>
+  SLIP_FN static void decode(const BlockTurn<sequential, rows>& turn, OfLane<sequential, Four<Real>>& values,
+                             bool& lost) {
+    using namespace blockfloat;
+    const int rate = turn.rate, bits = rate - 1;
+    with_code<Real>(rate, [&]<class Code>(Code) {
+      OfLane<sequential, Code> codes{};
+      OfLane<sequential, std::uint32_t> heads;
+      turn.lanes.alone([&](int lane) {
+        const int row = turn.row(lane);
+        codes[lane].load(turn.code(lane), row, rate);
+        heads[lane] = (codes[lane].word[0] & 15) << 4 * row;
+        codes[lane].pop_few(4);
+      });
+      turn.lanes.template reduce<rows>(heads, [](std::uint32_t a, std::uint32_t b) { return a | b; });
+      // Others' codes come to the same memory when all lanes have read theirs.
+      turn.lanes.each([&](int lane) {
+        const std::uint32_t head = heads[lane];
+        lost |= head == refused && !turn.rests(lane);
+        const PowerOfTwo<double> unit(static_cast<int>(head) - zero_exponent);
+        for (int i = 0; i < cells_of_lane; ++i) {
+          const auto value = static_cast<Real>(unit.times(codes[lane].pop(bits)));
+          values[lane].of[i] = head >= refused ? no_number<Real>() : value;
+        }
+      });
+    });
+  }
+};
+
 /// A value as it travels where all have one unit; what does not fit stays as it is.
 template <class Real>
 SLIP_FN Real rounded_to_unit(Real value, int quantum, int rate) {
-  const Real whole = blockfloat::multiple(value, quantum);
+  const double units = PowerOfTwo<double>(-quantum).times(value);
+  if (!blockfloat::fits(units, rate - 1)) return value;
   // There is one zero among the multiples.
-  return blockfloat::fits(whole, rate - 1) ? scaled(whole, quantum) + Real{0} : value;
+  const double whole = (units + blockfloat::whole_in_low_bits) - blockfloat::whole_in_low_bits;
+  return static_cast<Real>(PowerOfTwo<double>(quantum).times(whole));
 }
 
 }  // namespace slipstream

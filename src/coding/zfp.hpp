@@ -4,9 +4,13 @@
 // one exponent. They are transformed along each axis, sorted by total sequency and written in base -2. Their bits are
 // sent plane by plane, the most significant first, until the block is full.
 //
-// Lanes share a block until its planes lie in memory; then its first lane alone writes them, whose places depend on all
-// that came before. No block of zfp has the exponent 0: here it says that a value of the block is not finite.
+// Lanes share a block. When it is written, each takes a plane at a time. The bits of a plane are as many as follows
+// from the numbers that had a bit in the planes above, and their place from sums over these planes. When a block is
+// read, its first lane alone finds the planes, whose places depend on all that came before. No block of zfp has the
+// exponent 0: here it says that a value of the block is not finite.
+#include <bit>
 #include <cstdint>
+#include <type_traits>
 
 #include "coding/block_cells.hpp"
 
@@ -14,29 +18,24 @@ namespace slipstream {
 
 namespace zfp {
 
-/// Bits of a code, the lowest of a word first.
-struct BitWriter {
-  std::uint64_t* to;
-  std::uint64_t word = 0;
-  int have = 0;
-  /// `bits` has no bits beyond those.
-  SLIP_FN void put(std::uint64_t bits, int count) {
-    word |= bits << have;
-    if (have + count < 64) {
-      have += count;
-      return;
-    }
-    *to++ = word;
-    word = have ? bits >> (64 - have) : 0;
-    have += count - 64;
+/// Adds bits to a code from a place on, at most 32 `words` - 31; what lies beyond the code's end is left out.
+template <bool sequential, int words = 3>
+SLIP_FN void put_bits(std::uint64_t* code, int at, int end, std::uint64_t bits) {
+  if constexpr (sequential) {
+    const int word = at >> 6, shift = at & 63;
+    if (at >= end) return;
+    code[word] |= bits << shift;
+    if (shift && at + 64 - shift < end) code[word + 1] |= bits >> (64 - shift);
+  } else {
+    auto* const to = reinterpret_cast<std::uint32_t*>(code) + (at >> 5);
+    const int left = end - (at & ~31), shift = at & 31;
+    const std::uint64_t low = (bits & 0xffffffff) << shift, high = (bits >> 32) << shift;
+    const std::uint32_t word[3] = {static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32 | high),
+                                   static_cast<std::uint32_t>(high >> 32)};
+    for (int n = 0; n < words; ++n)
+      if (word[n] && 32 * n < left) set_bits(to + n, word[n]);
   }
-  SLIP_FN void fill(const std::uint64_t* end) {
-    while (to < end) {
-      *to++ = word;
-      word = 0;
-    }
-  }
-};
+}
 struct BitReader {
   const std::uint64_t* from;
   std::uint64_t word = 0;
@@ -97,57 +96,104 @@ SLIP_FN void unlift(Four<Int>& p) {
 template <class UInt>
 constexpr UInt negabinary_mask = static_cast<UInt>(0xaaaaaaaaaaaaaaaau);
 
-/// Places in the order of sequency of the four cells of a lane along the last axis, one a byte.
-SLIP_FN std::uint32_t places_of(int dimensions, int row) {
-  constexpr std::uint32_t square[4] = {0x09050200, 0x0c070301, 0x0e0a0604, 0x0f0d0b08};
-  constexpr std::uint32_t cube[16] = {0x13090300, 0x1e0f0501, 0x2a180c07, 0x34271b11, 0x1f100402, 0x25160a06,
-                                      0x3121140b, 0x3a2e231a, 0x2b170d08, 0x3220150e, 0x382c2219, 0x3d362d26,
-                                      0x33281c12, 0x392f241d, 0x3c373029, 0x3f3e3b35};
-  if (dimensions == 1) return 0x03020100;
-  return dimensions == 2 ? square[row & 3] : cube[row];
+/// Places in the order of sequency of the four cells of a lane along the last axis, one a byte. Chosen, and not found
+/// in a table, which a GPU would keep in memory.
+template <int dimensions>
+SLIP_FN std::uint32_t places_of(int row) {
+  using Places = std::uint32_t;
+  const auto choose = [](int bit, Places a, Places b) { return bit ? b : a; };
+  const auto of_four = [&](Places a, Places b, Places c, Places d) {
+    return choose(row & 2, choose(row & 1, a, b), choose(row & 1, c, d));
+  };
+  if constexpr (dimensions == 1) return 0x03020100;
+  if constexpr (dimensions == 2) return of_four(0x09050200, 0x0c070301, 0x0e0a0604, 0x0f0d0b08);
+  return choose(row & 8,
+                choose(row & 4, of_four(0x13090300, 0x1e0f0501, 0x2a180c07, 0x34271b11),
+                       of_four(0x1f100402, 0x25160a06, 0x3121140b, 0x3a2e231a)),
+                choose(row & 4, of_four(0x2b170d08, 0x3220150e, 0x382c2219, 0x3d362d26),
+                       of_four(0x33281c12, 0x392f241d, 0x3c373029, 0x3f3e3b35)));
 }
 
-/// Bits of one matrix, or of several beside one another, of `side` numbers: rows become columns, in steps.
+/// Columns whose number lacks a bit.
+SLIP_FN constexpr std::uint32_t columns_without(int bit) {
+  return bit == 16  ? 0x0000ffffu
+         : bit == 8 ? 0x00ff00ffu
+         : bit == 4 ? 0x0f0f0f0fu
+         : bit == 2 ? 0x33333333u
+                    : 0x55555555u;
+}
+/// The upper half of a row changes places with the lower half of one that is `far` further.
+SLIP_FN void swap_halves(std::uint32_t& row, std::uint32_t& farther, int far) {
+  const std::uint32_t swapped = ((row >> far) ^ farther) & columns_without(far);
+  row ^= swapped << far;
+  farther ^= swapped;
+}
+/// The same of the rows of lanes that are as far apart.
 template <bool sequential>
-SLIP_FN void turn_bits(const BlockTurn<sequential>& turn, int side) {
-  std::uint64_t mask = ~std::uint64_t{0};
-  for (int j = 32; j >= side; j >>= 1) mask ^= mask << j;
-  for (int j = side / 2; j > 0; j >>= 1) {
-    mask ^= mask << j;
-    turn.each([&](int lane) {
-      std::uint64_t* const cells = turn.scratch->cells + cells_of_lane * turn.split.first(lane);
-      for (int n = 0; n < 2; ++n) {
-        const int pair = 2 * turn.split.row(lane) + n, i = (pair & ~(j - 1)) << 1 | (pair & (j - 1));
-        const std::uint64_t a = cells[i], b = cells[i + j], swapped = ((a >> j) ^ b) & mask;
-        cells[i] = a ^ swapped << j;
-        cells[i + j] = b ^ swapped;
-      }
-    });
+SLIP_FN void swap_among_lanes(const Warp<sequential>& lanes, OfLane<sequential, Four<std::uint32_t>>& rows, int far) {
+  if constexpr (sequential) {
+    for (int lane = 0; lane < lanes.busy; ++lane)
+      if (!(lane & far))
+        for (int j = 0; j < 4; ++j) swap_halves(rows[lane].of[j], rows[lane + far].of[j], far);
+  } else {
+    const bool farther = lanes.own & far;
+    const std::uint32_t kept = farther ? ~columns_without(far) : columns_without(far);
+    const int left = farther ? 32 - far : far;
+    for (std::uint32_t& row : rows[lanes.own].of) {
+      const std::uint32_t other = lanes.across(row, far);
+      row = (row & kept) | ((other << left | other >> (32 - left)) & ~kept);
+    }
   }
 }
+/// Bits of numbers of 32 bits become planes, and back. Row r + j 4^(d-1) of 4^d numbers is the j-th of lane r. Row r <
+/// 32 of cubes becomes plane r of the first 32 numbers, row 32 + r that of the others. Row r of squares then holds
+/// planes r and r + 16, of runs planes r, r + 4, r + 8 ...
+template <int dimensions, bool sequential>
+SLIP_FN void turn_bits(const Warp<sequential>& lanes, OfLane<sequential, Four<std::uint32_t>>& rows) {
+  constexpr int in_lane = dimensions == 3 ? 16 : dimensions == 2 ? 4 : 1;  // from one row of a lane to the next
+  lanes.alone([&](int lane) {
+    auto& r = rows[lane].of;
+    if constexpr (dimensions < 3) {
+      swap_halves(r[0], r[2], 2 * in_lane);
+      swap_halves(r[1], r[3], 2 * in_lane);
+    }
+    swap_halves(r[0], r[1], in_lane);
+    swap_halves(r[2], r[3], in_lane);
+  });
+  for (int far = in_lane / 2; far > 0; far /= 2) swap_among_lanes(lanes, rows, far);
+}
+/// Bits of the planes of half a number that a lane sees in a round: planes 32 - (round + 1) 4^(d-1) + lane.
+template <int dimensions>
+SLIP_FN std::uint64_t plane_of(const Four<std::uint32_t>& rows, int round) {
+  const auto row = [&](int j) { return j == 0 ? rows.of[0] : j == 1 ? rows.of[1] : j == 2 ? rows.of[2] : rows.of[3]; };
+  if constexpr (dimensions == 3)
+    return round == 0 ? rows.of[1] | std::uint64_t{rows.of[3]} << 32 : rows.of[0] | std::uint64_t{rows.of[2]} << 32;
+  if constexpr (dimensions == 2) return row(3 - (round & 3)) >> (round < 4 ? 16 : 0) & 0xffff;
+  return row(3 - (round & 3)) >> (28 - (round & ~3)) & 15;
+}
 
-/// Where the bits of a plane lie when they have been turned.
+/// Planes of a block, in memory: where they lie when their bits are to be turned.
+template <int dimensions>
 struct Planes {
-  std::uint64_t* cells;
-  int size, side;
-  SLIP_FN std::uint64_t mask() const { return side < 64 ? (std::uint64_t{1} << side) - 1 : ~std::uint64_t{0}; }
-  SLIP_FN std::uint64_t get(int plane) const {
-    const int row = plane & (side - 1), shift = plane & ~(side - 1);
-    std::uint64_t bits = cells[row] >> shift & mask();
-    if (size > side) bits |= cells[side + row] << side;
-    return bits;
-  }
+  static constexpr int size = 1 << 2 * dimensions;
+  std::uint64_t* rows;
   SLIP_FN void put(int plane, std::uint64_t bits) const {
-    const int row = plane & (side - 1), shift = plane & ~(side - 1);
-    cells[row] |= (bits & mask()) << shift;
-    if (size > side) cells[side + row] = bits >> side;
+    if constexpr (dimensions == 3) {
+      rows[plane] = bits;
+    } else {
+      rows[plane & (size - 1)] |= bits << (plane & ~(size - 1));
+    }
+  }
+  /// A lane's rows of 32 planes from `first` up.
+  SLIP_FN Four<std::uint32_t> get(int lane, int first) const {
+    Four<std::uint32_t> got;
+    for (int j = 0; j < 4; ++j)
+      got.of[j] = static_cast<std::uint32_t>(dimensions == 3   ? rows[first + lane + 16 * (j & 1)] >> (j & 2) * 16
+                                             : dimensions == 2 ? rows[lane + 4 * j] >> first
+                                                               : rows[j] >> first);
+    return got;
   }
 };
-
-template <class Real>
-SLIP_FN int side_of(int size) {
-  return size < Bits<Real>::width ? size : Bits<Real>::width;
-}
 
 /// The lowest plane of blocks that are so small that zfp ends them with the last bit of a subnormal number.
 template <class Real>
@@ -156,37 +202,84 @@ SLIP_FN int lowest_plane(int exponent, int dimensions) {
   return planes < Bits<Real>::width ? Bits<Real>::width - planes : 0;
 }
 
-template <class Real>
-SLIP_FN void write_planes(const Planes& planes, BitWriter& out, int bits, int lowest) {
-  const int size = planes.size;
-  int known = 0;  // numbers that have had a bit
-  for (int k = Bits<Real>::width; bits && k-- > lowest;) {
-    std::uint64_t x = planes.get(k);
-    const int verbatim = known < bits ? known : bits;
-    if (verbatim) {
-      out.put(verbatim < 64 ? x & ((std::uint64_t{1} << verbatim) - 1) : x, verbatim);
-      x = verbatim < 64 ? x >> verbatim : 0;
-      bits -= verbatim;
-    }
-    while (bits && known < size) {
-      --bits;
-      out.put(x != 0, 1);
-      if (x == 0) break;
-      // Zeros, then a one, which goes without saying where one number is left.
-      const int zeros = trailing_zeros(x), room = size - 1 - known, skipped = zeros < room ? zeros : room;
-      int steps = zeros < room ? zeros + 1 : room;
-      if (steps > bits) steps = bits;
-      out.put(zeros < steps ? std::uint64_t{1} << zeros : 0, steps);
-      bits -= steps;
-      known += skipped + 1;
-      x = skipped < 63 ? x >> (skipped + 1) : 0;
-    }
-  }
-}
+/// Planes of blocks as lanes write them: what a plane's bits begin with, and what each number adds to them where it has
+/// its first bit.
+template <int dimensions, bool sequential, class Turn>
+struct PlaneWriter {
+  static constexpr int size = 1 << 2 * dimensions, side = size / 4;
+  /// Planes that the memory for cells holds at once, of all blocks.
+  static constexpr int at_once = dimensions == 1 ? 4 : 16, words_each = dimensions == 3 ? 2 : 1;
 
-template <class Real>
-SLIP_FN void read_planes(const Planes& planes, BitReader& in, int bits, int lowest) {
-  const int size = planes.size;
+  const Turn& turn;
+  OfLane<sequential, int> used;    ///< bits of a lane's block that are written
+  OfLane<sequential, int> known;   ///< its numbers that have had a bit
+  OfLane<sequential, int> lowest;  ///< the last plane that is wanted
+
+  SLIP_FN int end() const { return 64 * turn.words; }
+  SLIP_FN bool done() const {
+    return !turn.lanes.any([&](int lane) { return used[lane] < end(); });
+  }
+  SLIP_FN std::uint64_t* note(int lane, int plane) const {
+    return turn.scratch->cells + words_each * (turn.block(lane) * at_once + (plane & (at_once - 1)));
+  }
+
+  /// Numbers that are known as they are, and whether there is a one among the others. Lane r has plane `first` + r.
+  SLIP_FN void begin_planes(OfLane<sequential, std::uint64_t>& planes, int first) {
+    OfLane<sequential, int> before, bits, all;
+    turn.lanes.alone([&](int lane) { before[lane] = bit_length(planes[lane]); });
+    turn.lanes.template from_above<side>(before, all, [](int a, int b) { return greater(a, b); });
+    turn.lanes.alone([&](int lane) {
+      const std::uint64_t x = planes[lane];
+      const int top = bit_length(x), n = before[lane] = greater(known[lane], before[lane]);
+      known[lane] = greater(known[lane], all[lane]);
+      // While some number is left: whether a one is, and zeros up to it and the one, which goes without saying where
+      // one number is left.
+      int length = n + (n < size);
+      if (top > n) length = top + count_ones(x >> n) + (top < size ? 1 : -1);
+      bits[lane] = first + turn.row(lane) < lowest[lane] ? 0 : length;
+    });
+    OfLane<sequential, int> from = bits;
+    turn.lanes.template from_above<side>(from, all, [](int a, int b) { return a + b; });
+    turn.lanes.alone([&](int lane) {
+      const int at = bits[lane] ? used[lane] + from[lane] : end(), n = before[lane];
+      used[lane] += all[lane];
+      const std::uint64_t x = planes[lane];
+      std::uint64_t* const noted = note(lane, first + turn.row(lane));
+      if constexpr (dimensions == 3) {
+        noted[0] = x;
+        noted[1] = static_cast<std::uint64_t>(at << 8 | n);
+      } else {
+        noted[0] = static_cast<std::uint64_t>(at << 8 | n) << 16 | x;
+      }
+      if (at >= end()) return;
+      const std::uint64_t one = n < 64 ? std::uint64_t{x >> n != 0} << n : 0,
+                          mask = n < 64 ? (std::uint64_t{1} << n) - 1 : ~std::uint64_t{0};
+      put_bits<sequential>(turn.code(lane), at, end(), (x & mask) | one);
+    });
+  }
+
+  /// Numbers that have their first bit in planes from `first` on. It is followed by a one if there is another.
+  SLIP_FN void add_first_bits(const OfLane<sequential, std::uint32_t>& lengths, int first) {
+    turn.lanes.each([&](int lane) {
+      for (int j = 0; j < 4; ++j) {
+        const int plane = static_cast<int>(lengths[lane] >> 8 * j & 255) - 1 - first;
+        if (plane < 0 || plane >= at_once) continue;
+        const std::uint64_t* const noted = note(lane, plane);
+        const std::uint64_t x = dimensions == 3 ? noted[0] : noted[0] & 0xffff;
+        const auto place = static_cast<int>(dimensions == 3 ? noted[1] : noted[0] >> 16);
+        const int at = place >> 8, n = place & 255, number = turn.row(lane) + side * j;
+        if (number < n) continue;
+        const int ones = count_ones((x & ((std::uint64_t{1} << number) - 1)) >> n);
+        const bool last = x >> number == 1;
+        put_bits<sequential, 2>(turn.code(lane), at + 1 + number + ones, end(), !last ? 3 : number + 1 < size ? 1 : 0);
+      }
+    });
+  }
+};
+
+template <class Real, int dimensions>
+SLIP_FN void read_planes(const Planes<dimensions>& planes, BitReader& in, int bits, int lowest) {
+  constexpr int size = 1 << 2 * dimensions;
   int known = 0;
   for (int k = Bits<Real>::width; bits && k-- > lowest;) {
     const int verbatim = known < bits ? known : bits;
@@ -208,138 +301,202 @@ SLIP_FN void read_planes(const Planes& planes, BitReader& in, int bits, int lowe
   }
 }
 
-/// A lane's four cells along the last axis of a block.
-SLIP_FN int cell_along_last(int dimensions, int row, int j) {
-  return dimensions == 1 ? j : dimensions == 2 ? 4 * j + row : 16 * j + row;
+/// Where cells lie while lanes pass them on: lines along any axis are read and written without bank conflicts.
+SLIP_FN int slot(int cell) { return cell ^ 5 * (cell >> 4 & 3); }
+/// The j-th of a lane's four cells along an axis, of all lanes' cells.
+SLIP_FN int cell_of(int dimensions, int axis, int lane, int j) {
+  const int row = lane & ((1 << 2 * (dimensions - 1)) - 1), first = 4 * (lane - row);
+  return first + (axis == 0 ? 4 * row + j : axis == 1 ? 16 * (row >> 2) + (row & 3) + 4 * j : row + 16 * j);
 }
 
-/// `lost`: whether some value is not finite.
-template <bool sequential, class Real>
-SLIP_FN void encode(const BlockTurn<sequential>& turn, OfLane<sequential, Four<Real>>& values, bool& lost) {
-  using B = Bits<Real>;
-  using Int = typename B::Int;
-  using UInt = typename B::UInt;
-  const int dimensions = turn.shape.dimensions(), size = turn.shape.cells();
-  BlockScratch& scratch = *turn.scratch;
-  OfLane<sequential, Four<Int>> whole;
-  turn.each([&](int lane) {
-    int mark = 0;
-    for (const Real value : values[lane].of) {
-      const int of = mark_of(value);
-      mark = of > mark ? of : mark;
-    }
-    scratch.marks[lane] = mark;
-  });
-  turn.each([&](int lane) {
-    const int mark = turn.greatest_mark(lane);
-    const bool bad = mark > most_mark<Real>;
-    lost |= bad;
-    Four<Int>& p = whole[lane];
-    for (int i = 0; i < cells_of_lane; ++i)
-      p.of[i] = bad ? 0 : static_cast<Int>(scaled(values[lane].of[i], B::width - 2 - (mark - B::bias)));
-    lift(p);
-    for (int i = 0; i < cells_of_lane; ++i) scratch.cells[cells_of_lane * lane + i] = static_cast<UInt>(p.of[i]);
-  });
-  for (int axis = 1; axis < dimensions; ++axis)
-    turn.each([&](int lane) {
-      const int row = turn.split.row(lane);
-      std::uint64_t* const cells =
-          scratch.cells + cells_of_lane * turn.split.first(lane) + (axis == 1 ? 16 * (row >> 2) + (row & 3) : row);
-      Four<Int>& p = whole[lane];
-      for (int j = 0; j < 4; ++j) p.of[j] = static_cast<Int>(cells[j << 2 * axis]);
-      lift(p);
-      for (int j = 0; j < 4; ++j) cells[j << 2 * axis] = static_cast<UInt>(p.of[j]);
-    });
-  turn.each([&](int lane) {
-    const std::uint32_t places = places_of(dimensions, turn.split.row(lane));
-    std::uint64_t* const cells = scratch.cells + cells_of_lane * turn.split.first(lane);
-    constexpr UInt mask = negabinary_mask<UInt>;
-    for (int j = 0; j < 4; ++j) cells[places >> 8 * j & 63] = (static_cast<UInt>(whole[lane].of[j]) + mask) ^ mask;
-  });
-  turn_bits(turn, side_of<Real>(size));
-  turn.each([&](int lane) {
-    if (turn.split.row(lane) != 0) return;
-    const int mark = turn.greatest_mark(lane), head = 1 + B::exponents;
-    const bool bad = mark > most_mark<Real>;
-    BitWriter out{turn.code(lane)};
-    if (bad) {
-      out.put(1, head);
-    } else if (mark == 0) {
-      out.put(0, 1);
-    } else {
-      out.put(2 * static_cast<std::uint64_t>(mark) + 1, head);
-      const Planes planes{scratch.cells + cells_of_lane * lane, size, side_of<Real>(size)};
-      write_planes<Real>(planes, out, 64 * turn.words - head, lowest_plane<Real>(mark - B::bias, dimensions));
-    }
-    out.fill(turn.code(lane) + turn.words);
-  });
+/// A number whose order is that of magnitudes: of their exponents, and of nothing and something.
+SLIP_FN int order_of(double value) {
+  const auto bits = std::bit_cast<std::uint64_t>(value);
+  return static_cast<int>((bits >> 32 & 0x7fffffff) | (static_cast<std::uint32_t>(bits) != 0));
 }
-
-template <bool sequential, class Real>
-SLIP_FN void decode(const BlockTurn<sequential>& turn, OfLane<sequential, Four<Real>>& values, bool& lost) {
-  using B = Bits<Real>;
-  using Int = typename B::Int;
-  using UInt = typename B::UInt;
-  const int dimensions = turn.shape.dimensions(), size = turn.shape.cells();
-  BlockScratch& scratch = *turn.scratch;
-  constexpr int not_finite = most_mark<Real> + 1, unwritten = not_finite + 1;
-  turn.each([&](int lane) {
-    for (int i = 0; i < cells_of_lane; ++i) scratch.cells[cells_of_lane * lane + i] = 0;
-  });
-  turn.each([&](int lane) {
-    if (turn.split.row(lane) != 0) return;
-    BitReader in{turn.code(lane)};
-    int mark = 0;
-    if (*in.from == ~std::uint64_t{0}) {
-      mark = unwritten;  // of numbers below 2^(width - 2) no plane above has a bit
-    } else if (in.get(1)) {
-      mark = static_cast<int>(in.get(B::exponents));
-      const Planes planes{scratch.cells + cells_of_lane * lane, size, side_of<Real>(size)};
-      if (mark == 0) {
-        mark = not_finite;
-      } else {
-        read_planes<Real>(planes, in, 64 * turn.words - 1 - B::exponents,
-                          lowest_plane<Real>(mark - B::bias, dimensions));
-      }
-    }
-    scratch.marks[lane] = mark;
-  });
-  turn_bits(turn, side_of<Real>(size));
-  OfLane<sequential, Four<Int>> whole;
-  turn.each([&](int lane) {
-    const std::uint32_t places = places_of(dimensions, turn.split.row(lane));
-    const std::uint64_t* const cells = scratch.cells + cells_of_lane * turn.split.first(lane);
-    constexpr UInt mask = negabinary_mask<UInt>;
-    for (int j = 0; j < 4; ++j)
-      whole[lane].of[j] = static_cast<Int>((static_cast<UInt>(cells[places >> 8 * j & 63]) ^ mask) - mask);
-    unlift<Int, UInt>(whole[lane]);
-  });
-  turn.each([&](int lane) {
-    std::uint64_t* const cells = scratch.cells + cells_of_lane * turn.split.first(lane);
-    for (int j = 0; j < 4; ++j)
-      cells[cell_along_last(dimensions, turn.split.row(lane), j)] = static_cast<UInt>(whole[lane].of[j]);
-  });
-  for (int axis = dimensions - 2; axis >= 0; --axis)
-    turn.each([&](int lane) {
-      const int row = turn.split.row(lane);
-      std::uint64_t* const cells =
-          scratch.cells + cells_of_lane * turn.split.first(lane) + (axis == 1 ? 16 * (row >> 2) + (row & 3) : 4 * row);
-      Four<Int>& p = whole[lane];
-      for (int j = 0; j < 4; ++j) p.of[j] = static_cast<Int>(cells[j << 2 * axis]);
-      unlift<Int, UInt>(p);
-      for (int j = 0; j < 4; ++j) cells[j << 2 * axis] = static_cast<UInt>(p.of[j]);
-    });
-  turn.each([&](int lane) {
-    const int mark = scratch.marks[turn.split.first(lane)];
-    lost |= mark == not_finite;
-    for (int i = 0; i < cells_of_lane; ++i) {
-      const Real value = scaled(static_cast<Real>(whole[lane].of[i]), mark - B::bias - (B::width - 2));
-      values[lane].of[i] = mark > most_mark<Real> ? no_number<Real>() : mark == 0 ? Real{0} : value;
-      lost |= value - value != 0;
-    }
-  });
+SLIP_FN int order_of(float value) { return static_cast<int>(std::bit_cast<std::uint32_t>(value) & 0x7fffffff); }
+/// 1 + the exponent's field of a number, which lies below 2^(this - bias); 0 of zero, more than `most_mark` of what is
+/// not finite.
+template <class Real>
+SLIP_FN int mark_of(int order) {
+  constexpr int shift = sizeof(Real) == 4 ? 23 : 20;
+  return order ? 1 + (order >> shift) : 0;
 }
 
 }  // namespace zfp
+
+template <int dimensions>
+struct Zfp {
+  static constexpr int rows = 1 << 2 * (dimensions - 1), size = 4 * rows;
+  template <bool sequential>
+  using Turn = BlockTurn<sequential, rows>;
+
+  /// Calls f(cell, number) for a lane's four numbers along an axis.
+  template <bool sequential, class Int, class F>
+  SLIP_FN static void each_along(const Turn<sequential>& turn, int axis, int lane, Four<Int>& p, F f) {
+    for (int j = 0; j < 4; ++j) f(turn.scratch->cells[zfp::slot(zfp::cell_of(dimensions, axis, lane, j))], p.of[j]);
+  }
+  template <bool sequential, class Int>
+  SLIP_FN static void load_along(const Turn<sequential>& turn, int axis, int lane, Four<Int>& p) {
+    each_along(turn, axis, lane, p, [](std::uint64_t& cell, Int& number) { number = static_cast<Int>(cell); });
+  }
+  template <bool sequential, class Int>
+  SLIP_FN static void store_along(const Turn<sequential>& turn, int axis, int lane, Four<Int>& p) {
+    using UInt = std::make_unsigned_t<Int>;
+    each_along(turn, axis, lane, p, [](std::uint64_t& cell, Int& number) { cell = static_cast<UInt>(number); });
+  }
+
+  /// `lost`: whether some value is not finite.
+  template <bool sequential, class Real>
+  SLIP_FN static void encode(const Turn<sequential>& turn, OfLane<sequential, Four<Real>>& values, bool& lost) {
+    using namespace zfp;
+    using B = Bits<Real>;
+    using Int = typename B::Int;
+    using UInt = typename B::UInt;
+    const auto& lanes = turn.lanes;
+    const int end = 64 * turn.words;
+    OfLane<sequential, int> marks;
+    lanes.alone([&](int lane) {
+      int order = 0;
+      for (const Real value : values[lane].of) order = greater(order, order_of(value));
+      marks[lane] = order;
+    });
+    lanes.template reduce<rows>(marks, [](int a, int b) { return greater(a, b); });
+    OfLane<sequential, Four<Int>> whole;
+    lanes.each([&](int lane) {
+      const int mark = marks[lane] = mark_of<Real>(marks[lane]);
+      const bool bad = mark > most_mark<Real>;
+      lost |= bad;
+      const PowerOfTwo<Real> scale(B::width - 2 - (mark - B::bias));
+      Four<Int>& p = whole[lane];
+      for (int i = 0; i < cells_of_lane; ++i) p.of[i] = bad ? 0 : static_cast<Int>(scale.times(values[lane].of[i]));
+      lift(p);
+      if constexpr (dimensions > 1) store_along(turn, 0, lane, p);
+      if constexpr (sequential) {
+        for (int n = turn.row(lane); n < turn.words; n += rows) turn.code(lane)[n] = 0;
+      } else {
+        for (int n = 0; n < 4; ++n) turn.codes[lane + 32 * n] = 0;
+      }
+    });
+    for (int axis = 1; axis < dimensions; ++axis)
+      lanes.each([&](int lane) {
+        load_along(turn, axis, lane, whole[lane]);
+        lift(whole[lane]);
+        if (axis + 1 < dimensions) store_along(turn, axis, lane, whole[lane]);
+      });
+    OfLane<sequential, Four<UInt>> sorted;
+    lanes.each([&](int lane) {
+      constexpr UInt mask = negabinary_mask<UInt>;
+      for (int j = 0; j < 4; ++j) sorted[lane].of[j] = (static_cast<UInt>(whole[lane].of[j]) + mask) ^ mask;
+      if constexpr (dimensions > 1) {
+        const std::uint32_t places = places_of<dimensions>(turn.row(lane));
+        for (int j = 0; j < 4; ++j) turn.cells(lane)[places >> 8 * j & 63] = sorted[lane].of[j];
+      }
+    });
+    PlaneWriter<dimensions, sequential, Turn<sequential>> writer{turn, {}, {}, {}};
+    OfLane<sequential, std::uint32_t> lengths;
+    lanes.each([&](int lane) {
+      lengths[lane] = 0;
+      for (int j = 0; j < 4; ++j) {
+        UInt& number = sorted[lane].of[j];
+        if constexpr (dimensions > 1) number = static_cast<UInt>(turn.cells(lane)[turn.row(lane) + rows * j]);
+        lengths[lane] |= static_cast<std::uint32_t>(bit_length(number)) << 8 * j;
+      }
+      const int mark = marks[lane], head = 1 + B::exponents;
+      const bool bad = mark > most_mark<Real>;
+      if (turn.row(lane) == 0)
+        put_bits<sequential, 2>(turn.code(lane), 0, end, bad ? 1 : mark ? 2 * static_cast<std::uint64_t>(mark) + 1 : 0);
+      writer.used[lane] = bad || mark == 0 ? end : head;
+      writer.known[lane] = 0;
+      writer.lowest[lane] = lowest_plane<Real>(mark - B::bias, dimensions);
+    });
+    OfLane<sequential, Four<std::uint32_t>> half;
+    OfLane<sequential, std::uint64_t> planes;
+    for (int first = B::width; first > 0 && !writer.done();) {
+      if (first % 32 == 0) {
+        lanes.alone([&](int lane) {
+          for (int j = 0; j < 4; ++j) half[lane].of[j] = static_cast<std::uint32_t>(sorted[lane].of[j] >> (first - 32));
+        });
+        turn_bits<dimensions>(lanes, half);
+      }
+      for (int left = writer.at_once; left > 0; left -= rows) {
+        first -= rows;
+        lanes.alone(
+            [&](int lane) { planes[lane] = plane_of<dimensions>(half[lane], 32 / rows - 1 - first % 32 / rows); });
+        writer.begin_planes(planes, first);
+      }
+      lanes.each([](int) {});
+      writer.add_first_bits(lengths, first);
+    }
+  }
+
+  template <bool sequential, class Real>
+  SLIP_FN static void decode(const Turn<sequential>& turn, OfLane<sequential, Four<Real>>& values, bool& lost) {
+    using namespace zfp;
+    using B = Bits<Real>;
+    using Int = typename B::Int;
+    using UInt = typename B::UInt;
+    constexpr int not_finite = most_mark<Real> + 1, unwritten = not_finite + 1;
+    const auto& lanes = turn.lanes;
+    OfLane<sequential, int> marks;
+    lanes.each([&](int lane) {
+      for (int i = 0; i < cells_of_lane; ++i) turn.scratch->cells[cells_of_lane * lane + i] = 0;
+    });
+    lanes.each([&](int lane) {
+      marks[lane] = 0;
+      if (turn.row(lane) != 0 || turn.rests(lane)) return;
+      BitReader in{turn.code(lane)};
+      if (*in.from == ~std::uint64_t{0}) {
+        marks[lane] = unwritten;  // of numbers below 2^(width - 2) no plane above has a bit
+      } else if (in.get(1)) {
+        const int mark = static_cast<int>(in.get(B::exponents));
+        marks[lane] = mark ? mark : not_finite;
+        if (mark)
+          read_planes<Real>(Planes<dimensions>{turn.cells(lane)}, in, 64 * turn.words - 1 - B::exponents,
+                            lowest_plane<Real>(mark - B::bias, dimensions));
+      }
+    });
+    lanes.template reduce<rows>(marks, [](int a, int b) { return greater(a, b); });
+    OfLane<sequential, Four<UInt>> sorted{};
+    for (int first = 0; first < B::width; first += 32) {
+      OfLane<sequential, Four<std::uint32_t>> half;
+      lanes.each([&](int lane) { half[lane] = Planes<dimensions>{turn.cells(lane)}.get(turn.row(lane), first); });
+      turn_bits<dimensions>(lanes, half);
+      lanes.alone([&](int lane) {
+        for (int j = 0; j < 4; ++j) sorted[lane].of[j] |= static_cast<UInt>(half[lane].of[j]) << first;
+      });
+    }
+    OfLane<sequential, Four<Int>> whole;
+    lanes.each([&](int lane) {
+      constexpr UInt mask = negabinary_mask<UInt>;
+      for (int j = 0; j < 4; ++j) {
+        const UInt number = (sorted[lane].of[j] ^ mask) - mask;
+        whole[lane].of[j] = static_cast<Int>(number);
+        if constexpr (dimensions > 1) turn.cells(lane)[turn.row(lane) + rows * j] = number;
+      }
+    });
+    if constexpr (dimensions > 1)
+      lanes.each([&](int lane) {
+        const std::uint32_t places = places_of<dimensions>(turn.row(lane));
+        for (int j = 0; j < 4; ++j) whole[lane].of[j] = static_cast<Int>(turn.cells(lane)[places >> 8 * j & 63]);
+      });
+    for (int axis = dimensions - 1; axis >= 0; --axis)
+      lanes.each([&](int lane) {
+        if (axis + 1 < dimensions) load_along(turn, axis, lane, whole[lane]);
+        unlift<Int, UInt>(whole[lane]);
+        if (axis > 0) store_along(turn, axis, lane, whole[lane]);
+      });
+    lanes.alone([&](int lane) {
+      const int mark = marks[lane];
+      const PowerOfTwo<Real> scale(mark - B::bias - (B::width - 2));
+      lost |= mark == not_finite;
+      for (int i = 0; i < cells_of_lane; ++i) {
+        const Real value = scale.times(static_cast<Real>(whole[lane].of[i]));
+        values[lane].of[i] = mark > most_mark<Real> ? no_number<Real>() : mark == 0 ? Real{0} : value;
+        lost |= value - value != 0;
+      }
+    });
+  }
+};
 
 }  // namespace slipstream

@@ -17,7 +17,7 @@
 namespace slipstream {
 namespace {
 
-/// Blocks that follow one another on a device.
+/// Consecutive blocks on one device.
 struct Run {
   std::int64_t first = 0, behind = 0, device = 0;
 };
@@ -31,7 +31,7 @@ std::vector<Run> runs_of(const std::vector<std::int64_t>& blocks, int device) {
   return runs;
 }
 
-/// A branch of the tree whose blocks lie on one device, its parent's do not.
+/// A subtree whose blocks are all on one device, while those of its parent are not.
 struct Branch {
   std::int64_t first = 0, behind = 0;
   int device = 0;
@@ -42,7 +42,7 @@ void add_at(Levels& levels, int level, const Addition& addition) {
   levels[static_cast<std::size_t>(level)].push_back(addition);
 }
 
-/// The tree over all blocks down to the branches.
+/// The summation tree over all blocks, down to the branches.
 class Tree {
  public:
   explicit Tree(std::vector<Run> runs) : runs_(std::move(runs)) {
@@ -60,11 +60,11 @@ class Tree {
   }
 
   std::vector<Branch> branches;
-  Levels additions;  // of branches
+  Levels additions;  // on the sums of the branches
   std::optional<int> root() const { return root_; }
 
  private:
-  /// The branch that holds the sum of blocks first to first + 2^level, if there are any.
+  /// Index of the branch with the sum of blocks first to first + 2^level - 1; empty if there are no blocks.
   std::optional<int> descend(std::int64_t first, int level) {
     const std::int64_t behind = first + (std::int64_t{1} << level);
     const auto begin =
@@ -86,7 +86,7 @@ class Tree {
   std::optional<int> root_;
 };
 
-/// The additions within a branch: where in the list of a device's blocks its sum ends.
+/// Adds the additions within a branch. Returns the index, in the device's blocks, where its sum is stored.
 std::optional<int> within(const std::vector<std::int64_t>& blocks, std::int64_t first, std::int64_t behind,
                           Levels& levels) {
   const auto begin = std::lower_bound(blocks.begin(), blocks.end(), first);
@@ -116,7 +116,7 @@ std::vector<Run> runs_of_all(const Communicator& comm, const Machine& machine,
       for (std::size_t n = 0; n < blocks[d].size(); ++n)
         if (!(blocks[d][n] >= 0 && (n == 0 || blocks[d][n - 1] < blocks[d][n])))
           throw Error(ErrorCode::invalid_argument,
-                      "the blocks of a sum are not numbered from 0, ascending on each device",
+                      "the blocks of a sum must be numbered from 0, ascending on each device",
                       {{"option", "blocks"}, {"device", devices[d]}});
       for (const Run& run : runs_of(blocks[d], devices[d])) append_record(mine, run);
     }
@@ -138,7 +138,7 @@ struct BlockSums::Impl {
       throw Error(ErrorCode::unsupported,
                   std::to_string(sums) + " sums over blocks have " + std::to_string(branches) +
                       " branches each that lie on one device, and an all-reduce takes " +
-                      std::to_string(AllReduce::most_values) + " values: give devices blocks beside each other",
+                      std::to_string(AllReduce::most_values) + " values: give devices consecutive blocks",
                   {{"needed", branches * sums}, {"limit", AllReduce::most_values}});
     const std::vector<int> devices = machine.devices_of_rank(comm.rank());
     on_all_ranks(comm, "a sum over blocks could not be made", [&] {
@@ -178,7 +178,7 @@ struct BlockSums::Impl {
 
   void run_now(std::vector<Stream>& streams, const std::vector<const double*>& parts,
                const std::vector<double*>& results) {
-    // All blocks of one device: they make one branch, which is the result.
+    // If one device has all blocks, its only branch is the result.
     const bool alone = !reduce && branches == 1;
     for (std::size_t d = 0; d < lower.size(); ++d)
       lower[d].run(streams[d], parts[d], alone ? results[d] : gathered[d].data());
@@ -187,8 +187,8 @@ struct BlockSums::Impl {
     for (std::size_t d = 0; d < lower.size(); ++d) upper[d].run(streams[d], gathered[d].data(), results[d]);
   }
 
-  /// The all-reduce, which waits for what is under way, goes first; then what the devices do by themselves is waited
-  /// for.
+  /// The all-reduce goes first, because it waits for operations in flight. Then this waits for work of the devices
+  /// alone.
   ~Impl() {
     in_order.close();
     reduce.reset();
@@ -197,10 +197,10 @@ struct BlockSums::Impl {
 
   int branches = 0;
   std::vector<TreeOnDevice> lower, upper;
-  std::vector<Buffer<double>> gathered;  // of all devices' branches
+  std::vector<Buffer<double>> gathered;  // of the branches of all devices
   std::vector<void*> places;
   std::optional<AllReduce> reduce;
-  CallsInOrder in_order{"a sum over blocks"};  // all runs have the same memory
+  CallsInOrder in_order{"a sum over blocks"};  // all runs share the memory
 };
 
 BlockSums::BlockSums(const Communicator& comm, const Machine& machine,

@@ -9,10 +9,9 @@ namespace slipstream {
 inline namespace block_sums_kernels {
 
 constexpr int threads_of_gpu = 512;
-/// Of a team, that every GPU grants unasked.
 
-/// By one team: levels follow one another. What fits is added up in shared memory, where a level costs its barrier and
-/// not three reads from the device's in turn.
+/// Adds up in one team, level by level. Sums that fit are added in shared memory, where a level costs one barrier
+/// instead of three dependent reads from device memory.
 struct AddUp {
   const double* from;
   double *work, *to;
@@ -67,7 +66,7 @@ struct AddUp {
       for (int n = thread; n < self.delivered * self.sums; n += step) {
         const Delivery& d = self.deliveries[n % self.delivered];
         const int sum = n / self.delivered;
-        self.to[sum * self.results + d.to] = at[sum * self.values + d.from] + 0.0;  // no -0
+        self.to[sum * self.results + d.to] = at[sum * self.values + d.from] + 0.0;  // + 0.0 turns -0 into 0
       }
     });
   }

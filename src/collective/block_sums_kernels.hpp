@@ -7,26 +7,26 @@
 
 namespace slipstream {
 
-/// values[left] += values[right].
+/// The operation values[left] += values[right].
 struct Addition {
   std::int32_t left = 0, right = 0;
 };
 
-/// Additions by level: those of one level do not meet.
+/// Additions by level; those of one level are independent.
 using Levels = std::vector<std::vector<Addition>>;
 
-/// Where a value goes once all is added.
+/// Copies a sum to its place in the results.
 struct Delivery {
   std::int32_t from = 0, to = 0;
 };
 
-/// The additions of one device, for several sums at once.
+/// Additions on one device, for several sums at once.
 class TreeOnDevice {
  public:
-  /// `values`: that are added, `results`: that come out; what no delivery writes becomes 0.
+  /// `values`: inputs per sum; `results`: outputs per sum. Results without a delivery become 0.
   TreeOnDevice(Device device, int values, const Levels& levels, const std::vector<Delivery>& deliveries, int results,
                int sums);
-  /// Sum s finds its values at from + s * values, and leaves results at to + s * results.
+  /// Sum s reads its values at from + s * values and writes its results to to + s * results.
   void run(Stream& stream, const double* from, double* to) const;
 
  private:

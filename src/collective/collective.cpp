@@ -12,7 +12,7 @@
 namespace slipstream {
 namespace {
 
-/// Why kernels of these devices cannot store into one another's memory; empty where they can.
+/// Why kernels of these devices cannot store into each other's memory; empty if they can.
 std::string refusal(const Machine& machine) {
   const auto pair = [](int a, int b) { return "devices " + std::to_string(a) + " and " + std::to_string(b); };
   for (int a = 0; a < machine.devices(); ++a)
@@ -90,7 +90,7 @@ struct AllReduce::Impl {
                     {{"object", "an all-reduce"}});
   }
 
-  /// Leaves `reduction` empty, and the reason, where the method cannot serve and another may.
+  /// Leaves `reduction` empty and sets the reason if the method is unavailable but another may be tried.
   void try_method(ReduceMethod wanted, const Communicator& comm, const ReduceTeam& team, bool another) {
     try {
       const bool peer = wanted == ReduceMethod::peer;
@@ -140,14 +140,14 @@ struct AllReduce::Impl {
     reduction->run(streams, values);
     calls.end(streams);
   }
-  /// As an exchange's: its memory is the arena's again.
+  /// As for an exchange: returns its memory to the arena.
   ~Impl() { calls.close(); }
 
   Machine machine;
   int rank;
   std::vector<int> devices;
   std::int64_t bytes = 0, bytes_of_array = 0;
-  std::string reason;  ///< of what was tried
+  std::string reason;  ///< why methods tried before are unavailable
   ReduceMethod method = ReduceMethod::mpi;
   std::unique_ptr<Reduction> reduction;
   CallsInOrder calls{"an all-reduce"};

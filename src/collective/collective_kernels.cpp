@@ -13,7 +13,7 @@ inline namespace collective_kernels {
 
 constexpr int most_threads = 1024;
 
-/// Values travel and are kept as 64 bits, whatever their type.
+/// Values travel and are stored as 64 bits, whatever their type.
 SLIP_FN std::uint64_t bits_at(const void* values, DType type, std::int64_t n) {
   if (type == DType::f32) return static_cast<const std::uint32_t*>(values)[n];
   return static_cast<const std::uint64_t*>(values)[n];
@@ -44,7 +44,7 @@ SLIP_FN std::uint64_t combine_bits(DType type, Op op, std::uint64_t a, std::uint
   return combine_as<std::int64_t>(op, a, b);
 }
 
-/// The tree over the devices of one value, in place; device d's stands at column[d * stride].
+/// Reduces one value over the devices by a binary tree, in place. Device d's value is column[d * stride].
 SLIP_FN std::uint64_t fold_column(const Fold& fold, std::uint64_t* column, std::int64_t stride) {
   for (std::int64_t apart = 1; apart < fold.devices; apart *= 2)
     for (std::int64_t d = 0; d + apart < fold.devices; d += 2 * apart)
@@ -52,8 +52,8 @@ SLIP_FN std::uint64_t fold_column(const Fold& fold, std::uint64_t* column, std::
   return column[0];
 }
 
-/// Collects bits(device, value) of a chunk in the team's memory, behind one word of its own, and folds it; while that
-/// word, set by whoever fails to get its bits, is 0.
+/// Collects bits(device, value) of a chunk in shared memory, then reduces it. The first word is a flag: `bits` sets it
+/// on failure, and the reduction is then skipped.
 template <class Team, class Bits>
 SLIP_FN void fold_chunks(const Team& team, const Fold& fold, void* values, const Bits& bits) {
   std::uint64_t* const failed = team.template shared<std::uint64_t>();
@@ -76,7 +76,7 @@ struct PeerKernel {
   PeerReduce reduce;
   void* values;
 
-  /// Stores this device's values into all others' landing places.
+  /// Stores this device's values into the receive buffers of all others.
   SLIP_FN void send(int thread, int threads, std::uint64_t number) const {
     const Fold& fold = reduce.fold;
     const std::uint64_t tag = number << 32;
@@ -88,11 +88,11 @@ struct PeerKernel {
     }
   }
 
-  /// Waits for both words of a value. Time is asked for rarely: the clock is slower than the memory.
+  /// Waits for both words of a value. Reads the clock only every 64 rounds, because it is slower than memory.
   SLIP_FN std::uint64_t receive(std::int32_t from, std::int32_t v, std::uint64_t number, std::uint64_t* failed) const {
     if (*failed) return 0;
     const auto tag = static_cast<std::uint32_t>(number);
-    const WordPair* at = reduce.landing + (number & 1) * reduce.fold.pairs() + from * reduce.fold.values + v;
+    const WordPair* at = reduce.receive_buffer + (number & 1) * reduce.fold.pairs() + from * reduce.fold.values + v;
     std::uint64_t start = 0;
     for (unsigned round = 0;; ++round) {
       const WordPair pair = load_relaxed(at);

@@ -1,5 +1,5 @@
 #pragma once
-// The device's part of an all-reduce.
+// Device code of an all-reduce.
 #include <cstddef>
 #include <cstdint>
 
@@ -10,10 +10,10 @@
 
 namespace slipstream {
 
-/// Shared memory that a team gets on any GPU.
+/// Shared memory per team that any GPU provides.
 constexpr std::size_t most_shared_bytes = 48 * 1024;
 
-/// What is folded: `values` numbers of each of `devices` devices, `chunk` of them at a time.
+/// A reduction of `values` numbers over `devices` devices, in chunks of `chunk` numbers.
 struct Fold {
   DType type = DType::f64;
   Op op = Op::add;
@@ -23,44 +23,45 @@ struct Fold {
 
   Fold() = default;
   Fold(DType type, Op op, int devices, int values);
-  /// Pairs of words in one parity of a landing place.
+  /// Pairs of words in one half of the receive buffer.
   SLIP_FN std::int64_t pairs() const { return std::int64_t{devices} * values; }
 };
 
-/// Where a device stands; in its own memory, so that a graph that replays goes on counting.
+/// Progress of a device. Kept in device memory, so that a replayed graph continues to count.
 struct alignas(16) ReduceState {
-  std::uint64_t done = 0;    ///< reductions
-  std::uint64_t broken = 0;  ///< 1 after a wait gave up: neither sends nor waits any more
+  std::uint64_t done = 0;    ///< number of completed reductions
+  std::uint64_t broken = 0;  ///< 1 after a timeout: the device then neither sends nor waits
 };
 
-/// What a wait that gave up leaves behind, in pinned memory.
+/// Record of a timed-out wait, in pinned memory.
 struct MissedWords {
-  std::uint64_t set = 0;  ///< 1 once the rest is written
+  std::uint64_t set = 0;  ///< 1 once the other members are valid
   std::uint64_t sequence = 0;
-  std::int64_t from = -1;  ///< device
+  std::int64_t from = -1;  ///< the device that did not send in time
 };
 
-/// One device in an all-reduce by peer memory.
+/// One device in an all-reduce through peer memory.
 ///
-/// A value travels as two words of 32 bits of data and 32 bits of the reduction's number: a word that bears the number
-/// has arrived, so that neither fence nor flag is needed. Landing places are rings of two, by parity: who sends in
-/// reduction n + 2 has every device's words of n + 1, which they send when they have read those of n.
+/// A value travels as two words, each with 32 bits of data and 32 bits of the reduction's number. A word with the
+/// expected number has arrived, so no fence or flag is needed. Receive buffers are double buffers, indexed by parity.
+/// They are free: a device sends in reduction n + 2 only after it has received all words of n + 1. Others send those
+/// after they have read the words of n.
 struct PeerReduce {
   Fold fold;
   std::int32_t me = 0;
   ReduceState* state = nullptr;
-  const WordPair* landing = nullptr;  ///< here: [parity][device][value]
-  WordPair* const* remote = nullptr;  ///< [device]: row `me` of its landing place, parity 0
+  const WordPair* receive_buffer = nullptr;  ///< own receive buffer: [parity][device][value]
+  WordPair* const* remote = nullptr;         ///< [device]: row `me` of that device's receive buffer, parity 0
   MissedWords* missed = nullptr;
   std::uint64_t limit_ns = 0;
-  int resident = 1;  ///< resident_reduce()
+  int resident = 1;  ///< launches per multiprocessor, from resident_reduce()
 };
 
-/// Sends, waits and folds in place, in one launch of one team.
+/// Sends, waits and reduces in place, in one launch of one team.
 void launch_reduce(Stream& stream, const PeerReduce& reduce, void* values);
-/// Such launches that a multiprocessor holds at once.
+/// Number of these launches that fit on a multiprocessor at once.
 int resident_reduce(Device device, const Fold& fold);
-/// Folds `gathered` = [device][value], memory that the stream's device reads, into `values`.
+/// Reduces `gathered` = [device][value] into `values`. The stream's device must be able to read `gathered`.
 void launch_fold(Stream& stream, const Fold& fold, const void* gathered, void* values);
 
 }  // namespace slipstream

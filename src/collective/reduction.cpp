@@ -12,7 +12,7 @@ Timeout ReduceTeam::missed(std::uint64_t number, const std::string& who, const s
                            double seconds) const {
   std::ostringstream text;
   text << "all-reduce " << number << ": " << who << " waited longer than " << seconds << " s for " << whom
-       << ": did all ranks call run equally often, and does that one still live?";
+       << ": did all ranks call run equally often, and is that rank still alive?";
   return Timeout(text.str(), {{"rank", rank}, {"sequence", number}, {"limit", seconds}, {"whom", whom}});
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// The methods of an all-reduce behind one interface.
+// Common interface of the methods of an all-reduce.
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,18 +12,18 @@
 
 namespace slipstream {
 
-/// Who reduces what: this rank's devices among those of the machine, and how patient they are.
+/// The devices of the machine, those of this rank, and the timeout.
 struct ReduceTeam {
   const Machine& machine;
   int rank = 0;
   std::vector<int> devices;
-  double wait_limit = 0;  ///< seconds
+  double wait_limit = 0;  ///< timeout of waits in seconds
   Fold fold;
 
   Device local(int device) const { return machine.device(device).local; }
   /// "device 1 on rank 0"
   std::string name(int device) const;
-  /// What is thrown where a device waited for another in vain.
+  /// The error for a wait that timed out.
   Timeout missed(std::uint64_t number, const std::string& who, const std::string& whom, double seconds) const;
 };
 
@@ -34,12 +34,12 @@ class Reduction {
   virtual void check() const = 0;
 };
 
-/// Collective; peer_reduction throws on all ranks where one of them cannot map memory.
+/// Collective. peer_reduction throws on all ranks if one of them cannot map memory.
 std::unique_ptr<Reduction> peer_reduction(const Communicator& comm, const ReduceTeam& team);
 std::unique_ptr<Reduction> nccl_reduction(const Communicator& comm, const ReduceTeam& team);
 std::unique_ptr<Reduction> mpi_reduction(const Communicator& comm, const ReduceTeam& team);
 
-/// Why the library cannot join the devices of a machine; empty where it can.
+/// Why NCCL cannot connect the devices of a machine; empty if it can.
 std::string nccl_reduction_refusal(const Machine& machine);
 
 }  // namespace slipstream

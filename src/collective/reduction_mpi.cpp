@@ -1,5 +1,5 @@
-// An all-reduce through pinned memory and messages: every rank sends its devices' values to every other, and every
-// device folds them all.
+// All-reduce through pinned memory and MPI messages. Each rank sends the values of its devices to all others, and each
+// device reduces all values.
 #include <algorithm>
 #include <cstring>
 
@@ -46,7 +46,7 @@ class MpiReduction final : public Reduction {
     for (std::size_t i = 0; i < streams.size(); ++i) copy(streams[i], first + i * bytes_, values[i], bytes_);
     for (Stream& stream : streams) stream.synchronize();
     std::memcpy(mine_.data(), &number_, sizeof number_);
-    // Not copied there by the streams: one of them may still read what the last run gathered.
+    // The streams must not copy into it: one of them may still read the values of the last run.
     std::memcpy(row(team_.devices.front()), first, team_.devices.size() * bytes_);
     start();
     if (!asked_until([this] { return progress(); }, team_.wait_limit)) give_up();
@@ -63,7 +63,7 @@ class MpiReduction final : public Reduction {
   }
 
  private:
-  /// A message of another rank: the number of the run, then the values of its devices.
+  /// Message from another rank: the number of the run, then the values of its devices.
   struct Letter {
     int rank = 0;
     Span<std::byte> place;
@@ -75,7 +75,7 @@ class MpiReduction final : public Reduction {
     return sizeof number_ + team_.machine.devices_of_rank(rank).size() * bytes_;
   }
 
-  /// Its requests are 2 n, which receives, and 2 n + 1.
+  /// Letter n has requests 2 n (receive) and 2 n + 1 (send).
   void add_letter(int other, const Arena& arena) {
     constexpr int tag = 0;
     Letter& letter = letters_.emplace_back();
@@ -107,7 +107,7 @@ class MpiReduction final : public Reduction {
     return all;
   }
 
-  /// Ranks of which one failed in a run, and went on, would fold values of different runs.
+  /// If one rank failed in a run and continued, ranks would combine values of different runs; this detects it.
   void open(const Letter& letter) {
     std::uint64_t number = 0;
     std::memcpy(&number, letter.place.data(), sizeof number);
@@ -136,9 +136,9 @@ class MpiReduction final : public Reduction {
   }
 
   ReduceTeam team_;
-  std::size_t bytes_;         // of one device's values
-  Span<std::byte> gathered_;  // by device
-  Span<std::byte> mine_;      // the number of the run, and the values of this rank's devices
+  std::size_t bytes_;         // of the values of one device
+  Span<std::byte> gathered_;  // values of all devices, by device
+  Span<std::byte> mine_;      // number of the run, then the values of this rank's devices
   std::vector<Span<std::byte>> scratch_;
   std::vector<Letter> letters_;
   Parting parting_;

@@ -1,4 +1,4 @@
-// An all-reduce by the library NCCL: every device sends its values to every other, and folds them all.
+// All-reduce by NCCL. Each device sends its values to all others and reduces all values.
 #include <algorithm>
 
 #include <slipstream/buffer.hpp>
@@ -44,11 +44,11 @@ class NcclReduction final : public Reduction {
         });
   }
 
-  /// The library's kernels wait for a dead rank for ever: after the limit they are ended.
+  /// NCCL's kernels wait for a dead rank forever, so the watchdog aborts them after the timeout.
   ~NcclReduction() override {
     watchdog_.reset();
     if (!asked_until([this] { return over(); }, team_.wait_limit) && clique_) clique_->abandon();
-    // Replays of graphs, too.
+    // Also waits for replays of graphs.
     for (const int device : team_.devices) wait_quietly(team_.local(device));
   }
 
@@ -73,7 +73,7 @@ class NcclReduction final : public Reduction {
   }
 
  private:
-  /// Whether what run() queued has ended, as it has where a device failed.
+  /// Whether all work queued by run() has ended. This is also true after a device failed.
   bool over() const {
     return std::all_of(folded_.begin(), folded_.end(), [](const Event& event) {
       try {
@@ -84,7 +84,7 @@ class NcclReduction final : public Reduction {
     });
   }
 
-  /// The library does not say which of them is late.
+  /// NCCL does not report which device is late.
   std::string others_than(int me) const {
     std::string names;
     for (int other = 0; other < team_.fold.devices; ++other)
@@ -112,9 +112,9 @@ class NcclReduction final : public Reduction {
   }
 
   ReduceTeam team_;
-  std::size_t bytes_;                      // of one device's values
-  std::shared_ptr<NcclClique> clique_;     // none where there is one device
-  std::vector<Span<std::byte>> gathered_;  // by device
+  std::size_t bytes_;                      // of the values of one device
+  std::shared_ptr<NcclClique> clique_;     // empty if the machine has one device
+  std::vector<Span<std::byte>> gathered_;  // values of all devices, by local device
   std::vector<Event> folded_;
   std::uint64_t number_ = 0;
   std::unique_ptr<Watchdog> watchdog_;

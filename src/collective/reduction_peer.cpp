@@ -1,4 +1,4 @@
-// An all-reduce by kernels that store into one another's memory.
+// All-reduce by kernels that store into each other's memory.
 #include <slipstream/arena.hpp>
 #include <slipstream/buffer.hpp>
 #include <slipstream/error.hpp>
@@ -19,18 +19,18 @@ class PeerReduction final : public Reduction {
  public:
   PeerReduction(const Communicator& comm, const ReduceTeam& team)
       : team_(team), sides_(team.devices.size()), parting_(comm, "an all-reduce") {
-    on_all_ranks(comm, [&] { make_landing_places(comm); });
+    on_all_ranks(comm, [&] { make_receive_buffers(comm); });
     addresses_ = by_device(comm, team_.machine, my_addresses_);
     on_all_ranks(comm, [&] { reach_all(); });
   }
 
   ~PeerReduction() override {
     for (const int device : team_.devices) wait_quietly(team_.local(device));
-    // Maps go before the parting, and what others mapped after it.
+    // Unmaps imported memory before the collective teardown; exported memory is freed after it.
     imported_.clear();
     if (parting_.part(Parting::patience(team_.wait_limit, late()))) return;
-    // Others may still store here.
-    for (Side& side : sides_) keep_for_ever(std::move(side.landing));
+    // Other devices may still store into the receive buffers, so they are never freed.
+    for (Side& side : sides_) keep_for_ever(std::move(side.receive_buffer));
   }
 
   void run(std::vector<Stream>& streams, const std::vector<void*>& values) override {
@@ -57,39 +57,39 @@ class PeerReduction final : public Reduction {
   }
 
   struct Side {
-    Span<WordPair> landing;
+    Span<WordPair> receive_buffer;
     Span<ReduceState> state;
     Span<MissedWords> missed;
     Buffer<WordPair*> remote;
     PeerReduce reduce;
   };
 
-  /// Where a device's landing place is, for its own process and for others.
+  /// Address of a device's receive buffer, for its own process and for others.
   struct Address {
     std::uint64_t here = 0;
     MemoryHandle handle;
   };
 
-  void make_landing_places(const Communicator& comm) {
+  void make_receive_buffers(const Communicator& comm) {
     for (std::size_t i = 0; i < sides_.size(); ++i) {
       const Device device = team_.local(team_.devices[i]);
       const Arena arena = comm.arena(device);
       Side& side = sides_[i];
-      side.landing = arena.take<WordPair>(2 * team_.fold.pairs(), Memory::shared);
+      side.receive_buffer = arena.take<WordPair>(2 * team_.fold.pairs(), Memory::shared);
       side.state = arena.take<ReduceState>(1);
       side.missed = arena.take<MissedWords>(1, Memory::pinned);
       *side.missed.data() = MissedWords{};
       Stream stream(device);
-      fill(stream, side.landing.data(), 0, side.landing.bytes());
+      fill(stream, side.receive_buffer.data(), 0, side.receive_buffer.bytes());
       fill(stream, side.state.data(), 0, side.state.bytes());
       stream.synchronize();
-      Address mine{reinterpret_cast<std::uint64_t>(side.landing.data()), {}};
-      if (team_.machine.ranks() > 1) mine.handle = export_memory(device, side.landing.data());
+      Address mine{reinterpret_cast<std::uint64_t>(side.receive_buffer.data()), {}};
+      if (team_.machine.ranks() > 1) mine.handle = export_memory(device, side.receive_buffer.data());
       my_addresses_.push_back(mine);
     }
   }
 
-  /// The landing place of `target` as kernels of `user`, a device of this rank, reach it.
+  /// Address of `target`'s receive buffer for kernels of `user`, a device of this rank.
   WordPair* reach(int target, Device user) {
     const MachineDevice& there = team_.machine.device(target);
     if (there.rank != team_.rank) {
@@ -112,7 +112,7 @@ class PeerReduction final : public Reduction {
         remote.push_back(reach(target, team_.local(me)) + std::int64_t{me} * team_.fold.values);
       side.remote = upload(team_.local(me), remote);
       side.reduce = {team_.fold,         me,
-                     side.state.data(),  side.landing.data(),
+                     side.state.data(),  side.receive_buffer.data(),
                      side.remote.data(), side.missed.data(),
                      limit_ns,           resident_reduce(team_.local(me), team_.fold)};
     }
@@ -120,7 +120,7 @@ class PeerReduction final : public Reduction {
 
   ReduceTeam team_;
   std::vector<Side> sides_;
-  std::vector<Address> my_addresses_, addresses_;  // of this rank's devices, of all
+  std::vector<Address> my_addresses_, addresses_;  // of this rank's devices; of all devices
   Parting parting_;
   std::vector<std::shared_ptr<void>> imported_;
 };

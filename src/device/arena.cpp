@@ -21,7 +21,7 @@ namespace {
 
 std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
-/// AddressSanitizer reports who touches memory that is in no span, in a build with it.
+/// In builds with AddressSanitizer, makes it report accesses outside of all spans.
 void forbid([[maybe_unused]] Device device, [[maybe_unused]] std::byte* from, [[maybe_unused]] std::size_t bytes) {
 #if defined(__SANITIZE_ADDRESS__)
   if (device.backend == Backend::host) __asan_poison_memory_region(from, bytes);
@@ -36,8 +36,7 @@ void allow([[maybe_unused]] Device device, [[maybe_unused]] std::byte* from, [[m
 
 bool on_host(Memory memory) { return memory == Memory::pinned || memory == Memory::pinned_shared; }
 
-/// All that are alive, to be asked for memory that they do not use. Never destroyed: spans of static lifetime may go
-/// after everything else.
+/// All live arenas, so that unused memory can be reclaimed. Never destroyed, because static spans may outlive it.
 struct Living {
   std::mutex mutex;
   std::set<ArenaMemory*> all;
@@ -50,7 +49,7 @@ Living& living() {
 
 }  // namespace
 
-/// Memory of one device, in chunks for each kind of memory.
+/// Memory of one device, in chunks per kind of memory.
 class ArenaMemory : public std::enable_shared_from_this<ArenaMemory> {
  public:
   explicit ArenaMemory(Device device) : device_(device) {
@@ -72,7 +71,7 @@ class ArenaMemory : public std::enable_shared_from_this<ArenaMemory> {
     const Memory kind = memory == Memory::device ? Memory::shared : memory;
     const std::size_t size = round_up(bytes, on_host(kind) ? page : granule);
     std::byte* place = fit(size, bytes, kind);
-    // Without the lock: where the process runs short of memory, arenas are asked for what they do not use.
+    // Allocates without the lock: an allocation that fails frees unused chunks of all arenas, which takes their locks.
     while (!place) {
       Chunk chunk = grown(size, kind);
       const std::lock_guard lock(mutex_);
@@ -140,7 +139,7 @@ class ArenaMemory : public std::enable_shared_from_this<ArenaMemory> {
     std::unique_ptr<std::byte, Free> memory;
     Memory kind;
     std::size_t bytes;
-    std::map<std::size_t, std::size_t> free;  // bytes by offset; no two touch
+    std::map<std::size_t, std::size_t> free;  // free ranges: bytes by offset; adjacent ranges are merged
     bool unused() const { return free.size() == 1 && free.begin()->second == bytes; }
   };
 
@@ -149,7 +148,7 @@ class ArenaMemory : public std::enable_shared_from_this<ArenaMemory> {
     return fit_locked(size, bytes, kind);
   }
 
-  /// In the smallest stretch that holds it: what is taken again and again in the same sizes finds its old places.
+  /// Best fit: repeated allocations of the same sizes get their old places.
   std::byte* fit_locked(std::size_t size, std::size_t bytes, Memory kind) {
     std::pair<const std::byte* const, Chunk>* best = nullptr;
     std::size_t best_at = 0, best_size = 0;
@@ -177,7 +176,7 @@ class ArenaMemory : public std::enable_shared_from_this<ArenaMemory> {
     try {
       return chunk_of(wanted, kind);
     } catch (const Error&) {
-      // Not the room, or a limit on pinned memory.
+      // Too little memory, or a limit on pinned memory.
       if (wanted == least) throw;
     }
     return chunk_of(least, kind);
@@ -192,7 +191,7 @@ class ArenaMemory : public std::enable_shared_from_this<ArenaMemory> {
 
   const Device device_;
   mutable std::mutex mutex_;
-  std::map<const std::byte*, Chunk> chunks_;  // by first byte
+  std::map<const std::byte*, Chunk> chunks_;  // by address of the first byte
 };
 
 Piece::~Piece() {

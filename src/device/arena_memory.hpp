@@ -3,7 +3,7 @@
 
 namespace slipstream::detail {
 
-/// Frees the chunks of a device's arenas of which nothing is in use; true where there were any.
+/// Frees unused chunks of a device's arenas; true if there were any.
 bool free_unused_chunks(Device device);
 
 }  // namespace slipstream::detail

@@ -1,5 +1,5 @@
 #pragma once
-// The seam between the value types of device/ and the backends host/ and cuda/.
+// The interface between the value types of device/ and the backends host/ and cuda/.
 #include <cstdint>
 #include <memory>
 
@@ -38,7 +38,7 @@ class StreamImpl {
   const Device device;
 };
 
-/// One implementation per backend; stateless for callers, found by backend_of().
+/// One implementation per backend, stateless for callers; see backend_of().
 class DeviceBackend {
  public:
   virtual ~DeviceBackend() = default;
@@ -59,12 +59,12 @@ class DeviceBackend {
 };
 
 DeviceBackend& host_backend();
-/// Null where the build has no CUDA.
+/// Null in a build without CUDA.
 DeviceBackend* cuda_backend();
-/// Throws where the backend is not in this build.
+/// Throws if the backend is not in this build.
 DeviceBackend& backend_of(Backend backend);
 
-/// What allocate() does, but for the faults that tests ask for.
+/// Allocates without injecting test faults; allocate() adds those.
 void* allocate_now(Device device, Memory memory, std::size_t bytes);
 
 }  // namespace slipstream::detail

@@ -1,5 +1,5 @@
 #pragma once
-// Fourier transforms by the threads of a block, on GPUs: cuFFTDx, in builds that ask for it (cmake/cufftdx.cmake).
+// Fourier transforms by the threads of a block, on GPUs, by cuFFTDx. Some builds lack them (cmake/cufftdx.cmake).
 #include <slipstream/device/function.hpp>
 
 #define CUFFTDX_DISABLE_CUTLASS_DEPENDENCY
@@ -7,9 +7,9 @@
 
 namespace slipstream {
 
-/// Forward, of `lines` lines of `length` complex values of two T. The threads of a line are a row of the block: thread
-/// i has values i, i + length / each, ... in `x`, before and after. `scratch` is shared memory for the values of all
-/// lines; other threads may still read it when one returns.
+/// Forward transform of `lines` lines of `length` complex values. The threads of a line are a row of the block. Thread
+/// i has values i, i + length / each, ... in `x`, before and after. `scratch`: shared memory for the values of all
+/// lines; other threads may still read it on return.
 template <class T, int length, int lines, class Value, int each>
 SLIP_FN void block_transform([[maybe_unused]] Value (&x)[each], [[maybe_unused]] Value* scratch) {
 #if defined(__CUDA_ARCH__)

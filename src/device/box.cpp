@@ -44,7 +44,7 @@ Box grown(const Box& box, const Extent& width) {
 InteriorAndRim split_rim(const Box& box, const Margins& margins) {
   InteriorAndRim split;
   Box rest = box;
-  // z first: its slabs are contiguous in memory, so the thin x slabs come out smallest.
+  // z first: its slabs are contiguous in memory. The noncontiguous x slabs are then the smallest.
   for (int a = 2; a >= 0; --a) {
     const std::int64_t low = std::min(rest.lo[a] + margins.low[a], rest.hi[a]);
     const std::int64_t high = std::max(low, rest.hi[a] - margins.high[a]);

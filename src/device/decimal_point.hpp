@@ -5,8 +5,8 @@
 
 namespace slipstream {
 
-/// While it lives, this thread writes and reads numbers with a decimal point, whatever the locale of the process:
-/// printf, std::to_string and std::stod take their sign from there.
+/// During its lifetime, this thread formats and parses numbers with a decimal point, whatever the locale of the
+/// process. Functions such as printf, std::to_string and std::stod depend on the locale.
 class DecimalPoint {
  public:
   DecimalPoint() {

@@ -42,7 +42,7 @@ void* allocate_now(Device device, Memory memory, std::size_t bytes) {
   try {
     return take();
   } catch (const OutOfMemory&) {
-    // Chunks of memory that MPI was given are kept, too, once they are in no arena.
+    // Freed arena chunks of message memory go to the pool of kept memory, so the pool is released second.
     const bool unused = free_unused_chunks(device), kept = release_kept(backend, device);
     if (!unused && !kept) throw;
   }
@@ -93,7 +93,7 @@ std::string to_string(Device device) { return to_string(device.backend) + ":" + 
 Backend backend_from_string(const std::string& name) {
   if (name == "host") return Backend::host;
   if (name == "cuda") return Backend::cuda;
-  throw Error(ErrorCode::invalid_argument, "no backend is named '" + name + "': choose host or cuda",
+  throw Error(ErrorCode::invalid_argument, "unknown backend '" + name + "': choose host or cuda",
               {{"option", "backend"}, {"given", name}});
 }
 
@@ -138,7 +138,8 @@ void Stream::begin_capture() { impl_->begin_capture(); }
 bool Stream::capturing() const { return impl_->capturing(); }
 void Stream::uses(const std::shared_ptr<const detail::Used>& used) { impl_->uses(used); }
 Graph repeat(Device device, const Graph& body, const std::int32_t* again) {
-  require(again != nullptr, "a graph on " + to_string(device) + " was to be repeated without a number that ends it");
+  require(again != nullptr,
+          "a graph on " + to_string(device) + " cannot be repeated without a number that ends the loop");
   Graph loop(body.impl()->repeated(body.impl(), again));
   loop.impl()->used = body.impl()->used;
   return loop;
@@ -149,8 +150,8 @@ void Graph::launch(Stream& stream) const {
   for (const auto& used : impl_->used)
     if (used->over)
       throw Error(ErrorCode::wrong_state,
-                  "a graph that holds " + used->what + " was launched after the end of it, whose memory may be " +
-                      "another's by now: let graphs go before what they hold, or capture them anew",
+                  "a graph that holds " + used->what + " was launched after its end, when its memory may be " +
+                      "reused: destroy graphs before the objects that they use, or capture them again",
                   {{"holds", used->what}});
   impl_->launch(stream.impl());
 }

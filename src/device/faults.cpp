@@ -8,7 +8,7 @@
 namespace slipstream::faults {
 namespace {
 
-/// Passes until the fault, less one; below 0: none.
+/// Successful passes left before the fault; negative: disarmed.
 std::atomic<int> remaining[static_cast<int>(Step::count)] = {-1, -1, -1};
 
 std::function<void(Stream&)> held_up[static_cast<int>(Lane::count)];
@@ -22,9 +22,10 @@ void arm(Step step, int passes) { of(step) = passes; }
 bool armed(Step step) { return of(step) >= 0; }
 
 void pass(Step step) {
-  // Not armed, in all but tests: one load.
+  // Disarmed outside of tests, so this costs one load.
   if (of(step).load(std::memory_order_relaxed) < 0) return;
-  if (of(step).fetch_sub(1) == 0) throw OutOfMemory("a test makes this step fail", {{"fault", static_cast<int>(step)}});
+  if (of(step).fetch_sub(1) == 0)
+    throw OutOfMemory("a test injected this failure", {{"fault", static_cast<int>(step)}});
 }
 
 void hold(Lane lane, std::function<void(Stream&)> work) { held_up[static_cast<int>(lane)] = std::move(work); }

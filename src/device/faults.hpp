@@ -1,5 +1,5 @@
 #pragma once
-// Faults that tests inject: what is rare on a real machine, at a place of the test's choice.
+// Fault injection for tests: rare events at a chosen place.
 
 #include <functional>
 
@@ -10,21 +10,21 @@ namespace slipstream::faults {
 /// Steps that can be made to fail.
 enum class Step : int { allocation, nccl_start, nvshmem_start, count };
 
-/// The step fails once in this process, after it has been passed `passes` times more; below 0: not any more.
+/// Makes the step fail once in this process, after `passes` successful passes; a negative value disarms it.
 void arm(Step step, int passes);
-/// Whether what arm() asked for has yet to happen.
+/// Whether an armed fault has not happened yet.
 bool armed(Step step);
-/// The step itself. Throws OutOfMemory where it was armed for now.
+/// The code calls this before each such step. Throws OutOfMemory if the armed fault is due.
 void pass(Step step);
 
-/// Streams of messages: where their packed values leave a device, and where those that came are about to be unpacked.
+/// Points on message streams: before packed values leave a device, and before received values are unpacked.
 enum class Lane : int { departure, arrival, count };
 
-/// What is done on such a stream, before what is queued there: work that holds it up, or an exception. Empty: nothing
-/// more. For exchanges made afterwards, while none is under way.
+/// Sets an action before later work on such a stream: work that delays it, or an exception. An empty function removes
+/// it. Affects exchanges created afterwards; none may be in flight.
 void hold(Lane lane, std::function<void(Stream&)> work);
 bool held(Lane lane);
-/// The place itself.
+/// Routes call this at each such point: runs the action that a test set there, if any.
 void reach(Lane lane, Stream& stream);
 
 }  // namespace slipstream::faults

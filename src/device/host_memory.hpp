@@ -3,7 +3,7 @@
 
 namespace slipstream {
 
-/// Bytes of the host's memory that programs can still take; 0 where the system does not say.
+/// Available host memory in bytes; 0 if the system does not report it.
 std::uint64_t host_memory_free();
 
 }  // namespace slipstream

@@ -1,5 +1,5 @@
 #pragma once
-// Loops and a sort over many values of the host, for set-up.
+// Parallel loops and a sort on the host, for set-up.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace slipstream {
 
-/// Threads that share so many values: at most 16, and none for a few.
+/// Number of threads for `values` values: at most 16, and one for a few.
 inline std::size_t threads_for(std::size_t values) {
   constexpr std::size_t few = 1 << 15, most = 16;
   return std::clamp<std::size_t>(std::min<std::size_t>(values / few, std::thread::hardware_concurrency()), 1, most);
 }
 
-/// Calls work(part, first, last) for parts of [0, count), one a thread. Of exceptions the first part's is thrown, once
-/// all have ended: where each part stops at the first that it meets, that is the first of all.
+/// Calls work(part, first, last) for parts of [0, count), one per thread. After all have ended, rethrows the exception
+/// of the first part that threw. If each part stops at its first error, this is the first error overall.
 template <class Work>
 void in_parallel(std::size_t parts, std::size_t count, const Work& work) {
   std::vector<std::exception_ptr> failures(parts);
@@ -38,7 +38,7 @@ void in_parallel(std::size_t parts, std::size_t count, const Work& work) {
     if (failure) std::rethrow_exception(failure);
 }
 
-/// Leaves what is not given as it is: memory that threads are about to fill is not written by one before.
+/// Allocator without initialisation, so that threads are the first to touch memory that they fill.
 template <class T>
 struct UnsetAllocator : std::allocator<T> {
   template <class U>
@@ -57,8 +57,8 @@ struct UnsetAllocator : std::allocator<T> {
 template <class T>
 using Unset = std::vector<T, UnsetAllocator<T>>;
 
-/// What find(first, last, add) finds in each part of [0, count), by add(value), one after the other: it is called twice
-/// for each part, to count and to keep.
+/// Concatenates the values that find(first, last, add) passes to add(value) for each part of [0, count). Calls `find`
+/// twice per part: to count and to store.
 template <class T, class Find>
 Unset<T> found_in_parallel(std::size_t count, const Find& find) {
   const std::size_t parts = threads_for(count);
@@ -77,8 +77,7 @@ Unset<T> found_in_parallel(std::size_t count, const Find& find) {
   return found;
 }
 
-/// Sorts by key(value), a number from 0; values of one key stay in their order. A digit of 11 bits at a time, from the
-/// lowest (LSD radix sort), each pass shared by threads.
+/// Stable LSD radix sort by key(value), a number from 0, in digits of 11 bits; threads share each pass.
 template <class Values, class Key>
 void radix_sort(Values& values, const Key& key) {
   using T = typename Values::value_type;

@@ -8,19 +8,18 @@ namespace slipstream::detail {
 
 class DeviceBackend;
 
-/// Memory::message: device memory that outlives its Buffer, for the next one that it fits. MPI libraries remember
-/// addresses of other processes' memory that they have mapped, and would use them for whatever lies there later.
+/// Memory::message: a pool of device memory that is reused and not freed. MPI libraries cache mappings of other
+/// processes' addresses, and would use them for whatever is allocated there later.
 void* allocate_kept(DeviceBackend& backend, Device device, std::size_t bytes);
 void return_kept(void* pointer) noexcept;
-/// Frees what no Buffer holds; true where there was any.
+/// Frees blocks that no Buffer holds; true if there were any.
 bool release_kept(DeviceBackend& backend, Device device);
 
 }  // namespace slipstream::detail
 
 namespace slipstream {
 
-/// Never frees the memory of a Buffer or a Span: others, who cannot be asked any more, may still store to it. From any
-/// thread.
+/// Never frees the memory of a Buffer or a Span, because unreachable peers may still store to it. Thread-safe.
 template <class Memory>
 void keep_for_ever(Memory memory) {
   struct Node {

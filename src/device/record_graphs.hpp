@@ -1,5 +1,5 @@
 #pragma once
-// Work recorded as graphs.
+// Records work as graphs.
 #include <vector>
 
 #include <slipstream/error.hpp>
@@ -7,8 +7,8 @@
 
 namespace slipstream {
 
-/// Records the work that `work` queues on the streams, a graph each; nothing of it runs. Where it throws, no stream
-/// records any more.
+/// Records the work that `work` queues on the streams as one graph per stream; none of it runs. If it throws, all
+/// captures are ended.
 template <class Work>
 std::vector<Graph> record_graphs(std::vector<Stream>& streams, const Work& work) {
   std::vector<Graph> graphs;
@@ -21,7 +21,7 @@ std::vector<Graph> record_graphs(std::vector<Stream>& streams, const Work& work)
       try {
         if (stream.capturing()) stream.end_capture();
       } catch (const Error&) {
-        // It has ended all the same; why it had to is told instead.
+        // The capture has ended anyway; the original error is rethrown.
       }
     }
     throw;

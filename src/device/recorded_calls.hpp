@@ -1,5 +1,5 @@
 #pragma once
-// A cache of graphs.
+// Cache of recorded graphs for repeated calls.
 #include <cstddef>
 #include <list>
 #include <vector>
@@ -8,12 +8,12 @@
 
 namespace slipstream {
 
-/// LRU cache of graphs, keyed by the call's arguments. A call is recorded when it comes for the second time. Callers
-/// that alternate among more than `most` calls get no graphs: each is evicted before it comes again.
+/// LRU cache of graphs, keyed by the call's arguments. A call is recorded the second time it is seen. If callers
+/// alternate among more than `most` calls, none is recorded: each is evicted before it returns.
 template <class Call, std::size_t most = 16>
 class RecordedCalls {
  public:
-  /// The graphs of a call, one a device; null at its first time. `record` makes them. `forget` is called before graphs
+  /// The graphs of a call, one per device; null the first time. `record` creates them. `forget` is called before graphs
   /// are destroyed that may still run.
   template <class Record, class Forget>
   const std::vector<Graph>* find(const Call& call, const Record& record, const Forget& forget) {

@@ -1,5 +1,5 @@
 #pragma once
-// Account of the thread blocks of kernels that wait for other devices.
+// Accounting of the resident thread blocks of kernels that wait for other devices.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -12,40 +12,39 @@
 
 namespace slipstream {
 
-/// Blocks that wait on one device, by stream. Kernels of one stream follow one another, so that only the largest
-/// counts.
+/// Waiting blocks on one device, by stream. Kernels of a stream run one after the other, so only the largest counts.
 ///
-/// A block of a kernel of which a multiprocessor holds m at once takes 1 / m of it. Blocks lie on multiprocessors in an
-/// order that nobody knows, so each of another kernel, of which one holds k, is counted as ceil(m / k) places lost.
+/// If a multiprocessor holds m blocks of a kernel at once, one block takes 1 / m of it. The distribution of blocks over
+/// multiprocessors is unknown. A block of another kernel, of which one holds k, therefore counts as ceil(m / k) lost
+/// places.
 class ResidentBlocks {
  public:
-  /// The largest launch that one stream has queued.
+  /// The largest launch that a stream has queued.
   struct Waiting {
     std::uint64_t stream = 0;
     int blocks = 0;
-    int resident = 1;  ///< blocks of this kernel that a multiprocessor holds at once
+    int resident = 1;  ///< blocks of this kernel per multiprocessor
   };
 
   explicit ResidentBlocks(int processors) : processors_(processors) {}
 
-  /// Blocks that may start beside those of `others`: all that are wanted where nothing else waits, else at most half of
-  /// the places left. Half, so that more exchanges may follow. 0: no place is left.
+  /// Number of blocks that may start while those of `others` wait. All that are wanted if nothing else waits; otherwise
+  /// at most half of the free places, so that more exchanges may follow. Returns 0 if no place is free.
   int grant(int wanted, int resident, const std::vector<Waiting>& others) const;
 
  private:
   int processors_;
 };
 
-/// The account of one device of this process. Launches of graphs that are replayed are not in it.
+/// The accounting for one device of this process. Launches by replayed graphs are not included.
 class Residency {
  public:
   explicit Residency(Device device);
-  /// One for each device, as long as the process lives.
+  /// One object per device, never destroyed.
   static Residency& of(Device device);
 
-  /// Calls launch(blocks) with as many blocks as find a place, `wanted` at most. Where none does, the stream is first
-  /// ordered behind the launches that have been there longest. On the host every stream has a thread of its own, and a
-  /// captured launch runs elsewhere: all blocks are granted.
+  /// Calls launch(blocks) with at most `wanted` blocks, as many as fit. If none fits, the stream first waits for the
+  /// oldest launches. All blocks are granted on the host, where each stream has its own thread, and during capture.
   void launch(Stream& stream, int wanted, int resident, const std::function<void(int)>& launch);
 
  private:
@@ -60,7 +59,7 @@ class Residency {
   Device device_;
   ResidentBlocks blocks_;
   std::mutex mutex_;
-  std::map<std::uint64_t, Entry> entries_;  // by stream
+  std::map<std::uint64_t, Entry> entries_;  // launches in progress, by stream
   std::uint64_t launches_ = 0;
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
-/// Before a loop that compilers shall leave one, since its body is large and seldom run: written out for each of 27
-/// populations such loops were a third of what nvcc had to compile.
+/// Prevents the unrolling of a loop with a large body that seldom runs. Such loops, unrolled over 27 populations, were
+/// a third of nvcc's work.
 #if defined(__CUDACC__)
 #define SLIP_ROLLED _Pragma("unroll 1")
 #else

@@ -1,5 +1,5 @@
 #pragma once
-// Stores of the host that go past its caches.
+// Nontemporal stores on the host, which bypass the caches.
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,10 +12,10 @@
 
 namespace slipstream {
 
-/// Bytes that are fetched and written together.
+/// Bytes of a cache line.
 constexpr std::size_t cache_line = 64;
 
-/// Bytes of the largest cache that the system tells of; 0: it tells of none.
+/// Size of the largest cache in bytes; 0 if the system does not report it.
 inline std::size_t last_level_cache() {
 #if defined(_SC_LEVEL3_CACHE_SIZE)
   return static_cast<std::size_t>(std::max({0L, sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE)}));
@@ -24,9 +24,9 @@ inline std::size_t last_level_cache() {
 #endif
 }
 
-/// Copies `count` values to memory that nobody reads soon. Whole lines are written without being fetched first, which
-/// takes a third of the traffic off a loop that reads and writes alike; parts of lines go the usual way. Others see the
-/// values after streaming_stores_done() on this thread.
+/// Copies `count` values to memory that is not read soon. Whole cache lines are written without being fetched first.
+/// This saves a third of the traffic of a loop that reads and writes equally. Partial lines are stored normally. Other
+/// threads see the values after streaming_stores_done() on this thread.
 template <class T>
 void store_past_caches(T* to, const T* from, std::size_t count) {
 #if defined(__SSE2__)

@@ -18,17 +18,17 @@ namespace {
 struct TraceSpan {
   int row;
   std::string name, category;
-  double start = 0, duration = 0;  // microseconds
+  double start = 0, duration = 0;  // in microseconds since the start of the trace
 };
 
-/// Device work that was not seen to end yet.
+/// Device work whose end has not been observed yet.
 struct Pending {
   std::int64_t span;
   Event from, to;
   bool closed = false;
 };
 
-/// A device's clock: this event passed at that time of the host's.
+/// Relates a device's clock to the host's: this event passed at that host time.
 struct Reference {
   Event event;
   double at;
@@ -72,11 +72,11 @@ struct Trace::Impl {
 
   const Reference& reference(Device device) {
     if (const auto found = references.find(device); found != references.end()) return found->second;
-    // On an idle stream of its own, so that the event passes when it is recorded.
+    // An idle stream, so that the event passes as soon as it is recorded.
     Stream stream(device);
     Reference best{Event(device, true), 0};
     double least = std::numeric_limits<double>::infinity();
-    // It passed about half way there and back: of several tries the quickest tells best.
+    // The event passed about midway between call and return; the fastest of several tries is the most exact.
     constexpr int tries = 8;
     for (int n = 0; n < tries; ++n) {
       const Event event(device, true);
@@ -91,7 +91,7 @@ struct Trace::Impl {
     return references.emplace(device, best).first->second;
   }
 
-  /// Turns events into times; those that have not passed yet stay, unless they shall be waited for.
+  /// Converts passed events to times. Others stay pending, unless `wait` is set.
   void settle(bool wait) {
     while (!pending.empty() && pending.front().second.closed) {
       auto& [device, p] = pending.front();
@@ -122,7 +122,7 @@ std::int64_t Trace::size() const { return static_cast<std::int64_t>(impl_->spans
 std::int64_t Trace::dropped() const { return impl_->dropped; }
 double Trace::system_epoch_us() const { return impl_->epoch; }
 
-// Called by destructors, while an error may be under way.
+// Destructors call this, possibly during exception handling, so it must not throw.
 void Trace::add(const std::string& row, const std::string& name, const std::string& category, double start) try {
   if (!impl_->full()) impl_->spans.push_back({impl_->row(row), name, category, start, now() - start});
 } catch (const std::bad_alloc&) {
@@ -155,7 +155,7 @@ void Trace::close(std::int64_t span, Stream& stream) {
   if (span < 0) return;
   for (auto entry = impl_->pending.rbegin(); entry != impl_->pending.rend(); ++entry)
     if (entry->second.span == span) {
-      // Called by destructors. A stream that failed says so where it is used next; its span has no end.
+      // Destructors call this. A failed stream reports its error at its next use; the span then has no end.
       try {
         stream.record(entry->second.to);
         entry->second.closed = true;

@@ -7,8 +7,8 @@
 
 namespace slipstream {
 
-/// Calls move(pinned memory of the host, the first value, how many) for pieces of so many values. For set-up, never in
-/// a step.
+/// Calls move(pinned host memory, index of the first value, count) for pieces of a limited number of values. It
+/// allocates memory, so call it during set-up.
 template <class T, class Move>
 void in_pieces(Device device, std::size_t count, const Move& move) {
   if (count == 0) return;
@@ -18,7 +18,7 @@ void in_pieces(Device device, std::size_t count, const Move& move) {
     move(host.data(), first, std::min(host.size(), count - first));
 }
 
-/// Copies values to memory of the stream's device, by way of some pinned memory of the host. Waits for the copy.
+/// Copies values to memory of the stream's device through pinned host memory. Waits for the copy.
 template <class Values>
 void upload(Stream& stream, const Values& values, typename Values::value_type* to) {
   using T = typename Values::value_type;
@@ -43,7 +43,7 @@ Buffer<T> upload(Device device, const std::vector<T>& values) {
   return upload(stream, values);
 }
 
-/// Copies values from there, in the same way.
+/// Copies values from device memory in the same way.
 template <class T>
 void download(Stream& stream, const T* from, std::size_t count, T* to) {
   in_pieces<T>(stream.device(), count, [&](T* host, std::size_t first, std::size_t some) {

@@ -1,10 +1,10 @@
 #pragma once
-// Waits of destructors.
+// Waits for use in destructors.
 #include <slipstream/stream.hpp>
 
 namespace slipstream {
 
-/// Waits without throwing: a destructor has nobody to tell, and the same error was thrown where the stream was used.
+/// Waits without throwing: a destructor cannot report the error, which the stream throws at its next use anyway.
 inline void wait_quietly(Device device) noexcept {
   try {
     synchronize(device);

@@ -3,7 +3,7 @@
 
 namespace slipstream {
 
-/// A thread moves so much at once.
+/// The widest access of a GPU thread: 16 bytes.
 struct alignas(16) Word16 {
   std::uint64_t low, high;
 };

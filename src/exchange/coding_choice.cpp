@@ -3,22 +3,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <limits>
 
 #include <slipstream/error.hpp>
 #include <slipstream/tuner.hpp>
 
 #include "coding/wire.hpp"
+#include "exchange/choices.hpp"
 #include "exchange/plan.hpp"
-#include "machine/agree.hpp"
 #include "machine/clock.hpp"
 
 namespace slipstream {
 namespace {
-
-constexpr int warm_ups = 2, trials = 6;
-/// A coding must be faster than raw by more than what times of one thing differ by.
-constexpr double least_gain = 1.03;
 
 bool is_automatic(const ExchangeItem& item) { return item.coding.kind == Coding::Kind::automatic; }
 
@@ -29,21 +24,19 @@ double time_of(const Communicator& comm, const Grid& grid, const std::vector<Exc
   std::vector<Stream> streams;
   for (const int device : grid.machine().devices_of_rank(grid.rank()))
     streams.emplace_back(grid.machine().device(device).local);
-  double best = std::numeric_limits<double>::infinity();
-  try {
-    for (int n = 0; n < warm_ups + trials; ++n) {
-      comm.barrier();
-      const double start = seconds_now();
-      exchange.run(streams);
-      for (Stream& stream : streams) stream.synchronize();
-      const double taken = comm.max(seconds_now() - start);
-      if (n >= warm_ups) best = std::min(best, taken);
-    }
-    exchange.check();
-  } catch (const Overflow&) {  // the same on all ranks, at the same call
-    return std::numeric_limits<double>::infinity();
-  }
-  return best;
+  TuneOptions how;
+  how.trials = 6;
+  const Trials found = measure(comm, how, {[&] {
+                                 const double start = seconds_now();
+                                 exchange.run(streams);
+                                 for (Stream& stream : streams) stream.synchronize();
+                                 const double taken = seconds_now() - start;
+                                 exchange.check();
+                                 return taken;
+                               }});
+  if (found.failure && found.failure->code() == ErrorCode::overflow) return never;
+  throw_if(found.failure);
+  return found.seconds;
 }
 
 std::string in_us(double seconds) {
@@ -111,7 +104,7 @@ CodingChoice choose_codings(const Communicator& comm, const Grid& grid, std::vec
     return choice;
   }
   const double raw = time_of(comm, grid, choice.items, options);
-  double best = raw / least_gain;
+  double best = raw / timing_noise;
   std::string times = "raw " + in_us(raw), fastest = "raw";
   for (const Coding& coding : all) {
     std::vector<ExchangeItem> coded = with(coding);

@@ -77,16 +77,26 @@ struct MeasureErrors {
   SLIP_FN static void add_blocks(const Work& w, const Part& all, const Real* first, BlockScratch* scratch, Share share,
                                  ErrorSums& sums) {
     const Rows rows(w, all);
-    each_turn<sequential>(w, all, scratch, share, [&](const BlockTurn<sequential>& turn, std::uint32_t block) {
-      OfLane<sequential, Four<Real>> values, decoded;
-      bool lost = false;
-      load_blocks(w, turn, rows, block, first, values);
-      encode_blocks(turn, values, lost);
-      decode_blocks(turn, decoded, lost);
-      each_of_blocks(w, turn, rows, block, [&](int lane, const LaneCells& cells) {
-        for (int i = 0; i < cells_of_lane; ++i)
-          if (cells.has(i))
-            add(static_cast<double>(decoded[lane].of[i]) - static_cast<double>(values[lane].of[i]), sums);
+    const WholeBlocks places(w, w.source);
+    with_blocks(w, [&]<class Blocks>(Blocks) {
+      each_turn<Blocks, sequential>(w, all, scratch, share, [&](const auto& turn, std::uint32_t block) {
+        OfLane<sequential, Four<Real>> values, decoded;
+        bool lost = false;
+        load_blocks(w, turn, rows, block, places, first, values);
+        Blocks::encode(turn, values, lost);
+        Blocks::decode(turn, decoded, lost);
+        const auto add_one = [&](int lane, int i) {
+          add(static_cast<double>(decoded[lane].of[i]) - static_cast<double>(values[lane].of[i]), sums);
+        };
+        each_of_blocks(
+            w, turn, rows, block, w.source, w.source_ids, places,
+            [&](int lane, std::int64_t, std::int64_t) {
+              for (int i = 0; i < cells_of_lane; ++i) add_one(lane, i);
+            },
+            [&](int lane, const LaneCells& cells, const LanePlaces&) {
+              for (int i = 0; i < cells_of_lane; ++i)
+                if (cells.has(i)) add_one(lane, i);
+            });
       });
     });
   }

@@ -6,55 +6,62 @@
 #include <slipstream/trace.hpp>
 
 #include "exchange/impl.hpp"
+#include "exchange/same_calls.hpp"
 #include "machine/patience.hpp"
 #include "route/carriage.hpp"
 
 namespace slipstream {
 
-Side& Exchange::Impl::side_of(int device) {
-  for (auto& side : sides)
-    if (side->index == device) return *side;
-  throw Error(ErrorCode::not_found, "device " + std::to_string(device) + " does not belong to this rank",
-              {{"device", device}});
+/// Null where the device is not of this rank.
+Launches* Exchange::Impl::on(Device device) const {
+  for (const auto& each : launches)
+    if (each->memory().device == device) return each.get();
+  return nullptr;
 }
 
-Pulse Exchange::Impl::pulse(const Side& side) const {
-  return {side.sequence(), side.failure.data(), side.broken(), wait_limit_ns(options.wait_limit, "an exchange"),
-          side.stamps.data()};
+std::vector<Stream*> Exchange::Impl::own_streams() const {
+  std::vector<Stream*> all;
+  for (const auto& mine : memory->devices) all.push_back(&mine->stream);
+  return all;
 }
 
 void Exchange::Impl::check_streams(const std::vector<Stream>& streams) const {
-  const std::size_t count = streams.size();
-  if (count != sides.size())
+  const std::size_t count = streams.size(), needed = memory->devices.size();
+  if (count != needed)
     throw Error(ErrorCode::mismatch,
-                "an exchange was given " + std::to_string(count) + " streams for the " + std::to_string(sides.size()) +
+                "an exchange was given " + std::to_string(count) + " streams for the " + std::to_string(needed) +
                     " devices of this rank",
-                {{"given", count}, {"needed", sides.size()}});
-  for (std::size_t i = 0; i < count; ++i)
-    if (streams[i].device() != sides[i]->device)
+                {{"given", count}, {"needed", needed}});
+  for (std::size_t i = 0; i < count; ++i) {
+    const Device device = memory->devices[i]->device;
+    if (streams[i].device() != device)
       throw Error(ErrorCode::mismatch,
                   "stream " + std::to_string(i) + " of an exchange is on " + to_string(streams[i].device()) +
-                      ", not on " + to_string(sides[i]->device),
-                  {{"stream", i}, {"given", to_string(streams[i].device())}, {"needed", to_string(sides[i]->device)}});
+                      ", not on " + to_string(device),
+                  {{"stream", i}, {"given", to_string(streams[i].device())}, {"needed", to_string(device)}});
+  }
+}
+
+void Exchange::Impl::check_known() const {
+  waits->check();
+  agreement->check(sequence);
 }
 
 void Exchange::Impl::start(std::vector<Stream>& streams) {
   check_streams(streams);
-  check_waits();
-  check_values();
+  check_known();
   if (open || opened)
     throw Error(ErrorCode::wrong_state, "an exchange was begun again before its end", {{"problem", "begun_again"}});
-  check_generations();
-  check_bound();
-  for (const Stream& stream : streams)
-    if (!capturable && stream.capturing())
-      throw Error(ErrorCode::unsupported, why_not_captured(), {{"problem", "captured"}});
+  arrays->check();
+  const bool recorded = captured(streams);
+  if (!plan->capturable && recorded)
+    throw Error(ErrorCode::unsupported, plan->why_not_captured(), {{"problem", "captured"}});
   calls.begin(streams);
-  agree_now_and_then(streams);
+  if (!recorded) agreement->ask_now_and_then(sequence);
   ++sequence;
-  combination = current_combination();
-  for (auto& side : sides) side->arrays.combination = combination;
-  if (host_driven) drive_states();
+  combination = arrays->current();
+  arrays->select(combination);
+  if (plan->host_driven) drive_states();
 }
 
 bool Exchange::Impl::drive_states() {
@@ -63,201 +70,159 @@ bool Exchange::Impl::drive_states() {
   return done;
 }
 
-bool Exchange::Impl::captured(const Channel& c) {
-  return route(c.choice.route).capturable(c.pair) &&
-         (!c.message.state || c.message.state->capturable(c.message.source, c.message.target));
-}
-
-std::string Exchange::Impl::why_not_captured() const {
-  for (const Channel& c : channels)
-    if (!captured(c))
-      return "an exchange was begun on a stream that is being captured, but its message from device " +
-             std::to_string(c.message.source) + " to device " + std::to_string(c.message.target) + " travels by " +
-             to_string(c.choice.route) + ", which a graph cannot replay here (slipstream info routes says why): " +
-             "capture the work around the exchange, or allow routes that can be captured (kernel, direct, peer, " +
-             "colocated)";
-  return "an exchange was begun on a stream that is being captured, but some message of another rank cannot be "
-         "replayed by a graph, or all ranks tell each other of values that were too large for their coding or that "
-         "a caller's kernel did not store (poison = true): capture the work around the exchange, or allow routes that "
-         "can be captured on all ranks (kernel, direct, peer, "
-         "colocated)";
-}
-
-/// Before anything of it changes a value.
-void Exchange::Impl::measure_errors(Side& side, Stream& stream) {
-  for (const auto& [sender, probe] : side.probes) probe.run(stream);
-}
-
-/// `opens`: the exchange begins with it.
-void Exchange::Impl::send(Side& side, Stream& stream, bool opens) {
-  if (opens) {
-    for (auto& receiver : side.receivers) receiver->post(stream, sequence);
-    if (options.poison) poison(side, stream);
-  } else if (side.produced) {
-    side.produced->look(stream, side.broken());
-  }
-  measure_errors(side, stream);
-  const DeviceSpan span(options.trace, stream, "exchange", "send", "kernel");
-  side.outgoing.run(stream, pulse(side), opens);
-}
-
 /// Once all devices have their work: those of one rank may wait for each other.
 void Exchange::Impl::wait_if_asked(const std::vector<Stream*>& streams) {
-  if (!options.knobs.sync || !host_driven) return;
+  if (!plan->options.knobs.sync || !plan->host_driven) return;
   for (Stream* stream : streams) stream->synchronize();
 }
 
 /// A user's own graph is not watched.
-void Exchange::Impl::watched(const std::vector<Stream*>& streams, const std::function<void()>& work) {
-  if (!watchdog) return work();
-  watchdog->watch(sequence, streams, work);
-}
-
 void Exchange::Impl::transfer(const std::vector<Stream*>& streams) {
   if (!transfers) return;
-  watched(streams, [&] { start_transfers(streams); });
+  waits->watched(sequence, streams, [&] {
+    std::vector<std::unique_ptr<RouteGroup>> groups;
+    for (const Route* way : plan->ways)
+      if (auto group = way->open_group()) groups.push_back(std::move(group));
+    for (std::size_t i = 0; i < launches.size(); ++i)
+      if (launches[i]->transfers()) launches[i]->transfer(sequence, *streams[i]);
+    for (auto& group : groups) group->close(memory->devices.front()->device);
+  });
   // Here every end still waits: one that is quick may never be seen to by progress().
-  if (options.trace && host_driven) trace_states();
+  if (plan->options.trace && plan->host_driven) trace_states();
 }
 
-void Exchange::Impl::start_transfers(const std::vector<Stream*>& streams) {
-  std::vector<std::unique_ptr<RouteGroup>> groups;
-  for (const Route* way : ways)
-    if (auto group = way->open_group()) groups.push_back(std::move(group));
-  for (std::size_t i = 0; i < sides.size(); ++i) {
-    if (!sides[i]->transfers) continue;
-    const DeviceSpan span(options.trace, *streams[i], "exchange", "transfer", "copy");
-    for (auto& sender : sides[i]->senders) sender->transfer(*streams[i], sequence);
-    for (auto& sender : sides[i]->senders) sender->join(*streams[i]);
-    for (auto& receiver : sides[i]->receivers) receiver->transfer(*streams[i], sequence);
-  }
-  for (auto& group : groups) group->close(sides.front()->device);
-}
-
-void Exchange::Impl::receive(Side& side, Stream& stream) {
-  if (!side.gates.empty()) {
-    const DeviceSpan span(options.trace, stream, "exchange", "wait", "wait");
-    side.gates.run(stream, pulse(side), false);
-  }
-  if (side.delivers) {
-    const DeviceSpan span(options.trace, stream, "exchange", "deliver", "copy");
-    for (auto& receiver : side.receivers)
-      if (receiver->delivers()) receiver->deliver(stream, sequence);
-  }
-  const DeviceSpan span(options.trace, stream, "exchange", "receive", "kernel");
-  side.incoming.run(stream, pulse(side), false);
-  if (options.poison) poison_slots(side, stream);
-}
-
-/// Work that receives; watched where a library waits in it.
-void Exchange::Impl::deliver(const std::vector<Stream*>& streams, const std::function<void()>& work) {
-  const auto all = [&] {
-    work();
+template <class F>
+void Exchange::Impl::deliver(const std::vector<Stream*>& streams, F receive) {
+  waits->watched_delivery(sequence, streams, [&] {
+    for (std::size_t i = 0; i < launches.size(); ++i) receive(i);
     wait_if_asked(streams);
-  };
-  waits_in_deliver ? watched(streams, all) : all();
+  });
 }
 
-void Exchange::Impl::begin(std::vector<Stream>& streams) {
-  const HostSpan span(options.trace, "begin");
-  require_unproduced("begin");
-  start(streams);
-  open = true;
-  if (host_driven) driven.open();
-  send_all(streams, true);
-  if (options.poison)
-    for (std::size_t i = 0; i < sides.size(); ++i) streams[i].wait(sides[i]->poisoned);
+void Exchange::Impl::mark_encoded(const std::vector<Stream*>& streams, bool late) {
+  if (!agreement->told_at_end()) return;
+  for (std::size_t i = 0; i < launches.size(); ++i) launches[i]->mark_encoded(*streams[i], late);
+}
+
+void Exchange::Impl::ask_at_end() {
+  agreement->ask_at_end(sequence, [this] {
+    return std::all_of(launches.begin(), launches.end(), [](const auto& each) { return each->encoded(); });
+  });
 }
 
 /// On the engine's own streams, behind what the caller's hold.
-void Exchange::Impl::send_all(std::vector<Stream>& streams, bool opens) {
-  std::vector<Stream*> own;
-  for (std::size_t i = 0; i < sides.size(); ++i) {
-    Side& side = *sides[i];
-    streams[i].record(side.before);
-    side.stream.wait(side.before);
-    send(side, side.stream, opens);
-    own.push_back(&side.stream);
+void Exchange::Impl::send_all(std::vector<Stream>& streams, bool after_opening) {
+  open = true;
+  if (plan->host_driven) driven.open();
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    Stream& own = launches[i]->behind(streams[i]);
+    if (!after_opening) launches[i]->start(sequence, own);
+    launches[i]->send(own, after_opening);
   }
+  const std::vector<Stream*> own = own_streams();
   wait_if_asked(own);
   transfer(own);
   mark_encoded(own, false);
 }
 
+void Exchange::Impl::require_unproduced(const char* what) const {
+  if (plan->produces)
+    throw Error(ErrorCode::wrong_state,
+                std::string("an exchange of values that the caller's kernels store was given to ") + what +
+                    "(), which would send what nobody has stored: call open(), the kernels, post() and end()",
+                {{"problem", "produced"}, {"call", what}});
+}
+
+void Exchange::Impl::begin(std::vector<Stream>& streams) {
+  const HostSpan span(plan->options.trace, "begin");
+  require_unproduced("begin");
+  start(streams);
+  send_all(streams, false);
+  if (plan->options.poison)
+    for (std::size_t i = 0; i < launches.size(); ++i) launches[i]->order_behind_poison(streams[i]);
+}
+
+void Exchange::Impl::open_windows(std::vector<Stream>& streams) {
+  const HostSpan span(plan->options.trace, "open");
+  if (!plan->produces)
+    throw Error(ErrorCode::wrong_state,
+                "an exchange was opened of which no item is produced: call begin(), or set ExchangeItem::produced",
+                {{"problem", "not_produced"}});
+  start(streams);
+  opened = true;
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    launches[i]->open(sequence, launches[i]->behind(streams[i]));
+    launches[i]->join(streams[i]);
+  }
+}
+
+void Exchange::Impl::post(std::vector<Stream>& streams) {
+  const HostSpan span(plan->options.trace, "post");
+  if (!opened)
+    throw Error(ErrorCode::wrong_state, "an exchange was posted that was not opened", {{"problem", "not_opened"}});
+  check_streams(streams);
+  opened = false;
+  send_all(streams, true);
+}
+
 void Exchange::Impl::end(std::vector<Stream>& streams) {
-  const HostSpan span(options.trace, "end");
+  const HostSpan span(plan->options.trace, "end");
   if (opened)
     throw Error(ErrorCode::wrong_state, "an exchange was ended that was opened and not posted",
                 {{"problem", "not_posted"}});
   if (!open)
     throw Error(ErrorCode::wrong_state, "an exchange was ended that was not begun", {{"problem", "not_begun"}});
-  check_waits();
-  if (host_driven) drive_host_routes();
+  waits->check();
+  if (plan->host_driven) drive_host_routes();
   open = false;
   driven.close();
-  std::vector<Stream*> own;
-  for (auto& side : sides) own.push_back(&side->stream);
-  deliver(own, [&] {
-    for (std::size_t i = 0; i < sides.size(); ++i) {
-      Side& side = *sides[i];
-      receive(side, side.stream);
-      side.stream.record(side.after);
-      streams[i].wait(side.after);
-    }
+  const std::vector<Stream*> own = own_streams();
+  deliver(own, [&](std::size_t i) {
+    launches[i]->receive(sequence, *own[i]);
+    launches[i]->join(streams[i]);
   });
   mark_encoded(own, true);
   calls.end(streams);
-  agree_at_end();
+  ask_at_end();
 }
 
 void Exchange::Impl::run(std::vector<Stream>& streams) {
-  const HostSpan span(options.trace, "run");
+  const HostSpan span(plan->options.trace, "run");
   require_unproduced("run");
   start(streams);
   std::vector<Stream*> callers;
   for (Stream& stream : streams) callers.push_back(&stream);
-  if (!transfers && !options.poison) {
-    for (std::size_t i = 0; i < sides.size(); ++i) {
-      measure_errors(*sides[i], streams[i]);
-      const DeviceSpan whole(options.trace, streams[i], "exchange", "exchange", "kernel");
-      sides[i]->whole.run(streams[i], pulse(*sides[i]), true);
-    }
+  if (!transfers && !plan->options.poison) {
+    for (std::size_t i = 0; i < launches.size(); ++i) launches[i]->run(streams[i]);
     mark_encoded(callers, false);
     mark_encoded(callers, true);
-    calls.end(streams);
-    return agree_at_end();
-  }
-  if (replayed(streams)) {
+  } else if (plan->capturable && !plan->options.trace && !captured(streams)) {
+    // A graph of its own, unless the caller records one or wants to see the parts.
     const std::vector<Graph>& graphs = recording();
-    watched(callers, [&] {
-      for (std::size_t i = 0; i < sides.size(); ++i) graphs[i].launch(streams[i]);
+    waits->watched(sequence, callers, [&] {
+      for (std::size_t i = 0; i < launches.size(); ++i) graphs[i].launch(streams[i]);
     });
   } else {
     queue(callers);
   }
   calls.end(streams);
-  agree_at_end();
+  ask_at_end();
 }
 
 /// All of an exchange whose routes queue work between sending and arrival.
 void Exchange::Impl::queue(const std::vector<Stream*>& streams) {
   open = true;
-  for (std::size_t i = 0; i < sides.size(); ++i) send(*sides[i], *streams[i], true);
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    launches[i]->start(sequence, *streams[i]);
+    launches[i]->send(*streams[i], false);
+  }
   wait_if_asked(streams);
   transfer(streams);
   mark_encoded(streams, false);
-  if (host_driven) drive_host_routes();
+  if (plan->host_driven) drive_host_routes();
   open = false;
-  deliver(streams, [&] {
-    for (std::size_t i = 0; i < sides.size(); ++i) receive(*sides[i], *streams[i]);
-  });
+  deliver(streams, [&](std::size_t i) { launches[i]->receive(sequence, *streams[i]); });
   mark_encoded(streams, true);
-}
-
-/// A graph of the exchange's own, unless the caller records one or wants to see the parts.
-bool Exchange::Impl::replayed(const std::vector<Stream>& streams) const {
-  return capturable && !options.trace &&
-         std::none_of(streams.begin(), streams.end(), [](const Stream& s) { return s.capturing(); });
 }
 
 /// One launch a device instead of some for each message; made at its first use with these arrays.
@@ -266,13 +231,10 @@ const std::vector<Graph>& Exchange::Impl::recording() {
   if (!graphs.empty()) return graphs;
   std::vector<Graph> made;
   try {
-    std::vector<Stream*> own;
-    for (auto& side : sides) {
-      side->stream.begin_capture();
-      own.push_back(&side->stream);
-    }
+    const std::vector<Stream*> own = own_streams();
+    for (Stream* stream : own) stream->begin_capture();
     queue(own);
-    for (auto& side : sides) made.push_back(side->stream.end_capture());
+    for (Stream* stream : own) made.push_back(stream->end_capture());
   } catch (...) {
     stop_recording();
     throw;
@@ -284,9 +246,9 @@ const std::vector<Graph>& Exchange::Impl::recording() {
 void Exchange::Impl::stop_recording() noexcept {
   open = false;
   --sequence;
-  for (auto& side : sides) {
+  for (const auto& mine : memory->devices) {
     try {
-      if (side->stream.capturing()) side->stream.end_capture();
+      if (mine->stream.capturing()) mine->stream.end_capture();
     } catch (const Error&) {
       // It has ended all the same; whoever recorded is told why.
     }
@@ -294,63 +256,27 @@ void Exchange::Impl::stop_recording() noexcept {
 }
 
 bool Exchange::Impl::progress() {
-  if (!host_driven || !open) return true;
+  if (!plan->host_driven || !open) return true;
   bool done = drive_states();
-  for (auto& side : sides) {
-    for (auto& sender : side->senders) done &= sender->progress(sequence);
-    for (auto& receiver : side->receivers) done &= receiver->progress(sequence);
-  }
-  if (options.trace) trace_states();
+  for (const auto& each : launches) done &= each->progress(sequence);
+  if (plan->options.trace) trace_states();
   return done;
 }
 
-/// A row for each end that the host drives: what it waits for.
+/// A row for what the ends of a route share, and for each end.
 void Exchange::Impl::trace_states() const {
   for (const auto& [kind, state] : states)
-    options.trace->state("rank " + std::to_string(grid.rank()) + " " + to_string(kind), state->waiting_for(),
-                         "message");
-  for (const auto& side : sides) {
-    const std::string device = to_string(side->device);
-    for (std::size_t n = 0; n < side->senders.size(); ++n)
-      options.trace->state(device + " sender " + std::to_string(n), side->senders[n]->waiting_for(), "message");
-    for (std::size_t n = 0; n < side->receivers.size(); ++n)
-      options.trace->state(device + " receiver " + std::to_string(n), side->receivers[n]->waiting_for(), "message");
-  }
-}
-
-std::string Exchange::Impl::field_names() const {
-  std::string names;
-  for (const auto& item : items) names += (names.empty() ? "" : ", ") + item.source->options().name;
-  return names;
-}
-
-/// How people would know one exchange from another.
-std::string Exchange::Impl::name(std::uint64_t number) const {
-  return "exchange " + std::to_string(number) + (items.empty() ? "" : " of ") + field_names();
-}
-
-/// `who` waited, and for `whom` where it does not say so itself.
-Timeout Exchange::Impl::too_late(std::uint64_t number, const std::string& who, const std::string& whom, double seconds,
-                                 Facts facts) const {
-  facts.insert(facts.end(),
-               {{"fields", field_names()}, {"rank", grid.rank()}, {"sequence", number}, {"limit", seconds}});
-  if (!whom.empty()) facts.emplace_back("whom", whom);
-  return Timeout(name(number) + ": " + who + " longer than " + std::to_string(seconds) + " s" +
-                     (whom.empty() ? "" : " for " + whom) +
-                     "; a rank that has stopped, or that calls its exchanges in another order, keeps others waiting",
-                 std::move(facts));
+    plan->options.trace->state("rank " + std::to_string(grid.rank()) + " " + to_string(kind), state->waiting_for(),
+                               "message");
+  for (const auto& each : launches) each->trace_states();
 }
 
 std::pair<int, std::string> Exchange::Impl::who_waits() const {
   // They know more of a message with many parts than who waits for one of them.
   for (const auto& [kind, state] : states)
-    if (auto what = state->waiting_for(); !what.empty()) return {sides.front()->index, std::move(what)};
-  for (const auto& side : sides) {
-    for (const auto& receiver : side->receivers)
-      if (auto what = receiver->waiting_for(); !what.empty()) return {side->index, std::move(what)};
-    for (const auto& sender : side->senders)
-      if (auto what = sender->waiting_for(); !what.empty()) return {side->index, std::move(what)};
-  }
+    if (auto what = state->waiting_for(); !what.empty()) return {memory->devices.front()->index, std::move(what)};
+  for (const auto& each : launches)
+    if (auto what = each->waiting_for(); !what.empty()) return {each->memory().index, std::move(what)};
   return {};
 }
 
@@ -361,54 +287,43 @@ void Exchange::Impl::drive_host_routes() {
     driven.drive_others();
     return false;
   };
-  if (asked_until(done, options.wait_limit)) return;
+  const double seconds = plan->options.wait_limit;
+  if (asked_until(done, seconds)) return;
   const auto [device, whom] = who_waits();
-  complaint = whom.empty() ? too_late(sequence, "nobody waits any more", "", options.wait_limit)
-                           : too_late(sequence, end_of(device, grid.rank()) + " waited for " + whom, "",
-                                      options.wait_limit, {{"device", device}, {"whom", whom}});
-  throw Timeout(*complaint);
+  waits->give_up(whom.empty() ? plan->too_late(sequence, "nobody waits any more", "", seconds)
+                              : plan->too_late(sequence, end_of(device, grid.rank()) + " waited for " + whom, "",
+                                               seconds, {{"device", device}, {"whom", whom}}));
 }
 
-/// Once a wait has given up, an exchange does no more: what the others sent last is not theirs to trust.
-/// Also of one whose making failed half-way.
-void Exchange::Impl::check_waits() {
-  if (complaint) throw Timeout(*complaint);
-  if (watchdog) watchdog->check();
-  for (const auto& side : sides) {
-    const Failure* failure = side->failure.data();
-    if (!failure || !load_acquire(&failure->set)) continue;
-    const int peer = static_cast<int>(failure->peer);
-    if (peer < 0)
-      throw Timeout(
-          name(failure->sequence) + ": " + end_of(side->index, grid.rank()) +
-              " moved nothing, for a neighbour has ended its exchange after an error; that rank's message says "
-              "why",
-          {{"device", side->index}, {"rank", grid.rank()}, {"sequence", failure->sequence}});
-    const int peer_rank = grid.machine().device(peer).rank;
-    throw too_late(failure->sequence, end_of(side->index, grid.rank()) + " waited", end_of(peer, peer_rank),
-                   options.wait_limit, {{"device", side->index}, {"peer", peer}, {"peer_rank", peer_rank}});
+/// Tells of the places that this rank's kernels have left; none where they have stored everything.
+Problem Exchange::Impl::unwritten_here() const {
+  Poison::Left first;
+  std::int64_t all = 0;
+  const Poisoning* where = nullptr;
+  for (const auto& each : launches) {
+    const Poison::Left left = each->poison()->left();
+    all += left.count;
+    if (where || left.count == 0) continue;
+    where = each->poison();
+    first = left;
   }
+  if (!where) return {};
+  return where->unwritten(sequence, first, all);
+}
+
+void Exchange::Impl::check() {
+  waits->check();
+  agreement->ask_last(sequence);
+  agreement->check(sequence);
 }
 
 std::vector<double> Exchange::Impl::arrival_us() {
-  std::vector<double> times(messages.size(), -1);
-  for (auto& pointer : sides) {
-    Side& side = *pointer;
-    const auto stamps = side.arena.take<std::uint64_t>(side.stamps.size(), Memory::pinned);
-    synchronize(side.device);
-    copy(side.stream, stamps.data(), side.stamps.data(), stamps.bytes());
-    side.stream.synchronize();
-    check_waits();
-    check_values();
-    std::vector<double> by_channel(channels.size(), -1);
-    for (std::size_t r = 0; r < side.received.size(); ++r) {
-      const int stamp = side.message_stamp[r];
-      if (stamp && stamps.data()[stamp] > stamps.data()[0])
-        by_channel[side.received[r]] = static_cast<double>(stamps.data()[stamp] - stamps.data()[0]) / 1e3;
-    }
-    for (std::size_t m = 0; m < messages.size(); ++m)
-      if (by_channel[channel_of_message[m]] > 0) times[m] = by_channel[channel_of_message[m]];
+  std::vector<double> by_channel(plan->channels.size(), -1), times;
+  for (const auto& each : launches) {
+    each->arrivals(by_channel);
+    check_known();
   }
+  for (const std::size_t channel : plan->channel_of_message) times.push_back(by_channel[channel]);
   return times;
 }
 
@@ -417,44 +332,64 @@ Exchange::Exchange(const Communicator& comm, const Grid& grid, std::vector<Excha
 Exchange::~Exchange() = default;
 Exchange::Exchange(Exchange&&) noexcept = default;
 void Exchange::bind(std::size_t item, ItemEnd end, const std::vector<void*>& arrays, std::vector<Stream>& streams) {
-  impl_->bind(item, end, arrays, streams);
+  impl_->check_streams(streams);
+  impl_->arrays->bind(item, end, arrays, streams, impl_->open || impl_->opened);
 }
 void Exchange::begin(std::vector<Stream>& streams) { impl_->begin(streams); }
 void Exchange::end(std::vector<Stream>& streams) { impl_->end(streams); }
+void Exchange::open(std::vector<Stream>& streams) { impl_->open_windows(streams); }
+void Exchange::post(std::vector<Stream>& streams) { impl_->post(streams); }
 void Exchange::run(std::vector<Stream>& streams) { impl_->run(streams); }
 bool Exchange::progress() { return impl_->progress(); }
 void Exchange::check() { impl_->check(); }
 std::vector<double> Exchange::arrival_us() { return impl_->arrival_us(); }
-const std::vector<MessageInfo>& Exchange::messages() const { return impl_->messages; }
-bool Exchange::needs_host() const { return impl_->host_driven; }
-bool Exchange::capturable() const { return impl_->capturable; }
-bool Exchange::limited_in_graphs() const { return impl_->limited_in_graphs; }
+const std::vector<MessageInfo>& Exchange::messages() const { return impl_->plan->messages; }
+bool Exchange::needs_host() const { return impl_->plan->host_driven; }
+bool Exchange::capturable() const { return impl_->plan->capturable; }
+bool Exchange::limited_in_graphs() const { return impl_->plan->limited_in_graphs; }
 bool Exchange::loopable() const { return impl_->loopable; }
 std::uint64_t Exchange::sequence() const { return impl_->sequence; }
 
 const Signal* Exchange::broken_on(Device device) const {
-  for (const auto& side : impl_->sides)
-    if (side->device == device) return side->broken();
-  throw Error(ErrorCode::not_found, to_string(device) + " does not belong to this rank of the exchange");
+  const Launches* const on = impl_->on(device);
+  require(on, ErrorCode::not_found, to_string(device) + " does not belong to this rank of the exchange");
+  return on->memory().broken();
 }
 
 std::int64_t Exchange::bytes_on(Device device) const {
-  std::int64_t bytes = 0;
-  for (const auto& side : impl_->sides) {
-    if (side->device != device) continue;
-    bytes += static_cast<std::int64_t>(side->signals.bytes() + side->slots.bytes() + side->stamps.bytes() +
-                                       side->packed.bytes() + side->arrays.device.bytes());
-    for (const auto& [sender, probe] : side->probes) bytes += probe.bytes();
-    for (const auto* poison : {&side->targets, &side->produced})
-      if (*poison) bytes += (*poison)->bytes();
-    for (const auto& [item, windows] : side->windows)
-      bytes += static_cast<std::int64_t>(windows.table.bytes() + windows.first.bytes());
-    for (const auto& sender : side->senders) bytes += sender->bytes();
-    for (const auto& receiver : side->receivers) bytes += receiver->bytes();
-    for (const Program* program : {&side->outgoing, &side->incoming, &side->whole, &side->opening, &side->release})
-      bytes += program->bytes();
-  }
-  return bytes;
+  const Launches* const on = impl_->on(device);
+  if (!on) return 0;
+  return static_cast<std::int64_t>(on->memory().signals.bytes() + on->memory().slots.bytes()) + on->bytes();
+}
+
+const std::vector<Window>& Exchange::window_list(std::size_t item, Device device) const {
+  const std::vector<PlannedItem>& items = impl_->plan->items;
+  if (!(item < items.size() && items[item].produced))
+    throw Error(
+        ErrorCode::not_found,
+        "item " + std::to_string(item) + " of an exchange has no windows: set ExchangeItem::produced when it is made",
+        {{"item", item}});
+  const Launches* const on = impl_->on(device);
+  require(on, ErrorCode::not_found, to_string(device) + " does not belong to this rank of the exchange");
+  return on->windows().at(item).list;
+}
+
+Exchange::WindowTable Exchange::window_table(std::size_t item, Device device, DType type) const {
+  if (!impl_->opened)
+    throw Error(ErrorCode::wrong_state, "windows of an exchange were asked for that is not open: call open() first",
+                {{"problem", "not_opened"}});
+  const std::vector<Window>& list = window_list(item, device);
+  const FieldOptions& source = impl_->plan->items[item].source;
+  if (type != source.type)
+    throw Error(ErrorCode::mismatch,
+                "windows of " + to_string(type) + " were asked for, and field " + source.name +
+                    ", whose values they take, holds " + to_string(source.type),
+                {{"field", source.name}, {"given", to_string(type)}, {"needed", to_string(source.type)}});
+  const Launches& on = *impl_->on(device);
+  const ProducedWindows& made = on.windows().at(item);
+  const bool named = std::any_of(list.begin(), list.end(), [](const Window& w) { return w.array >= 0; });
+  return {made.table.data(), made.first.data(), source.components, named ? on.arrays().on_device() : nullptr,
+          on.memory().broken()};
 }
 
 }  // namespace slipstream

@@ -1,6 +1,7 @@
 #include "exchange/plan.hpp"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include <slipstream/error.hpp>
@@ -8,8 +9,9 @@
 
 #include "exchange/transfer_checks.hpp"
 #include "machine/hash.hpp"
+#include "machine/patience.hpp"
 #include "route/lower.hpp"
-#include "route/route.hpp"
+#include "route/parts.hpp"
 
 namespace slipstream {
 std::string named(const FieldOptions& field) {
@@ -257,35 +259,228 @@ std::uint64_t transfers_hash(const Bundle& bundle) {
   return hash.value();
 }
 
-namespace {
-
-/// All that is true of a pair.
-auto facts_of(const Pair& pair) {
-  const auto& [same_device, same_process, same_node, peer, mappable, combines, host, unshared, takes_turns, whole_lines,
-               exclusive, one_each, gpu_mpi] = pair;
-  return std::tuple(same_device, same_process, same_node, peer, mappable, combines, host, unshared, takes_turns,
-                    whole_lines, exclusive, one_each, gpu_mpi);
+bool Channel::captured() const {
+  return route(choice.route).capturable(pair) &&
+         (!message.state || message.state->capturable(message.source, message.target));
 }
 
+Plan::Plan(const Grid& grid, std::vector<PlannedItem> wanted, ExchangeOptions chosen)
+    : grid(grid),
+      items(std::move(wanted)),
+      options(std::move(chosen)),
+      limit_ns(wait_limit_ns(options.wait_limit, "an exchange")) {
+  if (options.measure_errors && options.knobs.pack != Pack::fused)
+    throw Error(ErrorCode::unsupported,
+                "errors of codings are measured of values that are packed in the launch of all messages, and pack = " +
+                    to_string(options.knobs.pack) + " packs them otherwise: choose pack = fused",
+                {{"option", "pack"}, {"given", to_string(options.knobs.pack)}});
+  check_own_codings();
+  slipstream::check(options.throttle);
+  for (const PlannedItem& item : items) {
+    patterns.push_back(item.pattern->name());
+    coded |= item.coding.kind != Coding::Kind::raw;
+    produces |= item.produced;
+  }
+  hash = plan_hash(grid, items, options);
+}
+
+/// Kernels that know a coding of the caller's own know no other.
+void Plan::check_own_codings() const {
+  const Coding* own = nullptr;
+  for (const auto& item : items)
+    if (item.coding.kind == Coding::Kind::own) own = &item.coding;
+  if (!own) return;
+  for (const auto& item : items)
+    require(item.coding.kind == Coding::Kind::raw || item.coding == *own, ErrorCode::unsupported,
+            "an exchange has items of the codings " + to_string(*own) + " and " + to_string(item.coding) +
+                ": beside a coding of one's own stands raw alone; make two exchanges",
+            {{"option", "coding"}, {"given", to_string(item.coding)}, {"other", to_string(*own)}});
+}
+
+bool Plan::wants_gpu_mpi() const {
+  const auto is = [](RouteKind kind) { return traits_of(kind).device_memory; };
+  const bool allowed =
+      std::any_of(options.routes.begin(), options.routes.end(), is) ||
+      std::any_of(options.chosen.begin(), options.chosen.end(), [&](const auto& c) { return is(c.second); });
+  if (!allowed) return false;
+  const Pairs pairs(grid.machine(), items);
+  return std::any_of(bundles.by_pair.begin(), bundles.by_pair.end(), [&](const auto& entry) {
+    const Bundle& b = entry.second;
+    return is(choose(pairs.of(b.source, b.target), b.source, b.target, options).route);
+  });
+}
+
+void Plan::choose_routes(bool onto_itself, const std::string& gpu_mpi_refusal) {
+  overlaps = onto_itself;
+  if (overlaps && options.knobs.pack != Pack::fused)
+    throw Error(
+        ErrorCode::unsupported,
+        "a field is moved onto itself, and all of its values must be taken before any of them is changed, in the "
+        "launch of all messages; pack = " +
+            to_string(options.knobs.pack) + " packs them otherwise: choose pack = fused",
+        {{"option", "pack"}, {"given", to_string(options.knobs.pack)}});
+  const Pairs pairs(grid.machine(), items, gpu_mpi_refusal);
+  for (const auto& [key, b] : bundles.by_pair) {
+    const Pair pair = pairs.of(b.source, b.target);
+    Channel channel{&b, choose(pair, b.source, b.target, options), pair, Message{}, SlotNeed{}};
+    channel.message = message_of(channel);
+    const Route& way = route(channel.choice.route);
+    messages.push_back({b.source, b.target, channel.choice.route, channel.choice.reason,
+                        static_cast<std::int64_t>(b.bytes), static_cast<std::int64_t>(b.legs.size()),
+                        static_cast<std::int64_t>(b.raw_bytes)});
+    if (std::find(ways.begin(), ways.end(), &way) == ways.end()) ways.push_back(&way);
+    host_driven |= way.needs_host();
+    capturable &= way.capturable(pair);
+    limited_in_graphs &= way.limited_in_graphs(pair);
+    channels.push_back(std::move(channel));
+  }
+  prove_answers();
+  for (Channel& channel : channels)
+    channel.need = route(channel.choice.route).need(channel.message, channel.bundle->legs);
+  std::stable_sort(channels.begin(), channels.end(), [](const Channel& a, const Channel& b) {
+    // Farthest first: other nodes, then other devices, then by the slowest route.
+    return std::tuple(a.pair.same_node, a.pair.same_device, b.choice.route) <
+           std::tuple(b.pair.same_node, b.pair.same_device, a.choice.route);
+  });
+  std::map<std::pair<int, int>, std::size_t> places;
+  for (std::size_t c = 0; c < channels.size(); ++c)
+    places[{channels[c].message.source, channels[c].message.target}] = c;
+  for (const MessageInfo& m : messages) channel_of_message.push_back(places.at({m.source, m.target}));
+}
+
+Message Plan::message_of(const Channel& channel) const {
+  const Bundle& b = *channel.bundle;
+  const Machine& machine = grid.machine();
+  // Tags tell a rank's devices apart by their place among its own.
+  const auto place = [&](int device) { return device - machine.devices_of_rank(machine.device(device).rank).front(); };
+  Message m;
+  m.source = b.source;
+  m.target = b.target;
+  m.source_rank = machine.device(b.source).rank;
+  m.target_rank = machine.device(b.target).rank;
+  m.tag = place(b.source) * machine.most_devices_of_rank() + place(b.target);
+  m.plan = hash;
+  m.bytes = b.bytes;
+  m.knobs = options.knobs;
+  m.throttle = options.throttle;
+  m.combines = channel.pair.combines;
+  m.overlaps = overlaps;
+  m.poison = options.poison;
+  m.parts = route(channel.choice.route).parts(m, b.legs);
+  if (m.parts) m.bytes = bytes_of_parts(*m.parts);
+  const bool slowed = m.throttle.slows() && route(channel.choice.route).needs_host();
+  if (slowed && !(m.throttle.seconds(static_cast<double>(m.bytes)) < options.wait_limit))
+    throw Error(ErrorCode::unsupported,
+                "a message of " + std::to_string(m.bytes) + " B takes " +
+                    std::to_string(m.throttle.seconds(static_cast<double>(m.bytes))) + " s by the throttle " +
+                    to_string(m.throttle) + ", and waits end after " + std::to_string(options.wait_limit) +
+                    " s: give a longer wait_limit or a faster throttle",
+                {{"option", "wait_limit"},
+                 {"given", options.wait_limit},
+                 {"bytes", m.bytes},
+                 {"throttle", to_string(m.throttle)}});
+  m.produced = std::any_of(b.legs.begin(), b.legs.end(), [](const Leg& leg) { return leg.produced; });
+  m.host_shared = channel.pair.same_node;
+  m.whole_lines = channel.pair.whole_lines;
+  m.in_place_ok = channel.pair.same_device || channel.pair.mappable;
+  return m;
+}
+
+/// A message is answered where its target sends back by a way whose arrival the source's device waits for.
+void Plan::prove_answers() {
+  const auto proves = [](const Channel& c) {
+    const RouteTraits traits = traits_of(c.choice.route);
+    return traits.stores && (!traits.within_device || c.message.through_slots());
+  };
+  std::set<std::pair<int, int>> proving;  // the devices of messages that do
+  for (const Channel& channel : channels)
+    if (proves(channel)) proving.emplace(channel.message.source, channel.message.target);
+  for (Channel& channel : channels)
+    channel.message.answered = proves(channel) && proving.contains({channel.message.target, channel.message.source});
+}
+
+void Plan::take(const RouteStates& states) {
+  for (Channel& channel : channels) {
+    if (const auto found = states.find(channel.choice.route); found != states.end())
+      channel.message.state = found->second;
+    capturable &= channel.captured();
+    limited_in_graphs &= channel.captured();
+  }
+  for (MessageInfo& m : messages)
+    if (const auto found = states.find(m.route); found != states.end())
+      if (const std::string remark = found->second->remark(m.source, m.target); !remark.empty())
+        m.reason += "; " + remark;
+}
+
+void Plan::unshare_hosts() {
+  for (Channel& channel : channels) {
+    if (channel.pair.same_process) continue;
+    channel.message.host_shared = false;
+    channel.need = route(channel.choice.route).need(channel.message, channel.bundle->legs);
+  }
+}
+
+int Plan::first_free_tag() const {
+  const int most = grid.machine().most_devices_of_rank();
+  return most * most;
+}
+
+std::string Plan::why_not_captured() const {
+  for (const Channel& c : channels)
+    if (!c.captured())
+      return "an exchange was begun on a stream that is being captured, but its message from device " +
+             std::to_string(c.message.source) + " to device " + std::to_string(c.message.target) + " travels by " +
+             to_string(c.choice.route) + ", which a graph cannot replay here (slipstream info routes says why): " +
+             "capture the work around the exchange, or allow routes that can be captured (kernel, direct, peer, " +
+             "colocated)";
+  return "an exchange was begun on a stream that is being captured, but some message of another rank cannot be "
+         "replayed by a graph, or all ranks tell each other of values that were too large for their coding or that "
+         "a caller's kernel did not store (poison = true): capture the work around the exchange, or allow routes that "
+         "can be captured on all ranks (kernel, direct, peer, "
+         "colocated)";
+}
+
+std::string Plan::field_names() const {
+  std::string names;
+  for (const auto& item : items) names += (names.empty() ? "" : ", ") + item.source.name;
+  return names;
+}
+
+std::string Plan::name(std::uint64_t number) const {
+  return "exchange " + std::to_string(number) + (items.empty() ? "" : " of ") + field_names();
+}
+
+Timeout Plan::too_late(std::uint64_t number, const std::string& who, const std::string& whom, double seconds,
+                       Facts facts) const {
+  facts.insert(facts.end(),
+               {{"fields", field_names()}, {"rank", grid.rank()}, {"sequence", number}, {"limit", seconds}});
+  if (!whom.empty()) facts.emplace_back("whom", whom);
+  return Timeout(name(number) + ": " + who + " longer than " + std::to_string(seconds) + " s" +
+                     (whom.empty() ? "" : " for " + whom) +
+                     "; a rank that has stopped, or that calls its exchanges in another order, keeps others waiting",
+                 std::move(facts));
+}
+
+namespace {
+
 /// Of pairs of which the same is true the first alone is asked about: large plans have very many pairs.
-class Choices {
+class KnownChoices {
  public:
-  Choices(const Machine& machine, const std::vector<PlannedItem>& items, const ExchangeOptions& options)
+  KnownChoices(const Machine& machine, const std::vector<PlannedItem>& items, const ExchangeOptions& options)
       : pairs_(machine, items), options_(options) {}
 
   Choice of(int source, int target) {
     const Pair pair = pairs_.of(source, target);
     if (options_.chosen.contains({source, target})) return choose(pair, source, target, options_);
-    const auto facts = facts_of(pair);
-    auto known = known_.find(facts);
-    if (known == known_.end()) known = known_.emplace(facts, choose(pair, source, target, options_)).first;
+    auto known = known_.find(pair);
+    if (known == known_.end()) known = known_.emplace(pair, choose(pair, source, target, options_)).first;
     return known->second;
   }
 
  private:
   Pairs pairs_;
   const ExchangeOptions& options_;
-  std::map<decltype(facts_of(Pair{})), Choice> known_;
+  std::map<Pair, Choice> known_;
 };
 
 }  // namespace
@@ -293,7 +488,7 @@ class Choices {
 std::vector<MessageInfo> plan_messages(const Grid& grid, const std::vector<PlannedItem>& items,
                                        const ExchangeOptions& options) {
   std::vector<MessageInfo> messages;
-  Choices choices(grid.machine(), items, options);
+  KnownChoices choices(grid.machine(), items, options);
   for (int rank = 0; rank < grid.machine().ranks(); ++rank) {
     const Bundles bundles = bundle(grid, items, rank);
     for (const auto& [key, b] : bundles.by_pair) {

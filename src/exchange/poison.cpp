@@ -1,11 +1,8 @@
-// What finds values that were read before they came, or were never stored (ExchangeOptions::poison).
-#include <algorithm>
+#include "exchange/poison.hpp"
 
 #include <slipstream/error.hpp>
 
 #include "device/upload.hpp"
-#include "exchange/impl.hpp"
-#include "machine/agree.hpp"
 #include "route/lower.hpp"
 
 namespace slipstream {
@@ -30,107 +27,88 @@ std::string shown(const Extent& cell) {
 
 }  // namespace
 
-/// Places where values arrive and that the exchange does not read; and the windows of its kernels.
-void Exchange::Impl::make_poison(Side& side) {
-  const Reads reads(grid, items, bundles);
-  std::vector<Poisoned> targets, produced;
-  for (std::size_t r = 0; r < side.receivers.size(); ++r)
-    for (const Leg& leg : channels[side.received[r]].bundle->legs) {
-      if (leg.transfer->op != Op::copy || reads.touched_by(leg)) continue;
-      const Place place = place_of(leg, ItemEnd::target, side);
-      const auto bytes = static_cast<std::int32_t>(size_of(leg.type));
-      const auto from_array = [&](Window& w) {
-        if (w.array >= 0)
-          w.base -= reinterpret_cast<std::intptr_t>(side.arrays.planned[static_cast<std::size_t>(w.array)]);
-      };
-      if (leg.transfer->target.ids) {
-        Poisoned listed;
-        listed.places.base = reinterpret_cast<std::intptr_t>(place.origin);
-        listed.places.array = place.array;
-        from_array(listed.places);
-        listed.ids = side.poisoned_lists.emplace_back(upload(side.device, *leg.transfer->target.ids)).data();
-        listed.count = leg.transfer->target.size();
-        listed.bytes = bytes;
-        targets.push_back(listed);
-        continue;
-      }
-      std::vector<Window> boxes;
-      add_windows(leg, place, boxes);
-      for (Window& w : boxes) {
-        from_array(w);
-        targets.push_back({w, nullptr, volume(w), bytes});
-      }
-    }
-  for (const auto& [item, windows] : side.windows)
-    for (const Window& w : windows.list)
-      if (can_be_looked_at(planned[item].source.type))
-        produced.push_back({w, nullptr, volume(w), static_cast<std::int32_t>(size_of(planned[item].source.type))});
-  side.targets.emplace(side.device, std::move(targets), side.arrays);
-  if (!produced.empty()) side.produced.emplace(side.device, std::move(produced), side.arrays);
-}
-
-/// Slots are free once they are poisoned, and not before.
-void Exchange::Impl::strip_release(Side& side, Batch& release) {
-  for (auto& receiver : side.receivers)
-    for (Batch& batch : receiver->batches) {
-      release.after.insert(release.after.end(), batch.after.begin(), batch.after.end());
-      batch.after.clear();
-    }
-}
-
-/// Before anything else of an exchange.
-void Exchange::Impl::poison(Side& side, Stream& stream) {
-  for (auto& sender : side.senders) sender->poison(stream);
-  side.targets->fill(stream, side.broken());
-  stream.record(side.poisoned);
-}
-
-/// Behind what unpacks.
-void Exchange::Impl::poison_slots(Side& side, Stream& stream) {
-  for (auto& receiver : side.receivers) receiver->poison(stream);
-  if (!side.release.empty()) side.release.run(stream, pulse(side), false);
-}
-
-/// Tells of the places that this rank's kernels have left; none where they have stored everything.
-std::optional<Unwritten> Exchange::Impl::unwritten_here() const {
-  Poison::Left all;
-  const Side* where = nullptr;
-  for (const auto& side : sides) {
-    if (!side->produced) continue;
-    const Poison::Left left = side->produced->left();
-    if (left.count && !where) where = side.get();
-    if (where == side.get())
-      all.add(left);
-    else
-      all.count += left.count;
+void Poisoning::hold_release(std::vector<Batch>& batches) {
+  for (Batch& batch : batches) {
+    held_.after.insert(held_.after.end(), batch.after.begin(), batch.after.end());
+    batch.after.clear();
   }
-  if (!where) return {};
-  const Window& w = where->produced->window(all.place);
-  const PlannedItem& item = planned.at(static_cast<std::size_t>(w.item));
-  const std::string& pattern = pattern_names.at(static_cast<std::size_t>(w.item));
-  const std::string cell = "(" + shown(cell_of(w, all.value)) + ")";
-  return Unwritten(name(sequence) + ": between open() and post(), the caller's kernels left " +
-                       std::to_string(all.count) + " values of rank " + std::to_string(grid.rank()) +
+}
+
+void Poisoning::make(const std::vector<const Leg*>& received, const std::vector<Window>& windows, const Reads& reads) {
+  if (!held_.after.empty()) release_ = Program(on_.memory.device, {{&held_, 0, 0, 0}}, nullptr, 1);
+  std::vector<Poisoned> targets, produced;
+  for (const Leg* leg : received) {
+    if (leg->transfer->op != Op::copy || reads.touched_by(*leg)) continue;
+    const Place place = arrays_.place_of(*leg, ItemEnd::target, on_);
+    const auto bytes = static_cast<std::int32_t>(size_of(leg->type));
+    if (leg->transfer->target.ids) {
+      Poisoned listed;
+      listed.places.base = reinterpret_cast<std::intptr_t>(place.origin);
+      listed.places.array = place.array;
+      on_.count_from_array(listed.places);
+      listed.ids = lists_.emplace_back(upload(on_.memory.device, *leg->transfer->target.ids)).data();
+      listed.count = leg->transfer->target.size();
+      listed.bytes = bytes;
+      targets.push_back(listed);
+      continue;
+    }
+    std::vector<Window> boxes;
+    add_windows(*leg, place, boxes);
+    for (Window& w : boxes) {
+      on_.count_from_array(w);
+      targets.push_back({w, nullptr, volume(w), bytes});
+    }
+  }
+  for (const Window& w : windows) {
+    const DType type = plan_.items[static_cast<std::size_t>(w.item)].source.type;
+    if (can_be_looked_at(type)) produced.push_back({w, nullptr, volume(w), static_cast<std::int32_t>(size_of(type))});
+  }
+  targets_.emplace(on_.memory.device, std::move(targets), on_.table);
+  if (!produced.empty()) windows_.emplace(on_.memory.device, std::move(produced), on_.table);
+}
+
+void Poisoning::fill(Stream& stream) {
+  targets_->fill(stream, on_.memory.broken());
+  stream.record(filled_);
+}
+
+void Poisoning::fill_windows(Stream& stream) {
+  if (windows_) windows_->fill(stream, on_.memory.broken());
+}
+
+void Poisoning::look(Stream& stream) {
+  if (windows_) windows_->look(stream, on_.memory.broken());
+}
+
+void Poisoning::release(Stream& stream, const Pulse& pulse) const {
+  if (!release_.empty()) release_.run(stream, pulse, false);
+}
+
+std::int64_t Poisoning::bytes() const {
+  return (targets_ ? targets_->bytes() : 0) + (windows_ ? windows_->bytes() : 0) + release_.bytes();
+}
+
+Unwritten Poisoning::unwritten(std::uint64_t number, const Poison::Left& left, std::int64_t all) const {
+  const Window& w = windows_->window(left.place);
+  const PlannedItem& item = plan_.items.at(static_cast<std::size_t>(w.item));
+  const std::string& pattern = plan_.patterns.at(static_cast<std::size_t>(w.item));
+  const std::string cell = "(" + shown(cell_of(w, left.value)) + ")";
+  return Unwritten(plan_.name(number) + ": between open() and post(), the caller's kernels left " +
+                       std::to_string(all) + " values of rank " + std::to_string(plan_.grid.rank()) +
                        " unwritten, or stored what they had read before it came; the first is of item " +
                        std::to_string(w.item) + " (" + item.source.name + " by " + pattern + "): component " +
                        std::to_string(w.component) + " of cell " + cell + " of block " + std::to_string(w.block) +
-                       ", in a window on " + to_string(where->device),
-                   {{"sequence", sequence},
-                    {"values", all.count},
-                    {"rank", grid.rank()},
+                       ", in a window on " + to_string(on_.memory.device),
+                   {{"sequence", number},
+                    {"values", all},
+                    {"rank", plan_.grid.rank()},
                     {"item", w.item},
                     {"field", item.source.name},
                     {"pattern", pattern},
                     {"component", w.component},
                     {"cell", cell},
                     {"block", w.block},
-                    {"device", to_string(where->device)}});
-}
-
-/// Collective, behind the streams' looks.
-void Exchange::Impl::check_windows() {
-  if (unwritten) return;
-  if (const Problem first = first_failure(comm, unwritten_here())) unwritten.emplace(first->what(), first->facts());
+                    {"device", to_string(on_.memory.device)}});
 }
 
 }  // namespace slipstream

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "exchange/coding_times.hpp"
 #include "exchange/impl.hpp"
 #include "machine/agree.hpp"
 #include "machine/records.hpp"
@@ -21,13 +20,6 @@ ReportRow read(PartsReader& parts) {
   parts.read(m.source, m.target, m.route, m.bytes, m.transfers, m.raw_bytes, row.microseconds, m.reason);
   return row;
 }
-
-/// The sender of a message knows the errors and the times of its coding.
-struct Measured {
-  std::int64_t source = 0, target = 0;
-  ErrorSums sums;
-  CodingTimes times;
-};
 
 void rate(ReportRow& row, const Machine& machine) {
   const MachineDevice& target = machine.device(row.message.target);
@@ -53,19 +45,13 @@ std::vector<ReportRow> Exchange::report() {
   impl_->check();
   std::string mine, errors;
   on_all_ranks(impl_->comm, "the errors of codings cannot be reported", [&] {
-    for (const auto& side : impl_->sides)
-      for (const auto& [sender, probe] : side->probes) {
-        if (!sequence()) continue;
-        const Message& message = impl_->channels[side->sent[sender]].message;
-        Measured measured{message.source, message.target, probe.sums(), {}};
-        if (const auto found = side->encoders.find(sender); found != side->encoders.end())
-          measured.times = time_coding(side->device, found->second, side->arrays);
-        append_record(errors, measured);
-      }
+    for (const auto& each : impl_->launches)
+      for (const MeasuredCoding& measured : each->measured_codings())
+        if (sequence()) append_record(errors, measured);
   });
   for (std::size_t m = 0; m < messages().size(); ++m)
     // Who receives a message knows its time.
-    if (impl_->local(messages()[m].target)) {
+    if (impl_->plan->local(messages()[m].target)) {
       ReportRow row;
       row.message = messages()[m];
       row.microseconds = times[m];
@@ -79,8 +65,8 @@ std::vector<ReportRow> Exchange::report() {
       rate(rows.back(), machine);
     }
   }
-  if (impl_->options.measure_errors)
-    for (const Measured& measured : records_of<Measured>(impl_->comm.all_gather(errors)))
+  if (impl_->plan->options.measure_errors)
+    for (const MeasuredCoding& measured : records_of<MeasuredCoding>(impl_->comm.all_gather(errors)))
       for (ReportRow& row : rows) {
         if (row.message.source != measured.source || row.message.target != measured.target) continue;
         row.encode_us = measured.times.encode_us;

@@ -3,25 +3,23 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <exception>
-#include <limits>
 #include <optional>
 #include <set>
 
 #include <slipstream/error.hpp>
 
+#include "exchange/choices.hpp"
 #include "exchange/overlaps.hpp"
 #include "exchange/plan.hpp"
-#include "exchange/remembered.hpp"
 #include "exchange/same_on_ranks.hpp"
 #include "exchange/tuner_cache.hpp"
 #include "exchange/tuning.hpp"
-#include "machine/agree.hpp"
 #include "machine/clock.hpp"
 #include "machine/gpu_mpi.hpp"
 #include "machine/hash.hpp"
 #include "machine/patience.hpp"
+#include "machine/records.hpp"
 #include "machine/same_ranks.hpp"
 
 namespace slipstream {
@@ -29,9 +27,6 @@ namespace {
 
 using PairKey = std::pair<int, int>;
 using Times = std::map<PairKey, double>;  // microseconds
-constexpr double never = std::numeric_limits<double>::infinity();
-/// Times the fastest: who is no slower is as fast, for chance decides between them, and the plainest of these is taken.
-constexpr double tie = 1.03;
 
 /// One route on every pair that it can serve, with one setting of the knobs that it knows; the rules elsewhere.
 struct Candidate {
@@ -40,11 +35,9 @@ struct Candidate {
   Knobs knobs;
   std::map<PairKey, RouteKind> chosen;
   Times times = {};
-  double whole = never;  // slowest rank, by its host's clock
+  double whole = never;  // microseconds on the slowest rank, by its host's clock
   bool measured = false;
 };
-
-double now_us() { return 1e6 * seconds_now(); }
 
 std::string shown(double microseconds) {
   char text[40];
@@ -70,7 +63,7 @@ class Tuner {
   }
 
   Tuning run() {
-    const double start = now_us();
+    const double start = seconds_now();
     std::uint64_t mine = 0;
     std::string words;
     const Problem unplanned = failure_of([&] {
@@ -87,7 +80,7 @@ class Tuner {
     result_.source = "rules";
     list_pairs();
     if (worth_measuring()) find();
-    result_.seconds = (now_us() - start) / 1e6;
+    result_.seconds = seconds_now() - start;
     return std::move(result_);
   }
 
@@ -122,7 +115,7 @@ class Tuner {
       if (grid_.machine().device(key.first).rank != grid_.rank()) continue;
       hash +=
           transfers_hash(b) * (2 * static_cast<std::uint64_t>(key.first) + 1) + static_cast<std::uint64_t>(key.second);
-      if (key.first != key.second) mine += pack(key, static_cast<double>(b.bytes));
+      if (key.first != key.second) append_record(mine, Entry{key.first, key.second, static_cast<double>(b.bytes)});
     }
     pairs_ = gathered(mine);
     transfers_ = 0;
@@ -248,23 +241,14 @@ class Tuner {
   // Measuring -----------------------------------------------------------------------------------------------------
 
   struct Entry {
-    std::int64_t source, target;
+    int source, target;
     double value;
   };
 
-  static std::string pack(const PairKey& key, double value) {
-    const Entry entry{key.first, key.second, value};
-    return {reinterpret_cast<const char*>(&entry), sizeof entry};
-  }
-
   Times gathered(const std::string& mine) const {
     Times all;
-    for (const std::string& text : comm_.all_gather(mine))
-      for (std::size_t at = 0; at + sizeof(Entry) <= text.size(); at += sizeof(Entry)) {
-        Entry entry;
-        std::memcpy(&entry, text.data() + at, sizeof entry);
-        all[{static_cast<int>(entry.source), static_cast<int>(entry.target)}] = entry.value;
-      }
+    for (const Entry& entry : records_of<Entry>(comm_.all_gather(mine)))
+      all[{entry.source, entry.target}] = entry.value;
     return all;
   }
 
@@ -274,7 +258,7 @@ class Tuner {
     for (std::size_t m = 0; m < best.size(); ++m) {
       const MessageInfo& message = exchange.messages()[m];
       if (message.source != message.target && std::isfinite(best[m]))
-        mine += pack({message.source, message.target}, best[m]);
+        append_record(mine, Entry{message.source, message.target, best[m]});
     }
     return gathered(mine);
   }
@@ -305,23 +289,6 @@ class Tuner {
     return false;
   }
 
-  /// One exchange from a common start; keeps the best times. Returns how it failed here.
-  Problem trial(Exchange& exchange, Candidate& candidate, std::vector<double>& best) {
-    double taken = never;
-    comm_.barrier();
-    Problem failure = failure_of(watched([&] {
-      const double start = now_us();
-      once_(exchange, streams_);
-      for (Stream& stream : streams_) stream.synchronize();
-      taken = now_us() - start;
-      const std::vector<double> times = exchange.arrival_us();
-      for (std::size_t m = 0; m < times.size(); ++m)
-        if (times[m] >= 0) best[m] = std::min(best[m], times[m]);
-    }));
-    candidate.whole = std::min(candidate.whole, comm_.max(taken));
-    return failure;
-  }
-
   /// A message of this rank that takes another route than it should; empty where none does.
   static std::string astray(const Exchange& exchange, const Candidate& candidate) {
     for (const MessageInfo& m : exchange.messages())
@@ -345,16 +312,32 @@ class Tuner {
     };
     if (!goes_on(candidate, failure_of(make))) return;
     std::vector<double> best(exchange->messages().size(), never);
-    Problem failure;  // other ranks may have none yet, and go on
-    for (int n = 0; n < how_.warm_ups; ++n) attempt(failure, watched([&] { once_(*exchange, streams_); }));
-    if (!goes_on(candidate, failure) || !goes_on(candidate, trial(*exchange, candidate, best))) return;
-    candidate.times = gathered(*exchange, best);
-    candidate.measured = true;
-    if (!hopeless(candidate)) {
-      for (int n = 1; n < how_.trials; ++n)
-        if (!goes_on(candidate, trial(*exchange, candidate, best))) return;
+    const auto once = [&] { once_(*exchange, streams_); };
+    const auto timed = [&] {
+      double taken = never;
+      watched([&] {
+        const double start = seconds_now();
+        once();
+        for (Stream& stream : streams_) stream.synchronize();
+        taken = seconds_now() - start;
+        const std::vector<double> times = exchange->arrival_us();
+        for (std::size_t m = 0; m < times.size(); ++m)
+          if (times[m] >= 0) best[m] = std::min(best[m], times[m]);
+      })();
+      return taken;
+    };
+    const auto note = [&](double seconds) {
       candidate.times = gathered(*exchange, best);
-    }
+      candidate.whole = std::min(candidate.whole, 1e6 * seconds);
+    };
+    const auto is_hopeless = [&](double first) {
+      note(first);
+      return hopeless(candidate);
+    };
+    const Trials found = slipstream::measure(comm_, how_, {timed, watched(once), is_hopeless});
+    if (!goes_on(candidate, found.failure)) return;
+    note(found.seconds);
+    candidate.measured = true;
     best_whole_ = std::min(best_whole_, candidate.whole);
     for (const auto& [key, time] : candidate.times) {
       double& best_time = best_.try_emplace(key, never).first->second;
@@ -463,7 +446,7 @@ class Tuner {
     double least = never;
     for (const Candidate& candidate : candidates_) least = std::min(least, candidate.whole);
     const auto best = std::find_if(candidates_.begin(), candidates_.end(), [&](const Candidate& candidate) {
-      return candidate.measured && candidate.whole <= tie * least;
+      return candidate.measured && candidate.whole <= timing_noise * least;
     });
     require(best != candidates_.end(), ErrorCode::unavailable, "no route between the devices could be measured",
             {{"problem", "no_route"}});

@@ -8,14 +8,14 @@
 namespace slipstream::fft {
 namespace {
 
-/// Counters and tables of one end of a message, at most, for each pair of buffers.
+/// Upper bound of the counters and tables at one end of a message, for each pair of buffers.
 constexpr std::int64_t bytes_of_table = 16384;
 
 struct Grids {
   Grid from, to;
 };
 
-/// Blocks that follow one another along an axis.
+/// Consecutive blocks along one axis.
 GridOptions boxes_along(std::size_t axis, const Extent& all, const BatchCut::Counts& counts) {
   GridOptions options;
   std::vector<Block> blocks;
@@ -54,7 +54,7 @@ FieldOptions field_of(const BatchCut& cut) {
   return options;
 }
 
-/// Those of one batch.
+/// Messages of all ranks in one batch.
 std::vector<MessageInfo> messages_of(const Machine& machine, const BatchCut& cut, const BatchCut::Counts& planes,
                                      const ExchangeOptions& options) {
   const Grids grids = grids_of(machine, 0, cut, planes);
@@ -63,7 +63,7 @@ std::vector<MessageInfo> messages_of(const Machine& machine, const BatchCut& cut
   return plan_messages(grids.from, {PlannedItem{&pattern, field, field}}, options);
 }
 
-/// Those that differ, in the order in which they come; without those that are empty everywhere.
+/// Distinct nonempty batches, in order of first appearance.
 std::vector<BatchCut::Counts> distinct(const std::vector<BatchCut::Counts>& batches) {
   std::vector<BatchCut::Counts> found;
   for (const BatchCut::Counts& counts : batches)
@@ -138,7 +138,7 @@ std::vector<MessageInfo> BatchMoves::messages(const Machine& machine, const Batc
   return messages_of(machine, cut, all, options);
 }
 
-// A packed message by the host or a library has a place at both ends; one that is stored into slots has two at its
+// A message that the host or a library sends packed has a buffer at both ends. One stored into slots has two at its
 // target.
 std::int64_t BatchMoves::message_bytes(const Machine& machine, const BatchCut& cut, const ExchangeOptions& options) {
   std::int64_t most = 0;

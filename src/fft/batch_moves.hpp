@@ -1,6 +1,6 @@
 #pragma once
-// Batches that are cut anew between devices: each has some planes of a batch whole, and gets its own part of all of
-// them.
+// Redistributes batches between devices. Before the move a device has some planes of a batch whole. After it, it has
+// its own part of all planes.
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -11,41 +11,40 @@
 
 namespace slipstream::fft {
 
-/// The values that move, complex ones. Devices come in the order of the machine.
+/// Complex values that move. Devices are in the order of the machine.
 struct BatchCut {
-  using Counts = std::vector<std::int64_t>;  ///< by device
+  using Counts = std::vector<std::int64_t>;  ///< number of planes or parts, by device
   std::int64_t row = 0;
   int components = 1;
-  /// A batch is [component][plane][part][row], or with `inner` [component][part][plane][row]; before the move the
-  /// device's planes and all parts, behind it all planes and the device's part.
+  /// Layout of a batch: [component][plane][part][row], or [component][part][plane][row] if `inner`. Before the move a
+  /// device holds its planes and all parts; after it, all planes and its part.
   bool inner = false;
   Counts parts;
-  std::vector<Counts> planes;  ///< by batch
+  std::vector<Counts> planes;  ///< planes of each batch
   DType type = DType::c64;
 
   std::int64_t all_planes(std::int64_t batch) const;
-  /// Those of devices before this one.
+  /// Planes on the devices before `device`.
   std::int64_t planes_before(std::int64_t batch, int device) const;
 };
 
-/// By one exchange for each number of planes.
+/// Holds one exchange for each distinct number of planes.
 class BatchMoves final : public BatchMove {
  public:
-  /// Between buffers of `batches`, which must outlive it. Collective.
+  /// Moves values between buffers of `batches`, which must outlive this object. Collective.
   BatchMoves(const Communicator& comm, const Machine& machine, BatchCut cut, const Batches& batches,
              const ExchangeOptions& options);
 
   void begin(std::int64_t batch, std::vector<Stream>& streams) override;
   void end(std::int64_t batch, std::vector<Stream>& streams) override { exchange_of(batch).exchange->end(streams); }
-  /// Throws Timeout where a wait for another device gave up.
+  /// Throws Timeout if a wait for another device timed out.
   void check();
   std::int64_t bytes_on(Device device) const;
   const BatchCut& cut() const { return cut_; }
 
-  /// Messages of all ranks in all batches, those between the same devices together; of a machine that is described,
-  /// too.
+  /// Messages of all ranks in all batches, summed per pair of devices. Works for a described machine, too.
   static std::vector<MessageInfo> messages(const Machine& machine, const BatchCut& cut, const ExchangeOptions& options);
-  /// Bytes of a device that messages take at most, beside the buffers; of a machine that is described, too.
+  /// Upper bound of a device's bytes for messages, without the buffers. Works for a described machine, too.
   static std::int64_t message_bytes(const Machine& machine, const BatchCut& cut, const ExchangeOptions& options);
 
  private:
@@ -61,7 +60,7 @@ class BatchMoves final : public BatchMove {
 
   BatchCut cut_;
   std::vector<Shape> shapes_;
-  std::vector<int> shape_of_;  // by batch
+  std::vector<int> shape_of_;  // index of the exchange, by batch
 };
 
 }  // namespace slipstream::fft

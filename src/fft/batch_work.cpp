@@ -37,8 +37,8 @@ void BatchWork::lines(Stream& stream, Kind kind, std::int64_t n, std::int64_t ro
 void BatchWork::turn(Stream& stream, const Extent& extent, const void* from, Strides from_stride, void* to,
                      Strides to_stride) {
   if (planning_) return;
-  fft::turn(stream, twice_, extent, from, {from_stride.i, from_stride.j, from_stride.k}, to,
-            {to_stride.i, to_stride.j, to_stride.k});
+  fft::permute(stream, twice_, extent, from, {from_stride.i, from_stride.j, from_stride.k}, to,
+               {to_stride.i, to_stride.j, to_stride.k});
 }
 
 void BatchWork::copied(Stream& stream, void* to, const void* from, std::int64_t bytes) {

@@ -1,6 +1,6 @@
 #pragma once
-// The work of a device on a batch of values that came from host memory. Axes are turned, so that lines lie without
-// gaps: no line's bits depend on how many came along.
+// Work of a device on a batch that was copied from host memory. Axes are permuted so that lines are contiguous. The
+// bits of a line do not depend on the size of its batch.
 #include <array>
 #include <cstdint>
 #include <map>
@@ -16,23 +16,23 @@ class BatchWork {
  public:
   BatchWork(Device device, bool twice) : device_(device), twice_(twice) {}
 
-  /// Until ready(), calls make plans and queue nothing.
+  /// Until ready(), calls create plans and queue no work.
   void ready();
   bool planning() const { return planning_; }
-  /// Bytes of the device, once ready.
+  /// Device bytes; valid after ready().
   std::int64_t bytes() const { return static_cast<std::int64_t>(workspace_.bytes()); }
 
-  /// `planes` times `rows` lines of n values, side by side. Lines are grouped by plane, as those of a transform that is
-  /// resident: ranges of rows that begin at multiples of `together` have the bits of whole planes.
+  /// Transforms `planes` times `rows` interleaved lines of n values. Lines are grouped by plane, as in a transform in
+  /// device memory. A range of rows that begins at a multiple of `together` has the bits of the whole plane.
   static constexpr std::int64_t together = 16;
   void lines(Stream& stream, Kind kind, std::int64_t n, std::int64_t rows, std::int64_t planes, const void* from,
              void* to);
-  /// Complex value (i, j, k) goes from one place to another; strides in complex values.
+  /// Permutes complex values by strides, in complex values: (i, j, k) moves from its place in `from` to that in `to`.
   struct Strides {
     std::int64_t i, j, k;
   };
   void turn(Stream& stream, const Extent& extent, const void* from, Strides from_stride, void* to, Strides to_stride);
-  /// [k][j][i] becomes [k][i][j].
+  /// Permutes [k][j][i] to [k][i][j].
   void swap_rows(Stream& stream, const Extent& extent, const void* from, void* to) {
     turn(stream, extent, from, {1, extent[0], extent[0] * extent[1]}, to, {extent[1], 1, extent[0] * extent[1]});
   }

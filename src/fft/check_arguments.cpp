@@ -1,4 +1,5 @@
-// Checks the arguments of transforms and convolutions: arrays that lie apart, streams of their devices.
+// Checks the arguments of transforms and convolutions: arrays must not overlap, and streams must belong to their
+// devices.
 #include <algorithm>
 
 #include "exchange/apart.hpp"
@@ -38,7 +39,8 @@ void Fft::Impl::check_arguments(bool forward, const Sources& from, const Targets
                     std::to_string(to.size()) + " to fill: give both the same" + (from.empty() ? ", one or more" : ""),
                 {{"source", from.size()}, {"target", to.size()}});
   require_apart(forward, from, to);
-  if (!forward && out_of_core) out_of_core->make_room_between();  // that it lacks room is told like a wrong argument
+  // all ranks report missing memory, as they report a wrong argument
+  if (!forward && out_of_core) out_of_core->make_room_between();
 }
 
 void Fft::Impl::check_convolution(const Sources& from, const Targets& through, const Targets& to,
@@ -62,13 +64,13 @@ std::int64_t Fft::Impl::bytes_of(std::size_t device, bool of_cells) const {
 
 namespace {
 
-/// An array of a component on a device of this rank.
+/// Array of a component on a device of this rank.
 struct CheckedPart {
   const std::byte *first, *behind;
   std::size_t component, device;
 };
 
-/// By address, without those that are empty.
+/// Sorts by address and leaves out empty arrays.
 template <class Arrays, class BytesOf>
 std::vector<CheckedPart> placed(const Arrays& arrays, const BytesOf& bytes_of) {
   std::vector<CheckedPart> parts;
@@ -88,7 +90,7 @@ Facts facts_of(const CheckedPart& written, const char* problem, const CheckedPar
           {"other_device", other.device}};
 }
 
-/// "component 0", on one of several devices with its place.
+/// "component 0"; with its position where the rank has several devices.
 std::string name_of(const CheckedPart& part, std::size_t devices) {
   return "component " + std::to_string(part.component) +
          (devices > 1 ? " on device " + std::to_string(part.device) + " of this rank" : "");
@@ -96,7 +98,8 @@ std::string name_of(const CheckedPart& part, std::size_t devices) {
 
 }  // namespace
 
-// Each component is read by its first step and written by its last. Devices do not wait for each other's.
+// The first step of a component reads its array, the last step writes its target. Devices are not synchronised between
+// components, so arrays of different devices must not overlap either.
 void Fft::Impl::require_apart(bool forward, const Sources& from, const Targets& to) const {
   const auto written = placed(to, [&](std::size_t i) { return bytes_of(i, !forward); });
   const auto read = placed(from, [&](std::size_t i) { return bytes_of(i, forward); });
@@ -104,7 +107,7 @@ void Fft::Impl::require_apart(bool forward, const Sources& from, const Targets& 
     if (written[n - 1].behind > written[n].first)
       throw Error(ErrorCode::invalid_argument,
                   name_of(written[n - 1], devices.size()) + " and " + name_of(written[n], devices.size()) +
-                      " of a Fourier transform would be written into the same memory: give each an array of its own",
+                      " of a Fourier transform would be written into the same memory: give each its own array",
                   facts_of(written[n - 1], "written_twice", written[n]));
   for (const CheckedPart& f : read) {
     auto t = std::partition_point(written.begin(), written.end(),
@@ -131,11 +134,10 @@ void Fft::Impl::require_apart(const FftFactor& factor, const Targets& through, c
         for (const auto& component : of_cells ? to : through)
           for (std::size_t i = 0; i < component.size(); ++i)
             if (component[i] && share_memory(given, {component[i], bytes_of(i, of_cells)}))
-              throw Error(
-                  ErrorCode::invalid_argument,
-                  "a factor of modes, block " + std::to_string(n) +
-                      " of this rank, lies in memory that the convolution writes: give an array that lies apart",
-                  {{"block", n}, {"problem", "written_over"}});
+              throw Error(ErrorCode::invalid_argument,
+                          "a factor of modes, block " + std::to_string(n) +
+                              " of this rank, overlaps memory that the convolution writes: give a separate array",
+                          {{"block", n}, {"problem", "written_over"}});
     }
 }
 

@@ -1,14 +1,14 @@
-// Slabs or pencils: every process grid that leaves few idle is planned and timed, and the fastest is remembered.
+// Chooses slabs or pencils. Each process grid that leaves few devices idle is planned and timed. The fastest is cached
+// on disk.
 #include "fft/choose.hpp"
 
 #include <algorithm>
-#include <limits>
-#include <sstream>
+#include <cmath>
 
 #include <slipstream/buffer.hpp>
 
 #include "coding/wire.hpp"
-#include "exchange/remembered.hpp"
+#include "exchange/choices.hpp"
 #include "exchange/same_on_ranks.hpp"
 #include "exchange/tuner_cache.hpp"
 #include "fft/decomposition.hpp"
@@ -20,16 +20,6 @@
 
 namespace slipstream::fft {
 namespace {
-
-using Time = FftProcessGrids::Time;
-/// Who is no slower than this times the fastest is as fast; the one that moves less is taken.
-constexpr double tie = 1.03;
-
-double least_of(const std::vector<Time>& times) {
-  double least = std::numeric_limits<double>::infinity();
-  for (const Time& time : times) least = std::min(least, time.microseconds);
-  return least;
-}
 
 std::string shown(const std::array<int, 2>& grid) { return std::to_string(grid[0]) + " x " + std::to_string(grid[1]); }
 
@@ -43,23 +33,25 @@ class Chooser {
     options_.exchange.measure_errors = options_.exchange.poison = false;
   }
 
-  FftProcessGrids run(const Decomposition& cut) {
+  /// And the fastest, of those that are as fast the one that moves less.
+  FftProcessGrids run(const Decomposition& cut, std::array<int, 2>& fastest) {
     const std::vector<std::array<int, 2>> candidates = cut.candidates();
     if (candidates.size() < 2) return result_;
-    Remembered memory({"the process grid", "slipstream process grids 1"}, key_of(cut), how_);
-    memory.find(
-        comm_, [&](const std::string& lines) { return read(lines); },
-        [&] {
-          for (const auto& grid : candidates) measure(grid);
-          return lines();
-        });
-    if (!result_.times.empty()) result_.source = memory.measured() ? "measured" : "cache";
-    result_.notes.insert(result_.notes.end(), memory.notes().begin(), memory.notes().end());
+    Choices choices{{"the process grid", "slipstream process grids 2"}, key_of(cut), {}, timing_noise};
+    for (const auto& grid : candidates) choices.names.push_back(shown(grid));
+    const Chosen found = choose_by_time(comm_, choices, how_, [&](std::size_t n) { return measure(candidates[n]); });
+    for (std::size_t n = 0; n < candidates.size(); ++n)
+      if (std::isfinite(found.seconds[n])) result_.times.push_back({candidates[n], 1e6 * found.seconds[n]});
+    if (!found.source.empty()) {
+      result_.source = found.source;
+      fastest = candidates[found.choice];
+    }
+    result_.notes.insert(result_.notes.end(), found.notes.begin(), found.notes.end());
     return std::move(result_);
   }
 
  private:
-  /// All that the answer depends on, in one line.
+  /// Key of the cached result: one line with all inputs that the choice depends on.
   std::string key_of(const Decomposition& cut) const {
     GridOptions by_the_rule;
     by_the_rule.boxes = cut.blocks(Stage::physical, true);
@@ -74,31 +66,8 @@ class Chooser {
     return key;
   }
 
-  std::string lines() const {
-    std::ostringstream text;
-    for (const Time& time : result_.times)
-      text << "grid " << time.grid[0] << ' ' << time.grid[1] << ' ' << time.microseconds << '\n';
-    return text.str();
-  }
-
-  bool read(const std::string& text) {
-    std::istringstream lines(text);
-    std::vector<Time> times;
-    for (std::string line; std::getline(lines, line);) {
-      std::istringstream words(line);
-      std::string what;
-      Time time;
-      words >> what >> time.grid[0] >> time.grid[1] >> time.microseconds;
-      if (!words || what != "grid" || time.grid[0] * time.grid[1] != machine_.devices()) return false;
-      times.push_back(time);
-    }
-    if (times.empty()) return false;
-    result_.times = std::move(times);
-    return true;
-  }
-
   /// There and back again in one array a device. One that fails on some rank is left out on all.
-  void measure(const std::array<int, 2>& grid) {
+  double measure(const std::array<int, 2>& grid) {
     FftOptions options = options_;
     options.process_grid = grid;
     std::optional<Fft> fft;
@@ -111,7 +80,7 @@ class Chooser {
       if (failure && comm_.rank() == 0) result_.notes.push_back(shown(grid) + ": " + failure->what());
       return !failure;
     };
-    if (!goes_on(failure_of([&] { fft.emplace(comm_, machine_, cells_, options); }))) return;
+    if (!goes_on(failure_of([&] { fft.emplace(comm_, machine_, cells_, options); }))) return never;
     if (!goes_on(failure_of([&] {
           for (const int d : machine_.devices_of_rank(comm_.rank())) {
             const Device device = machine_.device(d).local;
@@ -125,25 +94,21 @@ class Chooser {
             if (out) v.push_back(at), to_v.push_back(at);
           }
         })))
-      return;
-    double least = std::numeric_limits<double>::infinity();
-    for (int trial = 0; trial < how_.warm_ups + how_.trials; ++trial) {
-      comm_.barrier();
-      double taken = 0;
-      const auto there_and_back = [&] {
-        const double start = seconds_now();
-        fft->forward(u, to_v, streams);
-        fft->backward(v, to_u, streams);
-        for (Stream& stream : streams) stream.synchronize();
-        taken = seconds_now() - start;
-        fft->check();
-      };
-      if (!goes_on(failure_of(there_and_back))) return;
-      const double slowest = comm_.max(taken);
-      if (trial >= how_.warm_ups) least = std::min(least, slowest);
-      if (trial == how_.warm_ups && least * 1e6 > how_.drop_factor * least_of(result_.times)) break;
-    }
-    result_.times.push_back({grid, least * 1e6});
+      return never;
+    const auto there_and_back = [&] {
+      const double start = seconds_now();
+      fft->forward(u, to_v, streams);
+      fft->backward(v, to_u, streams);
+      for (Stream& stream : streams) stream.synchronize();
+      const double taken = seconds_now() - start;
+      fft->check();
+      return taken;
+    };
+    const auto hopeless = [&](double first) { return first > how_.drop_factor * least_; };
+    const Trials found = slipstream::measure(comm_, how_, {there_and_back, {}, hopeless});
+    if (!goes_on(found.failure)) return never;
+    least_ = std::min(least_, found.seconds);
+    return found.seconds;
   }
 
   static std::int64_t bytes(const Grid& grid, int device, std::size_t size) {
@@ -158,6 +123,7 @@ class Chooser {
   FftOptions options_;
   TuneOptions how_;
   FftProcessGrids result_;
+  double least_ = never;  // seconds of the fastest so far
 };
 
 }  // namespace
@@ -204,12 +170,7 @@ FftProcessGrids choose_process_grid(const Communicator& comm, const Machine& mac
   if (given) found.source = "given";
   if (!options.tune_process_grid) return found;
   const Decomposition cut(machine, cells, options);
-  found = Chooser(comm, machine, cells, options).run(cut);
-  const double least = least_of(found.times);
-  const auto chosen = std::find_if(found.times.begin(), found.times.end(),
-                                   [&](const Time& time) { return time.microseconds <= tie * least; });
-  if (chosen != found.times.end()) options.process_grid = chosen->grid;
-  return found;
+  return Chooser(comm, machine, cells, options).run(cut, options.process_grid);
 }
 
 }  // namespace slipstream::fft

@@ -3,12 +3,12 @@
 
 namespace slipstream::fft {
 
-/// Before anything else that ranks do together: what one rank refuses, or would make differently, is an error on all.
+/// Compares options between ranks before any other collective step. An error or a difference on one rank throws on all.
 /// Collective.
 void agree_on_transform(const Communicator& comm, const Machine& machine, const Extent& cells,
                         const FftOptions& options);
 
-/// Sets the process grid of options that ask for the fastest, and says how it was found. Collective.
+/// Sets the process grid where the options ask for the fastest, and reports how it was found. Collective.
 FftProcessGrids choose_process_grid(const Communicator& comm, const Machine& machine, const Extent& cells,
                                     FftOptions& options);
 

@@ -1,4 +1,4 @@
-// A point-wise operation between a forward and a backward transform.
+// Applies a pointwise operation between a forward and a backward transform.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -33,7 +33,7 @@ std::string described(const std::vector<Step>& steps) {
 
 }  // namespace
 
-// Devices of a rank may differ in what they can: an operation is done at the same place on all of them.
+// All devices of a rank apply an operation in the same step, so the least capable device decides.
 Applied Fft::Impl::applied(const Operations& with) const {
   if (out_of_core) return Applied::apart;
   const fft::Lane& lane = lanes[0];

@@ -1,5 +1,5 @@
 #pragma once
-// cuFFT, loaded when it is there.
+// Loads cuFFT at run time.
 #include "fft/lines.hpp"
 #include "route/library.hpp"
 
@@ -8,10 +8,10 @@ namespace slipstream::fft {
 std::string cufft_missing();
 std::unique_ptr<Lines> make_cufft_lines(Device device, const LineBatch& batch);
 
-// Builds with cuFFT alone have these two.
-/// The library, from the first place that has it.
+// Defined only in builds with cuFFT.
+/// The first cuFFT library found in the search order.
 Library cufft_library();
-/// Throws where a call that should `what` returned something else than success.
+/// Throws if a cuFFT call failed; `what` describes the call.
 void check_cufft(int result, const std::string& what);
 
 }  // namespace slipstream::fft

@@ -1,4 +1,4 @@
-// cuFFT, found when the program runs. A plan has no workspace of its own: all plans of a device share the caller's.
+// Lines by cuFFT, loaded at run time. All plans of a device share the caller's workspace.
 #include <cufft.h>
 
 #include <slipstream/buffer.hpp>
@@ -72,7 +72,7 @@ cufftType type_of(const LineBatch& batch) {
   return batch.twice ? CUFFT_Z2Z : CUFFT_C2C;
 }
 
-/// The lengths by which cuFFT finds values: the last is the length of a row, the first is not read.
+/// cuFFT's embedding: the last entry is the length of a row; cuFFT does not read the first.
 std::vector<long long> embedding(const LineBatch& batch, const Side& side) {
   std::vector<long long> lengths(batch.sizes.begin(), batch.sizes.end());
   if (lengths.size() > 1) lengths.back() = side.row;
@@ -98,7 +98,7 @@ class CufftLines final : public Lines {
       cufft.destroy(plan_);
       throw;
     }
-    // Components of an odd number of real values begin between the addresses that the library takes.
+    // Components with an odd number of real values start at addresses that cuFFT refuses.
     const Side& side = batch.kind == Kind::complex_to_real ? batch.to : batch.from;
     if (is_real() && side.distance * batch.count % 2 != 0)
       aligned_ = Buffer<std::byte>(device, static_cast<std::size_t>(side.distance * batch.count) * word());
@@ -108,7 +108,7 @@ class CufftLines final : public Lines {
       const cuda::DeviceScope scope(device_);
       Cufft::get().destroy(plan_);
     } catch (const Error&) {
-      // After a device failed, its context may not be current again: the plan goes with the process.
+      // After a device failure its context may not be usable, so the plan is left to the end of the process.
     }
   }
   CufftLines(const CufftLines&) = delete;
@@ -124,7 +124,7 @@ class CufftLines final : public Lines {
     const Cufft& cufft = Cufft::get();
     const cuda::DeviceScope scope(device_);
     check_cufft(cufft.set_stream(plan_, static_cast<cudaStream_t>(stream.native())), "change its stream");
-    void* in = const_cast<void*>(from);  // its interface knows no const
+    void* in = const_cast<void*>(from);  // cuFFT takes no const pointers
     const bool into = batch_.kind == Kind::complex_to_real;
     const void* const real = into ? to : from;
     if (!is_real() || reinterpret_cast<std::uintptr_t>(real) % (2 * word()) == 0) {

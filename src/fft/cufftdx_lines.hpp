@@ -1,13 +1,13 @@
 #pragma once
-// Lines that the kernels' own radices do not have, by cuFFTDx, NVIDIA's transforms for device code: of builds with
-// SLIPSTREAM_CUFFTDX, on GPUs alone.
+// Lines by cuFFTDx, NVIDIA's transforms for device code, of lengths that our own radix kernels lack. Needs
+// SLIPSTREAM_CUFFTDX and a GPU.
 #include <slipstream/stream.hpp>
 
 #include <slipstream/fft/line_launch.hpp>
 
 namespace slipstream::fft {
 
-/// Each is done in parts of 448 or 480 values.
+/// A team transforms such lines in parts of 448 or 480 values.
 template <int... lengths>
 struct LineLengths {};
 using CufftdxLengths = LineLengths<448, 480, 896, 960>;
@@ -21,7 +21,7 @@ constexpr bool is_cufftdx_line(std::int64_t length, bool real) {
   return real ? is_one_of(CufftdxRealLengths{}, length) : is_one_of(CufftdxLengths{}, length);
 }
 
-/// As LineFamily::launch.
+/// Same contract as LineFamily::launch.
 template <class T>
 void launch_cufftdx_lines(Stream& stream, int length, bool real, const LineJob<T>& job);
 

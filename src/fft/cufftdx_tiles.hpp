@@ -1,5 +1,5 @@
 #pragma once
-// Tiles whose lines cuFFTDx transforms.
+// Tiles of lines that cuFFTDx transforms.
 #include <slipstream/fft/line_kernels.hpp>
 
 #include "device/block_transform.hpp"
@@ -7,7 +7,7 @@
 
 namespace slipstream::fft {
 
-/// Stands where Radices do. Each mode is at its own place. `each`: values of a line that a thread holds.
+/// Replaces Radices. Modes are in natural order. A thread holds `each` values of a line.
 template <class T, int length, int each>
 struct CufftdxPass {
   static constexpr int values = length, count = 1, first = each, last = 8, step = 1;

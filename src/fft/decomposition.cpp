@@ -68,7 +68,7 @@ std::int64_t Decomposition::volume_on(int device, Stage stage, bool of_cells) co
   return box.empty() ? 0 : box.volume();
 }
 
-/// The largest block of all stages, over the mean.
+/// Largest block of all stages, divided by the mean.
 double Decomposition::largest_share(std::array<int, 2> grid) const {
   const auto longest = [](std::int64_t cells, int parts) { return (cells + parts - 1) / parts; };
   double share = 0;
@@ -149,7 +149,7 @@ std::array<std::int64_t, 2> Decomposition::work_bytes(int device) const {
     at = 1 - at;
     bytes[at] = std::max(bytes[at], 2 * word() * volume_on(device, stage));
   }
-  // Slabs of real values go back from one to the other as they are in physical space.
+  // The backward move of a slab carries real values in the layout of physical space.
   if (real && !alone() && !pencils()) bytes[1] = std::max(bytes[1], bytes[0]);
   return bytes;
 }
@@ -204,11 +204,11 @@ LineBatch Decomposition::first_two(const Extent& block) const {
   return batch;
 }
 
-LineBatch Decomposition::turned(const Extent& block) const {
+LineBatch Decomposition::permuted(const Extent& block) const {
   LineBatch batch = last(block, false);
-  batch.turned = true;
+  batch.permuted = true;
   batch.highest = highest[1];
-  // Complex values are no modes along x any more.
+  // Behind the transform along x the values are complex but no longer modes along x.
   if (real && highest[0] >= 0) batch.read = std::min(highest[0] + 1, block[1]);
   return batch;
 }
@@ -224,10 +224,10 @@ LineBatch Decomposition::back_along_x(const Extent& block) const {
   return batch;
 }
 
-LineBatch Decomposition::alone_turned() const {
+LineBatch Decomposition::alone_permuted() const {
   LineBatch batch = alone_along_z(false);
   batch.rows = batch.count;
-  batch.turned = true;
+  batch.permuted = true;
   return batch;
 }
 

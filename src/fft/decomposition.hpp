@@ -1,5 +1,5 @@
 #pragma once
-// How the values of a transform are cut at each of its stages, as numbers: nothing here allocates.
+// Computes how each stage of a transform is decomposed. The functions compute numbers and allocate no fields.
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -11,65 +11,70 @@
 
 namespace slipstream::fft {
 
-/// The stages between transforms. Axes in the order of memory, fastest first:
-/// `physical` x, y, z with x whole; `middle` y, x, z with y whole, of pencils alone; `spectral` z, x, y with z whole;
-/// `natural` is `physical` once more. Each is cut along its second axis by the first number of the process grid and
-/// along its third by the second, so that what moves stays within a row or a column of it.
+/// Stages between transforms. Axes are in the order of memory, fastest first:
+///
+/// - `physical`: x, y, z, with x whole.
+/// - `middle`: y, x, z, with y whole; pencils only.
+/// - `spectral`: z, x, y, with z whole.
+/// - `natural`: as `physical`.
+///
+/// The first number of the process grid cuts a stage's second axis, the second number its third. A move therefore stays
+/// within a row or a column of the process grid.
 enum class Stage : std::uint8_t { physical, middle, spectral, natural };
 
 struct Decomposition {
   Decomposition(const Machine& machine, const Extent& cells, const FftOptions& options);
 
-  Extent cells{}, modes{};     ///< x, y, z
+  Extent cells{}, modes{};     ///< numbers along x, y, z
   Extent highest{-1, -1, -1};  ///< |k_a| of modes that are used
   std::array<int, 2> process{1, 1};
   int devices = 1;
-  int lanes = 1;  ///< components under way at once
+  int lanes = 1;  ///< components in flight at once
   bool real = false, twice = false, transposed = true;
 
   bool alone() const { return devices == 1; }
   bool pencils() const { return process[0] > 1; }
   DType complex_type() const { return twice ? DType::c128 : DType::c64; }
-  /// Bytes of a number; a complex one has two.
+  /// Bytes of a real number; a complex one has two.
   std::int64_t word() const { return twice ? 8 : 4; }
 
-  /// Which axis of x, y, z lies along each axis of a stage.
+  /// The axis (x, y or z) along each axis of a stage.
   static const std::array<int, 3>& axes(Stage stage);
-  /// Of all modes, or with `cells` of all values in physical space.
+  /// Extent of all modes; with `cells`, of all values in physical space.
   Extent extent(Stage stage, bool of_cells = false) const;
-  /// Blocks of those devices that hold something.
+  /// Blocks of the devices that hold any values.
   std::vector<Block> blocks(Stage stage, bool of_cells = false) const;
-  /// Values of a device's block; 0 where it has none.
+  /// Values in a device's block; 0 if it has none.
   std::int64_t volume_on(int device, Stage stage, bool of_cells = false) const;
-  /// The stages of a forward transform after its first lines; those that the values move to.
+  /// Stages that a forward transform moves its values to, after its first lines.
   std::vector<Stage> path() const;
-  /// Along each axis of a stage, the cells that the next move of a forward transform takes from it, or that of a
-  /// backward one brings to it: of axes that are transformed there, modes that are used.
+  /// Index ranges along each axis of a stage that a move carries. The next forward move takes them from the stage; a
+  /// backward move brings them to it. Along transformed axes these are the modes in use.
   std::array<std::vector<Transpose::Range>, 3> kept(Stage stage) const;
   bool truncates(Stage stage) const;
-  /// Process grids that are worth measuring, slabs first: those whose largest part is at most half as large again as
-  /// that of the best.
+  /// Process grids worth measuring, slabs first. Their largest part is at most 1.5 times that of the best grid.
   std::vector<std::array<int, 2>> candidates() const;
-  /// Bytes of the two arrays between which a device's values go to and fro.
+  /// Bytes of a device's two work arrays.
   std::array<std::int64_t, 2> work_bytes(int device) const;
 
-  /// Lines of a block of a stage of all modes, by its extent: along x, and y where slabs hold it; then along the
-  /// block's first axis in place; and along z where one device holds all.
+  /// Lines of a block by its extent, with all modes. The function first() gives those along x, and along y for slabs;
+  /// in_place() along the block's first axis; alone_along_z() along z, on a single device.
   LineBatch first(const Extent& block, bool forward) const;
   LineBatch in_place(const Extent& block, bool forward) const;
-  /// Of a slab, backward: of complex values along z and x of its spectrum; along y from y, x, z to x, y, z; and of real
-  /// values along x.
+  /// Backward transform of a slab. The function first_two() gives complex values along z and x of the spectrum;
+  /// permuted() along y, from order y, x, z to x, y, z; back_along_x() real values along x.
   LineBatch first_two(const Extent& block) const;
-  LineBatch turned(const Extent& block) const;
+  LineBatch permuted(const Extent& block) const;
   LineBatch back_along_x(const Extent& block) const;
-  LineBatch last(const Extent& block, bool forward) const;  ///< not in place
+  LineBatch last(const Extent& block, bool forward) const;  ///< source and target must differ
   LineBatch alone_along_z(bool forward) const;
-  /// Backward, of a transposed spectrum, by the kernels of GPUs: through an operation on modes.
-  LineBatch alone_turned() const;
+  /// Backward, from a transposed spectrum, by our own GPU kernels. These can apply an operation on modes while they
+  /// read.
+  LineBatch alone_permuted() const;
 
  private:
   void choose(std::array<int, 2> wanted);
-  Block block_of(int device, Stage stage, bool of_cells) const;  ///< empty where it has none
+  Block block_of(int device, Stage stage, bool of_cells) const;  ///< empty if the device has no values
   double largest_share(std::array<int, 2> process) const;
   LineBatch complex(bool forward) const;
 };

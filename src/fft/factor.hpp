@@ -1,5 +1,5 @@
 #pragma once
-// The factor of each mode that FftFactor describes, as devices compute it.
+// Device code that computes the factor of each mode that FftFactor describes.
 #include <cmath>
 
 #include <slipstream/fft/pointwise.hpp>
@@ -10,13 +10,13 @@ template <class T>
 struct Factor {
   const T* real;
   const Pair<T>* complex;
-  Pair<T> constant;  ///< with i to the order of all derivatives
+  Pair<T> constant;  ///< includes i to the power of the total order of derivatives
   T unit[3];         ///< |k| of mode 1 along each axis
   std::int32_t order[3];
-  std::int32_t last[3];  ///< the mode n / 2 along each axis whose derivative is of an odd order: it has none
+  std::int32_t last[3];  ///< the mode n / 2 along each axis with a derivative of odd order; its factor is zero
   std::int32_t laplacian;
-  T decay;  ///< exp(-decay |k|^2)
-  T most;   ///< |k|^2
+  T decay;  ///< coefficient of exp(-decay |k|^2)
+  T most;   ///< largest |k|^2 that is kept
 
   SLIP_FN static T power(T base, int exponent) {
     T product = T(1);

@@ -39,10 +39,11 @@ void Fft::Impl::in_batches(bool forward, const Sources& from, const Targets& to,
   for (std::size_t c = 0; c < from.size(); ++c) {
     bool in_place = false;
     for (std::size_t d = 0; d < from[c].size(); ++d) in_place = in_place || (from[c][d] && from[c][d] == to[c][d]);
-    require(!cut.transposed || !in_place, ErrorCode::unsupported,
-            "a Fourier transform by batches was asked to turn the axes of an array in place: give two arrays, or make "
-            "the plan with transposed = false",
-            {{"component", c}, {"problem", "in_place"}});
+    require(
+        !cut.transposed || !in_place, ErrorCode::unsupported,
+        "a Fourier transform by batches was asked to permute the axes of an array in place: give two arrays, or make "
+        "the plan with transposed = false",
+        {{"component", c}, {"problem", "in_place"}});
     if (forward) {
       out_of_core->forward(streams, from[c], to[c]);
     } else {
@@ -72,11 +73,12 @@ void Fft::Impl::one_by_one(bool forward, const Sources& from, const Targets& to,
     }
 }
 
-// The two lanes take turns: one ends its move and goes on to begin the next, while the move of the other is under way.
+// Two lanes alternate. One completes its move, computes and starts its next move while the other lane's move is in
+// flight.
 void Fft::Impl::overlapped(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams,
                            const With& with) {
   struct Flight {
-    bool active = false;  // then its move is under way, but while it has its turn
+    bool active = false;  // its move is in flight, except during its own turn
     std::size_t component = 0, step = 0;
   };
   std::array<Flight, 2> flights;
@@ -101,7 +103,7 @@ void Fft::Impl::overlapped(bool forward, const Sources& from, const Targets& to,
   }
 }
 
-/// What is queued after this on `then` runs after what `first` holds.
+/// Makes work that is queued on `then` afterwards wait for all work queued on `first`.
 void Fft::Impl::meet(std::vector<Stream>& first, std::vector<Stream>& then) {
   for (std::size_t i = 0; i < devices.size(); ++i) {
     first[i].record(reached[i]);
@@ -109,7 +111,7 @@ void Fft::Impl::meet(std::vector<Stream>& first, std::vector<Stream>& then) {
   }
 }
 
-// A route that needs the host keeps it in end(): the lines beside it are queued before.
+// Queues the concurrent lines before end(): a route that needs the host blocks in end().
 void Fft::Impl::in_parts(Lane& lane, Step& step, const std::vector<const void*>& from, const std::vector<void*>& to,
                          std::vector<Stream>& streams) {
   fft::Move& move = *step.move;
@@ -117,20 +119,20 @@ void Fft::Impl::in_parts(Lane& lane, Step& step, const std::vector<const void*>&
   const auto lines = [&](std::size_t part) { run_part(lane, move, move.parts[part], from, to); };
   if (move.clears) clear(lane, step, streams);
   if (!move.behind) {
-    meet(streams, beside);
+    meet(streams, line_streams);
     lines(0);
   }
   for (std::size_t n = 0; n < parts; ++n) {
     Exchange& exchange = *move.parts[n].exchange;
-    if (!move.behind) meet(beside, streams);
+    if (!move.behind) meet(line_streams, streams);
     exchange.begin(streams);
     if (move.behind ? n > 0 : n + 1 < parts) lines(move.behind ? n - 1 : n + 1);
     exchange.end(streams);
-    if (move.behind) meet(streams, beside);
+    if (move.behind) meet(streams, line_streams);
   }
   if (!move.behind) return;
   lines(parts - 1);
-  meet(beside, streams);
+  meet(line_streams, streams);
 }
 
 void Fft::Impl::run_part(const Lane& lane, const fft::Move& move, const fft::Part& part,
@@ -144,11 +146,11 @@ void Fft::Impl::run_part(const Lane& lane, const fft::Move& move, const fft::Par
                                                      : lane.work[i][static_cast<std::size_t>(place)].data();
       return static_cast<const std::byte*>(array) + part.begin[i][end];
     };
-    part.lines[i]->run(beside[i], at(0), const_cast<std::byte*>(at(1)));  // never what the caller gave to be read
+    part.lines[i]->run(line_streams[i], at(0), const_cast<std::byte*>(at(1)));  // never the caller's input array
   }
 }
 
-/// With the transform before it, where that stores.
+/// Starts a move. If lines store their results, this queues the transform before the move, too.
 void Fft::Impl::begin_move(Lane& lane, Step& step, const std::vector<const void*>& from, std::vector<Stream>& streams,
                            const With& with) {
   fft::Move& move = *step.move;
@@ -160,7 +162,7 @@ void Fft::Impl::begin_move(Lane& lane, Step& step, const std::vector<const void*
   exchange.post(streams);
 }
 
-/// Lines or a copy.
+/// Runs the lines of a step, or its copy.
 void Fft::Impl::run_within(const Lane& lane, Step& step, const std::vector<const void*>& from,
                            const std::vector<void*>& to, std::vector<Stream>& streams, const With& with) {
   const Operations* const operations = step.to == Array::to       ? with.leaves
@@ -172,7 +174,7 @@ void Fft::Impl::run_within(const Lane& lane, Step& step, const std::vector<const
       if (place == Array::to) return to[i];
       return lane.work[i][static_cast<std::size_t>(place)].data();
     };
-    void* const target = const_cast<void*>(array(step.to));  // none of them is what the caller gave to be read
+    void* const target = const_cast<void*>(array(step.to));  // never the caller's input array
     if (!step.lines.empty()) {
       if (!step.lines[i]) continue;
       if (operations) {
@@ -189,7 +191,7 @@ void Fft::Impl::run_within(const Lane& lane, Step& step, const std::vector<const
   }
 }
 
-/// What travels is written by the move itself.
+/// Clears values that the move does not write.
 void Fft::Impl::clear(const Lane& lane, const Step& step, std::vector<Stream>& streams) const {
   const Stage stage = *step.move->clears;
   for (const std::int64_t id : grid(stage).local()) {

@@ -1,5 +1,4 @@
-// Lines by FFTW. Those before a move are stored by the thread that transforms them, a few at a time, while they are in
-// its cache.
+// Lines by FFTW. A thread transforms a few lines before a move and stores them while they are in its cache.
 #include <complex>
 
 #include <slipstream/error.hpp>
@@ -27,7 +26,7 @@ struct RunPieces {
   }
 };
 
-/// Lines that are left side by side are changed while they are in the cache.
+/// Transforms interleaved lines and applies their operation while they are in the cache.
 template <bool twice>
 struct RunPiecesWith {
   RunPieces<twice> run;
@@ -52,7 +51,7 @@ class FftwLines final : public Lines {
                       batch.to.distance == batch.sizes[0]) {}
 
   void run(Stream& stream, const void* from, void* to) override {
-    auto* const in = static_cast<std::byte*>(const_cast<void*>(from));  // its interface knows no const
+    auto* const in = static_cast<std::byte*>(const_cast<void*>(from));  // FFTW takes no const pointers
     if (pieces_.count())
       launch_teams(stream, pieces_.count(), 1, 0,
                    RunPieces<twice>{pieces_, in, static_cast<std::byte*>(to), pieces_.cost});
@@ -67,10 +66,10 @@ class FftwLines final : public Lines {
 
  private:
   Pieces<twice> pieces_;
-  bool side_by_side_;  ///< modes, along the first axis of their block
+  bool side_by_side_;  ///< modes along the first axis of the block are interleaved
 };
 
-/// Pieces of as many planes as fill a cache line: along their axis the target may be without gaps.
+/// Transforms pieces of as many planes as fill a cache line, because the target may be contiguous across planes.
 template <bool twice>
 struct StorePieces {
   using Value = std::complex<std::conditional_t<twice, double, float>>;
@@ -78,7 +77,7 @@ struct StorePieces {
 
   Pieces<twice> pieces;
   std::int64_t cost;
-  Extent block;  // the lines' axis first
+  Extent block;  // the axis of the lines comes first
   const Window* list;
   std::int32_t windows;
   Windows<Value> out;
@@ -92,7 +91,7 @@ struct StorePieces {
     for (std::int64_t plane = first; plane < planes; ++plane)
       pieces.run(piece, plane, from, reinterpret_cast<std::byte*>(work));
     if (!out.open()) return;
-    // A transform of two axes is a whole plane.
+    // A transform of two axes covers a whole plane.
     const std::int64_t lines = pieces.rows == 1 ? block[1] : pieces.together;
     const Box done{{0, piece * lines, first}, {block[0], std::min((piece + 1) * lines, block[1]), planes}};
     for (std::int32_t w = 0; w < windows; ++w) {
@@ -104,7 +103,7 @@ struct StorePieces {
   }
 
  private:
-  /// Innermost the axis along which the target has the smallest steps.
+  /// The innermost loop runs along the axis with the smallest steps in the target.
   void store(std::int32_t w, const Box& box) const {
     const std::int64_t* const there = list[w].stride;
     const Extent here{1, block[0], block[0] * block[1]};
@@ -156,8 +155,8 @@ void StoredLines::run_with(Stream&, const void*, void*, const Exchange&, const O
   throw Error(ErrorCode::internal, "lines whose transform takes no operation were given one");
 }
 
-void StoredLines::run_beside(Stream& stream, const void* from, void* work, const Exchange& exchange, Lines& others,
-                             const void* others_from, void* others_to) {
+void StoredLines::run_concurrently(Stream& stream, const void* from, void* work, const Exchange& exchange,
+                                   Lines& others, const void* others_from, void* others_to) {
   run(stream, from, work, exchange);
   others.run(stream, others_from, others_to);
 }
@@ -165,14 +164,14 @@ void StoredLines::run_beside(Stream& stream, const void* from, void* work, const
 std::string missing(Backend backend) { return backend == Backend::cuda ? cufft_missing() : std::string(); }
 
 std::unique_ptr<Lines> make_lines(Device device, const LineBatch& batch) {
-  if (batch.turned) return make_radix_lines(device, batch);
+  if (batch.permuted) return make_radix_lines(device, batch);
   if (device.backend == Backend::cuda) return make_cufft_lines(device, batch);
   if (batch.twice) return std::make_unique<FftwLines<true>>(batch);
   return std::make_unique<FftwLines<false>>(batch);
 }
 
-// Known without cuFFT, for machines that are not there. Its own estimate takes 32-bit sizes; powers of two need none,
-// others at most as much as the values themselves.
+// Works without cuFFT, for described machines. cuFFT's own estimate takes 32-bit sizes. Powers of two need no
+// workspace; other lengths need at most as much as the values.
 std::size_t workspace_estimate(Backend backend, const LineBatch& batch) {
   const bool powers_of_two =
       std::all_of(batch.sizes.begin(), batch.sizes.end(), [](std::int64_t n) { return (n & (n - 1)) == 0; });

@@ -1,5 +1,5 @@
 #pragma once
-// Plans of FFTW. Its planner is not safe among threads, executing a plan on other arrays is.
+// Plans of FFTW. Only execution on other arrays is thread-safe; the planner is not.
 #include <fftw3.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ inline std::mutex& planner() {
   return mutex;
 }
 
-/// FFTW has every function twice, by the name of the number format.
+/// FFTW names each function once per number format.
 template <bool twice>
 struct Names;
 template <>
@@ -51,7 +51,7 @@ struct Names<true> {
   static constexpr auto destroy = fftw_destroy_plan;
 };
 
-/// A plan of `count` transforms of a batch, for arrays of any address. Planning by estimate reads no array.
+/// Plan of `count` transforms of a batch, for arrays at any address. Planning by estimate reads no array.
 template <bool twice>
 class Plan {
  public:
@@ -110,20 +110,20 @@ class Plan {
   typename N::Plan plan_ = nullptr;
 };
 
-/// The batch in pieces that a thread does at once: up to 16 lines of one plane, or a transform of several axes. What is
-/// transformed by the same plan, with the same neighbours, has the same bits, wherever its values go afterwards.
+/// Splits a batch into the pieces that a thread transforms at once: up to 16 lines of a plane, or one transform of
+/// several axes. Equal plans and equal neighbours give equal bits, wherever the results are stored.
 template <bool twice>
 struct Pieces {
-  std::shared_ptr<const Plan<twice>> whole, last;  // of a plane; whoever replays a graph keeps them
+  std::shared_ptr<const Plan<twice>> whole, last;  // of a plane; a recorded graph holds references to them
   std::int64_t in_plane = 0, planes = 0;
   std::int64_t rows = 1, together = 1;      // lines of a plane, and of a piece
-  std::int64_t step_from = 0, step_to = 0;  // bytes of a line
-  std::int64_t cost = 0;                    // words of a piece
+  std::int64_t step_from = 0, step_to = 0;  // bytes from one line to the next
+  std::int64_t cost = 0;                    // words that a piece moves
 
   Pieces() = default;
   explicit Pieces(const LineBatch& batch) {
     if (batch.count == 0) return;
-    // Lines side by side share cache lines; planes are long enough by themselves.
+    // Interleaved lines share cache lines; planes are long enough.
     rows = batch.sizes.size() > 1 ? 1 : batch.rows ? batch.rows : batch.count;
     planes = batch.count / rows;
     together = std::min<std::int64_t>(16, rows);
@@ -137,7 +137,7 @@ struct Pieces {
     last = rows % together ? std::make_shared<const Plan<twice>>(batch, rows % together) : whole;
   }
   std::int64_t count() const { return in_plane * planes; }
-  /// Piece `piece` of plane `plane`.
+  /// Transforms piece `piece` of plane `plane`.
   void run(std::int64_t piece, std::int64_t plane, std::byte* from, std::byte* to) const {
     const std::int64_t line = plane * rows + piece * together;
     (piece + 1 < in_plane ? whole : last)->run(from + line * step_from, to + line * step_to);

@@ -1,5 +1,5 @@
 #pragma once
-// A plan: the steps of a transform each way, and what they work in.
+// A plan: the steps of the forward and the backward transform, and their memory.
 #include <array>
 #include <memory>
 #include <optional>
@@ -22,20 +22,20 @@
 namespace slipstream {
 namespace fft {
 
-/// The arrays that a step reads or writes: the plan's own two, and the caller's.
+/// Arrays that a step reads or writes: two of the plan, two of the caller.
 enum class Array : std::uint8_t { first, second, from, to };
 
-/// One entry for each device of the rank, null where it has nothing to do.
+/// Lines by local device; null if the device has no work.
 using LinesOfDevices = std::vector<std::unique_ptr<Lines>>;
 
-/// The lines of a device, and its block's extent.
+/// Lines of a device and the extent of its block.
 struct Batch {
   LineBatch lines;
   Extent block{};
 };
 
-/// Some planes of a move, or some modes k_x of one that is stored, with their lines: each device's begin at these bytes
-/// of the arrays. `stored` as in Move.
+/// Some planes of a move and their lines; for a stored move, some modes k_x. `begin`: where each device's lines begin
+/// in the two arrays, in bytes. `stored`: see Move.
 struct Part {
   std::unique_ptr<Transpose> pattern;
   std::unique_ptr<Exchange> exchange;
@@ -44,15 +44,14 @@ struct Part {
   std::vector<std::array<std::int64_t, 2>> begin;
 };
 
-/// Between two transforms: a transpose between the two work arrays. Where `stored` of its parts has entries, the
-/// transform before the move is a part of it: it reads `before`, works in the source's array and stores into the
-/// target's place. There is one entry for each device of the rank, null where it has nothing. Where there are several
-/// parts, their lines are a part of the move: those before it of a forward transform, those behind it of a backward
-/// one, between the arrays `lines`.
+/// A transpose between the two work arrays. If the `stored` of its parts has entries, the move includes the transform
+/// before it. This reads `before`, works in the source array and stores into the target. Entries are by local device,
+/// null without values. A move of several parts also includes their lines, between the arrays `lines`: the lines before
+/// a forward move, or those behind a backward one.
 struct Move {
-  std::optional<Stage> clears;  ///< what does not travel must be zero at the target, which is of this stage
+  std::optional<Stage> clears;  ///< set the untransferred values of the target, which is of this stage, to zero
   std::unique_ptr<Field> source, target;
-  std::vector<Part> parts;  ///< one, or several
+  std::vector<Part> parts;  ///< one part, or several that overlap with lines
   Array before{};
   std::array<Array, 2> lines{};
   bool behind = false;
@@ -65,40 +64,40 @@ struct Move {
 struct Step {
   Array from{}, to{};
   LinesOfDevices lines;
-  std::vector<Batch> batches;  ///< of the lines; count 0: none
-  std::optional<Move> move;    ///< neither: values are copied
+  std::vector<Batch> batches;  ///< of the lines; a batch with count 0 has none
+  std::optional<Move> move;    ///< without move and lines, the step copies values
 };
 
-/// Two work arrays a device and the steps that use them: what one component needs on its way.
+/// Two work arrays per device, and the steps that use them. A lane processes one component at a time.
 struct Lane {
-  std::vector<std::array<Buffer<std::byte>, 2>> work;  ///< by device
+  std::vector<std::array<Buffer<std::byte>, 2>> work;  ///< two work arrays, by local device
   std::vector<Step> forward, backward;
-  /// On one device: the first step of `backward` by kernels that take an operation on modes, where there are such.
+  /// On one device: the first step of `backward` by kernels that apply an operation on modes, if there are any.
   LinesOfDevices through;
 };
 
-/// Where an operation on modes is done.
+/// The step that applies an operation on modes.
 enum class Applied : std::uint8_t {
-  storing,  ///< by the last lines of the forward transform
-  copying,  ///< by the copy that leaves their order
-  reading,  ///< by the first lines of the backward one
-  apart     ///< in a pass of its own between both
+  storing,  ///< the last lines of the forward transform
+  copying,  ///< the copy that restores the order of modes
+  reading,  ///< the first lines of the backward transform
+  apart     ///< a separate pass between both transforms
 };
-using Operations = std::vector<Operation>;  ///< by device
+using Operations = std::vector<Operation>;  ///< one operation per local device
 
-/// Operations on what a forward transform leaves, or on what a backward one reads.
+/// Operations on the results of a forward transform, or on the input of a backward one.
 struct With {
   const Operations* leaves = nullptr;
   const Operations* reads = nullptr;
-  double factor = 1;  ///< of what a backward transform by batches leaves
+  double factor = 1;  ///< scales the result of an out-of-core backward transform
 };
 
-/// Whether results may be stored: what is coded must be packed.
+/// Whether lines may store their results into the target. Coded values must be packed instead.
 bool stores(const FftOptions& options);
-/// Throws Error on all ranks where transforms of random values are wrong. Collective.
+/// Transforms random values forward and backward. Throws Error on all ranks if the result is wrong. Collective.
 void verify(const Communicator& comm, const Machine& machine, Fft& fft, const FftOptions& options);
 
-/// A field whose rows lie without gaps.
+/// A field with contiguous rows.
 FieldOptions packed(const std::string& name, DType type);
 
 }  // namespace fft
@@ -108,27 +107,27 @@ struct Fft::Impl {
   Machine machine;
   FftOptions options;
   fft::Decomposition cut;
-  std::vector<int> devices;  // of this rank
+  std::vector<int> devices;  // devices of this rank
   std::vector<Device> local;
-  std::unique_ptr<Grid> physical;                // of cells
-  std::array<std::unique_ptr<Grid>, 4> grids;    // of modes, by stage
-  std::vector<Buffer<std::byte>> workspace;      // by device
-  std::vector<fft::Lane> lanes;                  // two where components overlap
-  std::unique_ptr<fft::OutOfCore> out_of_core;   // of values in host memory: lanes have no steps then
-  std::vector<Stream> beside;                    // by device: of lines in parts, while others travel
-  std::vector<Event> reached;                    // by device: where streams meet
-  CallsInOrder in_order{"a Fourier transform"};  // all calls have the same work arrays
-  Tuning tuning;                                 // of all moves together
+  std::unique_ptr<Grid> physical;                // grid of the cells
+  std::array<std::unique_ptr<Grid>, 4> grids;    // grids of the modes, by stage
+  std::vector<Buffer<std::byte>> workspace;      // scratch memory of the library, by local device
+  std::vector<fft::Lane> lanes;                  // two if components overlap, otherwise one
+  std::unique_ptr<fft::OutOfCore> out_of_core;   // for values in host memory; lanes then have no steps
+  std::vector<Stream> line_streams;              // by device: for the lines of one part while other parts are in flight
+  std::vector<Event> reached;                    // by device: for synchronisation between streams
+  CallsInOrder in_order{"a Fourier transform"};  // all calls share the work arrays
+  Tuning tuning;                                 // combined result of tuning all moves
   FftProcessGrids grids_tried;
-  std::optional<SameCalls> same_calls;  // of several ranks
-  std::vector<ExchangeOptions> tuned;  // of the first lane's moves that are packed, in the order in which they are made
+  std::optional<SameCalls> same_calls;  // empty with a single rank
+  std::vector<ExchangeOptions> tuned;   // options of the first lane's packed moves, in the order of their creation
 
   Impl(const Communicator& comm, const Machine& machine, const Extent& cells, FftOptions options);
   ~Impl();
 
   const Grid& grid(fft::Stage stage) const { return *grids[static_cast<std::size_t>(stage)]; }
   fft::Stage last_stage() const { return cut.transposed ? fft::Stage::spectral : fft::Stage::natural; }
-  /// The position of a device of this rank.
+  /// Index of a device among those of this rank.
   std::size_t place_of(int device) const;
 
   using Sources = std::vector<std::vector<const void*>>;  // by component, then by device
@@ -140,28 +139,28 @@ struct Fft::Impl {
   fft::Applied applied(const fft::Operations& with) const;
   fft::ModeBlock mode_block(std::int64_t block) const;
   fft::Operations by_device(const Fft::Operations& by_block) const;
-  /// The calls that ranks make alike, by their places among the names that same_calls has.
+  /// Calls that all ranks must make alike; indices into the names of same_calls.
   enum Call : int { calls_forward, calls_backward, calls_convolve };
-  /// Does what must be right on this rank, `checks`; at the first call of its kind, or each time by `details`, what one
-  /// rank refuses is an error on all.
+  /// Runs `checks` on this rank. At the first call of a kind, and at each call with new `details`, an error on one rank
+  /// throws on all.
   void check_call(Call call, const std::vector<Stream>& streams, const std::function<void()>& checks,
                   std::optional<std::uint64_t> details = {});
   void check_arguments(bool forward, const Sources& from, const Targets& to, const std::vector<Stream>& streams) const;
   void check_convolution(const Sources& from, const Targets& through, const Targets& to,
                          const std::vector<Stream>& streams) const;
-  /// Arrays that would be written before they are read, or twice.
+  /// Throws if an array would be written before it is read, or written twice.
   void require_apart(bool forward, const Sources& from, const Targets& to) const;
-  /// The arrays of a factor are read while these are written.
+  /// Throws if an array of the factor overlaps one of these, which are written while the factor is read.
   void require_apart(const FftFactor& factor, const Targets& through, const Targets& to) const;
   std::int64_t bytes_of(std::size_t device, bool of_cells) const;
   void scale(const std::vector<void*>& arrays, std::vector<Stream>& streams) const;
-  /// Arrays by the devices of this rank, null where one has no block.
+  /// Arrays by local device; null if the device has no block.
   template <class Pointer>
   std::vector<Pointer> by_device(const Grid& of, const std::vector<Pointer>& arrays, const char* what) const;
   template <class Pointer>
   std::vector<std::vector<Pointer>> by_component(const Grid& of, const std::vector<std::vector<Pointer>>& arrays,
                                                  const char* what) const;
-  /// The arrays of a field by component, then by block of this rank.
+  /// Arrays of a field by component, then by block of this rank.
   template <class Pointer>
   std::vector<std::vector<Pointer>> arrays_of(const Field& field, const Grid& on, DType type) const;
   template <class F>
@@ -177,26 +176,27 @@ struct Fft::Impl {
   void make_out_of_core();
   void make_lane();
   void allocate(fft::Lane& lane) const;
-  /// Lines of all devices of this rank, `batch(extent of the block)` each.
+  /// Adds the lines of all local devices; `batch(extent of the block)` gives those of a device.
   template <class BatchOf>
   void add_lines(std::vector<fft::Step>& steps, fft::Stage stage, fft::Array from, fft::Array to, const BatchOf& batch);
-  /// Options of the next move of a lane that is packed, measured where that is asked for.
+  /// Options of a lane's next packed move; measured if the user asked for tuning.
   ExchangeOptions options_of_move(const fft::Lane& lane, const Grid& on, const ExchangeItem& item);
-  /// `clears`: what does not travel must be zero at the target. `whole`: in one part.
+  /// `clears`: untransferred values of the target must be zero. `whole`: do not split into parts.
   void add_move(const fft::Lane& lane, std::vector<fft::Step>& steps, fft::Stage from, fft::Stage to, fft::Array source,
                 bool clears = false, bool whole = false);
-  /// Into how many parts a move that the engine packs is cut, across the planes of a stage.
+  /// Number of parts that a packed move is split into, across the planes of a stage.
   int parts_of(fft::Stage stage) const;
-  /// Into how many the modes k_x of a slab's stored move are, backward, and those of a part.
+  /// Number of parts, along k_x, of a slab's stored backward move; and the modes of one part.
   int parts_along_x(fft::Stage from, fft::Stage to) const;
   Transpose::Range modes_of_part(int part, int parts) const;
-  /// Thread blocks of the message of a part, on a GPU.
-  int teams_beside_lines() const;
+  /// Thread blocks for the message of a part, on a GPU.
+  int teams_with_lines() const;
   void make_parts(fft::Move& move, fft::Stage from, fft::Stage to, const ExchangeItem& item, const ExchangeOptions& how,
                   int parts);
-  /// Takes the lines of the last step, cut into planes, into the move; or into modes k_x, those of a stored one.
+  /// Moves the lines of the last step into the move. take_lines() splits them by plane, take_permuted() by mode k_x,
+  /// for a stored move.
   void take_lines(fft::Move& move, fft::Step& lines);
-  void take_turned(fft::Move& move, const fft::Step& lines);
+  void take_permuted(fft::Move& move, const fft::Step& lines);
   void plan_forward(fft::Lane& lane);
   void plan_backward(fft::Lane& lane);
   void share_workspace();
@@ -208,12 +208,12 @@ struct Fft::Impl {
                   const fft::With& with);
   void overlapped(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams,
                   const fft::With& with);
-  /// The lines of one part while the values of another travel.
+  /// Runs the lines of one part while the values of another are in flight.
   void in_parts(fft::Lane& lane, fft::Step& step, const std::vector<const void*>& from, const std::vector<void*>& to,
                 std::vector<Stream>& streams);
   void run_part(const fft::Lane& lane, const fft::Move& move, const fft::Part& part,
                 const std::vector<const void*>& from, const std::vector<void*>& to);
-  /// Lines behind the move, of modes that have come, while lines before it are stored.
+  /// Runs lines behind the move, on received modes, while lines before the move are stored.
   void stored_in_parts(fft::Lane& lane, fft::Step& step, const std::vector<const void*>& from,
                        std::vector<Stream>& streams, const fft::With& with);
   void store_part(const fft::Lane& lane, const fft::Step& step, const fft::Part* stores, const fft::Part* follows,

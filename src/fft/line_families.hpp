@@ -1,21 +1,22 @@
 #pragma once
-// Tiles of lines by the length that they have when the program runs. A unit of its own compiles the lines of a type and
-// an odd factor; builds without CUDA have those alone among which there are some of the host.
+// Selects the kernels of tiles of lines by their length at run time. Each type and odd factor is compiled in its own
+// unit. Builds without CUDA contain only families that the host runs, too.
 #include <slipstream/fft/pointwise.hpp>
 
 #include "fft/factor.hpp"
 
 namespace slipstream::fft {
 
-/// Lines of `odd` * 2^k values. Defined in line_families_kernels.hpp, or where there are none, in lines_nocuda.cpp.
+/// Lines of `odd` * 2^k values. Defined in line_families_kernels.hpp, or in lines_nocuda.cpp for families without
+/// kernels.
 template <class T, int odd>
 struct LineFamily {
   static void launch(Stream& stream, int length, bool real, const LineJob<T>& job);
-  /// Complex lines, read through a factor.
+  /// Transforms complex lines and multiplies them by a factor on load.
   static void launch_through(Stream& stream, int length, const LineJob<T>& job, const ReadThrough<T, Factor<T>>& read);
 };
 
-/// Calls f(LineFamily<T, odd>{}) of the family that has lines of this length.
+/// Calls f(LineFamily<T, odd>{}) for the family that contains this length.
 template <class T, class F>
 void with_family(int length, const F& f) {
   switch (odd_factor(length)) {

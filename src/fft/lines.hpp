@@ -1,6 +1,6 @@
 #pragma once
-// Fourier transforms of one device's own values, by the library that its backend has. The only thing here that backends
-// do differently.
+// Fourier transforms within one device, by the library of its backend. The rest of the folder does not depend on the
+// backend.
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -13,30 +13,30 @@
 namespace slipstream::fft {
 
 class Pointwise;
-/// On the modes of a device's block; null where it has none.
+/// Operation on the modes of a device's block; null if the device has no block.
 using Operation = std::shared_ptr<const Pointwise>;
 
 enum class Kind : std::uint8_t { forward, backward, real_to_complex, complex_to_real };
 
-/// `count` transforms of one to three axes. Of the b-th, value (i_2, i_1, i_0) lies at
-/// b * distance + ((i_2 * n_1 + i_1) * row + i_0) * stride, in values.
+/// `count` transforms of one to three axes. In transform b, value (i_2, i_1, i_0) is at b * distance + ((i_2 * n_1 +
+/// i_1) * row + i_0) * stride, in values.
 struct Side {
-  std::int64_t row = 0;  ///< of several axes; of what is turned, see there
+  std::int64_t row = 0;  ///< with several axes; for `permuted` see LineBatch
   std::int64_t stride = 1;
   std::int64_t distance = 0;
 };
 struct LineBatch {
   Kind kind = Kind::forward;
-  bool twice = false;               ///< f64, not f32
+  bool twice = false;               ///< double precision
   std::vector<std::int64_t> sizes;  ///< of the real or complex transform, slowest first
   std::int64_t count = 0;
-  std::int64_t rows = 0;  ///< lines of a plane, of one axis alone: what is done at once ends with it; 0: count
+  std::int64_t rows = 0;  ///< lines per plane, with one axis: a piece of work does not cross planes; 0: count
   Side from, to;
-  bool in_place = false;  ///< from and to are the same array
-  /// Of one axis: value k of line i of a plane goes to k * rows + i of the plane, side by side with its neighbours'. By
-  /// the kernels of GPUs, for the lines that these hold. A plane has from.row lines; 0: `rows`.
-  bool turned = false;
-  /// Turned lines alone: the highest |k| whose values are read, and how many lines of a plane are; -1: all. Others
+  bool in_place = false;  ///< `from` and `to` are the same array
+  /// Permuted output, one axis, GPU kernels of supported lengths: value k of line i of a plane goes to k * rows + i of
+  /// the plane. A plane has from.row lines; 0: `rows`.
+  bool permuted = false;
+  /// Permuted lines only: the highest |k| that is read, and the number of lines read per plane; -1: all. Other values
   /// count as zero.
   std::int64_t highest = -1, read = -1;
 };
@@ -44,10 +44,10 @@ struct LineBatch {
 class Lines {
  public:
   virtual ~Lines() = default;
-  /// Queues all transforms. What it reads is kept where kind is not complex_to_real and it is not in place.
+  /// Queues all transforms. Keeps the input, except in place and for complex_to_real.
   virtual void run(Stream& stream, const void* from, void* to) = 0;
-  /// With an operation on modes: of what a forward transform leaves, or of what a backward one reads, along the first
-  /// axis of the block. Where applies() says so.
+  /// Applies an operation on modes along the first axis of the block. A forward transform applies it to its result, a
+  /// backward one to its input. Requires applies().
   virtual void run_with(Stream&, const void*, void*, const Operation&);
   virtual bool applies(const Pointwise&) const { return false; }
   /// Bytes of scratch memory that run() uses, given by use_workspace().
@@ -55,10 +55,10 @@ class Lines {
   virtual void use_workspace(void*) {}
 };
 
-/// Why the backend cannot transform here; empty where it can.
+/// Why the backend cannot transform on this machine; empty if it can.
 std::string missing(Backend backend);
 std::unique_ptr<Lines> make_lines(Device device, const LineBatch& batch);
-/// What workspace() will about be.
+/// Estimate of Lines::workspace() without a plan.
 std::size_t workspace_estimate(Backend backend, const LineBatch& batch);
 
 }  // namespace slipstream::fft

@@ -7,7 +7,7 @@ namespace {
 
 [[noreturn]] void refuse(int length) {
   throw Error(ErrorCode::unavailable,
-              "lines of " + std::to_string(length) + " values have kernels for GPUs alone, and this build has none");
+              "lines of " + std::to_string(length) + " values have kernels for GPUs only, and this build has none");
 }
 
 }  // namespace

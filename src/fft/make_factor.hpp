@@ -7,13 +7,13 @@
 
 namespace slipstream::fft {
 
-/// On a block; `real` and `complex` are its arrays where the factor has any. `times`: a further factor.
+/// Factor on a block. `real` and `complex` are its arrays, if it has any. `times`: an additional factor.
 std::shared_ptr<const Pointwise> make_factor(const FftFactor& factor, const ModeBlock& block, bool twice,
                                              const void* real, const void* complex, double times);
 
-/// Throws Error where no factor is meant: of modes of `real` values, on a rank with so many blocks.
+/// Throws Error if the factor is invalid for modes of `real` values on a rank with `blocks` blocks.
 void check_factor(const FftFactor& factor, bool real, std::size_t blocks);
-/// The same on ranks whose factors have the same numbers.
+/// Hash of a factor's numbers, equal on ranks whose factors agree.
 std::uint64_t number_of(const FftFactor& factor);
 
 }  // namespace slipstream::fft

@@ -11,31 +11,31 @@ namespace slipstream::fft {
 namespace {
 
 constexpr std::int64_t together = BatchWork::together;
-/// A sweep begins and ends with a batch that nothing travels beside: it has so many, where these are no smaller than
-/// that.
+/// The first and the last batch of a sweep overlap with no transfer. A sweep therefore has 32 batches, unless they
+/// would be smaller than 8 MB.
 constexpr std::int64_t batches_of_sweep = 32, least_batch = 8 << 20;
 
 std::int64_t parts(std::int64_t all, std::int64_t each) { return (all + each - 1) / each; }
 
-/// How a buffer of some bytes cuts the values into batches.
+/// Batches for a given buffer size in bytes.
 struct Cuts {
   Cuts(const Decomposition& cut, std::int64_t buffer)
       : y(counts(cut, Stage::spectral)), z(counts(cut, Stage::physical)) {
     const std::int64_t row = 2 * cut.word() * cut.modes[0];
-    deep = std::clamp<std::int64_t>(buffer / (row * landing(y)), 1, most(z));
-    high = std::clamp<std::int64_t>(buffer / (row * landing(z)), 1, most(y));
-    turned = {cut.modes[0], 1, true, y, of_batches(z, deep), cut.complex_type()};
+    deep = std::clamp<std::int64_t>(buffer / (row * buffer_planes(y)), 1, most(z));
+    high = std::clamp<std::int64_t>(buffer / (row * buffer_planes(z)), 1, most(y));
+    forth = {cut.modes[0], 1, true, y, of_batches(z, deep), cut.complex_type()};
     back = {cut.modes[0], 1, false, z, of_batches(y, high), cut.complex_type()};
-    // Forward begins at the end.
-    std::reverse(turned.planes.begin(), turned.planes.end());
+    // The forward transform processes its batches from last to first.
+    std::reverse(forth.planes.begin(), forth.planes.end());
   }
-  BatchCut::Counts y, z;  ///< by device
+  BatchCut::Counts y, z;  ///< planes of y and of z, by device
   std::int64_t deep, high;
-  BatchCut turned, back;
+  BatchCut forth, back;
 
   static std::int64_t most(const BatchCut::Counts& all) { return *std::max_element(all.begin(), all.end()); }
   /// Planes that a buffer holds for each plane of a batch, before and behind the move.
-  static std::int64_t landing(const BatchCut::Counts& all) {
+  static std::int64_t buffer_planes(const BatchCut::Counts& all) {
     return std::max(std::accumulate(all.begin(), all.end(), std::int64_t{0}),
                     static_cast<std::int64_t>(all.size()) * most(all));
   }
@@ -57,7 +57,7 @@ struct Cuts {
   }
 };
 
-/// Buffers, and what a library may ask for beside them.
+/// Number of buffers, with one more if the FFT library needs a workspace.
 std::int64_t shares(const Machine& machine, const Decomposition& cut) {
   LineBatch batch;
   batch.sizes = {cut.cells[0], cut.cells[1], cut.cells[2]};
@@ -71,17 +71,17 @@ std::int64_t least_buffer(const Decomposition& cut) {
   std::int64_t bytes = value * together * std::max({cut.modes[0], cut.cells[1], cut.cells[2]});
   if (cut.transposed) {
     const Cuts cuts(cut, 0);
-    bytes = value * cut.modes[0] * std::max(Cuts::landing(cuts.y), Cuts::landing(cuts.z));
+    bytes = value * cut.modes[0] * std::max(Cuts::buffer_planes(cuts.y), Cuts::buffer_planes(cuts.z));
   }
   return (bytes + 255) / 256 * 256;
 }
 
-/// Bytes of a device.
+/// Device bytes for buffers of this size.
 std::int64_t needed(const Machine& machine, const Decomposition& cut, const FftOptions& options, std::int64_t buffer) {
   std::int64_t bytes = shares(machine, cut) * buffer;
   if (cut.alone()) return bytes;
   const Cuts cuts(cut, buffer);
-  for (const BatchCut* move : {&cuts.turned, &cuts.back})
+  for (const BatchCut* move : {&cuts.forth, &cuts.back})
     bytes += BatchMoves::message_bytes(machine, *move, options.exchange);
   return bytes;
 }
@@ -97,10 +97,10 @@ void check(const Decomposition& cut, const FftOptions& options) {
           {{"option", "process_grid"}, {"problem", "pencils"}, {"devices", cut.devices}});
   require(cut.alone() || cut.transposed, ErrorCode::unsupported,
           "a Fourier transform by batches on " + std::to_string(cut.devices) +
-              " devices leaves the spectrum turned: make the plan with transposed = true",
+              " devices leaves the spectrum permuted: make the plan with transposed = true",
           {{"option", "transposed"}, {"devices", cut.devices}});
   require(options.coding.kind == Coding::Kind::raw, ErrorCode::unsupported,
-          "a Fourier transform by batches moves values as they are", {{"option", "coding"}});
+          "a Fourier transform by batches does not support a coding", {{"option", "coding"}});
 }
 
 std::int64_t buffer_bytes(const Machine& machine, const Decomposition& cut, const FftOptions& options) {
@@ -116,7 +116,7 @@ std::int64_t buffer_bytes(const Machine& machine, const Decomposition& cut, cons
   const std::int64_t all = 2 * cut.word() * volume(cut.modes) / cut.devices, fewest = least_buffer(cut);
   const std::int64_t wanted = std::max({parts(all, batches_of_sweep), least_batch, fewest});
   std::int64_t buffer = std::min(budget / shares(machine, cut), wanted) / 256 * 256;
-  // Messages take more with longer batches.
+  // Messages need more memory with longer batches, so the buffer shrinks until all fits.
   while (buffer > fewest && needed(machine, cut, options, buffer) > budget)
     buffer = std::max(fewest, buffer / 8 * 7 / 256 * 256);
   return buffer;
@@ -158,13 +158,13 @@ OutOfCore::OutOfCore(const Communicator& comm, const Machine& machine, const Dec
     high_ = cuts->high;
   });
   if (!cut.alone()) {
-    turned_.emplace(comm, machine, cuts->turned, *batches_, options.exchange);
+    forth_.emplace(comm, machine, cuts->forth, *batches_, options.exchange);
     back_.emplace(comm, machine, cuts->back, *batches_, options.exchange);
   }
   on_all_ranks(comm, [&] { plan(); });
 }
 
-/// Passes through all work once, which is queued nowhere.
+/// Dry run of all work: creates plans and queues nothing.
 void OutOfCore::plan() {
   std::vector<Stream> streams;
   for (const Device device : devices_) streams.emplace_back(device);
@@ -184,13 +184,13 @@ void OutOfCore::make_room_between() {
 
 std::int64_t OutOfCore::bytes(std::size_t device) const {
   std::int64_t bytes = batches_->bytes() + own_[device].work->bytes();
-  for (const auto* moves : {&turned_, &back_})
+  for (const auto* moves : {&forth_, &back_})
     if (*moves) bytes += (*moves)->bytes_on(devices_[device]);
   return bytes;
 }
 
 void OutOfCore::check() {
-  for (auto* moves : {&turned_, &back_})
+  for (auto* moves : {&forth_, &back_})
     if (*moves) (*moves)->check();
 }
 
@@ -202,7 +202,8 @@ Kind OutOfCore::along_x(bool forward) const {
 void OutOfCore::forward(std::vector<Stream>& streams, const std::vector<const void*>& from,
                         const std::vector<void*>& to) {
   Arrays source, target;
-  for (const void* array : from) source.push_back(static_cast<std::byte*>(const_cast<void*>(array)));  // read alone
+  // the source arrays are only read
+  for (const void* array : from) source.push_back(static_cast<std::byte*>(const_cast<void*>(array)));
   for (void* array : to) target.push_back(static_cast<std::byte*>(array));
   const Way way{true};
   if (splits()) {
@@ -230,7 +231,7 @@ void OutOfCore::backward(std::vector<Stream>& streams, const std::vector<const v
   }
 }
 
-// A plan's work is queued nowhere: one of the buffers stands for another.
+// In a dry run one buffer stands for all.
 void OutOfCore::run(std::vector<Stream>& streams, std::int64_t count, const Batches::Rows& rows,
                     const Batches::Work& work, BatchMove* move) {
   if (planned_) return batches_->run(streams, count, rows, work, move);
@@ -239,10 +240,10 @@ void OutOfCore::run(std::vector<Stream>& streams, std::int64_t count, const Batc
     for (std::int64_t batch = 0; batch < count; ++batch) work(streams[d], d, batch, &here[0], &here[1]);
 }
 
-// Rows of real values are shorter than those of modes. In place, forward begins at the end and backward at the
-// beginning.
+// Rows of real values are shorter than rows of modes. In place, the forward transform therefore starts at the end and
+// the backward one at the beginning.
 void OutOfCore::planes(std::vector<Stream>& streams, Way way, const Arrays& from, const Arrays& to) {
-  const std::int64_t count = parts(turned_ ? Cuts::most(back_->cut().parts) : nz_, deep_);
+  const std::int64_t count = parts(forth_ ? Cuts::most(back_->cut().parts) : nz_, deep_);
   const auto range = [=, this](std::size_t d, std::int64_t batch) {
     const std::int64_t first = (way.forward ? count - 1 - batch : batch) * deep_;
     return std::pair{first, std::clamp<std::int64_t>(own_[d].z - first, 0, deep_)};
@@ -250,14 +251,14 @@ void OutOfCore::planes(std::vector<Stream>& streams, Way way, const Arrays& from
   const auto cells = [&](std::byte* array, std::int64_t first, std::int64_t number) {
     return HostRows{array + first * ny_ * cells_, {}, {number * ny_ * cells_, 1, 1}};
   };
-  // [y][z][x] between sweeps of a spectrum that is turned.
+  // Between sweeps a permuted spectrum is [y][z][x].
   const auto modes = [&](std::byte* array, std::int64_t all, std::int64_t first, std::int64_t number) {
     if (!cut_.transposed) return HostRows{array + first * plane_, {}, {number * plane_, 1, 1}};
     return HostRows{array + first * row_, {static_cast<std::size_t>(all * row_)}, {number * row_, ny_, 1}};
   };
-  // Where planes of all devices go: lines x of some z, for each y of the device.
+  // Host rows for the planes of all devices: rows along x at some z and each y of the device.
   const auto landed = [&](std::size_t d, std::int64_t batch) {
-    const BatchCut& cut = turned_->cut();
+    const BatchCut& cut = forth_->cut();
     const std::int64_t all = cut.all_planes(batch), first = (count - 1 - batch) * deep_;
     std::vector<HostRows> rows;
     std::int64_t before = 0, lowest = 0;
@@ -278,7 +279,7 @@ void OutOfCore::planes(std::vector<Stream>& streams, Way way, const Arrays& from
     HostBatch moving;
     if (way.forward) {
       moving.in = {cells(from[d], first, number)};
-      if (turned_) {
+      if (forth_) {
         moving.landed = landed(d, batch);
       } else {
         moving.out = {modes(to[d], nz_, first, number)};
@@ -309,7 +310,7 @@ void OutOfCore::planes(std::vector<Stream>& streams, Way way, const Arrays& from
       on.scaled(s, b, number * ny_ * cells_ / cut_.word(), way.factor);
     }
   };
-  run(streams, count, rows, work, way.forward && turned_ ? &*turned_ : nullptr);
+  run(streams, count, rows, work, way.forward && forth_ ? &*forth_ : nullptr);
 }
 
 void OutOfCore::rows_along_x(std::vector<Stream>& streams, Way way, const Arrays& from, const Arrays& to) {
@@ -351,12 +352,12 @@ void OutOfCore::columns_along_y(std::vector<Stream>& streams, Way way, const Arr
   });
 }
 
-// Planes y, whole or, on one device, a part of x.
+// Sweeps over planes of y; on one device a batch may hold a part of x.
 void OutOfCore::lines_along_z(std::vector<Stream>& streams, Way way, const Arrays& values, const Arrays& to) {
   const std::int64_t line = nz_ * value_, room = batches_->bytes_of_buffer();
   const std::int64_t wide = room >= line * mx_ ? mx_ : room / line / together * together;
   const std::int64_t in_plane = parts(mx_, wide);
-  const std::int64_t count = in_plane * parts(turned_ ? Cuts::most(turned_->cut().parts) : ny_, high_);
+  const std::int64_t count = in_plane * parts(forth_ ? Cuts::most(forth_->cut().parts) : ny_, high_);
   struct Part {
     std::int64_t y, x, high, wide;
   };
@@ -364,7 +365,7 @@ void OutOfCore::lines_along_z(std::vector<Stream>& streams, Way way, const Array
     const std::int64_t y = batch / in_plane * high_, x = batch % in_plane * wide;
     return Part{y, x, std::clamp<std::int64_t>(own_[d].y - y, 0, high_), std::min(wide, mx_ - x)};
   };
-  // Where planes y of all devices go: the device's own z.
+  // Host rows for the planes of all devices: rows along x at some y and each z of the device.
   const auto landed = [&](std::size_t d, std::int64_t batch) {
     const BatchCut& cut = back_->cut();
     const std::int64_t of_plane = own_[d].z * row_;
@@ -374,7 +375,7 @@ void OutOfCore::lines_along_z(std::vector<Stream>& streams, Way way, const Array
       const std::int64_t number = cut.planes[static_cast<std::size_t>(batch)][s];
       rows.push_back({to[d] + (lowest + batch * high_) * of_plane, {}, {number * of_plane, 1, 1}, before * of_plane});
       before += number;
-      lowest += turned_->cut().parts[s];
+      lowest += forth_->cut().parts[s];
     }
     return rows;
   };

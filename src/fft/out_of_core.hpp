@@ -1,5 +1,5 @@
 #pragma once
-// Transforms of values in host memory, by devices that hold batches of them alone.
+// Out-of-core transforms: values stay in host memory, and devices hold batches.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,22 +14,22 @@
 
 namespace slipstream::fft {
 
-/// Two sweeps over the values: planes of x and y, then lines along z. Where a plane is longer than a buffer, lines
-/// along x and along y have a sweep each. Between sweeps the values lie in the spectrum's array. On several devices the
-/// first sweep of each way moves what it leaves, batch by batch, and the spectrum is turned; backward has an array of
-/// its own between sweeps.
+/// Two sweeps over the values: planes of x and y, then lines along z. If a plane is longer than a buffer, lines along x
+/// and y get a sweep each. Between sweeps the values are in the spectrum's array.
+///
+/// On several devices the first sweep moves its results batch by batch, and the spectrum is permuted. The backward
+/// transform then has its own array between sweeps.
 class OutOfCore {
  public:
-  /// FftOptions::device_memory bytes of each device. Throws Error where that is too little, with the least that works.
-  /// Collective.
+  /// Uses FftOptions::device_memory bytes per device. Throws Error with the minimum if that is too little. Collective.
   OutOfCore(const Communicator& comm, const Machine& machine, const Decomposition& cut, const FftOptions& options);
 
-  /// Arrays by device of this rank, null where one has no block. `factor`: of what backward() leaves, which on one
-  /// device changes what it reads.
+  /// Arrays by local device; null if the device has no block. `factor` scales the result of backward(). On one device
+  /// this modifies the input.
   void forward(std::vector<Stream>& streams, const std::vector<const void*>& from, const std::vector<void*>& to);
   void backward(std::vector<Stream>& streams, const std::vector<const void*>& from, const std::vector<void*>& to,
                 double factor);
-  /// Makes the array that backward() has between its sweeps on several devices, once.
+  /// Allocates, once, the array that backward() needs between its sweeps on several devices.
   void make_room_between();
 
   std::int64_t bytes(std::size_t device) const;
@@ -37,21 +37,21 @@ class OutOfCore {
   void check();
   std::string describe() const;
 
-  /// Bytes of a device without which there is no sweep.
+  /// The smallest memory limit per device that works.
   static std::int64_t least_budget(const Machine& machine, const Decomposition& cut, const FftOptions& options);
-  /// Bytes of a device that are taken of a budget. Throws as the constructor.
+  /// Bytes of the given budget that are used, per device. Throws like the constructor.
   static std::int64_t taken(const Machine& machine, const Decomposition& cut, const FftOptions& options);
 
  private:
-  /// A direction.
+  /// Direction and scale of a transform.
   struct Way {
     bool forward;
     double factor = 1;
   };
-  /// The share of a device of this rank.
+  /// Part of one local device.
   struct Own {
-    int device = 0;             ///< of the machine
-    std::int64_t y = 0, z = 0;  ///< planes of the spectrum, and of physical space
+    int device = 0;             ///< index in the machine
+    std::int64_t y = 0, z = 0;  ///< planes of the spectrum and of physical space
     std::unique_ptr<BatchWork> work;
     Buffer<std::byte> between;
   };
@@ -69,14 +69,14 @@ class OutOfCore {
   bool planned_ = false;
   Decomposition cut_;
   std::int64_t nx_, mx_, ny_, nz_;
-  std::int64_t value_;        ///< bytes of a complex one
-  std::int64_t row_, plane_;  ///< bytes of complex values
+  std::int64_t value_;        ///< bytes of a complex value
+  std::int64_t row_, plane_;  ///< bytes of a row and of a plane of complex values
   std::int64_t cells_;        ///< bytes of a row in physical space
   std::optional<Batches> batches_;
   std::vector<Own> own_;
   std::vector<Device> devices_;
-  std::int64_t deep_ = 1, high_ = 1;         ///< planes z and y of a batch
-  std::optional<BatchMoves> turned_, back_;  ///< of planes z, and of planes y
+  std::int64_t deep_ = 1, high_ = 1;        ///< planes z and planes y per batch
+  std::optional<BatchMoves> forth_, back_;  ///< moves of planes z, and of planes y
 };
 
 }  // namespace slipstream::fft

@@ -1,4 +1,4 @@
-// Passes over the values of a block, and factors by which its lines may be read, too.
+// Passes over the values of a block, and factors that lines can apply on load.
 #include "fft/passes.hpp"
 
 #include <limits>
@@ -13,7 +13,7 @@
 namespace slipstream::fft {
 inline namespace passes_kernels {
 
-/// Cells of the block along an axis: two ranges, the second of which may be empty.
+/// Index ranges within a block along an axis; the second may be empty.
 struct Within {
   int lo[2], hi[2];
   SLIP_FN bool operator()(int i) const { return (i >= lo[0] && i < hi[0]) || (i >= lo[1] && i < hi[1]); }
@@ -62,7 +62,7 @@ void scale_as(Stream& stream, void* values, std::int64_t count, double factor) {
 }
 
 template <class T>
-struct Turned {
+struct PermuteAxes {
   const Pair<T>* from;
   Pair<T>* to;
   std::int64_t source[3], target[3];
@@ -73,12 +73,12 @@ struct Turned {
 
 template <class T>
 void turn_as(Stream& stream, const Extent& extent, const void* from, const Extent& a, void* to, const Extent& b) {
-  launch(
-      stream, {{0, 0, 0}, extent},
-      Turned<T>{static_cast<const Pair<T>*>(from), static_cast<Pair<T>*>(to), {a[0], a[1], a[2]}, {b[0], b[1], b[2]}});
+  launch(stream, {{0, 0, 0}, extent},
+         PermuteAxes<T>{
+             static_cast<const Pair<T>*>(from), static_cast<Pair<T>*>(to), {a[0], a[1], a[2]}, {b[0], b[1], b[2]}});
 }
 
-/// All lengths that the library has kernels for, in which lines are read through a factor.
+/// All lengths with kernels that apply a factor on load.
 struct AllLengths {
   static bool hold(std::int64_t length) { return is_line(length, false) && length <= longest_line_through; }
   template <class T>
@@ -97,7 +97,7 @@ std::shared_ptr<const Pointwise> factor_of(const FftFactor& f, const ModeBlock& 
   for (std::size_t a = 0; a < 3; ++a) {
     factor.unit[a] = static_cast<T>(2 * std::numbers::pi / f.edges[a]);
     factor.order[a] = f.derivative[a];
-    const bool alone = f.derivative[a] % 2 == 1 && block.cells[a] % 2 == 0;  // a mode that is its own conjugate
+    const bool alone = f.derivative[a] % 2 == 1 && block.cells[a] % 2 == 0;  // the mode that is its own conjugate
     factor.last[a] = alone ? block.cells[a] / 2 : std::numeric_limits<std::int32_t>::min();
     for (int n = 0; n < f.derivative[a]; ++n) constant = {-constant.imag(), constant.real()};
   }
@@ -137,8 +137,8 @@ void scale(Stream& stream, void* values, std::int64_t count, bool twice, double 
   }
 }
 
-void turn(Stream& stream, bool twice, const Extent& extent, const void* from, const Extent& from_stride, void* to,
-          const Extent& to_stride) {
+void permute(Stream& stream, bool twice, const Extent& extent, const void* from, const Extent& from_stride, void* to,
+             const Extent& to_stride) {
   if (twice) {
     turn_as<double>(stream, extent, from, from_stride, to, to_stride);
   } else {

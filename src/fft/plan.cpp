@@ -1,4 +1,4 @@
-// How a plan is made.
+// Builds the steps of a plan.
 #include <algorithm>
 
 #include "fft/impl.hpp"
@@ -26,8 +26,8 @@ GridOptions boxes(std::vector<Block> blocks) {
   return options;
 }
 
-/// Where a stage's cells go in another's order of axes.
-std::array<int, 3> turn(Stage from, Stage to) {
+/// Permutation from the axis order of one stage to that of another.
+std::array<int, 3> permutation(Stage from, Stage to) {
   std::array<int, 3> axes{};
   for (std::size_t a = 0; a < 3; ++a)
     for (std::size_t b = 0; b < 3; ++b)
@@ -35,35 +35,35 @@ std::array<int, 3> turn(Stage from, Stage to) {
   return axes;
 }
 
-/// Along the axes of the stage that values come from. A move towards the spectrum takes the modes that are used of
-/// its source; one away from it brings those of its target.
+/// Ranges along the axes of `from` that a move carries. A forward move takes the modes in use from its source; a
+/// backward move brings those of its target.
 std::array<std::vector<Transpose::Range>, 3> kept(const Decomposition& cut, Stage from, Stage to) {
   if (from < to) return cut.kept(from);
   std::array<std::vector<Transpose::Range>, 3> ranges;
   const auto there = cut.kept(to);
-  const auto axes = turn(from, to);
+  const auto axes = permutation(from, to);
   for (std::size_t a = 0; a < 3; ++a) ranges[a] = there[static_cast<std::size_t>(axes[a])];
   return ranges;
 }
 
-/// Whether a producer's stores reach the target.
+/// Whether a producer can store directly into the target.
 bool is_straight(const MessageInfo& message) { return traits_of(message.route).stores; }
 
-/// Parts of a move, where nothing else was asked for: so many, of so many planes each, as a square of a transpose has,
-/// and so many bytes of a device.
+/// Default split of a packed move: at most 8 parts, with at least 64 planes (the tile of a transpose) and 64 MB per
+/// device.
 constexpr std::int64_t most_parts = 8, planes_of_part = 64, bytes_of_part = 64 << 20;
 
-/// Counters and tables of one end of a message, at most.
+/// Upper bound of the counters and tables at one end of a message.
 constexpr std::int64_t bytes_of_end = 2048;
 
-/// The first plane of a part of a device's `planes`; of part `parts` one behind the last. Squares stay whole.
+/// First plane of part `part` of a device's planes; `planes` if part == parts. Parts begin at whole tiles.
 std::int64_t plane_of(std::int64_t planes, int part, int parts) {
   if (part == parts) return planes;
   const std::int64_t grain = planes >= parts * planes_of_part ? planes_of_part : 1;
   return planes * part / parts / grain * grain;
 }
 
-/// Those of all devices.
+/// Planes of a part on all devices.
 std::vector<Transpose::Range> planes_of(const Decomposition& cut, Stage stage, int part, int parts) {
   std::vector<Transpose::Range> ranges;
   for (const Block& block : cut.blocks(stage)) {
@@ -74,21 +74,21 @@ std::vector<Transpose::Range> planes_of(const Decomposition& cut, Stage stage, i
   return ranges;
 }
 
-/// Of one move, on any machine.
+/// Messages of one move; works for any described machine.
 std::vector<MessageInfo> messages_of(const Machine& machine, const Decomposition& cut, const FftOptions& options,
                                      Stage from, Stage to, bool produced) {
   const Grid source(cut.extent(from), machine, 0, boxes(cut.blocks(from))),
       target(cut.extent(to), machine, 0, boxes(cut.blocks(to)));
-  const Transpose pattern(source, target, {turn(from, to), kept(cut, from, to)});
+  const Transpose pattern(source, target, {permutation(from, to), kept(cut, from, to)});
   const FieldOptions field = packed("modes", cut.complex_type());
   PlannedItem item{&pattern, field, field, false, options.coding};
   item.produced = produced;
   return plan_messages(source, {item}, options.exchange);
 }
 
-/// Whether a slab goes back to y, x, z, by the kernels of GPUs: complex values with lines along x before the move, so
-/// that the link is busy meanwhile; real ones reading the modes that have come alone.
-bool goes_back_turned(const Machine& machine, const Decomposition& cut, const FftOptions& options) {
+/// Whether a slab moves back in the order y, x, z, by our own GPU kernels. Complex values then transform along x before
+/// the move, so that lines and link overlap. Real values are transformed after it and read only the received modes.
+bool goes_back_permuted(const Machine& machine, const Decomposition& cut, const FftOptions& options) {
   if (cut.alone() || cut.pencils() || !cut.transposed || (!cut.real && cut.truncates(Stage::physical))) return false;
   if (!fft::stores(options)) return false;
   for (int d = 0; d < machine.devices(); ++d) {
@@ -97,14 +97,14 @@ bool goes_back_turned(const Machine& machine, const Decomposition& cut, const Ff
     if (!fft::can_store(
             backend, true,
             cut.real ? cut.last({cut.cells[2], 1, 1}, false) : cut.first_two({cut.cells[2], cut.cells[0], 1})) ||
-        !fft::can_store(backend, true, cut.turned({cut.cells[1], cut.cells[0], 1})))
+        !fft::can_store(backend, true, cut.permuted({cut.cells[1], cut.cells[0], 1})))
       return false;
   }
   const std::vector<MessageInfo> messages = messages_of(machine, cut, options, Stage::spectral, Stage::physical, false);
   return std::all_of(messages.begin(), messages.end(), is_straight);
 }
 
-/// The lines before a move, of a block of the stage that it leaves.
+/// Lines before a move, for a block of the stage that it leaves.
 fft::LineBatch lines_before(const Decomposition& cut, Stage from, Stage to, const Extent& block) {
   const bool forward = from < to;
   if (forward && from == Stage::physical) return cut.first(block, true);
@@ -112,7 +112,7 @@ fft::LineBatch lines_before(const Decomposition& cut, Stage from, Stage to, cons
   return to == Stage::middle && !cut.pencils() && !cut.real ? cut.first_two(block) : cut.last(block, false);
 }
 
-/// Whether the lines before a move may store their results: routes and sizes of all devices allow it.
+/// Whether the lines before a move may store their results: routes and sizes of all devices must allow it.
 bool may_store(const Machine& machine, const Decomposition& cut, const FftOptions& options, Stage from, Stage to) {
   if (!fft::stores(options) || from == Stage::natural) return false;
   for (const Block& block : cut.blocks(from))
@@ -123,7 +123,7 @@ bool may_store(const Machine& machine, const Decomposition& cut, const FftOption
   return std::all_of(messages.begin(), messages.end(), is_straight);
 }
 
-/// The moves of a transform, by the stages between which they go.
+/// Moves of a transform as pairs of stages.
 std::vector<std::pair<Stage, Stage>> moves_of(const Machine& machine, const Decomposition& cut,
                                               const FftOptions& options, bool forward) {
   std::vector<Stage> stages = cut.path();
@@ -131,7 +131,7 @@ std::vector<std::pair<Stage, Stage>> moves_of(const Machine& machine, const Deco
   if (!forward) std::reverse(stages.begin(), stages.end());
   std::vector<std::pair<Stage, Stage>> moves;
   for (std::size_t n = 0; n + 1 < stages.size(); ++n) moves.emplace_back(stages[n], stages[n + 1]);
-  if (!forward && goes_back_turned(machine, cut, options)) moves = {{Stage::spectral, Stage::middle}};
+  if (!forward && goes_back_permuted(machine, cut, options)) moves = {{Stage::spectral, Stage::middle}};
   return moves;
 }
 
@@ -183,7 +183,7 @@ Fft::Impl::Impl(const Communicator& c, const Machine& m, const Extent& cells, Ff
   on_all_ranks(comm, [&] {
     share_workspace();
     for (const Device device : local) {
-      beside.emplace_back(device);
+      line_streams.emplace_back(device);
       reached.emplace_back(device);
       in_order.add(device);
     }
@@ -237,13 +237,13 @@ void Fft::Impl::add_lines(std::vector<Step>& steps, Stage stage, Array from, Arr
   });
   if (!steps.empty() && steps.back().move && steps.back().move->awaits_lines()) {
     Move& move = *steps.back().move;
-    on_all_ranks(comm, [&] { move.is_stored() ? take_turned(move, step) : take_lines(move, step); });
+    on_all_ranks(comm, [&] { move.is_stored() ? take_permuted(move, step) : take_lines(move, step); });
   } else {
     steps.push_back(std::move(step));
   }
 }
 
-// The second lane's moves are those of the first: what was found holds for both.
+// Both lanes make the same moves, so the second lane reuses the tuning of the first.
 ExchangeOptions Fft::Impl::options_of_move(const Lane& lane, const Grid& on, const ExchangeItem& item) {
   if (!options.tune) return options.exchange;
   std::size_t number = 0;
@@ -272,16 +272,16 @@ void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from,
     return std::make_unique<Field>(Field::adopt(comm, grid(stage), packed(name, cut.complex_type()), arrays));
   };
   move.source = field(from, source, "modes");
-  move.target = field(to, target, "modes turned");
-  const Transpose pattern(grid(from), grid(to), {turn(from, to), kept(cut, from, to)});
+  move.target = field(to, target, "modes permuted");
+  const Transpose pattern(grid(from), grid(to), {permutation(from, to), kept(cut, from, to)});
   ExchangeItem item{&pattern, move.source.get(), move.target.get(), false, options.coding};
-  // Lines that store leave no choice of routes.
+  // Lines that store need a route with direct stores, so there is nothing to tune.
   bool stores = false;
   on_all_ranks(comm, [&] { stores = may_store(machine, cut, options, from, to); });
   ExchangeOptions how = stores ? options.exchange : options_of_move(lane, grid(from), item);
   item.produced = stores;
   const int parts = stores ? parts_along_x(from, to) : whole ? 1 : parts_of(std::min(from, to));
-  if (parts > 1 && !stores) how.knobs.teams = teams_beside_lines();
+  if (parts > 1 && !stores) how.knobs.teams = teams_with_lines();
   make_parts(move, from, to, item, how, parts);
   const bool takes_lines = stores || (parts > 1 && from < to);
   if (stores) move.before = steps.back().from;
@@ -306,9 +306,9 @@ void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from,
   steps.push_back(std::move(step));
 }
 
-// With fewer, messages take longer than the lines beside them; with more, those lines wait. What is best depends on
-// cuFFT's kernels (two H100s, docs/notes/performance.md). The same on all ranks.
-int Fft::Impl::teams_beside_lines() const {
+// With fewer thread blocks, messages take longer than the concurrent lines; with more, the lines wait. The best number
+// depends on cuFFT's kernels (measured on two H100s, docs/notes/performance.md). All ranks get the same number.
+int Fft::Impl::teams_with_lines() const {
   int processors = 0;
   for (const Device device : local)
     if (device.backend != Backend::host) processors = std::max(processors, info(device).processors);
@@ -324,8 +324,8 @@ int Fft::Impl::parts_of(Stage stage) const {
     planes = std::max(planes, block.box.extent(2));
     values = std::max(values, block.box.volume());
   }
-  // Lanes overlap by themselves; parts are ranges of all planes; real planes of an odd number of values would begin
-  // between the addresses that cuFFT takes.
+  // No split if lanes overlap already, or if ranges cut the planes. Real planes with an odd number of values would
+  // start at addresses that cuFFT refuses.
   const bool odd = cut.real && stage == Stage::physical && cut.cells[0] % 2 != 0;
   if (cut.lanes > 1 || !cut.kept(stage)[2].empty() || odd) return 1;
   std::int64_t parts = options.parts;
@@ -339,7 +339,7 @@ int Fft::Impl::parts_of(Stage stage) const {
 
 void Fft::Impl::make_parts(Move& move, Stage from, Stage to, const ExchangeItem& item, const ExchangeOptions& how,
                            int parts) {
-  const auto axes = turn(from, to);
+  const auto axes = permutation(from, to);
   const auto place_of_axis = [&](int axis) {
     return static_cast<std::size_t>(std::find(axes.begin(), axes.end(), axis) - axes.begin());
   };
@@ -411,26 +411,26 @@ void Fft::Impl::plan_backward(Lane& lane) {
     add_lines(backward, Stage::physical, Array::from, Array::first,
               [&](const Extent&) { return cut.alone_along_z(false); });
     add_lines(backward, Stage::physical, Array::first, Array::to, first);
-    const fft::LineBatch turned = cut.alone_turned();
+    const fft::LineBatch permuted = cut.alone_permuted();
     const auto reads = [&](Device device) {
-      return (device.backend != Backend::host || options.gpu_lines) && fft::radix_holds(device.backend, turned);
+      return (device.backend != Backend::host || options.gpu_lines) && fft::radix_holds(device.backend, permuted);
     };
     if (!cut.transposed || std::none_of(local.begin(), local.end(), reads)) return;
     lane.through = LinesOfDevices(devices.size());
     for (std::size_t i = 0; i < devices.size(); ++i)
-      if (reads(local[i])) lane.through[i] = fft::make_lines(local[i], turned);
+      if (reads(local[i])) lane.through[i] = fft::make_lines(local[i], permuted);
     return;
   }
   const std::vector<std::pair<Stage, Stage>> moves = moves_of(machine, cut, options, true);
   Array place = moves.size() % 2 ? Array::second : Array::first;
   bool turns = false;
-  on_all_ranks(comm, [&] { turns = goes_back_turned(machine, cut, options); });
+  on_all_ranks(comm, [&] { turns = goes_back_permuted(machine, cut, options); });
   if (turns) {
     add_lines(backward, Stage::spectral, Array::from, place,
               [&](const Extent& block) { return lines_before(cut, Stage::spectral, Stage::middle, block); });
     add_move(lane, backward, Stage::spectral, Stage::middle, place);
     add_lines(backward, Stage::middle, backward.back().to, cut.real ? place : Array::to,
-              [&](const Extent& block) { return cut.turned(block); });
+              [&](const Extent& block) { return cut.permuted(block); });
     if (cut.real)
       add_lines(backward, Stage::physical, place, Array::to,
                 [&](const Extent& block) { return cut.back_along_x(block); });
@@ -442,7 +442,7 @@ void Fft::Impl::plan_backward(Lane& lane) {
     const auto& [to, from] = *move;
     if (from != Stage::natural)
       add_lines(backward, from, given, place, [&](const Extent& block) { return lines_before(cut, from, to, block); });
-    // Lines that the next move stores are not lines behind the parts of this one.
+    // If the next move stores the lines, they are not part of this move.
     bool next_stores = false;
     if (const auto next = std::next(move); next != moves.rend())
       on_all_ranks(comm, [&] { next_stores = may_store(machine, cut, options, next->second, next->first); });
@@ -464,7 +464,7 @@ void Fft::Impl::each_lines(std::size_t device, const F& f) {
       }
 }
 
-/// All plans of a device work in the same memory, one after the other on its stream.
+/// All plans of a device share one workspace; its stream runs them one after the other.
 void Fft::Impl::share_workspace() {
   for (std::size_t i = 0; i < devices.size(); ++i) {
     std::size_t most = 0;
@@ -485,8 +485,8 @@ std::vector<MessageInfo> Fft::messages(const Machine& machine, const Extent& cel
   return all;
 }
 
-// What transforms store needs no room but counters and tables; of what is packed, a message by the host or a library
-// has a place at both ends, and one that is stored into slots two at its target.
+// A stored move needs only counters and tables. A packed message that the host or a library sends has a buffer at both
+// ends. One stored into slots has two at its target.
 std::vector<FftMemory> Fft::memory(const Machine& machine, const Extent& cells, const FftOptions& options) {
   const Decomposition cut(machine, cells, options);
   std::vector<FftMemory> found(static_cast<std::size_t>(machine.devices()));
@@ -507,7 +507,7 @@ std::vector<FftMemory> Fft::memory(const Machine& machine, const Extent& cells, 
   if (options.device_memory != 0) return found;
   for (const auto& [from, to] : moves_of(machine, cut, options, true)) {
     const std::vector<MessageInfo> messages = messages_of(machine, cut, options, from, to, false);
-    // Asked first, for plans of many nodes take long: nobody stores in the memory of another.
+    // Checked first, because plans for many nodes take long: stores never cross nodes.
     const bool near = std::all_of(messages.begin(), messages.end(), [&](const MessageInfo& message) {
       return machine.device(message.source).node == machine.device(message.target).node;
     });

@@ -1,4 +1,4 @@
-// Transforms of a device that store their results by themselves: tiles of lines in the shared memory of teams.
+// Transforms that store their results themselves: teams transform tiles of lines in shared memory.
 #include "fft/radix_stores.hpp"
 
 #include <algorithm>
@@ -32,15 +32,15 @@ void launch_lines(Stream& stream, int length, bool real, const LineJob<T>& job) 
   with_family<T>(length, [&](auto family) { family.launch(stream, length, real, job); });
 }
 
-/// Of two passes: tiles of a chunk side by side, and chunks by which the first is ahead. One chunk would be too few:
-/// the first of the second's teams would wait for the last of the first's.
+/// With two passes: tiles per chunk, and chunks by which the first pass leads. With a lead of one, the second pass
+/// would wait for the last team of the first.
 constexpr int deep = 1, lead = 2;
 
 template <class T>
 Buffer<Pair<T>> roots_of_one(Device device, std::int64_t length) {
   std::vector<Pair<T>> roots;
   for (std::int64_t k = 0; k < length; ++k) {
-    // An angle of 53 bits would leave the last bits of the root wrong.
+    // An angle in double precision (53 bits) would leave errors in the last bits of the root.
     const long double angle = -2 * std::numbers::pi_v<long double> * k / length;
     roots.push_back({static_cast<T>(std::cos(angle)), static_cast<T>(std::sin(angle))});
   }
@@ -60,7 +60,7 @@ std::int32_t tiles_of(std::int64_t lines, bool narrow = false) {
   return static_cast<std::int32_t>((lines + wide - 1) / wide);
 }
 
-/// From planes of lines to planes across them.
+/// Lines with permuted output: transforms planes of lines and transposes each plane.
 template <class T>
 class RadixLines final : public Lines {
  public:
@@ -133,13 +133,13 @@ class RadixStoredLines final : public StoredLines {
   void run(Stream& stream, const void* from, void* work, const Exchange& exchange) override {
     queue(stream, from, work, exchange, nullptr);
   }
-  void run_beside(Stream& stream, const void* from, void* work, const Exchange& exchange, Lines& others,
-                  const void* others_from, void* others_to) override {
+  void run_concurrently(Stream& stream, const void* from, void* work, const Exchange& exchange, Lines& others,
+                        const void* others_from, void* others_to) override {
     const auto* const lines = dynamic_cast<const RadixLines<T>*>(&others);
     const std::vector<Window>& list = exchange.window_list(0, device_);
     if (!lines || list.empty() || counters_.bytes() || real_ || lines->length() != length_[0] ||
         lines->forward() != forward_)
-      return StoredLines::run_beside(stream, from, work, exchange, others, others_from, others_to);
+      return StoredLines::run_concurrently(stream, from, work, exchange, others, others_from, others_to);
     LineJob<T> job{{one_axis(from, list, exchange), lines->pass(others_from, others_to, is_narrow(length_[0]))},
                    {},
                    forward_,
@@ -169,7 +169,7 @@ class RadixStoredLines final : public StoredLines {
     LinePass<T> x;
     x.from = static_cast<const T*>(from);
     const std::int64_t row = row_along_x();
-    // Lines along x are left as [z][x][y], so that those along y lie in memory.
+    // Lines along x are stored as [z][x][y], so that lines along y are contiguous.
     LinePass<T> y;
     y.from = static_cast<const T*>(work);
     y = through_windows(y, list, exchange, 1, list[0].stride[0] < list[0].stride[2] ? 0 : 2, {2 * ny, 2, 2 * nx * ny});
@@ -196,10 +196,10 @@ class RadixStoredLines final : public StoredLines {
 
   static constexpr int wide = Tiling<T, 16>::wide;
 
-  /// Numbers.
+  /// Length in numbers, not in complex values.
   std::int64_t row_along_x() const { return real_ ? length_[0] : 2 * block_[0]; }
 
-  /// Stores run along the axis on which the target has the smaller steps.
+  /// Stores run along the axis with the smaller steps in the target.
   LinePass<T> one_axis(const void* from, const std::vector<Window>& list, const Exchange& exchange) const {
     require_aligned<T>(from);
     LinePass<T> x;
@@ -209,14 +209,14 @@ class RadixStoredLines final : public StoredLines {
     return through_windows(x, list, exchange, 0, across, {1, row, row * block_[1]});
   }
 
-  /// Cells along an axis of the source that some window takes.
+  /// Range of source cells along an axis that any window takes.
   static std::pair<std::int64_t, std::int64_t> range(const std::vector<Window>& list, int axis) {
     std::pair<std::int64_t, std::int64_t> all{list[0].lo[axis], list[0].hi[axis]};
     for (const Window& w : list) all = {std::min(all.first, w.lo[axis]), std::max(all.second, w.hi[axis])};
     return all;
   }
 
-  /// `steps` along the axes of the source, in numbers.
+  /// `steps`: strides along the source axes, in numbers.
   LinePass<T> through_windows(LinePass<T> pass, const std::vector<Window>& list, const Exchange& exchange,
                               int line_axis, int tile_axis, const Extent& steps) const {
     const int third_axis = 3 - line_axis - tile_axis;
@@ -265,7 +265,7 @@ class RadixStoredLines final : public StoredLines {
   bool real_, forward_;
   std::array<int, 2> length_;
   std::array<Buffer<Pair<T>>, 2> roots_;
-  Buffer<std::uint32_t> counters_;  // of two passes
+  Buffer<std::uint32_t> counters_;  // progress of chunks; only with two passes
   Buffer<Window> windows_;
 };
 
@@ -285,7 +285,7 @@ std::unique_ptr<Lines> make_radix_lines(Device device, const LineBatch& batch) {
 std::unique_ptr<StoredLines> make_radix_stored_lines(Device device, const LineBatch& batch, const Extent& block) {
   require(radix_holds(device.backend, batch), ErrorCode::unsupported,
           "no kernel of " + to_string(device) + " stores lines of " + std::to_string(batch.sizes.back()) +
-              " values where they must go");
+              " values at their targets");
   if (batch.twice) return std::make_unique<RadixStoredLines<double>>(device, batch, block);
   return std::make_unique<RadixStoredLines<float>>(device, batch, block);
 }

@@ -5,8 +5,8 @@
 
 namespace slipstream::fft {
 
-/// Throws Error, with the largest transform that fits, where one of these devices does not hold a plan. Its caller's
-/// arrays may be there already.
+/// Throws Error, with the largest transform that fits, if one of these devices cannot hold a plan. The caller's arrays
+/// may be allocated already.
 void require_room(const Machine& machine, const std::vector<int>& devices, const Extent& cells,
                   const FftOptions& options);
 

@@ -1,5 +1,5 @@
-// Moves that lines store in parts, backward: one part's values travel while the lines behind the move of another's are
-// transformed.
+// Backward moves that lines store in parts: the values of one part travel while the lines behind the move transform
+// another.
 #include <algorithm>
 
 #include "fft/impl.hpp"
@@ -15,15 +15,16 @@ using fft::With;
 
 namespace {
 
-/// Parts by which the lines behind follow those that store.
+/// Number of parts by which the lines behind the move lag.
 constexpr std::size_t lag = 1;
 
-/// Where no number is asked for: so many parts at most, of so many bytes of a device; and modes k_x of a tile of lines.
+/// Default split: at most 8 parts of at least 128 MB per device, and 16 modes k_x per tile of lines.
 constexpr std::int64_t most_stored_parts = 8, bytes_of_stored_part = 128 << 20, tile_of_modes = 16;
 
 }  // namespace
 
-// Real slabs alone: complex ones have lines along x beside their stores. Tiles of lines stay whole.
+// Only slabs of real values are split: complex ones have lines along x to overlap with their stores. Parts begin at
+// whole tiles.
 int Fft::Impl::parts_along_x(Stage from, Stage to) const {
   if (from != Stage::spectral || to != Stage::middle || cut.pencils() || !cut.real || cut.lanes > 1) return 1;
   const auto [first, behind] = modes_of_part(0, 1);
@@ -47,8 +48,8 @@ Transpose::Range Fft::Impl::modes_of_part(int part, int parts) const {
   return {first(part), first(part + 1)};
 }
 
-// Those of the last part clear what lies behind the modes that are used.
-void Fft::Impl::take_turned(fft::Move& move, const Step& lines) {
+// The lines of the last part also clear the modes that are not in use.
+void Fft::Impl::take_permuted(fft::Move& move, const Step& lines) {
   move.lines = {lines.from, lines.to};
   const int parts = static_cast<int>(move.parts.size());
   for (int n = 0; n < parts; ++n) {
@@ -75,13 +76,13 @@ void Fft::Impl::take_turned(fft::Move& move, const Step& lines) {
   }
 }
 
-// All places are free at once: those of later parts are opened while the first is stored.
+// All receive buffers are free at once, so later parts are opened while the first is stored.
 void Fft::Impl::stored_in_parts(Lane& lane, Step& step, const std::vector<const void*>& from,
                                 std::vector<Stream>& streams, const With& with) {
   fft::Move& move = *step.move;
   if (move.clears) clear(lane, step, streams);
   const std::size_t parts = move.parts.size();
-  meet(streams, beside);
+  meet(streams, line_streams);
   move.whole().open(streams);
   for (std::size_t n = 0; n < parts + lag; ++n) {
     const Part* const stores = n < parts ? &move.parts[n] : nullptr;
@@ -90,12 +91,12 @@ void Fft::Impl::stored_in_parts(Lane& lane, Step& step, const std::vector<const 
     store_part(lane, step, stores, follows, from, streams, with);
     if (stores) stores->exchange->post(streams);
     if (n > 0) continue;
-    for (std::size_t later = 1; later < parts; ++later) move.parts[later].exchange->open(beside);
-    meet(beside, streams);
+    for (std::size_t later = 1; later < parts; ++later) move.parts[later].exchange->open(line_streams);
+    meet(line_streams, streams);
   }
 }
 
-/// Lines of one part that store, and of another that has come.
+/// Runs the storing lines of one part, and the following lines of a part that has arrived.
 void Fft::Impl::store_part(const Lane& lane, const Step& step, const Part* stores, const Part* follows,
                            const std::vector<const void*>& from, std::vector<Stream>& streams, const With& with) {
   const fft::Move& move = *step.move;
@@ -111,8 +112,8 @@ void Fft::Impl::store_part(const Lane& lane, const Step& step, const Part* store
       if (with.reads && move.before == Array::from) {
         storing->run_with(streams[i], read, work(step.from), *stores->exchange, (*with.reads)[i]);
       } else if (following) {
-        storing->run_beside(streams[i], read, work(step.from), *stores->exchange, *following, end_of_lines(0),
-                            end_of_lines(1));
+        storing->run_concurrently(streams[i], read, work(step.from), *stores->exchange, *following, end_of_lines(0),
+                                  end_of_lines(1));
         continue;
       } else {
         storing->run(streams[i], read, work(step.from), *stores->exchange);

@@ -1,4 +1,4 @@
-// What a plan says of itself: random values there, back and there again.
+// Checks a plan with random values: forward, backward and forward again.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -14,7 +14,7 @@
 namespace slipstream::fft {
 namespace {
 
-/// Of a cell, the same on any number of ranks (splitmix64), -1 to 1.
+/// Random value of a cell in [-1, 1), independent of the number of ranks (splitmix64).
 double random_value(std::uint64_t cell) {
   std::uint64_t x = (cell + 1) * 0x9e3779b97f4a7c15ull;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -36,7 +36,7 @@ class Sum {
   double sum_ = 0, lost_ = 0;
 };
 
-/// Numbers of T of a side on this rank, block by block; of complex values two.
+/// Numbers of one side on this rank, block by block; a complex value counts as two.
 template <class T>
 struct Side {
   Field field;
@@ -70,7 +70,7 @@ struct Side {
   }
 };
 
-/// f(value's number in the block, cell) of all cells.
+/// Calls f(index in the block, cell) for all cells.
 template <class F>
 void each_cell(const Box& box, const F& f) {
   std::size_t n = 0;
@@ -141,7 +141,7 @@ class Check {
     return text;
   }
   bool everything() const { return options_.highest == Extent{-1, -1, -1}; }
-  /// Errors of rounding grow with the logarithm of the number of cells.
+  /// Rounding errors grow with the logarithm of the number of cells.
   double most() const {
     double unit = sizeof(T) == 8 ? 0x1p-52 : 0x1p-23;
     if (options_.coding.kind != Coding::Kind::raw)
@@ -158,7 +158,7 @@ class Check {
         for (std::size_t part = 0; part < parts; ++part) f(b, parts * at + part, parts * cell + part);
       });
   }
-  /// f(block, mode of it, weight) of those that are used; a mode of real values stands for its conjugate, too.
+  /// Calls f(block, mode, weight) for the modes in use. With real values a mode also represents its conjugate.
   template <class F>
   void for_modes(const F& f) {
     for (std::size_t b = 0; b < v_.blocks.size(); ++b)
@@ -181,7 +181,7 @@ class Check {
     }
     return true;
   }
-  /// What is in the blocks, and back to them; modes that are not used become zero.
+  /// Transforms the contents of the blocks in place; modes that are not in use become zero.
   void transform(bool forward) {
     on_all_ranks(comm_, [&] { forward ? u_.up(streams_) : v_.up(streams_); });
     forward ? fft_.forward(u_.field, v_.field, streams_) : fft_.backward(v_.field, u_.field, streams_);

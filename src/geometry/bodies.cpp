@@ -52,12 +52,12 @@ bool leads_forth(const Direction& d) { return d > Direction{0, 0, 0}; }
 
 struct Bodies::Impl {
   std::vector<Body> bodies;
-  Box cells;  ///< with ghosts
+  Box cells;  ///< cells of the domain, including ghosts
   Surfaces surfaces;
   mutable std::mutex mutex;
   mutable std::map<Direction, LineIndex> indices;
 
-  // Made when first needed: most runs need those of one lattice, and a domain that is only planned needs one.
+  // Built at first use: most runs need the index of one lattice, and a domain that is only planned needs one.
   const LineIndex& lines(const Direction& along) const {
     std::lock_guard lock(mutex);
     return indices.try_emplace(along, surfaces, along, grown(cells, {1, 1, 1})).first->second;
@@ -80,7 +80,7 @@ struct Bodies::Impl {
     for_each_item(box.extent(2), fill_plane, box.extent(0) * box.extent(1));
   }
 
-  /// Refuses bodies that are longer than a period and do not look the same at both of its ends.
+  /// Throws if a body is longer than a period but does not repeat periodically.
   void require_round(const MeshDomain& domain) const {
     for (std::size_t n = 0; n < bodies.size(); ++n) {
       const Bounds bounds = slipstream::bounds(bodies[n].mesh);
@@ -92,7 +92,7 @@ struct Bodies::Impl {
         require(goes_on(static_cast<std::uint16_t>(n + 1), domain, a), ErrorCode::unsupported,
                 "body '" + bodies[n].name + "' is " + length + " cells long along " + axis +
                     ", longer than the period of " + std::to_string(domain.cells[a]) +
-                    ", and not the same where it leaves and where it comes in again: "
+                    ", and does not repeat periodically: "
                     "give the domain more cells along " +
                     axis + ", or make the body shorter",
                 {{"body", bodies[n].name}, {"axis", axis}, {"length", length}, {"limit", domain.cells[a]}});
@@ -100,7 +100,7 @@ struct Bodies::Impl {
     }
   }
 
-  /// Whether the layers of cells beyond both sides are those at the opposite ones.
+  /// Whether the layers of cells beyond both ends of an axis equal the layers at the opposite ends.
   bool goes_on(std::uint16_t body, const MeshDomain& domain, int axis) const {
     const auto layer = [&](std::int64_t place) {
       Box box{{0, 0, 0}, domain.cells};
@@ -117,8 +117,9 @@ struct Bodies::Impl {
   }
 
   void require_covered(const Box& box) const {
-    require(intersection(box, cells) == box || box.empty(), ErrorCode::unsupported,
-            "bodies are asked for cells outside of the domain and its ghost layers; make them with more ghosts");
+    require(
+        intersection(box, cells) == box || box.empty(), ErrorCode::unsupported,
+        "cells outside of the domain and its ghost layers were requested from bodies; construct them with more ghosts");
   }
 };
 

@@ -47,15 +47,15 @@ class CutSearch {
   }
 
  private:
-  // Places of rows are below 2^31, of cells in them, too, and directions are 26 at most.
+  // Row indices and cell indices in rows are below 2^31; there are at most 26 directions.
   std::uint64_t link_of(const Cut& cut) const {
     return row_of(cut.cell[1]) + static_cast<std::uint64_t>(cut.cell[0] - box_.lo[0]) * 32 + cut.direction;
   }
   std::uint64_t row_of(std::int64_t y) const { return static_cast<std::uint64_t>(y - box_.lo[1]) << 36; }
 
-  // A piece of a line within a body cuts a link where it begins, and one the other way where it ends.
+  // A line segment inside a body cuts one link at its start, and one in the opposite direction at its end.
   void meet(const CutDirections& family, const Inside& piece, std::vector<Cut>& found) const {
-    if (piece.out - piece.in <= blurred) return;  // touches, does not enter
+    if (piece.out - piece.in <= blurred) return;  // touches the surface without entering
     if (family.forth >= 0) cut(family, piece, +1, found);
     if (family.back >= 0) cut(family, piece, -1, found);
   }
@@ -87,7 +87,7 @@ class CutSearch {
     found.push_back(result);
   }
 
-  // Whether the normals of the two triangles are more than 150 degrees apart: those of edges that are sharper than 30.
+  // Whether the angle between the two normals exceeds 150 degrees. This holds at edges sharper than 30 degrees.
   bool sides_face_away(const Inside& piece) const {
     const auto normal = [&](std::int32_t triangle) {
       const auto& [a, b, c] = surfaces_.triangles[triangle];
@@ -97,7 +97,7 @@ class CutSearch {
     return dot(in, out) < -0.866 * std::sqrt(dot(in, in) * dot(out, out));
   }
 
-  // Keeps the nearest cut of each link, and adds the links to solid cells that only touch the surface.
+  // Keeps the nearest cut of each link. Adds links to solid cells whose line only touches the surface.
   void complete(std::vector<Cut>& cuts, std::int64_t z) const {
     std::sort(cuts.begin(), cuts.end(), [&](const Cut& a, const Cut& b) {
       const std::uint64_t link_a = link_of(a), link_b = link_of(b);
@@ -125,9 +125,9 @@ class CutSearch {
     std::sort(cuts.begin(), cuts.end(), [&](const Cut& a, const Cut& b) { return link_of(a) < link_of(b); });
   }
 
-  // A line finds no beginning of the body between a fluid and a solid cell where one of their centres is on the
-  // surface: that of the solid cell, and the line touches an edge there; or that of the fluid cell, where the body has
-  // a notch of no width or only touches itself, and the line runs on through it.
+  // Sets body and q of a link that has no cut because a cell centre is on the surface. Either the solid cell's centre
+  // is, and the line touches an edge there. Or the fluid cell's centre is: the body has a notch of zero width or
+  // touches itself, and the line continues inside it.
   void touch(Cut& link) const {
     const Extent from{link.cell[0], link.cell[1], link.cell[2]};
     for (const CutDirections& family : families_) {
@@ -144,7 +144,7 @@ class CutSearch {
     }
   }
 
-  // The links of a row from fluid to solid cells along one direction.
+  // Visits the links of a row that lead from fluid to solid cells along one direction.
   template <class Visit>
   void for_each_link(std::int64_t y, std::int64_t z, std::size_t d, const Visit& visit) const {
     const Direction& direction = directions_[d];

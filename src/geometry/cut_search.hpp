@@ -9,13 +9,14 @@
 
 namespace slipstream {
 
-/// One family of lines and the directions that lead along it: places in the caller's list, -1 where it is not wanted.
+/// A family of lines and its two directions, as indices into the caller's list; -1 if a direction is not needed.
 struct CutDirections {
   const LineIndex* lines;
   int forth = -1, back = -1;
 };
 
-/// The cut links of the box that `rows` holds one layer more of on every side, in the order that Bodies::cuts promises.
+/// Finds the cut links of a box, in the order that Bodies::cuts guarantees. `rows` must hold one more layer on each
+/// side.
 std::vector<Cut> find_cuts(const Surfaces& surfaces, const SolidRows& rows, const std::vector<Direction>& directions,
                            const std::vector<CutDirections>& families);
 

@@ -22,7 +22,7 @@ double metres_per(const std::string& units) {
   return found->second;
 }
 
-// The sine of whole quarter turns without rounding, so that a box that lies along the axes still does afterwards.
+// Exact for multiples of 90 degrees, so that an axis-aligned box stays aligned after a rotation.
 double sine_of_degrees(double angle) {
   const double quarters = angle / 90;
   if (quarters == std::nearbyint(quarters)) {
@@ -81,7 +81,7 @@ double area(const Mesh& mesh) {
 
 double volume(const Mesh& mesh) {
   if (mesh.triangles.empty()) return 0;
-  // Tetrahedra from a vertex of the mesh: from a far origin they would cancel in most digits.
+  // Sums tetrahedra from a vertex of the mesh, because a distant origin would cause cancellation.
   const Point apex = mesh.vertices[mesh.triangles[0][0]];
   double sum = 0;
   for (const auto& [a, b, c] : mesh.triangles)

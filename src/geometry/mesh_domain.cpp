@@ -33,7 +33,7 @@ void check_options(const Bounds& body, const MeshDomainOptions& options) {
   }
 }
 
-// With the confusion of units whose end makes the body a hundredth to the whole of the domain, where there is one.
+// Names a confusion of units that would explain the size: corrected, the body fills 1 % to 100 % of the domain.
 std::string check_units(double size, double domain, Facts& facts) {
   struct Confusion {
     double factor;
@@ -51,7 +51,7 @@ std::string check_units(double size, double domain, Facts& facts) {
   return "check the units of its mesh";
 }
 
-// With the power of ten that makes the body a twentieth to a half of the domain.
+// Suggests the power of ten that makes the body 5 % to 50 % of the domain.
 std::string another_scale(double size, double domain, Facts& facts) {
   if (size <= 0) return "its mesh is a point";
   const double factor = std::pow(10.0, std::floor(std::log10(0.5 * domain / size)));
@@ -73,7 +73,7 @@ MeshDomain fit_domain(const Bounds& body, const MeshDomainOptions& options) {
                 ": the spacing of " + to_text(options.spacing) + " " + options.unit +
                 " is far too small for it; check the " + (options.unit == "m" ? "units" : "scale") + " of the mesh",
             {{"option", "spacing"}, {"axis", std::string(1, axis_names[a])}, {"cells", wanted}});
-    // An extent that is a whole number of cells but for rounding needs no cell more.
+    // Rounding must not add a cell to an extent that is a whole number of cells.
     const auto needed = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(wanted * (1 - 1e-12) - 1e-9)));
     domain.blocks[a] = (needed + options.block[a] - 1) / options.block[a];
     domain.cells[a] = domain.blocks[a] * options.block[a];
@@ -116,7 +116,7 @@ void require_inside(const Bounds& body, const std::string& name, const MeshDomai
 }
 
 bool longer_than(const MeshDomain& domain, const Bounds& body, int axis) {
-  // What is as long as the domain but for rounding is not longer.
+  // The tolerance covers rounding if the body is as long as the domain.
   return body.hi[axis] - body.lo[axis] > (static_cast<double>(domain.cells[axis]) + 1e-6) * domain.spacing;
 }
 
@@ -127,7 +127,7 @@ std::vector<Extent> image_shifts(const Bounds& body, const MeshDomain& domain, s
     if (!domain.periodic[a] || !finite(body.lo) || !finite(body.hi) || longer_than(domain, body, a)) continue;
     const double period = static_cast<double>(domain.cells[a]) * domain.spacing;
     const double margin = static_cast<double>(reach) * domain.spacing, low = domain.origin[a];
-    // The whole numbers k with hi + k period >= low - margin and lo + k period <= low + period + margin.
+    // Range of integers k with hi + k period >= low - margin and lo + k period <= low + period + margin.
     const double first = std::clamp(std::ceil((low - margin - body.hi[a]) / period), -1e9, 1e9);
     const double last = std::clamp(std::floor((low + period + margin - body.lo[a]) / period), -1e9, 1e9);
     for (auto k = static_cast<std::int64_t>(first); k <= static_cast<std::int64_t>(last); ++k)

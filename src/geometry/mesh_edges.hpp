@@ -6,7 +6,7 @@
 
 namespace slipstream {
 
-/// One side of one triangle; `forward` where the triangle runs from the smaller to the larger vertex number.
+/// One side of a triangle. `forward`: the triangle traverses it from the smaller to the larger vertex number.
 struct EdgeUse {
   std::int32_t low, high;
   std::int32_t triangle;
@@ -14,8 +14,8 @@ struct EdgeUse {
   bool same_edge(const EdgeUse& other) const { return low == other.low && high == other.high; }
 };
 
-/// All sides of all triangles, those of one edge in a row. Sides from a vertex to itself are left out: a triangle that
-/// has one adds the other two, which cancel.
+/// All sides of all triangles, grouped by edge. Sides from a vertex to itself are omitted; such a triangle contributes
+/// its other two sides, which cancel.
 std::vector<EdgeUse> edge_uses(const Mesh& mesh);
 
 /// Calls visit(first, last) for the uses of each edge.

@@ -7,24 +7,23 @@
 
 namespace slipstream {
 
-/// The parsers behind read_mesh: `text` is all that the file holds, `path` goes into errors. Vertices are not yet
-/// welded.
+/// The parsers behind read_mesh. `text` is the whole file; `path` is for errors. Vertices are not welded yet.
 Mesh parse_obj(std::string_view text, const std::string& path);
 Mesh parse_stl(std::string_view bytes, const std::string& path);
 
 std::string obj_text(const Mesh& mesh);
 std::string stl_bytes(const Mesh& mesh);
 
-/// A path's last name without its ending: what a part is called that has no name.
+/// File name without its extension; the name of a part that has none.
 std::string stem_of(const std::string& path);
 
-/// Like require(), for what is checked a million times: the error is made only where it is needed.
+/// As require() for checks in inner loops: builds the error only on failure.
 template <class Made>
 void require_with(bool condition, const Made& made) {
   if (!condition) throw Error(made());
 }
 
-/// Gives a part its number, a new one at its first mention.
+/// Index of a part; a new name gets the next index.
 std::int32_t part_number(Mesh& mesh, std::string_view name);
 
 }  // namespace slipstream

@@ -40,7 +40,7 @@ std::vector<EdgeUse> check_edges(const Mesh& mesh, MeshFlaws& flaws) {
   return open;
 }
 
-// Open edges that share vertices are the rim of one hole.
+// Groups open edges into holes: edges that share a vertex bound the same hole.
 std::vector<MeshFlaws::Hole> holes_of(const Mesh& mesh, const std::vector<EdgeUse>& open) {
   std::vector<std::int32_t> ends;
   for (const EdgeUse& edge : open) {
@@ -74,7 +74,8 @@ std::vector<MeshFlaws::Hole> holes_of(const Mesh& mesh, const std::vector<EdgeUs
 }
 
 void check_triangles(const Mesh& mesh, MeshFlaws& flaws) {
-  constexpr double flat = 1e-12;  // of the longest side squared: what rounding leaves of three points in a line
+  // relative to the longest side squared; rounding leaves this much of three collinear points
+  constexpr double flat = 1e-12;
   std::vector<std::pair<std::array<std::int32_t, 3>, std::size_t>> sorted;
   sorted.reserve(mesh.triangles.size());
   for (std::size_t t = 0; t < mesh.triangles.size(); ++t) {
@@ -101,7 +102,7 @@ void add(std::string& text, const MeshFlaws::Kind& kind, const std::string& one,
   if (kind.count > 3) text += ", ...";
 }
 
-// The smallest of a few tolerances that closes the mesh, or 0.
+// The smallest of several tolerances that closes the mesh; 0 if none does.
 double closing_tolerance(const Mesh& mesh) {
   const double size = bounds(mesh).diagonal();
   for (const double part : {1e-7, 1e-6, 1e-5, 1e-4})
@@ -128,8 +129,8 @@ std::string MeshFlaws::to_string() const {
            ", " + to_text(holes[0].size) + " across";
   }
   add(text, odd_edges, "edge of an odd number of triangles", "edges of an odd number of triangles");
-  add(text, turned_edges, "edge between triangles that face opposite ways",
-      "edges between triangles that face opposite ways");
+  add(text, turned_edges, "edge between triangles of opposite orientation",
+      "edges between triangles of opposite orientation");
   if (text.empty()) text = inside_out ? "watertight, inside out" : "watertight";
   add(text, flat_triangles, "triangle without area", "triangles without area");
   add(text, duplicates, "triangle twice", "triangles twice");
@@ -147,7 +148,7 @@ void require_watertight(const Mesh& mesh, const std::string& name) {
               {"turned_edges", flaws.turned_edges.count}};
   std::string advice = "close it in the program that made it";
   if (flaws.open_edges.count == 0 && flaws.odd_edges.count == 0) {
-    advice = "turn its triangles round until all face outwards ('orient = true' does)";
+    advice = "reverse triangles until all face outwards ('orient = true' does)";
   } else if (const double tolerance = closing_tolerance(mesh); tolerance > 0) {
     advice = "joining vertices closer than " + to_text(tolerance) + " closes it ('weld = " + to_text(tolerance) + "')";
     facts.emplace_back("weld", tolerance);

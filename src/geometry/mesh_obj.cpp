@@ -11,9 +11,9 @@
 namespace slipstream {
 namespace {
 
-/// Faces may name vertices that stand further down, so they are cut into triangles at the end.
+/// A face may use vertices that are defined later, so faces are triangulated after the whole file is read.
 struct Face {
-  std::size_t first, last;  ///< of its corners
+  std::size_t first, last;  ///< range of the face's corners
   std::int64_t line;
   std::int32_t part;
 };
@@ -48,7 +48,7 @@ class ObjParser {
   }
 
  private:
-  /// Other statements are passed over, but not what may be a lost part of the surface.
+  /// Ignores other statements, but throws for one that may be a lost part of the surface.
   void require_harmless(std::string_view word) const {
     const auto first = static_cast<unsigned char>(word.front());
     require_with(first < 0x80 && std::string_view("0123456789+-.\\").find(word.front()) == word.npos, [&] {
@@ -75,10 +75,10 @@ class ObjParser {
       });
       p[a] = *value;
     }
-    // A weight or a colour; what else stands there may be a statement that lost its line.
+    // Only a weight or a colour may follow; other words may be a statement that lost its line break.
     for (std::string_view word = next_word(line); !word.empty(); word = next_word(line))
       require_with(to_number(word).has_value(), [&] {
-        return lines_.wrong(quoted(word) + " stands behind a vertex, where only numbers may; is a line end missing?",
+        return lines_.wrong(quoted(word) + " follows a vertex, where only numbers may; is a line break missing?",
                             {{"word", shown(word)}, {"expected", "number"}});
       });
     require_with(finite(p), [&] {
@@ -136,7 +136,7 @@ class ObjParser {
   std::vector<Face> faces_;
   std::vector<std::int32_t> polygon_;
   std::string name_;
-  std::int32_t part_ = -1;  ///< -1: not asked for yet, so that parts without faces leave no trace
+  std::int32_t part_ = -1;  ///< -1: created at the first face, so that parts without faces leave no trace
 };
 
 }  // namespace

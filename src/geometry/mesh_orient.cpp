@@ -9,10 +9,10 @@ namespace {
 
 struct Neighbour {
   std::int32_t triangle = -1;
-  bool opposed = false;  ///< faces the other way
+  bool opposed = false;  ///< the neighbour has the opposite orientation
 };
 
-// Across edges of two triangles; where more meet, which one goes on is unknown.
+// Only edges of exactly two triangles connect neighbours; at others the continuation is ambiguous.
 std::vector<std::array<Neighbour, 3>> neighbours_of(const Mesh& mesh) {
   std::vector<std::array<Neighbour, 3>> result(mesh.triangles.size());
   const auto link = [&](std::int32_t from, std::int32_t to, bool opposed) {

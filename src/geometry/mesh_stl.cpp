@@ -22,27 +22,28 @@ std::uint64_t triangles_announced(std::string_view bytes) {
 
 std::size_t binary_size(std::uint64_t count) { return header_bytes + 4 + record_bytes * count; }
 
-// A file that goes on behind its triangles would lose some without a word; zeros fill blocks up.
+// Whether triangles follow the announced ones: these would be lost silently. Trailing zeros are padding.
 bool goes_on(std::string_view bytes, std::uint64_t count) {
   const std::string_view rest = bytes.substr(binary_size(count));
   return rest.size() >= record_bytes && rest.find_first_not_of('\0') != rest.npos;
 }
 
-// Headers of binary files may begin with "solid", too. The letters of a text would announce far more than it holds.
+// The header of a binary file may begin with "solid", too. In a text file the count's bytes are letters, and announce
+// far more triangles than the file holds.
 bool is_binary(std::string_view bytes) {
   const std::uint64_t count = triangles_announced(bytes), size = binary_size(count);
   return bytes.size() >= header_bytes + 4 &&
          (bytes.size() == size || (count > 0 && bytes.size() > size && !goes_on(bytes, count)));
 }
 
-// In small letters; all but the first word of a solid's or facet's line is no keyword.
+// Lower case. Only the first word of the line of a solid or facet is a keyword.
 constexpr std::array<std::string_view, 7> keywords{"solid",   "facet",    "outer",   "vertex",
                                                    "endloop", "endfacet", "endsolid"};
 
-/// The keyword that a line begins with, which is then cut off; empty where it begins with none.
+/// Removes the leading keyword from a line and returns it; empty if there is none.
 std::string_view cut_keyword(std::string_view& line) {
   std::string_view rest = line, word = next_word(rest);
-  // Most words are numbers.
+  // Shortcut: most words are numbers.
   if (word.empty() || word.front() < 'A') return {};
   std::string joined;
   if (is_keyword(word, "end")) word = joined = "end" + std::string(next_word(rest));
@@ -54,14 +55,14 @@ std::string_view cut_keyword(std::string_view& line) {
   return {};
 }
 
-/// Some fill the line of a solid's name up with zero bytes.
+/// Some programs pad the line with the name of a solid by zero bytes.
 std::string_view without_padding(std::string_view line) {
   const std::string_view filled = line.substr(0, line.find('\0'));
   std::string_view rest = filled;
   return filled.size() < line.size() && cut_keyword(rest).ends_with("solid") ? filled : line;
 }
 
-// What is neither: a binary file that was cut short has no line that begins with a facet.
+// Throws for a file that is neither: a truncated binary file has no line that begins with "facet".
 bool is_ascii(std::string_view bytes, const std::string& path) {
   LineReader lines(bytes.substr(0, 1 << 16), path);
   std::string_view line;
@@ -99,7 +100,7 @@ class AsciiParser {
         line_ = {};
         in_facets = false;
       } else {
-        // What programs say of themselves and the date stands round the lines of a solid.
+        // Programs put their name and the date on the lines before and after a solid.
         require_with(keyword_.empty() && !in_facets, [&] { return unexpected("facet' or 'endsolid"); });
         line_ = {};
       }
@@ -114,8 +115,8 @@ class AsciiParser {
                         {{"word", shown(word)}, {"expected", wanted}});
   }
 
-  // To the next keyword, which may stand in the same line, or else to the first word of the next line that is neither
-  // empty nor a comment, be it a keyword or not.
+  // Advances to the next keyword, which may be on the same line. Otherwise it advances to the first word of the next
+  // line that is neither empty nor a comment.
   bool next() {
     while (!line_.empty()) {
       keyword_ = cut_keyword(line_);
@@ -170,7 +171,7 @@ class AsciiParser {
   const std::string& path_;
   Mesh mesh_;
   std::string name_;
-  std::string_view line_, word_, keyword_;  ///< the rest of the line, its first word where that is no keyword
+  std::string_view line_, word_, keyword_;  ///< rest of the line; its first word if that is not a keyword
 };
 
 void require_binary(std::string_view bytes, const std::string& path) {
@@ -196,7 +197,7 @@ void require_binary(std::string_view bytes, const std::string& path) {
   require(bytes.size() >= binary_size(count), ErrorCode::bad_file,
           said + "; the file is cut short or is no STL: copy or export it again", facts);
   require(!goes_on(bytes, count), ErrorCode::bad_file,
-          said + "; those behind would be lost: export it again, as one solid", facts);
+          said + "; the others would be lost: export it again, as one solid", facts);
 }
 
 Mesh parse_binary(std::string_view bytes, const std::string& path) {
@@ -213,7 +214,7 @@ Mesh parse_binary(std::string_view bytes, const std::string& path) {
   mesh.triangles.reserve(count);
   for (std::uint64_t t = 0; t < count; ++t) {
     float corners[9];
-    // Behind the normal, which the corners say better.
+    // Skips the normal, because the corners define it more precisely.
     std::memcpy(corners, bytes.data() + binary_size(t) + 12, sizeof corners);
     const auto first = static_cast<std::int32_t>(mesh.vertices.size());
     for (int corner = 0; corner < 3; ++corner) {

@@ -8,12 +8,12 @@
 namespace slipstream {
 namespace {
 
-// The last one is how DOS ends a text.
+// The last is Ctrl-Z, the end of a DOS text.
 constexpr std::string_view blanks = " \t\r\v\f\x1a";
 constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 constexpr std::string_view starts_of_numbers = "0123456789+-.";
 
-/// Empty for texts that are read byte by byte: ASCII, UTF-8, and Latin-1 and its like.
+/// Name of the encoding if it is UTF-16 or UTF-32; empty for ASCII, UTF-8 and Latin-1, which are read bytewise.
 std::string_view wide_encoding(std::string_view text) {
   using namespace std::string_view_literals;
   if (text.starts_with("\xff\xfe\0\0"sv) || text.starts_with("\0\0\xfe\xff"sv)) return "UTF-32";
@@ -41,7 +41,7 @@ bool goes_on_with_a_number(std::string_view line) {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-/// Bytes of the character that `text` begins with; 0 where that is not UTF-8.
+/// Length in bytes of the first character of `text`; 0 if it is not valid UTF-8.
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const unsigned lead = byte(0);
@@ -50,7 +50,7 @@ std::size_t utf8_length(std::string_view text) {
   if (lead > 0xf4 || length == 0) return 0;
   for (std::size_t i = 1; i < length; ++i)
     if ((byte(i) & 0xc0) != 0x80) return 0;
-  // Too long a form, half of a pair of UTF-16, or beyond the last character.
+  // Invalid: overlong encodings, UTF-16 surrogates, and code points beyond the last one.
   const bool wrong = (lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xed && byte(1) >= 0xa0) ||
                      (lead == 0xf0 && byte(1) < 0x90) || (lead == 0xf4 && byte(1) >= 0x90);
   return wrong ? 0 : length;
@@ -84,7 +84,7 @@ Error LineReader::wrong(std::int64_t line, const std::string& what, Facts facts)
 
 std::string_view LineReader::one() {
   auto& [at, feed, read] = place_;
-  // Kept, lest each line of a text without any LF looks for it to the end.
+  // Stored, so that a text without LF is not scanned to its end for each line.
   if (feed < at) feed = std::min(text_.find('\n', at), text_.size());
   std::string_view line = text_.substr(at, feed - at);
   const std::size_t end = line.find('\r');
@@ -95,7 +95,7 @@ std::string_view LineReader::one() {
   }
   line = line.substr(0, end);
   ++read;
-  // Files that were joined have marks in their middle.
+  // Concatenated files have byte-order marks in the middle.
   if (line.starts_with(byte_order_mark)) line.remove_prefix(byte_order_mark.size());
   return line;
 }
@@ -155,7 +155,7 @@ std::optional<double> to_number(std::string_view word) {
   double value = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
   if (end != word.data() + word.size() || word.empty()) return std::nullopt;
-  // Too small for a double is zero; too large stays what it is: not a length.
+  // A number below the range of double becomes 0; one above becomes infinite, which later checks reject.
   if (error == std::errc::result_out_of_range)
     return word.find('-', 1) != word.npos ? 0.0 : std::numeric_limits<double>::infinity();
   if (error != std::errc{}) return std::nullopt;

@@ -16,9 +16,9 @@ inline Point cross(const Point& a, const Point& b) {
 inline double length(const Point& a) { return std::sqrt(dot(a, a)); }
 inline bool finite(const Point& a) { return std::isfinite(a[0]) && std::isfinite(a[1]) && std::isfinite(a[2]); }
 
-/// Six digits, as people read them.
+/// Formats with six significant digits.
 std::string to_text(double value);
-/// (x, y, z)
+/// Formats a point as (x, y, z).
 std::string to_text(const Point& p);
 
 }  // namespace slipstream

@@ -23,7 +23,7 @@ std::uint64_t hash_of(const Point& p) {
   return h;
 }
 
-// For each vertex the first one at the same position: open addressing, at most half full.
+// Maps each vertex to the first one at the same position. Hash table with open addressing, at most half full.
 std::vector<std::int32_t> first_equal(const std::vector<Point>& vertices) {
   const std::size_t slots = std::bit_ceil(2 * vertices.size() + 2);
   std::vector<std::int32_t> table(slots, -1), first(vertices.size());
@@ -41,7 +41,7 @@ std::int32_t root_of(std::vector<std::int32_t>& parent, std::int32_t v) {
   return v;
 }
 
-// Sweeps along x; chains of close vertices become one, named by its smallest number.
+// Sweeps along x. Chains of close vertices are merged into their smallest index.
 std::vector<std::int32_t> first_close(const std::vector<Point>& vertices, double tolerance) {
   std::vector<std::int32_t> order(vertices.size()), parent(vertices.size());
   std::iota(order.begin(), order.end(), 0);
@@ -68,7 +68,7 @@ Mesh weld(const Mesh& mesh, double tolerance) {
   Mesh result{{}, mesh.triangles, mesh.part, mesh.parts};
   std::vector<Point> vertices = mesh.vertices;
   for (Point& p : vertices)
-    for (double& x : p) x += 0.0;  // -0 becomes 0: equal positions must have equal bits
+    for (double& x : p) x += 0.0;  // -0 becomes 0: equal positions need equal bits
   const auto first = tolerance > 0 ? first_close(vertices, tolerance) : first_equal(vertices);
   std::vector<std::int32_t> place(vertices.size());
   for (std::size_t v = 0; v < vertices.size(); ++v) {

@@ -18,7 +18,7 @@ void append(Spans& spans, const SolidSpan& span) {
   }
 }
 
-// Where bodies overlap, the one with the smallest number has the cell.
+// Where bodies overlap, the cell belongs to the body with the smallest index.
 Spans without_overlaps(Spans spans) {
   std::sort(spans.begin(), spans.end(), [](const auto& a, const auto& b) { return a.lo < b.lo; });
   const auto overlap = [](const auto& a, const auto& b) { return b.lo < a.hi; };
@@ -40,7 +40,7 @@ Spans without_overlaps(Spans spans) {
   return result;
 }
 
-/// The rows of one tile: the spans of one after the other, and how many each has.
+/// Rows of one tile: all their spans in sequence, and the number of spans per row.
 struct TileRows {
   struct Row {
     std::int64_t number;

@@ -9,25 +9,25 @@
 
 namespace slipstream {
 
-/// Cells [lo, hi) of a row along x that one body holds.
+/// Cells [lo, hi) of a row along x that are inside one body.
 struct SolidSpan {
   std::int32_t lo, hi;
   std::int32_t body;
 };
 
-/// The cells of a box whose centres a piece of a line along x holds; none where lo >= hi.
+/// Cells of a box whose centres are within a segment along x; empty if lo >= hi.
 SolidSpan span_of(const Inside& piece, const Box& cells);
 
-/// The solid cells of a box, row by row: memory goes with the surface, not with the volume.
+/// The solid cells of a box as spans per row. Memory scales with the surface, not with the volume.
 class SolidRows {
  public:
-  /// `along_x` is an index of the lines along (1, 0, 0).
+  /// `along_x`: index of the lines along (1, 0, 0).
   SolidRows(const LineIndex& along_x, const Box& cells);
 
   const Box& box() const { return box_; }
-  /// In order, apart from each other; y and z in the box.
+  /// Ascending and disjoint; y and z must be in the box.
   std::span<const SolidSpan> row(std::int64_t y, std::int64_t z) const;
-  /// For cells of the box.
+  /// `cell` must be in the box.
   bool solid(const Extent& cell) const;
   std::int64_t cells() const;
 
@@ -36,7 +36,7 @@ class SolidRows {
     return (z - box_.lo[2]) * box_.extent(1) + y - box_.lo[1];
   }
   Box box_;
-  std::vector<std::int64_t> first_;  ///< span of each row, and their number
+  std::vector<std::int64_t> first_;  ///< index of the first span of each row; the last entry is their number
   std::vector<SolidSpan> spans_;
 };
 

@@ -11,27 +11,27 @@ namespace {
 
 constexpr std::int64_t tile_edge = 16;
 
-/// Where a line passes through a triangle.
+/// Intersection of a line and a triangle.
 struct Crossing {
   std::int32_t v, w;
   std::int32_t body, triangle;
   double u;
-  int sign;  ///< which side of the triangle the line comes from
+  int sign;  ///< side of the triangle from which the line comes
 };
 
-// The whole numbers k with a <= k < b: those for which "above k" is true of b and false of a.
+// The integers k with a <= k < b begin here: "above k" is true for b and false for a.
 std::int64_t first_between(double a) { return static_cast<std::int64_t>(std::ceil(a)); }
 std::int64_t last_between(double b) { return static_cast<std::int64_t>(std::ceil(b)) - 1; }
 
-// Far outside of all cells rounding to whole numbers must not overflow.
+// Coordinates far outside of all cells must not overflow when they are rounded to integers.
 double clamped(double x) { return std::clamp(x, -4e9, 4e9); }
 
 struct OnPlane {
   double u, v;
 };
 
-// Where the edge from p to q meets the plane w = k. The caller orders p and q by vertex number, so that both triangles
-// of an edge compute the same bits.
+// Intersection of the edge from p to q with the plane w = k. The caller orders p and q by vertex number, so that both
+// triangles of an edge compute the same bits.
 OnPlane cut_edge(const Point& p, const Point& q, double k) {
   const double t = (k - p[2]) / (q[2] - p[2]);
   return {p[0] + t * (q[0] - p[0]), p[1] + t * (q[1] - p[1])};
@@ -189,7 +189,7 @@ bool LineIndex::surface_near(std::int64_t tile, const Box& cells) const {
 
 namespace {
 
-/// One triangle upright, and what of it the lines of a tile may meet.
+/// A triangle in sheared coordinates, and its range of lines of a tile.
 class Slicer {
  public:
   Slicer(const std::array<std::int32_t, 3>& triangle, const std::vector<Point>& vertices)
@@ -204,7 +204,7 @@ class Slicer {
   }
 
  private:
-  // Of the three edges exactly one leads from below the plane (or on it) to above it, and one back.
+  // Exactly one of the three edges crosses the plane upwards, and one downwards. A vertex on the plane counts as below.
   template <class Found>
   void meet_plane(const Box& lines, std::int64_t k, const Found& found) const {
     OnPlane up{}, down{};
@@ -228,7 +228,7 @@ class Slicer {
   std::array<Point, 3> p_;
 };
 
-// Crossings of one line and body, in order, become the pieces where the winding number is not 0.
+// Converts the ordered crossings of a line and a body to segments with a winding number other than 0.
 void wind(const Crossing* first, const Crossing* last, std::vector<Inside>& result) {
   int winding = 0;
   const Crossing* entered = first;

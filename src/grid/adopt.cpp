@@ -1,4 +1,4 @@
-// A field over arrays of the caller: what must be true of them, and how the ranks agree that it is.
+// Fields on arrays of the caller: checks the arrays, and makes all ranks agree on the result.
 #include <algorithm>
 #include <sstream>
 
@@ -15,7 +15,7 @@ std::string strides_text(const Extent& stride, std::int64_t component) {
   return text.str();
 }
 
-/// Compares the strides that the caller states with those of the shape; layers is how long each axis is in memory.
+/// Whether the strides that the caller states equal those of the shape. Strides of axes with one layer are ignored.
 bool same_strides(const OwnArray& array, const BlockShape& shape, int components) {
   for (int a = 0; a < 3; ++a)
     if (array.stride[a] != 0 && array.stride[a] != shape.stride[a] && shape.extent[a] + 2 * shape.ghost[a] > 1)
@@ -23,14 +23,14 @@ bool same_strides(const OwnArray& array, const BlockShape& shape, int components
   return array.component_stride == 0 || components == 1 || array.component_stride == shape.component_stride;
 }
 
-/// The last element that a cell can have, counted from the corner of the ghosts.
+/// Number of elements from the corner of the ghosts to the last element of any cell.
 std::int64_t span_of(const BlockShape& shape, int components) {
   std::int64_t last = (components - 1) * shape.component_stride;
   for (int a = 0; a < 3; ++a) last += (shape.extent[a] + 2 * shape.ghost[a] - 1) * shape.stride[a];
   return last + 1;
 }
 
-/// Everything that neighbours derive addresses from.
+/// Text with all options from which neighbours derive addresses.
 std::string fingerprint(const FieldOptions& o) {
   std::ostringstream text;
   text << o.name << ' ' << to_string(o.type) << ' ' << to_string(o.layout) << ", " << o.components << " components, "
@@ -104,8 +104,8 @@ Field Field::adopt(const Communicator& comm, const Grid& grid, FieldOptions opti
   const std::vector<std::string> all = comm.all_gather(fingerprint(field.options_));
   for (int rank = 0; rank < comm.size(); ++rank)
     require(all[rank] == all[0], ErrorCode::mismatch,
-            "ranks 0 and " + std::to_string(rank) + " describe a field differently: \"" + all[0] + "\" and \"" +
-                all[rank] + "\"",
+            "ranks 0 and " + std::to_string(rank) + " have different descriptions of a field: \"" + all[0] +
+                "\" and \"" + all[rank] + "\"",
             {{"rank", rank}});
   field.options_.shared = comm.all(field.options_.shared);
   return field;

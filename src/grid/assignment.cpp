@@ -1,4 +1,4 @@
-// The quadratic assignment problem: which of n places each of n parts gets.
+// The quadratic assignment problem: assigns n parts to n places.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -20,9 +20,9 @@ double assignment_cost(const std::vector<double>& flow, const std::vector<double
 
 namespace {
 
-/// A later answer must be clearly better, so that rounding never moves a placement away from the trivial one.
+/// A later solution must be clearly better, so that rounding never replaces the trivial placement.
 constexpr double clearly = 1e-12;
-/// Sums that one descent may look at: bounds the time for a thousand nodes, the same on every machine.
+/// Limit on the sums that one descent evaluates. It bounds the time for a thousand nodes, identically on every machine.
 constexpr double work_limit = 2e9;
 
 std::vector<int> exhaustive(const std::vector<double>& flow, const std::vector<double>& distance, int parts) {
@@ -39,7 +39,7 @@ std::vector<int> exhaustive(const std::vector<double>& flow, const std::vector<d
   return best;
 }
 
-/// What the cost changes by when parts i and j swap their places.
+/// Change of the cost when parts i and j swap places.
 double change(const std::vector<double>& flow, const std::vector<double>& distance, const std::vector<int>& place,
               std::size_t i, std::size_t j) {
   const std::size_t n = place.size();
@@ -55,7 +55,7 @@ double change(const std::vector<double>& flow, const std::vector<double>& distan
   return sum;
 }
 
-/// Swaps pairs while any swap helps; returns the cost.
+/// Swaps pairs until no swap lowers the cost. Returns the cost.
 double descend(const std::vector<double>& flow, const std::vector<double>& distance, std::vector<int>& place) {
   const double n = static_cast<double>(place.size());
   double cost = assignment_cost(flow, distance, place), work = 0;

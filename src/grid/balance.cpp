@@ -43,7 +43,7 @@ class Sharer {
         all.lo[a] = std::min(all.lo[a], boxes_[n].lo[a]);
         all.hi[a] = std::max(all.hi[a], boxes_[n].hi[a]);
       }
-    int longest = 2;  // of two alike the slowest
+    int longest = 2;  // the slowest axis among equal ones
     for (const int a : {1, 0})
       if (all.extent(a) > all.extent(longest)) longest = a;
     return longest;
@@ -57,7 +57,7 @@ class Sharer {
     std::sort(group.begin(), group.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
   }
 
-  /// How many boxes go to the low side: as near to its share of the weight as whole boxes can be.
+  /// Number of boxes on the low side, such that its weight is as close as possible to its share.
   std::size_t place(const std::vector<std::size_t>& group, int low, int high) const {
     double all = 0;
     for (const std::size_t n : group) all += weights_[n];
@@ -89,8 +89,8 @@ std::vector<int> share_out(const std::vector<Box>& boxes, const std::vector<doub
               " weights: give one for each",
           {{"boxes", boxes.size()}, {"weights", weights.size()}});
   require(parts >= 1 && boxes.size() >= static_cast<std::size_t>(parts), ErrorCode::unsupported,
-          std::to_string(boxes.size()) + " boxes cannot be shared out among " + std::to_string(parts) +
-              " devices: take more boxes or fewer devices",
+          std::to_string(boxes.size()) + " boxes cannot be distributed over " + std::to_string(parts) +
+              " devices: use more boxes or fewer devices",
           {{"boxes", boxes.size()}, {"devices", parts}});
   return Sharer(boxes, weights).owners(parts);
 }

@@ -5,7 +5,7 @@
 namespace slipstream::detail {
 namespace {
 
-/// The places where boxes begin on an axis, ascending, without repeats.
+/// Distinct lower bounds of the boxes along an axis, ascending.
 std::vector<std::int64_t> beginnings(const std::vector<Box>& boxes, int axis) {
   std::vector<std::int64_t> found;
   for (const Box& box : boxes) found.push_back(box.lo[axis]);
@@ -15,7 +15,7 @@ std::vector<std::int64_t> beginnings(const std::vector<Box>& boxes, int axis) {
   return found;
 }
 
-/// Leaves out every second one.
+/// Halves a list of bins: drops every second bound.
 std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& values) {
   std::vector<std::int64_t> kept;
   for (std::size_t i = 0; i < values.size(); i += 2) kept.push_back(values[i]);
@@ -26,7 +26,7 @@ std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& values) {
 
 BoxIndex::BoxIndex(std::vector<Box> boxes) : boxes_(std::move(boxes)) {
   for (int a = 0; a < 3; ++a) starts_[a] = beginnings(boxes_, a);
-  // Boxes that do not line up begin at many places: the bins must not become many more than the boxes.
+  // Boxes that are not aligned begin at many places, so the number of bins is limited relative to the number of boxes.
   const auto bins = [&] { return starts_[0].size() * starts_[1].size() * starts_[2].size(); };
   while (bins() > 8 * boxes_.size() + 64) {
     const auto shorter = [](const auto& a, const auto& b) { return a.size() < b.size(); };

@@ -1,5 +1,5 @@
 #pragma once
-// Which of many boxes overlap a given one, without looking at all of them.
+// Index for overlap queries over many boxes, without a scan of all of them.
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace slipstream::detail {
 
-/// Bins along each axis, at the places where boxes begin: of a regular partition each bin holds about one box.
+/// Bins along each axis begin where boxes begin. In a regular partition each bin holds about one box.
 class BoxIndex {
  public:
   explicit BoxIndex(std::vector<Box> boxes);
@@ -26,7 +26,7 @@ class BoxIndex {
   void for_each_bin(const Range& range, F f) const;
 
   std::vector<Box> boxes_;
-  std::array<std::vector<std::int64_t>, 3> starts_;  ///< first coordinate of each bin; the outer bins have no end
+  std::array<std::vector<std::int64_t>, 3> starts_;  ///< first coordinate of each bin; the outer bins are unbounded
   std::vector<std::int64_t> first_, held_;           ///< boxes of bin b: held_[first_[b]] to held_[first_[b + 1]]
 };
 

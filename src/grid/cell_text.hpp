@@ -5,7 +5,7 @@
 
 namespace slipstream {
 
-/// As errors name a cell: "(1, 2, 3)".
+/// A cell as text for errors: "(1, 2, 3)".
 inline std::string cell_text(const Extent& cell) {
   return std::string("(") + std::to_string(cell[0]) + ", " + std::to_string(cell[1]) + ", " + std::to_string(cell[2]) +
          ")";

@@ -42,12 +42,12 @@ DType dtype_from_string(const std::string& text) {
   for (const auto& [value, name] : dtype_names)
     if (text == name) return value;
   throw Error(ErrorCode::invalid_argument,
-              "no number format is named '" + text + "': choose u8, i32, i64, f16, f32, f64, c64 or c128",
+              "unknown number format '" + text + "': choose u8, i32, i64, f16, f32, f64, c64 or c128",
               {{"option", "type"}, {"given", text}});
 }
 
 Layout suited_layout(const Grid& grid) {
-  constexpr std::int64_t long_row = 32;  // cells: a warp's
+  constexpr std::int64_t long_row = 32;  // cells; the threads of a warp
   const bool gpu = grid.machine().device(0).local.backend == Backend::cuda;
   const bool suits = gpu && grid.extent()[2] >= long_row && grid.cuts_devices(0) && !grid.cuts_blocks(2);
   return suits ? Layout::soa_z : Layout::soa;
@@ -58,16 +58,16 @@ std::string to_string(Layout layout) { return layout == Layout::soa ? "soa" : la
 Layout layout_from_string(const std::string& name) {
   for (const Layout layout : {Layout::soa, Layout::aos, Layout::soa_z})
     if (name == to_string(layout)) return layout;
-  throw Error(ErrorCode::invalid_argument, "no layout is named '" + name + "': choose soa, aos or soa_z",
+  throw Error(ErrorCode::invalid_argument, "unknown layout '" + name + "': choose soa, aos or soa_z",
               {{"option", "layout"}, {"given", name}});
 }
 
 BlockShape block_shape(const Extent& extent, const FieldOptions& options) {
   const std::int64_t size = static_cast<std::int64_t>(size_of(options.type));
-  const std::int64_t unit = std::max<std::int64_t>(options.alignment, size);  // bytes
+  const std::int64_t unit = std::max<std::int64_t>(options.alignment, size);  // alignment in bytes
   require(unit % size == 0, "the alignment of field " + options.name + " is " + std::to_string(options.alignment) +
                                 " bytes, which is no multiple of its values' " + std::to_string(size));
-  const std::int64_t step = unit / size;  // elements
+  const std::int64_t step = unit / size;  // alignment in elements
   const auto round_up = [&](std::int64_t n) { return (n + step - 1) / step * step; };
   const bool apart = options.layout != Layout::aos;
   const std::int64_t per_cell = apart ? 1 : options.components;
@@ -79,7 +79,7 @@ BlockShape block_shape(const Extent& extent, const FieldOptions& options) {
   const Extent cells = by_rows(options.layout, extent), ghost = by_rows(options.layout, options.ghost),
                padding = by_rows(options.layout, options.padding);
   const std::int64_t wide = cells[0] + 2 * ghost[0], high = cells[1] + 2 * ghost[1], deep = cells[2] + 2 * ghost[2];
-  // The left ghosts of a row lie in the padding at the end of the row before it.
+  // The left ghosts of a row are stored in the padding at the end of the row before it.
   const std::int64_t row = round_up((wide + padding[0]) * per_cell), front = round_up(ghost[0] * per_cell),
                      plane = row * (high + padding[1]), all = std::max(plane * (deep + padding[2]), options.apart);
   const Extent stride = by_rows(options.layout, {per_cell, row, plane});
@@ -131,7 +131,7 @@ void Field::drop_arrays() {
 }
 
 void Field::make_arrays() {
-  std::vector<Stream> streams;  // one a device, for on the host each has a thread of its own
+  std::vector<Stream> streams;  // one per device: each host device has its own thread
   const auto stream_of = [&](Device device) -> Stream& {
     const auto found = std::find_if(streams.begin(), streams.end(), [&](Stream& s) { return s.device() == device; });
     return found == streams.end() ? streams.emplace_back(device) : *found;
@@ -190,11 +190,10 @@ std::int64_t Field::bytes_on(Device device) const {
 
 namespace {
 
-/// A region of a block as dense rows on the host, ordered as the field's layout has it: components outermost, or
-/// innermost (aos).
+/// A region of a block as contiguous rows on the host, in the field's layout: components outermost, or innermost (aos).
 struct Dense {
   Extent rows;  // bytes per row, rows, planes
-  int passes;   // copies that make it up
+  int passes;   // number of copies for the whole region
   std::size_t pass_bytes;
 };
 
@@ -209,12 +208,13 @@ Dense dense(const Box& region, const FieldOptions& options) {
   return d;
 }
 
-/// Bytes from row to row and from plane to plane of memory.
+/// Strides between rows and planes in memory, in bytes.
 Pitch pitch_of(const BlockShape& shape, std::size_t size) {
   return {shape.stride[1] * size, shape.stride[2 - shape.row_axis] * size};
 }
 
-/// Calls f(offset in the dense region, offset in the caller's [z][y][x][component] array), in bytes, per value.
+/// Calls f(offset in the dense region, offset in the caller's [z][y][x][component] array) for each value; offsets are
+/// in bytes.
 template <class F>
 void for_each_value(const Box& region, const Box& box, const FieldOptions& options, F f) {
   const bool apart = options.layout != Layout::aos;

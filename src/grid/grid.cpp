@@ -31,7 +31,7 @@ const std::vector<std::int64_t>& Grid::blocks_of(int rank) const {
 }
 
 void Grid::cut_and_place(const GridOptions& options) {
-  // Nodes of different sizes are no grid of nodes: the devices are cut for all together.
+  // Nodes of different sizes cannot form a grid of nodes, so the domain is cut for all devices at once.
   const int nodes = machine_.uniform() ? machine_.nodes() : 1;
   partition_ = slipstream::partition(extent_, nodes, machine_.devices() / nodes, options.partition);
   const detail::Placement placement = detail::place(machine_, partition_, extent_, options);
@@ -90,7 +90,7 @@ void Grid::index() {
   for (const Block& block : blocks_) boxes.push_back(block.box);
   index_ = std::make_shared<const detail::BoxIndex>(std::move(boxes));
 
-  std::map<int, Box> of_device;  // the least box that holds all of its blocks
+  std::map<int, Box> of_device;  // bounding box of the device's blocks
   for (const Block& block : blocks_) {
     Box& all = of_device.emplace(block.device, block.box).first->second;
     for (int a = 0; a < 3; ++a) {

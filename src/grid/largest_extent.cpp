@@ -7,9 +7,10 @@
 
 namespace slipstream {
 
-/// A plan for thousands of devices takes a while, so the next size to try is where memory would be full if it grew as
-/// the cells do; every third halves the interval.
-Extent largest_extent(const Machine& machine, Extent shape, const std::function<double(const Extent&)>& fullness_of) {
+/// Finds the size by interpolation, because a plan for thousands of devices is slow. The next size is the one that
+/// would fill the memory if memory grew linearly with cells. Every third step bisects the interval.
+Extent largest_extent(const Machine& machine, Extent shape,
+                      const std::function<double(const Extent&)>& memory_share_of) {
   const std::int64_t longest = *std::max_element(shape.begin(), shape.end());
   const auto scaled = [&](std::int64_t n) {
     Extent e;
@@ -21,13 +22,13 @@ Extent largest_extent(const Machine& machine, Extent shape, const std::function<
   for (int d = 0; d < machine.devices(); ++d) memory += static_cast<double>(machine.device(d).memory);
   const auto full_at = [&](std::int64_t n) {
     const Extent cells = scaled(n);
-    // Each cell takes more than a byte; counts of bytes far beyond that would overflow.
+    // A cell takes more than one byte. Much larger sizes would overflow the byte counts.
     if (static_cast<double>(cells[0]) * static_cast<double>(cells[1]) * static_cast<double>(cells[2]) > memory)
       return 2.0;
     try {
-      return fullness_of(cells);
+      return memory_share_of(cells);
     } catch (const Error&) {
-      return n < longest ? 0.0 : 2.0;  // too few cells to cut is no lack of memory
+      return n < longest ? 0.0 : 2.0;  // fewer cells than devices do not mean that memory is full
     }
   };
   const double power =
@@ -37,7 +38,7 @@ Extent largest_extent(const Machine& machine, Extent shape, const std::function<
     const double share = full_at(next);
     (share <= 1 ? low : high) = next;
     const double guess = share > 0 ? static_cast<double>(next) / std::pow(share, power) : 0;
-    // One beyond the guess where the last fitted: the interval closes from both sides.
+    // After a fit the next guess is one larger, so that the interval shrinks from both sides.
     next = step % 3 == 0 || guess == 0 ? (low + high) / 2 : static_cast<std::int64_t>(guess) + (share <= 1 ? 1 : 0);
     next = std::clamp(next, low + 1, std::max(low + 1, high - 1));
   }

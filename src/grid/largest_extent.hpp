@@ -6,8 +6,9 @@
 
 namespace slipstream {
 
-/// The largest grid of the same shape that fits, zeros where none does. `fullness_of`: the largest share of its memory
-/// that any device needs for so many cells; throws Error where they cannot be cut.
-Extent largest_extent(const Machine& machine, Extent shape, const std::function<double(const Extent&)>& fullness_of);
+/// The largest grid of this shape that fits; zeros if none does. `memory_share_of` returns the largest fraction of its
+/// memory that any device needs for these cells. It throws Error if the cells cannot be partitioned.
+Extent largest_extent(const Machine& machine, Extent shape,
+                      const std::function<double(const Extent&)>& memory_share_of);
 
 }  // namespace slipstream

@@ -6,7 +6,7 @@
 namespace slipstream {
 
 std::vector<int> prime_factors(int n) {
-  require(n >= 1, "prime factors were asked of a number below 1");
+  require(n >= 1, "a number below 1 has no prime factors");
   std::vector<int> factors;
   for (int p = 2; n > 1; ++p)
     for (; n % p == 0; n /= p) factors.push_back(p);
@@ -21,7 +21,7 @@ Extent bisect(const Extent& extent, int parts, Tie tie) {
     for (int step = 0; step < 3; ++step) {
       const int a = tie == Tie::x_first ? step : 2 - step;
       if (counts[a] * factor > extent[a]) continue;
-      // Pieces are extent / count long; compared without rounding.
+      // Compares the lengths extent / count in integers, without rounding.
       if (longest < 0 || extent[a] * counts[longest] > extent[longest] * counts[a]) longest = a;
     }
     require(longest >= 0, ErrorCode::unsupported,
@@ -45,7 +45,7 @@ Box piece(const Box& box, const Extent& counts, const Extent& index) {
 
 namespace {
 
-/// Cuts every box by the counts, x fastest within each.
+/// Cuts each box into counts[0] x counts[1] x counts[2] pieces, x fastest.
 std::vector<Box> cut(const std::vector<Box>& boxes, const Extent& counts) {
   std::vector<Box> pieces;
   pieces.reserve(boxes.size() * volume(counts));

@@ -25,14 +25,14 @@ PlacementMethod placement_from_string(const std::string& name) {
   for (std::size_t i = 0; i < method_names.size(); ++i)
     if (name == method_names[i]) return static_cast<PlacementMethod>(i);
   throw Error(ErrorCode::invalid_argument,
-              "no placement is named '" + name + "': choose trivial, random, theoretical or measured",
+              "unknown placement '" + name + "': choose trivial, random, theoretical or measured",
               {{"option", "placement"}, {"given", name}});
 }
 
 namespace detail {
 namespace {
 
-/// Cells of part `source` that the halo of width 1 of part `reader` reads.
+/// Cells of part `source` that part `reader` reads through a halo of width 1.
 struct Flow {
   int source, reader;
   double cells;
@@ -57,7 +57,7 @@ std::vector<Flow> halo_flows(const std::vector<Box>& parts, const Extent& extent
   return flows;
 }
 
-/// Not std::shuffle, whose order each library chooses for itself.
+/// std::shuffle is not used, because its order depends on the standard library.
 void shuffle(std::vector<int>& values, std::mt19937_64& random) {
   for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[random() % i]);
 }
@@ -90,7 +90,7 @@ class Placer {
     if (options_.placement == PlacementMethod::trivial) return result;
     std::vector<int> devices = place_devices(place_nodes());
     const double found = cost(devices);
-    // Mean distances place the nodes: where they mislead, the order of the machine stays.
+    // Nodes are placed by mean distances. If that gives a worse result, the order of the machine is kept.
     if (options_.placement != PlacementMethod::random && found > result.trivial_cost) return result;
     result.devices = std::move(devices);
     result.cost = found;
@@ -125,7 +125,7 @@ class Placer {
     return sum / static_cast<double>(members_[a].size() * members_[b].size());
   }
 
-  /// The node of each part that the partition cut for a node.
+  /// Node of each part that the partition made for a node.
   std::vector<int> place_nodes() {
     const int nodes = static_cast<int>(members_.size());
     std::vector<int> order = ordered(nodes);
@@ -166,7 +166,7 @@ class Placer {
     return devices;
   }
 
-  /// Most nodes of a machine pose the same problem: each is solved once.
+  /// Most nodes of a machine pose the same assignment problem, so solutions are cached.
   const std::vector<int>& assigned(const std::vector<double>& flow, const std::vector<int>& devices) {
     std::vector<double> far;
     for (const int from : devices)
@@ -180,7 +180,7 @@ class Placer {
   const GridOptions& options_;
   std::mt19937_64 random_;
   std::vector<Flow> flows_;
-  std::vector<std::vector<int>> members_;  ///< devices by node; all together where nodes differ in size
+  std::vector<std::vector<int>> members_;  ///< devices by node; one group if nodes differ in size
   std::map<std::pair<std::vector<double>, std::vector<double>>, std::vector<int>> solved_;
 };
 

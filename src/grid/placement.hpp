@@ -1,5 +1,5 @@
 #pragma once
-// Which device gets which part of a partition.
+// Assigns the parts of a partition to devices.
 #include <vector>
 
 #include <slipstream/grid.hpp>
@@ -8,11 +8,12 @@ namespace slipstream::detail {
 
 struct Placement {
   std::vector<int> devices;  ///< by part, in the order of Partition::device_boxes
-  double cost = 0;           ///< seconds of link time, summed over pairs of devices, per byte a cell of halo width 1
+  /// link time in seconds, summed over pairs of devices, for one byte per cell of a halo of width 1
+  double cost = 0;
   double trivial_cost = 0;
 };
 
-/// Nodes first, then the devices of each. Every rank finds the same.
+/// Places nodes first, then the devices within each node. All ranks get the same result.
 Placement place(const Machine& machine, const Partition& partition, const Extent& extent, const GridOptions& options);
 
 }  // namespace slipstream::detail

@@ -34,12 +34,13 @@ std::int64_t checksum_bytes(const CheckpointArray& array) {
   return static_cast<std::int64_t>(array.pieces.size() * sizeof(std::uint32_t));
 }
 
-/// No less than the file of these arrays will have.
+/// Upper bound of the size of the file with these arrays.
 std::int64_t most_bytes(const CheckpointInfo& info, const std::vector<CheckpointArray>& arrays) {
-  constexpr std::int64_t per_dataset = 4 * page;  // alignment and headers
+  constexpr std::int64_t per_dataset = 4 * page;  // for alignment and headers
   std::int64_t bytes = seal_bytes + 16 * page + static_cast<std::int64_t>(info.case_text.size() + info.notes.size());
   for (const CheckpointArray& array : arrays)
-    bytes += bytes_of(array) + 15 * checksum_bytes(array) + 3 * per_dataset;  // a piece's row is 56 bytes, its sum 4
+    // per piece: 56 bytes for its row, 4 for its checksum
+    bytes += bytes_of(array) + 15 * checksum_bytes(array) + 3 * per_dataset;
   return bytes;
 }
 
@@ -49,7 +50,7 @@ void make_empty(const std::string& path) {
   ::close(file);
 }
 
-/// A dataset of fixed size whose bytes lie in one place of the file.
+/// A dataset of fixed size and contiguous layout.
 Hdf5Handle create_plain(const Hdf5Handle& file, const std::string& name, hid_t type, const Hdf5Sizes& sizes) {
   const Hdf5Handle space(H5Screate_simple(static_cast<int>(sizes.size()), sizes.data(), nullptr), H5Sclose,
                          "sizing the dataset " + name);
@@ -57,7 +58,7 @@ Hdf5Handle create_plain(const Hdf5Handle& file, const std::string& name, hid_t t
   hdf5_check(H5Pset_layout(properties.get(), H5D_CONTIGUOUS), "laying out " + name);
   hdf5_check(H5Pset_alloc_time(properties.get(), H5D_ALLOC_TIME_EARLY), "allocating " + name);
   hdf5_check(H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER), "allocating " + name);
-  // The time of making would make equal States differ.
+  // Without creation times, equal States give equal files.
   hdf5_check(H5Pset_obj_track_times(properties.get(), false), "making HDF5 properties");
   return {H5Dcreate2(file.get(), name.c_str(), type, space.get(), H5P_DEFAULT, properties.get(), H5P_DEFAULT), H5Dclose,
           "making the dataset " + name};
@@ -155,7 +156,8 @@ std::uint32_t checksum(const CheckpointPiece& piece, const void* values, std::si
 void create_checkpoint(const CheckpointInfo& info, std::vector<CheckpointArray>& arrays) {
   const std::int64_t bytes = most_bytes(info, arrays);
   const std::string what = "the checkpoint '" + info.path + "'";
-  // HDF5 that fails to write crashes when the program ends: so it begins only where there is room, and keeps it.
+  // HDF5 crashes at the end of the program after a failed write. The disk space is therefore reserved before HDF5
+  // writes.
   make_empty(info.path);
   claim_disk(info.path, 0, bytes, what);
   Hdf5Handle file = create_file(info.path);
@@ -250,14 +252,14 @@ CheckpointArray CheckpointReader::array(const std::string& name) const {
     std::int64_t components = 0;
     read_attribute(values, "components", H5T_NATIVE_INT64, &components, 1);
     require(sizes.size() == 1 && components >= 1 && components <= std::numeric_limits<int>::max(), ErrorCode::bad_file,
-            "it has not the shape of a field");
+            "it does not have the shape of a field");
     array.type = type_of(values, at);
     array.components = static_cast<int>(components);
     array.values = static_cast<std::int64_t>(sizes[0]);
     at = pieces_path(name);
     const Hdf5Handle pieces = open_dataset(file_, at);
     const Hdf5Sizes shape = sizes_of(pieces, at);
-    require(shape.size() == 2 && shape[1] == 7, ErrorCode::bad_file, "it has not the shape of a list of pieces");
+    require(shape.size() == 2 && shape[1] == 7, ErrorCode::bad_file, "it does not have the shape of a list of pieces");
     std::vector<std::array<std::int64_t, 7>> rows(shape[0]);
     hdf5_check(H5Dread(pieces.get(), H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, rows.data()), "reading it");
     std::int64_t cells = 0;

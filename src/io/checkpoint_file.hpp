@@ -1,5 +1,5 @@
 #pragma once
-// The parts of a checkpoint file that HDF5 writes and reads: all but the values of a file in the making.
+// The parts of a checkpoint file that HDF5 writes and reads: everything except the values of a new file.
 #include <array>
 #include <cstdint>
 #include <string>
@@ -11,11 +11,11 @@
 
 namespace slipstream {
 
-/// A box of cells of one field.
+/// A box of cells of one field; the unit that is written and checked.
 struct CheckpointPiece {
   Box box;
-  std::int64_t first = 0;  ///< its first value in the dataset
-  int rank = 0;            ///< that writes it; unknown where the file was read
+  std::int64_t first = 0;  ///< index of its first value in the dataset
+  int rank = 0;            ///< rank that writes it; unknown for a file that was read
 
   std::array<std::int64_t, 7> row() const {
     return {box.lo[0], box.lo[1], box.lo[2], box.hi[0], box.hi[1], box.hi[2], first};
@@ -26,35 +26,35 @@ struct CheckpointArray {
   std::string name;
   DType type = DType::f32;
   int components = 1;
-  Extent extent{0, 0, 0};  ///< cells of its grid
+  Extent extent{0, 0, 0};  ///< cells of the array's grid
   std::vector<CheckpointPiece> pieces;
-  std::int64_t values = 0;        ///< of the dataset, gaps between pieces among them
-  std::int64_t values_at = 0;     ///< byte of the file
-  std::int64_t checksums_at = 0;  ///< byte of the file
+  std::int64_t values = 0;        ///< size of the dataset, including gaps between pieces
+  std::int64_t values_at = 0;     ///< byte offset in the file
+  std::int64_t checksums_at = 0;  ///< byte offset in the file
 
   std::int64_t bytes_per_cell() const { return components * static_cast<std::int64_t>(size_of(type)); }
 };
 
-/// How a field is cut into pieces of at most so many bytes: the same on all ranks.
+/// Splits a field into pieces of at most `piece_bytes` bytes, identically on all ranks.
 CheckpointArray cut_field(const std::string& name, const Field& field, std::int64_t piece_bytes);
 
-/// What the checksum of a piece is of: where it belongs, and its values.
+/// Checksum of a piece: covers its position and its values.
 std::uint32_t checksum(const CheckpointPiece& piece, const void* values, std::size_t bytes);
 
-/// Makes a file for these arrays, with room for all on the disk, and says in them where values and checksums belong.
+/// Creates a file for these arrays and reserves its disk space. Sets the offsets of values and checksums in the arrays.
 void create_checkpoint(const CheckpointInfo& info, std::vector<CheckpointArray>& arrays);
 
-/// A checkpoint that is open for reading.
+/// A checkpoint opened for reading.
 class CheckpointReader {
  public:
-  /// Throws Error that names the file, and the dataset where one is at fault.
+  /// Throws Error with the name of the file, and the dataset if one is invalid.
   explicit CheckpointReader(const std::string& path);
   const CheckpointInfo& info() const { return info_; }
   /// Cells of the grid of an array.
   Extent extent(const std::string& name) const;
-  /// An array with its pieces, which lie inside the grid.
+  /// An array with its pieces, which are checked to be inside the grid.
   CheckpointArray array(const std::string& name) const;
-  /// The values of a piece, [component][z][y][x], if its checksum is right.
+  /// Values of a piece, [component][z][y][x]. Throws Error if the checksum is wrong.
   std::vector<std::byte> values(const CheckpointArray& array, std::size_t piece) const;
 
  private:

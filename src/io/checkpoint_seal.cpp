@@ -27,7 +27,7 @@ std::int64_t bytes_of(std::ifstream& file) {
   return static_cast<std::int64_t>(file.tellg());
 }
 
-/// Of all bytes behind the seal that are outside of these ranges, which are in order.
+/// Checksum of all bytes behind the seal except these ranges, which are sorted.
 std::string sum_around(std::ifstream& file, const std::vector<ByteRange>& values, std::int64_t bytes) {
   std::uint32_t sum = 0;
   std::vector<char> some(static_cast<std::size_t>(std::min(bytes, std::int64_t{1} << 20)));
@@ -50,7 +50,7 @@ std::string sum_around(std::ifstream& file, const std::vector<ByteRange>& values
   return hex(sum);
 }
 
-/// The value of the next line, which is "name value".
+/// Reads the next line, "name value", and returns the value.
 std::string take_line(std::istringstream& text, const std::string& name) {
   std::string line;
   std::getline(text, line);

@@ -6,19 +6,18 @@
 
 namespace slipstream {
 
-/// The first page of a checkpoint, which HDF5 leaves to its user: a few lines of text with the version, the size of the
-/// file and a checksum of all that is not values. HDF5 must not be given a damaged file: it may crash over one, then or
-/// when the program ends.
+/// The first page of a checkpoint, which HDF5 reserves for users. It is text with the version, the size of the file and
+/// a checksum of everything but the values. A damaged file must not reach HDF5, which may crash on it, then or at the
+/// end of the program.
 constexpr std::int64_t seal_bytes = 4096;
 
 /// Bytes [first, second) of a file.
 using ByteRange = std::pair<std::int64_t, std::int64_t>;
 
-/// Writes the seal of a complete file; `values` are the ranges that have checksums of their own, or are such.
+/// Writes the seal of a complete file. `values`: ranges with checksums of their own, and those checksums.
 void seal_checkpoint(const std::string& path, const std::string& written_by, std::vector<ByteRange> values);
 
-/// Throws Error saying what is wrong with a file: no checkpoint, another version, truncated, damaged. Each is told
-/// without HDF5.
+/// Throws Error if a file is no checkpoint, has another version, or is truncated or damaged. Does not use HDF5.
 void check_seal(const std::string& path);
 
 }  // namespace slipstream

@@ -9,10 +9,10 @@
 
 namespace slipstream {
 
-/// Whether the values of a piece come out as [cell][component] and not, as files have them, as [component][cell].
+/// Whether the values of a piece are copied as [cell][component] and not, as in files, as [component][cell].
 bool interleaved(const Field& field);
 std::size_t bytes_of(const Field& field, const CheckpointPiece& piece);
-/// Queues the copy of a piece of a local block to where its values lie side by side, rows along x.
+/// Queues the copy of a piece of a local block to contiguous memory, rows along x.
 void copy_piece(Stream& stream, const Field& field, std::int64_t block, const CheckpointPiece& piece, std::byte* to);
 
 }  // namespace slipstream

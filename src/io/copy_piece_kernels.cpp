@@ -5,7 +5,7 @@
 namespace slipstream {
 inline namespace copy_piece_kernels {
 
-/// Rows along another axis are turned on the way, one value after the other.
+/// Permutes axes, value by value, if rows of the block are along another axis.
 template <class Word>
 struct Turn {
   const Word* from;

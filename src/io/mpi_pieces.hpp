@@ -15,32 +15,32 @@
 
 namespace slipstream {
 
-/// Pieces of fields that wait on their devices, from where MPI's files take them; their checksums are computed there.
-/// For an MPI that takes device memory. All calls are of the thread that MPI knows, none is collective.
+/// Snapshots of pieces in device memory, which MPI-IO writes to a file; devices compute the checksums. Requires an MPI
+/// that accepts device memory. Calls must come from the MPI thread; none is collective.
 class MpiPieces {
  public:
   MpiPieces() = default;
   MpiPieces(const MpiPieces&) = delete;
   MpiPieces& operator=(const MpiPieces&) = delete;
-  /// Waits for what is being written.
+  /// Waits for writes in progress.
   ~MpiPieces();
 
-  /// The file of the pieces that follow; made already. Throws where MPI cannot open it.
+  /// Opens the existing file for the pieces that follow. Throws if MPI cannot open it.
   void open(const std::string& path);
-  /// Takes a piece of a local block, whose values must not be interleaved. False where the device has no memory for it.
+  /// Copies a piece of a local block, which must not be interleaved. False if the device lacks memory for it.
   bool add(const Field& field, std::int64_t block, const CheckpointArray& array, std::size_t number);
-  /// Waits until all pieces have left their fields, and begins to write them.
+  /// Waits until all pieces have been copied from their fields, then starts to write them.
   void start();
-  /// True once all is written, or cannot be; the file is then closed, but not forced to the disk. Blocks never.
+  /// Nonblocking: true once all writes have completed or failed. The file is then closed, but not synced to disk.
   bool done();
   void wait();
-  /// Why not all is written; empty where it is. When done().
+  /// Why writing failed; empty on success. Valid after done().
   const std::string& failure() const { return failure_; }
 
  private:
   struct Slot {
     Buffer<std::byte> values;
-    Buffer<std::uint32_t> remainders, fetched;  // on the device, pinned
+    Buffer<std::uint32_t> remainders, fetched;  // on the device; in pinned memory
     bool free = true;
   };
   struct Piece {

@@ -9,7 +9,7 @@
 namespace slipstream {
 namespace {
 
-/// From [cell][component] to [component][cell].
+/// Reorders [cell][component] to [component][cell].
 template <class Word>
 void separate(const std::byte* from, std::byte* to, std::int64_t cells, int components) {
   const auto* values = reinterpret_cast<const Word*>(from);
@@ -46,7 +46,7 @@ Stream& PieceWriter::stream_on(Device device) {
   return streams_.emplace_back(device, Stream(device)).second;
 }
 
-/// Device memory for a piece; null where there is none left.
+/// Device memory for a piece; null if the device is full.
 PieceWriter::Slot* PieceWriter::acquire_on_device(Device device, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   std::list<Slot>& slots = device_slots_[{device.backend, device.index}];
@@ -163,7 +163,7 @@ void PieceWriter::work() {
     if (!underway.empty()) {
       Job job = std::move(underway.front());
       underway.pop_front();
-      // After a failure pieces are only taken from the devices' way.
+      // After a failure the thread only frees the staging memory of pieces.
       const bool failed = !failure_.empty();
       lock.unlock();
       const std::string failure = text_of(failure_of([&] {
@@ -187,7 +187,7 @@ void PieceWriter::work() {
   }
 }
 
-/// Brings what waits on a device on its way to pinned memory.
+/// Starts the copy of a piece from device staging to pinned memory.
 void PieceWriter::start_fetching(Job& job) {
   if (!job.slot->on_device) return;
   const Device device = job.slot->memory.device();

@@ -20,31 +20,30 @@
 
 namespace slipstream {
 
-/// Takes pieces of fields from devices, through pinned memory, to their places in files, on a thread of its own that
-/// calls neither MPI nor HDF5. With Snapshot::device they wait on their devices, and the thread fetches one while it
-/// writes another.
+/// Writes pieces of fields to files through pinned memory. Its thread calls neither MPI nor HDF5. With Snapshot::device
+/// the pieces are staged in device memory, and the thread fetches one while it writes another.
 class PieceWriter {
  public:
-  /// `staging_bytes`: most pinned memory per device; two pieces at least.
+  /// `staging_bytes`: limit of pinned memory per device; at least two pieces are allowed.
   explicit PieceWriter(std::int64_t staging_bytes, Snapshot snapshot = Snapshot::pinned);
-  /// Waits for what was given.
+  /// Waits for all pieces added.
   ~PieceWriter();
 
-  /// The file of the pieces that follow; made already. Throws where it cannot be opened.
+  /// Opens the existing file for the pieces that follow. Throws if that fails.
   void open(const std::string& path);
-  /// Takes a piece of a local block. Waits for staging memory where there is no more, else only queues copies.
+  /// Adds a piece of a local block. This queues copies and returns, unless it must wait for staging memory.
   void add(const Field& field, std::int64_t block, const CheckpointArray& array, std::size_t piece);
-  /// Waits until all pieces have left their devices, which may then change them.
+  /// Waits until all pieces have been copied; the fields may change afterwards.
   void snapshot();
-  /// Keeps the reason why the file cannot become complete, unless it is empty or there is one already.
+  /// Stores the first nonempty reason why the file cannot be completed.
   void fail(const std::string& why);
-  /// No more pieces: the thread then forces the file to the disk.
+  /// Declares that no more pieces follow; the thread then syncs the file to disk.
   void end();
 
-  /// True once what was begun with open() has ended, one way or the other.
+  /// True once the file opened by open() is complete or has failed.
   bool done();
   void wait();
-  /// Why the file is not complete; empty where it is. When done().
+  /// Why the file is incomplete; empty on success. Valid after done().
   std::string failure();
 
  private:
@@ -54,20 +53,20 @@ class PieceWriter {
     bool free = true;
     bool on_device = false;
   };
-  /// What a device's values pass through on their way to the file; of the thread.
+  /// Buffers between a device and the file; used by the thread only.
   struct Passage {
     explicit Passage(Device device) : stream(device) {}
     Stream stream;
-    std::array<Buffer<std::byte>, 2> memory;  // at most two pieces are on their way
+    std::array<Buffer<std::byte>, 2> memory;  // at most two pieces in flight
     std::size_t next = 0;
   };
   struct Job {
     Slot* slot;
     Event copied;
-    CheckpointArray array;  // without its pieces
+    CheckpointArray array;  // description of the dataset, without its pieces
     CheckpointPiece piece;
     std::size_t number;
-    bool interleaved;  // components beside each other
+    bool interleaved;  // order [cell][component] instead of [component][cell]
     std::size_t bytes;
     const std::byte* values;  // for the thread, once copied
   };
@@ -83,8 +82,8 @@ class PieceWriter {
   Snapshot snapshot_;
   std::list<std::pair<Device, Stream>> streams_;
   std::map<Place, std::list<Slot>> slots_, device_slots_;
-  std::map<Place, Passage> passages_;  // of the thread
-  std::vector<std::byte> ordered_;     // of the thread
+  std::map<Place, Passage> passages_;  // used by the thread only
+  std::vector<std::byte> ordered_;     // used by the thread only
   RawFile file_;
 
   std::mutex mutex_;

@@ -6,8 +6,8 @@
 
 namespace slipstream {
 
-/// Cuts a box into whole layers, else whole rows, else runs of cells, of at most `limit` bytes each (one cell at
-/// least), in the order of memory. Together they cover every cell once.
+/// Splits a box into pieces of at most `limit` bytes (at least one cell each), in the order of memory. Pieces are whole
+/// layers if these fit, else whole rows, else runs of cells. They cover each cell once.
 std::vector<Box> cut_into_pieces(const Box& box, std::int64_t bytes_per_cell, std::int64_t limit);
 
 }  // namespace slipstream

@@ -6,11 +6,11 @@
 
 namespace slipstream {
 
-/// A file that exists, by its bytes. No call is collective.
+/// Byte access to an existing file. No call is collective.
 class RawFile {
  public:
   RawFile() = default;
-  /// Throws Error where it cannot be opened.
+  /// Throws Error if the file cannot be opened.
   static RawFile to_read(const std::string& path);
   static RawFile to_write(const std::string& path);
   RawFile(RawFile&& other) noexcept : path_(std::move(other.path_)), file_(std::exchange(other.file_, -1)) {}
@@ -23,9 +23,9 @@ class RawFile {
 
   std::int64_t size() const;
   void write(std::int64_t at, const void* values, std::size_t bytes);
-  /// Throws Error, too, where the file ends before.
+  /// Throws Error, also if the file ends early.
   void read(std::int64_t at, void* values, std::size_t bytes) const;
-  /// Forces what was written to the disk, and closes.
+  /// Syncs to disk and closes.
   void finish();
 
  private:

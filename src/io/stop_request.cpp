@@ -10,13 +10,13 @@
 namespace slipstream {
 namespace {
 
-/// A handler has nothing but global memory to tell what it saw.
+/// A signal handler can report only through global memory.
 std::atomic<int> signal_seen{0};
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may use lock-free atomics only");
 std::atomic<bool> in_use{false};
 
 constexpr std::array<int, 4> requests{SIGTERM, SIGUSR1, SIGINT, SIGHUP};
-/// What they did before, for the handler, too: who asks twice does not want to wait.
+/// Previous handlers. Except for SIGUSR1 the handler restores them, so that a second signal has its usual effect.
 std::array<struct sigaction, requests.size()> before{};
 
 extern "C" void note_signal(int number) {
@@ -26,7 +26,7 @@ extern "C" void note_signal(int number) {
     if (requests[n] == number && number != SIGUSR1) sigaction(number, &before[n], nullptr);
 }
 
-constexpr int clock_ran_out = 1 << 16;  // no signal's number
+constexpr int clock_ran_out = 1 << 16;  // not the number of a signal
 
 std::string name_of(int why) {
   if (why == SIGTERM) return "SIGTERM";
@@ -42,12 +42,12 @@ struct StopRequest::Impl {
   using Clock = std::chrono::steady_clock;
   Impl(const Communicator& comm, double limit) : comm(comm), limit(limit), start(Clock::now()) {
     require(limit >= 0, "a wall-clock limit cannot be negative", {{"option", "limit"}, {"given", limit}});
-    require(!in_use.exchange(true), ErrorCode::wrong_state,
-            "there is a StopRequest already: one at a time watches the signals", {{"problem", "one_at_a_time"}});
+    require(!in_use.exchange(true), ErrorCode::wrong_state, "only one StopRequest may exist at a time",
+            {{"problem", "one_at_a_time"}});
     signal_seen = 0;
     for (std::size_t n = 0; n < requests.size(); ++n) {
       sigaction(requests[n], nullptr, &before[n]);
-      // In the background, or after the terminal is gone (nohup), a run goes on where its starter wants it so.
+      // A signal that the parent ignores stays ignored, as for background runs and nohup.
       const bool of_terminal = requests[n] == SIGINT || requests[n] == SIGHUP;
       if (of_terminal && before[n].sa_handler == SIG_IGN) continue;
       struct sigaction action {};

@@ -36,7 +36,7 @@ void write_piece(const Hdf5Handle& array, const ValueSource& source, const Box& 
   write_slab(array, source.dataset, hdf5_type(source.type), slab, values.data(), transfer);
 }
 
-/// The pieces of all parts of every rank.
+/// Pieces of all parts, by rank.
 std::vector<std::vector<Box>> pieces_by_rank(const ValueSource& source, int ranks, std::int64_t piece_bytes) {
   std::vector<std::vector<Box>> pieces(ranks);
   for (const auto& [rank, part] : source.parts)
@@ -108,7 +108,7 @@ void write_values_in_parallel(const Communicator& comm, const std::string& path,
       const Box box = round < mine.size() && !failure ? mine[round] : Box{};
       Bytes values;
       attempt(failure, [&] { values = copy_out(sources[i], box); });
-      // Every rank writes in every round, failed or not: the others wait for it.
+      // Each rank joins each collective write, even after a failure, because the others wait for it.
       attempt(failure, [&] { write_piece(arrays[i], sources[i], box, values, transfer.get()); });
     }
   }
@@ -136,7 +136,7 @@ void write_values_by_collecting(const Communicator& comm, const std::string& pat
           values = root && owner != 0 ? receive_piece(comm, owner, box.volume() * bytes_per_cell(sources[i]))
                                       : copy_out(sources[i], box);
         });
-        // A piece that could not be copied out is sent without values, since rank 0 waits for it.
+        // After a failed copy an empty message is sent, because rank 0 waits for it.
         if (!root)
           send_piece(comm, values);
         else if (!failure)

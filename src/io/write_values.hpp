@@ -11,24 +11,25 @@
 
 namespace slipstream {
 
-/// Where the values of a dataset come from: boxes of cells, each of one rank.
+/// Source of the values of a dataset: boxes of cells, each owned by one rank.
 struct ValueSource {
-  std::string dataset;  ///< its path in the file; it has its whole size already
+  std::string dataset;  ///< path in the file; the dataset must have its final size
   DType type;
   std::int64_t values_per_cell;
-  std::vector<std::pair<int, Box>> parts;                    ///< ranks and what they have
-  std::function<void(const Box& piece, void* values)> fill;  ///< [z][y][x][value], on the rank that has the piece
-  std::function<Hdf5Slab(const Box& piece)> slab;            ///< where a piece lies in the dataset
+  std::vector<std::pair<int, Box>> parts;  ///< each box with the rank that owns it
+  /// [z][y][x][value]; called on the rank that owns the piece
+  std::function<void(const Box& piece, void* values)> fill;
+  std::function<Hdf5Slab(const Box& piece)> slab;  ///< hyperslab of a piece in the dataset
 };
 
-/// The blocks of a field are its parts. `fill` copies values out, has them `derived` and scales them. The caller sets
-/// the dataset and the slabs.
+/// The parts are the blocks of a field. `fill` copies values out, applies `derived` and multiplies by `scale`. The
+/// caller sets the dataset and the slabs.
 ValueSource source_of(const Field& field, double scale, std::function<void(const Box&, void*)> derived);
 
-/// Fill datasets of a file; collective, all ranks throw the same Error. In both, ranks copy out and write piece by
-/// piece, at most `piece_bytes` at once.
+/// Both functions fill datasets of a file. They are collective, and all ranks throw the same Error. Ranks copy and
+/// write at most `piece_bytes` at a time.
 
-/// Every rank writes its own parts, together with the others.
+/// Each rank writes its own parts in collective writes.
 void write_values_in_parallel(const Communicator& comm, const std::string& path,
                               const std::vector<ValueSource>& sources, std::int64_t piece_bytes);
 

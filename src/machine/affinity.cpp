@@ -42,7 +42,8 @@ class Set {
   hwloc_bitmap_t bits_;
 };
 
-/// What Slipstream's own binding was, and what it replaced: a second look must not take it for the launcher's.
+/// The binding that this library made, and the one before it. A later Affinity must not mistake ours for the
+/// launcher's.
 struct OwnBinding {
   bool made = false;
   Set before, after;
@@ -52,7 +53,7 @@ OwnBinding& own_binding() {
   return binding;
 }
 
-/// Hardware threads of the host that are switched on, inside and outside this process's container.
+/// Online hardware threads of the host, inside and outside of this process's container.
 Set online_threads(hwloc_topology_t topology) {
   Set result(hwloc_topology_get_complete_cpuset(topology));
   std::string list;
@@ -61,7 +62,7 @@ Set online_threads(hwloc_topology_t topology) {
   return result;
 }
 
-/// Steps from an object up to each of its ancestors.
+/// Maps each ancestor of an object to its distance in the tree.
 std::map<hwloc_obj_t, int> steps_up(hwloc_obj_t object) {
   std::map<hwloc_obj_t, int> steps;
   for (int step = 0; object; object = object->parent) steps[object] = step++;
@@ -80,7 +81,7 @@ int steps_between(hwloc_obj_t a, hwloc_obj_t b) {
 struct Affinity::Tree {
   Tree() {
     require(hwloc_topology_init(&topology) == 0, ErrorCode::unavailable, "hwloc cannot be used on this host");
-    // Plug-ins that open displays or compute libraries cost time and tell nothing that is asked for here.
+    // Plug-ins that open displays or compute libraries take time and add nothing that is used here.
     for (const char* plug_in : {"gl", "opencl"})
       hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, plug_in);
     hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
@@ -98,7 +99,7 @@ struct Affinity::Tree {
     return set;
   }
 
-  /// Cores, or hardware threads where the host does not tell its cores.
+  /// Cores, or hardware threads if the host does not report cores.
   hwloc_obj_type_t core_type() const {
     return hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) > 0 ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
   }
@@ -114,7 +115,7 @@ struct Affinity::Tree {
   }
   hwloc_obj_t around(const Set& threads) const { return hwloc_get_obj_covering_cpuset(topology, threads.get()); }
 
-  /// Network cards of one type with their distance from the nearest of `from`, nearest first.
+  /// Network cards of one type with their distance to the nearest object in `from`, nearest first.
   std::vector<std::pair<int, std::string>> cards(hwloc_obj_osdev_type_t type,
                                                  const std::vector<hwloc_obj_t>& from) const {
     std::vector<std::pair<int, std::string>> result;
@@ -131,7 +132,7 @@ struct Affinity::Tree {
   hwloc_topology_t topology = nullptr;
 };
 
-/// Read once in a process: the host's PCI devices are asked one after the other, which takes milliseconds.
+/// Read once per process: probing the host's PCI devices takes milliseconds.
 std::shared_ptr<const Affinity::Tree> Affinity::host() {
   static const auto tree = std::make_shared<const Tree>();
   return tree;
@@ -179,7 +180,8 @@ bool Affinity::bind(const std::vector<int>& cores) {
   if (threads.empty() || hwloc_set_cpubind(tree_->topology, threads.get(), HWLOC_CPUBIND_PROCESS) != 0) return false;
   own_binding() = {true, before, threads};
 
-  // Prefers the node and does not insist on it, so that a full node is no error. Threads made later inherit it.
+  // hwloc treats this as a preference, because the STRICT flag is missing: a full node is no error. Threads created
+  // later inherit it.
   const int node = numa_node({});
   if (node >= 0 && hwloc_get_nbobjs_by_type(tree_->topology, HWLOC_OBJ_NUMANODE) > 1) {
     Set nodes;
@@ -218,8 +220,10 @@ std::string Affinity::network_card(const std::vector<std::string>& bus_ids, int 
 double network_gb_per_s(const std::string& card) {
   double rate = 0;
   if (card.empty()) return 0;
-  if (std::ifstream("/sys/class/infiniband/" + card + "/ports/1/rate") >> rate && rate > 0) return rate / 8;  // Gbit/s
-  if (std::ifstream("/sys/class/net/" + card + "/speed") >> rate && rate > 0) return rate / 8000;             // Mbit/s
+  // the file is in Gbit/s, the result in GB/s
+  if (std::ifstream("/sys/class/infiniband/" + card + "/ports/1/rate") >> rate && rate > 0) return rate / 8;
+  // the file is in Mbit/s, the result in GB/s
+  if (std::ifstream("/sys/class/net/" + card + "/speed") >> rate && rate > 0) return rate / 8000;
   return 0;
 }
 

@@ -46,7 +46,7 @@ int thread_level() {
   return level;
 }
 
-/// Whether MPI takes calls from this thread. At MPI_THREAD_SERIALIZED its callers see to it that they take turns.
+/// Whether this thread may call MPI. At MPI_THREAD_SERIALIZED callers must synchronise their calls.
 bool thread_may_call() {
   if (thread_level() >= MPI_THREAD_SERIALIZED) return true;
   int main = 0;
@@ -56,14 +56,15 @@ bool thread_may_call() {
 
 void require_thread() {
   require(thread_may_call(), ErrorCode::wrong_state,
-          "a thread that did not start MPI was to call it, and MPI was started for one thread (MPI_THREAD_FUNNELED or "
+          "a thread that did not start MPI must not call it, because MPI was started for one thread "
+          "(MPI_THREAD_FUNNELED or "
           "less): call from the thread that started MPI, or start it with MPI_THREAD_SERIALIZED or "
           "MPI_THREAD_MULTIPLE",
           {{"problem", "thread"}});
 }
 
-/// Begins what all ranks do together, and waits for its end without keeping a core from the ranks that are waited for,
-/// as MPI itself does. Waits as long as MPI's own collectives: a rank may read meshes for an hour.
+/// Starts a nonblocking collective and waits for its end. Unlike MPI's own waits it gives its core to ranks that still
+/// work. It has no timeout, because another rank may read meshes for an hour.
 template <class Begin>
 void collect(Begin begin, const char* what) {
   require_thread();
@@ -77,10 +78,11 @@ void collect(Begin begin, const char* what) {
   asked_until(over, std::numeric_limits<double>::infinity());
 }
 
-/// Duplicates not yet freed, in the order of their making. MPI_Comm_free is collective: ranks must free in one order.
+/// Duplicates not yet freed, in the order of creation. MPI_Comm_free is collective, so ranks must free in the same
+/// order.
 class Duplicates {
  public:
-  /// Never destroyed, since communicators may outlive every static object.
+  /// Never destroyed, because communicators may outlive static objects.
   static Duplicates& all() {
     static auto& one = *new Duplicates;
     return one;
@@ -102,8 +104,8 @@ class Duplicates {
   }
 
  private:
-  /// Leaves it to the end of MPI where this thread may not call it. MPI is called without the lock, since other ranks'
-  /// threads may free in another order.
+  /// If this thread may not call MPI, leaves the communicator to MPI_Finalize. The lock is released during MPI calls,
+  /// because threads of other ranks may free in another order.
   void free(std::uint64_t number) {
     if (!mpi_alive() || !thread_may_call()) return;
     std::unique_lock lock(mutex_);
@@ -125,7 +127,7 @@ void end_mpi() {
 
 bool started_here = false, common_end = false;
 
-/// Seconds that a rank with a failure waits for the others at its end.
+/// Seconds that a failed rank waits for the others at its end.
 double end_wait() {
   const DecimalPoint point;
   const char* const text = std::getenv("SLIPSTREAM_END_WAIT");
@@ -133,7 +135,7 @@ double end_wait() {
   return seconds > 0 ? seconds : 30;
 }
 
-/// At the end of the process. MPI_Finalize would wait for ever for ranks that know nothing of this one's failure.
+/// Runs at the end of the process. MPI_Finalize would wait forever for ranks that do not know that this one failed.
 void leave(int status, void*) {
   if (!mpi_alive()) return;
   if (status != 0 && !common_end && !all_ranks_end(end_wait())) {
@@ -148,7 +150,7 @@ void leave(int status, void*) {
   end_mpi();
 }
 
-/// Open MPI's plug-ins look for its symbols among the global ones, where they are not if a Python module brought it.
+/// Open MPI's plug-ins search the global symbols, which lack MPI's if a Python module loaded it.
 void make_symbols_global() {
   Dl_info where{};
   if (dladdr(reinterpret_cast<void*>(&MPI_Init_thread), &where) && where.dli_fname)
@@ -161,9 +163,9 @@ void start_mpi() {
   if (started) return;
   make_symbols_global();
   const HostState kept;
-  // For a rank without a launcher Open MPI would start a daemon, which is slow and needs ssh in the PATH.
+  // Without a launcher Open MPI would start a daemon, which is slow and needs ssh in the PATH.
   if (!started_by_mpi()) setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
-  // Where /sys is missing (some containers) hwloc would complain in the middle of our messages.
+  // Without /sys (some containers) hwloc would print warnings between our messages.
   setenv("HWLOC_HIDE_ERRORS", "2", 0);
   int provided = MPI_THREAD_SINGLE;
   check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "start");
@@ -198,7 +200,7 @@ bool all_ranks_end(double seconds) {
   static std::optional<bool> known;
   if (!mpi_alive()) return true;
   if (known) return *known;
-  // Of MPI_COMM_WORLD, on which nothing of this library waits.
+  // Uses MPI_COMM_WORLD, because this library never waits on it otherwise.
   MPI_Request request = MPI_REQUEST_NULL;
   int all = 0;
   const auto deadline = Clock::now() + std::chrono::duration<double>(seconds);
@@ -210,13 +212,13 @@ bool all_ranks_end(double seconds) {
 }
 
 Communicator Communicator::world() {
-  started_by_mpi();  // answered before MPI starts and changes the environment
+  started_by_mpi();  // evaluated before MPI starts, which changes the environment
   static const auto* const world = [] {
     start_mpi();
     return new Communicator(MPI_COMM_WORLD);
   }();
   require(mpi_alive(), ErrorCode::wrong_state,
-          "MPI has been finalised, by whom started it: make no more use of its communicators",
+          "MPI has been finalised by the code that started it: do not use its communicators any more",
           {{"problem", "finalised"}});
   return *world;
 }
@@ -243,7 +245,7 @@ void Communicator::barrier() const {
 }
 
 double Communicator::max(double value) const {
-  // MPI_MAX leaves open what becomes of NaN, and a residual that went wrong must not get lost.
+  // MPI_MAX is undefined for NaN, but a residual of NaN must reach all ranks.
   const double lowest = -std::numeric_limits<double>::infinity();
   const double mine[2] = {std::isnan(value) ? 1.0 : 0.0, std::isnan(value) ? lowest : value};
   double all[2] = {};

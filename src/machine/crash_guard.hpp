@@ -3,8 +3,8 @@
 
 namespace slipstream {
 
-/// While it lives, an access of this thread to an invalid address jumps to place(), where the owner must have called
-/// sigsetjmp(guard.place(), 1) in a frame that still lives. Faults of other threads go to the handlers of before.
+/// During its lifetime, an invalid memory access by this thread jumps to place(). The owner must have called
+/// sigsetjmp(guard.place(), 1) in a frame that still exists. Faults of other threads go to the previous handlers.
 class CrashGuard {
  public:
   CrashGuard();

@@ -23,7 +23,7 @@ void Deadline::watch(double seconds, const std::string& what) {
   std::unique_lock lock(mutex_);
   if (std::isinf(seconds)) return over_.wait(lock, [this] { return met_; });
   if (over_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return met_; })) return;
-  std::fprintf(stderr, "rank %d: %s took longer than %g s, and nothing can take it back: the job ends\n", comm_.rank(),
+  std::fprintf(stderr, "rank %d: %s took longer than %g s and cannot be cancelled: the job ends\n", comm_.rank(),
                what.c_str(), seconds);
   std::fflush(stderr);
   comm_.abort(1);

@@ -8,8 +8,8 @@
 
 namespace slipstream {
 
-/// Ends the job with a message where what is done while it lives takes longer: for calls of a library that wait for
-/// other ranks without a limit and that nothing can take back.
+/// Ends the job with a message if it lives longer than the timeout. It guards library calls that wait for other ranks,
+/// have no timeout and cannot be cancelled.
 class Deadline {
  public:
   Deadline(const Communicator& comm, double seconds, std::string what);

@@ -1,4 +1,4 @@
-// Machine::discover: each rank looks at its own host and devices, and tells all what it finds.
+// Machine::discover: each rank inspects its host and devices and sends the result to all.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,10 +22,10 @@ namespace {
 using detail::Affinity;
 using detail::PhysicalDevice;
 
-/// Stated for a card that does not tell its rate: 10 Gbit/s.
+/// Assumed for a card with unknown rate: 10 Gbit/s.
 constexpr double unknown_network_gb_per_s = 1.25;
 
-/// Names the process numbers that this process sees: a neighbour maps its memory by them.
+/// Identifies the PID namespace: neighbours map memory by process number.
 std::int64_t pid_namespace() {
   struct stat status {};
   return stat("/proc/self/ns/pid", &status) == 0 ? static_cast<std::int64_t>(status.st_ino) : 0;
@@ -46,7 +46,7 @@ std::string joined(const std::vector<T>& values) {
 
 std::vector<int> numbers(const std::string& text) { return records_of<int>({text}); }
 
-/// What one rank tells the others.
+/// The result of one rank.
 struct Record {
   Binding binding;
   double network_gb_per_s = 0;
@@ -111,7 +111,7 @@ class Discovery {
  private:
   void check_options() const {
     const Machine::Options& o = options_;
-    require(o.devices_per_rank >= 0, "devices_per_rank is negative: give a count, or 0 to share devices out",
+    require(o.devices_per_rank >= 0, "devices_per_rank is negative: give a count, or 0 to distribute devices evenly",
             {{"option", "devices_per_rank"}, {"given", o.devices_per_rank}});
     require(o.ranks_per_node >= 0, "ranks_per_node is negative: give a count, or 0 to take nodes as found",
             {{"option", "ranks_per_node"}, {"given", o.ranks_per_node}});
@@ -123,8 +123,8 @@ class Discovery {
               {{"rank", rank}});
   }
 
-  /// Groups ranks by shared memory, and hosts into the nodes that ranks_per_node asks for. Ranks of one host whose
-  /// process numbers differ (containers) are nodes of their own: none can map another's memory.
+  /// Groups ranks into hosts by shared memory, and hosts into nodes of ranks_per_node ranks. Ranks of one host in
+  /// different PID namespaces (containers) form separate nodes, because they cannot map each other's memory.
   void find_hosts() {
     MPI_Comm host = MPI_COMM_NULL;
     int leader = comm_.rank();
@@ -143,7 +143,7 @@ class Discovery {
       require(
           options_.ranks_per_node <= static_cast<int>(most),
           "ranks_per_node is " + std::to_string(options_.ranks_per_node) + ", but host " + host_name() + " runs " +
-              std::to_string(most) + " of the ranks: ask for at most so many",
+              std::to_string(most) + " of the ranks: ask for at most that many",
           {{"option", "ranks_per_node"}, {"given", options_.ranks_per_node}, {"limit", most}, {"host", host_name()}});
     });
 
@@ -167,7 +167,7 @@ class Discovery {
     return static_cast<int>(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
   }
 
-  /// A part of a job does not know which cores the rest of it uses, and leaves them alone.
+  /// A subset of the job's ranks does not know the cores of the others, so it binds none.
   bool owns_the_job() const {
     int size = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -198,11 +198,12 @@ class Discovery {
             {{"backend", backend}, {"host", host}});
     require(options_.devices_per_rank <= seen,
             "devices_per_rank is " + std::to_string(options_.devices_per_rank) + ", but host " + host + " shows " +
-                std::to_string(seen) + " " + backend + " device" + (seen == 1 ? "" : "s") + ": ask for at most so many",
+                std::to_string(seen) + " " + backend + " device" + (seen == 1 ? "" : "s") +
+                ": ask for at most that many",
             {{"option", "devices_per_rank"}, {"given", options_.devices_per_rank}, {"limit", seen}, {"host", host}});
   }
 
-  /// Shares devices among the ranks that see the same ones: a launcher may have shown each rank devices of its own.
+  /// Distributes devices among the ranks that see the same ones. A launcher may have given each rank its own.
   std::vector<int> my_share(const std::vector<PhysicalDevice>& seen) const {
     std::vector<std::string> uuids;
     std::vector<int> distances;
@@ -246,7 +247,7 @@ class Discovery {
     const auto cores = detail::share_cores(all, near_ranks, place_in(host_ranks_, comm_.rank()));
     if (cores.empty() || cores == all) return;
     mine_.binding.bound = affinity_->bind(cores);
-    // A pool of threads made before has one for each core of the host.
+    // Thread pools created before the binding have a thread for each core of the host.
     if (mine_.binding.bound && host_threads() > affinity_->allowed_count()) set_host_threads(0);
   }
 
@@ -260,7 +261,8 @@ class Discovery {
     mine_.network_gb_per_s = detail::network_gb_per_s(b.network_card);
     const detail::LinkProbe& probe = detail::links_of(options_.backend);
     for (const PhysicalDevice& physical : mine_.physical) {
-      // An event opens it, here where all ranks hear of one that cannot be opened: it is full, or another's alone.
+      // Creating an event opens the device. An error here reaches all ranks, such as a device that is full or in
+      // exclusive use.
       const Event opened(physical.local);
       const DeviceInfo found = info(physical.local);
       const std::size_t sharers = host_ranks_.size() * mine_.physical.size();
@@ -290,20 +292,20 @@ class Discovery {
     share_memory();
   }
 
-  /// Ranks on one physical device have its memory between them.
+  /// Ranks on the same physical device share its memory.
   void share_memory() {
     std::map<std::string, std::int64_t> users;
     for (const MachineDevice& device : devices) ++users[device.uuid];
     for (MachineDevice& device : devices) device.memory /= users.at(device.uuid);
   }
 
-  /// The link of two devices of one node.
+  /// The link between two devices of a node.
   struct Joined {
     std::int32_t from, to;
     Link link;
   };
 
-  /// Each rank tells the links from its devices to later ones of their node, which hold both ways.
+  /// Each rank sends the links from its devices to later ones of the node. Links are symmetric.
   void join_devices() {
     const int n = static_cast<int>(devices.size());
     std::string mine;
@@ -329,7 +331,7 @@ class Discovery {
     join_nodes();
   }
 
-  /// Devices whose network cards are as fast form a group: the slower card of two sets the rate.
+  /// Devices with equally fast network cards form a group. The slower of two cards determines the rate.
   void join_nodes() {
     std::vector<double> rates;
     for (const MachineDevice& device : devices) {
@@ -349,9 +351,9 @@ class Discovery {
   const Communicator& comm_;
   const Machine::Options& options_;
   std::unique_ptr<Affinity> affinity_;
-  std::vector<int> host_of_;     ///< by rank: the first rank of its host
-  std::vector<int> host_ranks_;  ///< of this host
-  std::vector<int> node_of_;     ///< by rank
+  std::vector<int> host_of_;     ///< by rank: first rank of its host
+  std::vector<int> host_ranks_;  ///< ranks on the host of this rank
+  std::vector<int> node_of_;     ///< node of each rank
   Record mine_;
   std::vector<Record> records_;
   std::vector<PhysicalDevice> physical_;  ///< by device of the machine

@@ -3,19 +3,18 @@
 
 namespace slipstream {
 
-/// Whether Slipstream started MPI. It then ends it, too: at the end of the process, where a rank with an exit code
-/// other than 0 waits for the others for the seconds in SLIPSTREAM_END_WAIT (30), and then ends them.
+/// Whether Slipstream started MPI. It then also finalises MPI at the end of the process. A rank with a nonzero exit
+/// code waits SLIPSTREAM_END_WAIT seconds (30) for the others, and then ends them.
 bool mpi_started_here();
 
-/// For a rank that fails: whether all ranks of the job come to call this within so many seconds. Later calls give the
-/// same answer.
+/// A failed rank asks whether all ranks of the job call this within `seconds`. Later calls return the same answer.
 bool all_ranks_end(double seconds);
 
-/// From now on a failure of this rank is known to be one of all ranks: at its end it waits for them without a limit.
+/// Declares that all ranks fail together: at its end this rank then waits for them without a timeout.
 void expect_common_end();
 
-/// Ends all ranks of the communicator at once, from any thread. MPI_Abort needs a thread that may call MPI while others
-/// are in it. Other threads end this process without MPI_Finalize: launchers end a job whose rank leaves so.
+/// Ends all ranks of the communicator at once, from any thread. MPI_Abort is called only by a thread that may call MPI
+/// now. Other threads end this process without MPI_Finalize, on which launchers end the job.
 [[noreturn]] void end_job(MPI_Comm comm, int exit_code);
 
 }  // namespace slipstream

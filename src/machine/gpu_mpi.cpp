@@ -19,7 +19,7 @@
 namespace slipstream {
 namespace {
 
-/// One message from device memory here to device memory of `to`, while one from `from` arrives.
+/// A message from device memory here to device memory of `to`, concurrent with one from `from`.
 class Trial {
  public:
   Trial(MPI_Comm comm, int rank, int from, int to, Device device, std::size_t bytes)
@@ -34,7 +34,7 @@ class Trial {
     write(sent_, rank);
     write(received_, -1);
   }
-  /// What went wrong here.
+  /// Problem on this rank; empty on success.
   std::string run(double limit, Liar liar) {
     const std::string problem = without_crash([&] { return exchange(limit, liar); });
     return problem.empty() ? verify() : problem;
@@ -94,7 +94,7 @@ std::string agreed(const Communicator& comm, const std::string& mine) {
   return {};
 }
 
-/// Keeps a failed trial reachable until the process ends.
+/// Keeps a failed trial in memory until the process ends.
 template <class Kept>
 void keep_alive(std::unique_ptr<Kept> object) {
   static std::mutex mutex;
@@ -112,7 +112,7 @@ std::string attempt(const Communicator& comm, Device device, int step, std::size
   });
   if (auto problem = agreed(comm, text_of(unmade)); !problem.empty()) return problem;
   const std::string problem = agreed(comm, trial->run(limit, liar));
-  // Messages that hang may still be written to.
+  // MPI may still write to the buffers of pending messages.
   if (!problem.empty()) keep_alive(std::move(trial));
   return problem;
 }
@@ -132,7 +132,7 @@ int answer_key(MpiQuestion question, Backend backend) {
   return key->second;
 }
 
-/// Writes the bytes into a new file. No object here needs an end: a crash leaves by a jump.
+/// Writes the bytes to a new file. Uses no objects with destructors, because a crash leaves by longjmp.
 const char* write_file(const char* path, std::byte* values, int bytes, Liar liar) {
   if (liar) liar(values, static_cast<std::size_t>(bytes));
   MPI_File file = MPI_FILE_NULL;
@@ -183,8 +183,8 @@ std::string try_gpu_mpi(const Communicator& comm, const std::vector<Device>& dev
   require(!devices.empty(), "a rank without devices cannot prove what MPI does with their memory");
   if (auto problem = agreed(comm, gpu_mpi_claim(devices.front().backend)); !problem.empty()) return problem;
   const auto most = static_cast<std::size_t>(comm.max(static_cast<double>(devices.size())));
-  // A message that is still under way must not meet another trial's receive. Where a trial fails, the communicator is
-  // kept: its end is collective, and not every rank may be able to take part.
+  // A separate communicator, so that pending messages cannot match the receives of another trial. After a failed trial
+  // it is never freed: freeing is collective, and some ranks may be unable to join.
   const Communicator own(comm.mpi());
   for (std::size_t d = 0; d < most; ++d)
     for (const int step : {0, 1})

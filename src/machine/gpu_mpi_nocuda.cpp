@@ -2,7 +2,7 @@
 
 namespace slipstream {
 
-/// Memory of an emulated device is host memory, which every MPI takes.
+/// Memory of an emulated device is host memory, which every MPI supports.
 std::string gpu_mpi_claim(Backend) { return {}; }
 
 }  // namespace slipstream

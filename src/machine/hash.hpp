@@ -7,7 +7,7 @@
 
 namespace slipstream {
 
-/// FNV-1a of what is added, in its order.
+/// FNV-1a hash of the added values, in order.
 class Hash {
  public:
   void add(std::uint64_t value) {
@@ -40,7 +40,7 @@ inline std::uint64_t hash_of(const std::string& text) {
   return hash.value();
 }
 
-/// Without leading zeros.
+/// Hexadecimal text without leading zeros.
 inline std::string hex(std::uint64_t value) {
   char text[17];
   std::snprintf(text, sizeof text, "%llx", static_cast<unsigned long long>(value));

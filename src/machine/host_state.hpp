@@ -6,8 +6,8 @@
 
 namespace slipstream {
 
-/// Environment variables and signal handlers of the process, put back at its end as they were. MPI_Init leaves
-/// variables behind that make an mpiexec started from here fail, and installs handlers of its own.
+/// Saves the environment variables and signal handlers of the process, and restores them at the end of its lifetime.
+/// MPI_Init sets variables with which an mpiexec started from this process fails, and installs signal handlers.
 class HostState {
  public:
   HostState();

@@ -5,8 +5,8 @@
 namespace slipstream::detail {
 namespace {
 
-/// What one core of today copies through memory. A stated figure: a measured one would differ from run to run, and with
-/// it what is planned.
+/// Typical copy rate of one core through memory. A constant, because a measured rate would make plans differ between
+/// runs.
 constexpr double host_copy_gb_per_s = 10;
 
 class HostLinks final : public LinkProbe {

@@ -1,4 +1,4 @@
-// NVML is loaded when it is there and asked nothing when it is not: links are then `system`, as fast as PCIe may be.
+// Links by NVML, which is loaded if present. Without it all links are `system`, at the rate of PCIe.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ int attribute(int device, cudaDeviceAttr name) {
   return cudaDeviceGetAttribute(&value, name, device) == cudaSuccess ? value : (cudaGetLastError(), 0);
 }
 
-/// A PCI address as numbers, since CUDA and NVML write it with different widths.
+/// A PCI address as numbers, because CUDA and NVML print it with different widths.
 struct Address {
   unsigned domain = 0, bus = 0, device = 0;
   bool operator==(const Address&) const = default;
@@ -37,7 +37,7 @@ Address address_of(const std::string& bus_id) {
   return a;
 }
 
-/// NVML tells of links.
+/// Queries of links and PCIe rates through NVML.
 class Nvml {
  public:
   using Handle = void*;
@@ -55,13 +55,13 @@ class Nvml {
     loaded_ = library.started() && by_bus_id_;
   }
 
-  /// Null where NVML is missing or does not know the device.
+  /// Null if NVML is missing or does not know the device.
   Handle handle(const std::string& bus_id) const {
     Handle device = nullptr;
     return loaded_ && by_bus_id_(bus_id.c_str(), &device) == success ? device : nullptr;
   }
 
-  /// NVLinks in use; with `peer`, only those that end at that device without a switch between.
+  /// Active NVLinks; with `peer`, only those that lead directly to that device.
   int nvlinks(Handle device, const Address* peer = nullptr) const {
     constexpr unsigned most_links = 36;
     if (!link_state_ || !link_remote_) return 0;
@@ -92,7 +92,7 @@ class Nvml {
     return level <= 40 ? LinkKind::numa : LinkKind::system;
   }
 
-  /// Each way; 0 where not known.
+  /// Per direction; 0 if unknown.
   double pcie_gb_per_s(Handle device) const {
     unsigned generation = 0, width = 0;
     if (!pcie_generation_ || !pcie_width_ || pcie_generation_(device, &generation) != success ||
@@ -122,7 +122,8 @@ class Nvml {
   int (*pcie_width_)(Handle, unsigned*) = nullptr;
 };
 
-/// Rated GB/s of one NVLink each way, by compute capability: the version that NVML tells does not fix the rate.
+/// Rated GB/s of one NVLink per direction, by compute capability: the version that NVML reports does not determine the
+/// rate.
 double nvlink_gb_per_s(int major, int minor) {
   if (major >= 10) return 50;
   if (major == 8 && minor != 0) return 14.0625;
@@ -146,7 +147,7 @@ class CudaLinks final : public LinkProbe {
   double memory_gb_per_s(Device device) const override {
     const double kilohertz = attribute(device.index, cudaDevAttrMemoryClockRate);
     const double bits = attribute(device.index, cudaDevAttrGlobalMemoryBusWidth);
-    return 2 * kilohertz * 1e3 * bits / 8 / 1e9;  // two transfers a clock
+    return 2 * kilohertz * 1e3 * bits / 8 / 1e9;  // the factor 2 is for double data rate
   }
 
   bool takes_turns(Device device) const override { return attribute(device.index, cudaDevAttrMpsEnabled) == 0; }
@@ -173,14 +174,14 @@ class CudaLinks final : public LinkProbe {
   }
 
  private:
-  /// Links between two GPUs: those that join them directly, else all that lead to a switch that joins them.
+  /// Links between two GPUs: direct ones if there are any, else all that lead to a common switch.
   int nvlinks(Nvml::Handle a, Nvml::Handle b, const PhysicalDevice& to) const {
     const Address peer = address_of(to.bus_id);
     if (const int direct = nvml_.nvlinks(a, &peer); direct > 0) return direct;
     return nvml_.p2p(a, b, Nvml::nvlink) ? std::min(nvml_.nvlinks(a), nvml_.nvlinks(b)) : 0;
   }
 
-  /// Asked of CUDA where this process sees both, which enables nothing and leaves no context behind, else of NVML.
+  /// Asks CUDA if this process sees both devices, which creates no context; otherwise asks NVML.
   bool peer(const PhysicalDevice& from, const PhysicalDevice& to, Nvml::Handle a, Nvml::Handle b) const {
     for (const PhysicalDevice& seen : devices()) {
       if (seen.uuid != to.uuid) continue;

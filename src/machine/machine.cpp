@@ -19,7 +19,7 @@ std::string plural(std::int64_t count, const std::string& noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
-/// Checks a description, and says which entry is wrong.
+/// Validates a description and names the invalid entry.
 class Checker {
  public:
   Checker(const std::string& machine, const std::vector<MachineDevice>& devices)
@@ -56,7 +56,7 @@ class Checker {
     demand(fit, "links", "its classes of links do not fit its " + plural(devices_.size(), "device"));
   }
 
-  /// Asked of classes first: there may be very many pairs.
+  /// Checks classes of links first, because there may be very many pairs.
   void check_links(const Machine& machine) const {
     if (good(machine.links())) return;
     for (int from = 0; from < machine.devices(); ++from)
@@ -165,7 +165,7 @@ class Checker {
   const std::vector<MachineDevice>& devices_;
 };
 
-/// Where each node's devices begin; behind them the number of devices.
+/// First device of each node; the last entry is the number of devices.
 std::vector<int> beginnings(const std::vector<MachineDevice>& devices) {
   std::vector<int> first;
   for (std::size_t i = 0; i < devices.size(); ++i)
@@ -174,11 +174,11 @@ std::vector<int> beginnings(const std::vector<MachineDevice>& devices) {
   return first;
 }
 
-/// Between nodes whose devices form these groups. Nothing where a pair of groups has links of two sorts.
+/// Links between nodes whose devices form these groups. Empty if a pair of groups has different links.
 std::optional<LinkTable> links_of_groups(const std::vector<MachineDevice>& devices,
                                          const std::function<Link(int, int)>& link, const std::vector<int>& group,
                                          int groups) {
-  // The link of groups that never meet is not asked for.
+  // Groups that never meet keep this placeholder.
   LinkTable between{groups,
                     std::vector<Link>(static_cast<std::size_t>(groups) * groups, {LinkKind::network, 1, false})};
   std::vector<bool> known(between.links.size());
@@ -195,7 +195,7 @@ std::optional<LinkTable> links_of_groups(const std::vector<MachineDevice>& devic
   return between;
 }
 
-/// Whether two devices have the same links to and from all devices of other nodes than theirs.
+/// Whether two devices have equal links to and from all devices outside of their nodes.
 bool alike(const std::vector<MachineDevice>& devices, const std::function<Link(int, int)>& link, int a, int b) {
   for (int c = 0; c < static_cast<int>(devices.size()); ++c) {
     if (devices[c].node == devices[a].node || devices[c].node == devices[b].node) continue;
@@ -218,7 +218,7 @@ Links links_by_class(const std::vector<MachineDevice>& devices, const std::funct
     if (known == links.within.end()) links.within.push_back(std::move(within));
   }
   constexpr std::size_t most_groups = 64;
-  std::vector<int> of_group;  // one device of each
+  std::vector<int> of_group;  // one device of each group
   for (int d = 0; d < static_cast<int>(devices.size()) && of_group.size() <= most_groups; ++d) {
     const auto known =
         std::find_if(of_group.begin(), of_group.end(), [&](int other) { return alike(devices, link, d, other); });
@@ -230,7 +230,7 @@ Links links_by_class(const std::vector<MachineDevice>& devices, const std::funct
       links.between = std::move(*between);
       return links;
     }
-  // No order in them: each device is a group of its own.
+  // Irregular links: each device forms its own group.
   links.group.resize(devices.size());
   std::iota(links.group.begin(), links.group.end(), 0);
   links.between = *links_of_groups(devices, link, links.group, static_cast<int>(devices.size()));
@@ -245,7 +245,7 @@ LinkKind link_kind_from_string(const std::string& name) {
     if (name == kind_names[i]) return static_cast<LinkKind>(i);
     known += std::string(i ? ", " : "") + kind_names[i];
   }
-  throw Error(ErrorCode::invalid_argument, "no kind of link is named '" + name + "': choose one of " + known,
+  throw Error(ErrorCode::invalid_argument, "unknown kind of link '" + name + "': choose one of " + known,
               {{"option", "kind"}, {"given", name}, {"choices", known}});
 }
 

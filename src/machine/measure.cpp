@@ -1,4 +1,5 @@
-// measure_rates: copies between two devices, both ways at once as in an exchange, that grow until their rate settles.
+// measure_rates: copies between two devices in both directions at once, as in an exchange. Sizes grow until the rate
+// settles.
 #include "machine/measure.hpp"
 
 #include <algorithm>
@@ -22,12 +23,12 @@ constexpr int tag = 1;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// No more than this for one pair: slow links settle, or nearly, in far less than the copies that fast ones need.
+/// Time limit per pair. Slow links settle, or nearly, in far less time than the large copies of fast links need.
 constexpr double pair_seconds = 0.05;
-/// Through the host no copy grows beyond this; pinned memory is dear.
+/// Size limit of copies through the host, because pinned memory is expensive.
 constexpr std::size_t most_staged = std::size_t{64} << 20;
 
-/// Two devices, or one and itself; a <= b.
+/// Two devices with a <= b; equal for copies within a device.
 struct Pair {
   int a, b;
 };
@@ -36,7 +37,7 @@ struct Way {
   int from, to;
 };
 
-/// What a rank holds for each of its devices.
+/// Buffers of a rank for one of its devices.
 struct Bench {
   Bench(Device device, std::size_t bytes)
       : from(device, bytes, Memory::shared), to(device, bytes, Memory::shared), stream(device) {
@@ -44,7 +45,7 @@ struct Bench {
     fill(stream, to.data(), 0, bytes);
     stream.synchronize();
   }
-  /// Host memory to send from and to receive into, only where copies go that way.
+  /// Allocates pinned send and receive buffers; needed only for copies through the host.
   void pin(std::size_t bytes) {
     if (in.size() >= bytes) return;
     out = Buffer<std::byte>(from.device(), bytes, Memory::pinned);
@@ -74,11 +75,11 @@ class Measurement {
     share_handles();
     const auto start = Clock::now();
     for (const std::vector<Pair>& step : steps()) {
-      // Also the barrier that keeps the steps apart.
+      // This collective is also the barrier between steps.
       if (!comm_.all(seconds_since(start) < options_.seconds)) break;
       for (const Pair& pair : step) measure(pair);
     }
-    // Nobody frees what a neighbour may still have mapped.
+    // All ranks unmap imported memory before its owner may free it.
     imported_.clear();
     agree(comm_, failure_);
     return gathered();
@@ -91,7 +92,8 @@ class Measurement {
     return pair.a == pair.b || (machine_.link(pair.a, pair.b).peer && machine_.link(pair.b, pair.a).peer);
   }
 
-  /// Bytes of the largest copy: a small part of what is free. An emulated copy has no cost to drown before it starts.
+  /// Size limit of copies: a small fraction of free memory. Emulated copies have no start-up cost, so they need not
+  /// grow.
   std::size_t affordable() const {
     std::size_t most = options_.most_bytes;
     for (const int d : machine_.devices_of_rank(comm_.rank())) {
@@ -107,7 +109,7 @@ class Measurement {
       benches_.emplace(d, Bench(machine_.device(d).local, most_));
   }
 
-  /// Every device's target, by device, for the processes of its node.
+  /// Shares all target buffers, by device, with the processes of the node.
   void share_handles() {
     std::vector<MemoryHandle> mine;
     on_all_ranks(comm_, [&] {
@@ -116,7 +118,7 @@ class Measurement {
     handles_ = by_device(comm_, machine_, mine);
   }
 
-  /// Pairs that may be measured at once: one a node, then one in all between nodes.
+  /// Groups pairs that can be measured concurrently: one pair per node, then one pair at a time between nodes.
   std::vector<std::vector<Pair>> steps() const {
     std::vector<std::vector<Pair>> result;
     std::vector<int> leaders;
@@ -141,7 +143,7 @@ class Measurement {
     if (ways.empty()) return;
     const bool peers = reaches(pair);
     const std::size_t most = peers ? most_ : std::max(options_.bytes, std::min(most_, most_staged));
-    // What takes long once, mapping memory or pinning it, is not the pair's time.
+    // Maps or pins memory first: this slow set-up does not count in the pair's time.
     guarded([&] {
       for (const Way& way : ways) peers ? void(target(way)) : benches_.at(way.from).pin(most);
     });
@@ -152,11 +154,11 @@ class Measurement {
       return agreed(pair, rates);
     });
     for (const Way& way : ways) mine_[way.from * devices_ + way.to] = way.from == pair.a ? found.there : found.back;
-    // One mapping at a time: neighbours may be many.
+    // There may be many neighbours, so only one mapping exists at a time.
     imported_.clear();
   }
 
-  /// The ways of a pair that start at this rank's devices.
+  /// Directions of a pair that start at devices of this rank.
   std::vector<Way> my_ways(const Pair& pair) const {
     std::vector<Way> ways;
     if (is_mine(pair.a)) ways.push_back({pair.a, pair.b});
@@ -164,13 +166,13 @@ class Measurement {
     return ways;
   }
 
-  /// A device that fails is told at the end: its neighbours must not wait for it in vain.
+  /// Stores an error for later, because neighbours still wait for this rank.
   template <class F>
   void guarded(F work) {
     if (!failure_) failure_ = failure_of(work);
   }
 
-  /// What the other rank of a pair says; where one rank holds both devices, what it says itself.
+  /// Combines the results of both ranks of a pair; unchanged if one rank holds both devices.
   BothWays agreed(const Pair& pair, const BothWays& mine) const {
     BothWays theirs = mine;
     swap(pair, &mine, &theirs, sizeof mine);
@@ -178,7 +180,7 @@ class Measurement {
             mine.last || theirs.last};
   }
 
-  /// Also how two ranks meet. Does nothing where one rank holds both devices.
+  /// Also synchronises the two ranks. Does nothing if one rank holds both devices.
   void swap(const Pair& pair, const void* mine, void* theirs, std::size_t bytes) const {
     const int other = rank_of(is_mine(pair.a) ? pair.b : pair.a), count = static_cast<int>(bytes);
     if (other == comm_.rank()) return;
@@ -197,10 +199,10 @@ class Measurement {
     return static_cast<std::byte*>(imported_.front().get());
   }
 
-  /// Each way by its own device's events. They start together, as near as two hosts can.
+  /// Times each direction by events of its own device. Both start together, as exactly as two hosts can.
   BothWays by_peer(const Pair& pair, const std::vector<Way>& ways, std::size_t bytes) {
     BothWays best;
-    for (int trial = 0; trial <= options_.trials; ++trial) {  // the first warms up
+    for (int trial = 0; trial <= options_.trials; ++trial) {  // the first trial warms up
       std::vector<Event> begun, done;
       std::vector<std::byte*> targets;
       guarded([&] {
@@ -229,8 +231,8 @@ class Measurement {
     return best;
   }
 
-  /// Device to pinned memory, through MPI where the ranks differ, to the other device: one time for both ways, until
-  /// both have arrived.
+  /// Copies from the device to pinned memory, through MPI between ranks, to the other device. One time for both
+  /// directions, until both have arrived.
   BothWays staged(const Pair& pair, const std::vector<Way>& ways, std::size_t bytes) {
     double best = 0;
     for (int trial = 0; trial <= options_.trials; ++trial) {
@@ -253,7 +255,7 @@ class Measurement {
     wait(ways);
   }
 
-  /// What came by MPI, or where both devices are here, what came out of the other one.
+  /// Uploads the received data; if this rank holds both devices, the other's downloaded data.
   void upload(const std::vector<Way>& ways, std::size_t bytes) {
     for (const Way& way : ways) {
       Bench& bench = benches_.at(way.from);
@@ -266,7 +268,7 @@ class Measurement {
     for (const Way& way : ways) benches_.at(way.from).stream.synchronize();
   }
 
-  /// With memory of any kind where there is no pinned one: the other rank waits for the message.
+  /// Without pinned memory it uses any memory, because the other rank waits for the message.
   void swap_pinned(const Pair& pair, Bench& bench, std::size_t bytes) {
     if (bench.in.size() >= bytes) return swap(pair, bench.out.data(), bench.in.data(), bytes);
     std::vector<std::byte> out(bytes), in(bytes);
@@ -277,7 +279,7 @@ class Measurement {
     return static_cast<double>(bytes) / std::max(seconds, 1e-9) / 1e9;
   }
 
-  /// Everyone's rates; what was not measured is filled in.
+  /// Gathers all rates and fills in those that were not measured.
   std::vector<double> gathered() const {
     struct Rate {
       std::size_t pair;
@@ -329,7 +331,7 @@ class Measurement {
   std::vector<std::shared_ptr<void>> imported_;
   std::vector<double> mine_;
   Problem failure_;
-  std::size_t most_ = 0;  ///< bytes of the largest copy, on all ranks
+  std::size_t most_ = 0;  ///< bytes of the largest copy; equal on all ranks
 };
 
 }  // namespace

@@ -1,18 +1,18 @@
 #pragma once
-// When a measured rate counts: the part of measure_rates that needs no device.
+// The convergence test of measure_rates, separate because it needs no device.
 #include <cstddef>
 #include <functional>
 
 namespace slipstream {
 
-/// GB/s of two copies at once, in opposite directions.
+/// GB/s of two concurrent copies in opposite directions.
 struct BothWays {
   double there = 0, back = 0;
-  bool last = false;  ///< no larger copies, whatever the rates
+  bool last = false;  ///< stop after this size, whatever the rates
 };
 
-/// Rates of copies that grow twofold from `first` bytes until neither way's rate changes by 2 %: what a copy costs
-/// before its first byte moves is then drowned. Not beyond `most` bytes.
+/// Rates of copies that double in size from `first` bytes until both rates change by less than 2 %. The start-up cost
+/// of a copy is then negligible. Stops at `most` bytes.
 BothWays settled_rates(std::size_t first, std::size_t most, const std::function<BothWays(std::size_t bytes)>& measure);
 
 }  // namespace slipstream

@@ -1,5 +1,5 @@
 #pragma once
-// What trials of MPI with device memory share: a guard against crashes, and answers that are kept.
+// Common parts of trials of MPI with device memory: a guard against crashes, and a cache of the answers.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -9,11 +9,12 @@
 
 namespace slipstream {
 
-/// What is asked of MPI and device memory once for a communicator, which keeps the answer.
+/// Capability tests of MPI with device memory. Each runs once per communicator, which caches the answer.
 enum class MpiQuestion : std::uint8_t { messages, alltoallv, ialltoallv, put_fence, put_lock };
 std::string answer_of(const Communicator& comm, MpiQuestion question, Backend backend,
                       const std::function<std::string()>& ask);
-/// What a trial says, or that MPI crashed in it on an invalid address: then nothing of the trial is unwound.
+/// Result of a trial; a message if MPI crashed in it on an invalid address. After a crash no destructors of the trial
+/// run.
 std::string without_crash(const std::function<std::string()>& trial);
 
 }  // namespace slipstream

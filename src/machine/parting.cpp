@@ -19,7 +19,7 @@ bool ended(MPI_Request request, double seconds) {
   return done != 0;
 }
 
-/// Reachable for good: MPI writes to it whenever the others say something.
+/// Keeps the value until the process ends: MPI writes to it when the other ranks join.
 void leave_to_mpi(std::unique_ptr<int> value) {
   static std::mutex mutex;
   static auto& left = *new std::vector<std::unique_ptr<int>>;

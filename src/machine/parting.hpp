@@ -5,29 +5,29 @@
 
 namespace slipstream {
 
-/// A duplicate of a communicator. Its end is collective: what other ranks still use may go after it.
+/// A duplicate of a communicator with a collective teardown: memory that other ranks use may be freed after it.
 class Parting {
  public:
-  /// Time for ranks that may have died, in seconds.
+  /// Timeout in seconds if other ranks may have died.
   static constexpr double least_patience = 5;
-  /// Of an object whose waits end after `wait_limit` seconds: no longer than the least where one has ended so, or where
-  /// an error ends it, for then nobody may come.
+  /// Timeout of the teardown for an object with waits of up to `wait_limit` seconds. It is the least timeout after a
+  /// timed-out wait or during an exception, because other ranks may never come.
   static double patience(double wait_limit, bool late);
 
-  /// `what` it is for, in the error where MPI cannot duplicate.
+  /// `what`: purpose of the communicator, for the error if MPI cannot duplicate it.
   Parting(const Communicator& comm, const char* what);
   ~Parting();
   Parting(const Parting&) = delete;
   Parting& operator=(const Parting&) = delete;
   MPI_Comm mpi() const { return comm_; }
 
-  /// The greatest of what all ranks say. Nothing where the others do not say anything within so many seconds: the end
-  /// waits for nobody then. Collective.
+  /// Maximum of `here` over all ranks. Empty if others do not answer within `seconds`; the teardown then waits for no
+  /// one. Collective.
   std::optional<int> greatest(int here, double seconds);
 
-  /// Waits so long for the other ranks to part, too; true where all did. Its end does no more then.
+  /// Waits up to `seconds` for the other ranks to call this; true if all did. The destructor then waits no more.
   bool part(double seconds);
-  /// The end waits for nobody.
+  /// Makes the destructor wait for no other rank.
   void part_alone() { parted_ = true; }
 
  private:

@@ -11,8 +11,8 @@
 namespace slipstream {
 namespace {
 
-/// Most answers are there so soon. Yields are counted by time: between two of them others may compute for milliseconds,
-/// and who goes on yielding then takes half of their core.
+/// Most conditions become true within this time, in which the host only yields. A longer sequence of yields would take
+/// half of a core from other ranks, which may compute for milliseconds.
 constexpr double eager_seconds = 5e-4;
 
 }  // namespace

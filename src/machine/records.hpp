@@ -1,5 +1,5 @@
 #pragma once
-// Records of plain numbers, and texts among them, in what ranks gather and send.
+// Serialises numbers and texts for messages between ranks.
 #include <cstring>
 #include <string>
 #include <type_traits>
@@ -17,7 +17,7 @@ void append_record(std::string& text, const T& record) {
   text.append(reinterpret_cast<const char*>(&record), sizeof record);
 }
 
-/// Numbers and texts, one behind the other; a text has its size before it.
+/// Appends numbers and texts; a text is preceded by its size.
 template <class... Parts>
 void append_parts(std::string& text, const Parts&... parts) {
   const auto append = [&](const auto& part) {
@@ -31,7 +31,7 @@ void append_parts(std::string& text, const Parts&... parts) {
   (append(parts), ...);
 }
 
-/// Reads them in their order. Throws Error where the text ends before.
+/// Reads parts in the order in which they were appended. Throws Error if the text ends early.
 class PartsReader {
  public:
   explicit PartsReader(const std::string& text) : text_(text) {}
@@ -43,7 +43,7 @@ class PartsReader {
 
  private:
   const char* next(std::size_t bytes) {
-    require(bytes <= text_.size() - at_, ErrorCode::internal, "what a rank told another ends too early");
+    require(bytes <= text_.size() - at_, ErrorCode::internal, "a message between ranks ends too early");
     at_ += bytes;
     return text_.data() + at_ - bytes;
   }
@@ -62,7 +62,7 @@ class PartsReader {
   std::size_t at_ = 0;
 };
 
-/// All records of a text, behind those that are there.
+/// Appends all records of a text to `records`.
 template <class T>
 void read_records(const std::string& text, std::vector<T>& records) {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -71,7 +71,7 @@ void read_records(const std::string& text, std::vector<T>& records) {
   if (count) std::memcpy(records.data() + before, text.data(), count * sizeof(T));
 }
 
-/// Those of several texts, as all_gather() returns them.
+/// Records of several texts, as all_gather() returns them.
 template <class T>
 std::vector<T> records_of(const std::vector<std::string>& texts) {
   std::vector<T> records;
@@ -79,7 +79,7 @@ std::vector<T> records_of(const std::vector<std::string>& texts) {
   return records;
 }
 
-/// One record for each device of the machine, of which every rank gives its own, in their order. Collective.
+/// One record per device of the machine, in order; each rank passes those of its devices. Collective.
 template <class T>
 std::vector<T> by_device(const Communicator& comm, const Machine& machine, const std::vector<T>& mine) {
   std::string text;

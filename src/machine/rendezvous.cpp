@@ -16,7 +16,7 @@
 namespace slipstream {
 namespace {
 
-/// Counts of MPI are int: longer texts travel in pieces, one behind the other.
+/// MPI counts are int, so longer texts are split into pieces.
 constexpr std::size_t largest_piece = std::size_t{1} << 30;
 
 class Meeting {
@@ -35,7 +35,7 @@ class Meeting {
                   "send to a rank that does not expect it");
   }
 
-  /// All that was sent has been received, here and, once the barrier is over, everywhere.
+  /// Receives messages and tests for completion: true once all messages of all ranks have arrived.
   bool progress() {
     int there = 0;
     MPI_Status status;
@@ -49,12 +49,12 @@ class Meeting {
       return false;
     }
     int over = 0;
-    check_mpi(MPI_Test(&barrier_, &over, MPI_STATUS_IGNORE), "learn that all was sent");
+    check_mpi(MPI_Test(&barrier_, &over, MPI_STATUS_IGNORE), "wait for all messages");
     return over != 0;
   }
 
-  /// The greatest of what ranks say; nothing where some do not answer in time. Ranks that gave up early must tell, too:
-  /// collectives of a communicator match by their order.
+  /// Maximum of `here` over all ranks; empty if some do not answer in time. Ranks that time out join, too, because
+  /// collectives on a communicator match by order.
   std::optional<int> greatest(int here, double seconds) {
     if (barrier_ == MPI_REQUEST_NULL && !told_) tell();
     return own_.greatest(here, seconds);
@@ -86,8 +86,8 @@ class Meeting {
   bool told_ = false;
 };
 
-/// MPI reads the texts of messages that nobody received for as long as it likes, and MPI-4.1, 3.8.4, lets no cancel
-/// reach those that are under way.
+/// MPI may read the texts of unreceived messages at any later time, and a send in progress cannot be cancelled
+/// (MPI-4.1, 3.8.4). The buffers are therefore never freed.
 void keep_for_mpi(std::unique_ptr<Meeting> meeting) {
   static std::mutex mutex;
   static auto& kept = *new std::vector<std::unique_ptr<Meeting>>;
@@ -113,7 +113,7 @@ std::map<int, std::string> rendezvous(Parting& own, std::map<int, std::string> o
   throw_if(failure);
   throw Timeout((in_time ? "another rank than " : "rank ") + std::to_string(rank) + " waited longer than " +
                     std::to_string(seconds) +
-                    " s for the other ranks to say what they share with it: have they all come here?",
+                    " s for the other ranks to say what they share with it: have all ranks called this?",
                 {{"rank", rank}, {"limit", seconds}});
 }
 

@@ -6,11 +6,11 @@
 
 namespace slipstream {
 
-/// Throws Error where the machine has another number of ranks than the communicator. `what`: "an exchange".
+/// Throws Error if the machine and the communicator have different numbers of ranks. `what`: "an exchange".
 void require_ranks_of(const Communicator& comm, const Machine& machine, const std::string& what);
-/// The same, and a grid or the like must have been made for this rank.
+/// Also throws if a grid or similar object was made for another rank.
 void require_ranks_of(const Communicator& comm, const Machine& machine, int rank, const std::string& what);
-/// The same, and the machine must have been discovered.
+/// Also throws if the machine was not discovered.
 void require_discovered(const Communicator& comm, const Machine& machine, const std::string& what);
 
 }  // namespace slipstream

@@ -6,7 +6,7 @@
 namespace slipstream::detail {
 namespace {
 
-/// How many of `items` part `index` of `parts` gets.
+/// Number of `items` that part `index` of `parts` gets.
 int portion(int items, int parts, int index) { return items * (index + 1) / parts - items * index / parts; }
 
 bool overlap(const std::vector<int>& a, const std::vector<int>& b) {

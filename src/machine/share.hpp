@@ -1,18 +1,19 @@
 #pragma once
-// Who on a host gets what: pure functions, so that every rank finds the same answer from the same input.
+// Distributes the devices and cores of a host. Pure functions, so that all ranks get the same result from the same
+// input.
 #include <vector>
 
 namespace slipstream::detail {
 
-/// Shares devices out evenly among ranks, nearest first; with more ranks than devices, ranks share a device evenly.
-/// `distance[rank][device]`; where all are equal, consecutive ranks get consecutive devices.
+/// Distributes devices evenly among ranks, nearest first; with more ranks than devices, ranks share devices evenly.
+/// `distance[rank][device]`; with equal distances, consecutive ranks get consecutive devices.
 std::vector<std::vector<int>> share_devices(const std::vector<std::vector<int>>& distance);
 
-/// The cores of rank `me`, given which cores (sorted) are near to each rank. Ranks with the same near cores split them;
-/// ranks whose near cores overlap otherwise split all of `cores`. Empty where a rank would have no core of its own.
+/// Cores of rank `me`. `near`: sorted cores near to each rank. Ranks with equal sets split their set; if sets overlap
+/// partially, all ranks split `cores`. Empty if a rank would get no core of its own.
 std::vector<int> share_cores(const std::vector<int>& cores, const std::vector<std::vector<int>>& near, int me);
 
-/// Which of the host's pretended nodes each of its `ranks` ranks belongs to, `per_node` ranks each (0: all on one).
+/// Simulated node of each of the `ranks` ranks of a host, `per_node` ranks each (0: one node).
 std::vector<int> split_host(int ranks, int per_node, bool cyclic);
 
 }  // namespace slipstream::detail

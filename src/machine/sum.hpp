@@ -5,7 +5,7 @@
 
 namespace slipstream {
 
-/// Replaces each value by its sum over ranks, in MPI's order: the last bits depend on the ranks. Collective.
+/// Replaces each value by its sum over ranks, in MPI's order: the last bits depend on the number of ranks. Collective.
 void sum_over_ranks(const Communicator& comm, std::span<double> values);
 
 }  // namespace slipstream

@@ -34,9 +34,9 @@ void check_range(const std::vector<Transpose::Range>& ranges, int axis, std::int
   std::int64_t end = 0;
   for (const auto& [first, behind] : ranges) {
     require(first >= end && behind > first && behind <= cells,
-            "a transpose shall keep cells " + std::to_string(first) + " to " + std::to_string(behind - 1) +
-                " of axis " + std::to_string(axis) + ", which has " + std::to_string(cells) +
-                " cells: give ascending ranges within them that do not meet",
+            "a transpose must keep cells " + std::to_string(first) + " to " + std::to_string(behind - 1) + " of axis " +
+                std::to_string(axis) + ", which has " + std::to_string(cells) +
+                " cells: give ascending ranges within them that do not overlap",
             {{"option", "keep"}, {"axis", axis}, {"limit", cells}});
     end = behind;
   }
@@ -78,7 +78,7 @@ std::uint64_t Transpose::fingerprint() const {
   return hash.value();
 }
 
-/// Where cells of the source go, and where those of the target come from.
+/// Maps cells of the source to cells of the target, and back.
 Box Transpose::there(const Box& cells) const {
   Box box;
   for (std::size_t a = 0; a < 3; ++a) {
@@ -120,7 +120,7 @@ void Transpose::add(const Block& from, const Block& to, const std::vector<int>& 
   }
 }
 
-// By source block, then target block, then piece that is kept.
+// Ordered by source block, target block, then kept range.
 std::vector<Transfer> Transpose::transfers(const Grid& grid, int components, const Extent&, int rank) const {
   std::vector<int> all(static_cast<std::size_t>(components));
   std::iota(all.begin(), all.end(), 0);

@@ -59,17 +59,6 @@ SLIP_FN void recode_second_half(const Work& w, const Part& part, const Watch& wa
   });
 }
 
-/// Calls f(lane's four cells, index of the first, step from one to the next) on lanes that have a block.
-template <bool sequential, class F>
-SLIP_FN void each_of_blocks(const Work& w, const BlockTurn<sequential>& turn, const Rows& rows, std::uint32_t first,
-                            F f) {
-  turn.each([&](int lane) {
-    const Rows::Cell at = rows.cell(first + static_cast<std::uint32_t>(turn.split.block(lane)));
-    const std::uint32_t block[3] = {at.x, at.y, at.z};
-    f(lane, cells_of(w.block, w.cells, block, turn.split.row(lane)));
-  });
-}
-
 /// Where the four cells of a lane lie at an end: in a box, or at the elements that a list names.
 struct LanePlaces {
   const std::int64_t* ids;
@@ -84,97 +73,160 @@ struct LanePlaces {
   SLIP_FN std::int64_t at(int step) const { return ids ? ids[step] * along : first + step * along; }
 };
 
-/// Numbers side by side that memory moves as a word of 16 bytes.
+/// The same of blocks that lie wholly in a box, as nearly all do: less to reckon.
+struct WholeBlocks {
+  std::uint32_t count[3];          ///< along each axis
+  std::int64_t x, y, z;            ///< from one to the next
+  std::int64_t along, row, plane;  ///< from a lane's cell to the next, and to the next lane's along the other axes
+
+  SLIP_FN WholeBlocks(const Work& w, const End& end) {
+    const auto& wide = w.block.extent;
+    for (int a = 0; a < 3; ++a)
+      count[a] = static_cast<std::uint32_t>(w.cells[a]) >> (wide[a] == 16 ? 4 : wide[a] == 4 ? 2 : 0);
+    x = wide[0] * end.stride[0];
+    y = wide[1] * end.stride[1];
+    z = wide[2] * end.stride[2];
+    along = wide[0] > 1 ? end.stride[0] : wide[1] > 1 ? end.stride[1] : end.stride[2];
+    plane = end.stride[2];
+    row = w.block.dimensions() == 1 ? cells_of_lane * along : wide[0] > 1 && wide[1] > 1 ? end.stride[1] : plane;
+  }
+  SLIP_FN bool has(const Rows::Cell& c) const { return (c.x < count[0]) & (c.y < count[1]) & (c.z < count[2]); }
+  SLIP_FN std::int64_t at(const Rows::Cell& c, int lane_row) const {
+    return c.x * x + c.y * y + c.z * z + (lane_row & 3) * row + (lane_row >> 2) * plane;
+  }
+};
+
+/// Calls whole(lane, place of its first cell, from one to the next) for lanes of whole blocks of a box, and
+/// partial(lane, its cells, their places) for lanes of others.
+template <class Turn, class Whole, class Partial>
+SLIP_FN void each_of_blocks(const Work& w, const Turn& turn, const Rows& rows, std::uint32_t first, const End& end,
+                            const std::int64_t* ids, const WholeBlocks& places, Whole whole, Partial partial) {
+  turn.lanes.alone([&](int lane) {
+    if (turn.rests(lane)) return;
+    const Rows::Cell at = rows.cell(first + static_cast<std::uint32_t>(turn.block(lane)));
+    if (!ids && places.has(at)) return whole(lane, places.at(at, turn.row(lane)), places.along);
+    const std::uint32_t block[3] = {at.x, at.y, at.z};
+    const LaneCells cells = cells_of(w.block, w.cells, block, turn.row(lane));
+    partial(lane, cells, LanePlaces(Strides(end), ids, cells));
+  });
+}
+
+/// Numbers side by side that memory moves as a Word16.
 template <class Real>
-struct alignas(16) WordOf {
-  Real of[16 / sizeof(Real)];
+struct WordOf {
+  static constexpr int count = 16 / sizeof(Real);
+  Real of[count];
 };
 template <class Real>
-SLIP_FN bool in_words(const LanePlaces& places, const LaneCells& cells, const Real* base) {
-  return !places.ids && places.along == 1 && cells.has(cells_of_lane - 1) &&
-         reinterpret_cast<std::uintptr_t>(base + places.first) % 16 == 0;
+SLIP_FN bool in_words(const Real* first, std::int64_t along) {
+  return along == 1 && reinterpret_cast<std::uintptr_t>(first) % 16 == 0;
+}
+
+template <bool sequential, class Turn, class Real>
+SLIP_FN void load_blocks(const Work& w, const Turn& turn, const Rows& rows, std::uint32_t first,
+                         const WholeBlocks& places, const Real* from, OfLane<sequential, Four<Real>>& values) {
+  using Word = WordOf<Real>;
+  values = {};
+  each_of_blocks(
+      w, turn, rows, first, w.source, w.source_ids, places,
+      [&](int lane, std::int64_t at, std::int64_t along) {
+        auto& read = values[lane].of;
+        if (in_words(from + at, along)) {
+          const auto* const words = reinterpret_cast<const Word16*>(from + at);
+          Word16 got[cells_of_lane / Word::count];
+          for (int n = 0; n < cells_of_lane / Word::count; ++n) got[n] = words[n];
+          for (int i = 0; i < cells_of_lane; ++i)
+            read[i] = std::bit_cast<Word>(got[i / Word::count]).of[i % Word::count];
+        } else {
+          for (int i = 0; i < cells_of_lane; ++i) read[i] = from[at + i * along];
+        }
+      },
+      [&](int lane, const LaneCells& cells, const LanePlaces& at) {
+        for (int i = 0; i < cells_of_lane; ++i) values[lane].of[i] = from[at.at(cells.step(i))];
+      });
+}
+
+template <bool sequential, class Turn, class Real>
+SLIP_FN void store_blocks(const Work& w, const Turn& turn, const Rows& rows, std::uint32_t first,
+                          const WholeBlocks& places, Real* to, OfLane<sequential, Four<Real>>& values) {
+  using Word = WordOf<Real>;
+  each_of_blocks(
+      w, turn, rows, first, w.target, w.target_ids, places,
+      [&](int lane, std::int64_t at, std::int64_t along) {
+        const auto& given = values[lane].of;
+        if (in_words(to + at, along)) {
+          auto* const words = reinterpret_cast<Word16*>(to + at);
+          for (int n = 0; n < cells_of_lane / Word::count; ++n) {
+            Word word;
+            for (int i = 0; i < Word::count; ++i) word.of[i] = given[n * Word::count + i];
+            words[n] = std::bit_cast<Word16>(word);
+          }
+        } else {
+          for (int i = 0; i < cells_of_lane; ++i) to[at + i * along] = given[i];
+        }
+      },
+      [&](int lane, const LaneCells& cells, const LanePlaces& at) {
+        for (int i = 0; i < cells_of_lane; ++i)
+          if (cells.has(i)) to[at.at(i)] = values[lane].of[i];
+      });
+}
+
+/// Calls f with the coding of a work's blocks.
+template <class F>
+SLIP_FN void with_blocks(const Work& w, F f) {
+  if (w.wire.kind == Wire::blockfloat) return f(BlockFloat{});
+  const int dimensions = w.block.dimensions();
+  if (dimensions == 1) return f(Zfp<1>{});
+  dimensions == 2 ? f(Zfp<2>{}) : f(Zfp<3>{});
 }
 
 /// Calls f(turn, number of its first block in the part) for blocks that 32 threads take at once.
-template <bool sequential, class F>
+template <class Blocks, bool sequential, class F>
 SLIP_FN void each_turn(const Work& w, const Part& part, BlockScratch* scratch, Share share, F f) {
-  constexpr std::uint32_t lanes = sequential ? 1 : 32;
-  BlockTurn<sequential> turn{{static_cast<int>(share.thread % lanes)}, LanesOfBlock(w.block), w.wire, w.block, 0,
-                             code_bytes(w.wire, w.block) / 8,          scratch->words,        scratch};
-  const auto at_once = static_cast<std::uint32_t>(turn.split.at_once());
-  for (std::uint32_t n = share.thread / lanes * at_once; n < part.count; n += share.threads / lanes * at_once) {
+  using Turn = BlockTurn<sequential, Blocks::rows>;
+  if constexpr (!sequential) is_team_memory(scratch);
+  constexpr std::uint32_t threads = sequential ? 1 : 32, at_once = Turn::at_once;
+  Turn turn{{static_cast<int>(share.thread % threads)},
+            w.wire.rate(w.block),
+            w.wire.quantum,
+            code_bytes(w.wire, w.block) / 8,
+            0,
+            scratch->words,
+            scratch};
+  for (std::uint32_t n = share.thread / threads * at_once; n < part.count; n += share.threads / threads * at_once) {
     turn.blocks = static_cast<int>(part.count - n < at_once ? part.count - n : at_once);
+    turn.lanes.busy = turn.blocks * Blocks::rows;
     f(turn, n);
   }
 }
 
-template <bool sequential, class Real>
-SLIP_FN void load_blocks(const Work& w, const BlockTurn<sequential>& turn, const Rows& rows, std::uint32_t first,
-                         const Real* from, OfLane<sequential, Four<Real>>& values) {
-  const Strides source(w.source);
-  constexpr int side_by_side = 16 / sizeof(Real);
-  each_of_blocks(w, turn, rows, first, [&](int lane, const LaneCells& cells) {
-    const LanePlaces places(source, w.source_ids, cells);
-    if (in_words(places, cells, from)) {
-      const auto* const words = reinterpret_cast<const WordOf<Real>*>(from + places.first);
-      WordOf<Real> read[cells_of_lane / side_by_side];
-      for (int n = 0; n < cells_of_lane / side_by_side; ++n) read[n] = words[n];
-      for (int i = 0; i < cells_of_lane; ++i) values[lane].of[i] = read[i / side_by_side].of[i % side_by_side];
-      return;
-    }
-    for (int i = 0; i < cells_of_lane; ++i) values[lane].of[i] = from[places.at(cells.step(i))];
-  });
-}
-
-template <bool sequential, class Real>
-SLIP_FN void store_blocks(const Work& w, const BlockTurn<sequential>& turn, const Rows& rows, std::uint32_t first,
-                          Real* to, OfLane<sequential, Four<Real>>& values) {
-  const Strides target(w.target);
-  constexpr int side_by_side = 16 / sizeof(Real);
-  each_of_blocks(w, turn, rows, first, [&](int lane, const LaneCells& cells) {
-    const LanePlaces places(target, w.target_ids, cells);
-    if (in_words(places, cells, to)) {
-      auto* const words = reinterpret_cast<WordOf<Real>*>(to + places.first);
-      for (int n = 0; n < cells_of_lane / side_by_side; ++n) {
-        WordOf<Real> word;
-        for (int i = 0; i < side_by_side; ++i) word.of[i] = values[lane].of[n * side_by_side + i];
-        words[n] = word;
-      }
-      return;
-    }
-    for (int i = 0; i < cells_of_lane; ++i)
-      if (cells.has(i)) to[places.at(i)] = values[lane].of[i];
-  });
-}
-
-/// To `turn.codes` and back. `lost`: whether some value cannot be written so.
-template <bool sequential, class Real>
-SLIP_FN void encode_blocks(const BlockTurn<sequential>& turn, OfLane<sequential, Four<Real>>& values, bool& lost) {
-  turn.wire.kind == Wire::zfp ? zfp::encode(turn, values, lost) : blockfloat::encode(turn, values, lost);
-}
-template <bool sequential, class Real>
-SLIP_FN void decode_blocks(const BlockTurn<sequential>& turn, OfLane<sequential, Four<Real>>& values, bool& lost) {
-  turn.wire.kind == Wire::zfp ? zfp::decode(turn, values, lost) : blockfloat::decode(turn, values, lost);
-}
-
 /// Codes of a turn's blocks, by all lanes: they are written and read in pieces, which far memory would move one by one.
-template <bool sequential>
-SLIP_FN void copy_codes(const BlockTurn<sequential>& turn, const std::uint64_t* from, std::uint64_t* to) {
+template <class Turn>
+SLIP_FN void copy_codes(const Turn& turn, const std::uint64_t* from, std::uint64_t* to) {
   turn.lanes.each([&](int lane) {
-    for (int n = lane; n < turn.blocks * turn.words; n += Warp<sequential>::count) to[n] = from[n];
+    constexpr int most = sizeof(BlockScratch::words) / 8 / 32;
+    std::uint64_t words[most] = {};
+    const int count = turn.blocks * turn.words - lane;
+    for (int n = 0; n < most; ++n)
+      if (32 * n < count) words[n] = from[lane + 32 * n];
+    for (int n = 0; n < most; ++n)
+      if (32 * n < count) to[lane + 32 * n] = words[n];
   });
 }
 
-template <bool sequential, class Real>
-SLIP_FN void recode_blocks(const Work& w, const Part& part, const Watch& watch, BlockScratch* scratch, Share share) {
+/// Each of a function of its own, so that registers are given out for one coding and not for all that a kernel does.
+template <class Blocks, bool sequential, class Real>
+[[gnu::noinline]] SLIP_FN void recode_blocks(const Work& w, const Part& part, const Watch& watch, BlockScratch* scratch,
+                                             Share share) {
   const Ends<std::byte> ends(w, watch);
   const Rows rows(w, part);
   const std::int64_t bytes = code_bytes(w.wire, w.block);
+  const bool encodes = w.recode == Recode::encode, decodes = w.recode == Recode::decode;
+  const WholeBlocks places(w, decodes ? w.target : w.source);
   bool lost = false;
-  each_turn<sequential>(w, part, scratch, share, [&](BlockTurn<sequential>& turn, std::uint32_t first) {
-    const std::int64_t at = (part.first + first) * bytes;
-    const bool encodes = w.recode == Recode::encode, decodes = w.recode == Recode::decode;
-    auto* const packed = reinterpret_cast<std::uint64_t*>((decodes ? const_cast<std::byte*>(ends.from) : ends.to) + at);
+  each_turn<Blocks, sequential>(w, part, scratch, share, [&](auto& turn, std::uint32_t first) {
+    auto* const packed = reinterpret_cast<std::uint64_t*>((decodes ? const_cast<std::byte*>(ends.from) : ends.to) +
+                                                          (part.first + first) * bytes);
     if constexpr (sequential) {
       if (encodes || decodes) turn.codes = packed;
     } else if (decodes) {
@@ -182,13 +234,14 @@ SLIP_FN void recode_blocks(const Work& w, const Part& part, const Watch& watch, 
     }
     OfLane<sequential, Four<Real>> values;
     if (!decodes) {
-      load_blocks(w, turn, rows, first, reinterpret_cast<const Real*>(ends.from), values);
-      encode_blocks(turn, values, lost);
+      load_blocks(w, turn, rows, first, places, reinterpret_cast<const Real*>(ends.from), values);
+      Blocks::encode(turn, values, lost);
     }
     if (!sequential && encodes) copy_codes(turn, turn.codes, packed);
     if (encodes) return;
-    decode_blocks(turn, values, lost);
-    store_blocks(w, turn, rows, first, reinterpret_cast<Real*>(ends.to), values);
+    Blocks::decode(turn, values, lost);
+    store_blocks(w, turn, rows, first, decodes ? places : WholeBlocks(w, w.target), reinterpret_cast<Real*>(ends.to),
+                 values);
   });
   if (lost) watch.tell_of_overflow(w.item);
 }
@@ -199,8 +252,10 @@ SLIP_FN void run_coded(const Work& w, const Part& part, const Watch& watch, [[ma
                        Share share) {
   if constexpr (blocks) {
     if (w.form == Form::blocks)
-      return w.type == DType::f32 ? recode_blocks<sequential, float>(w, part, watch, scratch, share)
-                                  : recode_blocks<sequential, double>(w, part, watch, scratch, share);
+      return with_blocks(w, [&]<class Blocks>(Blocks) {
+        w.type == DType::f32 ? recode_blocks<Blocks, sequential, float>(w, part, watch, scratch, share)
+                             : recode_blocks<Blocks, sequential, double>(w, part, watch, scratch, share);
+      });
   }
   if constexpr (combines) {
     if (w.op != Op::copy) return combine_coded<Own>(w, part, watch, share);

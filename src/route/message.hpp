@@ -31,6 +31,7 @@ struct Pair {
   bool exclusive = true;     ///< no device of the machine is used by a second rank
   bool one_each = true;      ///< every rank drives one device
   std::string gpu_mpi;       ///< why device memory cannot be given to MPI; empty where a message proved that it can
+  auto operator<=>(const Pair&) const = default;
 };
 
 class RouteState;

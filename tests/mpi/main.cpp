@@ -1,4 +1,4 @@
-// Runs the same tests on every rank. Rank 0 prints the results, the others their failures; one failure fails all.
+// Runs the same tests on all ranks. Rank 0 prints the results, the others their failures; one failure fails all.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ class FailurePrinter final : public testing::EmptyTestEventListener {
   explicit FailurePrinter(int rank) : rank_(rank) {}
 
  private:
-  // Kept here because GoogleTest holds its lock while it tells of a result.
+  // Stored here, because GoogleTest holds its lock while it reports a result.
   void OnTestStart(const testing::TestInfo& test) override {
     test_ = std::string(test.test_suite_name()) + "." + test.name();
   }
@@ -37,7 +37,7 @@ class FailurePrinter final : public testing::EmptyTestEventListener {
   std::string test_ = "set-up";
 };
 
-/// GoogleTest prints the filter when tests start, and has read it by then: this one names thousands of tests.
+/// Shortens the filter that GoogleTest prints, which names thousands of tests; it has already been parsed then.
 class ShortFilter final : public testing::EmptyTestEventListener {
  public:
   explicit ShortFilter(std::string filter) : filter_(std::move(filter)) {}
@@ -59,10 +59,10 @@ int main(int argc, char** argv) {
   if (world.rank() > 0) {
     auto& listeners = testing::UnitTest::GetInstance()->listeners();
     delete listeners.Release(listeners.default_result_printer());
-    delete listeners.Release(listeners.default_xml_generator());  // one file, by rank 0
+    delete listeners.Release(listeners.default_xml_generator());  // only rank 0 writes the file
     listeners.Append(new FailurePrinter(world.rank()));
   }
-  // Ranks share the cores: what all of them start at once would only take turns.
+  // Ranks share the cores, so each gets its share of threads.
   slipstream::set_host_threads(std::max(1, slipstream::host_threads() / world.size()));
   try {
     using namespace slipstream::ranks;

@@ -1,6 +1,6 @@
 #pragma once
-// Which tests run at which numbers of ranks, and why: the one table that `make test`, `make test-all` and the
-// sanitizers follow. The first row that matches a test counts.
+// The number of ranks of each test, with reasons. `make test`, `make test-all` and the sanitizers use this table. The
+// first matching row counts.
 #include <array>
 #include <cstddef>
 #include <string>
@@ -8,44 +8,44 @@
 
 namespace slipstream::ranks {
 
-/// Counts of ranks, as "1 2 4 8".
+/// Numbers of ranks as "1 2 4 8".
 struct Row {
   const char* tests;      ///< GoogleTest's pattern of `Suite.Test/parameter`
-  const char* quick;      ///< `make test`
-  const char* sanitized;  ///< under a sanitizer, which takes five to thirty times as long
-  const char* every;      ///< `make test-all`
+  const char* quick;      ///< ranks in `make test`
+  const char* sanitized;  ///< under a sanitizer, which is five to thirty times slower
+  const char* every;      ///< ranks in `make test-all`
   const char* why;
 };
 
-/// The rows, the special before the general.
+/// The rows; specific ones come before general ones.
 const std::vector<Row>& table();
 
-/// Tests that are skipped wherever they run at these numbers of ranks.
+/// Tests that always skip at these numbers of ranks.
 struct Gap {
   const char* tests;   ///< GoogleTest's pattern of `Suite.Test/parameter`
-  const char* counts;  ///< of ranks; none: these tests run, whatever a later gap says
+  const char* counts;  ///< numbers of ranks; none: these tests run, whatever a later gap says
   const char* why;
 };
 
-/// The gaps, the special before the general: the first that matches at a number of ranks counts, in every column.
+/// The gaps; specific ones come before general ones. At a number of ranks the first match counts, in every column.
 const std::vector<Gap>& gaps();
 
 enum class Column { quick, sanitized, every };
 
-/// By SLIPSTREAM_TESTS (`quick`, `sanitized` or `every`), else by how the program was built.
+/// The column that SLIPSTREAM_TESTS names (`quick`, `sanitized` or `every`); without it, the column of the build type.
 Column column_here();
 
-/// Whether the n-th of many like cases runs here: all in `make test-all`, else one in `of`. Where n counts in what else
-/// differs between tests, each case is run by some of them.
+/// Whether the n-th of many similar cases runs here: all do in `make test-all`, otherwise one in `of`. If n also counts
+/// other parameters, each case runs in some tests.
 bool is_due(std::size_t n, std::size_t of);
 
 struct Chosen {
-  std::string filter;             ///< GoogleTest's
-  std::vector<std::string> gaps;  ///< how many tests were left out by a gap, and why; a line for each reason
+  std::string filter;             ///< filter for GoogleTest
+  std::vector<std::string> gaps;  ///< number of tests omitted by gaps and why; one line per reason
 };
 
-/// The tests that run at so many ranks, of those that `asked` lets run. A user who asks for tests by name, and not for
-/// a column by SLIPSTREAM_TESTS, gets them all. Throws Error where a test has no row, or a row or a gap has no test.
+/// The tests for a number of ranks, within the filter `asked`. A user who filters by name and does not set
+/// SLIPSTREAM_TESTS gets all matching tests. Throws Error if a test has no row, or a row or a gap matches no test.
 Chosen choose(const std::string& asked, int ranks, Column column);
 
 }  // namespace slipstream::ranks

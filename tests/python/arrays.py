@@ -1,4 +1,4 @@
-"""Grids and arrays that several tests of exchanges share."""
+"""Grids and arrays for tests of exchanges."""
 
 import ctypes
 from pathlib import Path
@@ -13,7 +13,7 @@ def grid_of(cells: tuple[int, ...] = (8, 6, 5), **options: object) -> slip.Grid:
 
 
 def numbered(grid: slip.Grid, ghost: int, dtype: type = np.float32) -> list[np.ndarray]:
-    """Arrays [z, y, x] whose interior cells hold their global number, and whose ghosts hold -1."""
+    """Arrays [z, y, x]: interior cells hold their global number, ghosts hold -1."""
     nx, ny, nz = grid.cells
     whole = np.arange(nx * ny * nz, dtype=dtype).reshape(nz, ny, nx)
     found = []
@@ -26,7 +26,7 @@ def numbered(grid: slip.Grid, ghost: int, dtype: type = np.float32) -> list[np.n
 
 
 def wrapped(grid: slip.Grid, ghost: int, block: int, dtype: type = np.float32) -> np.ndarray:
-    """What the array of a block must hold after an exchange with all neighbours."""
+    """Expected array of a block after an exchange with all neighbours."""
     nx, ny, nz = grid.cells
     whole = np.arange(nx * ny * nz, dtype=dtype).reshape(nz, ny, nx)
     lo, hi = grid.local[block].lo, grid.local[block].hi
@@ -35,13 +35,13 @@ def wrapped(grid: slip.Grid, ghost: int, block: int, dtype: type = np.float32) -
 
 
 def parts(grid: slip.Grid, values: NDArray[np.generic]) -> list[NDArray[np.generic]]:
-    """Of each local block."""
+    """The part of `values` in each local block."""
     boxes = [(block.lo, block.hi) for block in grid.local]
     return [values[lo[2] : hi[2], lo[1] : hi[1], lo[0] : hi[0]].copy() for lo, hi in boxes]
 
 
 def runtime() -> ctypes.CDLL:
-    """The CUDA runtime that the compiled module brought into this process."""
+    """The CUDA runtime that the compiled module loaded."""
     maps = Path("/proc/self/maps").read_text().split()
     return ctypes.CDLL(next(word for word in maps if "/libcudart.so" in word))
 

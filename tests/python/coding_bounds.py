@@ -1,8 +1,8 @@
-"""Random values of all sizes by every coding, against the bound of each: many exchanges of a pattern.
+"""Compares coding errors of random values with the bound of each coding, in many exchanges of a pattern.
 
-Usage: python coding_bounds.py PATTERN EXCHANGES [SEED], PATTERN one of halo, transpose and gather_scatter. They have
-random shapes, codings, formats and routes. Each object runs 200 times with values of other exponents, up to the ends of
-the range. Raw exchanges of the same values say what should arrive.
+Usage: python coding_bounds.py PATTERN EXCHANGES [SEED], with PATTERN one of halo, transpose and gather_scatter. Shapes,
+codings, formats and routes are random. Each object runs 200 times with different exponents, up to the limits of the
+format. Raw exchanges of the same values give the reference.
 """
 
 import math
@@ -14,18 +14,19 @@ from typing import Any
 import numpy as np
 import slipstream as slip
 
-RUNS = 200  #: of an exchange
+RUNS = 200  #: Repeated runs of each exchange object.
 ROUTES = (["kernel", "direct"], ["kernel", "peer"], ["staged"], ["kernel", "staged"])
-#: As gather-scatters name them.
+#: Type names of gather-scatters.
 FORMATS = {"f4": "f32", "f8": "f64"}
-#: Exponents of the last number below infinity, and of the one below which numbers lose digits.
+#: Largest finite exponent, and smallest normal exponent.
 ENDS = {"f4": (127, -126), "f8": (1023, -1022)}
 
-Draw = tuple[str, Callable[[float], float]]  #: a coding, and its bound by the largest magnitude of a message
+#: a coding, and its bound as a function of the largest magnitude in a message
+Draw = tuple[str, Callable[[float], float]]
 
 
 def zfp_bound(bits: int, width: int, dimensions: int) -> float:
-    """As docs/coding.md has it, over the largest magnitude."""
+    """Bound from docs/coding.md, relative to the largest magnitude."""
     cells, head = 4**dimensions, 9 if width == 32 else 12
     planes = max(0, min(width, (bits - head - cells) // (cells + 1)))
     left_out = 2 / 3 * 2.0 ** (3 - planes) if planes < width else 0.0
@@ -34,7 +35,7 @@ def zfp_bound(bits: int, width: int, dimensions: int) -> float:
 
 
 def drawn_coding(r: random.Random, dtype: str, shared: bool) -> Draw:
-    """`shared`: values that several blocks share, of which a coding must round each alike."""
+    """`shared`: several blocks share the values, so a coding must round all copies alike."""
     width, (_, least) = 32 if dtype == "f4" else 64, ENDS[dtype]
     kind = r.choice(["cast", "unit"] if shared else ["cast", "blockfloat", "zfp"])
     if kind == "cast":
@@ -53,7 +54,7 @@ def drawn_coding(r: random.Random, dtype: str, shared: bool) -> Draw:
 
 
 def drawn_values(r: random.Random, random_: np.random.Generator, dtype: str, coding: str, shape: Any) -> np.ndarray:
-    """In [-1, 1] times a power of two that the coding and, of sums, the format hold."""
+    """Values in [-1, 1] times a power of two that neither the coding nor (for sums) the format overflows."""
     most, least = ENDS[dtype]
     low, high = least - 10, most - 8
     if coding == "cast":
@@ -66,7 +67,7 @@ def drawn_values(r: random.Random, random_: np.random.Generator, dtype: str, cod
 
 
 def pairs(pattern: str, r: random.Random) -> Iterator[tuple[str, float, np.ndarray, np.ndarray]]:
-    """A coding, its bound, what a raw exchange brings, and what a coded one does, of the same values."""
+    """Yields a coding, its bound, and the results of a raw and a coded exchange of the same values."""
     dtype = r.choice(["f4", "f8"])
     coding, bound = drawn_coding(r, dtype, pattern == "gather_scatter")
     random_ = np.random.default_rng(r.getrandbits(32))

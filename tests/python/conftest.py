@@ -1,4 +1,4 @@
-"""Shared by all tests: the command line as a subprocess, and small cases."""
+"""Fixtures for all tests: the command line as a subprocess, and small cases."""
 
 import importlib.util
 import os
@@ -16,12 +16,12 @@ from slipstream.base.core import core, own_process
 from slipstream.cli import errors
 from slipstream.cli.main import main
 
-# What a shell starts in the background ignores Ctrl-C, and behind nohup SIGHUP, and so would all that is started here.
+# Background jobs of a shell ignore SIGINT, those of nohup SIGHUP. Child processes would inherit that.
 for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, usual)
 
-# Tables are as wide as a pipe has them, whatever the terminal or whoever starts the tests says.
+# Tables must have the width for a pipe, whatever the terminal.
 os.environ.pop("COLUMNS", None)
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,7 +29,7 @@ CASES = ROOT / "cases"
 
 
 def backend_of(count: int) -> list[str]:
-    """Words for a run with so many devices a rank: none where there are as many GPUs, or none, else for the host."""
+    """Arguments for a run with this many devices per rank: the host backend, unless the GPUs suffice."""
     return ["machine.backend=host"] if 0 < core().device_count("cuda") < count else []
 
 
@@ -52,7 +52,7 @@ steps = 40
 check_every = 20
 """
 
-#: In the first octant; its edges along the axes are 0.2 long.
+#: A tetrahedron in the first octant with three edges of 0.2 along the axes.
 TETRAHEDRON = """\
 o tetrahedron
 v 0.4 0.4 0.4
@@ -71,7 +71,7 @@ needs_pyvista = pytest.mark.skipif(
 
 Cli = Callable[..., Done]
 
-#: Commands that need no process of their own, which takes a second to start.
+#: Commands that run in the test process, because starting a process takes a second.
 HERE = {"bench", "cases", "check", "info", "plan", "plot", "report", "run", "topo", "trace"}
 
 
@@ -80,12 +80,12 @@ _copy_bandwidth = core().copy_bandwidth
 
 
 def _brief_look(backend: str, size: int, seconds: float, index: int) -> float:
-    """That a copy rate is measured matters to tests, not how well."""
+    """Tests need a measured copy rate, not an accurate one."""
     return float(_copy_bandwidth(backend, min(size, 4_000_000), min(seconds, 0.003), index))
 
 
 def _new_file() -> Path:
-    """Empty, and in no folder that a test looks into."""
+    """An empty file outside of the folders that tests inspect."""
     descriptor, name = tempfile.mkstemp(prefix="slipstream-errors-")
     os.close(descriptor)
     return Path(name)
@@ -93,7 +93,7 @@ def _new_file() -> Path:
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Cli:
-    """Runs `slipstream WORDS` in an empty folder and in this process."""
+    """Runs `slipstream WORDS` in an empty folder, in this process."""
 
     def call(*words: str) -> Done:
         capfd.readouterr()
@@ -101,7 +101,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
             change.chdir(tmp_path)
             change.setattr(sys, "argv", ["slipstream", *words])
             change.setattr(core(), "copy_bandwidth", _brief_look)
-            # It would take pytest down.
+            # The real function would end pytest.
             change.setattr(failure, "end_all_ranks", lambda *_: None)
             change.setenv(errors.FILE, str(said_there := _new_file()))
             try:
@@ -116,8 +116,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
 
 @pytest.fixture
 def cli(tmp_path: Path, here: Cli) -> Cli:
-    """Runs `slipstream WORDS` in an empty folder: on ranks and in other environments in processes of their own, all
-    else in this one. Runs draw no pictures, which take longer than they do, unless the words speak of them."""
+    """Runs `slipstream WORDS` in an empty folder. Runs on several ranks or in other environments get separate
+    processes. Pictures take longer than runs, so they are off unless the arguments mention them.
+    """
 
     def call(*words: str, **environment: str) -> Done:
         if words[0] == "run" and not any(word.startswith("output.pictures") for word in words):
@@ -130,18 +131,18 @@ def cli(tmp_path: Path, here: Cli) -> Cli:
 
 
 def words(text: str) -> str:
-    """Text without the line breaks and spaces that depend on the width of the terminal."""
+    """Text with normalised white space, independent of the terminal width."""
     return " ".join(text.split())
 
 
 def is_one_error(result: Done, folder: Path, code: str | None, **facts: object) -> None:
-    """What a user can mend ends with one message and code 2, and leaves no results in the folder."""
+    """A mistake of the user ends with one message and exit code 2, and leaves no results in the folder."""
     is_error(result, code, **facts)
     assert not (folder / "results").exists()
 
 
 def command(folder: Path, *words: str, **environment: str) -> Done:
-    """Runs `slipstream WORDS` in a folder, in a process of its own."""
+    """Runs `slipstream WORDS` in a folder, in a separate process."""
     path = os.pathsep.join(filter(None, [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]))
     said_there = _new_file()
     done = subprocess.run(
@@ -158,7 +159,7 @@ def command(folder: Path, *words: str, **environment: str) -> Done:
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
-    """A good case file that runs in a moment."""
+    """A valid case file that runs quickly."""
     path = tmp_path / "small.toml"
     path.write_text(SMALL)
     return path

@@ -1,7 +1,7 @@
-"""Draws the options of exchanges, transposes, gather-scatters and transforms at random, and compares with NumPy.
+"""Draws random options of exchanges, transposes, gather-scatters and transforms, and compares with NumPy.
 
-Usage: python drawing.py FIRST LAST FOLDER, on any number of ranks: draws of the seeds FIRST to LAST - 1. Each prints
-its seed and options before it is checked, so that the last line tells what failed or crashed. FOLDER: of tuner caches.
+Usage: python drawing.py FIRST LAST FOLDER, on any number of ranks: cases with seeds FIRST to LAST - 1. Each prints its
+seed and options before it runs, so that the last line shows what failed or crashed. FOLDER holds tuner caches.
 """
 
 import random
@@ -14,11 +14,11 @@ import numpy as np
 import slipstream as slip
 
 Options = dict[str, Any]
-#: A condition, and what an error says that may come where it holds, or must.
+#: A condition, and the text of an error that may or must occur if it holds.
 Refusal = tuple[bool, str]
 UNTOUCHED = 251  #: exact in all number formats
 
-#: Nodes that one host acts as, by its ranks.
+#: Simulated nodes of one host, by number of ranks.
 NODES = {1: [0], 2: [0, 0, 1]}
 KNOBS: dict[str, list[Any]] = {
     "pack": ["fused", "fused", "per_direction", "memcpy3d", "zero_copy"],
@@ -46,26 +46,26 @@ ROUTES: list[Any] = [
 EXACT = ["float32", "float64", "int32", "int64", "uint8", "complex64", "complex128"]
 MOVED = [*EXACT, "float16", "uint16", "uint32", "uint64", "int16"]
 CASTS = ["cast", "cast to f16", "cast to bf16", "cast to f32"]
-#: Small whole numbers are multiples of the units of all of them.
+#: Small integers are multiples of the units of all these codings.
 EXACT_BLOCKS = ["blockfloat, rate 8", "blockfloat, rate 16", "blockfloat, rate 16, max error 0.25"]
 BLOCKS = [*EXACT_BLOCKS, "zfp, rate 24", "zfp, max error 0.01"]
-#: Numbers are at most 4, and zfp keeps their blocks to 0.01 of the largest.
+#: Numbers are at most 4, and zfp's error is at most 0.01 of the largest.
 ZFP_ERROR = 0.04
 
 
 def knobs(r: random.Random) -> Options:
-    """Some of them; others stay as they are by default. Some few are measured."""
+    """Draws some options and leaves the others at their defaults. A few cases are tuned."""
     found = {name: r.choice(values) for name, values in KNOBS.items() if r.random() < 0.3}
     return found | ({"tune": "measure"} if r.random() < 0.04 else {})
 
 
 def keywords(options: Options) -> Options:
-    """Knobs as keyword arguments."""
+    """Tuning parameters as keyword arguments."""
     return options | ({"tuner_cache": sys.argv[3]} if "tune" in options else {})
 
 
 def coding(r: random.Random, *dtypes: str, of: Sequence[str] = (*CASTS, *BLOCKS)) -> str:
-    """Mostly one that all these formats have."""
+    """Mostly a coding that all these formats support."""
     some = r.choice(of)
     fits = not any(holds for dtype in dtypes for holds, _ in coding_refusals(some, dtype))
     return some if r.random() < (0.6 if fits else 0.03) else "raw"
@@ -83,7 +83,7 @@ def coding_refusals(coding: str, dtype: str) -> list[Refusal]:
 
 
 def knob_refusals(options: Options, routes: Any, coded: bool) -> list[Refusal]:
-    """Those that may come: what routes serve, a draw does not know."""
+    """Errors that may occur: a draw does not know what routes support."""
     pack, mpi = options.get("pack", "fused"), options.get("mpi", "sends")
     names = [routes] if isinstance(routes, str) else list(routes)
     by_mpi = not names or "gpu_mpi" in names or "-direct" in names
@@ -96,13 +96,13 @@ def knob_refusals(options: Options, routes: Any, coded: bool) -> list[Refusal]:
         (pack == "memcpy3d" and coded, "choose the coding raw, or another pack"),
         (pack != "fused" and bool(options.get("measure_errors")), "choose pack = fused"),
     ]
-    # Measured, each of these is left out.
+    # The tuner omits candidates with these errors.
     none_left = "tune" in options and any(holds for holds, _ in rows)
     return [*rows, (none_left, "no route between the devices could be measured")]
 
 
 def refused_or_right(must: Sequence[Refusal], may: Sequence[Refusal], check: Callable[[], None]) -> None:
-    """Right values, or an error that must or may come."""
+    """Runs `check`: results must be right, unless an error must or may occur."""
     due = [words for holds, words in must if holds]
     known = due + [words for holds, words in may if holds]
     try:
@@ -116,7 +116,7 @@ def refused_or_right(must: Sequence[Refusal], may: Sequence[Refusal], check: Cal
 
 
 def assert_same(found: np.ndarray, wanted: np.ndarray, coding: str, what: str) -> None:
-    """Bit for bit, but for what zfp has rounded."""
+    """Bitwise comparison; with a tolerance for zfp."""
     if coding.startswith("zfp"):
         np.testing.assert_allclose(found, wanted, rtol=0, atol=ZFP_ERROR * np.sqrt(2), err_msg=what)
     else:
@@ -130,13 +130,13 @@ def say(text: str) -> None:
 
 
 def room(shape: Sequence[int], dtype: str, offset: int) -> np.ndarray:
-    """An array that begins so many values behind the start of its memory."""
+    """An array whose first element is `offset` values behind the start of its memory."""
     size = int(np.prod(shape))
     return np.full(size + offset + 1, UNTOUCHED).astype(dtype)[offset : offset + size].reshape(shape)
 
 
 def small_numbers(shape: Sequence[int], dtype: str, seed: Sequence[int], op: str = "add") -> np.ndarray:
-    """Whole numbers whose sums and products are exact in every format, also where they are coded."""
+    """Integers whose sums and products are exact in every format and coding."""
     random_ = np.random.default_rng(list(seed))
     if op == "multiply":
         found = np.where(random_.random(shape) < 0.1, 2, random_.choice([1, -1], shape))

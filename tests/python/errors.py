@@ -1,4 +1,4 @@
-"""Assertions of errors by what programs read: type, code and facts. Their text may change."""
+"""Assertions on errors by type, code and facts; their text may change."""
 
 import json
 import subprocess
@@ -12,8 +12,7 @@ from slipstream.base.errors import Coded, ErrorCode, Fault
 
 
 def has(faults: Iterable[Fault], code: str | None, **facts: Any) -> Fault:
-    """The one of several faults that has a code, and these facts among its own. No code: it is the compiled module's to
-    say."""
+    """The fault with this code and these facts, among possibly more. No code: any code of the compiled module."""
     wanted = {name: None if value is None else str(value) for name, value in facts.items()}
     for fault in faults:
         if code in (None, fault.code) and {name: fault.facts.get(name) for name in facts} == wanted:
@@ -24,22 +23,24 @@ def has(faults: Iterable[Fault], code: str | None, **facts: Any) -> Fault:
 
 @contextmanager
 def raises(kind: type[BaseException], code: str | None, **facts: Any) -> Iterator["pytest.ExceptionInfo[Any]"]:
-    """Inside, an error of this type is raised, one of whose faults has this code and these facts among its own; a fact
-    that is None is not there."""
+    """Expects an error of this type within the block, with a fault of this code and these facts. A fact of None must be
+    absent.
+    """
     with pytest.raises(kind) as caught:
         yield caught
-    assert isinstance(caught.value, Coded), f"{caught.value!r} has no code"
-    has(caught.value.faults, code, **facts)
+    error = caught.value
+    assert isinstance(getattr(error, "code", None), str), f"{error!r} has no code"
+    has(error.faults if isinstance(error, Coded) else [Fault.of(error)], code, **facts)
 
 
 class Done(subprocess.CompletedProcess[str]):
-    """A process that has ended, with the errors that it said."""
+    """A finished process and the errors that it reported."""
 
     errors: tuple[Fault, ...] = ()
 
     @classmethod
     def with_errors(cls, done: "subprocess.CompletedProcess[str]", path: Path) -> "Done":
-        """`path`: of the errors, a line of JSON for each message; gone afterwards."""
+        """`path`: file with one line of JSON per error message; it is deleted."""
         found = cls(done.args, done.returncode, done.stdout, done.stderr)
         said = [json.loads(line)["faults"] for line in path.read_text(encoding="utf-8").splitlines()]
         found.errors = tuple(
@@ -50,7 +51,7 @@ class Done(subprocess.CompletedProcess[str]):
 
 
 def is_error(done: Done, code: str | None, returncode: int = 2, **facts: Any) -> Fault:
-    """That a process ended with one message, which tells of this fault."""
+    """Checks that a process ended with a single message that reports this fault."""
     assert done.errors, done.stdout + done.stderr
     fault = has(done.errors, code, **facts)
     assert done.returncode == returncode, done.stderr

@@ -1,4 +1,4 @@
-"""Python programs on several ranks, for tests."""
+"""Runs Python programs on several ranks, for tests."""
 
 import os
 import re
@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-#: Served by what a machine may lack: a library, or an MPI that takes GPU memory.
+#: Routes that need optional parts of a machine: a library, or a GPU-aware MPI.
 OPTIONAL = ("gpu_mpi", "nccl", "nvshmem")
 
 
 def run_on(ranks: int, path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """A Python program on so many ranks; it may import what lies here and the tests of exchanges and transforms."""
+    """Runs a Python program on `ranks` ranks. It may import modules of this folder and of the tests of exchanges and
+    transforms.
+    """
     command = ["mpiexec", "-n", str(ranks), "--oversubscribe", "--bind-to", "none", sys.executable, str(path)]
     environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     tests = Path(__file__).parent
@@ -31,7 +33,7 @@ def run_on(ranks: int, path: Path, *arguments: str) -> subprocess.CompletedProce
 
 
 def skip_where_missing(route: str, said: str) -> None:
-    """Skips with the reason for which an optional route was refused."""
+    """Skips with the reason why an optional route was refused."""
     refused = re.match(rf"no exchange: .*?not {route}: (.+?)(; not \w+: |\): )", said)
     if route in OPTIONAL and refused:
         pytest.skip(f"{route}: {refused[1]}")

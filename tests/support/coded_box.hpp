@@ -1,5 +1,5 @@
 #pragma once
-// A box of values as a message packs and unpacks it, alone: by the engine's own movers, on a device.
+// A single box of values, packed and unpacked by the engine's own copy kernels on a device.
 #include <algorithm>
 #include <cstddef>
 #include <vector>
@@ -37,7 +37,7 @@ class CodedBox {
   }
   const CellBlock& block() const { return leg_.block; }
   std::size_t words() const { return leg_.bytes() / 8; }
-  /// Whether some value could not be written, or was said to be such, since this was made.
+  /// Whether some value could not be encoded, or was decoded as such, since the construction.
   bool lost() const { return failure_.data()->overflow != 0; }
 
   std::vector<std::uint64_t> encoded(const std::vector<T>& values) {
@@ -56,7 +56,7 @@ class CodedBox {
   }
 
  private:
-  /// A field without ghosts, whose rows are not padded.
+  /// A field without ghosts and padding.
   struct Whole : Place {
     explicit Whole(const Extent& box) {
       FieldOptions options;

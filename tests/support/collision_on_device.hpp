@@ -1,5 +1,5 @@
 #pragma once
-// Each collision in a kernel, on every backend that this build and this machine have, against the same on this thread.
+// Each collision in a kernel, on every available backend, compared with the same collision on the host thread.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,7 +15,7 @@
 
 namespace slipstream::lbm {
 
-/// Pulls the populations of a cell of a row that is its own neighbour in y and z, collides them and writes them.
+/// Pulls the populations of a cell, collides them and writes them. The row is its own neighbour in y and z.
 template <class L, class T, class Collision>
 struct PullRow {
   const T* in;

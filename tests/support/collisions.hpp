@@ -1,5 +1,5 @@
 #pragma once
-// Every collision that the tests try, by lattice and number format, and what they look at in a cell.
+// All collisions under test, by lattice and number format, and measurements in a cell.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,7 +16,7 @@ namespace slipstream::lbm {
 
 inline double rate_of(double viscosity) { return 1 / (3 * viscosity + 0.5); }
 
-/// The rate of odd moments for a rate of the stress, by the magic number 3/16.
+/// Rate of odd moments for a shear rate, by the magic number 3/16.
 inline double odd_rate(double shear) { return 1 / (0.5 + 3.0 / 16 / (1 / shear - 0.5)); }
 
 template <class L, class T>
@@ -38,7 +38,7 @@ void each_plain_collision(double viscosity, F f) {
   if constexpr (L::q == 27) f("cumulant", Cumulant<L, T>(rate_of(viscosity)));
 }
 
-/// Calls f(name, collision) for each plain collision, alone and under an eddy viscosity.
+/// Calls f(name, collision) for each plain collision, with and without an eddy viscosity.
 template <class L, class T, class F>
 void each_collision(double viscosity, double smagorinsky, F f) {
   each_plain_collision<L, T>(viscosity, [&](std::string name, auto collision) {
@@ -63,7 +63,7 @@ std::string name_of() {
   return name += std::to_string(L::q);
 }
 
-/// Deviations of up to `size` of the weights.
+/// Deviations of up to `size` times the weights.
 template <class L, class T>
 class RandomCell {
  public:
@@ -88,7 +88,7 @@ std::array<long double, 4> conserved(const T (&g)[L::q]) {
   return sum;
 }
 
-/// Deviations of the equilibrium of second order in the velocity.
+/// Deviations of the equilibrium of second order in velocity.
 template <class L, class T>
 void equilibrium(T (&g)[L::q], double rho, const std::array<double, 3>& u) {
   for (int i = 0; i < L::q; ++i) {
@@ -115,7 +115,7 @@ double difference(const T (&a)[L::q], const T (&b)[L::q]) {
   return most;
 }
 
-/// The cell's image in a mirror that turns round the axes whose sign is -1.
+/// The mirror image of a cell; axes with sign -1 are reversed.
 template <class L, class T>
 void mirror(const T (&g)[L::q], T (&image)[L::q], int sx, int sy, int sz) {
   for (int i = 0; i < L::q; ++i) {

@@ -1,5 +1,5 @@
 #pragma once
-// A device of every backend in turn, and small kernels and copies for what is tested on it.
+// Test fixture for every backend, with small kernels and copies.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct WriteRamp {
   SLIP_FN void operator()(int i, int, int) const { data[i] = value + i; }
 };
 
-/// Leaves 1 behind where a cell does not hold the ramp.
+/// Sets a flag if a cell does not hold the ramp.
 struct CheckRamp {
   const int* data;
   int value;

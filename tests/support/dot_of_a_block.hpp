@@ -8,7 +8,7 @@ SLIP_FN std::int64_t at(const View<double>& v, int i, int j, int k) {
   return i * v.stride[0] + j * v.stride[1] + k * v.stride[2];
 }
 
-/// The part of a block in a dot product, cell by cell.
+/// The contribution of a block to a dot product, cell by cell.
 struct Dot {
   View<double> a, b;
   Extent extent;

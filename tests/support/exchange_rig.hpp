@@ -1,5 +1,5 @@
 #pragma once
-// What tests of exchanges share: a machine with a stream for each device, and fields as arrays on the host.
+// Test fixture for exchanges: a machine with a stream per device, and fields as host arrays.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace slipstream {
 
-/// Routes to try, with a number of devices per rank.
+/// Routes under test and a number of devices per rank.
 struct Way {
   std::string name;
   std::vector<RouteKind> routes;
@@ -26,8 +26,8 @@ struct Way {
   Grouping grouping = Grouping::devices;
 };
 
-/// Every route of this build in turn, kernel beside it for blocks of one device; by one and by two devices a rank. And
-/// one message for each pair of nodes of two ranks.
+/// Each route of this build, and the choice of the rules, with one and with two devices per rank. `kernel` is always
+/// allowed, for blocks of one device. Also one message per pair of nodes of two ranks.
 inline std::vector<Way> all_ways() {
   using R = RouteKind;
   std::vector<Way> ways{{"staged_alone", {R::staged}, 1}};
@@ -45,7 +45,7 @@ inline std::vector<Way> all_ways() {
   return ways;
 }
 
-/// Every route of the host within a process, by numbers of devices that ranks do not have.
+/// Each host route within a process, with numbers of devices that ranks do not have.
 inline std::vector<Way> ways_of_some_devices() {
   using R = RouteKind;
   std::vector<Way> ways;
@@ -55,12 +55,12 @@ inline std::vector<Way> ways_of_some_devices() {
   return ways;
 }
 
-/// The name of a test of one way of `all_ways()`, or of one of its cases.
+/// Test name of an entry of `all_ways()`, or of one of its cases.
 inline std::string name_of(Backend backend, std::size_t way, const std::string& of_case = {}) {
   return to_string(backend) + "_" + all_ways()[way].name + (of_case.empty() ? "" : "_" + of_case);
 }
 
-/// Empty where this machine's backend can be had in this way, else why not.
+/// Why the backend cannot run this way on this machine; empty if it can.
 inline std::string unavailable(Backend backend, const Way& way) {
   if (way.ranks_per_node && Communicator::world().size() % way.ranks_per_node)
     return "needs ranks in groups of " + std::to_string(way.ranks_per_node);
@@ -71,7 +71,7 @@ inline Machine machine_here(Backend backend, const Way& way) {
   return machine_here(backend, way.devices, way.ranks_per_node);
 }
 
-/// One stream for each device of this rank.
+/// One stream per device of this rank.
 inline std::vector<Stream> streams_of(const Grid& grid) {
   std::vector<Stream> streams;
   for (const int d : grid.machine().devices_of_rank(grid.rank())) streams.emplace_back(grid.machine().device(d).local);
@@ -82,7 +82,7 @@ inline void finish(std::vector<Stream>& streams) {
   for (Stream& stream : streams) stream.synchronize();
 }
 
-/// One exchange: in one call in odd rounds, begun and ended in even ones.
+/// One exchange: run() in odd rounds, begin() and end() in even ones.
 inline void exchange_once(Exchange& exchange, std::vector<Stream>& streams, int round) {
   if (round % 2) {
     exchange.run(streams);
@@ -94,7 +94,7 @@ inline void exchange_once(Exchange& exchange, std::vector<Stream>& streams, int 
   exchange.check();
 }
 
-/// Why no route of these can serve the exchange; empty where all messages find one. The same on all ranks.
+/// Why none of these routes can serve the exchange; empty if each message has a route. The same on all ranks.
 inline std::string refusal_of(const Grid& grid, const std::vector<PlannedItem>& items, const ExchangeOptions& options) {
   try {
     for (const MessageInfo& message : plan_messages(grid, items, options))
@@ -107,7 +107,7 @@ inline std::string refusal_of(const Grid& grid, const std::vector<PlannedItem>& 
   return {};
 }
 
-/// The array of a block, ghosts and padding too; with T = std::byte the bytes of any type.
+/// The array of a block with ghosts and padding; T = std::byte for the bytes of any type.
 template <class T>
 std::vector<T> array_of(const Field& field, std::int64_t block, int copy_index = 0) {
   std::vector<T> values(static_cast<std::size_t>(field.shape(block).elements) * size_of(field.options().type) /
@@ -130,7 +130,7 @@ inline std::int64_t element(const BlockShape& shape, int component, const Extent
          p[2] * shape.stride[2];
 }
 
-/// All that a block of this extent holds but padding: every component, in the ghosts too.
+/// All values of a block of this extent except padding: every component, including ghosts.
 inline IndexSet everything(const Extent& extent, const FieldOptions& options) {
   IndexSet all{grown({{0, 0, 0}, extent}, options.ghost), {}, nullptr};
   for (int c = 0; c < options.components; ++c) all.components.push_back(c);
@@ -177,7 +177,7 @@ inline void store(DType type, std::byte* array, std::int64_t at, std::int64_t va
   }
 }
 
-/// A number that looks random, the same on every rank.
+/// A pseudo-random number (hash), the same on every rank.
 inline std::uint64_t scrambled(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
   std::uint64_t x = a * 0x9e3779b97f4a7c15ull + b * 0xbf58476d1ce4e5b9ull + c * 0x94d049bb133111ebull + 1;
   for (int i = 0; i < 3; ++i) {
@@ -187,10 +187,10 @@ inline std::uint64_t scrambled(std::uint64_t a, std::uint64_t b, std::uint64_t c
   return x ^ (x >> 32);
 }
 
-/// In [-1, 1), with all bits in use.
+/// A number in [-1, 1) that uses all bits.
 inline double fraction(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-52 - 1; }
 
-/// Blocks that depend on the number of cuts per axis alone, dealt to the devices of any machine in turn.
+/// Blocks that depend only on the number of cuts per axis, distributed round-robin over the devices of any machine.
 inline std::vector<Block> dealt_blocks(const Extent& cells, const Extent& counts, int devices) {
   std::vector<Block> blocks;
   for (std::int64_t z = 0; z < counts[2]; ++z)
@@ -204,7 +204,7 @@ inline std::vector<Block> dealt_blocks(const Extent& cells, const Extent& counts
   return blocks;
 }
 
-/// A box cut into bricks of random sizes, which lie on devices in any order; some devices may have none.
+/// A box cut into bricks of random sizes on random devices; some devices may have none.
 inline std::vector<Block> random_blocks(const Extent& cells, int devices, std::mt19937& random) {
   const auto draw = [&](std::int64_t most) { return std::uniform_int_distribution<std::int64_t>(1, most)(random); };
   std::array<std::vector<std::int64_t>, 3> cuts;

@@ -14,7 +14,7 @@ namespace slipstream {
 
 inline void PrintTo(ErrorCode code, std::ostream* out) { *out << to_string(code); }
 
-/// The error that a call throws; none where it throws none.
+/// The error that a call throws, if any.
 inline std::optional<Error> error_of(const std::function<void()>& call) {
   try {
     call();
@@ -24,7 +24,7 @@ inline std::optional<Error> error_of(const std::function<void()>& call) {
   return {};
 }
 
-/// An error has this code and these facts, others aside, and says one line.
+/// Checks that an error has this code and these facts (others are ignored), and a single line of text.
 inline void expect_error(const std::optional<Error>& error, ErrorCode code, const Facts& facts = {},
                          const std::source_location& where = std::source_location::current()) {
   const testing::ScopedTrace trace(where.file_name(), static_cast<int>(where.line()), "expected here");

@@ -1,5 +1,5 @@
 #pragma once
-// Each allocation of a set-up that ranks do together, failing in turn on the last rank.
+// Makes each allocation of a collective set-up fail in turn on the last rank.
 #include <gtest/gtest.h>
 
 #include <slipstream/communicator.hpp>
@@ -10,8 +10,8 @@
 
 namespace slipstream {
 
-/// How often `make` was tried with an allocation that fails. Each time it must fail on all ranks, for that reason, or
-/// be made on all without what it did not get: `use` follows then.
+/// Returns how often `make` was tried with a failing allocation. Each time it must either fail on all ranks for that
+/// reason, or succeed on all without the memory; then `use` is called.
 template <class Make, class Use>
 int each_allocation_fails(const Communicator& comm, const Make& make, const Use& use) {
   for (int passes = 0;; ++passes) {

@@ -1,5 +1,5 @@
 #pragma once
-// What tests of Fourier transforms share: values of a whole grid on the host, and sums over all of them.
+// Test fixture for Fourier transforms: a whole grid on the host, and transforms by direct sums.
 #include <cmath>
 #include <numbers>
 #include <optional>
@@ -13,7 +13,7 @@ namespace slipstream {
 
 using Complex = std::complex<double>;
 
-/// [z][y][x] of a whole grid.
+/// Complex values of a whole grid, [z][y][x].
 struct Whole {
   Extent extent{};
   std::vector<Complex> values;
@@ -46,7 +46,7 @@ inline Whole random_values(const Extent& cells, DType type, std::uint64_t seed =
   return u;
 }
 
-/// The sum of the contract, one axis after the other, each as it stands there.
+/// The transform by its definition: direct sums along one axis after the other.
 inline Whole by_sums(const Whole& u) {
   Whole v = u;
   for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -64,13 +64,13 @@ inline Whole by_sums(const Whole& u) {
   return v;
 }
 
-/// Rounding of a transform: some times the unit of the format, by the size of the largest mode.
+/// Rounding error of a transform: a few units of the format, times the size of the largest mode.
 inline double tolerance(const Extent& cells, DType type) {
   const double unit = is_twice(type) ? 0x1p-52 : 0x1p-23;
   return 8 * unit * std::sqrt(static_cast<double>(volume(cells))) * 8;
 }
 
-/// Of a value of any type that has a transform.
+/// Reads a value of any type that has a transform.
 inline Complex get(DType type, const std::byte* array, std::int64_t at) {
   switch (type) {
     case DType::f32:
@@ -91,7 +91,7 @@ inline void put(DType type, std::byte* array, std::int64_t at, const Complex& va
   if (type == DType::c128) reinterpret_cast<Complex*>(array)[at] = value;
 }
 
-/// Writes one component; `axes` says which axis of `whole` lies along each of the field's.
+/// Writes one component. `axes`: the axis of `whole` along each axis of the field.
 inline void set(Field& field, int component, const Whole& whole, const std::array<int, 3>& axes = {0, 1, 2}) {
   for (const std::int64_t id : field.grid().local()) {
     auto bytes = array_of<std::byte>(field, id);
@@ -106,7 +106,7 @@ inline void set(Field& field, int component, const Whole& whole, const std::arra
   }
 }
 
-/// The largest difference of one component on this rank; `axes` as above.
+/// Largest difference of one component on this rank; `axes` as for set().
 inline double difference(const Field& field, int component, const Whole& whole,
                          const std::array<int, 3>& axes = {0, 1, 2}) {
   double most = 0;
@@ -119,21 +119,21 @@ inline double difference(const Field& field, int component, const Whole& whole,
       const Extent local{q[0] - box.lo[0], q[1] - box.lo[1], q[2] - box.lo[2]};
       const Complex found = get(field.options().type, bytes.data(), element(field.shape(id), component, local));
       const double off = std::abs(found - whole.at(p));
-      most = off <= most ? most : off;  // keeps a NaN
+      most = off <= most ? most : off;  // a comparison that keeps NaN
       if (std::isnan(off)) most = off;
     });
   }
   return most;
 }
 
-/// Whether the mode with this index is used where |k_a| is at most highest[a].
+/// Whether a mode is in use: |k_a| <= highest[a] along each axis.
 inline bool used(const Extent& mode, const Extent& cells, const Extent& highest) {
   for (std::size_t a = 0; a < 3; ++a)
     if (highest[a] >= 0 && std::min(mode[a], cells[a] - mode[a]) > highest[a]) return false;
   return true;
 }
 
-/// As the caller must, before the way back.
+/// Sets unused modes to zero, as the caller must before a backward transform.
 inline void clear_unused(Field& v, const Extent& cells, const Extent& highest, const std::array<int, 3>& axes) {
   for (const std::int64_t id : v.grid().local()) {
     auto bytes = array_of<std::byte>(v, id);
@@ -159,12 +159,12 @@ inline std::vector<std::array<int, 2>> process_grids(int devices) {
 }
 
 inline constexpr DType types[] = {DType::c128, DType::f64, DType::c64, DType::f32};
-/// Those whose lines the kernels of GPUs transform, on the host too.
+/// Types whose lines the GPU kernels transform, also on the host.
 inline std::span<const DType> types_of_kernels(Backend backend) {
   return std::span(types).first(backend == Backend::host ? 2 : 4);
 }
 
-/// Fields on both sides that begin at the same address, in memory of the larger of both.
+/// Fields for both sides at the same address, in memory of the larger one.
 struct InPlace {
   std::vector<Buffer<std::byte>> memory;
   std::optional<Field> u, v;

@@ -1,5 +1,5 @@
 #pragma once
-// Random ids on the devices of a machine, and what a fold over blocks on the host makes of their values.
+// Random ids on the devices of a machine, and the reduction over blocks on the host.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,14 +19,14 @@ namespace slipstream::shared_points {
 
 constexpr std::int64_t block_points = 48;
 
-/// The whole domain, the same on every rank: ids and values by block and point.
+/// The whole domain, the same on all ranks: ids and values by block and point.
 struct Domain {
   std::int64_t blocks = 1;
   std::vector<std::int64_t> ids;
 
   std::int64_t points() const { return blocks * block_points; }
-  /// Groups of two to six copies anywhere, twice within a block, too; some points are nobody else's, some ignored; one
-  /// id has very many copies.
+  /// Ids with mixed numbers of copies. Most have a few copies anywhere, also twice in a block; some points are single,
+  /// some ignored (id 0); and one id has very many copies.
   static Domain random(std::int64_t blocks, unsigned seed) {
     Domain domain{blocks, {}};
     domain.ids.resize(static_cast<std::size_t>(domain.points()));
@@ -79,11 +79,11 @@ T folded(Op op, T a, T b) {
   }
 }
 
-/// What happens to the value of a block that shares an id with others, in flight and on its device alike.
+/// Coding error of a value that a block shares with others; applied in flight and on its own device alike.
 template <class T>
 using Turn = std::function<T(T)>;
 
-/// Of each id: its copies within a block in their order, then the blocks in theirs.
+/// Reduces each id: first its copies within a block in their order, then the blocks in order.
 template <class T>
 std::map<std::int64_t, T> expected(const Domain& domain, int component, int round, Op op, const Turn<T>& turn) {
   std::map<std::int64_t, std::vector<T>> blocks;
@@ -106,7 +106,7 @@ std::map<std::int64_t, T> expected(const Domain& domain, int component, int roun
   return totals;
 }
 
-/// The domain's blocks on the devices of a machine: in their order, or dealt round.
+/// The blocks of the domain on the devices of a machine: in order, or round-robin.
 class Dealt {
  public:
   Dealt(const Domain& domain, const Machine& machine, int rank) : domain_(domain) {
@@ -162,7 +162,7 @@ struct Arrays {
   std::vector<GatherScatter::Array> all;
 };
 
-/// The unique values of this rank's devices, component after component.
+/// The unique values on this rank's devices, component after component.
 template <class T>
 struct Uniques {
   Uniques(const GatherScatter& gs, const std::vector<Stream>& streams, int components) : components(components) {
@@ -220,7 +220,7 @@ class GatherScatterOn : public testing::TestWithParam<std::tuple<Backend, std::s
     for (const int d : machine->devices_of_rank(comm.rank())) streams.emplace_back(machine->device(d).local);
   }
 
-  /// Why these routes do not join all devices with all others.
+  /// Why these routes cannot connect all devices with all others.
   std::optional<Error> refused() const {
     const Domain domain = Domain::random(2 * machine->devices(), 1);
     return error_of([&] { made(Dealt(domain, *machine, comm.rank()), {}); });
@@ -242,7 +242,7 @@ class GatherScatterOn : public testing::TestWithParam<std::tuple<Backend, std::s
     options.components = components;
     options.coding = coding;
     const auto gs = made(dealt, options);
-    // In turn: nothing is planned anew.
+    // Alternates between two sets of arrays; neither needs a new plan.
     Arrays<T> one(dealt, streams, components), other(dealt, streams, components);
     int round = 0;
     for (const Op op : ops)

@@ -1,5 +1,5 @@
 #pragma once
-// The step by groups of cells against the step cell by cell, on every backend that this build and this machine have.
+// The step by groups of cells, compared with the step by single cells, on every available backend.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -15,7 +15,7 @@
 namespace slipstream::lbm {
 
 inline constexpr Extent extent{12, 5, 4};
-inline constexpr int ghost = 4;  // in x, so that rows start on whole groups; 1 in y and z
+inline constexpr int ghost = 4;  // in x, so that rows start at whole groups; 1 in y and z
 
 inline BlockShape shape_of(int components) {
   BlockShape shape;
@@ -37,7 +37,7 @@ BlockData place(const Buffer<T>& buffer, const BlockShape& shape) {
 
 enum class By : std::uint8_t { cells, groups };
 
-/// What a step leaves in the array that it writes.
+/// The array that a step writes.
 template <class L, class S, AtSolids solids, Sides sides, bool in_place>
 std::vector<typename S::Word> step(Backend backend, By by, const Box& box, Form form, int walls = 0, bool skip = true) {
   using Word = typename S::Word;
@@ -92,7 +92,7 @@ std::vector<typename S::Word> compare(Backend backend, const Box& box, Form form
   return groups;
 }
 
-/// Walls at some sides; none at all are what wrapping round is.
+/// Walls at some sides; without any the block wraps around.
 template <class L, class S>
 void compare_walls(Backend backend, const Box& whole, const Box& part) {
   constexpr Form form = Form::apart;
@@ -106,7 +106,7 @@ void compare_walls(Backend backend, const Box& whole, const Box& part) {
   }
 }
 
-/// Solid cells, read or skipped, are left alone or put at rest; all others are as by single cells.
+/// Solid cells are read or skipped, and left alone or set to rest; others must equal the step by single cells.
 template <class L, class S, bool in_place>
 void compare_left_alone(Backend backend, const Box& box, Form form, bool skip) {
   const auto left = step<L, S, AtSolids::leave, Sides::wrap, in_place>(backend, By::cells, box, form, 0, skip);

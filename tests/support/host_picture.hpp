@@ -1,5 +1,5 @@
 #pragma once
-// A picture of the environment, the signal handlers and the processors of the process, which a library must not change.
+// A snapshot of the environment, signal handlers and CPU affinity of the process, which a library must not change.
 #include <sched.h>
 #include <unistd.h>
 
@@ -17,7 +17,7 @@ struct HostPicture {
 
   static HostPicture now() {
     HostPicture found;
-    constexpr int restorer = 0x04000000;  // SA_RESTORER, which the C library adds to whatever it sets
+    constexpr int restorer = 0x04000000;  // SA_RESTORER, which the C library always adds
     for (char** entry = environ; *entry; ++entry) {
       const std::string text = *entry;
       found.environment[text.substr(0, text.find('='))] = text;
@@ -38,7 +38,7 @@ struct HostPicture {
   bool operator==(const HostPicture&) const = default;
 };
 
-/// The differences in words; empty where there are none.
+/// The differences as text; empty if there are none.
 inline std::string difference(const HostPicture& before, const HostPicture& after) {
   std::string text;
   for (const auto& [name, entry] : after.environment)
@@ -51,7 +51,7 @@ inline std::string difference(const HostPicture& before, const HostPicture& afte
   return text;
 }
 
-/// Pictures that the main() of tests on several ranks takes around the start of MPI.
+/// Snapshots that main() of the MPI tests takes before and after MPI starts.
 struct StartOfMpi {
   HostPicture before, after;
   static StartOfMpi& taken() {

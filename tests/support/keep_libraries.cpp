@@ -1,3 +1,3 @@
-// For AddressSanitizer, in place of the C library's: what MPI loads stays, so that the leaks of its plug-ins bear their
-// names at the end, when leaks are looked for, and tests/lsan.supp can tell them from others.
+// Replaces dlclose for AddressSanitizer, so that libraries stay loaded. Leaks of MPI's plug-ins then have symbol names
+// when they are reported, and tests/lsan.supp can match them.
 extern "C" int dlclose(void*) { return 0; }

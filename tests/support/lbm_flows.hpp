@@ -1,5 +1,5 @@
 #pragma once
-// Flows, and the ways in which each can be cut, stored, routed and overlapped.
+// Test flows, and the ways in which each can be cut, stored, routed and overlapped.
 #include <memory>
 #include <optional>
 #include <tuple>
@@ -26,14 +26,14 @@ inline Options cavity(Lattice lattice, DType precision, Collision collision = Co
   return o;
 }
 
-/// A wall-bounded axis and two periodic ones.
+/// One axis between walls and two periodic ones.
 inline Options channel(DType precision, Lattice lattice = Lattice::d3q19, Collision collision = Collision::srt) {
   Options o = cavity(lattice, precision, collision);
   o.periodic = {true, false, lattice != Lattice::d2q9};
   return o;
 }
 
-/// The same, driven by a force, too, with large eddies only.
+/// A channel that is also driven by a force, with an LES model.
 inline Options driven(DType precision, Lattice lattice, Collision collision) {
   Options o = channel(precision, lattice, collision);
   o.force = {2e-4, -1e-4, lattice == Lattice::d2q9 ? 0 : 5e-5};
@@ -41,7 +41,7 @@ inline Options driven(DType precision, Lattice lattice, Collision collision) {
   return o;
 }
 
-/// From an inlet to an outlet past sides that slip, and between walls where there is a third axis.
+/// From an inlet to an outlet past slip sides; in three dimensions also between walls.
 inline Options open(DType precision, Lattice lattice, Collision collision) {
   Options o = cavity(lattice, precision, collision);
   o.walls.clear();
@@ -54,14 +54,14 @@ inline Options open(DType precision, Lattice lattice, Collision collision) {
   return o;
 }
 
-/// The same to a side through which it is carried out.
+/// The same with a convective outlet.
 inline Options outflow(DType precision, Lattice lattice, Collision collision) {
   Options o = open(precision, lattice, collision);
   o.boundaries[Side::x_high] = {BoundaryKind::convective, {}, {}, 1, 0.04};
   return o;
 }
 
-/// Driven by a drop of the pressure along the periodic axes, with a side that slips.
+/// Driven by a pressure drop along the periodic axes, with a slip side.
 inline Options dropping(DType precision, Lattice lattice, Collision collision) {
   Options o = channel(precision, lattice, collision);
   o.walls.clear();
@@ -77,13 +77,13 @@ inline Options by_moments(Options o, Collision collision) {
   return o;
 }
 
-/// Wide enough for the tiles that march on GPUs, the last of which is not full.
+/// Large enough for the tiles of the GPU's marching kernel, with a partial last tile.
 inline Options wide(Options o) {
   o.cells = {70, 10, 9};
   return o;
 }
 
-/// Solid cells, or round ones that cut links, which blocks cut through.
+/// Solid cells, or round bodies with cut links, which block boundaries intersect.
 enum class Obstacles : std::uint8_t { none, cells, round };
 
 struct SampleFlow {
@@ -186,7 +186,7 @@ inline std::unique_ptr<Lbm> made(const Communicator& comm, Options o, const Way&
   return lbm;
 }
 
-/// Whether a flow can be run so: moments lie in two arrays by rows along x, and none is left out of them.
+/// Whether a flow can run in this way: moments need two arrays with rows along x, and all cells.
 inline bool suits(const Way& way, const Options& o) {
   return o.representation == Representation::populations ||
          (way.layout == Layout::soa && way.streaming == Streaming::two && way.solids != Solids::sparse);
@@ -226,7 +226,7 @@ inline std::vector<Way> ways(Backend backend) {
     all.push_back(
         {"two_devices_all", backend, 2, 0, {1, 1, 1}, Layout::aos, 128, all_routes(), Overlap::on, {2, 2, 2}});
   }
-  // In place: what two arrays hold, whatever is cut, overlapped or laid out.
+  // In-place streaming gives the results of two arrays, whatever the cuts, overlap and layout.
   constexpr auto in_place = [](Way way, const char* name) {
     way.name = name;
     way.streaming = Streaming::in_place;
@@ -242,7 +242,7 @@ inline std::vector<Way> ways(Backend backend) {
                                      {5, "in_place_wide_rim"}})
     all.push_back(in_place(all[number], name));
   all.back().blocks = {2, 2, 1};
-  // Without the solid cells: what all cells give, in either form.
+  // Storage or steps without solid cells give the results of all cells.
   constexpr auto with_solids = [](Way way, Solids solids, Streaming streaming, const char* name) {
     way.name = name;
     way.solids = solids;
@@ -265,7 +265,7 @@ inline std::vector<Way> ways(Backend backend) {
         {5, Solids::sparse, Streaming::in_place, "sparse_in_place_wide_rim"},
         {1, Solids::automatic, Streaming::two, "auto_blocks_27"}})
     all.push_back(with_solids(all[number], solids, streaming, name));
-  // Walls by links where the step usually knows them, and the other way round.
+  // Sets whether walls are applied by links or in the step, contrary to the default.
   constexpr auto with_walls = [](Way way, bool in_step, Solids solids, const char* name) {
     way.name = name;
     way.solids = solids;
@@ -279,7 +279,7 @@ inline std::vector<Way> ways(Backend backend) {
                                                       {4, true, Solids::dense, "walls_in_step_direct_overlapped"},
                                                       {7, true, Solids::flags, "walls_in_step_along_z"}})
     all.push_back(with_walls(all[number], in_step, solids, name));
-  // With a rim in pieces.
+  // Splits the boundary region into pieces.
   constexpr auto in_pieces = [](Way way, const char* name, Streaming streaming = Streaming::two) {
     way.name = name;
     way.streaming = streaming;

@@ -1,5 +1,5 @@
 #pragma once
-// A lattice Boltzmann run on one device of the host, its numbers, and bodies that are given by an equation.
+// A lattice Boltzmann run on one host device, its results, and bodies given by equations.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -32,7 +32,7 @@ struct HostRun {
     return all;
   }
 
-  /// Puts every cell into the equilibrium of velocity(x) at density 1; moments, which know it, with the stress of it.
+  /// Sets each cell to the equilibrium of velocity(x) at density 1; moments also get its viscous stress.
   template <class F>
   void start_from(const F& velocity) {
     if (lbm.options().representation == Representation::moments) return start_moments(velocity);
@@ -75,7 +75,7 @@ struct HostRun {
   }
 };
 
-/// Runs until no velocity changes by more than a part of `speed`.
+/// Runs until no velocity changes by more than `part` times `speed`.
 inline void settle(HostRun& run, double speed, double part = 1e-10) {
   double change = 1;
   for (int s = 0; s < 600 && change > part * speed; ++s) {
@@ -85,7 +85,7 @@ inline void settle(HostRun& run, double speed, double part = 1e-10) {
   ASSERT_LE(change, part * speed);
 }
 
-/// What holds a flow: populations on a lattice, or moments with one of their collisions.
+/// How a flow is stored: populations on a lattice, or moments with a collision.
 struct Method {
   const char* name;
   Lattice lattice;
@@ -100,14 +100,14 @@ struct Method {
     if (moments()) o.representation = Representation::moments;
     return o;
   }
-  /// D2Q9 takes one layer, what has depth at least two.
+  /// D2Q9 takes one layer, other methods at least two.
   Extent cells(std::int64_t x, std::int64_t y, std::int64_t z = 2) const { return {x, y, flat() ? 1 : z}; }
 };
-/// Where D2Q9 stands for all populations, since it is the quickest.
+/// D2Q9 represents all population methods, because it is the fastest.
 constexpr Method populations_held{"D2Q9", Lattice::d2q9},
     moments_held{"recursive", Lattice::d3q19, Collision::recursive};
 
-/// Options of a flow in f64 by each lattice, and by moments.
+/// Options of a flow in f64 on each lattice, and by moments.
 class FlowByMethod : public testing::TestWithParam<Method> {
  public:
   static constexpr std::array all{populations_held, Method{"D3Q19", Lattice::d3q19}, Method{"D3Q27", Lattice::d3q27},
@@ -125,8 +125,8 @@ class FlowByMethod : public testing::TestWithParam<Method> {
   }
 };
 
-/// A round body: the cells within `radius` of an axis along z through `centre` (or of that point, with `ball`) are
-/// solid, or with `hollow` all others. Along axes with a period there is one in each.
+/// A round body: a cylinder along z through `centre`, or a sphere if `ball`; with `hollow` the complement is solid. It
+/// repeats along axes with a period.
 struct Round {
   Vector centre;
   double radius;
@@ -145,7 +145,7 @@ struct Round {
   static Vector middle(const Extent& c) { return {c[0] + 0.5, c[1] + 0.5, c[2] + 0.5}; }
   bool holds(const Extent& c) const { return beyond(middle(c)) < 0; }
 
-  /// Where a link that leaves the fluid meets the surface, by halving.
+  /// Intersection of a link from the fluid with the surface, by bisection.
   double cut(const Extent& from, const Direction& d) const {
     double low = 0, high = 1;
     for (int s = 0; s < 40; ++s) {

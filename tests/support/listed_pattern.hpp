@@ -1,5 +1,5 @@
 #pragma once
-// A pattern of transfers that a test lists by hand.
+// A pattern whose transfers a test lists explicitly.
 #include <memory>
 #include <utility>
 #include <vector>
@@ -13,7 +13,7 @@ class Listed final : public Pattern {
   explicit Listed(std::vector<Transfer> transfers, Op op = Op::copy) : transfers_(std::move(transfers)), op_(op) {}
   std::string name() const override { return "listed"; }
   Op op() const override { return op_; }
-  /// Those of the rank, and those whose blocks the grid does not have.
+  /// Transfers of the rank, and those with blocks that the grid lacks.
   std::vector<Transfer> transfers(const Grid& grid, int, const Extent&, int rank) const override {
     const auto blocks = static_cast<std::int64_t>(grid.blocks().size());
     const auto touches = [&](std::int64_t block) {
@@ -33,7 +33,7 @@ class Listed final : public Pattern {
 inline IndexSet cells_of(const Box& box, std::vector<int> components = {0}) {
   return {box, std::move(components), nullptr};
 }
-/// Counted from interior cell (0, 0, 0) of component 0.
+/// Elements relative to interior cell (0, 0, 0) of component 0.
 inline IndexSet elements_of(std::vector<std::int64_t> ids) {
   return {{}, {}, std::make_shared<const std::vector<std::int64_t>>(std::move(ids))};
 }

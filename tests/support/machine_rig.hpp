@@ -1,5 +1,5 @@
 #pragma once
-// Tests on a machine share its backends, and the machine itself.
+// Backends and the machine, shared by all tests.
 #include <string>
 #include <vector>
 
@@ -13,7 +13,7 @@ inline std::vector<Backend> backends_here() {
   return found;
 }
 
-/// Empty where each rank can have so many devices of the backend, else what is missing.
+/// Why a rank cannot have this many devices of the backend; empty if it can.
 inline std::string unavailable(Backend backend, int devices) {
   const int there = device_count(backend);
   if (backend == Backend::host || there >= devices) return {};

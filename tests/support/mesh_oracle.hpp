@@ -9,7 +9,7 @@
 #include <slipstream/mesh.hpp>
 #include <slipstream/stencil.hpp>
 
-// Answers about points, segments and meshes by going through all triangles, and meshes to ask about.
+// Brute-force queries on points, segments and meshes over all triangles, and random meshes.
 namespace slipstream::testing_support {
 
 inline const std::vector<Direction> all_directions = directions(Reach::all);
@@ -43,7 +43,7 @@ inline Mesh turned(const Mesh& mesh, std::mt19937& random, const Point& to) {
   return transformed(mesh, {.rotate = {angle(random), angle(random), angle(random)}, .translate = to});
 }
 
-// Twice the winding number over 4 pi: the sum of solid angles (van Oosterom & Strackee 1983). Knows nothing of lines.
+// Winding number: the sum of solid angles over 4 pi (van Oosterom & Strackee 1983). Independent of lines.
 inline double winding(const Mesh& mesh, const Point& p) {
   double sum = 0;
   for (const auto& triangle : mesh.triangles) {
@@ -79,7 +79,7 @@ inline double distance_to(const Mesh& mesh, const Point& p) {
   return nearest;
 }
 
-// Where the segment from p along d first meets the mesh, as a part of it; 2 where it does not.
+// First intersection of the segment from p along d with the mesh, as a fraction of it; 2 if there is none.
 inline double first_hit(const Mesh& mesh, const Point& p, const Point& d) {
   double nearest = 2;
   for (const auto& [ia, ib, ic] : mesh.triangles) {
@@ -93,8 +93,8 @@ inline double first_hit(const Mesh& mesh, const Point& p, const Point& d) {
   return nearest;
 }
 
-// Tetrahedra with corners drawn from few points, some inside out if mixed: closed, overlapping and touching. On the
-// lattice, points lie on cell centres and half-way between them, where lines meet edges and corners exactly.
+// Tetrahedra with corners from a few points, some inverted if `mixed`: closed, overlapping and touching. With
+// `on_lattice`, points are at cell centres and halfway between, where lines meet edges and corners exactly.
 inline Mesh random_soup(std::mt19937& random, bool on_lattice, double size, bool mixed = true) {
   std::uniform_real_distribution<double> place(1, size - 1);
   Mesh mesh;

@@ -1,10 +1,10 @@
 #pragma once
-// A coding of the caller's own, as tests have it: f32 as bfloat16, which the engine's own cast does too.
+// A user-defined coding for tests: f32 as bfloat16, as the engine's own cast.
 #include <string>
 
 namespace slipstream {
 
-/// Added once a process.
+/// Registers the coding once per process.
 const std::string& own_bf16();
 
 }  // namespace slipstream

@@ -1,5 +1,5 @@
 #pragma once
-// Bodies made of cells by chance, which cut their links anywhere.
+// Random solid cells with random cut links.
 #include <cstdint>
 #include <vector>
 
@@ -9,7 +9,7 @@
 
 namespace slipstream::lbm {
 
-/// One cell of six is solid and belongs to one of three bodies; the links of the last are half-way.
+/// One cell in six is solid and belongs to one of three bodies. The links of the last body are half-way.
 inline Surfaces rough_bodies(const Extent& e, std::uint64_t seed) {
   const auto drawn = [e, seed](const Extent& p, std::uint64_t more) {
     std::uint64_t n = seed;

@@ -1,5 +1,5 @@
 #pragma once
-// Shared by tests of spectral elements: values of a vector to and from a device.
+// Helpers of spectral element tests: copy the values of a vector to and from a device.
 #include <vector>
 
 #include <slipstream/sem.hpp>
@@ -12,7 +12,7 @@ inline void set(Space& space, Vector& vector, const std::vector<double>& values)
   space.streams()[0].synchronize();
 }
 
-/// Reads the values of this rank's device d, which may hold none.
+/// Reads the values of this rank's device d, which may have none.
 inline std::vector<double> get(Space& space, const Vector& vector, std::size_t d = 0) {
   std::vector<double> values(vector[d].size());
   if (!values.empty()) copy(space.streams()[d], values.data(), vector[d].data(), vector[d].bytes());

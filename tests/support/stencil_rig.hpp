@@ -1,5 +1,5 @@
 #pragma once
-// What tests of finite differences share: values that look random, the whole field, options.
+// Helpers of finite difference tests: pseudo-random values, the whole field, options.
 #include <cmath>
 #include <functional>
 #include <numbers>
@@ -50,7 +50,7 @@ inline Options heat(Extent cells, std::array<bool, 3> periodic) {
   return options;
 }
 
-/// Of a whole grid in one array, a cell of it or one beyond its sides.
+/// Value at a cell of the whole grid, or at one beyond its sides by the boundary condition.
 inline double value_at(const Options& options, const std::vector<double>& u, Extent p) {
   const Extent& n = options.cells;
   double sign = 1;
@@ -58,7 +58,7 @@ inline double value_at(const Options& options, const std::vector<double>& u, Ext
     if (n[a] == 1) p[a] = 0;
     if (options.periodic[a]) p[a] = (p[a] + n[a]) % n[a];
     if (p[a] >= 0 && p[a] < n[a]) continue;
-    // Odd about the centre of the first cell beyond, or even about the face before it.
+    // Odd about the centre of the first cell beyond, or even about the last face.
     const bool fixed = options.sides.of[a][p[a] < 0 ? 0 : 1] == Sides::fixed;
     if (fixed && (p[a] == -1 || p[a] == n[a])) return 0;
     if (fixed) sign = -sign;
@@ -66,7 +66,7 @@ inline double value_at(const Options& options, const std::vector<double>& u, Ext
   }
   return sign * u[static_cast<std::size_t>((p[2] * n[1] + p[1]) * n[0] + p[0])];
 }
-/// The Laplacian of 27 points times the square of the spacing: weights by the squared distance of a neighbour.
+/// The 27-point Laplacian times the square of the spacing: weights by the squared distance of a neighbour.
 constexpr double cube_weights[] = {-128. / 30, 14. / 30, 3. / 30, 1. / 30};
 
 inline double largest_off(const std::vector<double>& a, const std::vector<double>& b) {

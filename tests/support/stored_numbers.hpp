@@ -1,5 +1,5 @@
 #pragma once
-// Populations as they lie in memory, as numbers.
+// Converts stored populations to numbers.
 #include <cstddef>
 
 #include <slipstream/field.hpp>
@@ -8,7 +8,7 @@
 
 namespace slipstream::lbm {
 
-/// Calls f with a value of the way in which populations are stored.
+/// Calls f with a value of the storage type of the populations.
 template <class F>
 auto with_storage(DType precision, const F& f) {
   if (precision == DType::f16) return f(StoredF16{});

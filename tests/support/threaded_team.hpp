@@ -1,6 +1,6 @@
 #pragma once
-// Teams whose threads are threads of the host, each with what a kernel keeps for a thread from phase to phase: for
-// kernels that are written for GPUs alone.
+// Runs GPU teams with one host thread per GPU thread, including state that a kernel keeps between phases. For kernels
+// written for GPUs only.
 #include <barrier>
 #include <cstddef>
 #include <cstdint>
@@ -33,7 +33,7 @@ class ThreadedTeam {
   std::barrier<>* all_;
 };
 
-/// One team after the other; `shared` begins as whatever the one before it left there.
+/// Runs one team after the other; `shared` keeps the contents of the previous team.
 template <class Kernel>
 void run_threaded(std::int64_t teams, int threads, std::size_t shared_bytes, const Kernel& kernel) {
   std::vector<std::max_align_t> shared(shared_bytes / sizeof(std::max_align_t) + 1);

@@ -50,7 +50,7 @@ inline std::vector<double> read_attribute(const std::string& path, const std::st
   return values;
 }
 
-/// A value that u8, f32 and f64 hold exactly, different in neighbouring cells, components and steps.
+/// A value that u8, f32 and f64 represent exactly, different in neighbouring cells, components and steps.
 inline int formula(std::int64_t x, std::int64_t y, std::int64_t z, int component, int step) {
   return static_cast<int>((x * 7 + y * 13 + z * 29 + component * 31 + step * 17) % 251);
 }
@@ -85,7 +85,7 @@ inline void fill(Field& field, int step) {
   }
 }
 
-/// What a dataset of `rows` steps should hold.
+/// Expected contents of a dataset of `rows` steps.
 inline std::vector<double> expected(const Extent& n, int components, const std::vector<int>& steps, double scale = 1) {
   std::vector<double> values;
   for (const int step : steps)

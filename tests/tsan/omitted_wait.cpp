@@ -1,22 +1,21 @@
-// omitted_wait N WAY: three exchanges with kernels before, between and after them, where the N-th wait of a stream for
-// an event in the second exchange is left out (none where N is 0). ThreadSanitizer must tell of a race then, and of
-// none otherwise. Two virtual devices exchange by one route alone; by `kernel`, one device with itself. N counts the
-// waits as the host queues them, one device after the other:
+// omitted_wait N WAY: three exchanges, with kernels before, between and after them. Omits the N-th wait of a stream for
+// an event in the second exchange; N = 0 omits none. ThreadSanitizer must report a race if a wait is missing, and none
+// otherwise. Two virtual devices exchange by one route; for `kernel`, one device exchanges with itself. N counts waits
+// in the order in which the host queues them, device by device. "A -> B" means that stream A waits for stream B:
 //
-//   kernel, direct, staged  begin(): each device's stream of the exchange for the caller's; end(): the caller's for it
-//   peer                    the same; between them, for each device, the sender's lane for that stream, and back
-//   staged_lanes            the same as staged; between them each sender's lane for that stream, then, as messages
-//   come,
-//                           each receiver's lane for it; in end(), before the caller's wait, that stream for the lane
-//   staged_directions       the same; each receiver's lane unpacks its message, too, and not that stream all of them
-//   staged_late             as staged_lanes; messages come to the last device before it has begun
-//   direct_run              run(): one launch on the caller's stream, and nothing to wait for
-//   direct_order            the same, once more on other streams: each of these for the end of the call before
-//   peer_run                run() replays, for each device: the sender's lane for the caller's stream, and back
+//   kernel, direct, staged  begin(): each device's exchange stream -> the caller's; end(): the caller's -> that stream
+//   peer                    the same; between them, per device, the sender's lane -> the exchange stream, and back
+//   staged_lanes            as staged; between them, each sender's lane -> the exchange stream; then, as messages
+//                           arrive, each receiver's lane -> it; in end(), first, the exchange stream -> the lane
+//   staged_directions       as staged_lanes; each receiver's lane also unpacks its message
+//   staged_late             as staged_lanes; messages reach the last device before it has begun
+//   direct_run              run(): one launch on the caller's stream, without waits
+//   direct_order            as direct_run, then once more on other streams: each of these -> the end of the first call
+//   peer_run                run() replays, per device: the sender's lane -> the caller's stream, and back
 //
-// ThreadSanitizer sees a missing order only where nothing else orders the two sides by chance. The host does where it
-// queues work on two streams, one after the other, once the first has done its part: both take the lock of a queue. So
-// kernels wait at a gate until the host has queued what matters, and it opens the gate without ordering anything.
+// ThreadSanitizer finds a missing wait only if nothing else orders both sides by chance. When the host queues work on
+// two streams in sequence, the locks of their queues may order them. Kernels therefore wait at a gate until the host
+// has queued all relevant work. Opening the gate synchronises nothing.
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -40,17 +39,17 @@ using namespace slipstream;
 
 constexpr int exchanges = 3, tried = 2;
 
-/// Holds kernels up until their round; relaxed, so that TSan sees no order in it.
+/// Holds kernels back until their round. Relaxed, so that TSan sees no synchronisation in it.
 struct Gate {
   void open(int round) { opened.store(round, std::memory_order_relaxed); }
   void await_steps(int count) const {
     for (int round = 0; stepped.load(std::memory_order_relaxed) < count; ++round) backoff(round);
   }
   std::atomic<int> opened{0}, stepped{0};
-  int round = 0;  // of the host
+  int round = 0;  // current round of the host
 };
 
-/// An error must not leave streams waiting for ever.
+/// Opens the gate after an error, so that streams do not wait forever.
 struct Opener {
   Gate& gate;
   ~Opener() { gate.open(exchanges + 1); }
@@ -68,7 +67,7 @@ struct PassGate {
   }
 };
 
-/// Long enough for other streams to have done what they do after the gate.
+/// Gives other streams time for their work after the gate.
 struct Pause {
   int milliseconds;
   template <class Team>
@@ -101,8 +100,8 @@ struct Step {
   }
 };
 
-/// While it lives, values leave some time after the gate has opened, and are delivered only when the host has queued
-/// the step after the exchange.
+/// During its lifetime, values leave some time after the gate opens. They are delivered only after the host has queued
+/// the step that follows the exchange.
 struct HeldUp {
   explicit HeldUp(const Gate& gate) {
     faults::hold(faults::Lane::departure, [&gate](Stream& stream) {
@@ -122,14 +121,15 @@ struct Scenario {
   RouteKind route;
   int waits;
   Lanes lanes = Lanes::one;
-  bool split = true;     ///< begin() and end(), else run()
-  bool held_up = false;  ///< the lanes are, else they would be first or last by chance
+  bool split = true;     ///< begin() and end(); otherwise run()
+  bool held_up = false;  ///< delays the lanes, whose order would be random otherwise
   Pack pack = Pack::fused;
-  bool late = false;   ///< the last device is: messages reach it before it is ready
-  bool again = false;  ///< run() comes a second time, on streams that the caller has not ordered
+  bool late = false;   ///< delays the last device, so that messages arrive before it is ready
+  bool again = false;  ///< calls run() again on streams that the caller has not ordered
 };
 
-// The host drives staged's lanes: what it asks of one may order another by chance. `staged` does without lanes.
+// The host drives the lanes of staged, so its queries of one lane may order another. `staged` therefore also runs
+// without lanes.
 const std::vector<Scenario> scenarios{
     {"kernel", RouteKind::kernel, 2},
     {"direct", RouteKind::direct, 4},
@@ -176,7 +176,7 @@ int run(int omitted, const Scenario& scenario) {
   machine_options.bind = false;
   const Machine machine = Machine::discover(comm, machine_options);
   GridOptions grid_options;
-  grid_options.periodic = {alone, alone, alone};  // open: no device is its own neighbour
+  grid_options.periodic = {alone, alone, alone};  // open: a device is not its own neighbour
   const Grid grid({16, 12, 10}, machine, comm.rank(), grid_options);
   FieldOptions field_options;
   field_options.ghost = {1, 1, 1};
@@ -209,7 +209,7 @@ int run(int omitted, const Scenario& scenario) {
       exchange.run(others);
     } else if (scenario.split) {
       exchange.begin(streams);
-      // Where end() drives the route, the steps must be over before: it touches the queues of both streams.
+      // If end() drives the route, the steps must end first, because it locks the queues of both streams.
       if (exchange.needs_host()) {
         gate.open(round);
         gate.await_steps(devices * round);
@@ -219,7 +219,7 @@ int run(int omitted, const Scenario& scenario) {
       exchange.run(streams);
     }
     if (round == tried) waits = host::waits_counted();
-    // The next step changes what the last call reads.
+    // The next step modifies data that the last call reads.
     for (std::size_t i = 0; scenario.again && i < streams.size(); ++i) {
       const Event end(streams[i].device());
       others[i].record(end);

@@ -1,9 +1,9 @@
 """`slipstream bench lbm_blocks`: blocks inside and at the sides of an open box.
 
-The thesis (5.3.1) wanted 27 GPUs, for only the block in the middle of 3 x 3 x 3 has all 18 neighbours, and took a
-periodic box of four instead. Here one device holds one block and the others hold its neighbours: what reaches and
-leaves that device is the block's communication, timed from an idle machine until its last message has arrived. Beside
-it stands the shortcut, a periodic block a device.
+The thesis (5.3.1) needed 27 GPUs, because only the middle block of 3 x 3 x 3 has all 18 neighbours, and used a periodic
+box of four instead. Here one device holds one block and the others hold its neighbours. The messages of that device are
+the block's communication, timed from an idle machine to the arrival of the last message. Another row has the thesis's
+shortcut: one periodic block per device.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import core, part
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.case.reader import Source, parse
 from slipstream.lbm import running
 from slipstream.lbm.case import LbmCase
@@ -32,19 +32,19 @@ Triple = tuple[int, int, int]
 
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset({"received_kb", "sent_kb", "exchange_us", "percent_of_periodic", "step_us", "mlups", "travels_by"})
-#: By the number of the domain's sides that a block lies at.
+#: Names of blocks by the number of domain sides that they touch.
 KINDS = ("middle", "face", "edge", "corner")
 PERIODIC, ALL = "periodic", "all"
-#: Exchanges, of which the fastest counts.
+#: Number of exchanges; the fastest counts.
 EXCHANGES = 50
 CELLS = {"host": [8, 16], "cuda": [16, 32, 64, 128]}
 
 
 @dataclass(frozen=True)
 class Choice(common.Choice):
-    """What to measure."""
+    """Options of the benchmark."""
 
-    grid: str  #: of blocks, as 3x3x3
+    grid: str  #: number of blocks, such as 3x3x3
 
     @property
     def overlap(self) -> str:
@@ -56,7 +56,7 @@ def kind_of(place: Triple, grid: Triple) -> str:
 
 
 def neighbours(place: Triple, grid: Triple, lattice: str) -> int:
-    """Blocks that one sends to: across faces and edges, with D3Q27 also across corners."""
+    """Number of blocks that a block sends to: across faces and edges, with D3Q27 also across corners."""
     farthest = 3 if lattice == "D3Q27" else 2
     ways = [way for way in itertools.product((-1, 0, 1), repeat=3) if 1 <= sum(map(abs, way)) <= farthest]
     inside = [all(0 <= at + step < count for at, step, count in zip(place, way, grid, strict=True)) for way in ways]
@@ -65,7 +65,7 @@ def neighbours(place: Triple, grid: Triple, lattice: str) -> int:
 
 @dataclass(frozen=True)
 class Dealt:
-    """Blocks and the device that each lies on."""
+    """Blocks and the device of each."""
 
     places: Sequence[Triple]
     devices: Sequence[int]
@@ -83,20 +83,20 @@ def in_order(grid: Triple) -> list[Triple]:
 
 
 def alone(grid: Triple, chosen: Triple, devices: int) -> Dealt:
-    """The chosen block on device 0 and the others on the others, in turn."""
+    """The chosen block on device 0, and the others round-robin on other devices."""
     turn: Iterator[int] = itertools.cycle(range(1, devices))
     places = in_order(grid)
     return Dealt(places, [0 if place == chosen else next(turn) for place in places])
 
 
 def shared(grid: Triple, devices: int) -> Dealt:
-    """All blocks on all devices, neighbours together: in runs of equal length, or one less."""
+    """All blocks on all devices in consecutive runs of equal length, or one less."""
     places = in_order(grid)
     return Dealt(places, [n * devices // len(places) for n in range(len(places))])
 
 
 def open_case(choice: Choice, grid: Triple, side: int) -> LbmCase:
-    """Fluid flows in at x-, out at x+ and slips along the other sides."""
+    """Inflow at x-, outflow at x+, and slip along the other sides."""
     sides: dict[str, Any] = {"x-": {"kind": "velocity", "velocity": [1.0, 0.0, 0.0]}, "x+": {"kind": "pressure"}}
     data: dict[str, Any] = {
         "grid": {"cells": [side * count for count in grid]},
@@ -128,7 +128,7 @@ class Blocks:
         return [*found, self._all(side)]
 
     def _examples(self) -> list[Triple]:
-        """A block of each kind: the middle one, and the ones towards x-, then y-, then z-."""
+        """One block of each kind: the middle one, and blocks towards x-, then y-, then z-."""
         middle = [count // 2 for count in self.grid]
         return [(0 if n > 0 else middle[0], 0 if n > 1 else middle[1], 0 if n > 2 else middle[2]) for n in range(4)]
 
@@ -200,17 +200,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     module, choice = core(), record.chosen(Choice, arguments)
     grid = options.parse_grid(choice.grid, 3)  # so that there is a block in the middle
     backend = discovery.choose_backend(choice.backend)
     per_rank = choice.devices or (4 // module.size() if backend == "host" else devices_here(backend, module.size()))
     machine = discovery.discover(any_case(choice, max(1, per_rank)).machine)
     if len(machine.devices()) < 2:
-        raise CaseError("bench lbm_blocks: needs two devices or more, one of them for a block alone; take --devices 4")
+        raise CaseError(
+            "bench lbm_blocks: needs two devices or more, one of them for a block alone; take --devices 4",
+            ErrorCode.UNSUPPORTED,
+            limit=2,
+        )
     cells = choice.cells or CELLS[backend]
     if any(side < 4 for side in cells):
-        raise CaseError("bench lbm_blocks: --cells needs 4 or more")
+        raise CaseError("bench lbm_blocks: --cells needs 4 or more", option="cells", limit=4)
     blocks = Blocks(choice, grid, machine)
     rows = [row for side in cells for row in blocks.rows(side)]
     console.print(_table(choice, machine.name, rows))

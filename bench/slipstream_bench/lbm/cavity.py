@@ -1,4 +1,4 @@
-"""`slipstream bench cavity`: the lid-driven cavity against published ones, as figures."""
+"""`slipstream bench cavity`: the lid-driven cavity compared with published results."""
 
 import argparse
 import time
@@ -14,13 +14,13 @@ from slipstream_bench import options, record
 
 @dataclass(frozen=True)
 class Flow:
-    """One cavity: its cells, Reynolds number, number format and when to stop."""
+    """One cavity: cells, Reynolds number, number format and end criterion."""
 
     cells: tuple[int, int, int]
     reynolds: int
     precision: str
-    time_units: int  #: length / lid speed, at most
-    steady: float  #: residual below which it stops
+    time_units: int  #: upper limit, in length / reference velocity
+    steady: float  #: residual at which it stops
     lid_speed: float | None = None
 
 
@@ -28,7 +28,9 @@ SQUARES = tuple(Flow((128, 128, 1), reynolds, "f64", 80, 1e-5, 0.1) for reynolds
 
 
 def cube(side: int, precision: str) -> Flow:
-    """Re 1000; the lid is the slower the finer the grid, so that compressibility goes with the grid's error."""
+    """Re 1000. The lid velocity is scaled with the cell size, so that compressibility errors fall with
+    the grid error.
+    """
     return Flow((side, side, side), 1000, precision, 80, 1e-5)
 
 
@@ -76,7 +78,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Runs the square at Re 100, 400 and 1000 and the cube at Re 1000, prints and, on rank 0, writes. Collective."""
+    """Runs the square at Re 100, 400 and 1000 and the cube at Re 1000, and prints; rank 0 writes. Collective."""
     precisions = arguments.precision or ["f32"]
     flows = [*SQUARES, *(cube(side, precision) for side in arguments.cells or [64] for precision in precisions)]
     rows, machine = [], None

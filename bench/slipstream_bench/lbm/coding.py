@@ -1,7 +1,7 @@
-"""`slipstream bench lbm_coding`: flows whose populations travel raw or coded, on a fast way and on throttled ones.
+"""`slipstream bench lbm_coding`: flows with raw and coded messages, at full speed and throttled.
 
 A cavity and a Taylor-Green vortex run on devices whose messages the host sends (`staged`). Rows have the rate of steps,
-and the distance of the velocity from that of raw messages.
+and the deviation of the velocity from that with raw messages.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.lbm import Simulation
 from slipstream.machine import discovery
 
@@ -29,7 +29,7 @@ CODINGS = {
     "f64": ("raw", "cast", "blockfloat, rate 16", "blockfloat, rate 32", "zfp, rate 16", "zfp, rate 32"),
     "f32": ("raw", "cast", "blockfloat, rate 16", "zfp, rate 16"),
 }
-#: Slow networks on one host; none: as fast as it is.
+#: Simulated slow networks on one host; none: full speed.
 LINKS = ("none", "12.5 GB/s, 2 us", "1 GB/s, 20 us")
 CELLS = {"host": 24, "cuda": 256}
 STEPS = {"host": 20, "cuda": 200}
@@ -43,10 +43,10 @@ FLOWS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Choice:
-    """The run that is asked for."""
+    """Options of the benchmark."""
 
     backend: str
-    devices: int  #: a rank
+    devices: int  #: devices per rank
     threads: int
     cells: int | None  #: along a side; None: by backend
     precision: str
@@ -89,8 +89,9 @@ def _rows(choice: Choice, backend: str, cells: int, devices: int) -> Iterator[Ro
 def _run(
     choice: Choice, backend: str, cells: int, devices: int, keys: dict[str, Any], link: str, coding: str
 ) -> tuple[float, NDArray[Any]]:
-    """Seconds of the steps, the smallest of some times, and the velocity behind all of them, in the lid speed; on other
-    ranks than the first a zero."""
+    """The minimum time of the steps in seconds, and the final velocity relative to the reference velocity; a zero on
+    ranks other than 0.
+    """
     slow: dict[str, Any] = {} if link == "none" else {"throttle": link}
     flow = Simulation(
         (cells,) * 3, 100, 0.05, **keys, **slow, backend=backend, devices_per_rank=devices, threads=choice.threads,
@@ -114,15 +115,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and writes; on two devices or more. Collective."""
+    """Measures, prints and writes; needs at least two devices. Collective."""
     module, choice = core(), record.chosen(Choice, arguments)
     backend = discovery.choose_backend(choice.backend)
     devices = choice.devices or common.devices_here(backend, module.size())
     if devices * module.size() < 2:
-        raise CaseError("bench lbm_coding: needs two devices; take --devices 2, or -n 2")
+        raise CaseError(
+            "bench lbm_coding: needs two devices; take --devices 2, or -n 2", ErrorCode.UNSUPPORTED, limit=2
+        )
     cells = choice.cells if choice.cells is not None else CELLS[backend]
     if cells < 16:
-        raise CaseError("bench lbm_coding: --cells needs 16 or more")
+        raise CaseError("bench lbm_coding: --cells needs 16 or more", option="cells", limit=16)
     machine = discovery.discover(common.any_case(choice, devices).machine)
     described = record.describe_machine(machine)
     measured = _rows(choice, backend, cells, devices)

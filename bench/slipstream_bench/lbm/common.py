@@ -1,8 +1,8 @@
-"""What the experiments of `slipstream bench lbm_NAME` share: what they may be asked for, and how they are timed.
+"""Common options and timing of the experiments of `slipstream bench lbm_NAME`.
 
 J. V. Tozatti Risso: Scalable GPU communication framework for stencil based applications, UFPR, 2017, with waLBerla. Its
-protocol: 200 steps, 10 times within one process, the smallest time counts; D3Q19 with one relaxation time, f64, cubes.
-Where the text of the thesis gives a number, its ratio stands beside ours; most of its results are pictures only.
+protocol: 200 steps, 10 times in one process, minimum time; D3Q19 with one relaxation time, f64, cubes. If the thesis
+states a number, a row shows its ratio; most of its results are plots only.
 """
 
 import argparse
@@ -24,19 +24,19 @@ STEPS, REPEATS = 200, 10
 
 @dataclass(frozen=True)
 class Choice:
-    """What to measure."""
+    """Options of the benchmark."""
 
     backend: str
-    devices: int  #: a rank
+    devices: int  #: devices per rank
     threads: int
-    cells: Sequence[int]  #: cubes
+    cells: Sequence[int]  #: sides of the cubes
     lattice: str
     collision: str
     precision: str
 
 
 class Chosen(Protocol):
-    """What of any choice says which machine is asked for."""
+    """The options that select a machine."""
 
     @property
     def backend(self) -> str: ...
@@ -45,7 +45,7 @@ class Chosen(Protocol):
 
 
 def add_options(parser: argparse.ArgumentParser, what: str = "cubes of N^3 cells a device") -> None:
-    """Those of `Choice`."""
+    """Adds the options of `Choice`."""
     options.precision(parser, "f64")
     options.cells(parser, what)
     options.devices(parser)
@@ -54,12 +54,12 @@ def add_options(parser: argparse.ArgumentParser, what: str = "cubes of N^3 cells
 
 
 def representation(collision: str) -> str:
-    """The one that a collision runs by."""
+    """The representation that a collision needs."""
     return "moments" if collision in BY_MOMENTS else "populations"
 
 
 def method_keys(choice: Any) -> dict[str, Any]:
-    """Of [lbm]."""
+    """Keys of the table [lbm] for these options."""
     return {
         "precision": choice.precision,
         "lattice": choice.lattice,
@@ -69,7 +69,7 @@ def method_keys(choice: Any) -> dict[str, Any]:
 
 
 def method(choice: Any) -> Row:
-    """Columns of a row; those that name no representation are of populations."""
+    """Columns of a row; rows without a representation are of populations."""
     by = representation(choice.collision)
     return {
         "lattice": choice.lattice,
@@ -81,13 +81,15 @@ def method(choice: Any) -> Row:
 
 
 def smallest_time(lbm: Any) -> float:
-    """Seconds of STEPS steps: the smallest of REPEATS times, by rank 0's clock between barriers. Collective."""
+    """Seconds of STEPS steps: minimum of REPEATS times, by rank 0's clock between barriers. Collective."""
     module = core()
     return float(module.broadcast(repr(smallest_time_here(lbm, module.barrier)), 0))
 
 
 def smallest_time_within(lbm: Any, seconds: float) -> tuple[float, int]:
-    """The same of at most REPEATS times on one rank, and of how many: none but the second begins after so long."""
+    """The same on one rank with at most REPEATS times, and their number. After `seconds` no further repeat begins,
+    except the second.
+    """
     found: list[float] = []
     while len(found) < min(2, REPEATS) or (len(found) < REPEATS and sum(found) < seconds):
         began = time.perf_counter()
@@ -97,7 +99,7 @@ def smallest_time_within(lbm: Any, seconds: float) -> tuple[float, int]:
 
 
 def smallest_time_here(lbm: Any, wait: Callable[[], None] = lambda: None) -> float:
-    """The same by this rank's clock; `wait` comes before and after the steps."""
+    """The same by this rank's clock; calls `wait` before and after the steps."""
     best = float("inf")
     for _ in range(REPEATS):
         wait()
@@ -109,14 +111,14 @@ def smallest_time_here(lbm: Any, wait: Callable[[], None] = lambda: None) -> flo
 
 
 def any_case(choice: Chosen, devices: int) -> LbmCase:
-    """Says which machine is asked for, and nothing else."""
+    """A minimal case that only selects the machine."""
     data = {"grid": {"cells": [8, 8, 8]}, "physics": {"viscosity": 0.1}, "run": {"steps": 1}}
     machine = {"backend": choice.backend, "threads": choice.threads, "devices_per_rank": devices}
     return parse(data | {"machine": machine}, Source("bench"))
 
 
 def devices_here(backend: str, ranks: int) -> int:
-    """Of a rank: all GPUs shared out, at most four in all; of the emulator two, which a small machine can bear."""
+    """Devices per rank: GPUs shared evenly, at most four in total; two for the emulator, which suits small machines."""
     here = core().device_count("cuda") if backend == "cuda" else 2
     return max(1, min(4, here) // ranks)
 

@@ -1,7 +1,7 @@
-"""`slipstream bench lbm_communication`: periodic cubes on all devices, by ways to pack (Risso, 5.3.1).
+"""`slipstream bench lbm_communication`: periodic cubes on all devices, by packing scheme (Risso, 5.3.1).
 
-The thesis's three schemes and what the tuner takes, over as many times one block alone, and over the same step without
-its exchange. Its time loop overlaps (4.3), but not with the scheme that was there before.
+Compares the thesis's three schemes and the tuner's choice with n times one isolated block, and with the same step
+without exchange. The thesis's time loop overlaps communication (4.3), except with the older scheme.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import core, part
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.lbm import running
 from slipstream.machine import discovery
 from slipstream.run import engine
@@ -32,44 +32,43 @@ FIGURES = frozenset(
     | {"overlapped", "rim", "paper_mlups", "paper_percent"}
 )
 TUNED = "tuned"
-#: Cubes of cells of a block where none are named.
+#: Default cubes of a block.
 CELLS = {"host": [8, 16, 32], "cuda": [8, 16, 32, 64, 128, 256, 320]}
-#: Of the thesis, 6.2.1, 1 x 2 x 2: million updates a second with cubes of 256, and percent of four times one GPU with
-#: cubes of 320, the only one that it gives.
+#: The thesis's results in 6.2.1, 1 x 2 x 2: million updates per second for cubes of 256. It gives percentages of four
+#: times one GPU only for cubes of 320.
 PAPER_MLUPS = {"GPUPackInfo": 760.0, "asynchronous GPUPackInfo": 1149.0, "GPUBufferedScheme": 748.0}
 PAPER_PERCENT = {("asynchronous GPUPackInfo", 320): 52.0}
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """How halos are packed and sent."""
+    """Packing and sending of halos."""
 
     name: str
-    knobs: dict[str, Any]  #: of the exchange
+    knobs: dict[str, Any]  #: options of the exchange for this scheme
     overlap: str
 
 
 def schemes(overlap: str) -> list[Scheme]:
-    """The thesis's three, and the tuner's choice of everything."""
+    """The thesis's three schemes, and the tuner's choice."""
     found = []
     for name, scheme in SCHEMES.items():
         knobs = core().scheme(scheme)
-        # No second route between devices: a scheme that cannot run must not be measured as another.
+        # No second route between devices: an unavailable scheme must not be measured as another.
         routes = {"routes": [*knobs["routes"], "kernel"]}
         found.append(Scheme(name, knobs | routes, "off" if name == "GPUPackInfo" else overlap))
     return [*found, Scheme(TUNED, {"tune": "measure", "tune_rim": True}, overlap)]
 
 
 def refusal(error: RuntimeError) -> str:
-    """Why no route of a scheme serves some pair of devices. Raises other errors again."""
+    """Why no route of a scheme connects some pair of devices. Reraises other errors."""
     if "no allowed route" not in str(error):
         raise error
     return reasons(str(error))
 
 
 def one_block(choice: Choice, cells: int) -> float:
-    """Million updates a second of one periodic block on one device, which rank 0 runs while the others wait.
-    Collective."""
+    """Million updates per second of one periodic block on one device, run by rank 0 while others wait. Collective."""
     module, rate = core(), 0.0
     if module.rank() == 0:
         alone, backend = module.Communicator.alone(), discovery.choose_backend(choice.backend)
@@ -81,7 +80,7 @@ def one_block(choice: Choice, cells: int) -> float:
 
 
 def measure_all(choice: Choice, found: Sequence[Setup], ones: Mapping[int, float], console: Console) -> list[Row]:
-    """A row for each set-up and scheme; prints which schemes cannot run, and why. Collective."""
+    """A row per setup and scheme; prints which schemes are unavailable and why. Collective."""
     rows, refused = [], dict[str, str]()
     for setup in found:
         for scheme in schemes(choice.overlap):
@@ -97,7 +96,7 @@ def measure_all(choice: Choice, found: Sequence[Setup], ones: Mapping[int, float
 
 
 def measure(choice: Choice, setup: Setup, scheme: Scheme, one: float) -> Row:
-    """One row. Raises RuntimeError where no route of the scheme serves a pair of devices. Collective."""
+    """One row. Raises RuntimeError if no route of the scheme connects a pair of devices. Collective."""
     ranks = core().size()
     machine = discovery.discover(any_case(choice, setup.blocks // ranks).machine)
     case = case_of(replace(choice, overlap=scheme.overlap), setup, machine.nodes)
@@ -135,7 +134,7 @@ def measure(choice: Choice, setup: Setup, scheme: Scheme, one: float) -> Row:
         "over_without": None,
     }
     if scheme.name == TUNED:
-        # The same arrays, kernels and moment; the fluid rests, so that old ghosts are right ones.
+        # The same arrays and kernels in the same run. The fluid is at rest, so stale ghosts are correct.
         lbm.leave_out_exchange(True)
         without = smallest_time(lbm)
         row["without_exchange_ms"] = record.digits(1e3 * without)
@@ -144,7 +143,7 @@ def measure(choice: Choice, setup: Setup, scheme: Scheme, one: float) -> Row:
 
 
 def published(scheme: str, setup: Setup) -> Row:
-    """The thesis's rate, and what that is of four times its one GPU."""
+    """The thesis's rate, and its percentage of four times one GPU."""
     rate = PAPER_MLUPS.get(scheme) if (setup.split, setup.cells) == ((1, 2, 2), 256) else None
     percent = record.digits(100.0 * rate / (setup.blocks * PAPER_ONE)) if rate else None
     if setup.split == (1, 2, 2):
@@ -153,7 +152,7 @@ def published(scheme: str, setup: Setup) -> Row:
 
 
 def setups(cells: Sequence[int], most: int, least: int) -> list[Setup]:
-    """What can be measured with `least` to `most` devices: a block a device, every rank with equally many."""
+    """Setups possible with `least` to `most` devices: one block per device, and equally many on every rank."""
     found = [Setup("", str(n), n, split) for split in ACROSS_ROWS for n in cells]
     return [setup for setup in found if least <= setup.blocks <= most and setup.blocks % least == 0]
 
@@ -161,15 +160,18 @@ def setups(cells: Sequence[int], most: int, least: int) -> list[Setup]:
 def add_options(parser: argparse.ArgumentParser) -> None:
     common.add_options(parser)
     options.overlap(parser)
-    parser.add_argument("--grid", metavar="AxBxC", help="blocks of an open box in place of all this, as lbm_blocks has")
+    parser.add_argument("--grid", metavar="AxBxC", help="instead measure blocks of an open box, as lbm_blocks")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     if arguments.grid is not None:
         if arguments.overlap != "auto":
             raise CaseError(
-                "bench lbm_communication: --grid and --overlap exclude each other: open blocks do not overlap"
+                "bench lbm_communication: --grid and --overlap exclude each other: open blocks do not overlap",
+                ErrorCode.UNSUPPORTED,
+                option="grid",
+                other="overlap",
             )
         return blocks.run(arguments, console)
     module, choice = core(), record.chosen(Choice, arguments)
@@ -177,9 +179,13 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     per_rank = choice.devices or (4 // module.size() if backend == "host" else devices_here(backend, module.size()))
     found = setups(choice.cells or CELLS[backend], module.size() * max(1, per_rank), module.size())
     if not found:
-        raise CaseError("bench lbm_communication: has 2 or 4 blocks; take --devices 4, -n 2 or -n 4")
+        raise CaseError(
+            "bench lbm_communication: has 2 or 4 blocks; take --devices 4, -n 2 or -n 4",
+            ErrorCode.UNSUPPORTED,
+            limit="2 or 4",
+        )
     if any(setup.cells < 4 for setup in found):
-        raise CaseError("bench lbm_communication: --cells needs 4 or more")
+        raise CaseError("bench lbm_communication: --cells needs 4 or more", option="cells", limit=4)
     ones = {n: one_block(choice, n) for n in dict.fromkeys(setup.cells for setup in found)}
     rows = measure_all(choice, found, ones, console)
     machine = discovery.discover(any_case(choice, max(setup.blocks for setup in found) // module.size()).machine)
@@ -194,7 +200,7 @@ def _label(row: Row) -> str:
 
 
 def picture(path: Path, machine: str, rows: Sequence[Row]) -> None:
-    """Percent of n times one block over the cube, a line a scheme; the thesis's as circles."""
+    """Percent of n times one block by cube, one line per scheme; circles show the thesis."""
     lines: dict[str, tuple[list[str], list[float]]] = {}
     marks: dict[str, tuple[list[str], list[float]]] = {}
     for row in rows:

@@ -1,7 +1,7 @@
-"""Hardware counters of a step round solid cells, by Nsight Compute: what the tables 1.1 to 1.5 of Zheng (2023) show.
+"""Hardware counters of a step around solid cells by Nsight Compute, for tables 1.1 to 1.5 of Zheng (2023).
 
-`ncu` has to start the program that it watches: this module starts itself anew under it, on one GPU, and reads the table
-that comes back.
+`ncu` must start the profiled program. This module therefore starts itself under it on one GPU, and reads the resulting
+table.
 """
 
 import csv
@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.lbm import running
 from slipstream.machine import discovery
 from slipstream.run import engine
@@ -24,7 +24,7 @@ from slipstream_bench import record
 from slipstream_bench.lbm import solids
 from slipstream_bench.record import Row
 
-#: What Nsight Compute calls them, and the unit in which the column counts.
+#: Metric names of Nsight Compute, and the unit of the column.
 METRICS: Mapping[str, tuple[str, float]] = {
     "compute_percent": ("sm__throughput.avg.pct_of_peak_sustained_elapsed", 1.0),
     "memory_percent": ("gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", 1.0),
@@ -41,7 +41,7 @@ METRICS: Mapping[str, tuple[str, float]] = {
     "dram_read_bytes": ("dram__bytes_read.sum", 1.0),
     "dram_write_bytes": ("dram__bytes_write.sum", 1.0),
 }
-#: Steps of each way; the last is counted.
+#: Steps per variant; the last one is profiled.
 STEPS = 2
 TIMEOUT_S = 300
 
@@ -51,7 +51,7 @@ def profiler() -> str | None:
 
 
 def measure(choice: Any, cells: Sequence[int], share: float, ways: Sequence[str]) -> list[Row]:
-    """A row of counters for each way of treating solid cells. Raises CaseError where the profiler cannot count."""
+    """A row of counters per treatment of solid cells. Raises CaseError if the profiler cannot count."""
     inputs = asdict(record.chosen(solids.Choice, choice))
     work = json.dumps({"choice": inputs, "cells": list(cells), "share": share, "ways": list(ways)})
     metrics = ",".join(name for name, _ in METRICS.values())
@@ -59,23 +59,28 @@ def measure(choice: Any, cells: Sequence[int], share: float, ways: Sequence[str]
                "--kernel-name-base", "demangled", "--kernel-name", "regex:StreamCollide",
                sys.executable, "-m", "slipstream_bench.lbm.counters", work]  # fmt: skip
     try:
-        # This process has found the benchmarks' folder by itself.
+        # The subprocess inherits the path with the benchmarks' folder.
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
-        raise CaseError(f"bench lbm_flagfield: ncu did not end within {TIMEOUT_S} s") from None
+        raise CaseError(
+            f"bench lbm_flagfield: ncu did not end within {TIMEOUT_S} s", ErrorCode.TIMEOUT, limit=TIMEOUT_S
+        ) from None
     launches = _read(ended.stdout)
     if ended.returncode != 0 or len(launches) != STEPS * len(ways):
         said = " ".join((ended.stdout + ended.stderr).split())[-400:]
         raise CaseError(
             f"bench lbm_flagfield: ncu counted {len(launches)} of {STEPS * len(ways)} steps and ended with "
-            f"{ended.returncode}; it may need the right to read the GPU's counters. It said: {said}"
+            f"{ended.returncode}; it may need the right to read the GPU's counters. It said: {said}",
+            ErrorCode.UNAVAILABLE,
+            found=len(launches),
+            limit=STEPS * len(ways),
         )
     return [{"solids": way} | launches[STEPS * n + STEPS - 1] for n, way in enumerate(ways)]
 
 
 def _read(text: str) -> list[Row]:
-    """The launches in ncu's table, which has a line for each launch and metric."""
+    """The launches in ncu's table, which has a line per launch and metric."""
     start = text.find('"ID"')
     if start < 0:
         return []
@@ -91,7 +96,7 @@ def _read(text: str) -> list[Row]:
 
 
 def _steps(work: Mapping[str, Any]) -> None:
-    """What runs under the profiler: a few steps, launched one by one."""
+    """The profiled program: a few steps, launched one by one."""
     choice = solids.Choice(**work["choice"])
     cells = tuple(work["cells"])
     mask = solids.solids(cells, work["share"])

@@ -1,4 +1,4 @@
-"""`slipstream bench lbm_flagfield`: what it is worth to leave solid cells alone (Zheng 2023, 1.2)."""
+"""`slipstream bench lbm_flagfield`: benefit of skipping solid cells (Zheng 2023, 1.2)."""
 
 import argparse
 from collections.abc import Sequence
@@ -21,31 +21,32 @@ FIGURES = frozenset(
     {"repeats", "time_ms", "mlups", "mflups", "steps_per_second", "bytes_per_fluid_cell", "ratio", "to_empty"}
     | {"paper_ratio"}
 )
-#: The same of the rows of counters.
+#: Columns of a row of counters that are results and not inputs.
 COUNTED = frozenset(counters.METRICS) | {"profiled_ratio", "paper_ratio"}
-WAYS = ("dense", "flags", "sparse")  #: by moments all cells are stored: not the last
-#: Updates of fluid cells with flags over those without, of table 1.6: alone, and under the profiler.
+WAYS = ("dense", "flags", "sparse")  #: moments store all cells, so they lack the last
+#: Ratio of fluid cell updates with and without flags in table 1.6: alone, and under the profiler.
 PAPER_FLAGS, PAPER_FLAGS_PROFILED = 884.688 / 734.668, 702.689 / 629.713
-#: Sides of the cubes, beside the paper's cells, and shares of solid cells.
+#: Sides of the cubes in addition to the paper's grid, and solid fractions.
 CUBES = {"host": [48], "cuda": [256, 512]}
 SHARES = (PAPER_SHARE, 0.05, 0.6)
-#: Of cubes more of them: where in between `auto` changes from one way to another.
+#: More fractions for cubes, to find where `auto` changes its choice.
 CUBE_SHARES = (PAPER_SHARE, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
-#: Share of the body in a box with walls on all sides.
+#: Fraction of the body in a box with walls on all sides.
 WALLED_SHARE = 0.05
 
 
 @dataclass(frozen=True)
 class Choice(solids.Choice):
-    """What to measure."""
+    """Options of the benchmark."""
 
-    cells: Sequence[int]  #: cubes
-    shares: Sequence[float] = ()  #: of them that are solid; none: CUBE_SHARES
+    cells: Sequence[int]  #: sides of the cubes
+    shares: Sequence[float] = ()  #: solid fractions of cubes; empty: CUBE_SHARES
 
 
 def flagfield(choice: Choice, backend: str) -> list[Row]:
-    """The empty box, periodic and with walls on all sides, then solid cells computed, skipped, left out; ratios of
-    updates of fluid cells to those of the first way and to those of the empty periodic box."""
+    """The empty box, periodic and with walls, then solid cells computed, skipped or omitted. Ratios are fluid cell
+    updates over those of the first variant, and over those of the empty periodic box.
+    """
     rows, ways = [], WAYS[:2] if choice.collision in BY_MOMENTS else WAYS
     grids = [PAPER_CELLS, *((n, n, n) for n in choice.cells or CUBES[backend])]
     for cells in grids:
@@ -70,8 +71,9 @@ def _ratios(row: Row, dense: Row, empty: Row) -> Row:
 
 
 def count(choice: Choice) -> list[Row]:
-    """Hardware counters of one step, at the paper's cells and share, and of a cube with that share and a pack; its
-    time computed over its time skipped or left out, beside the paper's updates under the profiler."""
+    """Hardware counters of one step: for the paper's grid and fraction, and for a cube with that fraction and a sphere
+    packing. Compares computed with skipped or omitted solid cells, next to the paper's profiled updates.
+    """
     side = choice.cells[0] if choice.cells else CUBES["cuda"][0]
     rows = []
     for cells, share in ((PAPER_CELLS, PAPER_SHARE), ((side,) * 3, PAPER_SHARE), ((side,) * 3, SHARES[-1])):
@@ -129,7 +131,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.precision(parser, "f32", ("f16", "f32", "f64"))
     options.cells(parser, "cubes of N^3 cells, beside the report's")
     parser.add_argument("--shares", type=float, nargs="+", default=[], metavar="S",
-                        help="of the cubes' cells that are solid; default: eight from the report's to 0.6")  # fmt: skip
+                        help="solid fractions of cubes; default: eight from the report's to 0.6")  # fmt: skip
     options.threads(parser)
     options.method(parser)
     options.streaming(parser)
@@ -140,7 +142,11 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     choice, folder = record.chosen(Choice, arguments), arguments.folder
     solids.check_ranks("lbm_flagfield")
     if any(not 0 < share < 0.64 for share in choice.shares):
-        raise CaseError(f"bench lbm_flagfield: --shares takes numbers above 0 and below 0.64, not {choice.shares}")
+        raise CaseError(
+            f"bench lbm_flagfield: --shares takes numbers above 0 and below 0.64, not {choice.shares}",
+            option="shares",
+            limit="0 to 0.64",
+        )
     backend = discovery.choose_backend(choice.backend)
     machine = discovery.discover(case_of(choice, PAPER_CELLS, "dense").machine)
     described = record.describe_machine(machine)

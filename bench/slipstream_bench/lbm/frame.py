@@ -1,9 +1,9 @@
-"""`slipstream bench lbm_frame`: the width of the rim that waits for halos, in 14 scenarios.
+"""`slipstream bench lbm_frame`: the width of the boundary region that waits for halos, in 14 scenarios.
 
 Shuxin Zheng: Vectorization and communication based optimizations for waLBerla, 2023, 2.1: table 2.2, whose
-innerOuterSplit is our `exchange.rim`. Its speed-ups are over the step without overlap, on 8 to 128 nodes. Here every
-axis is cut, on a device if need be, so that the width along each of them matters. The report is of a slow network:
---throttle gives messages the rate of one, which the host then sends (`staged`).
+innerOuterSplit is `exchange.rim` here. Its speed-ups are relative to the step without overlap, on 8 to 128 nodes. Here
+every axis is cut, if necessary within a device, so that each width matters. The report has a slow network:
+--throttle simulates its rate for messages, which the host then sends (`staged`).
 """
 
 import argparse
@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.case.reader import Source, parse
 from slipstream.lbm import running
 from slipstream.lbm.case import LbmCase
@@ -33,7 +33,7 @@ Triple = tuple[int, int, int]
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset({"time_ms", "mlups", "speedup", "travels_by"})
 NODES = (8, 16, 32, 64, 128)
-#: Width along x, y and z, none: no overlap; and the speed-up on as many nodes (table 2.2).
+#: Widths along x, y and z (None: no overlap), and the speed-up by number of nodes (table 2.2).
 SCENARIOS: Sequence[tuple[Triple | None, tuple[float, ...]]] = (
     (None, (1.0, 1.0, 1.0, 1.0, 1.0)),
     ((1, 1, 1), (1.27, 1.18, 1.10, 1.30, 0.93)),
@@ -50,13 +50,13 @@ SCENARIOS: Sequence[tuple[Triple | None, tuple[float, ...]]] = (
     ((16, 16, 16), (1.25, 1.24, 1.29, 1.33, 1.32)),
     ((32, 32, 32), (1.22, 1.12, 1.13, 1.13, 1.10)),
 )
-#: Cubes of cells of a device where none are named.
+#: Default sides of a device's cube.
 CELLS = {"host": [32], "cuda": [128, 256]}
 
 
 @dataclass(frozen=True)
 class Choice(common.Choice):
-    """And over what network."""
+    """Adds the options of the simulated network."""
 
     throttle: str
 
@@ -66,14 +66,14 @@ class Choice(common.Choice):
 
 
 def blocks_of(grid: Triple) -> Triple:
-    """Blocks of a device along axes that devices do not cut."""
+    """Blocks per device along axes that are not cut between devices."""
     x, y, z = (2 if count == 1 else 1 for count in grid)
     return x, y, z
 
 
 def case_of(choice: Choice, cells: int, grid: Triple, nodes: int, rim: Triple | None) -> LbmCase:
-    """A cube a device, periodic."""
-    # On one node its devices are cut as asked for; several nodes are cut by the rules.
+    """One periodic cube per device."""
+    # On one node the device grid is as requested; several nodes are cut by the rules.
     cut = {"device_grid": list(grid)} if nodes == 1 else {}
     data: dict[str, Any] = {
         "grid": {"cells": record.grid_of(cells, grid), "periodic": [True] * 3},
@@ -129,16 +129,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     module, choice = core(), record.chosen(Choice, arguments)
     backend = discovery.choose_backend(choice.backend)
     machine = discovery.discover(any_case(choice, choice.devices or devices_here(backend, module.size())).machine)
     devices = len(machine.devices())
     if devices < 2:
-        raise CaseError("bench lbm_frame: needs two devices; take --devices 2, or -n 2")
+        raise CaseError("bench lbm_frame: needs two devices; take --devices 2, or -n 2", ErrorCode.UNSUPPORTED, limit=2)
     cells = choice.cells or CELLS[backend]
     if any(n < 8 for n in cells):
-        raise CaseError("bench lbm_frame: --cells needs 8 or more")
+        raise CaseError("bench lbm_frame: --cells needs 8 or more", option="cells", limit=8)
     grid = device_grid(devices)
     sizes = {n: measure(choice, machine, grid, n) for n in cells}
     rows = [row for found in sizes.values() for row in found]
@@ -154,7 +154,7 @@ def name_of(rim: Sequence[int] | None) -> str:
 
 
 def picture(path: Path, machine: str, sizes: dict[int, list[Row]]) -> None:
-    """Speed-up over no overlap by scenario; the report's on its fewest nodes."""
+    """Speed-up over no overlap by scenario, and that of the report on its fewest nodes."""
     places = [name_of(rim).replace(", ", "\n") for rim, _ in SCENARIOS]
     lines = {f"{n}^3 a device": (places, [row["speedup"] for row in rows]) for n, rows in sizes.items()}
     marks = {f"Zheng 2023, {NODES[0]} nodes": (places, [paper[0] for _, paper in SCENARIOS])}

@@ -1,9 +1,9 @@
-"""`slipstream bench lbm_io`: what a checkpoint costs that is written while the steps go on.
+"""`slipstream bench lbm_io`: cost of a checkpoint written while steps continue.
 
-Places in which values wait until they are written (`checkpoint.snapshot`): pinned memory for all of them, pinned memory
-for two pieces, so that the step waits for the disk, and the device's own memory, from which a thread fetches pieces
-through two buffers, or MPI's files take them where MPI takes device memory. Beside them stands what a plain write of as
-many bytes takes on the same disk.
+Compares the places where values wait for writing (`checkpoint.snapshot`). These are: pinned memory for all values;
+pinned memory for two pieces, so that the step waits for the disk; and device memory. From device memory a thread
+fetches pieces through two buffers, or a GPU-aware MPI writes them directly. A reference row times a plain write of the
+same bytes to the same disk.
 """
 
 import argparse
@@ -36,16 +36,16 @@ FIGURES = frozenset(
     {"state_gb", "step_ms", "begin_ms", "written_s", "gbs", "plain_gbs", "percent_of_plain", "steps_meanwhile"}
     | {"lost_ms", "lost_steps"}
 )
-#: By name: where values wait, and bytes of pinned memory; 0: as many as a run takes.
+#: Where values wait, and bytes of pinned memory, by name; 0 bytes: the default of runs.
 WAYS: Mapping[str, tuple[str, int]] = {
     "pinned": ("pinned", 0),
     "two pieces": ("pinned", 1),
     "device": ("device", 0),
     "device, by MPI": ("mpi", 0),
 }
-#: Checkpoints, of which the one that holds up the steps least counts; one before them allocates.
+#: Checkpoints; the one that delays steps least counts. A preceding one allocates memory.
 CHECKPOINTS = 3
-#: Seconds of steps between two looks at what has been written.
+#: Seconds of steps between checks of the written output.
 LOOK = 0.02
 CELLS = {"host": [32, 64], "cuda": [128, 256, 512]}
 PIECE = 16 << 20
@@ -55,15 +55,15 @@ PIECE = 16 << 20
 class Timing:
     """One checkpoint, by rank 0's clock."""
 
-    begin: float  #: seconds until the steps went on
+    begin: float  #: seconds until the steps continued
     written: float  #: until the file was complete
-    lost: float  #: that the steps took longer than they do alone
+    lost: float  #: additional time of the steps
     steps: int
     bytes: int
 
 
 def plain_write(folder: Path, size: int) -> float:
-    """Seconds that one process takes to write as many bytes and force them to the disk."""
+    """Seconds for one process to write the same bytes and sync them to disk."""
     piece, path = bytes(min(PIECE, size)), folder / "plain"
     began = time.perf_counter()
     with path.open("wb", buffering=0) as file:
@@ -82,7 +82,7 @@ class Meter:
         self.lbm, self.chunk = lbm, max(1, int(LOOK / step_seconds))
 
     def best(self, folder: Path, way: str) -> Timing | str:
-        """Of some checkpoints; or why MPI takes no device memory."""
+        """Best of several checkpoints, or the reason why MPI does not accept device memory."""
         snapshot, staging = WAYS[way]
         ring = core().Checkpoints(self.lbm, str(folder), 1, "", snapshot, staging)
         found = [self._one(ring)]
@@ -93,7 +93,7 @@ class Meter:
 
     def _one(self, ring: Any) -> Timing:
         module, lbm = core(), self.lbm
-        lbm.advance(1)  # a checkpoint of the step before would be the same file
+        lbm.advance(1)  # a checkpoint of the same step would be the same file
         module.barrier()
         began, first = time.perf_counter(), lbm.step
         ring.begin("{}")
@@ -106,7 +106,7 @@ class Meter:
         ring.finish()
         if done.startswith("!"):
             raise RunError(f"bench lbm_io: a checkpoint was not written: {done[1:]}")
-        # As many steps and looks with nothing to write: a machine's temper changes from minute to minute.
+        # The same steps and checks without output, right afterwards, because a machine's speed varies over minutes.
         again = time.perf_counter()
         for _ in range(0, steps, self.chunk):
             self._some_steps(ring)
@@ -114,15 +114,15 @@ class Meter:
         return Timing(begin, spent, spent - alone, steps, Path(done).stat().st_size)
 
     def _some_steps(self, ring: Any) -> str:
-        """The path of a checkpoint that became complete, or ! and why it did not; empty for neither."""
+        """Runs some steps. Returns the path of a completed checkpoint, ! and the reason of a failed one, or ""."""
         self.lbm.advance(self.chunk)
         ring.poll()
-        # Rank 0 alone knows when all have written.
+        # The other ranks do not know when all have written.
         return core().broadcast("".join(path or f"!{error}" for _, path, error in ring.results()), 0)
 
 
 def measure(choice: Choice, machine: Any, cells: int, folder: Path, console: Console) -> list[Row]:
-    """A row a way. Collective."""
+    """One row per variant. Collective."""
     devices = len(machine.devices())
     case = case_of(choice, Setup("", "", cells, device_grid(devices)), machine.nodes)
     lbm = running.compiled(engine.prepare(case, machine))
@@ -164,12 +164,12 @@ add_options = splits.add_options
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     module, choice = core(), record.chosen(Choice, arguments)
     backend = discovery.choose_backend(choice.backend)
     cells = choice.cells or CELLS[backend]
     if any(n < 4 for n in cells):
-        raise CaseError("bench lbm_io: --cells needs 4 or more")
+        raise CaseError("bench lbm_io: --cells needs 4 or more", option="cells", limit=4)
     machine = discovery.discover(any_case(choice, choice.devices or devices_here(backend, module.size())).machine)
     there, problem = "", ""
     if module.rank() == 0:

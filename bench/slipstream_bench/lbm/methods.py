@@ -1,7 +1,7 @@
-"""`slipstream bench lbm_methods`: what a collision, a lattice, eddies, a force and boundaries cost.
+"""`slipstream bench lbm_methods`: cost of a collision, a lattice, an LES model, a force and boundaries.
 
-Updates of fluid cells a second on one device, over those of TRT on D3Q19 in an empty periodic box, measured in the same
-run. D2Q9 has a square of about as many cells as the others' cube.
+Fluid cell updates per second on one device, relative to TRT on D3Q19 in an empty periodic box in the same run. D2Q9 has
+a square with about as many cells as the cube of others.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.case.reader import Source, parse
 from slipstream.lbm import running
 from slipstream.lbm.case import LbmCase
@@ -35,7 +35,7 @@ LATTICES: Mapping[str, Sequence[str]] = {
 EMPTY = "periodic"
 BALL = "interpolated ball of 5 %"
 INLET = {"kind": "velocity", "velocity": [1.0, 0.0, 0.0]}
-#: Boxes with boundaries: which axes are periodic, and what is at the sides in x.
+#: Boxes with boundaries: periodic axes, and the sides in x.
 SIDES: Mapping[str, tuple[list[bool], dict[str, Any]]] = {
     EMPTY: ([True, True, True], {}),
     "half-way walls": ([False, False, False], {}),
@@ -44,27 +44,27 @@ SIDES: Mapping[str, tuple[list[bool], dict[str, Any]]] = {
     BALL: ([True, True, True], {}),
 }
 SHARE, SMAGORINSKY, FORCE = 0.05, 0.1, 1e-6
-#: Side of the cube where none is named; steps, few on a host, and how often: the smallest time counts.
+#: Default side of the cube; steps (few on a host) and repeats, of which the minimum time counts.
 CELLS = {"host": 64, "cuda": 256}
 STEPS = {"host": 20, "cuda": 200}
 REPEATS = 10
-#: Times that all of it is measured anew, the fastest counting: a host that others use has good and bad minutes.
+#: Rounds of all measurements, of which the fastest counts, because the load of a shared host varies.
 ROUNDS = {"host": 8, "cuda": 1}
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What to measure."""
+    """Options of the benchmark."""
 
     backend: str
     threads: int
-    cells: int | None  #: side of the cube
+    cells: int | None  #: side of the cube; None: by backend
     precision: str
 
 
 @dataclass(frozen=True)
 class Method:
-    """What is measured in one row."""
+    """The setup of one row."""
 
     lattice: str = "D3Q19"
     collision: str = "TRT"
@@ -73,12 +73,12 @@ class Method:
     force: bool = field(default=False, kw_only=True)
 
 
-#: What all others are measured by.
+#: The method that all others are compared with.
 BASE = Method()
 
 
 def methods() -> Iterator[Method]:
-    """Each collision on each lattice that it has, plain, with eddies and with a force; then boxes with boundaries."""
+    """Each collision on each of its lattices: plain, with an LES model and with a force; then boxes with boundaries."""
     for lattice, collisions in LATTICES.items():
         for collision in collisions:
             yield Method(lattice, collision)
@@ -88,7 +88,7 @@ def methods() -> Iterator[Method]:
 
 
 def grid(method: Method, side: int) -> list[int]:
-    """A cube, or a square of as many cells, as nearly as rows of whole groups can."""
+    """A cube, or a square with nearly as many cells in rows of whole groups."""
     if method.lattice != "D2Q9":
         return [side] * 3
     return [32 * max(1, round(side**1.5 / 32))] * 2 + [1]
@@ -116,7 +116,7 @@ def case_of(choice: Choice, method: Method, side: int) -> LbmCase:
 
 
 def measure(choice: Choice, method: Method, side: int, backend: str) -> Row:
-    """One row."""
+    """Measures one method and returns its row."""
     case = case_of(choice, method, side)
     setup = engine.prepare(case, discovery.discover(case.machine))
     lbm = running.compiled(setup)
@@ -158,11 +158,16 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and writes. One rank with one device."""
     choice = record.chosen(Choice, arguments)
     if core().size() != 1:
-        raise CaseError("bench lbm_methods: one rank measures one device; drop -n")
+        raise CaseError(
+            "bench lbm_methods: one rank measures one device; drop -n",
+            ErrorCode.UNSUPPORTED,
+            ranks=core().size(),
+            limit=1,
+        )
     backend = discovery.choose_backend(choice.backend)
     side = CELLS[backend] if choice.cells is None else choice.cells
     if side < 8:
-        raise CaseError("bench lbm_methods: --cells needs 8 or more")
+        raise CaseError("bench lbm_methods: --cells needs 8 or more", option="cells", limit=8)
     found = list(methods())
     rounds = [[measure(choice, method, side, backend) for method in found] for _ in range(ROUNDS[backend])]
     rows = [min(same, key=lambda row: row["time_ms"]) for same in zip(*rounds, strict=True)]

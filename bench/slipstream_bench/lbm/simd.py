@@ -1,4 +1,4 @@
-"""`slipstream bench lbm_simd`: flags of cells one by one and four at a time (Zheng 2023, 1.3)."""
+"""`slipstream bench lbm_simd`: flags compared one by one and four at a time (Zheng 2023, 1.3)."""
 
 import argparse
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 from slipstream.base import terminal
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.machine import discovery
 
 from slipstream_bench import options, record
@@ -20,21 +20,21 @@ from slipstream_bench.timed import timed
 FIGURES = frozenset(
     {"repeats", "time_ms", "mlups", "mflups", "steps_per_second", "bytes_per_fluid_cell", "ratio", "paper_ratio"}
 )
-#: Tables 1.7, 1.8 and 1.13: time by words over time by flags, of the two toy kernels and of the step.
+#: Tables 1.7, 1.8 and 1.13: time by words over time by flags, for the two toy kernels and the step.
 PAPER_SIMD = {"outside": 20.707 / 20.719, "inside": 3.577 / 2.104, "step": 699.908 / 702.689}
-#: The toy kernels' words and rounds of the loop: the paper's on a GPU.
+#: Words and loop iterations of the toy kernels; the paper's on a GPU.
 TOY = {"host": (64 * 1024, 200), "cuda": (1024 * 1024, 100_000)}
 
 
 @dataclass(frozen=True)
 class Choice(solids.Choice):
-    """What to measure."""
+    """Options of the benchmark."""
 
-    cells: int | None  #: cube; None: the report's cells
+    cells: int | None  #: cube; None: the paper's grid
 
 
 def simd(choice: Choice, backend: str) -> list[Row]:
-    """Flags one by one and four at a time, in the toy kernels and in the step."""
+    """Flags compared one by one and four at a time, in the toy kernels and in the step."""
     words, rounds = TOY[backend]
     rows: list[Row] = []
     for kernel in ("outside", "inside"):
@@ -46,7 +46,9 @@ def simd(choice: Choice, backend: str) -> list[Row]:
             row |= {"words": words, "rounds": rounds, "clock": "events"}
             rows.append(row | {"time_ms": record.digits(min(t for t, _ in times))})
         if sums[0] != sums[1]:
-            raise CaseError(f"bench lbm_simd: both tests must compute the same, not {sums[0]} and {sums[1]}")
+            raise CaseError(
+                f"bench lbm_simd: both tests must compute the same, not {sums[0]} and {sums[1]}", ErrorCode.INTERNAL
+            )
     cells = PAPER_CELLS if choice.cells is None else (choice.cells,) * 3
     mask = solids.solids(cells, PAPER_SHARE)
     for four in (False, True):
@@ -89,7 +91,9 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     if backend == "cuda" and choice.precision != "f64":
         raise CaseError(
             "bench lbm_simd: on GPUs f32 and f16 step by groups of cells, which look at all of their flags at once; "
-            "take --precision f64"
+            "take --precision f64",
+            ErrorCode.UNSUPPORTED,
+            option="precision",
         )
     machine = discovery.discover(case_of(choice, PAPER_CELLS, "dense").machine)
     rows = simd(choice, backend)

@@ -1,15 +1,15 @@
-"""Solid cells in a box on one device, as `slipstream bench lbm_flagfield` and `lbm_simd` have them.
+"""Solid cells in a box on one device, for `slipstream bench lbm_flagfield` and `lbm_simd`.
 
-Shuxin Zheng: Vectorization and communication based optimizations for waLBerla, 2023, chapter 1: the flow round a car,
-whose inside a step skips by its flags (1.2), and flags that are compared four at a time by __vsetne4 (1.3). The
-protocol of the other experiments, the smallest of 10 times 200 steps; fewer times where they take more than a second.
+Source: Shuxin Zheng: Vectorization and communication based optimizations for waLBerla, 2023, chapter 1. It skips the
+interior of a car by flags (1.2), and compares four flags at a time by __vsetne4 (1.3). Protocol as in the other
+experiments: minimum of 10 times 200 steps; fewer repeats if they take more than a second.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 from slipstream.base.core import core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.case.reader import Source, parse
 from slipstream.geometry import beads
 from slipstream.lbm import running
@@ -21,17 +21,17 @@ from slipstream_bench import record
 from slipstream_bench.lbm import common
 from slipstream_bench.record import Row
 
-#: Table 1.6: 65 536 cells, of which 0.6 % are solid (734.668 / 739.293 of the updates are of fluid cells).
+#: Table 1.6: 65 536 cells, 0.6 % of them solid (734.668 / 739.293 of the updates are of fluid cells).
 PAPER_CELLS, PAPER_SHARE = (64, 32, 32), 1.0 - 734.668 / 739.293
-#: Radius of the beads of a pack over the side.
-BEAD = 0.1
-#: Seconds of steps for one row: repeats that begin later tell nothing new.
+#: Radius of the spheres of a packing, relative to the side.
+SPHERE_RADIUS = 0.1
+#: Seconds of steps per row, after which no repeat begins.
 ENOUGH = 1.0
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What to measure."""
+    """Options of the benchmark."""
 
     backend: str
     threads: int
@@ -42,11 +42,11 @@ class Choice:
 
 
 def solids(cells: tuple[int, int, int], share: float) -> np.ndarray:
-    """A ball in the middle, or from a third on a pack of beads."""
+    """A ball in the middle; from a fraction of one third on, a packing of spheres."""
     if share < 0.3:
         radius = (share * cells[0] * cells[1] * cells[2] * 3.0 / (4.0 * np.pi)) ** (1.0 / 3.0)
         return beads.mask(cells, np.asarray([cells], dtype=float) / 2.0, float(radius))
-    radius = max(4.0, BEAD * min(cells))
+    radius = max(4.0, SPHERE_RADIUS * min(cells))
     centres = beads.pack(cells, radius, beads.count_for(share, radius, cells), seed=1)
     return beads.mask(cells, centres, radius)
 
@@ -78,7 +78,7 @@ def measure(
     walls: bool = False,
     by_word: bool = False,
 ) -> Row:
-    """One row: the smallest of several times; without a mask the box is empty. Collective."""
+    """One row: minimum of several times; without a mask the box is empty. Collective."""
     case = case_of(choice, cells, way, walls)
     setup = engine.prepare(case, discovery.discover(case.machine))
     setup.options["flags_by_word"] = by_word
@@ -109,9 +109,14 @@ def measure(
 
 
 def check_ranks(benchmark: str) -> None:
-    """Raises CaseError where there are several."""
+    """Raises CaseError with several ranks."""
     if core().size() != 1:
-        raise CaseError(f"bench {benchmark}: one rank measures one device; drop -n")
+        raise CaseError(
+            f"bench {benchmark}: one rank measures one device; drop -n",
+            ErrorCode.UNSUPPORTED,
+            ranks=core().size(),
+            limit=1,
+        )
 
 
 def number(value: float | None, form: str = ".4g") -> str:

@@ -1,6 +1,6 @@
-"""Cubes over the devices, as the thesis's layout, imbalance, weak and strong scaling have them (Risso 2017).
+"""Cubes divided among devices: layout, imbalance, weak and strong scaling of the thesis (Risso 2017).
 
-Each of these four experiments is an `Experiment`: which cubes it cuts, and what its rows are compared with.
+Each of these four experiments is an `Experiment`: its cubes, and the reference of its rows.
 """
 
 import argparse
@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.case.reader import Source, parse
 from slipstream.lbm import running
 from slipstream.lbm.case import LbmCase
@@ -26,33 +26,33 @@ from slipstream_bench.record import Row
 
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset({"time_ms", "mlups", "populations_mb", "percent", "paper_percent", "travels_by"})
-#: How many devices along x, y and z, by decomposition and number of blocks (5.3.3).
+#: Devices along x, y and z, by decomposition and number of blocks (5.3.3).
 SPLITS = {
     "xz": {1: (1, 1, 1), 2: (2, 1, 1), 4: (2, 1, 2)},
     "yz": {1: (1, 1, 1), 2: (1, 2, 1), 4: (1, 2, 2)},
 }
-#: Of the periodic cubes that communication is measured with: blocks along x, y and z (5.3.1 and figure 6.4).
+#: Periodic cubes for the communication experiment: blocks along x, y and z (5.3.1 and figure 6.4).
 ACROSS_ROWS: Sequence[tuple[int, int, int]] = ((1, 2, 2), (1, 1, 2))
-#: Million updates a second in the text of the thesis, chapter 6.2: of one GPU (cubes of 320); of two, split in x (the
-#: buffered scheme; 100 with the other one), and of four, split in y and z (the asynchronous scheme), cubes of 256.
+#: Million updates per second in the text of the thesis, chapter 6.2. One GPU: cubes of 320. Two GPUs split in x:
+#: buffered scheme (100 with the other one); four split in y and z: asynchronous scheme; cubes of 256.
 PAPER_ONE = 550.0
 PAPER = {("weak", "xz", 2): 854.0, ("weak", "yz", 4): 1149.0}
 
 
 @dataclass(frozen=True)
 class Choice(common.Choice):
-    """What to measure."""
+    """Options of the benchmark."""
 
     overlap: str
 
 
 @dataclass(frozen=True)
 class Setup:
-    """One measurement."""
+    """A measurement: its cubes, devices and layout."""
 
-    label: str  #: of its line or colour
-    place: str  #: along the axis of the picture
-    cells: int  #: cube of a block; of strong scaling in all
+    label: str  #: label of its line or colour
+    place: str  #: position along the axis of the picture
+    cells: int  #: cube per block; for strong scaling in total
     split: tuple[int, int, int]
     layout: str = "auto"
     alignment: int | str = "auto"
@@ -62,33 +62,33 @@ class Setup:
         return self.split[0] * self.split[1] * self.split[2]
 
 
-#: What can be measured of these cubes with so many devices at most and at least.
+#: Possible setups for these cubes with a maximum and minimum number of devices.
 Setups = Callable[[Sequence[int], int, int], Iterable[Setup]]
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is measured, and how it is shown."""
+    """An experiment, and its presentation."""
 
     name: str
-    title: str  #: of its picture
-    place: str  #: what a set-up's place is, in a table
+    title: str  #: title of the experiment's picture
+    place: str  #: meaning of a setup's place, in a table
     axis: str  #: and along the axis of the picture
     percent_of: str
-    #: Cubes where none are named: small on a host, so that a minute is enough.
+    #: Default cubes; small on a host, so that a minute is enough.
     cells: Mapping[str, Sequence[int]]
     setups: Setups
-    #: With walls, beyond which lie ghosts, along rows too, as the thesis's arrays always have; or periodic.
+    #: With walls, beyond which there are ghosts also along rows, as in the thesis's arrays; or periodic.
     cavity: bool = False
-    scaling: bool = False  #: rows are compared with as many times one block; else with the fastest
-    whole: bool = False  #: one cube is cut; else cubes are put together
-    devices: Callable[[str, int], int] = devices_here  #: of a rank, where none are named, by backend and ranks
-    #: Why so many devices on so many ranks are none for it; empty: they are.
+    scaling: bool = False  #: the reference is n times one block; otherwise the fastest row
+    whole: bool = False  #: one cube is divided; otherwise cubes are joined
+    devices: Callable[[str, int], int] = devices_here  #: default devices per rank, by backend and ranks
+    #: Why a number of devices and ranks is unsuitable; empty if suitable.
     refusal: Callable[[int, int], str] = lambda devices, ranks: ""
 
 
 def scaled(cells: Sequence[int], most: int, least: int) -> Iterator[Setup]:
-    """Both decompositions, on all numbers of devices that ranks can share."""
+    """Both decompositions, for all numbers of devices that ranks can share."""
     for n in cells:
         for name, splits in SPLITS.items():
             counts = [count for count in splits if least <= count <= most and count % least == 0]
@@ -97,19 +97,19 @@ def scaled(cells: Sequence[int], most: int, least: int) -> Iterator[Setup]:
 
 
 def grid(setup: Setup, whole: bool = False) -> list[int]:
-    """Cells in all."""
+    """Number of cells of the whole grid along each axis."""
     return [setup.cells] * 3 if whole else record.grid_of(setup.cells, setup.split)
 
 
 def case_of(choice: Choice, setup: Setup, nodes: int, cavity: bool = False, whole: bool = False) -> LbmCase:
-    """A cavity, or a box that is periodic in all directions: so each block has all its neighbours."""
+    """A cavity, or a fully periodic box in which each block has all neighbours."""
     value = {"f32": 4, "f64": 8}[choice.precision]
     data: dict[str, Any] = {
         "grid": {"cells": grid(setup, whole), "periodic": [not cavity] * 3},
         "lbm": {
             **common.method_keys(choice),
             "layout": setup.layout,
-            # 0: rows follow one another as they come.
+            # An alignment of one value means rows without padding.
             "alignment": setup.alignment or value,
         },
         "physics": {"viscosity": 0.05, "lid_speed": 0.05},
@@ -119,19 +119,22 @@ def case_of(choice: Choice, setup: Setup, nodes: int, cavity: bool = False, whol
     }
     if cavity:
         data["walls"] = {"y+": {"velocity": [1.0, 0.0, 0.0]}}
-    # On one node its devices are cut as asked for; with a device a node the nodes are.
+    # On one node the device grid is as requested; with one device per node the node grid is.
     data["exchange"]["device_grid" if nodes == 1 else "node_grid"] = list(setup.split)
     return parse(data, Source("bench"))
 
 
 def measure(experiment: Experiment, choice: Choice, setup: Setup) -> Row:
-    """One row; the machine is found again with as many devices as the setup has blocks. Collective."""
+    """One row; rediscovers the machine with as many devices as the setup has blocks. Collective."""
     ranks = core().size()
     machine = discovery.discover(any_case(choice, setup.blocks // ranks).machine)
     if machine.nodes not in (1, setup.blocks):
         raise CaseError(
             f"bench lbm_{experiment.name}: {setup.blocks} devices on {machine.nodes} nodes; all of them lie on one "
-            "node, or one on each"
+            "node, or one on each",
+            ErrorCode.UNSUPPORTED,
+            devices=setup.blocks,
+            nodes=machine.nodes,
         )
     case = case_of(choice, setup, machine.nodes, experiment.cavity, experiment.whole)
     prepared = engine.prepare(case, machine)
@@ -166,7 +169,7 @@ def _bytes_of_populations(plan: Row) -> int:
 
 
 def compare(experiment: Experiment, rows: list[Row]) -> None:
-    """Adds what each row is in percent of the one that it is measured by, and what that is in the thesis."""
+    """Adds the percentage of each row relative to its reference, and that of the thesis."""
     for row in rows:
         alike = [other for other in rows if _peers(experiment, other) == _peers(experiment, row)]
         if experiment.scaling:
@@ -183,7 +186,7 @@ def compare(experiment: Experiment, rows: list[Row]) -> None:
 
 
 def _peers(experiment: Experiment, row: Row) -> Any:
-    """What rows that are compared with one another have in common."""
+    """Common key of rows that are compared with each other."""
     cells = row["cells_per_device"]
     if experiment.whole:
         cells = [n * part for n, part in zip(cells, row["split"], strict=True)]
@@ -191,7 +194,7 @@ def _peers(experiment: Experiment, row: Row) -> Any:
 
 
 def picture(path: Path, experiment: Experiment, machine: str, series: Mapping[str, Sequence[tuple[str, Row]]]) -> None:
-    """Updates a second, a line a setup; percent of the paper's as crosses."""
+    """Updates per second, one line per setup; crosses show the thesis's percentages."""
     figure = "percent" if experiment.scaling else "mlups"
 
     def line(points: Sequence[tuple[str, Row]], key: str) -> tuple[list[str], list[float]]:
@@ -211,19 +214,24 @@ def add_options(parser: argparse.ArgumentParser, cells: str = "cubes of N^3 cell
 
 
 def run(experiment: Experiment, arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     ranks, choice = core().size(), record.chosen(Choice, arguments)
     backend = discovery.choose_backend(choice.backend)
     per_rank = choice.devices or experiment.devices(backend, ranks)
     if why := experiment.refusal(ranks * per_rank, ranks):
-        raise CaseError(f"bench lbm_{experiment.name}: {why}")
+        raise CaseError(f"bench lbm_{experiment.name}: {why}", ErrorCode.UNSUPPORTED)
     wanted = experiment.setups(choice.cells or experiment.cells[backend], ranks * per_rank, ranks)
-    # Moments have no other layout than the usual one.
+    # Moments have only the default layout.
     found = [
         setup for setup in wanted if setup.layout != "aos" or common.representation(choice.collision) == "populations"
     ]
     if not found:
-        raise CaseError(f"bench lbm_{experiment.name}: 1, 2 or 4 ranks, there are {ranks}")
+        raise CaseError(
+            f"bench lbm_{experiment.name}: 1, 2 or 4 ranks, there are {ranks}",
+            ErrorCode.UNSUPPORTED,
+            ranks=ranks,
+            limit="1, 2 or 4",
+        )
     _check_cells(experiment, found)
     rows = [measure(experiment, choice, setup) for setup in found]
     compare(experiment, rows)
@@ -255,7 +263,9 @@ def _check_cells(experiment: Experiment, found: Sequence[Setup]) -> None:
             parts = " x ".join(map(str, setup.split))
             raise CaseError(
                 f"bench lbm_{experiment.name}: --cells {setup.cells} cannot be cut into {parts} blocks; a side is a "
-                "multiple of the blocks along it, of 4 cells or more each"
+                "multiple of the blocks along it, of 4 cells or more each",
+                option="cells",
+                blocks=parts,
             )
 
 

@@ -1,4 +1,4 @@
-"""`slipstream bench lbm_strong`: one cube, cut for more and more devices (Risso 2017)."""
+"""`slipstream bench lbm_strong`: one cube divided among increasing numbers of devices (Risso 2017)."""
 
 import argparse
 

@@ -1,7 +1,7 @@
-"""`slipstream bench lbm`: updates a second of an empty periodic box, and which share of a copy's rate they need.
+"""`slipstream bench lbm`: updates per second of an empty periodic box, and their share of the copy rate.
 
-The copy's rate is measured in the same run, right before the steps. Unasked, a few rows that say how fast this machine
-is, within a minute or two.
+The copy rate is measured in the same run, right before the steps. Without options it measures a few rows that
+characterise the machine within a minute or two.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import core
-from slipstream.base.errors import CaseError
+from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.case.reader import Source, parse
 from slipstream.lbm import running
 from slipstream.lbm.case import LbmCase
@@ -26,17 +26,17 @@ from slipstream_bench import options, record, registry
 from slipstream_bench.lbm.common import travels_by
 from slipstream_bench.record import Row, digits, grid_of, share_of
 
-#: What is measured where --cells or --precision is not given.
+#: Defaults for a missing --cells or --precision.
 DEFAULT_CELLS = {"host": [64, 128], "cuda": [128, 256, 512]}
 DEFAULT_PRECISIONS = ("f32", "f64")
-#: Where neither is: the rows that say most come first, and none begins after so many seconds.
+#: Defaults if both are missing: the most informative rows first, and none begins after a time limit.
 UNASKED: Mapping[str, Sequence[tuple[str, int]]] = {
     "host": [("f32", 64), ("f64", 64), ("f32", 128), ("f64", 128)],
     "cuda": [("f32", 512), ("f32", 256), ("f16", 512), ("f64", 512), ("f32", 128), ("f64", 256)],
 }
 UNASKED_SECONDS = 75.0
-#: Seconds that the steps of one measurement last, in so many parts: before each the copy's rate is measured, which
-#: drifts where others use the machine, too. Rates are the medians, the share is the median of the pairs' shares.
+#: Seconds of steps per measurement, in several parts. Before each part the copy rate is measured, because it drifts if
+#: others use the machine. Rates are medians; the share is the median of the pairs' shares.
 DURATION = 2.0
 PAIRS = 7
 #: Columns of a row that are results and not inputs.
@@ -45,7 +45,7 @@ FIGURES = frozenset({"mlups", "gbs", "roof_gbs", "share", "least_share", "most_s
 
 @dataclass(frozen=True)
 class Choice:
-    """What to measure."""
+    """Options of the benchmark."""
 
     backend: str
     precision: Sequence[str] | None
@@ -54,14 +54,14 @@ class Choice:
     threads: int
     lattice: str
     representation: str
-    collision: str | None  #: None: the usual one of the representation
+    collision: str | None  #: None: the default of the representation
     streaming: str
     layout: str
     overlap: str
-    grid: str  #: devices along x, y and z, as 2x2x1; as the machine is partitioned where it is left out
+    grid: str  #: devices along x, y and z, such as 2x2x1; default: as the machine is partitioned
 
     def asked(self, backend: str) -> Sequence[tuple[str, int]]:
-        """Formats and cubes to measure; empty where none are named."""
+        """Formats and cubes to measure; empty if none are given."""
         if not self.precision and not self.cells:
             return ()
         cells = self.cells or DEFAULT_CELLS[backend]
@@ -104,7 +104,7 @@ def _timed(lbm: Any, steps: int) -> float:
 
 
 def _pairs(lbm: Any, devices: list[dict[str, Any]]) -> list[tuple[float, float]]:
-    """PAIRS of the seconds of a step and of the roof measured right before it, after a warm-up. Collective."""
+    """PAIRS of seconds per step and roof rate measured right before, after a warm-up. Collective."""
     steps, least = 2, DURATION / PAIRS
     while (seconds := _timed(lbm, steps)) < least:
         steps = max(2 * steps, min(8 * steps, int(1.2 * least * steps / max(seconds, 1e-6))))
@@ -112,7 +112,7 @@ def _pairs(lbm: Any, devices: list[dict[str, Any]]) -> list[tuple[float, float]]
 
 
 def _setup(choice: Choice, machine: Any, cells: int, precision: str) -> tuple[engine.Setup, list[int]]:
-    """A cube on each device, and how many devices lie along each axis, as the partition of a cube of cubes has it."""
+    """One cube per device, with the device grid of a partitioned cube of cubes."""
     cube = _case(choice, [cells] * 3, precision, machine.nodes)
     counts = _counts(engine.prepare(cube, machine, check_memory=False).plan)
     case = _case(choice, grid_of(cells, counts), precision, machine.nodes)
@@ -120,11 +120,11 @@ def _setup(choice: Choice, machine: Any, cells: int, precision: str) -> tuple[en
 
 
 def _row(choice: Choice, machine: Any, cells: int, precision: str) -> Row:
-    """Raises CaseError where memory does not suffice. Collective."""
+    """Raises CaseError if memory is insufficient. Collective."""
     devices = len(machine.devices())
     setup, counts = _setup(choice, machine, cells, precision)
     if problem := engine.memory_problem(setup):
-        raise CaseError(problem)
+        raise CaseError(problem, ErrorCode.UNSUPPORTED)
     lbm = running.compiled(setup)
     roofs, seconds = zip(*_pairs(lbm, machine.devices()), strict=True)
     rate = setup.case.cell_count / statistics.median(seconds) / 1e6
@@ -156,7 +156,7 @@ def _row(choice: Choice, machine: Any, cells: int, precision: str) -> Row:
 
 
 def _unasked(choice: Choice, machine: Any, backend: str, console: Console) -> Iterator[Row]:
-    """The rows of UNASKED that fit into memory and time. Collective."""
+    """The rows of UNASKED that fit the memory and time limits. Collective."""
     began = time.perf_counter()
     for precision, n in UNASKED[backend]:
         name = f"{n}^3 a device, {precision}"
@@ -198,22 +198,27 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.representation(parser)
     options.streaming(parser)
     parser.add_argument("--layout", choices=["auto", "soa", "aos", "soa_z"], default="auto",
-                        help="of the populations in memory")  # fmt: skip
+                        help="memory layout of the populations")  # fmt: skip
     options.overlap(parser)
     parser.add_argument("--grid", default="", metavar="AxBxC", help="devices along x, y and z")
     parser.add_argument("--experiment", choices=registry.EXPERIMENTS, metavar="NAME",
-                        help="the benchmark lbm_NAME, which has options of its own")  # fmt: skip
+                        help="the benchmark lbm_NAME, which has its own options")  # fmt: skip
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures and prints; rank 0 writes. Collective."""
     choice = record.chosen(Choice, arguments)
     backend = discovery.choose_backend(choice.backend)
     if any(n < 4 for n in choice.cells):
-        raise CaseError("bench lbm: --cells needs 4 or more")
+        raise CaseError("bench lbm: --cells needs 4 or more", option="cells", limit=4)
     machine = discovery.discover(_case(replace(choice, grid=""), [8] * 3, "f32").machine)
     if choice.grid and math.prod(options.parse_grid(choice.grid)) != len(machine.devices()):
-        raise CaseError(f"bench lbm: --grid {choice.grid}: there are {len(machine.devices())} devices")
+        raise CaseError(
+            f"bench lbm: --grid {choice.grid}: there are {len(machine.devices())} devices",
+            ErrorCode.MISMATCH,
+            option="grid",
+            devices=len(machine.devices()),
+        )
     rows = _rows(choice, machine, backend, console)
     _show(choice, machine.name, rows, console)
     record.keep(arguments.folder, "lbm", record.describe_machine(machine), rows, FIGURES, console)

@@ -1,9 +1,8 @@
 """`slipstream bench lbm_validation`: a cavity on one device, one node and two nodes (Risso, 5.2).
 
-The thesis needed 20 000 steps with its inner and outer kernels, where 10 000 had done before, and left open why. Here
-the populations at both moments are compared bit by bit between steps that are split, at every width of the rim, and
-steps that are not, and the velocity with that of the steady flow: what is missing at 10 000 steps is missing in all of
-them alike.
+The thesis needed 20 000 steps with split kernels where 10 000 had sufficed before, and did not explain this. Here
+populations at both times are compared bitwise between split steps, at every width of the boundary region, and unsplit
+steps. The velocity is compared with the steady flow. A deviation at 10 000 steps is then common to all.
 """
 
 import argparse
@@ -33,11 +32,11 @@ Triple = tuple[int, int, int]
 
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset({"error_percent", "residual", "same_bits", "sha256", "travels_by"})
-#: Of the thesis: cells along a side, blocks along it, velocity of the lid, relaxation rate.
+#: The thesis's setup: cells along a side, blocks along it, lid velocity, relaxation rate.
 SIDE, BLOCKS, LID, OMEGA = 128, 4, 0.1, 1.4
-#: Steps of a cavity of SIDE cells; others take as many as diffusion across them does. The last is taken as steady.
+#: Steps for a cavity of SIDE cells; others take as many as diffusion needs. The last time counts as steady.
 MOMENTS, STEADY = (10_000, 20_000), 100_000
-#: Steps over which a residual is the change of velocity, of a cavity of SIDE cells.
+#: Steps between the velocities of a residual, for a cavity of SIDE cells.
 APART = 100
 CELLS = {"host": 16, "cuda": SIDE}
 ONE = "one device"
@@ -45,12 +44,12 @@ ONE = "one device"
 
 @dataclass(frozen=True)
 class Choice:
-    """What to run."""
+    """Options of the benchmark."""
 
     backend: str
-    devices: int  #: a rank
+    devices: int  #: devices per rank
     threads: int
-    cells: int | None  #: along a side
+    cells: int | None  #: cells along a side; None: by backend
     lattice: str
     collision: str
     precision: str
@@ -58,22 +57,22 @@ class Choice:
 
 @dataclass(frozen=True)
 class Setup:
-    """Where the blocks lie."""
+    """Machine and distribution of the blocks."""
 
     name: str
     machine: Any
-    cut: dict[str, Any]  #: of [exchange]
-    keys: dict[str, Any]  #: of [machine]
-    comm: Any = None  #: of one rank; None: all
+    cut: dict[str, Any]  #: keys of the table [exchange]
+    keys: dict[str, Any]  #: keys of the table [machine]
+    comm: Any = None  #: communicator of one rank; None: all ranks
 
 
 @dataclass(frozen=True)
 class Variant:
-    """How a step is done."""
+    """How a step is split, and its packing scheme."""
 
     overlap: str
     rim: int = 1
-    scheme: str = ""  #: of the thesis; empty: by the rules
+    scheme: str = ""  #: scheme of the thesis; empty: by the rules
 
     @property
     def name(self) -> str:
@@ -83,28 +82,30 @@ class Variant:
 
 @dataclass(frozen=True)
 class Moment:
-    """A flow after so many steps, on rank 0."""
+    """A flow after a number of steps, on rank 0."""
 
     step: int
     digest: str
-    lines: np.ndarray  #: velocity along both centrelines, in the lid speed
+    lines: np.ndarray  #: velocity along both centrelines, relative to the reference velocity
     residual: float
-    travels_by: str  #: routes between devices
+    travels_by: str  #: routes of messages between devices
 
 
 def scaled(steps: int, cells: int) -> int:
-    """Steps in which momentum diffuses as far across a cavity of `cells` as it does across the thesis's."""
+    """Steps in which momentum diffuses across a cavity of `cells` cells as far as in the thesis's."""
     return max(2, round(steps * (cells / SIDE) ** 2))
 
 
-def rims(cells: int) -> list[int]:
+def boundary_widths(cells: int) -> list[int]:
     """Widths up to the one that leaves a block no interior."""
     return [width for width in (1, 2, 4, 8, 16, 32) if 2 * width <= cells // BLOCKS]
 
 
 def variants(cells: int, several_devices: bool, every: bool) -> Iterator[Variant]:
-    """Unsplit, and split at every width or the narrowest and widest; between devices by the thesis's schemes, too."""
-    widths = rims(cells)
+    """Unsplit, and split at every width or at the narrowest and widest. Between devices also by the
+    thesis's schemes.
+    """
+    widths = boundary_widths(cells)
     yield Variant("off")
     yield from (Variant("on", width) for width in (widths if every else sorted({widths[0], widths[-1]})))
     if several_devices:
@@ -126,12 +127,12 @@ def case_of(choice: Choice, cells: int, setup: Setup, variant: Variant) -> LbmCa
 
 
 def _blocks(*grids: Sequence[int]) -> list[int]:
-    """Blocks of a device, so that there are BLOCKS along each axis."""
+    """Blocks per device, so that there are BLOCKS along each axis."""
     return [BLOCKS // (int(np.prod(counts))) for counts in zip(*grids, strict=True)]
 
 
 def setups(choice: Choice, backend: str, console: Console) -> Iterator[Setup]:
-    """The thesis's three, as far as this job has devices for them. Collective."""
+    """The thesis's three distributions, as far as this job has devices for them. Collective."""
     module = core()
     ranks, comm = module.size(), None
     if ranks > 1:
@@ -145,12 +146,14 @@ def setups(choice: Choice, backend: str, console: Console) -> Iterator[Setup]:
     devices = len(machine.devices())
     grid = device_grid(devices)
     if devices < 2 or machine.nodes != 1 or any(BLOCKS % count for count in grid):
-        console.print("one node: left out, it takes 2, 4 or 8 devices of one node; take --devices 2, or -n 2")
+        console.print("one node: left out, it needs 2, 4 or 8 devices of one node; use --devices 2, or -n 2")
     else:
         cut = {"device_grid": list(grid), "blocks_per_device": _blocks(grid)}
         yield Setup("one node", machine, cut, {})
     if ranks % 2 or machine.nodes != 1 or ranks * per_rank not in (2, 4, 8):
-        console.print("two nodes: left out, it takes 2, 4 or 8 ranks with a device each on one host; take -n 2 or -n 4")
+        console.print(
+            "two nodes: left out, it needs 2, 4 or 8 ranks with one device each on one host; use -n 2 or -n 4"
+        )
         return
     keys = {"devices_per_rank": per_rank, "ranks_per_node": ranks // 2, "cyclic": True}
     grid = device_grid(ranks * per_rank // 2)
@@ -162,8 +165,9 @@ def setups(choice: Choice, backend: str, console: Console) -> Iterator[Setup]:
 
 
 def flow(choice: Choice, cells: int, setup: Setup, variant: Variant, moments: Sequence[int]) -> list[Moment]:
-    """Runs to each of the moments. Raises RuntimeError where no route of the variant's scheme serves a pair of devices.
-    Collective on the set-up's ranks; what rank 0 returns counts."""
+    """Runs to each of the times. Raises RuntimeError if no route of the variant's scheme connects a pair of devices.
+    Collective on the setup's ranks; only rank 0's result counts.
+    """
     case = case_of(choice, cells, setup, variant)
     options = case.options()
     if variant.scheme:
@@ -187,8 +191,9 @@ def flow(choice: Choice, cells: int, setup: Setup, variant: Variant, moments: Se
 def rows_of(
     choice: Choice, cells: int, setup: Setup, ran: dict[Variant, list[Moment]], first: list[Moment]
 ) -> Iterator[Row]:
-    """On rank 0: the largest error of a profile, and whether the bits are those of the first flow of all, whose last
-    moment is taken as steady."""
+    """On rank 0: the largest error of a profile, and whether the bits equal those of the first flow, whose last time
+    counts as steady.
+    """
     *rights, steady = first
     for variant, moments in ran.items():
         for moment, right in zip(moments, rights, strict=False):
@@ -222,12 +227,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Runs, prints and, on rank 0, writes. Collective."""
+    """Runs and prints; rank 0 writes. Collective."""
     module, choice = core(), record.chosen(Choice, arguments)
     backend = discovery.choose_backend(choice.backend)
     cells = CELLS[backend] if choice.cells is None else choice.cells
     if cells % BLOCKS or cells < 4 * BLOCKS:
-        raise CaseError(f"bench lbm_validation: --cells {cells} is no multiple of {BLOCKS} from 16")
+        raise CaseError(
+            f"bench lbm_validation: --cells {cells} is no multiple of {BLOCKS} from 16", option="cells", limit=BLOCKS
+        )
     per_rank = choice.devices or devices_here(backend, module.size())
     moments = [scaled(steps, cells) for steps in MOMENTS]
     rows: list[Row] = []
@@ -236,7 +243,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     for setup in setups(choice, backend, console):
         ran: dict[Variant, list[Moment]] = {}
         several = setup.name != ONE
-        # 64 blocks in 7 pieces each are many launches for one device, and others measure every width.
+        # 64 blocks in 7 pieces each are many launches for one device; other setups measure every width.
         for variant in variants(cells, several, several or per_rank * module.size() == 1):
             if setup.comm is None or module.rank() == 0:
                 try:

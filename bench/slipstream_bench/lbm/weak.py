@@ -1,4 +1,4 @@
-"""`slipstream bench lbm_weak`: a cube a device, on more and more devices (Risso 2017)."""
+"""`slipstream bench lbm_weak`: one cube per device, on increasing numbers of devices (Risso 2017)."""
 
 import argparse
 

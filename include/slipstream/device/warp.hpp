@@ -13,26 +13,114 @@ template <bool sequential, class T>
 struct OfLane {
   T all[sequential ? 32 : 1];
   SLIP_FN T& operator[](int lane) { return all[sequential ? lane : 0]; }
+  SLIP_FN const T& operator[](int lane) const { return all[sequential ? lane : 0]; }
 };
 
 template <bool sequential>
 struct Warp {
   static constexpr int count = 32;
-  int own = 0;  ///< this thread's lane, on a GPU
+  int own = 0;       ///< this thread's lane, on a GPU
+  int busy = count;  ///< lanes that the host plays, the first ones; a GPU runs all
 
   /// Calls f(lane) on every lane, all of which call this. Each sees afterwards what the others stored.
   template <class F>
   SLIP_FN void each(F f) const {
+    alone(f);
+#if defined(__CUDA_ARCH__)
+    if constexpr (!sequential) __syncwarp();
+#endif
+  }
+  /// As each(), where no lane reads what another stores.
+  template <class F>
+  SLIP_FN void alone(F f) const {
     if constexpr (sequential) {
-      for (int lane = 0; lane < count; ++lane) f(lane);
+      for (int lane = 0; lane < busy; ++lane) f(lane);
     } else {
       f(own);
+    }
+  }
+  /// Every lane's value becomes op of all those of `width` lanes, a power of two.
+  template <int width, class T, class Op>
+  SLIP_FN void reduce(OfLane<sequential, T>& values, Op op) const {
+    if constexpr (sequential) {
+      for (int first = 0; first < busy; first += width) {
+        T all = values[first];
+        for (int n = 1; n < width; ++n) all = op(all, values[first + n]);
+        for (int n = 0; n < width; ++n) values[first + n] = all;
+      }
+    } else {
 #if defined(__CUDA_ARCH__)
-      __syncwarp();
+      for (int far = 1; far < width; far *= 2) values[own] = op(values[own], __shfl_xor_sync(~0u, values[own], far));
+#endif
+    }
+  }
+  /// Another lane's value, whose number differs in one bit; on a GPU.
+  SLIP_FN static std::uint32_t across(std::uint32_t value, [[maybe_unused]] int bit) {
+#if defined(__CUDA_ARCH__)
+    return __shfl_xor_sync(~0u, value, bit);
+#else
+    return value;
+#endif
+  }
+  /// Every lane's value becomes op of those of the lanes above it among `width`, or 0; `all`: op of all of them.
+  template <int width, class Op>
+  SLIP_FN void from_above(OfLane<sequential, int>& values, OfLane<sequential, int>& all, Op op) const {
+    if constexpr (sequential) {
+      for (int first = 0; first < busy; first += width) {
+        int above = 0;
+        for (int n = width - 1; n >= 0; --n) {
+          const int value = values[first + n];
+          values[first + n] = above;
+          above = op(above, value);
+        }
+        for (int n = 0; n < width; ++n) all[first + n] = above;
+      }
+    } else {
+#if defined(__CUDA_ARCH__)
+      const int place = own & (width - 1);
+      int value = values[own];
+      for (int far = 1; far < width; far *= 2) {
+        const int higher = __shfl_down_sync(~0u, value, far, width);
+        value = place + far < width ? op(value, higher) : value;
+      }
+      all[own] = __shfl_sync(~0u, value, 0, width);
+      const int higher = __shfl_down_sync(~0u, value, 1, width);
+      values[own] = place + 1 < width ? higher : 0;
+#endif
+    }
+  }
+  /// Whether f(lane) holds on some lane.
+  template <class F>
+  SLIP_FN bool any(F f) const {
+    if constexpr (sequential) {
+      for (int lane = 0; lane < busy; ++lane)
+        if (f(lane)) return true;
+      return false;
+    } else {
+#if defined(__CUDA_ARCH__)
+      return __any_sync(~0u, f(own)) != 0;
+#else
+      return f(own);
 #endif
     }
   }
 };
+
+/// Sets bits of a word, of which other lanes may set others at the same time.
+SLIP_FN void set_bits(std::uint32_t* word, std::uint32_t bits) {
+#if defined(__CUDA_ARCH__)
+  atomicOr(word, bits);
+#else
+  *word |= bits;
+#endif
+}
+
+/// Tells the compiler that this is memory of a team, which it reads by shorter ways.
+SLIP_FN void is_team_memory([[maybe_unused]] const void* memory) {
+#if defined(__CUDA_ARCH__)
+  __builtin_assume(__isShared(memory));
+#endif
+}
 
 /// Zero bits below the lowest one; of a number that is not 0.
 SLIP_FN int trailing_zeros(std::uint64_t bits) {
@@ -40,6 +128,21 @@ SLIP_FN int trailing_zeros(std::uint64_t bits) {
   return __ffsll(static_cast<long long>(bits)) - 1;
 #else
   return std::countr_zero(bits);
+#endif
+}
+/// Bits up to the highest one.
+SLIP_FN int bit_length(std::uint64_t bits) {
+#if defined(__CUDA_ARCH__)
+  return 64 - __clzll(static_cast<long long>(bits));
+#else
+  return static_cast<int>(std::bit_width(bits));
+#endif
+}
+SLIP_FN int count_ones(std::uint64_t bits) {
+#if defined(__CUDA_ARCH__)
+  return __popcll(bits);
+#else
+  return std::popcount(bits);
 #endif
 }
 

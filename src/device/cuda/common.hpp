@@ -1,5 +1,5 @@
 #pragma once
-// What the files of the CUDA backend share: checked calls, the driver's entry points, the current device.
+// Common parts of the CUDA backend: checked calls, the driver's entry points, the current device.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
@@ -13,7 +13,7 @@
 
 namespace slipstream::cuda {
 
-/// Throws Error saying what failed, on which device and why; forgets the failure where the driver allows that.
+/// Throws Error with the failed action, the device and the reason. Clears the error if the driver allows that.
 [[noreturn]] void fail(cudaError_t status, Device device, const std::string& what);
 [[noreturn]] void fail(CUresult status, Device device, const std::string& what);
 
@@ -24,7 +24,7 @@ inline void check(CUresult status, Device device, const char* what) {
   if (status != CUDA_SUCCESS) fail(status, device, what);
 }
 
-/// Driver functions that the runtime does not offer, found at run time so that programs start without a driver.
+/// Driver functions without a runtime equivalent, loaded at run time so that programs start without a driver.
 struct Driver {
   decltype(&cuCtxGetCurrent) context_current = nullptr;
   decltype(&cuCtxPushCurrent) context_push = nullptr;
@@ -37,11 +37,11 @@ struct Driver {
 };
 const Driver& driver();
 
-/// GPUs that the runtime can see; 0 without a driver or a GPU.
+/// GPUs visible to the runtime; 0 without a driver or a GPU.
 int visible_devices();
 
-/// Makes a device the calling thread's current one, and puts back what was current before, which may be nothing:
-/// cudaSetDevice would leave a context on device 0 in every process that only uses another one.
+/// Makes a device current for the calling thread, and restores the previous context, possibly none. Restoring by
+/// cudaSetDevice would create a context on device 0 in each process that only uses another device.
 class DeviceScope {
  public:
   explicit DeviceScope(Device device);
@@ -53,7 +53,7 @@ class DeviceScope {
   bool pushed_ = false;
 };
 
-/// As NVML writes it.
+/// The UUID in NVML's format.
 inline std::string uuid_string(const cudaUUID_t& uuid) {
   std::string text = "GPU-";
   for (int i = 0; i < 16; ++i) {
@@ -76,14 +76,13 @@ std::shared_ptr<void> import_memory(Device device, const MemoryHandle& handle);
 std::unique_ptr<detail::StreamImpl> make_stream(Device device, Priority priority);
 std::unique_ptr<detail::StreamImpl> wrap_stream(Device device, void* native);
 std::shared_ptr<detail::EventImpl> make_event(Device device, bool timing);
-/// Takes over the recorded graph and makes it ready to launch.
+/// Takes ownership of a captured graph and instantiates it.
 std::shared_ptr<Graph::Impl> make_graph(Device device, cudaGraph_t graph, cudaStream_t stream);
-/// Adds, behind a node, the kernel that sets the condition of a loop by a number in device memory.
+/// Adds a kernel behind a node that sets a loop's condition from a number in device memory.
 void add_condition(Device device, cudaGraph_t graph, cudaGraphNode_t behind, cudaGraphConditionalHandle handle,
                    const std::int32_t* again);
-/// Where the stream is being captured: keeps something until the graph, and all that is made of it, is gone. It is let
-/// go of by any thread, a little later, and may call nothing of CUDA then. `capture` is the last one that has it
-/// already.
+/// If the stream is being captured, keeps `used` alive as long as the graph and its instances. The release may happen
+/// on any thread, later, and must not call CUDA. `capture`: number of the last capture that holds it already.
 void keep_with_graph(Device device, cudaStream_t stream, unsigned long long& capture,
                      const std::shared_ptr<void>& kept);
 

@@ -1,4 +1,4 @@
-// The kernel that says whether a loop within a graph goes on.
+// The kernel that evaluates the condition of a loop within a graph.
 #include <cstdint>
 
 #include "device/cuda/common.hpp"

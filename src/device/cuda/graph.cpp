@@ -9,7 +9,7 @@ class CudaGraph final : public Graph::Impl {
     try {
       check(cudaGraphGetNodes(graph_, nullptr, &nodes_), device_, "counting the work of a capture");
       check(cudaGraphInstantiate(&ready_, graph_, 0), device_, "making a capture ready to replay");
-      // Without this the first replay would carry the graph's transfer to the GPU.
+      // Otherwise the first launch would include the upload of the graph.
       check(cudaGraphUpload(ready_, stream), device_, "sending a capture to the GPU");
     } catch (...) {
       release();
@@ -38,7 +38,7 @@ class CudaGraph final : public Graph::Impl {
   }
   std::size_t nodes() const override { return nodes_; }
 
-  /// A loop node whose body is this graph and, after it, the kernel that reads the number.
+  /// A graph with a loop node. The loop's body is this graph, followed by the kernel that reads the condition.
   std::shared_ptr<Impl> repeated(const std::shared_ptr<Impl>&, const std::int32_t* again) const override {
     const DeviceScope scope(device_);
     Stream stream(device_);

@@ -17,10 +17,10 @@ constexpr std::size_t shared_without_asking = 48 * 1024;
 struct Functions {
   std::mutex mutex;
   std::vector<const void*> noted;
-  std::map<int, std::size_t> loaded;  // how many of `noted`, by device
+  std::map<int, std::size_t> loaded;  // number of functions in `noted` that are loaded, by device
 };
 
-/// Before compute capability 9.0 a kernel cannot wait for the one before it.
+/// Programmatic dependent launch needs compute capability 9.0.
 bool starts_early(Device device) {
   static const std::vector<bool> able = [] {
     std::vector<bool> found(device_count(Backend::cuda));
@@ -36,7 +36,7 @@ bool starts_early(Device device) {
   return able.at(device.index);
 }
 
-/// Kernels are noted by static initialisers of many files, so this must exist before any of them runs.
+/// Created at first use, because static initialisers of many files register kernels.
 Functions& functions() {
   static Functions* all = new Functions;
   return *all;
@@ -82,7 +82,7 @@ dim3 block_shape(const Box& box, int threads) {
   const std::int64_t most = threads, width = box.extent(0);
   const std::int64_t pieces = (width + most - 1) / most;
   std::int64_t x = (width + pieces - 1) / pieces;
-  // Whole warps along long rows; short rows share a warp with the next ones.
+  // A long row gets whole warps; short rows share a warp.
   if (x > warp) x = std::min((x + warp - 1) / warp * warp, most);
   const std::int64_t y = std::clamp<std::int64_t>(most / x, 1, box.extent(1));
   const std::int64_t z =

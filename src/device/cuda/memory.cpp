@@ -18,7 +18,7 @@
 namespace slipstream::cuda {
 namespace {
 
-/// The driver cuts small allocations out of blocks of this size and hands out the whole block between processes.
+/// The driver allocates small requests from blocks of this size, and IPC exports the whole block.
 constexpr std::size_t ipc_granularity = std::size_t{2} << 20;
 constexpr std::size_t host_alignment = 4096;
 
@@ -44,7 +44,7 @@ void* allocate_host(Device device, std::size_t bytes) {
   return pointer;
 }
 
-/// Free memory of a GPU by NVML, without a context on it: a process asks about every GPU that it sees, to use one.
+/// Free memory of a GPU by NVML, without a context: a process queries all visible GPUs but uses one.
 class FreeMemory {
  public:
   FreeMemory() {
@@ -72,27 +72,27 @@ class FreeMemory {
   bool usable_ = false;
 };
 
-/// An allocation that other processes are told of.
+/// An allocation that was exported to other processes.
 struct Region {
   CUdeviceptr base = 0;
-  std::uint64_t serial = 0;  // the driver's
+  std::uint64_t serial = 0;  // the driver's identifier of the allocation
   MemoryProof proof{};
   std::int64_t proof_at = -1;
 };
 
 std::mutex mutex;
-std::vector<Region> regions;                                          // of this process
-std::map<std::pair<int, MemoryProof>, std::weak_ptr<void>> imported;  // by device and proof
+std::vector<Region> regions;                                          // regions exported by this process
+std::map<std::pair<int, MemoryProof>, std::weak_ptr<void>> imported;  // by device and proof; mappings that are in use
 std::map<MemoryProof, std::weak_ptr<void>> imported_host;
 
-/// The driver's own number of the allocation, never given twice in a process; 0 where the memory is gone.
+/// The driver's identifier of the allocation, unique in a process; 0 if the memory is gone.
 std::uint64_t serial_of(CUdeviceptr pointer) {
   unsigned long long serial = 0;
   const CUresult status = driver().pointer_attribute(&serial, CU_POINTER_ATTRIBUTE_BUFFER_ID, pointer);
   return status == CUDA_SUCCESS ? serial : 0;
 }
 
-/// Copies the bytes of a proof between host and device memory, beside what the caller's streams hold.
+/// Copies the bytes of a proof between host and device memory, independent of the caller's streams.
 void copy_proof(Device device, void* to, const void* from) {
   cudaStream_t stream = nullptr;
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), device, "making a stream");
@@ -102,15 +102,15 @@ void copy_proof(Device device, void* to, const void* from) {
   check(status, device, "copying the proof of shared memory");
 }
 
-/// The region of this process that a handle names; none where it is another's.
+/// This process's region that a handle refers to; end() if another process exported it.
 std::vector<Region>::const_iterator own_region(const MemoryProof& proof) {
   return std::find_if(regions.begin(), regions.end(), [&](const Region& r) { return r.proof == proof; });
 }
 
-/// A handle that came home: the driver refuses to open a process's own.
+/// Resolves a handle of this process: the driver refuses to open its own.
 std::shared_ptr<void> own_memory(Device device, const Region& region) {
   require(serial_of(region.base) == region.serial, ErrorCode::wrong_state,
-          "memory of this process that was named for " + to_string(device) +
+          "memory of this process that was exported to " + to_string(device) +
               " has been freed: export it again where its Buffer is made anew");
   return {reinterpret_cast<void*>(region.base), [](void*) {}};
 }
@@ -128,7 +128,7 @@ std::shared_ptr<void> open_memory(Device device, const MemoryHandle& handle) {
              " (turn the routes direct and colocated off where GPUs cannot share memory)");
   }
   std::shared_ptr<void> owned(base, [device](void* mapped) {
-    // At the end of the process the driver may be gone, and the mapping with it.
+    // At the end of the process the driver and the mapping may be gone.
     try {
       const DeviceScope scope(device);
       static_cast<void>(cudaIpcCloseMemHandle(mapped));
@@ -144,7 +144,7 @@ std::shared_ptr<void> open_memory(Device device, const MemoryHandle& handle) {
   return owned;
 }
 
-/// A caller's memory gets its proof when it is first exported; the mutex is held.
+/// Memory of the caller gets its proof at the first export. The mutex must be held.
 Region region_of(CUdeviceptr base) {
   const std::uint64_t serial = serial_of(base);
   const auto known = std::find_if(regions.begin(), regions.end(), [&](const Region& r) { return r.base == base; });
@@ -169,7 +169,7 @@ void pin(Device device, void* pointer, std::size_t bytes) {
 }
 
 void unpin(Device device, void* pointer) noexcept {
-  // At the end of the process the driver may be gone, and the pinning with it.
+  // At the end of the process the driver and the pinning may be gone.
   try {
     const DeviceScope scope(device);
     if (cudaHostUnregister(pointer) != cudaSuccess) cudaGetLastError();
@@ -188,7 +188,7 @@ void* allocate_pinned_shared(Device device, std::size_t bytes) {
   return pointer;
 }
 
-/// A neighbour's memory file; this process pins it for its own devices.
+/// Opens a neighbour's memory file and pins it for the devices of this process.
 std::shared_ptr<void> open_host_memory(Device device, MemoryHandle whole) {
   whole.offset = 0;
   std::weak_ptr<void>& known = imported_host[whole.proof];
@@ -260,7 +260,7 @@ void deallocate(Device device, Memory memory, void* pointer) noexcept {
     const std::lock_guard lock(mutex);
     std::erase_if(regions, [&](const Region& r) { return r.base == reinterpret_cast<CUdeviceptr>(pointer); });
   }
-  // A failure here is one that earlier work left behind, or the process is ending: nobody could act on it.
+  // A failure here comes from earlier work or from the end of the process, so it is ignored.
   try {
     const DeviceScope scope(device);
     if ((memory == Memory::pinned ? cudaFreeHost(pointer) : cudaFree(pointer)) != cudaSuccess) cudaGetLastError();
@@ -278,7 +278,7 @@ std::string memory_problem(Device device, const void* pointer, std::size_t bytes
   if (attributes.type == cudaMemoryTypeDevice && attributes.device != device.index)
     return "the array lies on cuda:" + std::to_string(attributes.device) + ", but its block on " + to_string(device) +
            ": allocate it there, or give the block to the other device";
-  // Memory mapped by hand may go on in a second allocation behind the first.
+  // Memory mapped by the user may continue in a second allocation.
   if (!cuda::mappable(device, pointer)) return {};
   const auto address = reinterpret_cast<CUdeviceptr>(pointer);
   CUdeviceptr base = 0;

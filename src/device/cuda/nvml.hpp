@@ -1,22 +1,21 @@
 #pragma once
-// NVML's stable C interface, so that its header need not be installed.
+// NVML's stable C interface; declared here so that its header need not be installed.
 #include <dlfcn.h>
 
 namespace slipstream::cuda {
 
-/// The driver's library, where it has one. It tells of GPUs without a context on them, which costs hundreds of
-/// megabytes.
+/// The driver's NVML library, if installed. It reports on GPUs without a context, which costs hundreds of megabytes.
 class NvmlLibrary {
  public:
   static constexpr int success = 0;
 
-  /// Started by the first call in the process.
+  /// The first call in the process initialises NVML.
   static const NvmlLibrary& get() {
     static const NvmlLibrary library;
     return library;
   }
   bool started() const { return started_; }
-  /// Sets the function of that name; null where the library lacks it.
+  /// Sets a function pointer by name; null if the library lacks it.
   template <class Function>
   void find(Function*& function, const char* name) const {
     function = library_ ? reinterpret_cast<Function*>(dlsym(library_, name)) : nullptr;

@@ -10,7 +10,7 @@
 namespace slipstream::cuda {
 namespace {
 
-/// Whether the queried work has ended. Another thread may be capturing in the mode that lets no thread ask.
+/// Whether the work has ended. Queries in relaxed capture mode, because another thread's capture may forbid queries.
 template <class Query>
 bool over(const Query& query, Device device, const char* what) {
   cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
@@ -76,7 +76,7 @@ struct Region {
   std::size_t width, rows, planes;
 };
 
-/// The same bytes with as few rows and planes as they need: what is contiguous on both sides becomes one row.
+/// An equal copy with the fewest rows and planes: parts that are contiguous on both sides become one row.
 Region folded(Region r) {
   for (int axis = 0; axis < 2; ++axis) {
     const bool contiguous = r.width == r.to_pitch.row && r.width == r.from_pitch.row;
@@ -90,14 +90,13 @@ Region folded(Region r) {
   return r;
 }
 
-/// What the work of captures under way uses, by the capture's number: streams that joined one are known to the driver
-/// alone. Of captures that are ended elsewhere, as those of a caller's own stream may be, nothing stays once it is
-/// over.
+/// Objects used by captures in progress, by the capture's number, because only the driver knows which streams joined a
+/// capture. Entries of captures that a caller ended are dropped, too.
 class CapturedUses {
  public:
   using Uses = std::vector<std::shared_ptr<const detail::Used>>;
   static CapturedUses& all() {
-    static auto& one = *new CapturedUses;  // streams of static lifetime may go after everything else
+    static auto& one = *new CapturedUses;  // never destroyed: static streams may outlive it
     return one;
   }
   void add(unsigned long long capture, const std::shared_ptr<const detail::Used>& used) {
@@ -210,7 +209,7 @@ bool CudaStream::capturing() const {
   return status != cudaStreamCaptureStatusNone;
 }
 
-/// The number of the capture that the stream takes part in; 0: none.
+/// Number of the capture that the stream takes part in; 0 if none.
 unsigned long long CudaStream::capture_number() const {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   unsigned long long number = 0;
@@ -270,7 +269,7 @@ void CudaStream::copy_rows(char* to, std::size_t to_pitch, const char* from, std
   for (std::size_t row = 0; row < rows; ++row) copy(to + row * to_pitch, from + row * from_pitch, width);
 }
 
-/// One call for all planes, where the pitches are such as the copy engine takes: planes of whole rows.
+/// Copies all planes in one call, if the copy engine supports the pitches: planes of whole rows.
 bool CudaStream::copy_planes(const Region& region) {
   const auto fits = [&](const Pitch& pitch) {
     return pitch.row >= region.width && pitch.row <= most_pitch_ && pitch.plane % pitch.row == 0 &&
@@ -302,7 +301,7 @@ std::unique_ptr<detail::StreamImpl> make_stream(Device device, Priority priority
   return std::make_unique<CudaStream>(device, stream, true);
 }
 
-// A wrapped stream is neither waited for nor destroyed: its owner may be in the middle of a capture.
+// A wrapped stream is neither waited for nor destroyed, because its owner may be capturing.
 std::unique_ptr<detail::StreamImpl> wrap_stream(Device device, void* native) {
   const DeviceScope scope(device);
   load_functions(device);

@@ -8,8 +8,8 @@
 namespace slipstream::host {
 namespace {
 
-/// Replays recorded work: the origin's on the stream it is launched on, each other stream's on a stream of its own,
-/// so that what could overlap when it was recorded can overlap again.
+/// Replays recorded work. The work of the origin runs on the launching stream, that of each other stream on a separate
+/// stream. Recorded concurrency is thus preserved.
 class HostGraph final : public Graph::Impl {
  public:
   HostGraph(std::vector<Capture::Op> ops, const std::vector<Device>& lanes, int recordings)
@@ -53,7 +53,7 @@ class HostGraph final : public Graph::Impl {
   Device device_;
 };
 
-/// The stream's worker replays the work on a stream of the graph's own, and looks after each replay.
+/// The stream's worker replays the body on a separate stream and reads the condition after each replay.
 class HostLoop final : public Graph::Impl {
  public:
   HostLoop(std::shared_ptr<Graph::Impl> body, Device device, const std::int32_t* again)
@@ -107,7 +107,7 @@ void Capture::add_record(HostStream& stream, HostEvent& event) {
 void Capture::add_wait(HostStream& stream, const HostEvent& event) {
   if (!stream.capture_) join(stream);
   require(stream.capture_.get() == this, ErrorCode::wrong_state,
-          "a captured stream waited for an event of another capture");
+          "a captured stream must not wait for an event of another capture");
   ops_.push_back({Kind::wait, stream.lane_, event.recording, nullptr});
 }
 
@@ -119,7 +119,7 @@ std::vector<Capture::Op> Capture::finish(HostStream& origin) {
   for (HostStream* stream : streams_) stream->capture_.reset();
   require(streams_.front() == &origin, ErrorCode::wrong_state,
           "a capture was ended on another stream than it was begun on");
-  // Everything must be reachable backwards from the origin's end.
+  // Checks that all work is reachable backwards from the end of the origin.
   std::vector<bool> joined(streams_.size(), false), wanted(recordings_, false);
   joined[0] = true;
   bool loose = false;

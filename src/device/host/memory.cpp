@@ -24,8 +24,8 @@ struct Allocation {
 };
 
 std::mutex mutex;
-std::map<const char*, Allocation> allocations;        // by first byte
-std::map<MemoryProof, std::weak_ptr<void>> imported;  // by the allocation's proof
+std::map<const char*, Allocation> allocations;        // by address of the first byte
+std::map<MemoryProof, std::weak_ptr<void>> imported;  // mappings in use, by the allocation's proof
 
 constexpr std::size_t page = 4096, huge_page = std::size_t{2} << 20;
 
@@ -46,7 +46,7 @@ void* map(std::size_t bytes, int file) {
   return pointer == MAP_FAILED ? nullptr : pointer;
 }
 
-/// A memory file has no name that could be left behind; a neighbour opens it through /proc.
+/// An anonymous memory file, so that no name is left behind; neighbours open it through /proc.
 int make_file(std::size_t bytes) {
   const int file = memfd_create("slipstream", MFD_CLOEXEC);
   if (file >= 0 && ftruncate(file, static_cast<off_t>(bytes)) != 0) {
@@ -56,10 +56,10 @@ int make_file(std::size_t bytes) {
   return file;
 }
 
-/// Behind what the user asked for.
+/// The proof is stored behind the user's bytes.
 std::int64_t proof_at(std::size_t bytes) { return static_cast<std::int64_t>(bytes - sizeof(MemoryProof)); }
 
-/// The shared allocation that an address lies in, or the end; the mutex is held.
+/// The shared allocation that contains an address, or end(). The mutex must be held.
 std::map<const char*, Allocation>::const_iterator shared_holding(const void* pointer) {
   auto found = allocations.upper_bound(static_cast<const char*>(pointer));
   if (found == allocations.begin()) return allocations.end();
@@ -162,7 +162,7 @@ std::shared_ptr<void> import_memory(const MemoryHandle& handle) {
     require(file >= 0, ErrorCode::unavailable,
             "memory of process " + std::to_string(handle.process) + " cannot be mapped (" + path + ": " +
                 std::strerror(errno) + "); turn the routes direct and colocated off");
-    // Another file than the one that was named may be too short to look for the proof.
+    // The descriptor may now refer to another file, which may be too short to hold the proof.
     struct stat status {};
     const bool whole = fstat(file, &status) == 0 && status.st_size == static_cast<off_t>(handle.bytes);
     void* mapped = whole ? map(handle.bytes, file) : nullptr;

@@ -8,10 +8,10 @@ void deallocate(Memory memory, void* pointer) noexcept;
 bool mappable(const void* pointer);
 MemoryHandle export_memory(const void* pointer);
 MemoryProof make_proof();
-/// Throws Error where memory that was mapped by `handle` holds another proof.
+/// Throws Error if memory mapped by `handle` holds another proof.
 void require_proof(const MemoryHandle& handle, const MemoryProof& found);
 std::shared_ptr<void> import_memory(const MemoryHandle& handle);
-/// Bytes that the host could still give out.
+/// Bytes of host memory still available.
 std::size_t memory_available();
 std::size_t memory_total();
 

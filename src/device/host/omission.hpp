@@ -2,14 +2,14 @@
 
 namespace slipstream::host {
 
-/// Leaves out the n-th wait of a stream for an event from here on, counted from 1; 0 leaves out none. It restarts the
-/// count. Waits that are recorded count when they are replayed. Only in the tsan preset: a test removes dependencies
-/// with it, to see that each is missed.
+/// Omits the n-th wait of a stream for an event, counted from this call, starting at 1; 0 omits none. Recorded waits
+/// count when they are replayed. The tsan preset alone has this: a test removes each dependency in turn and checks that
+/// the race is found.
 void omit_wait(int n);
-/// Waits of streams for events since omit_wait was called last.
+/// Waits of streams for events since the last omit_wait().
 int waits_counted();
 
-/// Counts a wait; true where it is the one to leave out.
+/// Counts a wait; true if it must be omitted.
 #if defined(SLIPSTREAM_KERNELS_ON_WORKER)
 bool left_out();
 #else

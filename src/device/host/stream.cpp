@@ -51,7 +51,7 @@ void HostEvent::set_captured() {
   captured_ = true;
 }
 
-/// A replay has no point of the event's: CUDA refuses such an event too.
+/// An event captured into a graph cannot be queried; CUDA refuses it, too.
 std::shared_ptr<Point> HostEvent::point_outside(const char* what) const {
   std::lock_guard lock(mutex_);
   require(!captured_, ErrorCode::wrong_state, std::string("an event that was recorded in a capture last was ") + what);
@@ -76,7 +76,7 @@ double HostEvent::milliseconds_since(const EventImpl& earlier) const {
 
 namespace {
 
-/// Random pauses before every task, to shake out missing dependencies (SLIPSTREAM_CHAOS=seed).
+/// Random delays before each task, to expose missing dependencies (SLIPSTREAM_CHAOS=seed).
 class Chaos {
  public:
   Chaos() {
@@ -102,7 +102,7 @@ HostEvent& host_event(detail::EventImpl& event) {
 }
 
 #if defined(SLIPSTREAM_KERNELS_ON_WORKER)
-// Relaxed throughout: the count must not order the threads whose order is on trial.
+// Relaxed, because the counters must not order the threads under test.
 std::atomic<int> wait_to_omit{0}, waits{0};
 #endif
 

@@ -42,9 +42,9 @@ class HostEvent final : public detail::EventImpl {
 
   std::shared_ptr<Point> point() const;
   void set_point(std::shared_ptr<Point> point);
-  /// From here to the next set_point() nobody may ask for the event.
+  /// Until the next set_point() the event must not be queried.
   void set_captured();
-  // The capture in which the event was recorded last, and which recording of it that was.
+  // The capture in which the event was recorded last, and the index of the recording.
   std::weak_ptr<Capture> capture;
   int recording = -1;
 
@@ -55,7 +55,7 @@ class HostEvent final : public detail::EventImpl {
   bool captured_ = false;
 };
 
-/// A queue with a worker thread of its own.
+/// A queue with its own worker thread.
 class HostStream final : public detail::StreamImpl {
  public:
   explicit HostStream(Device device);
@@ -74,12 +74,12 @@ class HostStream final : public detail::StreamImpl {
   void fill(void* to, unsigned char value, std::size_t bytes) override;
   void copy_box(void* to, Pitch to_pitch, const void* from, Pitch from_pitch, const Extent& extent) override;
 
-  /// Waits for every stream of a virtual device, then throws what the work of one threw; that one keeps it for its own
+  /// Waits for all streams of a virtual device, then throws an error of one. That stream keeps the error for its own
   /// synchronize().
   static void synchronize_all(int device);
   /// Queues the task, or records it while the stream is being captured.
   void submit(Task task);
-  /// Queues the task whatever the stream does; used by replays.
+  /// Queues the task even while the stream is being captured; used by replays.
   void enqueue(Task task);
 
  private:
@@ -98,14 +98,14 @@ class HostStream final : public detail::StreamImpl {
   std::thread worker_;
 };
 
-/// What the streams of one capture recorded, in the order in which the host said it.
+/// The operations that the streams of a capture recorded, in the order of the host's calls.
 class Capture : public std::enable_shared_from_this<Capture> {
  public:
   enum class Kind { task, record, wait };
   struct Op {
     Kind kind;
     int lane;
-    int recording;  // of record and wait
+    int recording;  // index, of record and wait
     Task task;
   };
   void begin(HostStream& origin) { join(origin); }
@@ -113,7 +113,7 @@ class Capture : public std::enable_shared_from_this<Capture> {
   void add_record(HostStream& stream, HostEvent& event);
   void add_wait(HostStream& stream, const HostEvent& event);
   void add_used(const std::shared_ptr<const detail::Used>& used);
-  /// Ends the capture for all its streams; throws where one of them was not joined to the origin.
+  /// Ends the capture for all its streams. Throws if a stream was not joined to the origin.
   std::vector<Op> finish(HostStream& origin);
   std::vector<Device> lanes() const { return lanes_; }
   int recordings() const { return recordings_; }

@@ -1,5 +1,5 @@
 #pragma once
-// Sorts and sums of many numbers in the memory of a device, for set-up.
+// Sorting and prefix sums in device memory, for set-up.
 #include <cstdint>
 
 #include <slipstream/buffer.hpp>
@@ -7,17 +7,17 @@
 
 namespace slipstream {
 
-/// Keys, and a value of each.
+/// Keys with one value each.
 struct KeyedValues {
   Buffer<std::uint64_t> keys;
   Buffer<std::uint32_t> values;
 };
 
-/// Sorts by key; values of one key stay in their order. Needs as much memory again for a while. Waits for the stream.
+/// Stable sort by key. Temporarily needs the same amount of memory again. Waits for the stream.
 void sort_by_key(Stream& stream, KeyedValues& pairs);
 
-/// Replaces each number by the sum of those before it: the last place, whose number does not count, has that of all.
-/// The sum must fit. Waits for the stream.
+/// Exclusive prefix sum in place. The last entry is ignored and receives the total, which must fit its type. Waits for
+/// the stream.
 void sum_before(Stream& stream, Buffer<std::uint32_t>& numbers);
 
 }  // namespace slipstream

@@ -34,7 +34,7 @@ void sort_on_host(KeyedValues& pairs) {
 }
 
 #if defined(__CUDACC__)
-/// Calls one of CUB's algorithms, call(memory, its bytes, stream), with the memory that it asks for.
+/// Calls a CUB algorithm, call(memory, its bytes, stream), with the temporary memory that it requests.
 template <class Call>
 void call_cub(Stream& stream, const char* what, const Call& call) {
   const Device device = stream.device();

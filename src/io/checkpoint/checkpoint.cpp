@@ -39,7 +39,7 @@ std::string name_of(std::int64_t step) {
   return prefix + std::string(digits) + suffix;
 }
 
-/// The step in the name of a checkpoint; none where it is another file.
+/// The step in the file name of a checkpoint; empty for other files.
 std::optional<std::int64_t> step_in(const std::string& name) {
   const std::string head = prefix, tail = suffix;
   if (name.size() <= head.size() + tail.size() || !name.starts_with(head) || !name.ends_with(tail)) return {};
@@ -50,7 +50,7 @@ std::optional<std::int64_t> step_in(const std::string& name) {
 
 void force_folder(const std::string& folder) {
   const int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (file < 0) return;  // a folder that cannot be opened was written to all the same
+  if (file < 0) return;  // ignored: the files in the folder are written
   ::fsync(file);
   ::close(file);
 }
@@ -61,8 +61,8 @@ std::string host_name() {
   return name;
 }
 
-/// Whether a process of this host that is no more left a file: .checkpoint-<step>.h5.<pid>@<host>.part, or in earlier
-/// versions .checkpoint-<step>.h5.part.
+/// Whether a dead process of this host left the file: .checkpoint-<step>.h5.<pid>@<host>.part. Earlier versions wrote
+/// .checkpoint-<step>.h5.part.
 bool is_left_over(const std::string& name) {
   if (!name.starts_with(std::string(".") + prefix) || !name.ends_with(unfinished)) return false;
   const std::string stem = name.substr(0, name.size() - std::strlen(unfinished));
@@ -73,7 +73,7 @@ bool is_left_over(const std::string& name) {
          errno == ESRCH;
 }
 
-/// What a rank tells the others of its pieces; of one size, since it travels in a collective that does not block.
+/// A rank's report on its pieces to the others. Fixed size, because it travels in a nonblocking collective.
 struct Report {
   std::array<char, 512> failure{};
 };
@@ -102,7 +102,7 @@ Snapshot snapshot_from_string(const std::string& name) {
   for (const auto& [value, text] : snapshot_names)
     if (name == text) return value;
   throw Error(ErrorCode::invalid_argument,
-              "checkpoints wait in no place called '" + name + "': choose pinned, device or mpi",
+              "unknown place for waiting checkpoints '" + name + "': choose pinned, device or mpi",
               {{"option", "snapshot"}, {"given", name}});
 }
 
@@ -115,7 +115,7 @@ struct Checkpoints::Impl {
         reports(comm.size()) {
     on_all_ranks(comm, [&] {
       require(!options.folder.empty(), "checkpoints need the name of a folder", {{"option", "folder"}});
-      require(options.keep >= 1, "of checkpoints at least one is kept", {{"option", "keep"}, {"given", options.keep}});
+      require(options.keep >= 1, "at least one checkpoint must be kept", {{"option", "keep"}, {"given", options.keep}});
       require(options.piece_bytes >= 4096 && options.piece_bytes <= std::int64_t{1} << 30,
               "pieces of checkpoints have 4096 bytes to 1 GiB",
               {{"option", "piece_bytes"}, {"given", options.piece_bytes}});
@@ -159,7 +159,7 @@ struct Checkpoints::Impl {
     }
     if (!problem.empty()) return give_up(problem);
     by_mpi = options.snapshot == Snapshot::mpi && proven(state);
-    // A rank that fails here must still tell the others, who count on it.
+    // A rank that fails here must still report, because the others wait for it.
     writer.fail(text_of(failure_of([&] {
       if (by_mpi) mpi.open(hidden_path());
       for (const CheckpointArray& array : arrays) take(state[array.name], array);
@@ -170,7 +170,7 @@ struct Checkpoints::Impl {
     underway = true;
   }
 
-  /// Whether MPI takes the memory of all devices that hold a part of the State. Collective.
+  /// Whether MPI accepts the memory of all devices that hold a part of the State. Collective.
   bool proven(const State& state) {
     std::vector<Device> devices;
     for (const auto& [name, field] : state.fields)
@@ -188,7 +188,7 @@ struct Checkpoints::Impl {
     return proof->empty();
   }
 
-  /// Lets the thread end the file once MPI has written its part of it.
+  /// Lets the thread complete the file after MPI has written its part.
   void end_mpi() {
     by_mpi = false;
     writer.fail(mpi.failure());
@@ -207,7 +207,7 @@ struct Checkpoints::Impl {
     return arrays;
   }
 
-  /// Rank 0 makes the file; all learn where their pieces belong, and open it.
+  /// Rank 0 creates the file. All ranks get the offsets of their pieces and open it.
   void lay_out(const State& state, const std::string& notes, std::vector<CheckpointArray>& arrays) {
     const QuietHdf5 quiet;
     on_rank_zero(comm, [&] {
@@ -272,7 +272,7 @@ struct Checkpoints::Impl {
     share_results();
   }
 
-  /// Tells the other ranks how this one's pieces went, without waiting for theirs.
+  /// Starts the report on this rank's pieces to the other ranks, without waiting for theirs.
   void tell() {
     const std::string failure = writer.failure();
     mine = Report{};
@@ -304,7 +304,7 @@ struct Checkpoints::Impl {
     results.push_back({step, {}, problem});
   }
 
-  /// Later steps than this one belong to a future that a restart from an earlier one has abandoned.
+  /// Later steps than this one belong to a run that a restart from an earlier step has discarded.
   void drop_old() const {
     const auto there = checkpoints_in(options.folder);
     std::vector<std::string> mine;
@@ -348,15 +348,16 @@ struct Checkpoints::Impl {
   }
 
   Communicator comm;
-  // Of its own, for tell(): each rank calls that when its part is written, before or after what all call together.
+  // A separate communicator for tell(): ranks call it when their part is written, in any order relative to other
+  // collectives.
   Communicator reporting;
   Options options;
   PieceWriter writer;
   MpiPieces mpi;
-  bool by_mpi = false;  // pieces of the checkpoint under way are, and the thread has not been told to end the file
-  std::optional<std::string> proof;  // why MPI takes no device memory
-  std::string own;                   // in the names of files that are not complete
-  std::int64_t step = 0;             // of the checkpoint under way
+  bool by_mpi = false;  // MPI writes the pieces of the current checkpoint, and the thread must still complete the file
+  std::optional<std::string> proof;  // why MPI accepts no device memory
+  std::string own;                   // part of the names of incomplete files
+  std::int64_t step = 0;             // of the checkpoint in progress
   bool underway = false, told = false;
   Report mine;
   std::vector<Report> reports;
@@ -375,7 +376,7 @@ Checkpoints::~Checkpoints() {
     impl_->end_mpi();
   }
   impl_->writer.wait();
-  // MPI may still write into the reports of a collective that not all ranks have joined.
+  // MPI may still write the reports of a collective that not all ranks have joined.
   if (impl_->request != MPI_REQUEST_NULL) static_cast<void>(impl_.release());
 }
 

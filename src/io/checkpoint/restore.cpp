@@ -16,7 +16,7 @@ std::string show_field(DType type, int components) {
   return to_string(type) + " with " + std::to_string(components) + (components == 1 ? " component" : " components");
 }
 
-/// From [component][cell] to [cell][component].
+/// Reorders [component][cell] to [cell][component].
 std::vector<std::byte> side_by_side(const std::vector<std::byte>& from, std::size_t size, int components) {
   if (components == 1) return from;
   std::vector<std::byte> to(from.size());
@@ -27,7 +27,7 @@ std::vector<std::byte> side_by_side(const std::vector<std::byte>& from, std::siz
   return to;
 }
 
-/// The first cell of a box, as counted through it, whose values in this rank's blocks are others; none: box.volume().
+/// Index within a box of the first cell whose values on this rank differ; box.volume() if none does.
 std::int64_t first_difference(const Field& field, const Box& box, const std::vector<std::byte>& values) {
   std::vector<std::byte> here(values.size());
   std::memcpy(here.data(), values.data(), values.size());
@@ -61,7 +61,7 @@ void check_field(const std::string& path, const CheckpointArray& array, const Fi
            {"needed", show_field(type, components)}});
 }
 
-/// `translation`: the array in the file is the other field's; null: this one's.
+/// `translation`: how to compute the field from the array of another field; null: the array is its own.
 void restore_field(const CheckpointReader& reader, const std::string& name, Field& field, bool fixed,
                    const Translation* translation) {
   const CheckpointArray array = reader.array(name);
@@ -101,14 +101,14 @@ bool holds(const CheckpointInfo& info, const std::string& name) {
   return std::find(info.fields.begin(), info.fields.end(), name) != info.fields.end();
 }
 
-/// How a field follows from one of the checkpoint that lacks it; null: it does not.
+/// How to compute a field that the checkpoint lacks from one that it has; null if there is no way.
 const Translation* translation_of(const CheckpointInfo& info, const State& state, const std::string& name) {
   const auto found = state.translations.find(name);
   const bool suits = found != state.translations.end() && !holds(info, name) && holds(info, found->second.from);
   return suits ? &found->second : nullptr;
 }
 
-/// The field of this State that a field of the checkpoint is for; empty: there is none.
+/// The field of this State that a field of the checkpoint restores; empty if there is none.
 std::string target_of(const CheckpointInfo& info, const State& state, const std::string& name) {
   if (state.fields.contains(name) || state.made_when_asked.contains(name)) return name;
   for (const auto& [own, translation] : state.translations)
@@ -116,7 +116,7 @@ std::string target_of(const CheckpointInfo& info, const State& state, const std:
   return {};
 }
 
-/// Makes the fields of the checkpoint that this State has not made yet.
+/// Creates the fields of the checkpoint that this State does not have yet.
 void make_missing(const Communicator& comm, const CheckpointReader& reader, State& state) {
   const CheckpointInfo& info = reader.info();
   const std::string other = "the checkpoint '" + info.path + "' is of another case: ";

@@ -13,7 +13,7 @@ namespace slipstream {
 
 namespace {
 
-/// HDF5 has no name for it: 10 bits of significand, then 5 of exponent, then the sign.
+/// HDF5 has no predefined half precision: 10 bits of significand, 5 of exponent, then the sign.
 hid_t half_type() {
   static const hid_t type = [] {
     const hid_t half = H5Tcopy(H5T_IEEE_F32LE);
@@ -25,7 +25,7 @@ hid_t half_type() {
   return type;
 }
 
-/// Complex numbers as h5py writes them: a pair named r and i.
+/// A complex number as in h5py: a compound with members r and i.
 hid_t complex_type(hid_t part) {
   const std::size_t size = H5Tget_size(part);
   const hid_t pair = H5Tcreate(H5T_COMPOUND, 2 * size);
@@ -65,7 +65,7 @@ hid_t hdf5_type(DType type) {
 Hdf5Handle access_alone() {
   Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "making HDF5 properties");
   hdf5_check(H5Pset_file_locking(access.get(), false, true), "switching file locks off");
-  // Without the chunk cache every failure to write is seen by the call that writes, not by a later close.
+  // Without a chunk cache, a failed write is reported by the write call, not by a later close.
   hdf5_check(H5Pset_cache(access.get(), 0, 0, 0, 0), "switching the chunk cache off");
   return access;
 }
@@ -113,7 +113,7 @@ void write_text_attribute(const Hdf5Handle& object, const char* name, const std:
 }
 
 namespace {
-/// As a disk's room is told; small disks have some, too.
+/// Disk space as text, in a unit that suits small disks, too.
 std::string amount(std::int64_t bytes) {
   return bytes < std::int64_t{10} << 20 ? std::to_string(bytes >> 10) + " KiB" : std::to_string(bytes >> 20) + " MiB";
 }

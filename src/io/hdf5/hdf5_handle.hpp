@@ -8,7 +8,7 @@
 
 namespace slipstream {
 
-/// Keeps HDF5 from printing its error stack while it lives, then gives the host program its own handler back.
+/// Suppresses HDF5's error printing during its lifetime, then restores the host program's handler.
 class QuietHdf5 {
  public:
   QuietHdf5();
@@ -21,19 +21,19 @@ class QuietHdf5 {
   void* data_ = nullptr;
 };
 
-/// What HDF5 says of the last call that failed: the innermost line of its error stack.
+/// HDF5's reason for the last failed call: the innermost entry of its error stack.
 std::string hdf5_reason();
 
-/// Throws an Error of input and output, "<what>: <reason>", for a negative status of HDF5.
+/// Throws ErrorCode::io, "<what>: <reason>", for a negative HDF5 status.
 void hdf5_check(herr_t status, const std::string& what);
 
-/// Owns one identifier of HDF5.
+/// Owns an HDF5 identifier and closes it.
 class Hdf5Handle {
  public:
   using Closer = herr_t (*)(hid_t);
 
   Hdf5Handle() = default;
-  /// Throws an Error of input and output, "<what>: <reason>" with these facts, where `id` is negative.
+  /// Throws ErrorCode::io, "<what>: <reason>", with these facts if `id` is negative.
   Hdf5Handle(hid_t id, Closer closer, const std::string& what, const Facts& facts = {});
   Hdf5Handle(Hdf5Handle&& other) noexcept
       : id_(std::exchange(other.id_, H5I_INVALID_HID)), closer_(std::exchange(other.closer_, nullptr)) {}
@@ -47,7 +47,7 @@ class Hdf5Handle {
   }
 
   hid_t get() const { return id_; }
-  /// Closes now, for those whose closing can fail: files flush.
+  /// Closes explicitly, for objects such as files whose flush may fail.
   void close(const std::string& what);
 
  private:

@@ -7,13 +7,13 @@
 
 namespace slipstream {
 
-/// True where the HDF5 of this build writes one file from many ranks.
+/// Whether this build's HDF5 supports parallel writes to one file.
 bool hdf5_is_parallel();
 
-/// Opens an existing file for writing on all ranks, through MPI-IO. Collective, closing too.
+/// Opens an existing file for writing on all ranks, through MPI-IO. Opening and closing are collective.
 Hdf5Handle open_on_all_ranks(const std::string& path, MPI_Comm comm);
 
-/// Transfer properties under which all ranks write together.
+/// Transfer properties for collective writes.
 Hdf5Handle collective_transfer();
 
 }  // namespace slipstream

@@ -26,10 +26,10 @@ int components_of(const std::string& field) { return field == "X" || field == "U
 
 std::string scalar(std::size_t number) { return (number < 10 ? "S0" : "S") + std::to_string(number); }
 
-/// One field of a file that is written.
+/// One field of a file to be written.
 struct Part {
   std::string name;
-  const Field* field;  ///< null: places
+  const Field* field;  ///< null for the coordinates
 };
 
 std::vector<Part> parts_of(const NekFields& fields) {
@@ -49,7 +49,7 @@ std::int64_t cube_of(int order) { return (std::int64_t{order} + 1) * (order + 1)
 void check(const std::string& path, int word_bytes, const NekFields& fields, const std::vector<Part>& parts) {
   require(word_bytes == 4 || word_bytes == 8, "words of a Nek file have 4 or 8 bytes",
           {{"option", "word_bytes"}, {"given", word_bytes}});
-  // The header has two digits for the points along an edge and for scalars, the numbers of elements 32 bits.
+  // The header has two digits for the points per edge and for scalars, and 32 bits for the number of elements.
   require(fields.order >= 1 && fields.order <= 98, "elements of a Nek file have orders from 1 to 98",
           {{"option", "order"}, {"given", fields.order}});
   require(fields.scalars.size() <= 99, ErrorCode::unsupported, "a Nek file has 99 scalars at most",
@@ -71,11 +71,11 @@ void check(const std::string& path, int word_bytes, const NekFields& fields, con
   }
 }
 
-/// Places in a file, in bytes.
+/// Byte offsets in a file.
 struct NekLayout {
   std::int64_t elements, cube;
   int word;
-  std::vector<std::int64_t> values, bounds;  ///< where each field begins
+  std::vector<std::int64_t> values, bounds;  ///< byte offset of each field's values and bounds
   std::int64_t data_end, end;
   NekLayout(const std::vector<std::string>& fields, std::int64_t all, int order, int word_bytes)
       : elements(all), cube(cube_of(order)), word(word_bytes) {
@@ -97,7 +97,7 @@ std::string header(double time, std::int64_t step, int word, const NekFields& fi
   std::string code;
   for (const Part& part : parts)
     if (part.name[0] != 'S') code += part.name;
-  if (!fields.scalars.empty()) code += parts.back().name;  // their number
+  if (!fields.scalars.empty()) code += parts.back().name;  // the code ends with the number of scalars
   char text[header_bytes + 1];
   const int n = fields.order + 1;
   const int length =
@@ -140,7 +140,7 @@ std::vector<double> values_of(const NekFields& fields, const Part& part, std::in
   return values;
 }
 
-/// Writes elements [first, last) of a field, and their least and largest values.
+/// Writes elements [first, last) of a field, and their minima and maxima.
 void write_elements(RawFile& file, const NekLayout& layout, std::size_t number, const NekFields& fields,
                     const Part& part, std::int64_t first, std::int64_t last) {
   const std::vector<double> values = values_of(fields, part, first, last);
@@ -162,7 +162,7 @@ void write_elements(RawFile& file, const NekLayout& layout, std::size_t number, 
   file.write(layout.bounds[number] + first * components * 8, bounds.data(), bounds.size() * sizeof(float));
 }
 
-/// The elements of this rank, in ranges.
+/// Ranges of this rank's elements.
 std::vector<std::array<std::int64_t, 2>> mine(const Communicator& comm, const NekFields& fields,
                                               const std::vector<Part>& parts) {
   for (const Part& part : parts) {
@@ -269,7 +269,7 @@ NekFile::NekFile(std::string path) : path_(std::move(path)) {
   file.read(header_bytes, &tag, sizeof tag);
   swapped_ = std::abs(swapped(tag) - endian_tag) < 1e-5f;
   sound(swapped_ || std::abs(tag - endian_tag) < 1e-5f, "endian", "6.54321 is not behind its header");
-  // Least and largest values follow; some writers leave them out.
+  // Minima and maxima follow; some writers omit them.
   const NekLayout layout(fields_, all, order_, word_);
   sound(
       file.size() >= layout.data_end, "length",

@@ -93,7 +93,7 @@ void check_items(const Communicator& comm, const Extent& extent, const std::vect
   }
 }
 
-/// All that must be the same on every rank, lest they wait for each other for ever.
+/// Text of all inputs that must agree on all ranks; a difference would deadlock.
 std::string describe(double time, const std::vector<VtkhdfSeries::Item>& items) {
   std::ostringstream text;
   text << std::hexfloat << "time " << time;
@@ -115,7 +115,7 @@ void check_same_call(const Communicator& comm, double time, const std::vector<Vt
   });
 }
 
-/// The arrays as the next step shows them: given fields in a new row, the others in their last one.
+/// Arrays as the next step refers to them: given fields in a new row, others in their last row.
 std::vector<VtkhdfArray> next_arrays(const std::vector<VtkhdfArray>& before, bool first,
                                      const std::vector<VtkhdfSeries::Item>& items) {
   std::vector<VtkhdfArray> arrays = before;
@@ -154,7 +154,7 @@ std::vector<ValueSource> sources_of(const std::vector<VtkhdfArray>& arrays,
   return sources;
 }
 
-/// The findings of rank 0, for the others.
+/// State that rank 0 broadcasts to the other ranks.
 std::string state_text(std::int64_t steps, double last_time, const std::vector<VtkhdfArray>& arrays) {
   std::ostringstream text;
   text << steps << ' ' << std::bit_cast<std::int64_t>(last_time) << ' ' << arrays.size();
@@ -208,7 +208,7 @@ VtkhdfSeries::VtkhdfSeries(const Communicator& comm, const Grid& grid, std::stri
   });
   read_state(comm.broadcast(comm.rank() == 0 ? state_text(s.steps, s.last_time, s.arrays) : "", 0), s.steps,
              s.last_time, s.arrays);
-  // Seen by all now, it will also open on all later: a collective open that fails on some ranks only may hang.
+  // Checked now: a later collective open that fails on some ranks only may deadlock.
   on_all_ranks(comm, [&] {
     require(
         s.options.collect || ::access(s.path.c_str(), R_OK | W_OK) == 0, ErrorCode::io,

@@ -26,7 +26,7 @@ hsize_t bytes_of(const Sizes& sizes, DType type) {
   return bytes;
 }
 
-/// Chunks of one row, halved along the slowest axes until small; halves are rounded up, so that little is wasted.
+/// A chunk is one row, halved along the slowest axes until small. Halves round up, to waste little.
 Sizes chunk_sizes(Sizes sizes, DType type) {
   while (bytes_of(sizes, type) > target_chunk_bytes) {
     const auto axis = std::find_if(sizes.begin() + 1, sizes.begin() + 4, [](hsize_t n) { return n > 1; });
@@ -36,7 +36,7 @@ Sizes chunk_sizes(Sizes sizes, DType type) {
   return sizes;
 }
 
-/// What a row takes on the disk: whole chunks, and their places in the index.
+/// Disk space of a row: whole chunks and their index entries.
 std::int64_t disk_bytes_of_row(const Extent& extent, const VtkhdfArray& array) {
   const Sizes sizes = row_sizes(extent, array.components);
   const Sizes chunk = chunk_sizes(sizes, array.type);
@@ -60,7 +60,7 @@ void write_geometry(const Hdf5Handle& file, const Extent& extent, const std::arr
   write_attribute(root, "Direction", H5T_NATIVE_DOUBLE, {9}, direction.data());
 }
 
-/// An empty dataset that grows along its first axis.
+/// An empty dataset that is extendible along its first axis.
 Hdf5Handle create_growing(const Hdf5Handle& file, const std::string& name, hid_t type, const Sizes& row,
                           const Sizes& chunk) {
   const int rank = static_cast<int>(row.size());
@@ -70,14 +70,14 @@ Hdf5Handle create_growing(const Hdf5Handle& file, const std::string& name, hid_t
   const Hdf5Handle space(H5Screate_simple(rank, now.data(), most.data()), H5Sclose, "sizing the dataset " + name);
   const Hdf5Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "making HDF5 properties");
   hdf5_check(H5Pset_chunk(properties.get(), rank, chunk.data()), "sizing the chunks of " + name);
-  // Chunks exist before many ranks write into them, and are not filled first only to be overwritten.
+  // Allocates chunks early, for parallel writes, and skips the fill, which would be overwritten.
   hdf5_check(H5Pset_alloc_time(properties.get(), H5D_ALLOC_TIME_EARLY), "allocating " + name);
   hdf5_check(H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER), "allocating " + name);
   return {H5Dcreate2(file.get(), name.c_str(), type, space.get(), H5P_DEFAULT, properties.get(), H5P_DEFAULT), H5Dclose,
           "making the dataset " + name};
 }
 
-/// A first step that failed half-way leaves datasets that its second try may shape otherwise.
+/// A failed first step leaves datasets whose shape may differ in the retry.
 void remove_if_there(const Hdf5Handle& file, const std::string& name) {
   if (H5Lexists(file.get(), name.c_str(), H5P_DEFAULT) > 0)
     hdf5_check(H5Ldelete(file.get(), name.c_str(), H5P_DEFAULT), "removing the dataset " + name);
@@ -96,7 +96,7 @@ void write_one(const Hdf5Handle& file, const std::string& name, hid_t type, std:
 std::string shown_path(const std::string& name) { return "/VTKHDF/CellData/" + name; }
 std::string offsets_path(const std::string& name) { return "/VTKHDF/Steps/CellDataOffsets/" + name; }
 
-/// A dataset without an axis of time that shows the first row of `name`, and holds no values of its own.
+/// A view of the first row of `name`, without a time axis and without values of its own.
 void show_first_row(const Hdf5Handle& file, const std::string& name) {
   const Hdf5Handle values = open_dataset(file, values_path(name));
   const Hdf5Handle type(H5Dget_type(values.get()), H5Tclose, "reading the type of " + name);
@@ -117,8 +117,8 @@ void show_first_row(const Hdf5Handle& file, const std::string& name) {
              H5Dclose, "making a view of " + name);
 }
 
-/// VTK takes a file of one step for one without time, whose arrays must not have that axis; so it sees a view of the
-/// first row until there are two.
+/// VTK reads a file with one step as static, so its arrays must not have a time axis. Until the second step, readers
+/// get a view of the first row.
 void show_array(const Hdf5Handle& file, const std::string& name, bool with_time) {
   remove_if_there(file, shown_path(name));
   if (!with_time) return show_first_row(file, name);
@@ -127,7 +127,7 @@ void show_array(const Hdf5Handle& file, const std::string& name, bool with_time)
              "linking the dataset " + name);
 }
 
-/// The arrays as a step shows them.
+/// The arrays as a step refers to them.
 std::vector<VtkhdfArray> arrays_of_step(const Hdf5Handle& file, std::int64_t step) {
   std::vector<VtkhdfArray> arrays;
   for (const std::string& name : names_in(file, "/Series")) {
@@ -166,7 +166,7 @@ VtkhdfSteps go_on_with_vtkhdf(const std::string& path, const Extent& extent, dou
   std::array<std::int64_t, 6> cells{};
   hdf5_check(H5Aread(whole.get(), H5T_NATIVE_INT64, cells.data()), "reading the attribute WholeExtent");
   require(cells == std::array<std::int64_t, 6>{0, extent[0], 0, extent[1], 0, extent[2]}, ErrorCode::mismatch,
-          "its grid is another one", {{"option", "grid"}, {"given", to_string(extent)}});
+          "it has another grid", {{"option", "grid"}, {"given", to_string(extent)}});
   const VtkhdfSteps kept = keep_steps(file, up_to);
   arrays.clear();
   if (kept.count > 0) arrays = arrays_of_step(file, kept.count - 1);
@@ -177,7 +177,7 @@ VtkhdfSteps go_on_with_vtkhdf(const std::string& path, const Extent& extent, dou
 }
 
 void reserve_rows(const std::string& path, const Extent& extent, const std::vector<VtkhdfArray>& arrays) {
-  std::int64_t bytes = std::int64_t{1} << 16;  // for groups, headers and the times
+  std::int64_t bytes = std::int64_t{1} << 16;  // for groups, headers and times
   for (const VtkhdfArray& array : arrays)
     bytes += 8 * steps_per_chunk + 4096 + (array.fresh ? disk_bytes_of_row(extent, array) : 0);
   claim_disk(path, -1, bytes, "the next step of '" + path + "'");
@@ -205,7 +205,7 @@ void commit_step(const std::string& path, std::int64_t step, double time, const 
   for (const VtkhdfArray& array : arrays) write_one(file, offsets_path(array.name), H5T_NATIVE_INT64, step, &array.row);
   for (const VtkhdfArray& array : arrays)
     if (step < 2) show_array(file, array.name, step > 0);
-  // The count goes last, behind all that it promises.
+  // The step count is written last, so that readers only see complete steps.
   hdf5_check(H5Fflush(file.get(), H5F_SCOPE_GLOBAL), "writing '" + path + "'");
   write_step_count(file, step + 1);
   finish(file, path);

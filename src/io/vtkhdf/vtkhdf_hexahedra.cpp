@@ -18,11 +18,11 @@
 namespace slipstream {
 namespace {
 
-constexpr std::uint8_t lagrange_hexahedron = 72;  // VTK_LAGRANGE_HEXAHEDRON
+constexpr std::uint8_t lagrange_hexahedron = 72;  // the cell type VTK_LAGRANGE_HEXAHEDRON
 constexpr std::int64_t bytes_of_a_piece = std::int64_t{1} << 24, values_of_a_chunk = std::int64_t{1} << 17;
 constexpr hsize_t steps_of_a_chunk = 256;
 
-/// A dataset whose first axis grows.
+/// A dataset that is extendible along its first axis.
 void create_growing(const Hdf5Handle& file, const std::string& name, hid_t type, Hdf5Sizes sizes, hsize_t chunk) {
   const auto rank = static_cast<int>(sizes.size());
   Hdf5Sizes most = sizes, chunks = sizes;
@@ -31,7 +31,7 @@ void create_growing(const Hdf5Handle& file, const std::string& name, hid_t type,
   const Hdf5Handle space(H5Screate_simple(rank, sizes.data(), most.data()), H5Sclose, "sizing the dataset " + name);
   const Hdf5Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "making HDF5 properties");
   hdf5_check(H5Pset_chunk(properties.get(), rank, chunks.data()), "sizing the chunks of " + name);
-  // Chunks exist before many ranks write into them.
+  // Allocates chunks early, for parallel writes.
   hdf5_check(H5Pset_alloc_time(properties.get(), H5D_ALLOC_TIME_EARLY), "allocating " + name);
   hdf5_check(H5Pset_fill_time(properties.get(), H5D_FILL_TIME_NEVER), "allocating " + name);
   Hdf5Handle(H5Dcreate2(file.get(), name.c_str(), type, space.get(), H5P_DEFAULT, properties.get(), H5P_DEFAULT),
@@ -46,7 +46,7 @@ void grow(const Hdf5Handle& file, const std::string& name, std::int64_t rows) {
   hdf5_check(H5Dset_extent(dataset.get(), sizes.data()), "growing the dataset " + name);
 }
 
-/// One row along the first axis, which grows where it must.
+/// Writes one row along the first axis; extends the dataset if needed.
 void write_row(const Hdf5Handle& file, const std::string& name, hid_t type, std::int64_t row, const void* value) {
   grow(file, name, row + 1);
   const Hdf5Handle dataset = open_dataset(file, name);
@@ -62,7 +62,8 @@ Hdf5Slab rows(std::int64_t first, std::int64_t count, std::int64_t components = 
   return slab;
 }
 
-/// (n x n x n) values: from an element's nodes to equidistant ones, axis by axis; `stride` numbers lie between values.
+/// Interpolates (n x n x n) values from an element's nodes to equidistant ones, axis by axis. `stride`: distance
+/// between values.
 template <class T>
 void to_even_nodes(const std::vector<double>& e, std::size_t n, std::size_t stride, T* values) {
   const std::size_t cube = n * n * n;
@@ -81,7 +82,7 @@ void to_even_nodes(const std::vector<double>& e, std::size_t n, std::size_t stri
   for (std::size_t p = 0; p < cube; ++p) values[p * stride] = static_cast<T>(now[p]);
 }
 
-/// The same of `elements` elements, [element][node][component].
+/// The same for `elements` elements, [element][node][component].
 template <class T>
 void elements_to_even_nodes(const std::vector<double>& e, std::size_t n, std::int64_t elements, int components,
                             void* values) {
@@ -103,7 +104,7 @@ std::vector<std::int64_t> vtk_hexahedron_nodes(int order) {
   constexpr int round[4][2] = {{0, 0}, {1, 0}, {1, 1}, {0, 1}};
   for (const int k : {0, 1})
     for (const auto& c : round) add(c[0] * n, c[1] * n, k * n);
-  // Edges: round the lower face and the upper one, those along x from low to high, then those along z.
+  // Order of edges in VTK: around the lower and the upper face, then those along z. Edges along x ascend.
   for (const int k : {0, 1})
     for (int edge = 0; edge < 4; ++edge)
       for (std::int64_t m = 1; m < n; ++m) {
@@ -132,7 +133,7 @@ struct HexahedraSeries::State {
   Communicator comm;
   std::string path;
   Mesh mesh;
-  std::vector<std::string> shapes;  ///< of the fields, as the first step had them
+  std::vector<std::string> shapes;  ///< of the fields of the first step
   std::int64_t steps = 0;
   double last_time = -std::numeric_limits<double>::infinity();
   bool closed = false;
@@ -142,7 +143,7 @@ struct HexahedraSeries::State {
   std::int64_t points() const { return mesh.elements * cube(); }
 
   void write_values(const std::vector<ValueSource>& sources) const {
-    const std::int64_t piece = std::max(bytes_of_a_piece, 24 * cube());  // an element at least
+    const std::int64_t piece = std::max(bytes_of_a_piece, 24 * cube());  // a piece holds at least one element
     (hdf5_is_parallel() && comm.size() > 1 ? write_values_in_parallel : write_values_by_collecting)(comm, path, sources,
                                                                                                     piece);
   }
@@ -184,14 +185,14 @@ struct HexahedraSeries::State {
     Hdf5Handle file = open_alone(path);
     require(number_of_step(file, "/VTKHDF/NumberOfCells", 0) == mesh.elements &&
                 number_of_step(file, "/VTKHDF/NumberOfPoints", 0) == points(),
-            ErrorCode::mismatch, "its elements are other ones", {{"option", "elements"}});
+            ErrorCode::mismatch, "it has other elements", {{"option", "elements"}});
     const VtkhdfSteps kept = keep_steps(file, up_to);
     steps = kept.count;
     last_time = kept.last_time;
     finish(file, path);
   }
 
-  /// The mesh, of which each rank makes a part; collective.
+  /// Writes the mesh; each rank writes its part. Collective.
   void write_mesh() const {
     const std::vector<std::int64_t> nodes = vtk_hexahedron_nodes(mesh.order);
     std::vector<std::pair<int, Box>> parts;
@@ -265,7 +266,7 @@ struct HexahedraSeries::State {
     return shapes;
   }
 
-  /// Values of a field, behind those of earlier steps.
+  /// Source of a field's values, behind those of earlier steps.
   ValueSource source(const Item& item) const {
     const DType type = item.field->options().type;
     const int components = item.field->options().components;
@@ -280,7 +281,7 @@ struct HexahedraSeries::State {
     return made;
   }
 
-  /// Makes a step whose values are written visible to readers.
+  /// Makes a completely written step visible to readers.
   void commit(const Hdf5Handle& file, double time, const std::vector<Item>& items) const {
     const std::int64_t none = 0, one = 1, begin = steps * points();
     const std::string where = "/VTKHDF/Steps/";
@@ -290,12 +291,12 @@ struct HexahedraSeries::State {
       write_row(file, where + name, H5T_NATIVE_INT64, steps, &none);
     for (const Item& item : items)
       write_row(file, where + "PointDataOffsets/" + item.name, H5T_NATIVE_INT64, steps, &begin);
-    // The count goes last, behind all that it promises.
+    // The step count is written last, so that readers only see complete steps.
     hdf5_check(H5Fflush(file.get(), H5F_SCOPE_GLOBAL), "writing '" + path + "'");
     write_step_count(file, steps + 1);
   }
 
-  /// Makes room for a step; of rank 0.
+  /// Extends the datasets for a step; called on rank 0.
   void reserve(const std::vector<Item>& items) const {
     std::int64_t bytes = std::int64_t{1} << 17;
     for (const Item& item : items)
@@ -314,7 +315,7 @@ struct HexahedraSeries::State {
         if (!item.unit.empty()) write_text_attribute(open_dataset(file, name), "unit", item.unit);
         create_growing(file, offsets, H5T_NATIVE_INT64, {0}, steps_of_a_chunk);
       }
-      // It may be of a first step that failed half-way, or of a run that goes on.
+      // The dataset may exist from a failed first step, or from a run that is continued.
       const Hdf5Handle dataset = open_dataset(file, name);
       const Hdf5Sizes sizes = sizes_of(dataset, name);
       require(type_of(dataset, name) == item.field->options().type &&

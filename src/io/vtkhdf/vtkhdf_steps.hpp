@@ -7,19 +7,19 @@
 
 namespace slipstream {
 
-/// Steps of a temporal VTKHDF file, of either kind.
+/// Steps of a temporal VTKHDF file with cells or with hexahedra.
 struct VtkhdfSteps {
   std::int64_t count = 0;
   double last_time = -std::numeric_limits<double>::infinity();
 };
 
-/// Replaces the number of steps that readers see.
+/// Replaces the step count that readers see.
 void write_step_count(const Hdf5Handle& file, std::int64_t steps);
 
-/// Leaves the steps up to a time, give or take rounding; what the later ones wrote stays behind and may be overwritten.
+/// Keeps the steps up to a time, within rounding. Data of later steps stay in the file and may be overwritten.
 VtkhdfSteps keep_steps(const Hdf5Handle& file, double up_to);
 
-/// A number of a dataset that has one for each step.
+/// An entry of a dataset with one number per step.
 std::int64_t number_of_step(const Hdf5Handle& file, const std::string& name, std::int64_t step);
 
 }  // namespace slipstream

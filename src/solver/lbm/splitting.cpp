@@ -1,11 +1,8 @@
 // How a step is split round its exchange, and by moments shared out to teams, by measurement.
 #include <algorithm>
-#include <limits>
-#include <sstream>
 
-#include "exchange/remembered.hpp"
+#include "exchange/choices.hpp"
 #include "exchange/tuner_cache.hpp"
-#include "machine/clock.hpp"
 #include "solver/lbm/by_moments/tiles.hpp"
 #include "solver/lbm/impl.hpp"
 #include "solver/lbm/step/split_tuner.hpp"
@@ -72,41 +69,30 @@ void Lbm::Impl::tune_teams(Lbm& owner) {
     teams.notes.push_back("tiles are not measured while a trace is recorded: it would be full of that");
     return;
   }
-  const double start = seconds_now();
-  const TuneOptions& how = *options.tune;
-  const auto try_out = [&](const Teams& candidate) {
-    options.tile = candidate.tile;
-    options.chunk = candidate.chunk;
+  Extent smallest = grid.extent();
+  for (const Block& block : grid.blocks())
+    for (int a = 0; a < 3; ++a) smallest[a] = std::min(smallest[a], block.box.extent(a));
+  const std::vector<Teams> candidates = team_candidates(smallest, options.precision, gpu, walls);
+  Choices choices{{"the tile of a step by moments", "slipstream tuned teams 4"}, "teams " + split_key(), {}};
+  for (const Teams& each : candidates)
+    choices.names.push_back(std::to_string(each.tile[0]) + ' ' + std::to_string(each.tile[1]) + ' ' +
+                            std::to_string(each.chunk));
+  bool ran = false;
+  Chosen found = choose_by_time(comm, choices, *options.tune, [&](std::size_t n) {
+    ran = true;
+    options.tile = candidates[n].tile;
+    options.chunk = candidates[n].chunk;
     TimeLoop steps(owner, Overlap::off);
-    return seconds_a_step(comm, how, [&](std::int64_t n) { steps.run(n); });
-  };
-  const auto read = [&](const std::string& lines) {
-    std::istringstream text(lines);
-    std::string word;
-    return (text >> word >> teams.tile[0] >> teams.tile[1] >> teams.chunk) && word == "teams";
-  };
-  Remembered memory({"the tile of a step by moments", "slipstream tuned teams 3"}, "teams " + split_key(), how);
-  memory.find(comm, read, [&] {
-    Extent smallest = grid.extent();
-    for (const Block& block : grid.blocks())
-      for (int a = 0; a < 3; ++a) smallest[a] = std::min(smallest[a], block.box.extent(a));
-    Teams best;
-    double least = std::numeric_limits<double>::infinity();
-    for (const Teams& candidate : team_candidates(smallest, options.precision, gpu, walls))
-      if (const double time = try_out(candidate); time < least) {
-        best = candidate;
-        least = time;
-      }
-    rest();
-    return "teams " + std::to_string(best.tile[0]) + ' ' + std::to_string(best.tile[1]) + ' ' +
-           std::to_string(best.chunk) + '\n';
+    return seconds_a_step(comm, *options.tune, [&](std::int64_t count) { steps.run(count); });
   });
+  if (ran) rest();
+  teams = candidates[found.choice];
   options.tile = teams.tile;
   options.chunk = teams.chunk;
-  teams.source = memory.measured() ? "measured" : "cache";
-  teams.file = memory.file();
-  teams.seconds = seconds_now() - start;
-  teams.notes = std::move(memory.notes());
+  teams.source = found.source;
+  teams.file = found.file;
+  teams.seconds = found.spent;
+  teams.notes = std::move(found.notes);
 }
 
 void Lbm::Impl::tune_rim(Lbm& owner) {

@@ -1,22 +1,19 @@
 // How many steps an exchange should serve: measured once, and remembered.
-#include <algorithm>
-#include <cstdio>
-#include <limits>
+#include <cmath>
 #include <sstream>
 
 #include <slipstream/error.hpp>
 
-#include "exchange/remembered.hpp"
+#include "exchange/choices.hpp"
 #include "exchange/tuner_cache.hpp"
-#include "machine/clock.hpp"
 #include "solver/common/fullness.hpp"
 #include "solver/stencil/impl.hpp"
 
 namespace slipstream::stencil {
 namespace {
 
-/// A measurement lasts about so long.
-constexpr double trial_seconds = 0.1;
+/// Steps that are whole exchanges of each number of steps that is tried.
+constexpr std::int64_t whole_exchanges = 24;
 
 /// All that the answer depends on; `possible`: numbers of steps.
 std::string key_of(const Machine& machine, int rank, const Options& options, const std::vector<int>& possible) {
@@ -28,37 +25,6 @@ std::string key_of(const Machine& machine, int rank, const Options& options, con
        << " overlap " << static_cast<int>(options.overlap) << " up to " << possible.back() << " | "
        << tuner_key(grid, items, options.exchange);
   return text.str();
-}
-
-std::string to_lines(const StepsTuning& found) {
-  std::ostringstream text;
-  text << "steps " << found.steps;
-  for (const auto& [steps, seconds] : found.tried) text << ' ' << steps << ' ' << seconds;
-  text << '\n';
-  return text.str();
-}
-
-std::optional<StepsTuning> from_lines(const std::string& text) {
-  std::istringstream lines(text);
-  std::string word;
-  StepsTuning found;
-  if (!(lines >> word >> found.steps) || word != "steps" || found.steps < 1) return {};
-  std::pair<int, double> one;
-  while (lines >> one.first >> one.second) found.tried.push_back(one);
-  return found;
-}
-
-/// Of the slowest rank. Collective.
-double seconds_a_step(const Communicator& comm, const Machine& machine, const Options& options) {
-  Stencil run(comm, machine, options);
-  run.advance(2 * options.steps_per_exchange);
-  for (std::int64_t steps = 12;; steps *= 2) {
-    comm.barrier();
-    const double start = seconds_now();
-    run.advance(steps);
-    const double spent = comm.max(seconds_now() - start);
-    if (spent >= trial_seconds || steps > 100000) return spent / static_cast<double>(steps);
-  }
 }
 
 /// Blocks may be too thin for the ghosts of many steps, or the memory too small; both are the same on all ranks.
@@ -94,29 +60,21 @@ StepsTuning tune_steps(const Communicator& comm, const Machine& machine, Options
           {{"option", "steps_per_exchange"}, {"coding", to_string(options.coding)}});
   options.tune.reset();
   const std::vector<int> possible = possible_steps(machine, comm.rank(), options);
-  Remembered memory({"the steps of an exchange", "slipstream tuned steps of an exchange 2"},
-                    key_of(machine, comm.rank(), options, possible), how);
-  std::optional<StepsTuning> found;
-  const auto read = [&](const std::string& lines) {
-    found = from_lines(lines);
-    return found.has_value();
-  };
-  memory.find(comm, read, [&] {
-    StepsTuning best;
-    double least = std::numeric_limits<double>::infinity();
-    for (const int steps : possible) {
-      options.steps_per_exchange = steps;
-      best.tried.emplace_back(steps, seconds_a_step(comm, machine, options));
-      if (best.tried.back().second >= least) continue;
-      least = best.tried.back().second;
-      best.steps = steps;
-    }
-    return to_lines(best);
+  Choices choices{{"the steps of an exchange", "slipstream tuned steps of an exchange 3"},
+                  key_of(machine, comm.rank(), options, possible),
+                  {}};
+  for (const int steps : possible) choices.names.push_back(std::to_string(steps));
+  Chosen found = choose_by_time(comm, choices, how, [&](std::size_t n) {
+    options.steps_per_exchange = possible[n];
+    Stencil run(comm, machine, options);
+    run.advance(2 * possible[n]);
+    return slipstream::seconds_a_step(
+        comm, how, [&](std::int64_t steps) { run.advance(steps); }, whole_exchanges);
   });
-  found->source = memory.measured() ? "measured" : "cache";
-  found->file = memory.file();
-  found->notes = std::move(memory.notes());
-  return *found;
+  StepsTuning tuning{possible[found.choice], {}, found.source, found.file, std::move(found.notes)};
+  for (std::size_t n = 0; n < possible.size(); ++n)
+    if (std::isfinite(found.seconds[n])) tuning.tried.emplace_back(possible[n], found.seconds[n]);
+  return tuning;
 }
 
 }  // namespace slipstream::stencil

@@ -1,4 +1,4 @@
-// Fields over memory of the caller.
+// Fields on memory of the caller.
 #include <gtest/gtest.h>
 
 #include <slipstream/exchange.hpp>
@@ -27,7 +27,7 @@ FieldOptions described(Layout layout = Layout::soa) {
   return options;
 }
 
-/// Memory for a field as a caller would get it, with nothing of Slipstream's in front of the corner.
+/// Arrays as a caller allocates them, without a margin before the first ghost.
 struct AdoptedArrays {
   AdoptedArrays(const Grid& grid, FieldOptions options, Memory memory) {
     options.alignment = 1;
@@ -47,13 +47,13 @@ struct AdoptedArrays {
   std::vector<OwnArray> list;
 };
 
-/// All values of a block, ghosts too, in an order that depends on neither layout nor padding.
+/// All values of a block with ghosts, in an order that is independent of layout and padding.
 std::vector<float> values_of(const Field& field, std::int64_t id) {
   const BlockShape& s = field.shape(id);
   Buffer<float> host(field.device(id), s.elements, Memory::pinned);
   Stream stream(field.device(id));
   std::vector<float> all;
-  // The memory of an adopted field ends with its last value, padding or not.
+  // The memory of an adopted field ends at its last value, even with padding.
   std::int64_t last = s.origin + (field.options().components - 1) * s.component_stride;
   for (int a = 0; a < 3; ++a) last += (s.extent[a] + s.ghost[a] - 1) * s.stride[a];
   copy(stream, host.data(), field.data(id), (last + 1) * sizeof(float));
@@ -67,7 +67,7 @@ std::vector<float> values_of(const Field& field, std::int64_t id) {
   return all;
 }
 
-/// By the same routes. Why they cannot be exchanged so; empty where they can.
+/// Exchanges both fields by the same routes. Returns why this is impossible; empty if it is possible.
 std::string compare_with_own(Backend backend, const Way& way, Layout layout, Memory memory) {
   const Communicator comm = Communicator::world();
   if (auto why = unavailable(backend, way); !why.empty()) return why;

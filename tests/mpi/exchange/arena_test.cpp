@@ -1,4 +1,4 @@
-// Exchanges take their memory from one arena a device, and give it back.
+// Exchanges allocate from one arena per device and return their memory.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::array kinds{Memory::device, Memory::message, Memory::pinned, Memory::pinned_shared};
 
-/// A halo exchange, a transpose and a gather-scatter in one way, and the arenas of this rank's devices, held.
+/// A halo exchange, a transpose and a gather-scatter on one route; holds the arenas of this rank's devices.
 class SharedArena : public testing::TestWithParam<std::tuple<Backend, std::size_t>> {
  protected:
   static constexpr Extent cells{12, 18, 26};
@@ -133,7 +133,7 @@ std::vector<SharedArena::ParamType> ways_of_arenas() {
 INSTANTIATE_TEST_SUITE_P(Routes, SharedArena, testing::ValuesIn(ways_of_arenas()),
                          [](const auto& info) { return name_of(std::get<0>(info.param), std::get<1>(info.param)); });
 
-/// Rank 0 parts from an exchange; the others, who may still store to it, do so only when it has given them up.
+/// Rank 0 destroys an exchange while other ranks may still store into its memory; they end it only later.
 TEST(ArenaAfterAFailure, NeverGivesAwayWhatOthersMayStillStoreTo) {
   const Communicator comm = Communicator::world();
   if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
@@ -144,18 +144,20 @@ TEST(ArenaAfterAFailure, NeverGivesAwayWhatOthersMayStillStoreTo) {
   options.shared = true;
   Field field(grid, options);
   const Halo halo(Halo::Options{});
-  ExchangeOptions impatient;
-  impatient.routes = {RouteKind::kernel, RouteKind::direct};
-  impatient.knobs.in_place = std::int64_t{1} << 40;  // all in slots
-  impatient.wait_limit = 0.2;
+  ExchangeOptions short_timeout;
+  short_timeout.routes = {RouteKind::kernel, RouteKind::direct};
+  short_timeout.knobs.in_place = std::int64_t{1} << 40;  // forces all messages into slots
+  short_timeout.wait_limit = 0.2;
   const Arena arena = comm.arena(machine.device(machine.devices_of_rank(comm.rank()).front()).local);
   const std::size_t before = arena.use().used;
-  std::optional<Exchange> exchange(std::in_place, comm, grid, std::vector<ExchangeItem>{{&halo, &field}}, impatient);
+  std::optional<Exchange> exchange(std::in_place, comm, grid, std::vector<ExchangeItem>{{&halo, &field}},
+                                   short_timeout);
   const std::size_t with = arena.use().used;
   EXPECT_GT(with, before);
   std::vector<Stream> streams = streams_of(grid);
   if (comm.rank() == 0) {
-    expect_error([&] { exchange_once(*exchange, streams, 1); }, ErrorCode::timeout, {{"rank", 0}});  // alone
+    // Times out, because the other ranks do not take part.
+    expect_error([&] { exchange_once(*exchange, streams, 1); }, ErrorCode::timeout, {{"rank", 0}});
     exchange.reset();
     EXPECT_GT(arena.use().used, before) << "slots and counters";
   }

@@ -1,5 +1,4 @@
-// Arrays of an exchange that the caller changes for others: without planning, between exchanges and between replays of
-// a graph.
+// Replacing the arrays of an exchange: without planning, between exchanges and between replays of a graph.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -11,14 +10,13 @@
 #include <slipstream/transpose.hpp>
 
 #include "support/exchange_rig.hpp"
-#include "support/expect_error.hpp"
 
 namespace slipstream {
 namespace {
 
 constexpr std::int64_t untouched = -1;
 
-/// Arrays for the blocks of a grid, as the caller's own.
+/// Arrays of the caller for the blocks of a grid.
 class OwnArrays {
  public:
   OwnArrays(const Grid& grid, const FieldOptions& options) : grid_(grid) {
@@ -84,7 +82,7 @@ class Bound : public testing::TestWithParam<std::tuple<Backend, std::size_t>> {
     return {};
   }
 
-  /// Of a block: cells inside, and ghosts where they are filled.
+  /// Expected values of a block: interior cells, and the ghosts that are filled.
   std::vector<double> values(std::int64_t id, int round, bool ghosts) const {
     const BlockShape shape = block_shape(*grid, id, field_options);
     const Block& block = grid->block(id);
@@ -150,7 +148,7 @@ TEST_P(Bound, GraphsFillTheArraysThatAreThere) {
   Exchange exchange(comm, *grid, {{&halo, &field, nullptr, true}}, options);
   if (!exchange.capturable()) GTEST_SKIP() << "some message travels by a route that no graph replays";
   for (auto& a : arrays) fill(a, 0);
-  exchange_once(exchange, streams, 1);  // libraries connect
+  exchange_once(exchange, streams, 1);  // libraries connect at the first exchange
   for (Stream& stream : streams) stream.begin_capture();
   exchange.run(streams);
   std::vector<Graph> graphs;
@@ -168,7 +166,7 @@ TEST_P(Bound, GraphsFillTheArraysThatAreThere) {
   }
 }
 
-/// Between one array and another on the same blocks, and back: both ends change.
+/// Alternates between two pairs of arrays on the same blocks: source and target both change.
 TEST_P(Bound, BothEndsOfATransposeChange) {
   const Halo halo(Halo::Options{});
   if (const auto why = set_up(halo); !why.empty()) GTEST_SKIP() << why;
@@ -195,35 +193,6 @@ INSTANTIATE_TEST_SUITE_P(Routes, Bound,
                          testing::Combine(testing::ValuesIn(backends_here()),
                                           testing::Range(std::size_t{0}, all_ways().size())),
                          [](const auto& info) { return name_of(std::get<0>(info.param), std::get<1>(info.param)); });
-
-TEST(Binding, IsRefusedWhereItCannotBe) {
-  const Communicator comm = Communicator::world();
-  const Machine machine = machine_here(Backend::host, 1);
-  const Grid grid({8, 8, 8}, machine, comm.rank());
-  FieldOptions field_options;
-  field_options.name = "u";
-  field_options.type = DType::f64;
-  field_options.ghost = {1, 1, 1};
-  Field field(grid, field_options);
-  const std::int64_t block = grid.local().front();
-  const Halo halo(Halo::Options{});
-  std::vector<Stream> streams = streams_of(grid);
-  Exchange fixed(comm, grid, {{&halo, &field}}), free(comm, grid, {{&halo, &field, nullptr, true}});
-  std::vector<double> array(static_cast<std::size_t>(field.shape(block).elements) + 2);
-  const auto said = [&](Exchange& exchange, std::size_t item, const std::vector<void*>& arrays) {
-    return error_of([&] { exchange.bind(item, ItemEnd::source, arrays, streams); });
-  };
-  expect_error(said(fixed, 0, {array.data()}), ErrorCode::unsupported, {{"item", 0}, {"option", "rebinds"}});
-  expect_error(said(free, 1, {array.data()}), ErrorCode::not_found, {{"item", 1}, {"limit", 1}});
-  expect_error(said(free, 0, {}), ErrorCode::mismatch, {{"item", 0}, {"given", 0}, {"needed", 1}});
-  const bool even = reinterpret_cast<std::uintptr_t>(array.data()) % 16 ==
-                    reinterpret_cast<std::uintptr_t>(field.array(block, 0)) % 16;
-  const std::size_t given = reinterpret_cast<std::uintptr_t>(array.data() + (even ? 1 : 0)) % 16;
-  expect_error(said(free, 0, {array.data() + (even ? 1 : 0)}), ErrorCode::unsupported,
-               {{"item", 0}, {"block", block}, {"given", given}, {"needed", 8 - given}});
-  expect_error(said(free, 0, {nullptr}), ErrorCode::invalid_argument, {{"item", 0}, {"block", block}});
-  EXPECT_FALSE(said(free, 0, {array.data() + (even ? 0 : 1)}));
-}
 
 }  // namespace
 }  // namespace slipstream

@@ -1,4 +1,4 @@
-// Sums over blocks, bit for bit against their tree on the host, however the blocks are dealt.
+// Sums over blocks have the bits of the summation tree on the host, for any distribution of the blocks.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -27,7 +27,7 @@ double part(std::int64_t block, int sum, int round) {
   return fraction(bits) * std::pow(10.0, static_cast<double>(bits % 7) - 3);
 }
 
-/// Of those blocks from `first` on that there are, by halves.
+/// Sums the existing blocks from `first` on, by recursive halving.
 std::optional<double> tree(const std::vector<std::int64_t>& blocks, std::int64_t first, std::int64_t size, int sum,
                            int round) {
   if (size == 1) {
@@ -40,7 +40,7 @@ std::optional<double> tree(const std::vector<std::int64_t>& blocks, std::int64_t
   return left ? left : right;
 }
 
-/// How blocks lie: which device has a block of the count.
+/// A distribution: the device of each block.
 struct Deal {
   const char* name;
   std::int64_t (*device)(std::int64_t n, std::int64_t count, std::int64_t devices);
@@ -59,11 +59,11 @@ TEST_P(BlockSumsOf, TreesHaveTheSameBitsHoweverBlocksAreDealt) {
   const Communicator comm = Communicator::world();
   const Machine machine = machine_here(backend, per_rank);
   constexpr int sums = 3;
-  // So many that a GPU's shared memory does not hold them, too, where devices have them beside each other.
+  // The largest count exceeds a GPU's shared memory, if consecutive blocks share a device.
   for (const std::int64_t count : {1, 2, 7, 64, 133, 2600}) {
     if (count > 133 && deals[deal].name == std::string("in_turn")) continue;
     SCOPED_TRACE(std::to_string(count) + " blocks");
-    std::vector<std::int64_t> numbers;  // some are left out
+    std::vector<std::int64_t> numbers;  // some blocks do not exist
     for (std::int64_t n = 0; static_cast<std::int64_t>(numbers.size()) < count; ++n)
       if (count < 64 || n % 5 != 3) numbers.push_back(n);
     std::vector<std::vector<std::int64_t>> mine;
@@ -115,7 +115,7 @@ INSTANTIATE_TEST_SUITE_P(Deals, BlockSumsOf,
                                   std::to_string(std::get<1>(info.param)) + "_" + deals[std::get<2>(info.param)].name;
                          });
 
-/// The first of them late on one device: what it adds up is not overwritten by the second.
+/// The first run is late on one device; the second must not overwrite its values.
 TEST(BlockSumsOnStreams, FollowTheirLastRunOnOthers) {
   const Communicator comm = Communicator::world();
   const Machine machine = machine_here(Backend::host, 2);

@@ -1,4 +1,4 @@
-// Exchanges inside a captured step: the same values as without, and a clear refusal where there is no capture.
+// Exchanges in a captured step: same values as without capture, and an error where capture is impossible.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace slipstream {
 inline namespace capture_test_kernels {
 
-/// Every interior cell becomes the mean of itself and its neighbours, so that a stale ghost is seen for ever.
+/// Averages each interior cell and its neighbours, so that a stale ghost has a lasting effect.
 struct Mean {
   View<double> from, to;
   SLIP_FN void operator()(int i, int j, int k) const {
@@ -42,7 +42,7 @@ class Captured : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
   const Way& way = ways[std::get<1>(GetParam())];
   Communicator comm = Communicator::world();
 
-  /// Makes the grid. Why it cannot be exchanged here; empty where it can.
+  /// Creates the grid. Returns why the exchange is unavailable here; empty if it is available.
   std::string lay_out() {
     if (auto missing = unavailable(backend, way); !missing.empty()) return missing;
     const Machine machine = machine_here(backend, way);
@@ -82,7 +82,7 @@ class Captured : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
         }
   }
 
-  /// One step: exchange (open while something else is computed, where `split`), average, back.
+  /// One step: exchange (with concurrent work if `split`), average, and back.
   void step(std::vector<Stream>& streams, Exchange& exchange, Field& field, Field& next, Field& other, bool split) {
     if (split) {
       exchange.begin(streams);
@@ -103,7 +103,7 @@ class Captured : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
     Exchange exchange(comm, *grid, {{&halo, &field}}, options);
     EXPECT_TRUE(exchange.capturable());
     std::vector<Stream> streams = streams_of(*grid);
-    // Exchanges run as they are may come before those that are replayed, and after them.
+    // Uncaptured exchanges may precede and follow replayed ones.
     step(streams, exchange, field, next, other, split);
     if (replayed) {
       finish(streams);
@@ -182,7 +182,7 @@ TEST_P(Captured, RefusesRoutesThatTheHostDrives) {
                  {{"problem", "captured"}});
   }
   for (Stream& stream : streams) stream.end_capture();
-  exchange.run(streams);  // outside it still works
+  exchange.run(streams);  // still works outside of a capture
   finish(streams);
   EXPECT_EQ(exchange.sequence(), 1u);
 }
@@ -203,7 +203,7 @@ TEST_P(StreamCapture, IsTold) {
   EXPECT_FALSE(stream.capturing());
 }
 
-/// As of a block that wraps round by itself: a launch in every step for nothing would be felt.
+/// For a block that is its own neighbour an empty launch in every step would be measurable.
 TEST_P(StreamCapture, OfAnExchangeWithoutMessagesIsEmpty) {
   const Communicator comm = Communicator::world();
   const Grid grid(Extent{8, 8, 16}, machine_here(GetParam(), Way{}), comm.rank(), GridOptions{});
@@ -222,7 +222,7 @@ TEST_P(StreamCapture, OfAnExchangeWithoutMessagesIsEmpty) {
   EXPECT_EQ(exchange.sequence(), 2u);
 }
 
-/// Of run(), which records the exchange at its first use.
+/// run() records the exchange at its first use, and this capture fails.
 TEST_P(StreamCapture, ThatFailsLeavesAnExchangeThatCanBeRun) {
   if (const auto why = unavailable(GetParam(), 2); !why.empty()) GTEST_SKIP() << why;
   const Communicator comm = Communicator::world();

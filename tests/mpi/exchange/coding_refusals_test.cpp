@@ -1,7 +1,6 @@
-// What codings of items refuse, and values that are too large for them where devices alone exchange: how they say so.
+// Errors of item codings: invalid options, and overflow on routes that devices drive alone.
 #include <gtest/gtest.h>
 
-#include <limits>
 #include <memory>
 
 #include "support/exchange_rig.hpp"
@@ -19,7 +18,7 @@ FieldOptions field_of(const char* name, DType type) {
   return options;
 }
 
-/// A halo of one field, for what is refused.
+/// The halo of one field, for invalid codings.
 struct RefusedCoding {
   Communicator comm = Communicator::world();
   Machine machine = machine_here(Backend::host, 2);
@@ -32,89 +31,6 @@ struct RefusedCoding {
   }
 };
 
-TEST(CodingRefuses, TypesThatItCannotNarrow) {
-  const RefusedCoding r;
-  const Coding cast{Coding::Kind::cast};
-  for (const DType type : {DType::i32, DType::i64, DType::u8, DType::f16, DType::c64})
-    expect_error(r.by(type, cast), ErrorCode::unsupported,
-                 {{"of", "field u"}, {"coding", "cast"}, {"type", to_string(type)}, {"option", "type"}});
-  expect_error(r.by(DType::f32, {Coding::Kind::cast, Narrow::f32}), ErrorCode::unsupported,
-               {{"coding", "cast to f32"}, {"type", "f32"}, {"option", "format"}});
-  expect_error(r.by(DType::f64, {Coding::Kind::cast, Narrow::bf16}), ErrorCode::unsupported,
-               {{"coding", "cast to bf16"}, {"type", "f64"}, {"option", "format"}});
-  expect_error(r.by(DType::f32, {Coding::Kind::raw, Narrow::f16}), ErrorCode::unsupported,
-               {{"coding", "raw"}, {"type", "f32"}, {"option", "format"}});
-}
-
-TEST(CodingRefuses, RatesAndBlocksOutOfRangeAndOfKindsThatHaveNone) {
-  const RefusedCoding r;
-  const auto with = [](double rate, int block) {
-    Coding coding{Coding::Kind::cast};
-    if (rate != 0) coding.rate = rate;
-    if (block != 0) coding.block = block;
-    return coding;
-  };
-  for (const double rate : {-1.0, 64.5, std::numeric_limits<double>::quiet_NaN()})
-    expect_error(r.by(DType::f64, with(rate, 0)), ErrorCode::invalid_argument, {{"of", "field u"}, {"option", "rate"}});
-  for (const int block : {-4, 4097})
-    expect_error(r.by(DType::f64, with(0, block)), ErrorCode::invalid_argument,
-                 {{"of", "field u"}, {"option", "block"}});
-  expect_error(r.by(DType::f64, with(8, 64)), ErrorCode::unsupported,
-               {{"coding", "cast, rate 8, block 64"}, {"option", "rate"}});
-  Coding raw;
-  raw.block = 4;
-  expect_error(r.by(DType::f64, raw), ErrorCode::unsupported, {{"coding", "raw, block 4"}, {"option", "block"}});
-  for (const char* name : {"cast, rate 8", "cast to f16, rate 4.5, block 64", "raw, block 16"})
-    EXPECT_EQ(to_string(coding_from_string(name)), name);
-  EXPECT_NE(coding_from_string("cast, rate 8"), coding_from_string("cast, rate 9"));
-}
-
-TEST(CodingRefuses, BlocksThatNoNumbersFit) {
-  const RefusedCoding r;
-  struct Refused {
-    const char* coding;
-    DType type;
-    ErrorCode code;
-    const char* option;
-  };
-  using enum ErrorCode;
-  for (const Refused& one : {Refused{"blockfloat, rate 10", DType::f64, invalid_argument, "rate"},
-                             {"blockfloat, rate 4", DType::f64, invalid_argument, "rate"},
-                             {"blockfloat, rate 52", DType::f64, invalid_argument, "rate"},
-                             {"blockfloat, rate 32", DType::f32, invalid_argument, "rate"},
-                             {"blockfloat, block 64", DType::f64, invalid_argument, "block"},
-                             {"blockfloat, max error 0", DType::f64, invalid_argument, "max_error"},
-                             {"blockfloat", DType::i32, unsupported, "type"},
-                             {"zfp, rate 33", DType::f32, invalid_argument, "rate"},
-                             {"zfp, rate 0.5", DType::f64, invalid_argument, "rate"},
-                             {"zfp, rate 16.5", DType::f64, invalid_argument, "rate"},
-                             {"zfp, block 8", DType::f64, invalid_argument, "block"},
-                             {"zfp", DType::i64, unsupported, "type"},
-                             {"zfp", DType::f16, unsupported, "type"},
-                             {"zfp, max error 1e-30", DType::f64, unsupported, "max_error"},
-                             {"zfp, rate 8, max error 1e-06", DType::f64, unsupported, "max_error"},
-                             {"zfp, max error -1", DType::f64, invalid_argument, "max_error"},
-                             {"cast, max error 0.001", DType::f64, unsupported, "max_error"},
-                             {"auto, max error 0.001", DType::f64, unsupported, "coding"}}) {
-    SCOPED_TRACE(one.coding);
-    expect_error(r.by(one.type, coding_from_string(one.coding)), one.code,
-                 {{"of", "field u"}, {"coding", one.coding}, {"type", to_string(one.type)}, {"option", one.option}});
-  }
-  for (const char* name : {"blockfloat", "zfp, rate 16", "zfp, rate 16, block 64", "zfp, max error 0.001", "auto",
-                           "blockfloat, rate 24, max error 1e-06"})
-    EXPECT_EQ(to_string(coding_from_string(name)), name);
-}
-
-TEST(CodingRefuses, ToMeasureWhatIsPackedElsewhere) {
-  const RefusedCoding r;
-  ExchangeOptions options;
-  options.routes = {RouteKind::kernel, RouteKind::staged};
-  options.knobs.pack = Pack::per_direction;
-  options.measure_errors = true;
-  expect_error(r.by(DType::f64, {Coding::Kind::cast}, options), ErrorCode::unsupported,
-               {{"option", "pack"}, {"given", "per_direction"}});
-}
-
 TEST(CodingRefuses, AnotherCodingOnOneRank) {
   const RefusedCoding r;
   if (r.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
@@ -122,34 +38,6 @@ TEST(CodingRefuses, AnotherCodingOnOneRank) {
   expect_error(error, ErrorCode::mismatch, {{"rank", 1}});
   EXPECT_EQ(error->fact("first").find("u (1 x f64, soa, by halo)"), 0u) << error->fact("first");
   EXPECT_EQ(error->fact("given").find("u (1 x f64, soa, by halo, cast)"), 0u) << error->fact("given");
-}
-
-TEST(CodingRefuses, CopiesOfBoxes) {
-  const RefusedCoding r;
-  ExchangeOptions options;
-  options.routes = {RouteKind::staged};
-  options.knobs.pack = Pack::memcpy3d;
-  expect_error(r.by(DType::f64, {Coding::Kind::cast}, options), ErrorCode::unsupported,
-               {{"option", "pack"}, {"given", "memcpy3d"}, {"problem", "coding"}});
-}
-
-TEST(CodingRefuses, TwoCodingsOfOneSum) {
-  const RefusedCoding r;
-  const HaloAdjoint sum{Halo::Options{}};
-  Field field(r.grid, field_of("u", DType::f64));
-  expect_error(
-      [&] {
-        Exchange(r.comm, r.grid, {{&sum, &field}, {&sum, &field, nullptr, false, {Coding::Kind::cast}}});
-      },
-      ErrorCode::unsupported, {{"problem", "coding"}});
-}
-
-TEST(CodingRefuses, UnknownNames) {
-  for (const char* name : {"raw", "cast", "cast to f32", "cast to f16", "cast to bf16"})
-    EXPECT_EQ(to_string(coding_from_string(name)), name);
-  for (const char* name : {"", "zip", "cast to f64", "cast to", "raw to f32"})
-    expect_error([&] { coding_from_string(name); }, ErrorCode::invalid_argument,
-                 {{"option", "coding"}, {"given", name}});
 }
 
 /// A field that is cast between ranks by the devices alone.
@@ -165,7 +53,7 @@ class CastWithoutCheck : public testing::Test {
   ExchangeOptions options;
 };
 
-/// Nobody asks for an error of devices here: their hosts ask each other now and then.
+/// No host waits for the devices here: hosts compare the overflow flags from time to time.
 TEST_F(CastWithoutCheck, TellsAllRanksAtTheSameExchange) {
   Exchange exchange(comm, grid, {item()}, options);
   for (const std::int64_t id : grid.local())
@@ -198,7 +86,7 @@ TEST_F(CastWithoutCheck, NamesAPatternThatIsGone) {
   comm.barrier();
 }
 
-/// A rank that does not come to check() keeps nobody for longer than the limit.
+/// The others wait for a rank that does not call check() no longer than the timeout.
 TEST_F(CastWithoutCheck, OnOneRankIsATimeOutOfTheOthers) {
   options.wait_limit = 0.5;
   Exchange exchange(comm, grid, {item()}, options);

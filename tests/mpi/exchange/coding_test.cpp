@@ -1,5 +1,5 @@
-// Items that are coded in flight: halos, their adjoints and transposes by every route, against transfers done by hand
-// with the host's own rounding. Boxes of zfp are coded alone there: zfp_test.cpp compares them with the library.
+// Coded items: halos, adjoints and transposes on every route, compared with transfers on the host that round by
+// themselves. The host codes boxes of zfp one by one; zfp_test.cpp compares these with the library.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -18,14 +18,14 @@
 namespace slipstream {
 namespace {
 
-/// A type and how it travels; numbers of a value, which are of type T.
+/// A type and its coding; numbers in a value of type T.
 struct Cast {
   const char* name;
   DType type;
   Coding coding;
-  int bits = 0;         ///< of the narrow format's significand; 0: values are coded in blocks
-  int least = 0;        ///< exponent of its least normal number
-  double greatest = 0;  ///< finite number
+  int bits = 0;         ///< significand bits of the narrow format; 0: block coding
+  int least = 0;        ///< exponent of the smallest normal number
+  double greatest = 0;  ///< largest finite number of the narrow format
 
   bool blocks() const { return bits == 0; }
 };
@@ -45,7 +45,7 @@ const std::vector<Cast>& casts() {
   return list;
 }
 
-/// To the nearest number with so many bits, of two the even one: by scaling, as nobody would do it in a kernel.
+/// Rounds to a number of bits, ties to even, by scaling: a method that differs from the kernels.
 double rounded(const Cast& cast, double value) {
   if (std::isnan(value)) return std::numeric_limits<double>::quiet_NaN();
   if (std::isinf(value) || value == 0) return value;
@@ -58,17 +58,17 @@ double rounded(const Cast& cast, double value) {
 int numbers_of(DType type) { return is_complex(type) ? 2 : 1; }
 bool is_single(DType type) { return part_type(type) == DType::f32; }
 
-/// Sixteen numbers with one exponent, by scaling.
-void round_together(std::vector<double*> block, int rate) {
+/// Rounds sixteen numbers with a common exponent, by scaling.
+void round_block(std::vector<double*> block, int rate) {
   double largest = 0;
   for (const double* value : block) largest = std::max(largest, std::abs(*value));
   const double unit = largest == 0 ? 1 : std::ldexp(1., std::ilogb(largest) + 3 - rate),
                most = std::ldexp(1., rate - 2) - 1;
-  // Among multiples there is one zero.
+  // + 0 turns -0 into 0: multiples of a unit have one zero.
   for (double* value : block) *value = std::clamp(std::nearbyint(*value / unit), -most, most) * unit + 0.0;
 }
 
-/// A box of numbers, as a message holds those of one component, as they arrive.
+/// The decoded values of a box of one component in a message.
 std::vector<double> arrived_in_blocks(const Cast& cast, std::vector<double> values, const Extent& box, bool turned) {
   const DType type = part_type(cast.type);
   const Wire wire = wire_of(cast.coding, cast.type, "u");
@@ -92,11 +92,11 @@ std::vector<double> arrived_in_blocks(const Cast& cast, std::vector<double> valu
     const std::int64_t at = (z / shape.extent[2] * blocks[1] + y / shape.extent[1]) * blocks[0] + x / shape.extent[0];
     all[static_cast<std::size_t>(at)].push_back(&values[n]);
   }
-  for (const auto& block : all) round_together(block, wire.rates[0]);
+  for (const auto& block : all) round_block(block, wire.rates[0]);
   return values;
 }
 
-/// The numbers of a block's array, as doubles.
+/// The numbers of a block's array as doubles.
 using Numbers = std::vector<double>;
 
 Numbers numbers_in(const Field& field, std::int64_t block) {
@@ -112,7 +112,7 @@ void set_numbers(Field& field, std::int64_t block, const Numbers& values) {
   set_array(field, block, std::vector<float>(values.begin(), values.end()));
 }
 
-/// What an array holds before an exchange; numbers of all sizes that f16 has, and some that are none.
+/// Contents of an array before an exchange: numbers of all magnitudes that f16 represents, and some NaN.
 Numbers filled(const BlockShape& shape, DType type, std::int64_t block, int round, bool all) {
   Numbers values(static_cast<std::size_t>(shape.elements * numbers_of(type)));
   for (std::size_t n = 0; n < values.size(); ++n) {
@@ -122,7 +122,8 @@ Numbers filled(const BlockShape& shape, DType type, std::int64_t block, int roun
     if (all && bits % 97 == 0) value = std::numeric_limits<double>::infinity();
     if (all && bits % 97 == 1) value = std::numeric_limits<double>::quiet_NaN();
     if (all && bits % 97 == 2) value = -0.0;
-    if (all && bits % 97 == 3) value = 65519.99 * (round % 2 ? 1 : -1);  // the largest that f16 rounds to a finite one
+    // the largest number that f16 rounds to a finite one
+    if (all && bits % 97 == 3) value = 65519.99 * (round % 2 ? 1 : -1);
     values[n] = is_single(type) ? static_cast<float>(value) : value;
   }
   return values;
@@ -133,7 +134,7 @@ struct ErrorsByHand {
   std::int64_t numbers = 0;
 };
 
-/// One item, done by hand.
+/// One item, exchanged on the host.
 struct ByHand {
   const Cast& cast;
   const Pattern& pattern;
@@ -150,13 +151,13 @@ struct ByHand {
     const int salt = at_target && !one_field ? 1000 : 0;
     return filled(shape(at_target, id), source.type, id, round + salt, all_numbers());
   }
-  /// What a transfer's block held, made once for all of its transfers.
+  /// Values of a transfer's source block, computed once for all of its transfers.
   const Numbers& sent(std::map<std::int64_t, Numbers>& made, const Transfer& t, int round) const {
     const auto [found, is_new] = made.try_emplace(t.source_block);
     if (is_new) found->second = before(false, t.source_block, round);
     return found->second;
   }
-  /// The numbers of a source's array as they arrive by a transfer.
+  /// The values of a source array as a transfer delivers them.
   Numbers arriving(const Transfer& t, const Numbers& sent) const {
     Numbers all = sent;
     if (!coded) return all;
@@ -185,7 +186,7 @@ struct ByHand {
     return all;
   }
 
-  /// A cell's own value comes where its own block does.
+  /// Result after a round. A cell's own value counts at the position of its block.
   std::map<std::int64_t, Numbers> after(int round) const {
     auto transfers = pattern.transfers(from, source.components, source.ghost, to.rank());
     std::stable_sort(transfers.begin(), transfers.end(),
@@ -225,7 +226,7 @@ struct ByHand {
     return result;
   }
 
-  /// In the field's precision.
+  /// Adds in the precision of the field.
   double added(double a, double b) const {
     return is_single(source.type) ? static_cast<float>(a) + static_cast<float>(b) : a + b;
   }
@@ -249,14 +250,14 @@ struct ByHand {
       });
   }
 
-  /// Adds the differences of what is decoded from what this rank sends, by pairs of devices.
+  /// Adds the coding errors of the values that this rank sends, by pairs of devices.
   void add_errors(int round, std::map<std::pair<int, int>, ErrorsByHand>& errors) const {
     std::map<std::int64_t, Numbers> given;
     for (const Transfer& t : pattern.transfers(from, source.components, source.ghost, from.rank())) {
       const std::pair pair{from.block(t.source_block).device, to.block(t.target_block).device};
       if (from.machine().device(pair.first).rank != from.rank()) continue;
       const Numbers &values = sent(given, t, round), there = arriving(t, values);
-      if (cast.blocks() && there == values) continue;  // too small a box to be coded
+      if (cast.blocks() && there == values) continue;  // the box is too small to be coded
       each_pair(t, [&](std::size_t in, std::size_t) {
         const double difference = there[in] - values[in];
         if (!std::isfinite(difference)) return;
@@ -284,7 +285,7 @@ struct ByHand {
               });
     }
   }
-  /// Every NaN is one of the same.
+  /// All NaN count as equal.
   static bool same(double a, double b) {
     return (std::isnan(a) && std::isnan(b)) || std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
   }
@@ -335,7 +336,7 @@ class CastItems : public testing::TestWithParam<std::tuple<Backend, std::size_t,
           for (const std::int64_t id : items[i].to.local())
             set_numbers(targets[i], id, items[i].before(true, id, round));
       }
-      comm.barrier();  // targets of other ranks are filled
+      comm.barrier();  // wait until the targets of other ranks are filled
       exchange_once(exchange, streams, round);
       for (std::size_t i = 0; i < items.size(); ++i)
         items[i].check(items[i].one_field ? sources[i] : targets[i], round);
@@ -344,7 +345,7 @@ class CastItems : public testing::TestWithParam<std::tuple<Backend, std::size_t,
     check_errors(items, exchange, 3);
   }
 
-  /// Of the exchange of a round, as its report tells them.
+  /// Compares the reported coding errors of a round.
   void check_errors(const std::vector<ByHand>& items, Exchange& exchange, int round) {
     std::map<std::pair<int, int>, ErrorsByHand> wanted;
     for (const ByHand& item : items)
@@ -353,7 +354,7 @@ class CastItems : public testing::TestWithParam<std::tuple<Backend, std::size_t,
     for (const ReportRow& row : exchange.report()) {
       if (row.source_rank != grid.rank()) continue;
       const ErrorsByHand& all = wanted[{row.message.source, row.message.target}];
-      // On one device values may be rounded without a code.
+      // Within a device, values may be rounded without being encoded.
       const bool encoded = options.measure_errors && all.numbers > 0;
       if (row.message.route != RouteKind::kernel) {
         EXPECT_EQ(row.encode_us > 0, encoded);
@@ -386,7 +387,7 @@ class CastItems : public testing::TestWithParam<std::tuple<Backend, std::size_t,
   ExchangeOptions options;
 };
 
-/// Beside an item that travels raw, in the same messages.
+/// Another item travels raw in the same messages.
 TEST_P(CastItems, FillGhostsWithRoundedValues) {
   const Machine machine = machine_here(backend, way);
   const Grid grid = grid_of(machine, {30, 31, 37}, {2, 2, 2});
@@ -436,8 +437,8 @@ TEST_P(CastItems, AreTransposed) {
   }
 }
 
-/// Of the numbers that do overflow one is enough. Where a rank's host drives a route, end() says so, and check()
-/// elsewhere: in the same words on ranks, too, that neither packed the number nor received it.
+/// One overflowing number is enough. end() reports it if the host drives a route; otherwise check() does. Ranks that
+/// neither packed nor received the number report the same error.
 TEST_P(CastItems, ThatAreTooLargeAreTheSameErrorOnAllRanks) {
   const Machine machine = machine_here(backend, way);
   const Grid grid = grid_of(machine, {12, 10, 8}, {2, 2, 2});
@@ -449,10 +450,10 @@ TEST_P(CastItems, ThatAreTooLargeAreTheSameErrorOnAllRanks) {
   Exchange exchange(comm, grid, {{&halo, &field, nullptr, false, cast.coding}}, options);
   const bool at_end = !comm.all(!exchange.needs_host());
   const std::int64_t block = 0;
-  const Extent cell{2, 2, 0};  // in one face
+  const Extent cell{2, 2, 0};  // a cell in one face of the block only
   const double huge = cast.blocks()           ? -std::numeric_limits<double>::infinity()
                       : of.type == DType::f32 ? -3.4e38
-                                              : -3.4e39;  // bf16's largest is 3.39e38
+                                              : -3.4e39;  // the largest bf16 is 3.39e38
   const auto sent_to = [&](std::int64_t target) {
     for (const Transfer& t : halo.transfers(grid, 1, of.ghost, grid.rank()))
       if (t.source_block == block && t.target_block == target && t.source.box.contains(cell)) return true;
@@ -480,7 +481,7 @@ TEST_P(CastItems, ThatAreTooLargeAreTheSameErrorOnAllRanks) {
   EXPECT_THROW(exchange.check(), Overflow);
   EXPECT_THROW(exchange.begin(streams), Overflow);
   for (const std::int64_t id : grid.local()) {
-    // A block that holds one is none in all of its numbers.
+    // Block coding turns all numbers of a block with a NaN into NaN.
     int none = 0;
     for (const double number : numbers_in(field, id)) none += cast.blocks() ? std::isnan(number) : std::isinf(number);
     EXPECT_EQ(none > 0, sent_to(id)) << "block " << id;
@@ -521,7 +522,7 @@ TEST_P(CastBySomeDevices, FillsTheSameGhosts) {
       for (const std::int64_t id : grid.local()) set_numbers(field, id, by_hand.before(false, id, 1));
       exchange_once(exchange, streams, 1);
       by_hand.check(field, 1);
-      // Of 16 bits or 32 instead of twice as many, but for what rounds a message's parts up to 16 bytes.
+      // 16 or 32 bits instead of twice as many, except that message parts are rounded up to 16 bytes.
       Exchange raw(comm, grid, {{&halo, &field}}, options);
       ASSERT_EQ(raw.messages().size(), exchange.messages().size());
       std::int64_t coded_bytes = 0, raw_bytes = 0;

@@ -1,4 +1,4 @@
-// All-reduces of every method, type and operation, against a fold of the same tree on the host.
+// All-reduces of every method, type and operation, compared with the same tree on the host.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@
 namespace slipstream {
 namespace {
 
-/// Value v of a device in a round: of sizes so different that every other order of summation rounds differently.
+/// Value v of a device in a round. Magnitudes differ so much that any other order of summation rounds differently.
 template <class T>
 T input(int device, int v, int round) {
   std::uint64_t h = 1 + device + 1000ull * v + 10000000ull * round;
@@ -39,7 +39,7 @@ T combine(Op op, T a, T b) {
   }
 }
 
-/// The tree in words: the largest power of two of devices below their number on the left, the rest on the right.
+/// The reduction tree: the largest power of two below the number of devices on the left, the rest on the right.
 template <class T>
 T expected(Op op, int first, int devices, int v, int round) {
   if (devices == 1) return input<T>(first, v, round);
@@ -48,7 +48,7 @@ T expected(Op op, int first, int devices, int v, int round) {
   return combine(op, expected<T>(op, first, left, v, round), expected<T>(op, first + left, devices - left, v, round));
 }
 
-/// The devices of this rank with a stream and an array each.
+/// The devices of this rank, with one stream and one array each.
 template <class T>
 struct Rig {
   Rig(const Communicator& comm, const Machine& machine, int count) : devices(machine.devices_of_rank(comm.rank())) {
@@ -72,7 +72,7 @@ struct Rig {
   std::vector<void*> values;
 };
 
-/// Queues `rounds` reductions of fresh values without a wait between, and compares the bits of all results.
+/// Queues `rounds` reductions of new values without waiting in between, and compares the bits of all results.
 template <class T>
 void check_rounds(const Communicator& comm, const Machine& machine, AllReduce& reduce, Op op, int count, int rounds) {
   Rig<T> rig(comm, machine, count);
@@ -121,7 +121,7 @@ class Reduce : public testing::TestWithParam<std::tuple<Backend, ReduceMethod, i
   template <class T>
   void check_all_operations() {
     const Machine found = machine();
-    // Lives as long as all others, so that what a library sets up among the devices is set up once.
+    // Outlives all others, so that libraries connect the devices only once.
     const AllReduce first(comm, found, 1, dtype_of<T>(), Op::add, {method});
     for (const Op op : {Op::add, Op::multiply, Op::min, Op::max})
       for (const int count : {1, 8, AllReduce::most_values}) {
@@ -145,7 +145,7 @@ TEST_P(Reduce, FoldsDoublesInTheOrderOfTheTree) { check_all_operations<double>()
 TEST_P(Reduce, FoldsFloatsInTheOrderOfTheTree) { check_all_operations<float>(); }
 TEST_P(Reduce, FoldsIntegersInTheOrderOfTheTree) { check_all_operations<std::int64_t>(); }
 
-/// Every allocation of set-up in turn, on the last rank.
+/// Each allocation of the set-up fails in turn, on the last rank.
 TEST_P(Reduce, ThatCannotBeMadeOnOneRankIsRefusedOnAll) {
   const Machine found = machine();
   const auto make = [&] { AllReduce(comm, found, 8, DType::f64, Op::add, {method}); };
@@ -215,7 +215,7 @@ TEST_P(Reduce, KeepsTwoInFlightApart) {
   }
   a.synchronize();
   b.synchronize();
-  // Where no host takes part, ranks may queue the two in different orders.
+  // If no host takes part, ranks may queue two reductions in different orders.
   const bool swapped = method == ReduceMethod::peer && comm.rank() % 2;
   for (int round = 0; round < 20; ++round) {
     if (swapped) maxima.run(b.streams, b.values);
@@ -291,7 +291,7 @@ Graph capture(AllReduce& reduce, Rig<std::int64_t>& rig, int runs) {
 }
 
 void replay_between_other_runs(const Communicator& comm, const Machine& found, ReduceMethod method) {
-  // Three runs a graph: both parities of the ring come to stand first.
+  // Three runs per graph, so that replays begin at both halves of the double buffer.
   constexpr int replays = 20, runs = 3;
   AllReduce reduce(comm, found, 2, DType::i64, Op::add, {method});
   Rig<std::int64_t> rig(comm, found, 2);
@@ -305,7 +305,7 @@ void replay_between_other_runs(const Communicator& comm, const Machine& found, R
   const Graph graph = capture(reduce, rig, runs);
   for (int replay = 0; replay < replays; ++replay) {
     graph.launch(rig.streams.front());
-    // Work of the other streams that was not recorded comes after the graph only where they wait for it.
+    // Unrecorded work on other streams must wait explicitly for the graph.
     Event done(rig.streams.front().device());
     rig.streams.front().record(done);
     for (std::size_t i = 1; i < rig.streams.size(); ++i) rig.streams[i].wait(done);
@@ -341,7 +341,7 @@ void end_before_a_graph(const Communicator& comm, const Machine& found, ReduceMe
   graph.launch(rig.streams.front());
   rig.synchronize();
   reduce.reset();
-  if (found.devices() == 1) return;  // nothing was recorded
+  if (found.devices() == 1) return;  // with one device there is nothing to record
   expect_error([&] { graph.launch(rig.streams.front()); }, ErrorCode::wrong_state, {{"holds", "an all-reduce"}});
 }
 

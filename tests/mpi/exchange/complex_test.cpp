@@ -1,12 +1,10 @@
-// Complex numbers in exchanges: sums are those of their parts, and there is no smallest one.
+// Complex numbers in exchanges: real and imaginary parts are added separately; minimum and maximum are refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <complex>
-#include <optional>
 
 #include "support/exchange_rig.hpp"
-#include "support/expect_error.hpp"
 
 namespace slipstream {
 namespace {
@@ -20,7 +18,7 @@ Halo::Options wide() {
 
 class ComplexNumbers : public testing::TestWithParam<std::tuple<Backend, std::size_t>> {
  protected:
-  /// What an exchange makes of the same bytes: numbers of a type, so many side by side in each cell.
+  /// Result of an exchange of the same bytes as numbers of one type, several per cell.
   template <class T>
   std::vector<std::vector<std::byte>> combined(const Grid& grid, const ExchangeOptions& options, int components,
                                                Op op) {
@@ -78,26 +76,6 @@ INSTANTIATE_TEST_SUITE_P(Routes, ComplexNumbers,
                          testing::Combine(testing::ValuesIn(backends_here()),
                                           testing::Range(std::size_t{0}, all_ways().size())),
                          [](const auto& info) { return name_of(std::get<0>(info.param), std::get<1>(info.param)); });
-
-TEST(ComplexRefused, WhereTheSmallestOrLargestIsWanted) {
-  const Communicator comm = Communicator::world();
-  const Machine machine = machine_here(Backend::host, 1);
-  GridOptions grid_options;
-  grid_options.periodic = {true, true, true};
-  const Grid grid({8, 8, 8}, machine, comm.rank(), grid_options);
-  for (const DType type : {DType::c64, DType::c128})
-    for (const Op op : {Op::min, Op::max}) {
-      const HaloAdjoint pattern(Halo::Options{}, op);
-      FieldOptions field_options;
-      field_options.name = "psi";
-      field_options.type = type;
-      field_options.ghost = {1, 1, 1};
-      Field field(grid, field_options);
-      const auto error = error_of([&] { Exchange(comm, grid, {{&pattern, &field}}); });
-      expect_error(error, ErrorCode::unsupported, {{"field", "psi"}, {"type", to_string(type)}});
-      EXPECT_TRUE(comm.all(error.has_value()));
-    }
-}
 
 }  // namespace
 }  // namespace slipstream

@@ -1,4 +1,4 @@
-// Ends of what works on devices, after work of the caller's failed there.
+// Destructors after the caller's work failed on the device.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -77,7 +77,7 @@ TEST(AfterAFailedTask, ObjectsEndAndTheProgramGoesOn) {
     }
 }
 
-/// A rank whose run failed before its message went out is one run ahead of its messages.
+/// A rank whose run failed before it sent its message is one run ahead of its messages.
 TEST(AllReduceByMpi, RefusesValuesOfAnotherRun) {
   const Communicator comm = Communicator::world();
   if (comm.size() < 2) GTEST_SKIP() << "needs two ranks";
@@ -101,7 +101,7 @@ TEST(AllReduceByMpi, RefusesValuesOfAnotherRun) {
   if (comm.rank() == 0) {
     expect_error(run(true), ErrorCode::unsupported, {{"test", "kernel"}});
   }
-  // The others hear rank 0, which hears any of them first.
+  // Other ranks receive from rank 0 first; rank 0 may receive from any of them first.
   const Facts facts = comm.rank() == 0 ? Facts{} : Facts{{"rank", 0}};
   expect_error(run(false), ErrorCode::mismatch, facts);
   expect_error([&] { sum.check(); }, ErrorCode::mismatch, facts);

@@ -1,4 +1,4 @@
-// Every route through the same scenarios, against a formula of the global cell.
+// Every route in the same scenarios, compared with a formula of the global cell.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -26,15 +26,15 @@ struct Scenario {
   Coding coding = {};
   Knobs knobs = {};
   int ranks_per_node = 0;
-  std::optional<RouteKind> subject = {};  ///< skipped where no message takes it
+  std::optional<RouteKind> subject = {};  ///< the test is skipped if no message uses this route
 };
 
 using R = RouteKind;
 
-/// All values of these tests are whole numbers that an f32 holds: what is cast arrives as it was.
+/// All values are integers that f32 represents, so a cast leaves them unchanged.
 const Coding cast{Coding::Kind::cast};
 
-/// Every way to pack, to use streams and to wait, by both routes that the host drives.
+/// All options of packing, lanes and waiting, on both routes that the host drives.
 void add_host_routes(std::vector<Scenario>& list) {
   for (const R route : {R::staged, R::gpu_mpi})
     for (const Pack pack : {Pack::fused, Pack::per_direction, Pack::memcpy3d, Pack::zero_copy})
@@ -70,7 +70,7 @@ void add_host_routes(std::vector<Scenario>& list) {
   }
 }
 
-/// One message for each pair of nodes of two ranks; and of one, where many devices of one rank share it.
+/// Route node: one message per pair of nodes, with two ranks per node, and with one rank with many devices.
 void add_grouped(std::vector<Scenario>& list) {
   Scenario s{"by_node", {R::kernel, R::staged}};
   s.knobs.grouping = Grouping::nodes;
@@ -278,7 +278,7 @@ class ExchangeScenario : public testing::TestWithParam<std::tuple<Backend, int>>
   const Scenario& s = table[std::get<1>(GetParam())];
   Communicator comm = Communicator::world();
 
-  /// Calls f(local cell, component, element) for all cells of a block, ghosts too.
+  /// Calls f(local cell, component, element) for all cells of a block, including ghosts.
   template <class F>
   void each(const Field& field, std::int64_t id, F f) const {
     const BlockShape& shape = field.shape(id);
@@ -298,7 +298,7 @@ class ExchangeScenario : public testing::TestWithParam<std::tuple<Backend, int>>
     return true;
   }
 
-  /// What a cell of a block must hold after an exchange.
+  /// Expected value of a cell after an exchange.
   double expected(const Grid& grid, const Block& block, const Extent& local, int c, int round) const {
     const Extent e = block.box.extents();
     int away = 0;
@@ -346,7 +346,7 @@ class ExchangeScenario : public testing::TestWithParam<std::tuple<Backend, int>>
     }
   }
 
-  /// Why no message of this rank travels by the scenario's subject; empty where one does or there is none.
+  /// Why no message of this rank uses the scenario's route; empty if one does or none is set.
   std::string unused(const Exchange& exchange) const {
     if (!s.subject) return "";
     std::string why = "this rank's blocks lie on one device";

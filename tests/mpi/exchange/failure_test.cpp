@@ -1,5 +1,5 @@
-// What fails on one rank moves nothing it should not, and ends on all: ranks that are late, memory that is not there,
-// an exception between begin and end.
+// A failure on one rank moves no data and ends on all ranks: late ranks, failed allocations, exceptions between begin
+// and end.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -20,7 +20,7 @@ namespace slipstream {
 namespace {
 
 constexpr double limit = 0.3;
-/// Seconds within which everything here ends, libraries' starts too.
+/// Time limit in seconds for each operation, including the start of libraries.
 constexpr double longest = 20;
 
 class Failures : public testing::TestWithParam<std::tuple<Backend, std::size_t>> {
@@ -49,7 +49,7 @@ class Failures : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
     GridOptions periodic;
     periodic.periodic = {true, true, true};
     grid.emplace(Extent{8 * machine->devices(), 6, 4}, *machine, comm.rank(), periodic);
-    return refusal_of(*grid, {{&halo, options()}}, impatient());
+    return refusal_of(*grid, {{&halo, options()}}, with_short_timeout());
   }
 
   static FieldOptions options() {
@@ -59,7 +59,7 @@ class Failures : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
     return options;
   }
 
-  ExchangeOptions impatient() const {
+  ExchangeOptions with_short_timeout() const {
     ExchangeOptions options;
     options.routes = way.routes;
     options.knobs.grouping = way.grouping;
@@ -68,13 +68,13 @@ class Failures : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
   }
 
   std::unique_ptr<Exchange> made() {
-    return std::make_unique<Exchange>(comm, *grid, std::vector<ExchangeItem>{{&halo, &*field}}, impatient());
+    return std::make_unique<Exchange>(comm, *grid, std::vector<ExchangeItem>{{&halo, &*field}}, with_short_timeout());
   }
 
-  /// What says whose value it is and when it was written.
+  /// A value that encodes its rank and its round.
   float mark(int round) const { return static_cast<float>(100 * (comm.rank() + 1) + round); }
 
-  /// Marks this rank's blocks, ghosts too, in the order of the streams.
+  /// Writes this rank's marks to its blocks, including ghosts, in the order of the streams.
   void paint(int round) {
     for (const std::int64_t id : grid->blocks_of(grid->rank())) {
       pens.emplace_back(field->device(id), static_cast<std::size_t>(field->shape(id).elements), Memory::pinned);
@@ -85,13 +85,13 @@ class Failures : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
     }
   }
 
-  /// Ghosts, too.
+  /// Compares all values with this rank's own marks, including ghosts.
   void expect_own_values_alone() const {
     for (const std::int64_t id : grid->blocks_of(grid->rank()))
       for (const float value : array_of<float>(*field, id)) ASSERT_EQ(static_cast<int>(value) / 100, comm.rank() + 1);
   }
 
-  /// The last mark of rank 0 that lies here.
+  /// The latest mark of rank 0 on this rank.
   int last_of_rank_0() const {
     int last = 0;
     for (const std::int64_t id : grid->blocks_of(grid->rank()))
@@ -116,8 +116,8 @@ class Failures : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
   std::chrono::steady_clock::time_point begun;
 };
 
-/// Rank 0 goes on alone, and what it queues behind the exchange that breaks changes its values again and again. The
-/// others come when it has given up: they see values of the exchange that they are in, or none, and never later ones.
+/// Rank 0 continues alone, times out, and overwrites its values with later work. The other ranks come after its
+/// timeout. They must see values of their own round or none, and never later ones.
 TEST_P(Failures, OfAWaitMoveNothingAndPostNothing) {
   std::unique_ptr<Exchange> exchange = made();
   for (int n = 0; n < 2; ++n) {
@@ -145,7 +145,7 @@ TEST_P(Failures, OfAWaitMoveNothingAndPostNothing) {
     try {
       exchange_now(*exchange);
     } catch (const Timeout&) {
-      // As it should be, where rank 0 sent nothing any more.
+      // Correct if rank 0 sent nothing.
     }
     finish(streams);
     EXPECT_LE(last_of_rank_0(), 2);
@@ -162,7 +162,7 @@ TEST_P(Failures, BetweenBeginAndEndUnwindOnAll) {
     exchange->end(streams);
     finish(streams);
     exchange->check();
-    exchange_now(*exchange);  // without rank 1
+    exchange_now(*exchange);  // must fail without rank 1
   };
   try {
     step();
@@ -181,7 +181,7 @@ TEST_P(Failures, BetweenBeginAndEndUnwindOnAll) {
   exchange_now(*next);
 }
 
-/// Every allocation of set-up in turn, on the last rank.
+/// Each allocation of the set-up fails in turn, on the last rank.
 TEST_P(Failures, OfAnAllocationAreOnAllRanks) {
   std::unique_ptr<Exchange> exchange;
   const auto make = [&] {
@@ -196,7 +196,7 @@ INSTANTIATE_TEST_SUITE_P(Routes, Failures,
                                           testing::Range<std::size_t>(0, all_ways().size())),
                          [](const auto& info) { return name_of(std::get<0>(info.param), std::get<1>(info.param)); });
 
-/// Of gather-scatters.
+/// Fixture for failures of gather-scatters.
 class GatherScatterFailures : public shared_points::GatherScatterOn {
  protected:
   void SetUp() override {
@@ -221,7 +221,7 @@ class GatherScatterFailures : public shared_points::GatherScatterOn {
     if (options.unique) unique_values.emplace(*gs, streams, 1);
   }
 
-  /// Puts values of the round where the call reads, and where it writes.
+  /// Writes the values of a round to the arrays that the call reads and writes.
   void put(int round) {
     points->fill(*dealt, streams, round);
     if (!unique_values) return;
@@ -247,11 +247,12 @@ class GatherScatterFailures : public shared_points::GatherScatterOn {
     gs->check();
   }
 
-  /// The late rank comes when the other has given up; there, `expect_unchanged` looks at what messages would change.
+  /// The late rank comes after the other's timeout. There `expect_unchanged` checks the data that messages would
+  /// overwrite.
   template <class Expect>
   void break_it(const std::function<void()>& call, int late, const Expect& expect_unchanged) {
     int round = 0;
-    for (; round < 2; ++round) {  // the second time as a graph, where one can be made
+    for (; round < 2; ++round) {  // the second time as a graph, if possible
       put(round);
       comm.barrier();
       call();
@@ -277,7 +278,7 @@ class GatherScatterFailures : public shared_points::GatherScatterOn {
         call();
         fetch();
       } catch (const Timeout&) {
-        // As it should be, where the others sent nothing any more.
+        // Correct if the others sent nothing.
       }
     }
     gs.reset();
@@ -327,7 +328,7 @@ GatherScatterOptions with_unique_values() {
   return options;
 }
 
-/// The late rank has copies of what rank 0 owns.
+/// The late rank has copies of points that rank 0 owns.
 TEST_P(GatherScatterFailures, OfAWaitLeaveGatheredValuesAsTheyWere) {
   const auto expect_unchanged = [&](int round) {
     for (std::size_t d = 0; d < streams.size(); ++d) {
@@ -346,7 +347,7 @@ TEST_P(GatherScatterFailures, OfAWaitLeaveGatheredValuesAsTheyWere) {
   break_it([this] { gather(); }, 1, expect_unchanged);
 }
 
-/// The late rank owns what the other has copies of.
+/// The late rank owns points of which the other has copies.
 TEST_P(GatherScatterFailures, OfAWaitLeaveScatteredPointsAsTheyWere) {
   const auto id_of = [&](std::int64_t point) { return domain.ids[static_cast<std::size_t>(point)]; };
   std::set<std::int64_t> of_rank_0;
@@ -377,7 +378,7 @@ TEST_P(GatherScatterFailures, BetweenStartAndFinishUnwindOnAll) {
     own->finish(streams);
     points->fetch(streams);
     own->check();
-    own->run(streams, points->all);  // without rank 1
+    own->run(streams, points->all);  // must fail without rank 1
     points->fetch(streams);
     own->check();
   };
@@ -407,10 +408,10 @@ INSTANTIATE_TEST_SUITE_P(Routes, GatherScatterFailures,
                                           testing::Range<std::size_t>(0, all_ways().size())),
                          [](const auto& info) { return name_of(std::get<0>(info.param), std::get<1>(info.param)); });
 
-/// Libraries that start on all ranks together, one of which fails.
+/// Collective start of libraries, which fails on one rank.
 class LibraryStart : public testing::Test {
  protected:
-  /// What an exchange of two GPUs by this route says.
+  /// Error of an exchange between two GPUs on this route, if any.
   std::optional<Error> problem_of(RouteKind kind) const {
     const Machine machine = machine_here(Backend::cuda, 1);
     GridOptions periodic;
@@ -442,7 +443,7 @@ TEST_F(LibraryStart, OfNcclThatFailsOnOneRankIsAnErrorOnAll) {
   EXPECT_LT(taken.count(), longest);
 }
 
-/// The job ends, which tools/gpu_test.sh expects: this is run alone, by its name.
+/// Ends the job, as tools/gpu_test.sh expects; therefore it is disabled and runs alone, by name.
 TEST_F(LibraryStart, DISABLED_OfNvshmemThatFailsOnOneRankEndsTheJob) {
   if (comm.rank() == comm.size() - 1) faults::arm(faults::Step::nvshmem_start, 0);
   const auto problem = problem_of(RouteKind::nvshmem);

@@ -1,4 +1,4 @@
-// What gather-scatters refuse, and how they say so on every rank.
+// Invalid arguments of gather-scatters are errors on all ranks.
 #include <gtest/gtest.h>
 
 #include "support/expect_error.hpp"
@@ -177,7 +177,7 @@ TEST_F(GatherScatterRefuses, ArraysThatShareWhatIsWritten) {
                ErrorCode::invalid_argument, {shared});
 }
 
-/// An address that was looked at once is looked at again where more of it is read.
+/// A checked address is checked again when a larger range is read.
 TEST_F(GatherScatterRefuses, AStrideThatLeadsOutOfAnArray) {
   const Backend backend = backends_here().back();
   if (backend == Backend::host) GTEST_SKIP() << "memory of the host has no bounds that can be asked for";
@@ -197,7 +197,7 @@ TEST_F(GatherScatterRefuses, AStrideThatLeadsOutOfAnArray) {
       ErrorCode::invalid_argument, {{"array", 0}, {"kind", "points"}});
 }
 
-/// Of calls of one kind, one after the other: the first is compared, and the object works on.
+/// Consecutive calls: the first of each kind is compared between ranks, and the object remains usable.
 TEST_F(GatherScatterRefuses, AnotherOperationOrCallOnOneRank) {
   if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
   const bool last = comm.rank() == comm.size() - 1;
@@ -231,7 +231,7 @@ TEST_F(GatherScatterRefuses, AnotherOperationOrCallOnOneRank) {
   expect_error(error, ErrorCode::mismatch, {{"call", "gather (min) as call 4"}, {"other_call", "scatter as call 4"}});
 }
 
-/// At the first call of its kind; later ones are the rank's own.
+/// Arguments are compared only at the first call of each kind.
 TEST_F(GatherScatterRefuses, WhatOneRankCallsItWith) {
   if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
   const bool last = comm.rank() == comm.size() - 1;
@@ -260,7 +260,7 @@ TEST_F(GatherScatterRefuses, MorePointsThanIndicesHave) {
   const std::int64_t id = 1;
   expect_error(
       [&] {
-        // Points that are refused are not read.
+        // Refused points are not read.
         GatherScatter(comm, machine, {{{&id, (std::size_t{1} << 32) + 1}, comm.rank(), block_points}});
       },
       ErrorCode::unsupported, {{"given", 4294967297}, {"limit", 4294967296}});

@@ -1,4 +1,5 @@
-// Gather-scatters of random ids, bit for bit against a fold over blocks on the host: on any devices, by every route.
+// Gather-scatters of random ids, compared bit by bit with a reduction over blocks on the host; any devices, every
+// route.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -32,7 +33,7 @@ TEST_P(GatherScatterOn, KnowsComplexNumbers) {
   check_all<std::complex<float>>(Domain::random(21, 13), 1, {Op::add});
 }
 
-/// All copies are equal bit for bit, and the same whichever device a block lies on.
+/// All copies have equal bits, on whatever device their blocks are.
 TEST_P(GatherScatterOn, RoundsWhatBlocksShareInFlightOrNot) {
   const Coding cast{Coding::Kind::cast};
   check_all<double>(Domain::random(37, 3), 2, {Op::add, Op::max, Op::multiply}, cast,
@@ -42,8 +43,8 @@ TEST_P(GatherScatterOn, RoundsWhatBlocksShareInFlightOrNot) {
   check_all<std::complex<double>>(Domain::random(21, 13), 1, {Op::add}, cast, [](std::complex<double> value) {
     return std::complex<double>(std::complex<float>(value));
   });
-  // To multiples of one unit, 2^-10 here; what 23 bits do not hold would be an error.
-  const auto to_unit = [](auto value) { return std::nearbyint(value * 1024) / 1024 + 0.0; };  // there is one zero
+  // Rounds to multiples of the unit 2^-10; a number beyond 23 bits would be an error.
+  const auto to_unit = [](auto value) { return std::nearbyint(value * 1024) / 1024 + 0.0; };  // + 0.0 turns -0 into 0
   const Coding floats = coding_from_string("blockfloat, rate 24, max error 0.0005");
   check_all<double>(Domain::random(37, 3), 2, {Op::add, Op::max}, floats, to_unit);
   check_all<float>(Domain::random(21, 5), 1, {Op::add, Op::min},
@@ -53,14 +54,14 @@ TEST_P(GatherScatterOn, RoundsWhatBlocksShareInFlightOrNot) {
       [&](std::complex<double> value) { return std::complex<double>(to_unit(value.real()), to_unit(value.imag())); });
 }
 
-/// The same bits, with the devices' blocks in any order on the host.
+/// The host may hold the blocks in any order; the bits are the same.
 TEST_P(GatherScatterOn, PacksOnTheHost) {
   check_all<double>(Domain::random(37, 3), 2, {Op::add, Op::max}, {}, {}, true);
   check_all<std::complex<double>>(Domain::random(21, 13), 1, {Op::multiply}, {}, {}, true);
   check_all<double>(
       Domain::random(21, 5), 1, {Op::add}, {Coding::Kind::cast},
       [](double value) { return static_cast<double>(static_cast<float>(value)); }, true);
-  check_all<double>(Domain::random(1, 9), 1, {Op::add}, {}, {}, true);  // all but one device are empty
+  check_all<double>(Domain::random(1, 9), 1, {Op::add}, {}, {}, true);  // all devices but one are empty
   const Domain domain = Domain::random(2 * machine->devices(), 1);
   const Dealt dealt(domain, *machine, comm.rank());
   GatherScatterOptions options;
@@ -78,7 +79,7 @@ TEST_P(GatherScatterOn, TakesTheRoutesThatWereMeasured) {
   GatherScatterOptions options;
   options.tune.emplace();
   options.tune->retune = true;
-  options.tune->cache_folder = "/dev/null/none";  // nothing is kept
+  options.tune->cache_folder = "/dev/null/none";  // disables the cache on disk
   options.tune->trials = 2;
   const auto gs = made(dealt, options);
   EXPECT_EQ(gs->tuning().source, machine->devices() > 1 ? "measured" : "rules");
@@ -90,7 +91,7 @@ TEST_P(GatherScatterOn, TakesTheRoutesThatWereMeasured) {
   expect_right(domain, dealt, arrays, 1, Op::add);
 }
 
-/// With what it combines itself, and the caller's work, between start and finish.
+/// The timed call includes its own work and the caller's work between start and finish.
 TEST_P(GatherScatterOn, IsTunedBesideTheWorkThatItOverlaps) {
   if (way.name.find("rules") == std::string::npos) GTEST_SKIP() << "one set of routes shows it";
   const Domain domain = Domain::random(4 * machine->devices(), 15);
@@ -119,7 +120,7 @@ TEST_P(GatherScatterOn, IsTunedBesideTheWorkThatItOverlaps) {
 }
 
 TEST_P(GatherScatterOn, LeavesDevicesWithoutPointsOrSharersAlone) {
-  check_all<double>(Domain::random(1, 9), 1, {Op::add});  // all but one device are empty
+  check_all<double>(Domain::random(1, 9), 1, {Op::add});  // all devices but one are empty
   Domain ignored{8, std::vector<std::int64_t>(8 * block_points, 0)};
   check_all<double>(ignored, 1, {Op::add});
   Domain apart{8, {}};
@@ -129,7 +130,7 @@ TEST_P(GatherScatterOn, LeavesDevicesWithoutPointsOrSharersAlone) {
   check_all<double>(apart, 1, {Op::add});
 }
 
-/// As one graph a device, where nothing else forbids it; between others, of other arrays and in two parts.
+/// Repeated arrays replay one graph per device. Calls with other arrays and split calls are in between.
 TEST_P(GatherScatterOn, CombinesWithArraysThatComeAgain) {
   const Domain domain = Domain::random(4 * machine->devices(), 15);
   const Dealt dealt(domain, *machine, comm.rank());
@@ -155,7 +156,7 @@ TEST_P(GatherScatterOn, CombinesWithArraysThatComeAgain) {
   }
 }
 
-/// More arrays in turn than calls are kept, then some of them again.
+/// More sets of arrays in turn than the cache holds, then some of them again.
 TEST_P(GatherScatterOn, CombinesWithManyArraysInTurn) {
   if (way.name.find("rules") == std::string::npos) GTEST_SKIP() << "one set of routes shows it";
   const Domain domain = Domain::random(2 * machine->devices(), 15);
@@ -174,7 +175,7 @@ TEST_P(GatherScatterOn, CombinesWithManyArraysInTurn) {
   }
 }
 
-/// Of one id in a fifth of all blocks, which lie on one device or on few, between ids of few copies.
+/// A fifth of all blocks have copies of one id, on one device or on few; other ids have few copies.
 TEST_P(GatherScatterOn, CombinesMoreCopiesThanATileHolds) {
   Domain domain = Domain::random(320, 17);
   for (std::size_t n = 0; n < domain.ids.size(); ++n)
@@ -182,7 +183,7 @@ TEST_P(GatherScatterOn, CombinesMoreCopiesThanATileHolds) {
   check_all<double>(domain, 2, {Op::add, Op::min});
 }
 
-/// Order 1 on a grid of elements, periodic: the corner of a mesh one element wide meets itself.
+/// Order 1 on a periodic grid of elements: the corners of a mesh that is one element wide coincide.
 TEST_P(GatherScatterOn, CountsTheElementsAtEachVertex) {
   const Extent elements{5, 3, 1};
   Domain domain{volume(elements) * 8 / block_points + 1, {}};
@@ -207,7 +208,7 @@ TEST_P(GatherScatterOn, CountsTheElementsAtEachVertex) {
       ASSERT_EQ(arrays.here[d].data()[n], domain.ids[static_cast<std::size_t>(dealt.point(d, n))] ? 8 : 1);
 }
 
-/// Whichever copy it is, on whichever device.
+/// The result is NaN if any copy is NaN, on any device.
 TEST_P(GatherScatterOn, KeepsNanInTheSmallestAndTheLargest) {
   const std::int64_t blocks = 2 * machine->devices();
   Domain domain{blocks, {}};
@@ -233,7 +234,7 @@ TEST_P(GatherScatterOn, KeepsNanInTheSmallestAndTheLargest) {
   }
 }
 
-/// The first of them late on one device: what it sends is not overwritten by the second.
+/// The first call is late on one device; the second must not overwrite the values that it sends.
 TEST_P(GatherScatterOn, FollowsItsLastCallOnOtherStreams) {
   if (std::get<0>(GetParam()) != Backend::host) GTEST_SKIP() << "the pause is one of the host's streams";
   const Domain domain = Domain::random(4 * machine->devices(), 15);
@@ -274,7 +275,7 @@ TEST_P(GatherScatterOn, ThatCannotBeMadeOnOneRankIsRefusedOnAll) {
   }
 }
 
-/// A setting for whose messages one rank has no memory is left out on all.
+/// All ranks omit a candidate for whose messages one rank has no memory.
 TEST_P(GatherScatterOn, ThatCannotBeTunedOnOneRankIsRefusedOnAllOrMadeWithoutWhatFailed) {
   if (way.name != "direct_by_1") GTEST_SKIP() << "one set of routes shows it";
   const Domain domain = Domain::random(2 * machine->devices(), 11);
@@ -285,7 +286,7 @@ TEST_P(GatherScatterOn, ThatCannotBeTunedOnOneRankIsRefusedOnAllOrMadeWithoutWha
   options.tune->cache_folder = "/dev/null/none";
   options.tune->trials = 1;
   options.tune->warm_ups = 0;
-  options.exchange.knobs.sealed = 0;  // fewer to try
+  options.exchange.knobs.sealed = 0;  // reduces the number of candidates
   std::unique_ptr<GatherScatter> gs;
   int round = 0, used = 0;
   const auto make = [&] {
@@ -310,7 +311,7 @@ INSTANTIATE_TEST_SUITE_P(Routes, GatherScatterOn,
                                           testing::Range<std::size_t>(0, all_ways().size())),
                          [](const auto& info) { return name_of(std::get<0>(info.param), std::get<1>(info.param)); });
 
-/// Ids of two to a thousand copies, on numbers of devices that ranks do not have.
+/// Ids with two to a thousand copies, on numbers of devices that ranks do not have.
 class GatherScatterOfSomeDevices : public GatherScatterOn {
  protected:
   GatherScatterOfSomeDevices() : GatherScatterOn(ways_of_some_devices()) {}
@@ -332,7 +333,7 @@ class GatherScatterOfSomeDevices : public GatherScatterOn {
   }
 };
 
-/// Of order 1: the corners of a box of elements whose extents have no common factor, numbered as a mesh is.
+/// Order 1: the corners of a box of elements with coprime extents, numbered as a mesh is.
 TEST_P(GatherScatterOfSomeDevices, CombinesABoxOfElements) {
   const Extent elements{30, 31, 37};
   Domain domain{0, {}};
@@ -365,7 +366,7 @@ INSTANTIATE_TEST_SUITE_P(Routes, GatherScatterOfSomeDevices,
                                   ways_of_some_devices()[std::get<1>(info.param)].name;
                          });
 
-/// So many that threads share the set-up of each of two devices.
+/// Enough points for a multithreaded set-up on two devices.
 class GatherScatterOfManyPoints : public GatherScatterOfSomeDevices {};
 
 TEST_P(GatherScatterOfManyPoints, CombinesThemInTheOrderOfBlocks) {
@@ -376,7 +377,7 @@ INSTANTIATE_TEST_SUITE_P(Routes, GatherScatterOfManyPoints,
                          testing::Combine(testing::Values(Backend::host), testing::Values(std::size_t{3})),
                          [](const auto& info) { return ways_of_some_devices()[std::get<1>(info.param)].name; });
 
-/// Pages of zeros that nobody writes take no memory.
+/// Untouched zero pages take no memory.
 class LargeGatherScatter : public testing::TestWithParam<Backend> {};
 
 TEST_P(LargeGatherScatter, TakesPointsBeyondTwoToThe31) {

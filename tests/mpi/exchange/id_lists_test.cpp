@@ -1,4 +1,4 @@
-// Values that lists of elements name, in any order.
+// Values selected by lists of elements in any order.
 #include <gtest/gtest.h>
 
 #include <slipstream/exchange.hpp>
@@ -8,7 +8,7 @@
 namespace slipstream {
 namespace {
 
-/// Every block sends its first row, as a list of elements, backwards into its successor's first row.
+/// Each block sends its first row, as a list of elements in reverse order, to its successor's first row.
 class Reversed final : public Pattern {
  public:
   explicit Reversed(Op op) : op_(op) {}
@@ -35,7 +35,7 @@ class Reversed final : public Pattern {
   Op op_;
 };
 
-/// Only through `staged`, which packs all rows before it writes any: a source row is a target row too.
+/// Uses the route `staged`, which packs all rows before it writes any: a source row is also a target row.
 class IdLists : public testing::TestWithParam<Backend> {
  protected:
   void check(Op op) const;

@@ -1,5 +1,5 @@
-// Two exchanges under way at once, begun and ended crosswise, on every pair of routes; the ranks' neighbours in one are
-// others than in the other.
+// Two exchanges in flight, begun and ended in interleaved order, on every pair of routes. Ranks have different
+// neighbours in both.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -11,7 +11,7 @@
 namespace slipstream {
 namespace {
 
-/// Every route with `kernel` beside it, by one device a rank and by two.
+/// Each route with one and two devices per rank; `kernel` is also allowed.
 std::vector<Way> ways_in_flight() {
   std::vector<Way> found;
   for (const Way& way : all_ways())
@@ -27,7 +27,7 @@ class InFlight : public testing::TestWithParam<std::tuple<Backend, std::size_t, 
     return fraction(scrambled(static_cast<std::uint64_t>(p[0] + 100 * p[1]), static_cast<std::uint64_t>(p[2]),
                               static_cast<std::uint64_t>(round)));
   }
-  /// A block's array of global cells: inside by the formula, beyond it -1, or where `ghosts` are filled by it, too.
+  /// Expected array of a block: the formula in the interior, and -1 or (with `ghosts`) the formula beyond.
   static std::vector<double> array(const Field& field, std::int64_t id, int round, bool inside_too, bool ghosts) {
     const Box& box = field.grid().block(id).box;
     std::vector<double> values(static_cast<std::size_t>(field.shape(id).elements), -1);
@@ -63,8 +63,8 @@ TEST_P(InFlight, ExchangesDoNotStopEachOther) {
   options.ghost = {1, 1, 1};
   FieldOptions bare = options;
   bare.ghost = {0, 0, 0};
-  const Halo halo(Halo::Options{});             // a chain: the first and the last have one neighbour
-  const Transpose transpose(along_z, along_y);  // everybody sends to everybody
+  const Halo halo(Halo::Options{});             // a chain: its ends have one neighbour
+  const Transpose transpose(along_z, along_y);  // each block sends to all blocks
   ExchangeOptions by_one, by_other;
   by_one.routes = one.routes;
   by_other.routes = other.routes;
@@ -82,7 +82,7 @@ TEST_P(InFlight, ExchangesDoNotStopEachOther) {
     }
     for (const std::int64_t id : along_y.local()) set_array(w, id, array(w, id, round, false, false));
     comm.barrier();
-    // Ranks begin in one order, as they must; whose values come first is up to routes and machines.
+    // Ranks begin in the same order, as required; arrival order depends on routes and machines.
     Exchange &outer = round % 2 ? b : a, &inner = round % 2 ? a : b;
     outer.begin(streams);
     inner.begin(streams);
@@ -97,7 +97,7 @@ TEST_P(InFlight, ExchangesDoNotStopEachOther) {
   }
 }
 
-/// Pairs of the same number of devices a rank.
+/// Pairs of ways with the same number of devices per rank.
 std::vector<std::pair<std::size_t, std::size_t>> pairs() {
   const std::vector<Way> ways = ways_in_flight();
   std::vector<std::pair<std::size_t, std::size_t>> found;

@@ -1,4 +1,5 @@
-// Memory that is its user's again: after an exchange has ended by an error, and where a field has other arrays.
+// Peers must not store into memory after it was returned to its owner: after a failed exchange, and after a field got
+// new arrays.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -13,7 +14,7 @@
 namespace slipstream {
 inline namespace late_stores_test_kernels {
 
-/// Holds a stream until the host opens it, a minute at most.
+/// Blocks a stream until the host opens it, at most for a minute.
 struct Gate {
   const Signal* opened;
   template <class Team>
@@ -48,7 +49,7 @@ class LateStores : public testing::TestWithParam<Backend> {
     options.shared = true;
     return options;
   }
-  /// All values of this rank's blocks, ghosts too.
+  /// Sets all values of this rank's blocks, including ghosts.
   void set_all(double value) {
     for (const std::int64_t id : grid->local())
       set_array(*field, id, std::vector<double>(static_cast<std::size_t>(field->shape(id).elements), value));
@@ -63,7 +64,7 @@ class LateStores : public testing::TestWithParam<Backend> {
   std::vector<Stream> streams;
 };
 
-/// Rank 1 is held up in the middle of an exchange that rank 0 has given up and ended; rank 0 goes on with its field.
+/// Rank 1 is delayed in an exchange that rank 0 has timed out and destroyed. Rank 0 then uses its field.
 TEST_P(LateStores, DoNotReachAFieldWhoseExchangeHasEnded) {
   const Buffer<Signal> gate(streams.front().device(), 1, Memory::pinned);
   gate.data()[0] = 0;
@@ -102,7 +103,7 @@ TEST_P(LateStores, AnExchangeRefusesArraysThatWereRemade) {
   comm.barrier();
 }
 
-/// An array that other processes store to is freed after all have ended the exchange.
+/// An array that other processes store into is freed only after all have destroyed the exchange.
 TEST_P(LateStores, ArraysThatOthersStoreToOutliveTheirField) {
   std::optional<Exchange> exchange;
   exchange.emplace(comm, *grid, std::vector<ExchangeItem>{{&halo, &*field}}, options);

@@ -1,4 +1,4 @@
-// Transfers that a pattern of the user lists: what is wrong is one error on all ranks, and what is empty is left out.
+// Patterns with transfers listed by the user: invalid ones are errors on all ranks, and empty ones are omitted.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -15,7 +15,7 @@
 namespace slipstream {
 namespace {
 
-/// Two devices a rank with a block of 8 x 8 x 4 cells each; the first and the last are those of a transfer.
+/// Two devices per rank, each with a block of 8 x 8 x 4 cells; transfers connect the first and the last.
 struct Slabs {
   Slabs() {
     FieldOptions options;
@@ -88,7 +88,7 @@ TEST_F(ListedRefuses, WhatOneRankAloneLists) {
   EXPECT_NE(error->fact("device"), error->fact("peer"));
 }
 
-/// Slots would be used again before they are read, if a message of no bytes counted as an answer.
+/// If an empty message counted as a reply, slots would be reused before they are read.
 TEST(ListedTransfers, OfNoValuesAreNoAnswer) {
   Slabs s;
   const IndexSet nothing = cells_of({{0, 0, 0}, {8, 8, 0}});

@@ -1,4 +1,4 @@
-// Memory and signals between the processes of a node, on every backend at hand.
+// Memory and signals shared by processes of a node, on every available backend.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -29,7 +29,7 @@ struct WaitOrMiss {
   }
 };
 
-/// Passes a value to the next rank of a ring and takes the previous one's.
+/// Passes a value around a ring of ranks.
 template <class T>
 T from_previous(const Communicator& world, const T& mine) {
   const int next = (world.rank() + 1) % world.size(), previous = (world.rank() + world.size() - 1) % world.size();
@@ -39,7 +39,7 @@ T from_previous(const Communicator& world, const T& mine) {
   return theirs;
 }
 
-/// Reads the flags back, which are 0 where nothing went wrong.
+/// Reads the flags, which are 0 on success.
 
 class MemoryTest : public testing::TestWithParam<Backend> {
  protected:
@@ -92,7 +92,7 @@ TEST_P(MemoryTest, AllocationIsMappedOnce) {
   world.barrier();
 }
 
-/// As process numbers and descriptors name, in containers that count their own.
+/// In containers, process numbers and descriptors may be equal to those of other memory.
 TEST_P(MemoryTest, OtherMemoryUnderTheSameNameIsRefused) {
   const Buffer<int> mine(device, 1000, Memory::shared), other(device, 1000, Memory::shared);
   const Buffer<int> pinned(device, 1000, Memory::pinned_shared);
@@ -112,15 +112,15 @@ TEST_P(MemoryTest, OtherMemoryUnderTheSameNameIsRefused) {
 TEST_P(MemoryTest, SignalsOrderDataBetweenProcesses) {
   constexpr int cells = 2000, rounds = 20;
   Stream sender(device), receiver(device);
-  // I write into the next rank's data and count it full there; that rank counts it free in mine. Counters live with
-  // the one who waits for them.
+  // Each rank writes into the next rank's buffer and increments its full counter; the next rank increments the free
+  // counter. A counter is in the memory of the rank that waits for it.
   const Buffer<int> mine(device, cells, Memory::shared);
-  const Buffer<Signal> counters(device, 2, Memory::shared);  // full (set by the previous rank), free (by the next)
+  const Buffer<Signal> counters(device, 2, Memory::shared);  // full (set by the previous rank), free (set by the next)
   const Buffer<int> wrong(device, 3);
   fill(sender, counters.data(), 0, counters.bytes());
   fill(sender, wrong.data(), 0, wrong.bytes());
   sender.synchronize();
-  // Everyone needs both neighbours' counters: hand all handles around.
+  // Each rank needs the counters of both neighbours, so all handles are gathered.
   std::vector<MemoryHandle> handles(world.size()), data_handles(world.size());
   const MemoryHandle handle = export_memory(device, counters.data()), data = export_memory(device, mine.data());
   MPI_Allgather(&handle, sizeof handle, MPI_BYTE, handles.data(), sizeof handle, MPI_BYTE, world.mpi());

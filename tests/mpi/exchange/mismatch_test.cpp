@@ -1,8 +1,7 @@
-// Ranks that do not do the same, and memory that is not there: errors that say so, on every rank, and no hang.
+// Ranks with different arguments, and missing memory: errors with the reason on all ranks, and no deadlock.
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <deque>
 #include <optional>
 #include <thread>
 
@@ -66,7 +65,7 @@ TEST(Mismatch, OtherTransfersOnOneRankAreAnErrorOnAll) {
   EXPECT_THROW(Exchange(p.comm, p.grid, {{&other, &u}}), Error);
 }
 
-/// A halo whose targets in the last block are a cell longer than their sources, or as large in another shape.
+/// A halo whose targets in the last block are one cell longer than their sources, or have another shape.
 class Uneven final : public Pattern {
  public:
   explicit Uneven(bool turned) : turned_(turned) {}
@@ -107,32 +106,32 @@ TEST(Mismatch, OtherRoutesOnOneRankAreAnErrorOnAll) {
   EXPECT_EQ(error->fact("first"), error->fact("given")) << "they differ in what is not described";
 }
 
-/// Every way of the host's devices that waits for others.
+/// All host routes on which devices wait for others.
 class RanksApart : public testing::TestWithParam<std::size_t> {
  protected:
   static inline const std::vector<Way> ways = all_ways();
   const Way& way = ways[GetParam()];
 
-  ExchangeOptions impatient() const {
+  ExchangeOptions with_short_timeout() const {
     ExchangeOptions options;
     options.routes = way.routes;
     options.knobs.grouping = way.grouping;
     options.wait_limit = 0.3;
     return options;
   }
-  /// Why there is no such exchange here; empty where there is.
+  /// Why the exchange is unavailable here; empty if it is available.
   std::string missing() const {
     if (Communicator::world().size() == 1) return "needs two ranks";
     if (auto why = unavailable(Backend::host, way); !why.empty()) return why;
     const NamedPieces p(way.devices, way.ranks_per_node);
-    return refusal_of(p.grid, {{&p.halo, NamedPieces::named("u")}}, impatient());
+    return refusal_of(p.grid, {{&p.halo, NamedPieces::named("u")}}, with_short_timeout());
   }
 };
 TEST_P(RanksApart, TimeOutWhereOneIsAloneAndSayWhoWaitedForWhom) {
   if (const auto why = missing(); !why.empty()) GTEST_SKIP() << why;
   NamedPieces p(way.devices, way.ranks_per_node);
   Field u(p.grid, NamedPieces::named("u"));
-  const ExchangeOptions options = impatient();
+  const ExchangeOptions options = with_short_timeout();
   {
     Exchange exchange(p.comm, p.grid, {{&p.halo, &u}}, options);
     std::vector<Stream> streams = streams_of(p.grid);
@@ -153,7 +152,7 @@ TEST_P(RanksApart, TimeOutWhereOneIsAloneAndSayWhoWaitedForWhom) {
   }
 }
 
-/// Of rank 0 alone, the others doing nothing: rows go straight into the neighbours' ghosts, which must be open first.
+/// Rank 0 alone sends. Rows go directly into the neighbours' ghosts, which must be open before.
 class LastExchange : public testing::Test {
  protected:
   static ExchangeOptions into_ghosts() {
@@ -229,7 +228,7 @@ TEST_P(RanksApart, TimeOutInAnotherOrderAndNameTheFieldsAndTheOrder) {
   if (const auto why = missing(); !why.empty()) GTEST_SKIP() << why;
   NamedPieces p(way.devices, way.ranks_per_node);
   Field u(p.grid, NamedPieces::named("u")), v(p.grid, NamedPieces::named("v"));
-  const ExchangeOptions options = impatient();
+  const ExchangeOptions options = with_short_timeout();
   std::optional<Error> error;
   {
     Exchange of_u(p.comm, p.grid, {{&p.halo, &u}}, options), of_v(p.comm, p.grid, {{&p.halo, &v}}, options);
@@ -252,25 +251,6 @@ TEST_P(RanksApart, TimeOutInAnotherOrderAndNameTheFieldsAndTheOrder) {
 }
 INSTANTIATE_TEST_SUITE_P(Routes, RanksApart, testing::Range<std::size_t>(0, all_ways().size()),
                          [](const auto& info) { return name_of(Backend::host, info.param); });
-
-/// Why an exchange of so many fields that swap between two arrays could not be made; none where it could.
-std::optional<Error> problem_of_swapping(std::size_t count) {
-  const NamedPieces p(1);
-  std::deque<Field> fields;
-  std::vector<ExchangeItem> items;
-  for (std::size_t n = 0; n < count; ++n) {
-    FieldOptions options = NamedPieces::named(std::string(1, static_cast<char>('a' + n)));
-    options.copies = 2;
-    items.push_back({&p.halo, &fields.emplace_back(p.grid, options)});
-  }
-  return error_of([&] { Exchange(p.comm, p.grid, items); });
-}
-
-TEST(Copies, OfSixFieldsThatSwapFitIntoOneExchange) { EXPECT_FALSE(problem_of_swapping(6)); }
-
-TEST(Copies, OfSevenFieldsThatSwapAreToBePutIntoTwo) {
-  expect_error(problem_of_swapping(7), ErrorCode::unsupported, {{"combinations", 128}, {"limit", 64}});
-}
 
 /// Bytes that exchanges hold on this rank's device.
 std::size_t held(const NamedPieces& p) {
@@ -319,7 +299,7 @@ class Onwards final : public Pattern {
   }
 };
 
-/// Why an exchange by these routes could not be made.
+/// The error of an exchange on these routes, if any.
 std::optional<Error> without_room(std::vector<RouteKind> routes, int devices, int ranks_per_node = 0) {
   NamedPieces p(devices, ranks_per_node);
   ExchangeOptions options;
@@ -332,7 +312,7 @@ std::optional<Error> without_room(std::vector<RouteKind> routes, int devices, in
   const Grid grid(cells, p.machine, p.comm.rank(), planes);
   FieldOptions values = NamedPieces::named("v");
   values.ghost = {0, 0, 0};
-  std::vector<OwnArray> nowhere;  // nothing is read before memory for the messages is asked for
+  std::vector<OwnArray> nowhere;  // arrays are not read before message memory is allocated
   for (std::size_t n = 0; n < grid.local().size(); ++n)
     nowhere.push_back({reinterpret_cast<void*>((n + 1) << 59), {0, 0, 0}, 0});
   Field v = Field::adopt(p.comm, grid, values, nowhere);
@@ -353,7 +333,7 @@ TEST(OutOfMemory, NamesThePackingBuffersOfMessagesBetweenNodes) {
   if (Communicator::world().size() == 1) GTEST_SKIP() << "needs two ranks";
   const auto error = without_room({RouteKind::staged}, 1, 1);
   expect_error(error, ErrorCode::out_of_memory, {{"route", "staged"}});
-  // By the rank that failed first.
+  // The rank that failed first determines the purpose.
   EXPECT_TRUE(error->fact("purpose") == "packing" || error->fact("purpose") == "unpacking") << error->fact("purpose");
 }
 

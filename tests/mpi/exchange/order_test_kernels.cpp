@@ -1,4 +1,4 @@
-// Calls of one exchange on streams that the caller has not ordered, and several exchanges in differing orders.
+// Calls of one exchange on streams without an order by the caller, and several exchanges in different orders.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -39,7 +39,7 @@ class Order : public testing::TestWithParam<std::tuple<Backend, std::size_t>> {
     const auto wrapped = [&](int a) { return static_cast<std::uint64_t>((p[a] + n[a]) % n[a]); };
     return fraction(scrambled(wrapped(0) + 100 * wrapped(1), wrapped(2), static_cast<std::uint64_t>(round)));
   }
-  /// Interior values of a round; ghosts by the formula, too, or -1.
+  /// Interior values of a round; ghosts are -1, or by the formula if `ghosts`.
   std::vector<double> array(const Field& field, std::int64_t id, int round, bool ghosts) const {
     const Box& box = grid->block(id).box;
     std::vector<double> values(static_cast<std::size_t>(field.shape(id).elements), -1);
@@ -52,7 +52,7 @@ class Order : public testing::TestWithParam<std::tuple<Backend, std::size_t>> {
   void set(Field& field, int round) const {
     for (const std::int64_t id : grid->local()) set_array(field, id, array(field, id, round, false));
   }
-  /// Compares cells alone: the engine may fill the gaps between rows.
+  /// Compares cells only, because the engine may write to the padding between rows.
   void expect(const Field& field, int round) const {
     for (const std::int64_t id : grid->local()) {
       const std::vector<double> found = array_of<double>(field, id), wanted = array(field, id, round, true);
@@ -79,7 +79,7 @@ TEST_P(Order, CallsOnStreamsThatTheCallerHasNotOrderedFollowOneAnother) {
   for (int round = 0; round < 6; ++round) {
     set(u, round);
     comm.barrier();
-    // The first stream is late, so that the second call would overtake the first.
+    // The first stream is delayed, so that the second call would overtake the first.
     pause(first, 2'000'000);
     exchange.run(first);
     if (round % 3 == 0) {
@@ -100,7 +100,7 @@ TEST_P(Order, CallsOnStreamsThatTheCallerHasNotOrderedFollowOneAnother) {
   }
 }
 
-/// Every rank begins and ends them in an order of its own.
+/// Each rank begins and ends them in its own order.
 TEST_P(Order, ThreeExchangesInFlightMayBeBegunAndEndedInAnyOrder) {
   for (const RouteKind kind : {RouteKind::nccl, RouteKind::nvshmem})
     if (std::find(way.routes.begin(), way.routes.end(), kind) != way.routes.end() && way.routes.size() < 4)

@@ -1,5 +1,5 @@
-// A coding of the caller's own: f32 as bfloat16, which the engine's own cast does too. coding_test.cpp compares it with
-// rounding by hand.
+// A user-defined coding: f32 as bfloat16, as the engine's own cast. coding_test.cpp compares it with rounding on the
+// host.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@ struct OwnBf16 {
   static double bound(double largest) { return std::ldexp(largest, -8); }
 };
 
-/// Its code is no narrower than its value.
+/// Its code is as wide as its value, which is refused.
 struct OwnWide : OwnBf16 {
   using Code = std::uint32_t;
   static SLIP_FN Code encode(float value, bool&) { return std::bit_cast<std::uint32_t>(value); }

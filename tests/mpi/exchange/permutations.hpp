@@ -1,5 +1,5 @@
 #pragma once
-// All orders of three axes.
+// All permutations of three axes.
 #include <array>
 
 namespace slipstream {

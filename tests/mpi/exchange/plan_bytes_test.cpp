@@ -1,4 +1,4 @@
-// What a plan says that it holds.
+// Memory that a plan reports.
 #include <gtest/gtest.h>
 
 #include "support/exchange_rig.hpp"

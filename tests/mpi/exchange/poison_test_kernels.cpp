@@ -1,5 +1,5 @@
-// Poisoned exchanges (ExchangeOptions::poison): the same bits, ghosts that hold no number before end(), and kernels
-// that forget a value.
+// Poisoned exchanges (ExchangeOptions::poison): same bits, NaN in ghosts before end(), and detection of kernels that
+// omit a value.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,7 +16,7 @@ inline namespace poison_test_kernels {
 
 constexpr std::array<std::array<int, 3>, 3> permutations{{{2, 1, 0}, {0, 1, 2}, {1, 2, 0}}};
 
-/// Stores 1 + the cell's number, but not of one cell.
+/// Stores 1 + the cell's number, except for one cell.
 struct Forgetful {
   Windows<double> out;
   int block;
@@ -111,7 +111,7 @@ TEST_P(Poisoned, GhostsHoldNoNumberBeforeTheEndAndTheSameBitsBehindIt) {
   }
 }
 
-/// Kernels of which one forgets a cell; none where `forgotten` lies nowhere.
+/// Kernels of which one omits a cell; none does if `forgotten` is outside.
 struct Producing {
   Producing(const Machine& machine, int rank, const std::array<int, 3>& axes, const FieldOptions& of_from,
             const FieldOptions& of_to)
@@ -188,7 +188,7 @@ TEST_P(Poisoned, AKernelThatForgetsAValueIsNamedOnAllRanks) {
     for (std::size_t a = 0; a < 3; ++a) local += (a ? ", " : "") + std::to_string(forgotten[a] - owner->box.lo[a]);
     const auto wrong = [&] { p.produce(exchange, forgotten); };
     EXPECT_THROW(wrong(), Unwritten);
-    // It is told again at the next call, as the exchange is of no use any more.
+    // The next call repeats the error, because the exchange is unusable.
     expect_error([&] { exchange.open(p.streams); }, ErrorCode::wrong_state,
                  {{"values", 1},
                   {"rank", machine->device(owner->device).rank},

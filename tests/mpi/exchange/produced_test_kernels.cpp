@@ -1,5 +1,6 @@
-// Kernels of the caller's that store their results where they must go: transposed without packing, and a stencil's rim
-// into the neighbours' ghosts; against formulas, one array on the host, and the exchange that packs.
+// Kernels of the caller that store results directly at their targets. One transposes without packing; one is a stencil
+// whose boundary region goes to the neighbours' ghosts. Compared with formulas, with one array on the host, and with
+// the packing exchange.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -16,13 +17,13 @@
 namespace slipstream {
 inline namespace produced_test_kernels {
 
-/// Of a global cell; small enough for a byte.
+/// Value of a global cell; it fits a byte.
 SLIP_FN std::int64_t value_of(std::int64_t x, std::int64_t y, std::int64_t z, int component, int round) {
   return ((z * 131 + y) * 37 + x * 5 + component * 11 + round * 71) % 239;
 }
 constexpr std::int64_t untouched = 240;
 
-/// As store() of the rig makes one.
+/// Converts like store() of the fixture.
 template <class T>
 SLIP_FN T number_of(std::int64_t value) {
   if constexpr (std::is_same_v<T, std::complex<float>>) {
@@ -34,7 +35,7 @@ SLIP_FN T number_of(std::int64_t value) {
   }
 }
 
-/// The result of a computation that needs no array.
+/// A result that is computed without an array.
 template <class T>
 struct Formula {
   Windows<T> out;
@@ -45,7 +46,7 @@ struct Formula {
   }
 };
 
-/// The mean of a cell and its six neighbours, here and wherever else the cell is a ghost.
+/// Averages a cell and its six neighbours; stores the mean here and in all ghosts of the cell.
 struct Average {
   View<double> from, to;
   Windows<double> out;
@@ -59,7 +60,7 @@ struct Average {
   }
 };
 
-/// What the cells of one window get from the array.
+/// Fills the cells of a window from the array.
 struct Fill {
   View<double> from;
   Windows<double> out;
@@ -74,7 +75,7 @@ int place_of(const Grid& grid, std::int64_t block) {
   return static_cast<int>(std::find(grid.local().begin(), grid.local().end(), block) - grid.local().begin());
 }
 
-/// Routes with one and two devices a rank, and with numbers of devices that ranks do not have.
+/// Routes with one and two devices per rank, and with numbers of devices that ranks do not have.
 class Produced : public testing::TestWithParam<std::tuple<Backend, Way>> {
  protected:
   Backend backend = std::get<0>(GetParam());
@@ -101,7 +102,7 @@ class Produced : public testing::TestWithParam<std::tuple<Backend, Way>> {
   }
 };
 
-/// A permuted redistribution between random blocks; in every second seed of the second item the engine's own movers.
+/// A permuted redistribution between random blocks. In every second seed the engine packs the second item.
 template <class T>
 struct Turned {
   Turned(const Machine& machine, int rank, unsigned seed) : random(seed) {
@@ -119,7 +120,7 @@ struct Turned {
     target.emplace(there, machine, rank, of_target);
     transpose.emplace(*source, *target, transpose_options);
     from = field("from"), to = field("to");
-    from.later = true;  // nobody packs: there is no array
+    from.later = true;  // no source array, because nothing is packed
     to.copies = seed % 4 == 0 ? 2 : 1;
     moved_from = field("moved from"), moved_to = field("moved to");
     moved_from.components = moved_to.components = from.components;
@@ -140,7 +141,7 @@ struct Turned {
     const auto& ranges = transpose_options.kept[1];
     return ranges.empty() || p[1] < ranges[0].second || p[1] >= ranges[1].first;
   }
-  /// A target's block, ghosts too, after the exchange of a round; before any where round is -1.
+  /// Expected values of a target block with ghosts after a round; -1: before the first round.
   std::vector<std::byte> wanted(const Field& f, std::int64_t id, int round) const {
     const auto back = Transpose::inverse(transpose_options.axes);
     const Block& block = f.grid().block(id);
@@ -175,7 +176,7 @@ struct Turned {
   FieldOptions from, to, moved_from, moved_to;
 };
 
-/// `as_whole`: the streams of this rank's devices.
+/// `as_whole`: passes all streams of this rank at once.
 template <class T>
 void turn(const Communicator& comm, const Machine& machine, std::vector<Stream>& streams, unsigned seed,
           ExchangeOptions options) {
@@ -234,7 +235,7 @@ TEST_P(Produced, FieldsArriveTransposedWithoutPacking) {
   }
 }
 
-/// The same on one array, with the whole of it on every rank.
+/// The same on one array; each rank holds the whole grid.
 class OneArray {
  public:
   explicit OneArray(const Extent& cells, const std::array<bool, 3>& periodic) : cells_(cells), periodic_(periodic) {
@@ -340,7 +341,7 @@ TEST_P(Produced, RimsAreStoredIntoTheNeighboursGhosts) {
   check(6);
 }
 
-/// What ghosts would hold is stored from kernels, window by window, and added at its owners in the same order.
+/// Kernels store the values that ghosts would hold, by windows. Owners add them in the same order as packed values.
 TEST_P(Produced, ValuesAreCombinedAsThoseThatThePackersBring) {
   GridOptions grid_options;
   grid_options.periodic = {true, true, false};
@@ -406,7 +407,7 @@ INSTANTIATE_TEST_SUITE_P(Routes, Produced, testing::ValuesIn(cases()), [](const 
   return to_string(std::get<0>(info.param)) + "_" + std::get<1>(info.param).name;
 });
 
-/// Two blocks, on two devices where there are two ranks.
+/// Two blocks, on two devices if there are two ranks.
 struct Pair2 {
   Communicator comm = Communicator::world();
   Machine machine = machine_here(Backend::host, 1);
@@ -467,7 +468,7 @@ struct Paint {
   SLIP_FN void operator()(int i, int j, int k) const { out.store(0, 0, i, j, k, value); }
 };
 
-/// Rank 0 goes on alone, and its kernel wants to store into ghosts that rank 1 has not opened.
+/// Rank 0 continues alone, and its kernel wants to store into ghosts that rank 1 has not opened.
 TEST(ProducedInTime, NothingIsStoredWhereAPlaceIsNotOpen) {
   Pair2 s;
   if (s.comm.size() != 2) GTEST_SKIP() << "needs two ranks";

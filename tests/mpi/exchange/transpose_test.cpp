@@ -1,4 +1,5 @@
-// Transposes between random decompositions, by every permutation and route, against a formula of the global cell.
+// Transposes between random decompositions, with every permutation and route, compared with a formula of the global
+// cell.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -17,7 +18,7 @@
 namespace slipstream {
 namespace {
 
-/// What one transpose moves, drawn at random, the same on all ranks.
+/// Random parameters of a transpose, the same on all ranks.
 struct Drawn {
   Extent cells{30, 31, 37};
   FieldOptions from, to;
@@ -41,7 +42,7 @@ FieldOptions random_field(const char* name, DType type, int components, std::mt1
   return options;
 }
 
-/// `plain`: of one component, rows packed, as a Fourier transform's.
+/// `plain`: one component and rows without padding, as in a Fourier transform.
 Drawn draw(const Axes& axes, int devices, unsigned seed, bool plain) {
   std::mt19937 random(seed);
   Drawn d;
@@ -78,7 +79,7 @@ class TransposeRig {
       to.emplace_back(target, drawn_.to);
     }
   }
-  /// All fields, of which each has values of its own.
+  /// All fields; each has its own values.
   std::vector<ExchangeItem> items() {
     std::vector<ExchangeItem> list;
     for (std::size_t n = 0; n < from.size(); ++n) list.push_back({&transpose, &from[n], &to[n]});
@@ -103,7 +104,7 @@ class TransposeRig {
   }
   static constexpr std::int64_t untouched = 240;
 
-  /// A block's array, ghosts too: what `of(global cell, component)` gives, in cells.
+  /// A block's array with ghosts, with the cells set to `of(global cell, component)`.
   template <class Of>
   std::vector<std::byte> array(const Field& field, const Block& block, const Of& of) const {
     std::vector<std::byte> bytes(static_cast<std::size_t>(field.shape(block.id).elements) *
@@ -128,7 +129,7 @@ class TransposeRig {
     }
   }
 
-  /// Of a target's block after the exchange.
+  /// Expected array of a target block after the exchange.
   std::vector<std::byte> wanted(const Field& field, std::int64_t id, int round) const {
     const auto back = Transpose::inverse(drawn_.options.axes);
     return array(field, target.block(id), [&](const Extent& q, int c) {
@@ -166,7 +167,7 @@ void run(const Communicator& comm, TransposeRig& rig, const ExchangeOptions& opt
   std::vector<Stream> streams = streams_of(rig.source);
   for (int round = 0; round < 4; ++round) {
     rig.fill(round);
-    comm.barrier();  // targets of other ranks are filled
+    comm.barrier();  // wait until the targets of other ranks are filled
     exchange_once(exchange, streams, round);
     rig.check(round);
     comm.barrier();
@@ -214,8 +215,8 @@ INSTANTIATE_TEST_SUITE_P(Routes, Transposes,
                                "to_" + std::to_string(axes[0]) + std::to_string(axes[1]) + std::to_string(axes[2]));
                          });
 
-/// By every call of MPI that carries all ranks' messages at once, through the host and, where MPI takes it, from the
-/// device; by one and by two devices a rank, and by nodes of one rank.
+/// Each MPI collective that carries the messages of all ranks at once; through the host and, if MPI supports it, from
+/// device memory. One and two devices per rank, and nodes of one rank.
 struct Called {
   MpiCalls calls;
   RouteKind route;
@@ -246,7 +247,7 @@ TEST_P(TransposesInOneCall, BringEveryCellToItsPlaceAndNothingElse) {
     try {
       run(comm, rig, options);
     } catch (const Error& e) {
-      // What a trial on device memory has found: a fact about the MPI library.
+      // The result of a trial on device memory: the MPI library does not support it.
       if (e.code() != ErrorCode::unavailable || e.fact("option") != "mpi") throw;
       GTEST_SKIP() << e.what();
     }
@@ -272,7 +273,8 @@ INSTANTIATE_TEST_SUITE_P(Routes, TransposesInOneCall,
                                   to_string(called.calls) + "_by_" + std::to_string(called.devices);
                          });
 
-/// Messages of 1 MiB, which a throttle cuts finer than MPI does, by every call and by nodes of one rank.
+/// Messages of 1 MiB, which a throttle splits into smaller pieces than MPI does; each collective, with nodes of one
+/// rank.
 class SlowedTransposes : public testing::TestWithParam<Knobs> {};
 
 TEST_P(SlowedTransposes, BringEveryCellToItsPlace) {
@@ -308,7 +310,7 @@ INSTANTIATE_TEST_SUITE_P(Host, SlowedTransposes, testing::ValuesIn(all_carriers(
   return knobs.grouping == Grouping::nodes ? std::string("nodes") : to_string(knobs.mpi);
 });
 
-/// Rank 0 goes on alone, and gives up; rank 1 comes later, and gives up, too.
+/// Rank 0 continues alone and times out; rank 1 comes later and also times out.
 TEST(TransposesInOneCallInTime, TellOfARankThatDoesNotCome) {
   const Communicator comm = Communicator::world();
   if (comm.size() != 2) GTEST_SKIP() << "needs two ranks";
@@ -331,7 +333,7 @@ TEST(TransposesInOneCallInTime, TellOfARankThatDoesNotCome) {
     comm.barrier();
     const auto go_on = [&] {
       const auto error = error_of([&] { exchange_once(exchange, streams, 1); });
-      // One that does not block needs nobody to agree: it is complete for who comes late.
+      // A nonblocking call needs no agreement: it is complete for a late rank.
       if (comm.rank() != 0 && calls == MpiCalls::ialltoallv) return;
       expect_error(error, ErrorCode::timeout, {{"rank", comm.rank()}});
       EXPECT_NE(error->fact("whom").find("MPI_"), std::string::npos) << error->fact("whom");
@@ -356,7 +358,7 @@ TEST(TransposesInOneCallRefuse, MessagesOfNodes) {
                {{"option", "grouping"}});
 }
 
-/// What exchanges ask before device memory travels so; two sizes of messages, to itself and to the others.
+/// The trial before exchanges use device memory: two message sizes, to the rank itself and to the others.
 TEST(TransposesInOneCallRefuse, MpiThatBringsOtherBytes) {
   const Communicator comm = Communicator::world();
   const Machine machine = machine_here(Backend::host, 1);
@@ -377,7 +379,7 @@ TEST(TransposesInOneCallRefuse, MpiThatBringsOtherBytes) {
   }
 }
 
-/// Another process knows one array of an item that is bound anew: the others' values need slots.
+/// Another process knows only one array of an item that is bound again, so values from there need slots.
 TEST(TransposesThatRebind, GoThroughSlotsBetweenRanks) {
   const Communicator comm = Communicator::world();
   if (comm.size() != 2) GTEST_SKIP() << "needs two ranks";
@@ -402,7 +404,7 @@ TEST(TransposesThatRebind, GoThroughSlotsBetweenRanks) {
   EXPECT_GE(bytes(true), message);
 }
 
-/// By routes within a process.
+/// Transposes between some devices of a process, on routes within it.
 class TransposesOfSomeDevices : public testing::TestWithParam<std::tuple<Backend, std::size_t>> {};
 
 TEST_P(TransposesOfSomeDevices, BringEveryCellToItsPlace) {

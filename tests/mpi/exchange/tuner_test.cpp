@@ -1,4 +1,4 @@
-// Exchanges that were tuned, reported and traced.
+// Tuning of exchanges, its report and its trace.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -22,7 +22,7 @@
 namespace slipstream {
 namespace {
 
-/// Adds what arrives; a halo in all else.
+/// A halo that adds received values to its targets.
 class Sums final : public Pattern {
  public:
   explicit Sums(Halo::Options options) : halo_(std::move(options)) {}
@@ -38,7 +38,7 @@ class Sums final : public Pattern {
   Halo halo_;
 };
 
-/// Two devices a rank, periodic, with a cache of its own.
+/// Two devices per rank, periodic, with a separate cache.
 class Tuned : public testing::Test {
  protected:
   void SetUp() override {
@@ -150,7 +150,8 @@ TEST_F(Tuned, MeasuresPackingsThatTheCodingsAndTheirErrorsAllow) {
     Exchange(comm_, grid_, items_, tuning.options).run(streams_);
     return exchanges;
   };
-  // But for a mixture, which may be measured too: fused, per_direction, memcpy3d and zero_copy; not memcpy3d; fused.
+  // Raw values allow fused, per_direction, memcpy3d and zero_copy; coded ones not memcpy3d; with measured errors only
+  // fused. A mixture of routes may be an additional candidate.
   const int raw = measured({}, false), coded = measured(f32, false), watched = measured(f32, true);
   EXPECT_LE(coded, raw);
   EXPECT_GE(coded, raw - 2);
@@ -171,7 +172,7 @@ TEST_F(Tuned, AValueThatIsTooLargeIsTheSameErrorOnAllRanks) {
                {{"item", 0}, {"field", "values"}, {"pattern", "halo"}, {"coding", "cast to f32"}});
 }
 
-/// Of a transpose on nodes of one rank, by routes of the host: what the messages of all measured exchanges say.
+/// A transpose with one rank per node on host routes; inspects the messages of all measured exchanges.
 class TunedTranspose : public Tuned {
  protected:
   Tuning tune_noting(const ExchangeOptions& options) {
@@ -192,7 +193,7 @@ class TunedTranspose : public Tuned {
   }
 
   Machine machine_of_nodes_ = machine_here(Backend::host, 1, 1);
-  // Every rank, a node each, has messages with every other.
+  // Each rank is a node and has messages with all others.
   Grid slabs_{{12, 12, 12},
               machine_of_nodes_,
               comm_.rank(),
@@ -209,7 +210,7 @@ TEST_F(TunedTranspose, MeasuresEveryCallOfMpiForAllRanks) {
   EXPECT_EQ(tune_noting(options).source, "measured");
   for (const char* call : {"MPI_Alltoallv", "MPI_Ialltoallv", "the message of node 0"})
     EXPECT_TRUE(some_said(call)) << call;
-  // Not every MPI opens windows over memory that was there before.
+  // Some MPI libraries do not support windows on existing memory.
   const bool windows = refusal_of(comm_, MpiCalls::put_fence).empty();
   for (const char* call : {"MPI_Put between fences", "MPI_Put under locks"})
     EXPECT_EQ(some_said(call), windows) << call;
@@ -245,7 +246,7 @@ TEST_F(Tuned, ACandidateThatTimesOutOnOneRankIsDroppedOnAll) {
   ExchangeOptions options;
   options.routes = routes_from_string("kernel,colocated,staged");
   options.wait_limit = 2;
-  // One rank is late with its first message.
+  // One rank sends its first message late.
   double seconds = comm_.rank() == 1 ? 5 : 0;
   faults::hold(faults::Lane::departure,
                [&](Stream&) { std::this_thread::sleep_for(std::chrono::duration<double>(std::exchange(seconds, 0))); });
@@ -317,10 +318,10 @@ TEST_F(Tuned, HalosThatDifferInReachOrWidthHaveEntriesOfTheirOwn) {
   EXPECT_EQ(files.size(), 3u);
 }
 
-/// Work that is slow unless copies leave the rank's devices: what is faster alone does not matter.
+/// The concurrent work is slow unless copies leave the rank's devices. The fastest exchange alone must not win.
 TEST_F(Tuned, BesideWorkTheTimeOfTheWholeDecides) {
   int calls = 0, copies = 0;
-  faults::hold(faults::Lane::departure, [&](Stream&) { ++copies; });  // by peer, colocated and staged
+  faults::hold(faults::Lane::departure, [&](Stream&) { ++copies; });  // routes peer, colocated and staged
   how_.work_name = "interior";
   how_.work = [&](std::vector<Stream>& streams) {
     ++calls;
@@ -336,7 +337,7 @@ TEST_F(Tuned, BesideWorkTheTimeOfTheWholeDecides) {
     const auto& [pair, kind] = one;
     return machine_.device(pair.first).rank == comm_.rank() && kind != RouteKind::direct && kind != RouteKind::kernel;
   })) << tuning.options.reasons.begin()->second;
-  // Remembered by its name.
+  // The name of the work is part of the cache key.
   calls = 0;
   EXPECT_EQ(tune_with({}).source, "cache");
   EXPECT_EQ(calls, 0);

@@ -1,5 +1,5 @@
-// Q^T and Q alone, against a fold over blocks on the host: unique values have the bits that run() gives all copies, and
-// lie in the order of the domain's points, whatever devices hold them.
+// Q^T and Q separately, compared with a reduction over blocks on the host. Unique values have the bits that run() gives
+// all copies. Their order is that of the domain's points, on any devices.
 #include <gtest/gtest.h>
 
 #include "support/expect_error.hpp"
@@ -9,7 +9,7 @@
 namespace slipstream::shared_points {
 namespace {
 
-/// The first point of each id, in ascending order.
+/// First point of each id, ascending.
 std::vector<std::int64_t> first_points(const Domain& domain) {
   std::map<std::int64_t, std::int64_t> first;
   for (std::int64_t n = 0; n < domain.points(); ++n)
@@ -37,7 +37,7 @@ class UniqueValues : public GatherScatterOn {
     return made(dealt, options);
   }
 
-  /// The first points that this rank's devices own, as Python's and C++'s callers learn of them.
+  /// First points owned by this rank's devices, from the C++ interface.
   std::vector<std::vector<std::int64_t>> owned(const GatherScatter& gs, const Dealt& dealt) const {
     std::vector<std::vector<std::int64_t>> points(dealt.devices());
     for (std::size_t d = 0; d < dealt.devices(); ++d)
@@ -45,7 +45,7 @@ class UniqueValues : public GatherScatterOn {
     return points;
   }
 
-  /// Those of all ranks one after the other.
+  /// Concatenates the points of all ranks.
   std::vector<std::int64_t> of_all_ranks(const std::vector<std::vector<std::int64_t>>& points) const {
     std::string mine;
     for (const auto& list : points)
@@ -92,10 +92,10 @@ class UniqueValues : public GatherScatterOn {
                 << ", operation " << static_cast<int>(op);
           }
       }
-      // Points are read alone.
+      // gather() only reads the points.
       expect_given(dealt, arrays, round);
 
-      // Back again: gather and scatter are run.
+      // scatter() after gather() equals run().
       gs->scatter(streams, unique.all, arrays.all);
       arrays.fetch(streams);
       gs->check();
@@ -113,7 +113,7 @@ class UniqueValues : public GatherScatterOn {
                                 value_of<T>(dealt.point(d, n), c, round)));
   }
 
-  /// Values that no gather made.
+  /// Scatters values that no gather produced.
   template <class T>
   void scatter_others(const Domain& domain, const Dealt& dealt, GatherScatter& gs,
                       const std::vector<std::vector<std::int64_t>>& points, Arrays<T>& arrays, Uniques<T>& unique) {
@@ -153,18 +153,18 @@ TEST_P(UniqueValues, AreOfRoundedBlocksAndAreScatteredAsTheyAre) {
 }
 
 TEST_P(UniqueValues, OfDevicesWithoutPointsOrSharers) {
-  check_alone<double>(Domain::random(1, 9), 1, {Op::add});  // all but one device are empty
+  check_alone<double>(Domain::random(1, 9), 1, {Op::add});  // all devices but one are empty
   check_alone<double>(Domain{8, std::vector<std::int64_t>(8 * block_points, 0)}, 1, {Op::add});
   Domain apart{8, {}};
   for (std::int64_t n = 0; n < apart.points(); ++n) apart.ids.push_back(apart.points() - n);
   check_alone<double>(apart, 2, {Op::add});
 }
 
-/// The owner gets a value for each block of another device, and sends one to each other device.
+/// The owner receives one value per block on another device, and sends one value per other device.
 TEST_P(UniqueValues, TravelOnceEachWay) {
   const int devices = machine->devices();
   Domain domain{2 * devices, std::vector<std::int64_t>(static_cast<std::size_t>(2 * devices * block_points), 0)};
-  for (std::int64_t block = 0; block < domain.blocks; ++block)  // one id that all blocks have, thrice each
+  for (std::int64_t block = 0; block < domain.blocks; ++block)  // one id, three times in each block
     for (const int n : {0, 5, 9}) domain.ids[static_cast<std::size_t>(block * block_points + n)] = 42;
   const Dealt dealt(domain, *machine, comm.rank());
   const auto gs = made_unique(dealt, DType::f64, 1);
@@ -220,7 +220,7 @@ TEST(UniqueValuesRefuse, WhatDoesNotFitTheirCalls) {
   expect_error([&] { gs.scatter(streams, unique, arrays); }, ErrorCode::wrong_state, {{"problem", "started_again"}});
   gs.finish(streams);
   expect_error([&] { gs.finish(streams); }, ErrorCode::wrong_state, {{"problem", "not_started"}});
-  streams[0].synchronize();  // the arrays go before the work that is queued
+  streams[0].synchronize();  // queued work must end before its arrays are freed
 
   GatherScatterOptions one = options;
   one.unique = comm.rank() != 1;

@@ -1,4 +1,4 @@
-// A point-wise operation between a forward and a backward transform, against three calls: forward, the same operation
+// A pointwise operation between a forward and a backward transform, compared with three calls: forward, the operation
 // on the host, backward.
 #include <gtest/gtest.h>
 
@@ -16,12 +16,12 @@ inline namespace convolve_test_kernels {
 
 std::int64_t wave(std::int64_t index, std::int64_t n) { return 2 * index > n ? index - n : index; }
 
-/// What modes are multiplied by, as a formula and as the library is told.
+/// A factor of modes, as a formula and as library options.
 struct Multiplied {
   std::string name;
   FftFactor factor;
   std::function<Complex(const Extent& k, const Extent& cells)> by;
-  bool real = false, complex = false;  ///< from arrays that hold `by`
+  bool real = false, complex = false;  ///< the factor is read from arrays filled by `by`
 };
 
 Complex derivative(std::int64_t k, std::int64_t n, double unit, int order) {
@@ -65,7 +65,7 @@ std::vector<Multiplied> table() {
   return all;
 }
 
-/// Every mode of a field times `by`; those that are not used become zero.
+/// Multiplies each mode of a field by `by`; unused modes become zero.
 void multiply(Field& v, const std::array<int, 3>& axes, const Extent& cells, const Extent& highest,
               const std::function<Complex(const Extent&, const Extent&)>& by) {
   for (const std::int64_t id : v.grid().local()) {
@@ -92,15 +92,14 @@ void multiply(Field& v, const std::array<int, 3>& axes, const Extent& cells, con
 class Convolutions : public OnDevices {
  protected:
   bool host() const { return std::get<0>(GetParam()) == Backend::host; }
-  /// The type with a number, among those that the kernels of GPUs have here, or among all.
+  /// The n-th type, of all types or of those that the GPU kernels support here.
   DType type_of(std::size_t number, bool gpu_lines) const {
     const std::span all = gpu_lines ? types_of_kernels(std::get<0>(GetParam())) : std::span<const DType>(types);
     return all[number % all.size()];
   }
 };
 
-/// All values of the components of a field on this rank differ by at most this from those of another, which has
-/// values of this size.
+/// Compares all components of a field on this rank with another field, with a tolerance relative to its largest value.
 void expect_same(const Communicator& comm, const Field& found, const Field& wanted, double unit) {
   double most = 0, size = 0;
   const DType type = found.options().type;
@@ -119,10 +118,11 @@ void expect_same(const Communicator& comm, const Field& found, const Field& want
   ASSERT_LE(most, 64 * unit * size);
 }
 
-/// Both ways on the same values, twice; `operations` where `of` is an operation of one's own.
+/// Computes both ways on the same values, twice; `operations` replace the factor `of` if given.
 void check(const Communicator& comm, const Machine& m, const Extent& cells, FftOptions options, const Multiplied& of,
            int components, const std::function<Fft::Operations(const Fft&)>& operations = {}) {
-  if (of.factor.constant.imag() != 0 && !is_complex(options.type)) return;  // which is refused
+  // complex factors are refused for real values
+  if (of.factor.constant.imag() != 0 && !is_complex(options.type)) return;
   SCOPED_TRACE(of.name + ": " + to_string(cells) + " of " + to_string(options.type) + " on " +
                std::to_string(options.process_grid[0]) + " x " + std::to_string(options.process_grid[1]) +
                (options.transposed ? ", transposed" : "") + (options.gpu_lines ? ", by the kernels of GPUs" : ""));
@@ -188,13 +188,14 @@ TEST_P(Convolutions, AreThreeCallsInOne) {
   const Machine m = machine();
   const std::vector<Multiplied> operations = table();
   std::size_t number = 0;
-  // Lengths along z that kernels of GPUs hold, odd, prime and uneven ones, few planes, and flat boxes.
+  // Lengths along z with GPU kernels, odd, prime and mixed ones, few planes, and flat boxes.
   for (const Extent cells : {Extent{16, 10, 32}, Extent{12, 9, 48}, Extent{7, 11, 80}, Extent{13, 6, 17},
                              Extent{5, 3, 2}, Extent{18, 10, 1}, Extent{3, 4, 250}, Extent{9, 7, 16}})
     for (const auto& grid : process_grids(m.devices()))
       for (const bool gpu_lines : {false, true}) {
-        if (gpu_lines && (host() ? cells[2] != 16 && cells[2] != 32 : cells[2] < 16)) continue;  // as without
-        // Each type in turn.
+        // kernels of these lengths do not exist, so the case equals the one without
+        if (gpu_lines && (host() ? cells[2] != 16 && cells[2] != 32 : cells[2] < 16)) continue;
+        // Each type is due for some of the cases.
         if (!ranks::is_due(number++ / 4 + static_cast<std::size_t>(m.devices()), 2)) continue;
         FftOptions options;
         options.type = type_of(number, gpu_lines);
@@ -207,7 +208,7 @@ TEST_P(Convolutions, AreThreeCallsInOne) {
         if (number % 9 == 2) options.parts = 3;
         if (number % 3 == 2) options.highest = {2, 1, cells[2] > 2 ? 3 : 0};
         if (number % 11 == 6) options.exchange.routes = {RouteKind::kernel, RouteKind::staged};
-        // Nothing depends on z in a flat box.
+        // A flat box has no derivative along z.
         const std::size_t which = number % operations.size();
         const Multiplied& of = operations[which == 1 && cells[2] == 1 ? 2 : which];
         check(comm, m, cells, options, of, number % 4 == 1 ? 3 : 1);
@@ -232,7 +233,7 @@ TEST_P(Convolutions, OfEachKindByTheKernelsOfGpus) {
     }
 }
 
-/// Complex slabs whose backward transform does z and x before its move.
+/// Complex slabs whose backward transform does z and x before the move.
 TEST_P(Convolutions, OfSlabsThatGoBackTurned) {
   const Machine m = machine();
   for (const DType type : types_of_kernels(std::get<0>(GetParam()))) {
@@ -246,7 +247,7 @@ TEST_P(Convolutions, OfSlabsThatGoBackTurned) {
   }
 }
 
-/// The longest that are read through an operation, and those that go in parts and are not.
+/// The longest lines that apply an operation on load, and longer lines that are split and do not.
 TEST_P(Convolutions, OfLongLines) {
   const Machine m = machine();
   if (comm.size() > 1 || m.devices() > 2) GTEST_SKIP() << "large";
@@ -343,13 +344,15 @@ TEST_P(Convolutions, SayWhereTheOperationIsDone) {
   const std::string by_kernels = place({8, 9, 32}, gpu);
   EXPECT_NE(by_kernels.find(of_backward), std::string::npos) << by_kernels;
   EXPECT_EQ(by_kernels.find("stored by the lines") == std::string::npos, m.devices() == 1) << by_kernels;
-  // FFTW's lines leave them where none of those kernels read.
+  // FFTW's lines apply it in the forward transform if no backward kernel does.
   EXPECT_NE(place({8, 9, 15}, gpu).find(of_forward), std::string::npos);
   EXPECT_NE(place({32, 32, 16}, gpu).find(of_backward), std::string::npos);
-  EXPECT_NE(place({32, 32, 512}, gpu).find(of_forward), std::string::npos);  // of GPUs alone
+  // backward kernels for this length exist on GPUs only
+  EXPECT_NE(place({32, 32, 512}, gpu).find(of_forward), std::string::npos);
   EXPECT_NE(place({32, 32, 1024}, gpu).find(of_forward), std::string::npos);
   gpu.type = DType::c64;
-  EXPECT_NE(place({8, 9, 32}, gpu).find(of_forward), std::string::npos);  // of GPUs alone
+  // backward kernels for this length exist on GPUs only
+  EXPECT_NE(place({8, 9, 32}, gpu).find(of_forward), std::string::npos);
   EXPECT_NE(place({8, 9, 32}, packs).find(m.devices() > 1 ? of_forward : of_backward), std::string::npos);
 }
 
@@ -425,7 +428,7 @@ TEST(ConvolutionRefuses, ArraysThatAreReadAndWritten) {
   const Facts written{{"block", 0}, {"problem", "written_over"}};
   expect_error(said(v.data(other), nullptr), ErrorCode::invalid_argument, written);
   expect_error(said(nullptr, w.data(mine)), ErrorCode::invalid_argument, written);
-  EXPECT_FALSE(said(nullptr, u.data(mine)));  // is read alone
+  EXPECT_FALSE(said(nullptr, u.data(mine)));  // the input may overlap, because it is only read
   finish(streams);
   const std::vector<const void*> from{u.data(mine)};
   const std::vector<void*> through{v.data(other)}, to{w.data(mine)};
@@ -436,7 +439,7 @@ TEST(ConvolutionRefuses, ArraysThatAreReadAndWritten) {
       ErrorCode::invalid_argument, {{"problem", "written_twice"}});
 }
 
-/// Each time, for a factor may be another at each call.
+/// Compared at each call, because the factor may differ between calls.
 TEST(ConvolutionRefuses, OnAllRanksTheFactorOfOne) {
   const Communicator comm = Communicator::world();
   if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";

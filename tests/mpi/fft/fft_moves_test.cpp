@@ -1,4 +1,4 @@
-// Fourier transforms whose results are stored where they must go, packed, or sent in parts: the same values.
+// Fourier transforms whose results are stored directly, packed, or sent in parts give the same values.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace slipstream {
 namespace {
 
-/// Devices a rank, and whether pencils or slabs.
+/// Parameters: the number of devices per rank, and pencils or slabs.
 class FourierTransformsHoweverMoved : public OnDevices {};
 
 /// All bytes of a field on this rank.
@@ -28,8 +28,8 @@ std::vector<std::byte> bytes_of(const Field& field) {
   return all;
 }
 
-/// Two transforms of the same options, however each moves its values, give what the contract says. `same_bits`: they
-/// have the same ones.
+/// Two transforms with equal options satisfy the contract, however each moves its values. `same_bits`: they also have
+/// equal bits.
 void check_both(Fft& one, Fft& other, const Extent& cells, const FftOptions& options, int components, bool same_bits,
                 int rounds) {
   FieldOptions physical = one.physical_field("u"), spectral = one.spectral_field("v");
@@ -63,7 +63,7 @@ void check_both(Fft& one, Fft& other, const Extent& cells, const FftOptions& opt
     }
     one.backward(v, back, streams);
     other.backward(v, again, streams);
-    other.backward(v, again, streams);  // places are free again
+    other.backward(v, again, streams);  // repeated: its slots must be free again
     finish(streams);
     one.check();
     other.check();
@@ -77,8 +77,8 @@ void check_both(Fft& one, Fft& other, const Extent& cells, const FftOptions& opt
   }
 }
 
-/// Whether the results are stored or packed, they are those of the contract. `same_bits`: as above. `held`: all moves
-/// are stored where all messages go straight.
+/// Stored and packed results satisfy the contract. `same_bits`: as above. `held`: all moves are stored if all messages
+/// are direct.
 void check_stored(const Communicator& comm, const Machine& m, const Extent& cells, FftOptions store, bool same_bits,
                   bool held, int rounds) {
   FftOptions pack = store;
@@ -118,9 +118,8 @@ TEST_P(FourierTransformsHoweverMoved, StoreTheirResultsWhereTheyMustGo) {
     }
 }
 
-/// Messages of a part travel while the lines of the next are transformed: the same values, in each way that a move can
-/// go.
-// Of another number of lines cuFFT may have other bits.
+/// Messages of one part travel while the lines of the next are transformed, on every route.
+// The library cuFFT may give other bits for another number of lines.
 TEST_P(FourierTransformsHoweverMoved, HaveTheSameBitsInParts) {
   const Machine m = machine();
   const bool host = std::get<0>(GetParam()) == Backend::host;
@@ -153,7 +152,7 @@ TEST_P(FourierTransformsHoweverMoved, HaveTheSameBitsInParts) {
     }
 }
 
-/// What runs on GPUs alone, unless it is asked for.
+/// Kernels that only GPUs use by default, here enabled on request.
 TEST_P(FourierTransformsHoweverMoved, StoreTheirResultsByTheKernelsOfGpus) {
   const Machine m = machine();
   std::size_t number = 0;
@@ -167,14 +166,14 @@ TEST_P(FourierTransformsHoweverMoved, StoreTheirResultsByTheKernelsOfGpus) {
       store.overlap = number % 3 == 1;
       if (number % 3 == 2) store.highest = {10, 5, 3};
       if (m.devices() > 4 && number > 3) return;
-      const bool both = (number + number / 2) % 2 != 0;  // axes of a slab in one launch
+      const bool both = (number + number / 2) % 2 != 0;  // two axes of a slab in one launch
       check_stored(comm, m, {32, both ? 32 : 16, 16}, store, false, true, 1);
       ++number;
       if (HasFatalFailure()) return;
     }
 }
 
-/// Every number of parts with every order of modes, stored and packed; types, modes that are used and overlap in turn.
+/// Every number of parts with every order of modes, stored and packed; types, modes in use and overlap vary.
 TEST_P(FourierTransformsHoweverMoved, GiveTheSameValuesInAllCombinationsOfOptions) {
   const Machine m = machine();
   const bool host = std::get<0>(GetParam()) == Backend::host;
@@ -211,7 +210,8 @@ TEST_P(FourierTransformsHoweverMoved, GiveTheSameValuesInAllCombinationsOfOption
           }
 }
 
-/// Lines of more than 512 values along y, in narrow tiles: alone behind the move, or beside lines along z that store.
+/// Lines of more than 512 values along y, in narrow tiles: alone behind the move, or concurrent with storing lines
+/// along z.
 TEST_P(FourierTransformsHoweverMoved, GoBackByLongLinesAlongY) {
   const Machine m = machine();
   if (m.devices() != 2) GTEST_SKIP() << "two devices";

@@ -1,4 +1,4 @@
-// Transforms on streams that the caller has not ordered.
+// Transforms on streams without an order by the caller.
 #include <gtest/gtest.h>
 
 #include "support/fft_rig.hpp"
@@ -10,7 +10,7 @@ inline namespace fft_order_test_kernels {
 
 using TransformsInOrder = OnDevices;
 
-/// All calls of a plan have the same work arrays.
+/// All calls of a plan share its work arrays.
 TEST_P(TransformsInOrder, OnStreamsThatTheCallerHasNotOrderedFollowOneAnother) {
   const auto [backend, devices] = GetParam();
   if (const auto why = unavailable(backend, devices); !why.empty()) GTEST_SKIP() << why;

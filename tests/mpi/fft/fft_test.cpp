@@ -1,4 +1,4 @@
-// Fourier transforms over many devices against sums over all cells, axis by axis, and against FFTW on one array.
+// Fourier transforms on many devices, compared with direct sums, axis by axis, and with FFTW on one array.
 #include <fftw3.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ struct Scenario {
   bool transposed = true;
   int components = 1;
   bool overlap = false;
-  bool staged = false;  ///< through the host, not by the rules
+  bool staged = false;  ///< through the host instead of the rules
 };
 
 void check(const Scenario& s, const Machine& machine, const Communicator& comm, bool with_fftw) {
@@ -51,7 +51,7 @@ void check(const Scenario& s, const Machine& machine, const Communicator& comm, 
   physical.components = spectral.components = s.components;
   Field u(fft.physical(), physical), v(fft.spectral(), spectral), back(fft.physical(), physical);
   std::vector<Stream> streams = streams_of(fft.physical());
-  for (int round = 0; round < 2; ++round) {  // the first records, the second replays
+  for (int round = 0; round < 2; ++round) {  // the first call records a graph, the second replays it
     std::vector<Whole> before;
     for (int c = 0; c < s.components; ++c) {
       before.push_back(random_values(s.cells, s.type, static_cast<std::uint64_t>(7 * round + c)));
@@ -77,7 +77,7 @@ void check(const Scenario& s, const Machine& machine, const Communicator& comm, 
   }
 }
 
-/// Devices a rank, and whether pencils or slabs.
+/// Number of devices per rank; pencils or slabs.
 class FourierTransforms : public OnDevices {};
 
 TEST_P(FourierTransforms, AreTheSumsOfAllCells) {
@@ -151,7 +151,7 @@ TEST_P(FourierTransforms, WorkInPlace) {
 
 TEST_P(FourierTransforms, ChooseTheFastestProcessGridOnce) {
   const Machine m = machine();
-  // A place of this test's own.
+  // A cache folder of this test.
   const std::string folder = comm.broadcast(
       (std::filesystem::temp_directory_path() / ("slipstream_grids_" + std::to_string(::getpid()))).string(), 0);
   FftOptions options;
@@ -216,7 +216,7 @@ TEST_P(FourierTransforms, AreVerifiedWhereThatIsAskedFor) {
     EXPECT_GT(std::stod(error->fact("error")), std::stod(error->fact("limit")));
   }
   if (m.devices() == 1) return;
-  // A plan that is verified moves values when it is made.
+  // Verification moves values when the plan is created.
   for (const bool asked : {false, true}) {
     Trace trace;
     FftOptions options;
@@ -283,7 +283,7 @@ TEST_P(FourierTransforms, KnowTheirMessagesBeforehand) {
     ASSERT_EQ(found.size(), wanted.size());
     std::int64_t bytes = 0;
     for (std::size_t n = 0; n < found.size(); ++n) {
-      // On GPUs a plan believes in gpu_mpi, of which an exchange wants a proof, or goes through the host.
+      // On GPUs a plan for gpu_mpi is not verified; an exchange tries it first and may fall back to the host.
       const auto kept = [&](RouteKind planned) {
         return planned == found[n].route || (std::get<0>(GetParam()) == Backend::cuda &&
                                              planned == RouteKind::gpu_mpi && found[n].route == RouteKind::staged);
@@ -379,7 +379,7 @@ TEST_P(FourierTransforms, MayBeRecordedIntoAGraph) {
     Field u(fft.physical(), fft.physical_field("u")), v(fft.spectral(), fft.spectral_field("v"));
     Field back(fft.physical(), fft.physical_field("back"));
     std::vector<Stream> streams = streams_of(fft.physical());
-    fft.forward(u, v, streams);  // what is recorded at the first run
+    fft.forward(u, v, streams);  // creates what the first run records
     fft.backward(v, back, streams);
     finish(streams);
     for (Stream& stream : streams) stream.begin_capture();

@@ -1,4 +1,4 @@
-// Fourier transforms of values in host memory, by batches, against those of values on the device.
+// Out-of-core Fourier transforms of values in host memory, compared with transforms in device memory.
 #include <gtest/gtest.h>
 
 #include "support/expect_error.hpp"
@@ -13,7 +13,7 @@ class TransformsByBatches : public OnDevices {
   Communicator alone{MPI_COMM_SELF};
   Machine one() const { return machine_here(std::get<0>(GetParam()), 1, 0, Communicator(MPI_COMM_SELF)); }
 
-  /// Bytes of the modes, then of what comes back.
+  /// Bytes of the modes, and of the backward transform.
   std::pair<std::vector<std::byte>, std::vector<std::byte>> there_and_back(const Extent& cells, const FftOptions& o,
                                                                            const Whole& values, const Whole* wanted,
                                                                            bool in_place = false) {
@@ -65,7 +65,7 @@ TEST_P(TransformsByBatches, HaveTheSameBitsWithAnyBudget) {
         o.device_memory = 1 << 30;
         const Whole wanted = by_sums(values);
         const auto whole = there_and_back(cells, o, values, &wanted);
-        // Planes by twos, one by one with the last batch smaller, and split.
+        // Batches of two planes, of one plane (with a smaller last batch), and split planes.
         std::vector<std::int64_t> budgets{10 * value * nx * cells[1] * 2 + 8192, 5 * value * nx * cells[1] + 8192};
         if (!transposed) budgets.push_back(5 * 16 * value * std::max(cells[1], nx) + 4096);
         for (const std::int64_t budget : budgets) {
@@ -90,7 +90,7 @@ TEST_P(TransformsByBatches, HaveTheBitsOfPencilsWhoseLinesAreTheSame) {
   const Extent cells{32, 32, 32};
   FftOptions o;
   o.type = DType::c128;
-  o.process_grid = {2, 1};  // x and y are cut at a multiple of the lines that go together
+  o.process_grid = {2, 1};  // x and y are split at multiples of the tile of lines
   const Whole values = random_values(cells, o.type);
   Fft pencils(alone, machine(), cells, o);
   Field u(pencils.physical(), pencils.physical_field("u")), v(pencils.spectral(), pencils.spectral_field("v"));
@@ -164,7 +164,7 @@ TEST_P(TransformsByBatches, AreRefusedWhereTheyCannotBe) {
 INSTANTIATE_TEST_SUITE_P(Backends, TransformsByBatches,
                          testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2)), OnDevices::name);
 
-/// On all devices of all ranks.
+/// Transforms by batches on all devices of all ranks.
 class TransformsOnSeveral : public TransformsByBatches {
  protected:
   void SetUp() override {
@@ -177,7 +177,7 @@ class TransformsOnSeveral : public TransformsByBatches {
     expect_error(error, ErrorCode::unsupported, {{"option", "device_memory"}, {"given", 1}});
     return std::stoll(error->fact("needed"));
   }
-  /// The bytes of the whole grid: those of this rank's blocks, and of others as they are wanted.
+  /// Bytes of the whole grid: this rank's blocks from the field, others from `wanted`.
   static std::vector<std::byte> with_own(const Field& field, std::vector<std::byte> wanted) {
     field.read({{0, 0, 0}, field.grid().extent()}, wanted.data());
     return wanted;

@@ -1,5 +1,5 @@
-// Transforms that store their results by themselves, made for GPUs and run on every backend: through the windows of a
-// transpose, against FFTW on one array.
+// GPU transforms that store their own results, on every backend: through the windows of a transpose, compared with FFTW
+// on one array.
 #include <fftw3.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ using Complex = std::complex<double>;
 using fft::Decomposition;
 using fft::Stage;
 
-/// Of a whole stage, its first axis fastest.
+/// Values of a whole stage, first axis fastest.
 struct Values {
   Extent extent;
   std::vector<Complex> values;
@@ -55,7 +55,7 @@ struct Values {
 
 struct Case {
   Extent cells;
-  std::array<int, 2> process;  ///< the first counts, the second takes the other devices; {1, 0}: slabs
+  std::array<int, 2> process;  ///< process grid; a second number of 0 stands for all devices; {1, 0}: slabs
   Stage from, to;
   bool forward;
   bool real = false;
@@ -106,7 +106,8 @@ void check(const Communicator& comm, const Machine& machine, const Case& c) {
   packed.type = cut.complex_type();
   packed.alignment = 1;
   packed.shared = true;
-  Field from(source, packed), work(source, packed), to(target, packed);  // real values need less
+  // sized for complex values; real ones need less
+  Field from(source, packed), work(source, packed), to(target, packed);
   Values before(real ? c.cells : source.extent(), real), after = before;
   after.transform(0, c.forward);
   if (lines_of(cut, c, source.extent()).sizes.size() == 2) after.transform(1, c.forward);
@@ -165,8 +166,7 @@ void check(const Communicator& comm, const Machine& machine, const Case& c) {
   }
 }
 
-/// Cubes of more than 2^20 values by two devices of one rank alone; of the others two of the counts of devices take
-/// each.
+/// Only two devices of one rank run cubes of more than 2^20 values. Two numbers of devices run each of the others.
 template <class T>
 void check_due(const Communicator& comm, const Machine& machine, std::span<const Case> cases) {
   const Backend backend = machine.device(0).local.backend;
@@ -181,7 +181,7 @@ void check_due(const Communicator& comm, const Machine& machine, std::span<const
     const bool due = ranks::is_due(number++ + static_cast<std::size_t>(machine.devices()), 2);
     if (large ? machine.devices() != 2 || comm.size() > 1 : !due) continue;
     SCOPED_TRACE(to_string(c.cells) + (c.forward ? ", forward" : ", backward") + (c.real ? ", real" : ""));
-    if (c.process[0] != 1 && machine.devices() == 1) continue;  // pencils
+    if (c.process[0] != 1 && machine.devices() == 1) continue;  // pencils need several devices
     check<T>(comm, machine, c);
     if (testing::Test::HasFatalFailure()) return;
   }
@@ -193,11 +193,11 @@ void check_due(const Communicator& comm, const Machine& machine, std::span<const
 TEST_P(RadixLines, ArriveTransformedAndTurned) {
   const Machine machine = machine_here(std::get<0>(GetParam()), std::get<1>(GetParam()));
   const Case cases[] = {
-      // Lengths that the host has, too.
-      {{32, 16, 21}, {1, 0}, Stage::physical, Stage::spectral, true},  // two axes
+      // Lengths with kernels on the host, too.
+      {{32, 16, 21}, {1, 0}, Stage::physical, Stage::spectral, true},  // two axes in one pass
       {{16, 32, 5}, {1, 0}, Stage::physical, Stage::spectral, true},
       {{32, 5, 18}, {2, 0}, Stage::physical, Stage::middle, true},  // tiles along the second axis
-      {{9, 32, 7}, {2, 0}, Stage::middle, Stage::spectral, true},   // along the third
+      {{9, 32, 7}, {2, 0}, Stage::middle, Stage::spectral, true},   // tiles along the third axis
       {{7, 19, 16}, {1, 0}, Stage::spectral, Stage::physical, false},
       {{1024, 4, 3}, {2, 0}, Stage::physical, Stage::middle, true},
       {{32, 32, 66}, {1, 0}, Stage::physical, Stage::spectral, true, false, {10, 4, -1}},
@@ -207,20 +207,20 @@ TEST_P(RadixLines, ArriveTransformedAndTurned) {
       {{32, 32, 33}, {1, 0}, Stage::physical, Stage::spectral, true, true, {10, 10, -1}},
       {{32, 16, 5}, {1, 0}, Stage::physical, Stage::spectral, true, true, {-1, 5, -1}},
       {{32, 16, 32}, {1, 0}, Stage::spectral, Stage::physical, false, true, {10, 5, -1}},
-      // Powers of two.
+      // Lengths that are powers of two.
       {{16, 128, 5}, {1, 0}, Stage::physical, Stage::spectral, true},
       {{64, 5, 18}, {2, 0}, Stage::physical, Stage::middle, true},  // tiles along the second axis
-      {{9, 256, 7}, {2, 0}, Stage::middle, Stage::spectral, true},  // along the third
+      {{9, 256, 7}, {2, 0}, Stage::middle, Stage::spectral, true},  // tiles along the third axis
       {{7, 19, 512}, {1, 0}, Stage::spectral, Stage::physical, false},
       {{3, 5, 1024}, {1, 0}, Stage::spectral, Stage::physical, false},
       {{2048, 4, 3}, {2, 0}, Stage::physical, Stage::middle, true},
-      // Two passes in one launch, in several chunks and with a last one that is not full.
+      // Two passes in one launch, with several chunks and a partial last one.
       {{32, 32, 75}, {1, 0}, Stage::physical, Stage::spectral, true},
-      {{1024, 1024, 2}, {1, 0}, Stage::physical, Stage::spectral, true},  // in parts
+      {{1024, 1024, 2}, {1, 0}, Stage::physical, Stage::spectral, true},  // long lines, transformed in parts
       {{64, 64, 66}, {1, 0}, Stage::physical, Stage::spectral, true, false, {21, 9, -1}},
       {{16, 64, 9}, {1, 0}, Stage::physical, Stage::spectral, true, false, {3, 21, -1}},
       {{7, 19, 64}, {1, 0}, Stage::spectral, Stage::physical, false, false, {2, 6, -1}},
-      // Real values.
+      // Real to complex transforms.
       {{32, 5, 9}, {2, 0}, Stage::physical, Stage::middle, true, true},
       {{256, 4, 18}, {2, 0}, Stage::physical, Stage::middle, true, true, {85, -1, -1}},
       {{2048, 3, 4}, {2, 0}, Stage::physical, Stage::middle, true, true},
@@ -229,7 +229,7 @@ TEST_P(RadixLines, ArriveTransformedAndTurned) {
       {{128, 16, 5}, {1, 0}, Stage::physical, Stage::spectral, true, true, {-1, 5, -1}},
       {{2048, 2048, 1}, {1, 0}, Stage::physical, Stage::spectral, true, true},
       {{32, 16, 64}, {1, 0}, Stage::spectral, Stage::physical, false, true, {10, 5, -1}},
-      // Of an odd factor: each length.
+      // One case per odd factor.
       {{48, 80, 5}, {1, 0}, Stage::physical, Stage::spectral, true},
       {{96, 96, 38}, {1, 0}, Stage::physical, Stage::spectral, true, false, {31, 31, -1}},
       {{160, 160, 19}, {1, 0}, Stage::physical, Stage::spectral, true},
@@ -267,7 +267,7 @@ TEST_P(RadixLines, ArriveTransformedAndTurned) {
       {{1000, 4, 5}, {2, 0}, Stage::physical, Stage::middle, true, true, {333, -1, -1}},
       {{4, 3, 2000}, {1, 0}, Stage::spectral, Stage::physical, false},
       {{2000, 3, 4}, {2, 0}, Stage::physical, Stage::middle, true, true},
-      // By cuFFTDx, where it is built in; the longer ones in two parts.
+      // Lengths that cuFFTDx transforms, if built in; longer lines in two parts.
       {{448, 448, 5}, {1, 0}, Stage::physical, Stage::spectral, true},
       {{3, 5, 448}, {1, 0}, Stage::spectral, Stage::physical, false, false, {1, 2, -1}},
       {{480, 480, 3}, {1, 0}, Stage::physical, Stage::spectral, true, false, {159, 100, -1}},
@@ -327,7 +327,7 @@ TEST(RadixLinesRefuse, OnTheHostAllButAFewInDoublePrecision) {
   EXPECT_THROW(fft::make_radix_stored_lines({Backend::host, 0}, batch, {64, 4, 4}), Error);
 }
 
-/// One line of each length by the butterflies that kernels of GPUs have, as radix.hpp says, against FFTW.
+/// One line of each length by the butterflies of radix.hpp, compared with FFTW.
 template <class T, int length>
 void expect_transform() {
   using Radices = fft::Radices<length>;
@@ -382,7 +382,7 @@ void expect_transforms() {
   (both(std::integral_constant<int, lengths>{}), ...);
 }
 
-/// Longer lines go in parts of these.
+/// Longer lines are composed of these.
 TEST(RadicesOfLines, TransformLinesOfEachLength) {
   expect_transforms<16, 32, 64, 128, 256, 512, 1024>();
   expect_transforms<48, 96, 192, 384, 768>();

@@ -1,4 +1,4 @@
-// A run that stops and goes on from a checkpoint has the bits of one that never stopped, however either is cut.
+// A run restarted from a checkpoint has the bits of an uninterrupted run, for any decomposition of either.
 #include <slipstream/checkpoint.hpp>
 
 #include <gtest/gtest.h>
@@ -47,10 +47,10 @@ std::vector<std::uint8_t> body(const Extent& e) {
   return mask;
 }
 
-/// How a run is cut and stored. Moments lie in one layout and in two arrays, and are only cut so.
+/// Decomposition and storage of a run. Moments have one layout and two arrays, so only their decomposition varies.
 struct Way {
   const char* name;
-  bool alone = false;  ///< on rank 0 only
+  bool alone = false;  ///< runs on rank 0 only
   int devices = 1;
   Extent blocks{1, 1, 1};
   Layout layout = Layout::soa;
@@ -99,7 +99,7 @@ class CheckpointOnRanks : public testing::Test {
     o.piece_bytes = 4096;
     return o;
   }
-  /// The path of a checkpoint of a run after 7 steps, on all ranks.
+  /// Path, on all ranks, of a checkpoint after 7 steps.
   std::string written(const Way& way = ways[0], const std::string& name = "written",
                       const lbm::Options& o = channel()) const {
     std::string path;
@@ -115,7 +115,7 @@ class CheckpointOnRanks : public testing::Test {
     return world.broadcast(path, 0);
   }
   void expect_same_bits_after_a_restart(const std::vector<Way>& ways, const lbm::Options& o) const;
-  /// All ranks refuse it, and with one text.
+  /// All ranks must throw the same error.
   void expect_refused(const std::string& path, State& state, ErrorCode code, Facts facts) const {
     const auto error = error_of([&] { restore(world, path, state); });
     facts.emplace_back("file", path);
@@ -185,7 +185,7 @@ TEST_F(CheckpointOnRanks, IsRestartedWithTheSameBitsByMoments) {
   expect_same_bits_after_a_restart({ways.begin(), ways.begin() + 4}, by_moments(channel()));
 }
 
-/// Fields on two grids: values of a box, and half as many modes and one.
+/// Fields on two grids: values of a box, and half as many modes plus one.
 struct TwoGrids {
   TwoGrids(const Communicator& comm, int devices, const Extent& blocks, std::int64_t modes = 8)
       : machine(machine_here(Backend::host, devices, 0, comm)),
@@ -234,7 +234,7 @@ TEST_F(CheckpointOnRanks, HasTheSameBytesWhereverItsValuesWaited) {
     Checkpoints::Options options = in(to_string(snapshot));
     options.snapshot = snapshot;
     Checkpoints checkpoints(world, options);
-    // The second time what was allocated is there already.
+    // The second time all memory is already allocated.
     for (int time = 0; time < 2; ++time) {
       checkpoints.begin(run->state());
       run->advance(3);
@@ -355,7 +355,7 @@ TEST_F(CheckpointOnRanks, KeepsARingOfTheLastAndDropsAFutureThatWasAbandoned) {
   world.barrier();
 }
 
-/// One rank tells that its part is written before the others ask, together, whether anything is under way.
+/// One rank learns that its part is written before all ranks ask collectively.
 TEST_F(CheckpointOnRanks, MayBeFoundWrittenByOneRankBeforeOthersAsk) {
   const auto run = make(ways[0]);
   Checkpoints checkpoints(world, in("early"));
@@ -381,7 +381,7 @@ TEST_F(CheckpointOnRanks, ThatCannotBeWrittenIsAResultAndLeavesTheOldOne) {
   checkpoints.finish();
   const std::string old = checkpoints.last();
   run->advance(1);
-  // A limit on the size of files stands for a full disk; what exceeds it would be killed by this signal.
+  // A file size limit simulates a full disk; ignoring the signal makes writes fail instead.
   struct rlimit limit {};
   getrlimit(RLIMIT_FSIZE, &limit);
   const auto before = signal(SIGXFSZ, SIG_IGN);

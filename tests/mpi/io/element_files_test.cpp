@@ -1,4 +1,4 @@
-// Fields on elements of high order in files, written by every rank.
+// Files of fields on high-order elements, written by all ranks.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -32,7 +32,7 @@ class ElementFiles : public testing::Test {
     if (comm.rank() == 0) fs::remove_all(folder);
   }
 
-  /// Two blocks a device, of which one is small.
+  /// Two blocks per device, one of them small.
   GridOptions ranges() const {
     GridOptions options;
     for (int d = 0; d < machine.devices(); ++d) {
@@ -58,7 +58,7 @@ class ElementFiles : public testing::Test {
       all.push_back({static_cast<double>(element) + p % 3 / 2.0, p / 3 % 3 / 2.0, p / 9 / 2.0});
     return all;
   }
-  /// Such a matrix leaves values as they are.
+  /// The identity leaves values unchanged.
   static std::vector<double> identity() { return {1, 0, 0, 0, 1, 0, 0, 0, 1}; }
 
   Communicator comm;
@@ -183,7 +183,7 @@ TEST_F(ElementFiles, NekFilesOfTheOtherOrderOfBytesAndOfOtherElementsAreReadAlik
   if (comm.rank() == 0) {
     std::ifstream in(path, std::ios::binary);
     std::string all{std::istreambuf_iterator<char>(in), {}};
-    // The last element first, and all words turned round.
+    // Moves the last element to the front and swaps the bytes of all words.
     const std::size_t begin = 136 + 4 * elements, each = 8 * cube;
     std::string moved = all.substr(0, begin) + all.substr(begin + (elements - 1) * each, each) +
                         all.substr(begin, (elements - 1) * each) + all.substr(begin + elements * each);

@@ -27,7 +27,7 @@ class VtkhdfOnRanks : public testing::Test {
     if (comm.rank() == 0) fs::remove_all(folder);
   }
 
-  /// All ranks failed, and with one text.
+  /// All ranks must throw the same error.
   void expect_on_all(const std::function<void()>& call, ErrorCode code, const Facts& facts) const {
     const auto error = error_of(call);
     expect_error(error, code, facts);
@@ -35,7 +35,7 @@ class VtkhdfOnRanks : public testing::Test {
     for (const std::string& other : comm.all_gather(text)) EXPECT_EQ(other, text);
   }
 
-  /// Two steps of a scalar, a vector and flags, by both ways, against the formula.
+  /// Two steps of a scalar, a vector and flags, written by both methods and compared with the formula.
   void expect_right_files(const Grid& grid, std::int64_t piece_bytes) const {
     Field scalar(grid, {.name = "f", .type = DType::f64}),
         vector(grid, {.name = "f", .components = 3, .layout = Layout::aos}),
@@ -62,7 +62,7 @@ class VtkhdfOnRanks : public testing::Test {
 
   Communicator comm;
   std::string folder;
-  std::vector<Machine> machine;  // holds one; a Machine has no empty state
+  std::vector<Machine> machine;  // one element; a vector, because Machine has no empty state
 };
 
 TEST_F(VtkhdfOnRanks, WritesTheSameTogetherAndCollected) {

@@ -1,4 +1,4 @@
-// Communicators of threads, and of other ranks than a machine's.
+// Communicators of threads, and communicators with other ranks than the machine's.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -43,7 +43,7 @@ TEST(CommunicatorThreads, OneThatMayNotCallMpiLeavesTheEndToMpi) {
   EXPECT_FALSE(error_in_a_thread([&] { last.reset(); }));
 }
 
-/// All that takes a communicator, with one of this rank alone.
+/// Passes a communicator of this rank only to everything that takes one.
 TEST(WrongCommunicator, IsNamedByWhateverTakesOne) {
   const Communicator world = Communicator::world(), self(MPI_COMM_SELF);
   if (world.size() < 2) GTEST_SKIP() << "needs two ranks";

@@ -1,4 +1,4 @@
-// A host program finds its environment, signal handlers and processors as they were.
+// The library leaves the host program's environment, signal handlers and CPU affinity unchanged.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -60,7 +60,7 @@ void handler_of_the_host(int number) {
   siglongjmp(way_on, number);
 }
 
-/// Writes where no memory is.
+/// Writes to an unmapped address.
 void fault() { *reinterpret_cast<volatile int*>(std::uintptr_t{16}) = 1; }
 
 TEST(Guest, FaultsOfOtherThreadsGoToTheHandlerOfTheHost) {

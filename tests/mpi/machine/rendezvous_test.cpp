@@ -1,4 +1,4 @@
-// Texts between ranks that do not expect them.
+// Messages to ranks that do not expect them.
 #include <gtest/gtest.h>
 
 #include <utility>
@@ -14,7 +14,7 @@ TEST(Rendezvous, BringsEachTextToWhomItNames) {
   const Communicator comm = Communicator::world();
   Parting own(comm, "a test");
   const auto text = [](int from, int to) { return std::string(static_cast<std::size_t>(1 + from * 1000 + to), 'x'); };
-  // To itself, to nobody, to some: by a rule that receivers need not know.
+  // Each rank sends to some ranks, to none or to itself, by a rule that receivers do not use.
   const auto sends = [](int from, int to) { return (from * 7 + to * 3) % 4 != 1; };
   for (int round = 0; round < 3; ++round) {
     std::map<int, std::string> outgoing;
@@ -27,7 +27,7 @@ TEST(Rendezvous, BringsEachTextToWhomItNames) {
   }
 }
 
-/// A rank that gives up at once must not leave the others in what they do next.
+/// A rank that times out at once must not leave the others waiting.
 TEST(Rendezvous, ThatOneRankGivesUpIsATimeoutOnAll) {
   const Communicator comm = Communicator::world();
   if (comm.size() < 2) GTEST_SKIP() << "one rank has nobody to wait for";

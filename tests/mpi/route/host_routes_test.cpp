@@ -1,4 +1,4 @@
-// What the routes that the host drives refuse, and what becomes of them where a rank is missing or a library lies.
+// Routes that the host drives: invalid options, missing ranks, and faulty libraries.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -130,7 +130,7 @@ TEST(GpuMpi, ThatChangesMessagesIsNotBelieved) {
 TEST(GpuMpi, ThatCrashesOnOneRankIsNotBelievedByAny) {
   static int calls;
   calls = 0;
-  // At the third message, which another rank waits for in vain; a single rank sends two.
+  // Fails at the third message, for which another rank waits; a single rank sends two.
   const auto liar = [](std::byte*, std::size_t bytes) {
     const Communicator world = Communicator::world();
     const bool now = ++calls == std::min(world.size() + 1, 3);
@@ -141,7 +141,7 @@ TEST(GpuMpi, ThatCrashesOnOneRankIsNotBelievedByAny) {
   EXPECT_EQ(try_gpu_mpi(Communicator::world(), {{Backend::host, 0}}), "");
 }
 
-/// A file of each rank's own, gone with the test.
+/// A temporary file per rank.
 std::string file_of_this_rank() {
   const auto name = "slipstream-proof-" + std::to_string(::getpid());
   return (std::filesystem::temp_directory_path() / name).string();

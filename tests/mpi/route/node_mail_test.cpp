@@ -1,5 +1,5 @@
-// One message for each pair of nodes: how many MPI really sends, who is named where a rank is missing, and what becomes
-// of it where ranks cannot share memory. The values are checked by every scenario of exchange_test.cpp.
+// Route node: the number of MPI messages, the rank named in a timeout, and the fallback without shared memory.
+// exchange_test.cpp compares the values.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -14,10 +14,10 @@
 
 namespace {
 
-// MPI's profiling interface: these stand before MPI's own.
+// MPI's profiling interface: these functions replace MPI's own.
 std::set<MPI_Request> sends;
 int started = 0;
-int largest = 0;  // bytes of a message that was prepared
+int largest = 0;  // largest message prepared, in bytes
 
 }  // namespace
 
@@ -46,7 +46,7 @@ namespace {
 
 constexpr int ranks_per_node = 2;
 
-/// Every device is every other's neighbour, or nearly.
+/// A halo in which nearly all devices are neighbours.
 struct World {
   explicit World(int devices = 1)
       : machine(machine_here(Backend::host, devices, ranks_per_node)),
@@ -77,7 +77,7 @@ struct World {
     return found;
   }
   Exchange exchange() { return {comm, grid, {{&halo, &field}}, options}; }
-  /// Messages of all ranks that MPI gets for one exchange.
+  /// Number of MPI messages of one exchange, over all ranks.
   std::size_t messages_sent(Exchange& exchange) {
     exchange.run(streams);
     finish(streams);
@@ -150,7 +150,7 @@ TEST_F(NodeMail, IsNamedInAPlan) {
 TEST_F(NodeMail, IsTriedByTheTuner) {
   World world;
   world.options.knobs.grouping = Grouping::devices;
-  std::map<std::pair<int, int>, std::int64_t> bytes;  // of all messages between two nodes
+  std::map<std::pair<int, int>, std::int64_t> bytes;  // bytes of all messages between two nodes
   for (const MessageInfo& m : plan_messages(world.grid, {{&world.halo, world.field.options()}}, world.options))
     if (const int from = world.machine.device(m.source).node, to = world.machine.device(m.target).node; from != to)
       bytes[{from, to}] += m.bytes;
@@ -206,7 +206,7 @@ TEST_F(NodeMail, MustBeWantedByAllRanks) {
   EXPECT_THROW(world.exchange(), Error);
 }
 
-/// No file may grow beyond a size, and so no memory file.
+/// Limits the size of files, and thus of shared memory files.
 class SmallFiles {
  public:
   explicit SmallFiles(std::size_t bytes) {
@@ -268,7 +268,7 @@ TEST_F(NodeMail, IsGivenUpByAllRanksWhereOneCannotShareMemory) {
   Field field(world.grid, many);
   std::optional<Exchange> exchange;
   {
-    // What an exchange needs in any case has room, on each rank; memory for messages of a node has not, on rank 0.
+    // All ranks can allocate what every exchange needs. Rank 0 cannot allocate the messages of a node.
     std::optional<SmallFiles> limit;
     if (world.comm.rank() == 0) limit.emplace((std::size_t{2} << 20) + 4096);
     exchange.emplace(world.comm, world.grid, std::vector<ExchangeItem>{{&world.halo, &field}}, world.options);

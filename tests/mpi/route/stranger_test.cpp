@@ -1,4 +1,4 @@
-// A route of somebody else: all of it stands in this file, and the library learns of it by its KnownRoute alone.
+// A route defined outside of the library: it is complete in this file and registers only through its KnownRoute.
 #include <gtest/gtest.h>
 
 #include "support/exchange_rig.hpp"
@@ -32,7 +32,7 @@ TEST(StrangersRoute, IsKnownWhileItsFileSaysSo) {
     const KnownRoute known(strangers_route);
     EXPECT_EQ(named(), strangers_route.kind());
     EXPECT_EQ(to_string(strangers_route.kind()), "stranger");
-    EXPECT_EQ(all_routes().back(), strangers_route.kind());  // after all others in the rules
+    EXPECT_EQ(all_routes().back(), strangers_route.kind());  // behind all others in the rules
     EXPECT_EQ(routes_from_string("-stranger"), before);
     EXPECT_TRUE(traits_of(strangers_route.kind()).streams);
     expect_error([] { KnownRoute again(strangers_route); }, ErrorCode::internal);

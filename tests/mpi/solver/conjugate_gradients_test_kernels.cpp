@@ -1,5 +1,5 @@
-// A step whose length depends on its values: conjugate gradients as a list of tasks, with a loop that ends by a number
-// on the devices. It holds no graph, no overlap and no timing of its own.
+// Conjugate gradients as a list of tasks. A number on the devices ends their loop, so the length of a step depends on
+// its values. The solver contains no code for graphs, overlap or timing.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@ struct Cells {
   Extent lo{0, 0, 0}, extent{0, 0, 0};
 };
 
-/// Of a cell in the n-th solution: between -1/2 and 1/2.
+/// Right side of a cell in the n-th system, between -1/2 and 1/2.
 SLIP_FN double right_side(std::int64_t i, std::int64_t j, std::int64_t k, std::int32_t n) {
   const auto mixed = static_cast<std::uint32_t>(i * 73856093) ^ static_cast<std::uint32_t>(j * 19349663) ^
                      static_cast<std::uint32_t>(k * 83492791) ^ (static_cast<std::uint32_t>(n) * 2654435761u);
@@ -54,7 +54,7 @@ struct Apply {
 
 enum { old_rr, pq, rr, first_rr, scalars };
 
-/// Nothing where no further pass was needed.
+/// Updates the solution; does nothing after convergence.
 struct Advance {
   Cells of;
   const double* s;
@@ -96,7 +96,7 @@ struct CountUp {
 
 const Box one{{0, 0, 0}, {1, 1, 1}};
 
-/// A system in one step, or begun in one and solved in the next; the next system has another right side.
+/// Solves a system in one step, or starts it in one and finishes in the next. Each system has another right side.
 class Solver final : public Simulation {
  public:
   Solver(const Communicator& comm, const Grid& grid, const ExchangeOptions& options, bool alike, int steps_a_system)
@@ -145,8 +145,8 @@ class Solver final : public Simulation {
   int phase() const { return static_cast<int>(state_.step % steps_a_system_); }
   struct Memory {
     std::vector<Cells> blocks;
-    Buffer<double> values;         // scalars, then a part of each block
-    Buffer<std::int32_t> numbers;  // whether to go on; systems solved
+    Buffer<double> values;         // scalars, then partial sums of each block
+    Buffer<std::int32_t> numbers;  // whether to continue; number of systems solved
     double* parts() { return values.data() + scalars; }
   };
 
@@ -227,7 +227,7 @@ class Solver final : public Simulation {
   std::unique_ptr<BlockSums> sums_;
   std::vector<Device> devices_;
   std::vector<Memory> memory_;
-  std::vector<Tasks> tasks_;  // of the first step of a system, and of the second
+  std::vector<Tasks> tasks_;  // of the first and of the second step of a system
   State state_;
 };
 
@@ -257,7 +257,7 @@ class ConjugateGradients : public testing::TestWithParam<std::tuple<Backend, std
     return refusal_of(*grid, {{&halo, field}}, options);
   }
 
-  /// The solution of the last of so many systems, on all ranks.
+  /// Solution of the last of `systems` systems, on all ranks.
   std::vector<double> solve(int systems, Overlap overlap, bool alike, int steps_a_system = 1) {
     Solver solver(comm, *grid, options, alike, steps_a_system);
     TimeLoop loop(solver, overlap);

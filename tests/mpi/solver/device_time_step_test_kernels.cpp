@@ -1,5 +1,5 @@
-// Steps whose length the devices choose: a sum over all blocks, the time step that follows from it, and an update with
-// it, as a list of tasks. The host never learns of the numbers.
+// Adaptive time steps on the devices as a list of tasks: a sum over all blocks, the time step from it, and the update.
+// The host never reads the numbers.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@
 namespace slipstream {
 inline namespace device_time_step_test_kernels {
 
-/// Of a mean square: nothing that moves faster takes longer steps.
+/// Time step from a mean square; faster motion gives shorter steps.
 SLIP_FN double time_step_for(double mean_square) { return 0.1 / (1 + mean_square); }
 
 SLIP_FN double start(std::int64_t i, std::int64_t j, std::int64_t k) {
@@ -32,7 +32,7 @@ struct Choose {
   }
 };
 
-/// du/dt = Lap u.
+/// One step of the heat equation du/dt = Lap u.
 struct Spread {
   View<double> from, to;
   const double* of;
@@ -82,7 +82,7 @@ class Spreading final : public Simulation {
   Recording recording() const override { return {alike_ ? 2 : 0, alike_ ? u_.physical(0) : 0, 0}; }
 
   const Field& u() const { return u_; }
-  /// That the devices have come to, each by its own count.
+  /// Times that the devices have reached, each from its own counter.
   std::vector<double> times() {
     std::vector<double> found;
     for (std::size_t d = 0; d < devices_.size(); ++d) {
@@ -144,7 +144,7 @@ class Spreading final : public Simulation {
   Exchange exchange_;
   std::optional<BlockSums> sums_;
   std::vector<Device> devices_;
-  std::vector<Buffer<double>> values_;  // numbers, then a part of each block
+  std::vector<Buffer<double>> values_;  // numbers, then partial sums of each block
   Tasks tasks_;
   State state_;
 };
@@ -154,7 +154,7 @@ class DeviceTimeStep : public testing::TestWithParam<Backend> {
   static constexpr Extent extent{12, 9, 8};
   static constexpr int steps = 11;
 
-  /// The same by one loop over one array, and the time that it comes to.
+  /// The oracle: one loop over one array, and the time reached.
   static std::pair<std::vector<double>, double> by_hand() {
     const auto at = [](std::int64_t i, std::int64_t j, std::int64_t k) {
       return static_cast<std::size_t>(((k + extent[2]) % extent[2] * extent[1] + (j + extent[1]) % extent[1]) *

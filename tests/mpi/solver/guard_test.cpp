@@ -1,4 +1,4 @@
-// A guard finds the cell where a run goes wrong, and all ranks learn of it.
+// The guard finds the cell where a run becomes invalid, and all ranks report it.
 #include <slipstream/guard.hpp>
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 using lbm::Lbm;
 
-/// How a flow is held. Of populations number 5 is spoiled, of moments the excess of density.
+/// How a flow is stored, as a test parameter. The test corrupts population 5, or the density excess of moments.
 struct Held {
   const char* name;
   Layout layout = Layout::soa;
@@ -62,7 +62,7 @@ class GuardOnRanks : public testing::TestWithParam<std::tuple<Backend, DType, He
                      : options.precision == DType::f32 ? static_cast<const void*>(f32.data())
                                                        : f64.data());
   }
-  /// What advancing finds, the same on all ranks.
+  /// The finding of advance(), the same on all ranks.
   std::optional<Finding> finding(std::int64_t steps) {
     try {
       run->advance(steps);
@@ -173,7 +173,7 @@ TEST(Guard, RefusesRangesOfWhatNobodyWatches) {
       ErrorCode::not_found, {{"quantity", "pressure"}, {"choices", "density, f"}});
 }
 
-/// Devices alone drive the messages: only who asks them learns of it.
+/// Devices alone drive the messages, so the host must query them for overflow.
 TEST(Guard, TellsOfAValueThatWasTooLargeForItsCodingBeforeWhatBecameOfIt) {
   const Communicator comm = Communicator::world();
   lbm::Options options;
@@ -200,7 +200,7 @@ TEST(Guard, TellsOfAValueThatWasTooLargeForItsCodingBeforeWhatBecameOfIt) {
   EXPECT_LE(run.state().step, 12);
 }
 
-/// A Simulation that says nothing of guards.
+/// A Simulation without guard support.
 class Plain final : public Simulation {
  public:
   explicit Plain(const Grid& grid) : field(grid, {.name = "u", .type = DType::f64, .components = 2}) {

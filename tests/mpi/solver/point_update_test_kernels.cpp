@@ -1,4 +1,4 @@
-// A point-wise update of the user's, on any number of devices and ranks, against a loop over one array.
+// A user's pointwise update on any number of devices and ranks, compared with a loop over one array.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,7 +11,7 @@
 namespace slipstream {
 inline namespace point_update_test_kernels {
 
-/// Reads two cells away along each axis and across a corner, and not the same in any two directions.
+/// Reads cells at distance two along each axis and across a corner; asymmetric in all directions.
 template <class T>
 struct Skewed {
   T rate;
@@ -32,7 +32,7 @@ constexpr double rate = 1.0 / 64;
 
 double start(const Extent& p) { return std::sin(0.7 * p[0] + 0.3 * p[1] * p[2]); }
 
-/// The whole grid after those steps, [z][y][x]; beyond sides that are not periodic lie zeros.
+/// The whole grid after these steps, [z][y][x]; zero beyond nonperiodic sides.
 template <class T>
 std::vector<double> by_one_loop() {
   const auto place = [](Extent p) -> std::ptrdiff_t {
@@ -94,7 +94,7 @@ class OwnUpdate : public testing::TestWithParam<std::tuple<Backend, int>> {
 
 TEST_P(OwnUpdate, GivesWhatALoopOverOneArrayGives) {
   if (const auto why = unavailable(backend, devices); !why.empty()) GTEST_SKIP() << why;
-  // Neither compiler contracts, so that the same words give the same bits.
+  // No compiler contracts to FMA, so equal expressions give equal bits.
   for (const Overlap overlap : {Overlap::off, Overlap::on}) {
     EXPECT_EQ(found<double>(overlap), by_one_loop<double>());
     EXPECT_EQ(found<float>(overlap), by_one_loop<float>());

@@ -1,5 +1,5 @@
-// The protocol of slots is for all three patterns: the smallest transpose and the smallest gather-scatter that there
-// are, through every route, with rings shorter than their messages too, and without a host that waits between rounds.
+// The slot protocol supports all three patterns. Runs the smallest possible transpose and gather-scatter on every
+// route, also with rings shorter than their messages, and without a host that waits between rounds.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -14,8 +14,8 @@
 namespace slipstream {
 namespace {
 
-/// Blocks are slabs in z, and end with slabs in y: block j gets, from block i, what i holds of j's part of the y axis.
-/// Components 0 and 1 travel; as boxes, they end in components 2 and 3.
+/// Blocks begin as slabs in z and end as slabs in y: block j gets block i's share of its y range. Components 0 and 1
+/// travel; as boxes they arrive in components 2 and 3.
 class Slabs final : public Pattern {
  public:
   Slabs(bool listed, bool one_way) : listed_(listed), one_way_(one_way) {}
@@ -37,7 +37,7 @@ class Slabs final : public Pattern {
     Box box = piece({{0, 0, 0}, {e[0], grid.extent()[1], e[2]}}, {1, count, 1}, {0, of, 0});
     return box;
   }
-  /// Element of the target's component 1 on that holds a cell: lines along z, which the source has in pieces.
+  /// Element of a cell in the target, from component 1 on: whole lines along z, of which the source has pieces.
   static std::int64_t line_element(const Grid& grid, const BlockShape& to, std::int64_t j, const Extent& global) {
     const Box mine = part(grid, j, j);
     return 2 * to.component_stride + (global[0] * mine.extent(1) + global[1] - mine.lo[1]) * grid.extent()[2] +
@@ -58,7 +58,7 @@ class Slabs final : public Pattern {
   static Transfer as_box(const Grid& grid, std::int64_t i, std::int64_t j) {
     return {i, j, {part(grid, i, j), {0, 1}, nullptr}, {part(grid, j, i), {2, 3}, nullptr}, Op::copy};
   }
-  /// Component 0 alone, cell by cell.
+  /// Component 0 only, as a list of cells.
   static Transfer as_list(const Grid& grid, std::int64_t i, std::int64_t j) {
     const auto from = std::make_shared<std::vector<std::int64_t>>(), to = std::make_shared<std::vector<std::int64_t>>();
     const BlockShape a = block_shape(grid.block(i).box.extents(), field(true, Layout::soa)),
@@ -73,7 +73,7 @@ class Slabs final : public Pattern {
   bool listed_, one_way_;
 };
 
-/// Points that several blocks share; every block sends its copies to all other sharers, and adds theirs to its own.
+/// Points shared by several blocks: each block sends its copies to all other sharers and adds theirs.
 class SharedPoints final : public Pattern {
  public:
   static constexpr std::int64_t row = 32, rows = 4;
@@ -141,7 +141,7 @@ class SharedPoints final : public Pattern {
   std::vector<std::vector<std::int64_t>> points_;
 };
 
-/// Random pauses in the host backend's streams that are made while this lives; they must end before it does.
+/// Random delays in host streams that are created during its lifetime; the streams must be destroyed first.
 class Chaos {
  public:
   explicit Chaos(int seed) {
@@ -184,13 +184,13 @@ std::vector<StepTuning> tunings() {
   return list;
 }
 
-using Arrays = std::map<std::int64_t, std::vector<double>>;  // by block
+using Arrays = std::map<std::int64_t, std::vector<double>>;  // arrays by block
 using Whole = std::map<std::int64_t, std::vector<std::int64_t>>;
 
 /// Indices of a way and of a tuning.
 using Case = std::pair<std::size_t, std::size_t>;
 
-/// The first two tunings with every way, the others where they make a difference.
+/// The first two tunings with every way; others where they matter.
 std::vector<Case> cases(bool few) {
   using R = RouteKind;
   const auto ways = all_ways();
@@ -233,7 +233,7 @@ class Toys : public testing::TestWithParam<std::tuple<Backend, Case, int>> {
     return streams.front();
   }
 
-  /// All rounds queued one after the other; what the blocks held after each.
+  /// Queues all rounds in sequence; returns the block contents after each.
   template <class All, class Begin>
   std::vector<All> run(const Pattern& pattern, Field& field, const Begin& values_of) {
     std::vector<All> before(rounds), after(rounds);
@@ -360,7 +360,7 @@ TEST_P(Toys, SumOverSharedPoints) {
       values[element(field.shape(id), 0, SharedPoints::cell(n))] = value(id, pattern.points(id)[n], round);
     return values;
   };
-  std::map<std::int64_t, std::vector<std::int64_t>> sharers;  // ascending
+  std::map<std::int64_t, std::vector<std::int64_t>> sharers;  // blocks that share a point, ascending
   for (std::int64_t block = 0; block < blocks; ++block)
     for (const std::int64_t point : pattern.points(block)) sharers[point].push_back(block);
   const auto after = run<Arrays>(pattern, field, start);

@@ -1,4 +1,4 @@
-"""Codes and facts of errors: in exceptions, from rank to rank, and in the file that programs read."""
+"""Codes and facts of errors: in exceptions, between ranks, and in the file for programs."""
 
 import errno
 import json
@@ -65,7 +65,7 @@ def test_fault_in_an_error_gives_it_code_and_facts() -> None:
 
 
 class Compiled(TimeoutError):
-    """As compiled modules raise them; it is an OSError, too."""
+    """An error as compiled modules raise it; also an OSError."""
 
     code = "timeout"
     facts = {"rank": "3"}

@@ -1,4 +1,4 @@
-"""Files are replaced whole, or not at all."""
+"""Files are replaced atomically: readers see the old or the new contents."""
 
 import os
 from pathlib import Path

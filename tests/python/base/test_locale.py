@@ -1,4 +1,4 @@
-"""Numbers of the compiled core have a decimal point, whatever the locale of the program says."""
+"""The compiled core formats numbers with a decimal point in any locale."""
 
 import locale
 import os
@@ -48,7 +48,7 @@ print(json.dumps(said))
 
 
 def with_comma(folder: Path) -> dict[str, str]:
-    """The environment of a locale with a decimal comma; one that is not installed is made."""
+    """Environment of a locale with a decimal comma; creates the locale if needed."""
     for name in ("de_DE.UTF-8", "fr_FR.UTF-8"):
         before = locale.setlocale(locale.LC_NUMERIC)
         try:

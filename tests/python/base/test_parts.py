@@ -1,4 +1,4 @@
-"""Compiled modules and libraries that are missing or of another build: one error that names the command."""
+"""Compiled modules and libraries that are missing or from another build: one error that names the command."""
 
 import json
 import os
@@ -15,12 +15,12 @@ from conftest import ROOT, SMALL
 from slipstream.base.core import core
 
 PACKAGE = Path(slip.__file__).parent
-#: A flow whose kernels the first library of lattice Boltzmann lacks.
+#: A flow whose kernels are not in the main lattice Boltzmann library.
 RARE = 'lbm.precision="f64"'
 
 
 def fault_of(words: Iterable[str], cwd: Path, **environment: str) -> dict[str, Any]:
-    """The one fault of a command line that fails."""
+    """The only fault of a command line that fails."""
     told = cwd / "told"
     done = subprocess.run(
         [sys.executable, "-m", "slipstream", *words],
@@ -38,25 +38,26 @@ def fault_of(words: Iterable[str], cwd: Path, **environment: str) -> dict[str, A
 
 
 def libraries() -> Path:
-    """The folder of the libraries that this process has loaded."""
+    """The folder of the libraries loaded in this process."""
     core()
     maps = Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()
     return next(Path(line.split()[-1]).parent for line in maps if line.endswith("/libslipstream.so"))
 
 
 def package_without(folder: Path, module: str) -> Path:
-    """A folder with a package that lacks one compiled module."""
+    """A folder with the package, without one compiled module."""
     package = folder / "slipstream"
     package.mkdir()
     for path in PACKAGE.iterdir():
         if not path.name.startswith(f"{module}."):
             (package / path.name).symlink_to(path)
-    (folder.parent / "CMakeLists.txt").write_bytes((ROOT / "CMakeLists.txt").read_bytes())  # holds the version
+    # the package reads its version from it
+    (folder.parent / "CMakeLists.txt").write_bytes((ROOT / "CMakeLists.txt").read_bytes())
     return folder
 
 
 def first(folder: Path) -> str:
-    """The Python path with a folder before all others."""
+    """PYTHONPATH with a folder before all others."""
     return os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
 
 

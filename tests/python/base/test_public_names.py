@@ -1,4 +1,4 @@
-"""The names that `dir`, and so completion, shows of the modules that users import."""
+"""The names that `dir` and completion list for public modules."""
 
 import ast
 import importlib
@@ -18,14 +18,14 @@ def test_dir_lists_what_users_call_and_nothing_else(module: str, some: str) -> N
 
 
 def test_every_listed_name_can_be_had() -> None:
-    # In a process of its own, for the modules that this one has imported would be found in any case.
+    # In a separate process, because imported modules would be found in any case.
     program = "import slipstream as slip\nfor name in dir(slip): getattr(slip, name)"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stderr == ""
 
 
 @pytest.mark.parametrize("module", ["slipstream", "slipstream.lbm"])
 def test_type_checkers_know_where_every_listed_name_comes_from(module: str) -> None:
-    # Those that they do not find here are of any type to them, for `__getattr__` may give everything.
+    # Type checkers give every name unknown to them the type of `__getattr__`, and thus miss errors.
     found = importlib.import_module(module)
     assert found.__file__ is not None
     tree = ast.parse(Path(found.__file__).read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Tables that grow with a run."""
+"""Tables that grow during a run."""
 
 import errno
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Type checkers and completion know the compiled modules by stubs that the build writes."""
+"""The build writes stubs of the compiled modules for type checkers and completion."""
 
 import ast
 import importlib
@@ -18,11 +18,11 @@ def test_checkers_are_told_that_the_package_has_types() -> None:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_stubs_have_all_that_the_module_has_and_nothing_else(name: str) -> None:
-    # Names of the C++ library stand where a stub was written without the module that binds them.
+    # A stub written without the module that binds a class contains the C++ name of the class.
     text = (MODULES[name] / f"{name.rpartition('.')[2]}.pyi").read_text(encoding="utf-8")
     stub = ast.parse(text)
     of_stub = {node.name for node in stub.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    importlib.import_module("slipstream._core")  # before the other, whose types are its own
+    importlib.import_module("slipstream._core")  # first, because the other module uses its types
     module = importlib.import_module(name)
     assert of_stub == {each for each in dir(module) if not each.startswith("_")}
     assert "::" not in text

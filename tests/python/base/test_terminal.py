@@ -1,4 +1,4 @@
-"""The console: words of others are shown, not obeyed."""
+"""The console prints foreign text literally, without interpreting markup."""
 
 import io
 

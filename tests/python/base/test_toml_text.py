@@ -1,4 +1,4 @@
-"""TOML text: overrides of a command line, and the line of a key in a file."""
+"""TOML text: command-line overrides, and the line of a key in a file."""
 
 import tomllib
 

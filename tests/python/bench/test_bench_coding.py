@@ -1,4 +1,4 @@
-"""`slipstream bench coding` on the emulator, and what its rows say."""
+"""`slipstream bench coding` on the emulator, and its rows."""
 
 import json
 from pathlib import Path
@@ -59,6 +59,6 @@ def test_coded_flows_stand_beside_raw_ones(tmp_path: Path) -> None:
     found = json.loads(path.read_text())["rows"]
     assert len(found) == len(lbm_coding.FLOWS) * len(lbm_coding.CODINGS["f64"])
     for row in found:
-        # A population is at most 1, of which the velocity sums some.
+        # Populations are at most 1; the velocity sums several.
         most = {"raw": 0, "cast": 1e-5, "blockfloat, rate 32": 1e-6, "zfp, rate 32": 1e-4}.get(row["coding"], 0.5)
         assert (0 < row["largest_error"] <= most) if row["coding"] != "raw" else row["largest_error"] == 0

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Cli
+from errors import is_error
 from slipstream_bench import dns
 
 
@@ -18,7 +19,7 @@ def test_rows_stand_beside_the_least_time(tmp_path: Path, cli: Cli, monkeypatch:
     assert {(row["dtype"], row["scheme"], tuple(row["process_grid"])) for row in rows} == {
         (dtype, scheme, grid) for dtype in ("f32", "f64") for scheme in ("rk2", "rk4") for grid in ((1, 4), (2, 2))
     }
-    fields = 3 * 8**3 // 4  # of a device, one of cells
+    fields = 3 * 8**3 // 4  # one field of cells per device
     for row in rows:
         assert row["ms_per_step"] > 0 and row["share"] > 0
         assert row["device_bytes"] > 6 * fields * dns.BYTES[row["dtype"]]
@@ -53,7 +54,8 @@ def test_boxes_grow_with_the_devices(tmp_path: Path, cli: Cli, monkeypatch: pyte
 
 
 def test_least_time_counts_kept_modes_alone() -> None:
-    # A box of 6^3 cells keeps two complex modes along x and three modes along y and z: 2/3, 1/2 and 1/2 of the values.
+    # A box of 6^3 cells keeps two complex modes along x and three along y and z: fractions 2/3, 1/2 and 1/2 of the
+    # values.
     x, y, z = 4 / 6, 3 / 6, 3 / 6
     passes = (x * y * z + x * y) + (x * y + x) + (x + 1)
     of_stage = 9 * passes + 6 * x * y * z + 9
@@ -64,4 +66,4 @@ def test_least_time_counts_kept_modes_alone() -> None:
 
 def test_sizes_are_checked(cli: Cli) -> None:
     result = cli("bench", "dns", "--backend", "host", "--no-write", "--sizes", "2")
-    assert result.returncode == 2 and "--sizes are 4 or more" in result.stderr
+    is_error(result, "invalid_argument", option="sizes", limit=4)

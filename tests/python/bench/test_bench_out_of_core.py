@@ -23,7 +23,7 @@ def test_rows_have_the_bytes_of_their_sweeps(tmp_path: Path, cli: Cli) -> None:
         if row["kind"] == "fft":
             assert row["host_bytes"] == 2 * 2 * 16**3 * 8  # two sweeps, each in and out
         else:
-            assert row["host_bytes"] == 2 * 2 * 11 * 8 * 6 * 11 * 16  # kept along x and y, all along z
+            assert row["host_bytes"] == 2 * 2 * 11 * 8 * 6 * 11 * 16  # kept modes along x and y, all along z
 
 
 @pytest.mark.parametrize("words", [("--devices", "2"), ("-n", "2")])

@@ -1,10 +1,12 @@
-"""`slipstream bench stencil` and `bench wave`: their rows, and what they refuse."""
+"""`slipstream bench stencil` and `bench wave`: rows and errors."""
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Cli
+from errors import is_error
 from ranks import run_on
 from slipstream_bench import stencil, wave
 
@@ -39,8 +41,8 @@ def test_rows_say_what_was_computed_and_how_fast(here: Cli, tmp_path: Path, monk
     ]  # fmt: skip
     for row in found:
         assert row["devices"] == 2 and row["cells_per_device"] == [16, 16, 16] and 0 < row["share"] < 2
-    # Two layers of two arrays for a wave of radius 2 that exchanges after two steps. No edges: boxes are cut along z
-    # alone, and along the other axes a box is its own neighbour.
+    # A wave of radius 2 with an exchange every two steps sends two layers of two arrays. There are no edges: boxes are
+    # cut along z only, and are their own neighbours along other axes.
     assert found[3]["message_bytes"] == 4 * found[2]["message_bytes"]
 
 
@@ -55,11 +57,12 @@ def test_waves_of_floats_doubles_and_zfp_stand_beside_the_published_ones(cli: Cl
     assert counts == {"steps": 2 * 3 * 4, "waits": 3, "sizes": 2 * len(wave.SMALL), "packs": 4 * len(wave.PACKED)}
     assert {r["message"] for r in found} == {"float", "double", "zfp"}
     sizes = {(r["values"], r["message"]): r["wire_bytes"] for r in found if r["experiment"] == "sizes"}
-    # One double travels as it is, where the report's took 16 bytes; many take half of theirs.
+    # A single double travels uncoded here, where the report's coding took 16 bytes. Many doubles take half of their
+    # size.
     assert sizes[1, "zfp"] == sizes[1, "double"] and sizes[4096, "zfp"] == sizes[4096, "double"] / 2
     steps = [r for r in found if r["experiment"] == "steps"]
     assert [r["threads"] for r in steps] == 12 * [1] + 12 * [3] and all(r["steps"] == 1000 for r in steps)
-    # Nothing is published of three threads, nor of zfp.
+    # There are no published times for three threads or zfp.
     published = [r["published_s"] for r in steps if r["message"] != "zfp"]
     assert [time is None for time in published] == 8 * [False] + 8 * [True]
     assert all(r["published_s"] is None for r in steps if r["message"] == "zfp")
@@ -83,13 +86,13 @@ def test_a_wave_whose_messages_were_wrong_at_its_end_is_an_error(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "fault"),
     [
-        (["stencil", "--cells", "0"], "--cells and --together are 1 or more"),
-        (["wave"], "it takes two ranks, -n 2; there are 1"),
-        (["wave", "-n", "2", "--threads", "-1"], "--threads are 0 or more"),
+        (["stencil", "--cells", "0"], {"code": "invalid_argument", "option": "cells", "limit": 1}),
+        (["wave"], {"code": "unsupported", "ranks": 1, "limit": 2}),
+        (["wave", "-n", "2", "--threads", "-1"], {"code": "invalid_argument", "option": "threads", "limit": 0}),
     ],
 )
-def test_bad_input_is_said(here: Cli, words: list[str], said: str) -> None:
+def test_bad_input_is_said(here: Cli, words: list[str], fault: dict[str, Any]) -> None:
     result = here("bench", *words)
-    assert result.returncode == 2 and said in result.stderr
+    is_error(result, **fault)

@@ -1,4 +1,4 @@
-"""Benchmarks live in bench/ of a source tree: the package finds them there, and says so elsewhere."""
+"""Benchmarks exist only in bench/ of a source tree; an installed package reports that."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ PACKAGE = ROOT / "python" / "slipstream"
 
 
 def python(folder: Path, package: Path, *words: str) -> Done:
-    """Runs Python with the package in one folder alone, and no benchmarks on the path."""
+    """Runs Python with the package in one folder, without benchmarks on the path."""
     told = folder / "errors"
     told.touch()
     done = subprocess.run(
@@ -34,7 +34,7 @@ def python(folder: Path, package: Path, *words: str) -> Done:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the package as a wheel has it, but for the compiled module, which nothing here needs."""
+    """A folder with the package as in a wheel, without the compiled module, which these tests do not need."""
     folder = tmp_path_factory.mktemp("site-packages")
     shutil.copytree(PACKAGE, folder / "slipstream", ignore=shutil.ignore_patterns("*.so", "*.pyi", "__pycache__"))
     information = folder / f"slipstream-{slip.__version__}.dist-info"

@@ -1,4 +1,4 @@
-"""The distance from an exact solution is right at any scale."""
+"""The error against an exact solution is correct at any scale."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Expressions of a case file: their values, and what is refused."""
+"""Expressions in case files: values and errors."""
 
 import numpy as np
 import pytest

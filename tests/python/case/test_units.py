@@ -1,4 +1,4 @@
-"""Cases in metres and seconds: the converter, its refusals, and what a run writes."""
+"""Cases in SI units: the conversion, its errors, and output of runs."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ from slipstream.lbm.cautions import warnings
 from slipstream.machine import discovery
 from slipstream.run import engine
 
-#: The flow of SMALL: 1.6 m of something thick under a lid that slides at 2 m/s.
+#: SMALL in SI units: a viscous fluid in a cavity of 1.6 m with a lid at 2 m/s.
 SI = SMALL.replace(
     "[physics]\nreynolds = 100\nlid_speed = 0.1\n",
     """\
@@ -61,7 +61,7 @@ def test_converter_gives_the_si_value_of_one_lattice_unit(si: Path) -> None:
     converter = load(si).converter
     assert converter is not None
     values = {name: value for name, value, _ in converter.rows()}
-    # A step is lattice_speed x cell / lid_speed = 0.005 s.
+    # A time step is lattice_speed x cell / lid_speed = 0.005 s.
     assert values == pytest.approx(
         {
             "length": 0.1,
@@ -125,7 +125,7 @@ def test_length_in_metres_becomes_whole_cells_in_spite_of_rounding(si: Path) -> 
 
 
 def test_force_in_newtons_a_volume_is_the_acceleration_that_it_gives_the_fluid(si: Path) -> None:
-    # 800 kg/m^3 x 0.04 m/s^2; in the lattice 0.04 x 0.005^2 / 0.1.
+    # 800 kg/m^3 x 0.04 m/s^2; in lattice units 0.04 x 0.005^2 / 0.1.
     assert load(si, ["physics.force=[0, 0, -32]"]).options()["force"] == pytest.approx((0, 0, -1e-5))
 
 
@@ -212,7 +212,7 @@ def test_faults_of_units_are_refused_with_their_key_and_the_choices(
         load(si)
 
 
-#: A channel of 0.12 m, twice: with ratios to 2 m/s, and with velocities in m/s.
+#: A channel of 0.12 m: once with velocities relative to 2 m/s, once in m/s.
 CHANNEL = """
 [grid]
 cells = [24, 12, 1]
@@ -250,7 +250,7 @@ IN_SI = {
     "speed = 0.5": "speed = 1.0",
     '["0.5*y/Ly", 0, 0]': '["y/Ly", 0, 0]',
     '"0.25*x/Lx"': '"800*x/Lx"',  # 800 kg/m^3 times 4 m^2/s^2
-    "exp(-2*t)*y/Ly": "2*exp(-2*t/0.06)*y/Ly",  # 0.12 m at 2 m/s take 0.06 s
+    "exp(-2*t)*y/Ly": "2*exp(-2*t/0.06)*y/Ly",  # 0.12 m at 2 m/s: the unit of time is 0.06 s
 }
 
 
@@ -298,14 +298,15 @@ def test_pressure_in_pascal_is_what_the_fluid_has_at_that_side(tmp_path: Path) -
         text = text.replace(old, new)
     path.write_text(text)
     case = load(path)
-    # A lattice unit of pressure is 800 kg/m^3 times the square of 2 / 0.02 m/s.
+    # The lattice unit of pressure is 800 kg/m^3 times the square of 2 / 0.02 m/s.
     assert case.options()["boundaries"]["x+"]["density"] == pytest.approx(1 + 3 * 4800 / 8e6)
     flow = Simulation.from_case(case)
     flow.run(steps=3000, quiet=True)
     density, velocity = flow.density, flow.velocity
     assert density is not None and velocity is not None
     above = (density[0, :, -1, 0] / 800 - 1) * 8e6 / 3
-    # The centres of the last cells lie 5 mm before the side: 12 density viscosity speed / height^2 is 12 kPa/m.
+    # The centres of the last cells are 5 mm from the side. The gradient 12 density viscosity speed / height^2 is 12
+    # kPa/m.
     np.testing.assert_allclose(above, 4860, rtol=1e-3)
     y = (np.arange(12) + 0.5) / 12
     np.testing.assert_allclose(velocity[0, :, 15, 0], 0.3 * 6 * y * (1 - y), atol=0.015 * 0.45)
@@ -369,7 +370,7 @@ def test_remedy_for_a_pressure_out_of_range_mends_it(tmp_path: Path) -> None:
     path = tmp_path / "si.toml"
     text = channel_in_si(path).read_text().replace('"convective", speed = 1.0', '"pressure", pressure = 1e8')
     path.write_text(text)
-    # More viscous, so that so short a step leaves tau in its range.
+    # A higher viscosity, so that tau stays in its range with this short step.
     load(path, ["units.lattice_speed=0.00653", "physics.reynolds=0.5"])
     with raises(CaseError, "invalid_argument", key="boundaries.x+.pressure", allowed="0.2 to 5"):
         load(path, ["units.lattice_speed=0.0066", "physics.reynolds=0.5"])

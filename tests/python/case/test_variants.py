@@ -1,4 +1,4 @@
-"""Variants of a case: what they replace, in which order, and where their faults are."""
+"""Variants of a case: overrides, their order, and the location of errors."""
 
 import tomllib
 from pathlib import Path

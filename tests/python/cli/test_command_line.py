@@ -1,4 +1,4 @@
-"""The command line: its words, and what it does where nobody reads what it prints."""
+"""The command line: its arguments, and its behaviour when the reader of its output exits."""
 
 import json
 import os

@@ -10,7 +10,7 @@ AXES = (1, 2, 3)
 
 
 class Oracle:
-    """One array, NumPy's transforms, the schemes as textbooks have them."""
+    """One array, NumPy's transforms, textbook time schemes."""
 
     def __init__(
         self,
@@ -23,13 +23,13 @@ class Oracle:
         schmidt: Sequence[float] = (),
         gradients: Sequence[Sequence[float]] = (),
     ) -> None:
-        """`scalars`: [z][y][x][scalar]."""
+        """The array `scalars` is [z][y][x][scalar]."""
         self.rotation = np.reshape(rotation, (3, 1, 1, 1))
         self.gradients = gradients
         self.cells = cells = velocity.shape[2::-1]
         self.lengths = lengths
         index = np.stack(np.meshgrid(*(np.fft.fftfreq(n, 1 / n) for n in cells[::-1]), indexing="ij")[::-1])
-        self.k = index * (2 * np.pi / np.array(lengths)).reshape(3, 1, 1, 1)  # x, y, z
+        self.k = index * (2 * np.pi / np.array(lengths)).reshape(3, 1, 1, 1)  # wave numbers along x, y, z
         self.square = (self.k**2).sum(0)
         self.kept = np.all([abs(k) * 3 < n for k, n in zip(index, cells, strict=True)], axis=0)
         values = velocity if scalars is None else np.concatenate([velocity, scalars], -1)
@@ -38,7 +38,7 @@ class Oracle:
         self.decay = np.reshape(diffusivity, (-1, 1, 1, 1)) * self.square
 
     def slope(self, modes: Any) -> Any:
-        """d modes / dt without viscosity and diffusion."""
+        """Time derivative of the modes without viscosity and diffusion."""
         u = np.fft.ifftn(modes[:3], axes=AXES).real
         w = np.fft.ifftn(1j * np.cross(self.k, modes[:3], axis=0), axes=AXES).real
         n = np.fft.fftn(np.cross(u, w, axis=0), axes=AXES) * self.kept
@@ -74,6 +74,6 @@ class Oracle:
         return self.values()[..., 3:]
 
     def speed(self) -> float:
-        """max over the cells of the sum of |u_a| / dx_a."""
+        """Maximum over cells of the sum of |u_a| / dx_a."""
         by_cells = np.array(self.cells) / np.array(self.lengths)
         return float((abs(self.velocity()) * by_cells).sum(-1).max())

@@ -1,11 +1,11 @@
-"""Pseudo-spectral flows: a few lines of NumPy are the oracle."""
+"""Pseudo-spectral flows, compared with a few lines of NumPy."""
 
-import re
 from typing import Any
 
 import numpy as np
 import pytest
 from dns_oracle import Oracle
+from errors import raises
 from slipstream import _core, _dns
 
 CELLS = (16, 18, 20)
@@ -24,8 +24,7 @@ def test_an_inspection_finds_a_flow_that_is_not_finite() -> None:
     run.random(_dns.peaked_spectrum(5, 2, 1e300), 1)
     run.inspect()
     run.advance(3)
-    place = re.escape("in cell (0, 0, 0), position (0, 0, 0)")
-    with pytest.raises(_core.Diverged, match=rf"velocity is not finite \(-?nan\) at step 3 on rank 0 {place}"):
+    with raises(_core.Diverged, "diverged", cell="(0, 0, 0)", quantity="velocity", rank=0, step=3):
         run.inspect()
 
 
@@ -61,11 +60,13 @@ def test_a_turning_frame_is_that_of_the_oracle(budget: int) -> None:
 
 
 def test_an_inertial_wave_turns_at_its_own_rate() -> None:
-    """u = Re (a + i b) exp(i k.x + i s t), with b = k x a / |k|, is exact: s = 2 rotation.k / |k| (Greenspan 1968)."""
+    """Exact solution of Greenspan (1968): u = Re (a + i b) exp(i k.x + i s t), with b = k x a / |k| and s = 2
+    rotation.k / |k|.
+    """
     rotation, wave = np.array([0.3, 0.0, 2.0]), np.array([1.0, 2.0, 2.0])
     z, y, x = np.meshgrid(*(2 * np.pi * np.arange(n) / n for n in CELLS[::-1]), indexing="ij")
     phase = wave[0] * x + wave[1] * y + wave[2] * z
-    a = np.array([2.0, 0.0, -1.0]) / np.sqrt(5)  # at right angles to k
+    a = np.array([2.0, 0.0, -1.0]) / np.sqrt(5)  # a is perpendicular to k
     b = np.cross(wave, a) / 3
 
     def at(time: float) -> Any:
@@ -83,7 +84,7 @@ def test_modes_travel_rounded_on_demand() -> None:
     for dns in (raw, cast):
         dns.random(_dns.peaked_spectrum(5, 3, 0.5), 4)
         dns.advance(2)
-    # f32 keeps 24 bits.
+    # Casting to f32 keeps 24 bits.
     assert 0 < abs(cast.velocity() - raw.velocity()).max() < 1e-5
     of_raw, of_cast = ([row for row in dns.report() if row["source"] != row["target"]] for dns in (raw, cast))
     assert [row["bytes"] for row in of_raw] == [2 * row["bytes"] for row in of_cast]
@@ -110,11 +111,11 @@ def test_forcing_holds_turbulence_up() -> None:
 
 
 def test_bad_input_is_one_error() -> None:
-    with pytest.raises(RuntimeError, match="has no option named 'viscocity'; did you mean 'viscosity'"):
+    with raises(RuntimeError, "invalid_argument", of="a pseudo-spectral flow", option="viscocity"):
         flow(viscocity=1)
-    with pytest.raises(RuntimeError, match="choose rk2 or rk4"):
+    with raises(RuntimeError, "invalid_argument", given="euler", option="scheme"):
         flow(scheme="euler")
-    with pytest.raises(RuntimeError, match="Courant"):
+    with raises(RuntimeError, "unsupported", given=5, option="time_step"):
         dns = flow(time_step=5)
         dns.taylor_green()
         dns.check_time_step()

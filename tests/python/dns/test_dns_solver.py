@@ -138,7 +138,7 @@ def test_a_flow_begins_with_the_spectrum_of_a_file(here: Cli, tmp_path: Path) ->
     assert "random modes with the spectrum of cases/wanted.csv" in " ".join(result.stdout.split())
     _, table = rows.read(tmp_path / "results" / "decay" / "statistics.csv")
     assert float(table[0][2]) == pytest.approx(0.35, rel=1e-12)
-    # What a run leaves is what another begins with.
+    # The spectrum of one run is the initial condition of another.
     result = here("run", "cases/a.toml", *words, "initial.spectrum=results/decay/spectrum.csv", "case.name=again")
     assert result.returncode == 0, result.stderr
     _, again = rows.read(tmp_path / "results" / "again" / "statistics.csv")
@@ -147,7 +147,7 @@ def test_a_flow_begins_with_the_spectrum_of_a_file(here: Cli, tmp_path: Path) ->
 
 @pytest.fixture(scope="module")
 def flow_of_a_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run that has written its fields."""
+    """The folder of a run that wrote its fields."""
     folder = tmp_path_factory.mktemp("before")
     (folder / "a.toml").write_text(DECAY)
     result = command(folder, "run", "a.toml", "run.steps=2", "output.fields=true", "output.pictures=false")
@@ -164,7 +164,7 @@ def test_a_flow_begins_with_the_velocity_of_a_run_or_of_numpy(
 ) -> None:
     with h5py.File(flow_of_a_run / "fields.vtkhdf") as file:
         velocity = np.asarray(file["Series/velocity"][-1], dtype=np.float64)
-    # What diverges is left out: the gradient of sin(x + 2 y - z).
+    # Reading removes the divergent part: the gradient of sin(x + 2 y - z).
     z, y, x = np.meshgrid(*(2 * np.pi * np.arange(n) / n for n in velocity.shape[:3]), indexing="ij")
     np.save(tmp_path / "u.npy", velocity + np.cos(x + 2 * y - z)[..., None] * (1, 2, -1))
     with h5py.File(tmp_path / "u.h5", "w") as file:
@@ -273,7 +273,7 @@ def test_arrays_in_host_memory_run_restart_and_draw_as_those_on_the_device(cli: 
     result = cli("run", "a.toml", "run.steps=13", 'dns.device_memory="4 MiB"', "--overwrite")
     assert result.returncode == 0, result.stderr
     assert "in host memory, 4 MiB of the device" in result.stdout
-    # Another budget on four devices of two ranks, then none.
+    # Another memory limit on four devices of two ranks, then none.
     words = ("-n", "2", "machine.devices_per_rank=2", 'dns.device_memory="8 MiB"')
     result = cli("run", "a.toml", *words, "run.steps=20", "--restart", "last")
     assert result.returncode == 0, result.stderr
@@ -308,7 +308,7 @@ def test_a_restart_may_take_another_time_step(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_the_limit_of_a_time_step_is_that_of_its_scheme(here: Cli, tmp_path: Path) -> None:
-    # A Courant number of about 0.9.
+    # The Courant number is about 0.9.
     words = ("dns.time_step=0.08", "run.steps=1", "output.pictures=false")
     result = here("run", case(tmp_path), *words, "dns.scheme=rk4")
     assert result.returncode == 0, result.stderr
@@ -446,7 +446,7 @@ def test_transposes_are_measured_reported_and_remembered(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     words = ("exchange.tune=measure", "machine.devices_per_rank=2", "run.steps=2", "output.pictures=false")
-    # The host stores lines of any length where they must go.
+    # On the host, lines of any length store their results directly.
     stored = here("run", case(tmp_path), *words, "machine.backend=host")
     assert stored.returncode == 0 and "measured" not in stored.stdout, "stored results have no choice of routes"
     words += ("dns.store=false",)
@@ -456,8 +456,8 @@ def test_transposes_are_measured_reported_and_remembered(
     report = json.loads((tmp_path / "messages.json").read_text())
     assert report["tuning"]["source"] == "measured" and report["tuning"]["seconds"] > 0
     between = {(row["source"], row["target"]): row for row in report["rows"] if row["source"] != row["target"]}
-    # One component from slabs to slabs: each device keeps half of the modes that are used and sends the other. Of 13
-    # modes along x 8 are used, of 20 along y 13, and a device has 8 of the 16 planes.
+    # One component from slabs to slabs: each device keeps half of the modes in use and sends the other half. Along x 8
+    # of 13 modes are in use, along y 13 of 20, and a device has 8 of the 16 planes.
     assert set(between) == {(0, 1), (1, 0)}
     assert sum(row["bytes"] for row in between.values()) == 16 * 8 * 13 * 8
     assert all(row["time_us"] > 0 for row in between.values())
@@ -581,7 +581,7 @@ def test_the_way_of_the_modes_is_predicted(tmp_path: Path) -> None:
     two = core().Machine.discover("host", devices_per_rank=2)
     messages = part("dns").plan_dns(two, options)["messages"]
     between = [message for message in messages if message["source"] != message["target"]]
-    # Of 13 modes along x 8 are used, of 20 along y 13; a device has 8 of the 16 planes. Four stages of three forward
+    # Along x 8 of 13 modes are in use, along y 13 of 20; a device has 8 of the 16 planes. Four stages of three forward
     # and six backward transforms, in f64.
     assert sum(message["bytes"] for message in between) == 4 * 9 * 16 * 8 * 13 * 8
     assert part("dns").plan_dns(core().Machine.discover("host", devices_per_rank=1), options)["messages"] == []
@@ -596,7 +596,7 @@ def test_the_resolved_vortex_is_planned_for_two_gpus(here: Cli, tmp_path: Path) 
     said = " ".join(here("plan", *words, "--machine", "two.toml").stdout.split())
     assert "1 1 0..512 0..512 256..512" in said and "largest grid that fits" in said
     resolved = load(ROOT / "cases" / "dns_taylor_green.toml", variant="resolved")
-    # The published curves are known at every row of statistics.csv.
+    # The published curves have a value at each row of statistics.csv.
     assert resolved.check_every * resolved.dns.time_step / 0.1 == pytest.approx(2)
     assert set(resolved.expected) == {"energy.dissipation_error", "energy.enstrophy_error"}
 
@@ -612,7 +612,7 @@ def test_enstrophy_and_dissipation_stand_beside_the_published_ones(here: Cli, tm
     )
     assert here("run", vortex, *words, "case.name=vortex", "expected={}").returncode == 0
     found = json.loads((tmp_path / "results" / "vortex" / "findings.json").read_text())["findings"]
-    # Without turbulence yet: as near as the digits of both, and one is the other times 2 nu.
+    # Before the flow is turbulent the result is as exact as the digits of both tables. One is the other times 2 nu.
     assert found["energy.dissipation_error"] < 1e-3
     assert abs(found["energy.enstrophy_error"] - found["energy.dissipation_error"]) < 1e-4
     reference = energy.taylor_green_1600()

@@ -1,4 +1,6 @@
-"""Time steps, boxes, dealiasing, scalars and stochastic forcing of pseudo-spectral flows, beside NumPy and theory."""
+"""Time steps, boxes, dealiasing, scalars and stochastic forcing of pseudo-spectral flows, compared with NumPy and
+theory.
+"""
 
 import csv
 from pathlib import Path
@@ -26,7 +28,7 @@ def flow(devices: int = 1, **options: Any) -> Any:
 
 
 def places(cells: Any = CELLS, lengths: Any = (2 * np.pi,) * 3) -> Any:
-    """x, y, z of [z][y][x]."""
+    """Coordinates x, y, z of [z][y][x]."""
     edges = [length / n * np.arange(n) for n, length in zip(cells, lengths, strict=True)]
     return np.meshgrid(*edges[::-1], indexing="ij")[::-1]
 
@@ -45,7 +47,7 @@ def begin_scalars(dns: Any, values: Any) -> None:
 
 
 def modes_of(dns: Any) -> Any:
-    """[z][y][x][component], all of them, as NumPy has them by the number of cells."""
+    """All modes [z][y][x][component], scaled as in NumPy, divided by the number of cells."""
     return np.fft.fftn(dns.velocity(), axes=(0, 1, 2)) / np.prod(dns.velocity().shape[:3])
 
 
@@ -114,7 +116,7 @@ def test_a_stretched_box_conserves_energy_to_the_order_of_the_scheme() -> None:
         before = dns.statistics()["energy"]
         dns.advance(round(1 / dt))
         lost.append(abs(dns.statistics()["energy"] / before - 1))
-    assert lost[0] < 1e-5 and 24 < lost[0] / lost[1] < 40  # of the order 5
+    assert lost[0] < 1e-5 and 24 < lost[0] / lost[1] < 40  # the ratio of order 5
 
 
 def test_forcing_counts_shells_by_the_longest_edge() -> None:
@@ -128,7 +130,7 @@ def test_forcing_counts_shells_by_the_longest_edge() -> None:
 
 
 def convolution(modes: Any, lengths: Any = (2 * np.pi,) * 3) -> tuple[Any, Any]:
-    """Wave numbers and (u x w)_k of all modes k that are not zero, by the sum over all p + q = k."""
+    """Wave numbers and (u x w)_k of all modes k other than zero, by direct sums over all p + q = k."""
     cells = modes.shape[2::-1]
     index = np.stack(np.meshgrid(*(np.fft.fftfreq(n, 1 / n) for n in cells[::-1]), indexing="ij")[::-1], -1)
     held = (abs(modes) > 1e-15).any(-1)
@@ -144,7 +146,9 @@ def convolution(modes: Any, lengths: Any = (2 * np.pi,) * 3) -> tuple[Any, Any]:
 
 
 def alias_error(dealiasing: str, dt: float, **options: Any) -> float:
-    """Relative distance of a step's slope (Heun's scheme) from the convolution. Rounding and dt remain, too."""
+    """Relative distance of a step's derivative (Heun's scheme) from the direct convolution; includes errors of rounding
+    and of dt.
+    """
     dns = flow(cells=(8, 8, 10), viscosity=0.0, time_step=dt, scheme="rk2", dealiasing=dealiasing, **options)
     count = dns.shells
     dns.random([0] + [0.1] * (count - 1), 5)
@@ -237,7 +241,7 @@ def test_the_variance_of_a_scalar_is_what_was_made_and_not_destroyed(dealiasing:
         rates.append(-2 * gradient @ found["flux"] - found["dissipation"])
         variances.append(found["variance"])
         dns.advance(1)
-    # Simpson's rule.
+    # Weights of Simpson's rule.
     weights = np.array([1, *[4, 2] * 19, 4, 1]) * 0.005 / 3
     assert variances[-1] - variances[0] == pytest.approx(
         weights @ rates, rel=1e-6 if dealiasing == "two_thirds" else 1e-3
@@ -260,7 +264,7 @@ def test_transfer_is_that_of_the_convolution(memory: int, lengths: Any) -> None:
     assert abs(wanted).max() > 1e-3
     np.testing.assert_allclose(found["transfer"], wanted, atol=1e-15)
     np.testing.assert_allclose(found["flux"], -np.cumsum(found["transfer"]), atol=1e-15)
-    dns.advance(1)  # a look changes nothing
+    dns.advance(1)  # output between steps changes nothing
     again = flow(cells=(8, 10, 12), lengths=lengths, device_memory=memory, rotation=(0, 0, 1.5), schmidt=(1.0,))
     again.random([0] + [0.1] * 3, 5)
     again.advance(1)
@@ -279,7 +283,7 @@ def test_transfer_only_moves_energy(dealiasing: str, devices: int) -> None:
 
 
 def accelerations(count: int, **options: Any) -> tuple[Any, Any]:
-    """Values in so many steps, and the flow."""
+    """Forcing coefficients after each of `count` steps, and the flow."""
     given = {"forcing": "stochastic", "forcing_acceleration": 0.5, "forcing_time": 0.3, "forcing_shells": 2}
     dns = flow(**{"cells": (8, 8, 8), "time_step": 0.1, "viscosity": 1.0, **given, **options})
     dns.random([0, 1e-4], 1)
@@ -292,16 +296,17 @@ def accelerations(count: int, **options: Any) -> tuple[Any, Any]:
 
 def test_accelerations_are_ornstein_uhlenbeck_processes() -> None:
     values, _ = accelerations(400)
-    # 80 modes have |k| < 2.5; one of each pair k and -k is drawn.
+    # 80 modes have |k| < 2.5; one of each pair k and -k is independent.
     numbers = values.shape[1]
     assert numbers % 6 == 0 and numbers // 6 == 40
-    independent = 400 * numbers * np.tanh(0.05 / 0.3)  # of a process with this correlation
+    # number of independent samples of a process with this correlation time
+    independent = 400 * numbers * np.tanh(0.05 / 0.3)
     assert values.mean() == pytest.approx(0, abs=5 * 0.5 / np.sqrt(independent))
     assert values.var() == pytest.approx(0.25, rel=5 * np.sqrt(2 / independent))
     for lag in (1, 3, 6):
         measured = (values[lag:] * values[:-lag]).mean() / values.var()
         assert measured == pytest.approx(np.exp(-lag * 0.1 / 0.3), abs=5 / np.sqrt(independent))
-    # Components do not know of one another.
+    # Components must be uncorrelated.
     correlations = np.corrcoef(values.T)
     assert abs(correlations[np.triu_indices(numbers, 1)]).mean() < 0.1
 
@@ -320,7 +325,9 @@ def test_stochastic_forcing_is_the_same_anywhere_and_goes_on() -> None:
 
 
 def test_stochastic_forcing_puts_in_what_eswaran_and_pope_estimate() -> None:
-    """epsilon = 4 N e / (1 + T N^(1/3) / beta) with e = acceleration^2 time, T = time e^(1/3) k_0^(2/3), beta = 0.8."""
+    """Estimate of Eswaran and Pope: epsilon = 4 N e / (1 + T N^(1/3) / beta) with e = acceleration^2 time, T = time
+    e^(1/3) k_0^(2/3), beta = 0.8.
+    """
     acceleration, time, modes = 0.1, 0.4, 80
     dns = flow(
         cells=(24, 24, 24), viscosity=0.08, time_step=0.04, forcing="stochastic", forcing_seed=3,

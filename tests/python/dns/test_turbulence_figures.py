@@ -1,4 +1,4 @@
-"""Means of a turbulent flow, the budget of its energy on 64^3 cells, and columns that earlier versions did not have."""
+"""Mean values of a turbulent flow, its energy budget on 64^3 cells, and columns that earlier versions lack."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Draws of halo exchanges, with the grid indexed modulo its extents as the oracle."""
+"""Random halo exchanges; the oracle indexes the grid modulo its extents."""
 
 import random
 from typing import Any
@@ -24,7 +24,7 @@ from drawing import (
 )
 from test_exchange_property import BETWEEN_NODES, component_first, grid_of, reached, scenario
 
-#: Of a field; the others belong to the grid.
+#: Options of a field; others belong to the grid.
 OF_FIELD = ("low", "high", "ghost", "padding", "reach", "components", "layout")
 
 
@@ -52,7 +52,7 @@ def _field(r: random.Random, s: Options) -> Options:
     dtype = r.choice(MOVED if combine is None or r.random() < 0.1 else EXACT)
     how = coding(r, dtype)
     if combine in ("add", "multiply") and how.startswith("zfp"):
-        how = EXACT_BLOCKS[0]  # errors of many contributions say little
+        how = EXACT_BLOCKS[0]  # coding errors of many contributions have no useful bound
     return field | {
         "dtype": dtype,
         "combine": combine,
@@ -119,7 +119,7 @@ def _run(halo: slip.Exchange, call: str) -> None:
 
 
 def _arrays(grid: slip.Grid, f: Options) -> list[list[tuple[np.ndarray, np.ndarray]]]:
-    """By copy and block: the array with its padding, and the part without."""
+    """By copy and block: the array with padding, and its part without padding."""
     copies: list[list[tuple[np.ndarray, np.ndarray]]] = []
     for _ in range(f["copies"]):
         copies.append([])
@@ -134,14 +134,14 @@ def _arrays(grid: slip.Grid, f: Options) -> list[list[tuple[np.ndarray, np.ndarr
 
 
 def _values(grid: slip.Grid, f: Options, number: int, block: dict[str, Any]) -> np.ndarray:
-    """[component, z, y, x] of a block, ghosts among them, which any rank may ask for."""
+    """Values of a block with ghosts, [component, z, y, x]; computable on any rank."""
     sizes = [hi - lo + 2 * g for lo, hi, g in zip(block.lo, block.hi, f["ghost"], strict=True)]
     seed = (number, *block.lo)
     return small_numbers((f["components"] or 1, *sizes[::-1]), f["dtype"], seed, f["combine"] or "add")
 
 
 def _wanted(grid: slip.Grid, s: Options, f: Options, copies: list[Any], number: int) -> list[np.ndarray]:
-    """Fills the arrays that are current, and says what they must hold after the exchange."""
+    """Fills the current arrays and returns their expected contents after the exchange."""
     scene = s | f
     whole = np.zeros((f["components"] or 1, *s["cells"][::-1]), f["dtype"])
     for block in grid.blocks:

@@ -1,4 +1,4 @@
-"""Draws of transposes, with numpy.moveaxis as the oracle."""
+"""Random transposes; the oracle is numpy.moveaxis."""
 
 import random
 
@@ -57,7 +57,7 @@ def draw(r: random.Random, ranks: int) -> Options:
 
 
 def _grid(r: random.Random, cells: tuple[int, ...], devices: int) -> Options:
-    """How a grid is cut, some way that leaves every block a cell; by the rules where there is none."""
+    """Random decomposition in which each block has a cell; by the rules if there is none."""
     blocks = r.choice([(1, 1, 1), (1, 1, 1), (2, 1, 1), (1, 2, 1), (1, 1, 2)])
     cuts = [cut for cut in _cuts(devices) if _fits(cells, cut, blocks)]
     return {"device_grid": r.choice(cuts), "blocks_per_device": blocks} if cuts else {}
@@ -131,7 +131,7 @@ def _shapes(s: Options, grid: slip.Grid, end: int, f: Options) -> list[tuple[int
 
 
 def _made(s: Options, source: slip.Grid, target: slip.Grid, onto_itself: bool) -> tuple[dict, dict]:
-    """Arrays of both ends; the same memory where it fits."""
+    """Arrays of both ends, in the same memory if possible."""
     made: tuple[dict, dict] = {}, {}
     for name, f in s["fields"].items():
         shapes = [_shapes(s, grid, end, f) for end, grid in enumerate((source, target))]
@@ -157,7 +157,7 @@ def _fill(s: Options, grid: slip.Grid, arrays: dict[str, list[np.ndarray]], numb
 
 
 def _cells(s: Options, array: np.ndarray, end: int, f: Options, block: dict) -> np.ndarray:
-    """[component, z, y, x] of a block without its ghosts: a view."""
+    """View of a block without ghosts, [component, z, y, x]."""
     shown = component_first(array, {"components": f["components"], "layout": s["layouts"][end]})
     inside = [slice(s["ghost"], s["ghost"] + hi - lo) for lo, hi in zip(block.lo, block.hi, strict=True)]
     return shown[(slice(None), *inside[::-1])]
@@ -167,8 +167,8 @@ def _part(whole: np.ndarray, block: dict) -> np.ndarray:
     return whole[(slice(None), *(slice(block.lo[a], block.hi[a]) for a in (2, 1, 0)))]
 
 
-def _turned(s: Options, whole: np.ndarray) -> np.ndarray:
-    """NumPy's axes count from the slowest."""
+def _permuted(s: Options, whole: np.ndarray) -> np.ndarray:
+    """NumPy counts axes from the slowest."""
     return np.moveaxis(whole, (3, 2, 1), [3 - to for to in s["axes"]])
 
 
@@ -182,7 +182,7 @@ def _compare(s: Options, grid: slip.Grid, arrays: dict, before: dict, number: in
         shape[3 - axis] = -1
         travels &= here.reshape(shape)
     for name, f in s["fields"].items():
-        values, moved = _turned(s, _whole(s, f, number)), _turned(s, travels)
+        values, moved = _permuted(s, _whole(s, f, number)), _permuted(s, travels)
         for array, old, block in zip(arrays[name], before[name], grid.local, strict=True):
             wanted = old.copy()
             cells = _cells(s, wanted, 1, f, block)

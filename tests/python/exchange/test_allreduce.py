@@ -1,6 +1,7 @@
 """All-reduces of NumPy arrays through slipstream.AllReduce."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ FOLDS = {"add": np.add, "multiply": np.multiply, "min": np.minimum, "max": np.ma
 
 
 def values_of(device: int, dtype: str) -> np.ndarray:
-    """Six whole numbers of a device: sums and products of them have no rounding."""
+    """Six integers per device; their sums and products are exact."""
     return np.asarray([(device * 5 + n * 3) % 7 - 3 for n in range(6)], FORMATS[dtype])
 
 
@@ -62,11 +63,15 @@ def test_bad_arrays_are_refused(case: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
-    [((6, "f16"), "takes f32, f64 and i64"), ((0,), "takes 1 to 1024"), ((6, "f64", "mean"), "among add, min, max")],
+    ("arguments", "code", "facts"),
+    [
+        ((6, "f16"), "unsupported", {"option": "type", "given": "f16"}),
+        ((0,), "invalid_argument", {"option": "values", "given": 0, "limit": 1024}),
+        ((6, "f64", "mean"), "invalid_argument", {"option": "combination", "given": "mean"}),
+    ],
 )
-def test_what_cannot_be_reduced_is_refused(arguments: tuple, message: str) -> None:
-    with pytest.raises(RuntimeError, match=message):
+def test_what_cannot_be_reduced_is_refused(arguments: tuple, code: str, facts: dict[str, Any]) -> None:
+    with raises(RuntimeError, code, **facts):
         slip.AllReduce(grid_of(), *arguments)
 
 
@@ -74,7 +79,7 @@ def test_a_closed_one_reduces_no_more() -> None:
     reduce = slip.AllReduce(grid_of(), 1)
     reduce.close()
     reduce.close()
-    with pytest.raises(RuntimeError, match="was closed"):
+    with raises(RuntimeError, "wrong_state", problem="closed"):
         reduce.run(np.zeros(1))
 
 

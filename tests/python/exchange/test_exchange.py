@@ -52,9 +52,9 @@ def check_large_messages(
     finish=lambda: None,
     **options: object,
 ) -> None:
-    """Three exchanges of more than 8 MB a device.
+    """Three exchanges of more than 8 MB per device.
 
-    put(array, device) brings an array to its device, get(array) to the host; finish() waits for all assignments.
+    put(array, device) copies an array to its device, get(array) to the host. finish() waits for all assignments.
     """
     cut = {"devices_per_rank": int(np.prod(device_grid)), "device_grid": device_grid}
     grid = slip.Grid((14, 700 * device_grid[1], 600), periodic=(True,) * 3, **cut, **options)
@@ -202,7 +202,14 @@ def test_bad_arrays_are_refused(case: str) -> None:
 def test_strides_that_do_not_fit_are_refused_with_the_right_ones() -> None:
     grid = grid_of()
     array = np.asfortranarray(numbered(grid, 1)[0])
-    with pytest.raises(RuntimeError, match="must be x 1, y 10, z 80"):
+    with raises(
+        RuntimeError,
+        "mismatch",
+        block=0,
+        field="u",
+        given="x 56, y 7, z 1, component 0",
+        needed="x 1, y 10, z 80, component 560",
+    ):
         slip.Exchange(grid, {"u": array})
 
 
@@ -221,11 +228,11 @@ def test_unknown_options_are_refused() -> None:
 
 def test_options_of_the_wrong_type_are_refused_by_name() -> None:
     grid = grid_of()
-    with pytest.raises(RuntimeError, match="option 'wait_limit' of an exchange has a value of the wrong type: 'long'"):
+    with raises(RuntimeError, "invalid_argument", given="'long'", of="an exchange", option="wait_limit"):
         slip.Exchange(grid, {"u": numbered(grid, 1)}, wait_limit="long")
 
 
-# One write a line: the lines of several ranks must not mix.
+# One write call per line, so that lines of several ranks do not mix.
 ON_TWO = """
 import sys, numpy as np, slipstream as slip
 from arrays import grid_of, numbered, wrapped
@@ -265,13 +272,15 @@ def test_two_nodes_send_each_other_one_message(tmp_path: Path) -> None:
     path.write_text(ON_NODES)
     result = run_on(4, path)
     assert result.returncode == 0, result.stderr
-    # Each of four devices has two on the other node, both ways.
+    # Each of four devices has two neighbours on the other node, in both directions.
     assert result.stdout.splitlines() == ["4 in messages of nodes by nodes"] * 4
 
 
 def test_an_unknown_grouping_is_told_the_known_ones() -> None:
     grid = grid_of()
-    with pytest.raises(RuntimeError, match="grouping of messages is named 'ranks': choose among devices, nodes"):
+    with raises(
+        RuntimeError, "invalid_argument", choices="devices, nodes", given="ranks", option="grouping of messages"
+    ):
         slip.Exchange(grid, {"u": numbered(grid, 1)}, grouping="ranks")
 
 

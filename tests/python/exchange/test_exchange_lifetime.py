@@ -1,4 +1,4 @@
-"""What an exchange says of itself while it lives, and its end."""
+"""Reports of an exchange during its lifetime, and its end."""
 
 import gc
 import weakref
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import slipstream as slip
 from arrays import grid_of, numbered, wrapped
+from errors import raises
 from ranks import run_on
 
 
@@ -17,7 +18,7 @@ def test_a_closed_exchange_is_refused_by_its_name() -> None:
     halo.close()
     halo.close()
     for call in (halo.run, halo.begin, halo.end, halo.check, halo.messages, lambda: halo.swap("u")):
-        with pytest.raises(RuntimeError, match="the exchange was closed"):
+        with raises(RuntimeError, "wrong_state", problem="closed"):
             call()
 
 
@@ -27,13 +28,13 @@ def test_leaving_with_closes() -> None:
     with slip.Exchange(grid, {"u": arrays}) as halo:
         halo.run()
     np.testing.assert_array_equal(arrays[0], wrapped(grid, 1, 0))
-    with pytest.raises(RuntimeError, match="the exchange was closed"):
+    with raises(RuntimeError, "wrong_state", problem="closed"):
         halo.run()
 
 
 def test_arrays_may_go_when_the_exchange_was_closed() -> None:
     class Array(np.ndarray):
-        """Of which a weak reference can be had."""
+        """A subclass that supports weak references."""
 
     grid = grid_of()
     array = numbered(grid, 1)[0].view(Array)

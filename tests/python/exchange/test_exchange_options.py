@@ -1,4 +1,4 @@
-"""Options of slipstream.Grid and slipstream.Exchange that are given by field, or that place blocks."""
+"""Options of slipstream.Grid and slipstream.Exchange per field, and for the placement of blocks."""
 
 import time
 from pathlib import Path
@@ -12,7 +12,7 @@ from ranks import run_on
 
 
 def owners(grid: slip.Grid) -> list[int]:
-    """The device of each block, by where the block lies."""
+    """The device of each block, in the order of positions."""
     return [block.device for block in sorted(grid.blocks, key=lambda block: block.lo)]
 
 
@@ -34,7 +34,7 @@ def test_the_seed_shuffles_a_random_placement() -> None:
 
 
 def test_an_unknown_placement_is_told_the_known_ones() -> None:
-    with pytest.raises(RuntimeError, match="trivial, random, theoretical"):
+    with raises(RuntimeError, "invalid_argument", given="best", option="placement"):
         grid_of(placement="best")
 
 
@@ -66,7 +66,7 @@ def test_poisoned_ghosts_are_no_numbers_until_the_end(route: str) -> None:
     halo = slip.Exchange(grid, {"u": arrays}, routes=["kernel", route], poison=True)
     assert not any(np.isnan(array).any() for array in arrays)
     halo.begin()
-    # begin() queues: what it does to the arrays comes later.
+    # begin() only queues, so its effect on the arrays may come later.
     deadline = time.monotonic() + 20
     while any(np.isfinite(array).all() for array in arrays):
         assert time.monotonic() < deadline
@@ -86,7 +86,7 @@ def test_arrays_right_behind_one_another_are_apart() -> None:
     memory = np.concatenate([array.ravel() for array in arrays])
     behind = np.cumsum([array.size for array in arrays])
     arrays = [memory[end - a.size : end].reshape(a.shape) for end, a in zip(behind, arrays, strict=True)]
-    slip.Exchange(grid, {"u": arrays}, pack="zero_copy").run()  # refused where values are moved onto themselves
+    slip.Exchange(grid, {"u": arrays}, pack="zero_copy").run()  # in-place transposes refuse zero_copy
     for block, array in enumerate(arrays):
         np.testing.assert_array_equal(array, wrapped(grid, 1, block))
 

@@ -1,4 +1,4 @@
-"""Random grids, widths, types, devices, routes and knobs against one array that NumPy wraps around."""
+"""Random grids, widths, types, devices, routes and tuning parameters, compared with one periodic NumPy array."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ranks import run_on
 
-#: Sets of routes that together serve any pair of devices of one node.
+#: Sets of routes that together support any pair of devices of a node.
 ROUTES = [
     [],
     ["staged"],
@@ -34,12 +34,12 @@ KNOBS = {
 }
 REACH = {"faces": 1, "faces_and_edges": 2, "all": 3}
 UNTOUCHED = 251
-Integer = Callable[[int, int], int]  #: between two, both included
+Integer = Callable[[int, int], int]  #: draws an integer between two bounds, inclusive
 Choice = Callable[[Sequence], object]
 
 
 def scenario(integer: Integer, choice: Choice) -> dict[str, object]:
-    """An exchange that must work: periodic halos no wider than the grid, no more blocks than cells."""
+    """A valid exchange: periodic halos no wider than the grid, and no more blocks than cells."""
     cells = tuple(integer(1, 9) for _ in range(3))
     periodic = tuple(choice([False, True]) for _ in range(3))
     ghost = tuple(integer(0, min(4, n)) for n in cells)
@@ -57,7 +57,7 @@ def scenario(integer: Integer, choice: Choice) -> dict[str, object]:
         routes = [*routes, "staged"]
     knobs = {name: choice(values) for name, values in KNOBS.items()}
     if knobs["pack"] == "zero_copy" and (not routes or "gpu_mpi" in routes):
-        knobs["pack"] = "fused"  # it packs into host memory, which gpu_mpi refuses
+        knobs["pack"] = "fused"  # it packs into host memory, which gpu_mpi does not support
     return {
         "cells": cells,
         "periodic": periodic,
@@ -81,7 +81,9 @@ def scenario(integer: Integer, choice: Choice) -> dict[str, object]:
 
 
 def _fits(cells: tuple[int, ...], *cuts: tuple[int, ...]) -> bool:
-    """Whether every part has a cell when the parts of one cut are cut by the next, the shorter ones too."""
+    """Whether every part has a cell when the parts of one cut are cut again by the next. Parts with fewer cells than
+    others count too.
+    """
     for n, *counts in zip(cells, *cuts, strict=True):
         for count in counts:
             n //= count
@@ -105,21 +107,22 @@ def grid_of(s: dict) -> slip.Grid:
 
 
 def _cuts(devices: int) -> list[tuple[int, int, int]]:
-    """All ways to write a number as a product of three."""
+    """All factorisations of a number into three."""
     every = range(1, devices + 1)
     return [(x, y, z) for x in every for y in every for z in every if x * y * z == devices]
 
 
 def whole_grid(s: dict, shift: int) -> np.ndarray:
-    """[component, z, y, x], every value different from its neighbours' and from UNTOUCHED."""
+    """[component, z, y, x]; each value differs from its neighbours and from UNTOUCHED."""
     nx, ny, nz = s["cells"]
     count = (s["components"] or 1) * nx * ny * nz
     return ((np.arange(count) * 7 + shift) % UNTOUCHED).astype(s["dtype"]).reshape(-1, nz, ny, nx)
 
 
 def reached(s: dict, block: dict) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
-    """The cells of the grid that the places of a block's array stand for, as indices [z], [y], [x]; which of the places
-    the halo reaches; and which are ghosts."""
+    """Indices [z], [y], [x] of the grid cells for each element of a block's array; a mask of elements that the halo
+    fills; and a mask of ghosts.
+    """
     cells, away, within = [], [], []
     for axis in (2, 1, 0):
         ghost, n = s["ghost"][axis], s["cells"][axis]
@@ -138,7 +141,7 @@ def reached(s: dict, block: dict) -> tuple[list[np.ndarray], np.ndarray, np.ndar
 
 
 def expected(s: dict, whole: np.ndarray, block: dict) -> np.ndarray:
-    """The array of a block after the exchange: the grid's values where the halo reaches."""
+    """Expected array of a block: the grid's values wherever the halo reaches."""
     cells, touched, _ = reached(s, block)
     values = whole[np.ix_(range(whole.shape[0]), *cells)]
     return np.where(touched, values, np.asarray(UNTOUCHED, whole.dtype))
@@ -153,7 +156,7 @@ def fill(array: np.ndarray, s: dict, whole: np.ndarray, block: dict) -> None:
 
 
 def component_first(array: np.ndarray, s: dict) -> np.ndarray:
-    """As [component, z, y, x]."""
+    """A view as [component, z, y, x]."""
     if s["components"] is None:
         array = array[None]
     elif s["layout"] == "aos":
@@ -190,7 +193,7 @@ def check_exchange(s: dict) -> None:
 
 
 def check_two_fields(s: dict, other: dict) -> None:
-    """The second scenario lends its type, components, widths, layout and reach to a field on the first one's grid."""
+    """The second field is on the first grid, with type, components, widths, layout and reach of the second scenario."""
     second = s | {key: other[key] for key in ("components", "dtype", "layout", "reach")}
     second |= {key: tuple(map(min, other[key], s["cells"])) for key in ("ghost", "low", "high")}
     both = {"a": s, "b": second}
@@ -230,7 +233,7 @@ def test_two_fields_in_one_exchange_agree_with_their_own_arrays(s: dict, other: 
     check_two_fields(s, other)
 
 
-# All ranks draw the same. What one of them finds ends all.
+# All ranks draw the same; a failure on one ends all.
 ON_TWO = """
 import random, sys
 from test_exchange_property import check_exchange, check_two_fields, scenario

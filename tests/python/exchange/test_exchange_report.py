@@ -128,7 +128,7 @@ def test_trace_of_an_exchange_is_read_as_a_timeline(tmp_path: Path, calls: list[
 
 
 def test_untraced_exchange_has_no_trace_to_write(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError, match="trace=True"):
+    with raises(RuntimeError, "wrong_state", problem="not_traced"):
         halo_of().write_trace(tmp_path)
 
 
@@ -137,7 +137,7 @@ def test_window_shows_steps_from_the_middle() -> None:
     work = Row("rank 0", "stream", [Bar("send", "kernel", 10.0 * n + 2, 12.0) for n in range(11)])
     host, stream = timeline.window([steps, work], "step", 2)
     assert [bar.start for bar in host.bars] == [0, 10]
-    # What began in the step before is cut at the window's edge, and so is what lasts beyond it.
+    # Spans that begin before or end after the window are clipped.
     assert [(bar.start, bar.duration) for bar in stream.bars] == [(0, 4), (2, 12), (12, 8)]
 
 
@@ -158,7 +158,7 @@ def test_run_writes_report_and_trace(cli: Cli, small: Path) -> None:
     rows = timeline.read([small.parent / "traced" / "rank0.json"])
     names = {bar.name for row in rows for bar in row.bars}
     assert {"step", "begin", "end", "prepare", "interior", "rim"} <= names
-    # Spans of one row of the host nest: a begin or an end lies within its step.
+    # Spans in one host row nest: begin and end are within their step.
     (host,) = (row for row in rows if row.name == "host")
     steps = [bar for bar in host.bars if bar.name == "step"]
     assert len(steps) == 40

@@ -12,7 +12,7 @@ from ranks import run_on
 
 
 def by_numpy(ids: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Sums of whole numbers, which have no rounding."""
+    """Sums of integers, which are exact."""
     unique, group = np.unique(ids, return_inverse=True)
     sums = np.zeros((values.shape[0], unique.size))
     for component, row in enumerate(values):
@@ -46,7 +46,7 @@ def test_copies_on_all_devices_get_the_sum(devices: int, routes: list[str]) -> N
 
 
 def test_faces_of_two_elements_of_order_two() -> None:
-    # Elements [z][y][x] beside each other: the last points along x of one are the first of the other.
+    # Elements [z][y][x] in a row: the last points along x of one are the first of the next.
     ids = np.arange(1, 3 * 3 * 5 + 1).reshape(3, 3, 5)
     both = np.stack([ids[..., :3], ids[..., 2:]])
     u = np.ones_like(both, float)
@@ -77,7 +77,7 @@ def test_unique_values_are_gathered_and_scattered(devices: int) -> None:
         owned = [part[gs.unique_points(device)] for device, part in enumerate(each)]
         v = [np.full((2, points.size), np.nan) for points in owned]
         gs.gather(u, v)
-        # In the order in which ids come first, on any number of devices.
+        # Rows come in the order of first appearance, on any number of devices.
         unique, first = np.unique(ids, return_index=True)
         first = np.sort(first[unique > 0])
         np.testing.assert_array_equal(np.concatenate(owned), first)
@@ -97,7 +97,7 @@ def test_unique_values_are_refused_where_nobody_asked_for_them() -> None:
     with slip.GatherScatter(grid_of(), np.asarray([1, 1])) as gs:
         with raises(ValueError, "mismatch", given="1 x f64", needed="0 x f64"):
             gs.gather(np.ones(2), np.ones(1))
-        with pytest.raises(RuntimeError, match="made without them"):
+        with raises(RuntimeError, "wrong_state", option="unique"):
             gs.gather(np.ones(2), np.ones(0))
         assert gs.unique_points().size == 0
 
@@ -108,14 +108,26 @@ BAD = {
         ValueError,
         {"code": "invalid_argument", "argument": "ids"},
     ),
-    "negative": (lambda gs, ids: slip.GatherScatter(grid_of(), ids - 5), RuntimeError, "has the id -"),
+    "negative": (
+        lambda gs, ids: slip.GatherScatter(grid_of(), ids - 5),
+        RuntimeError,
+        {"code": "invalid_argument", "point": 0},
+    ),
     "devices": (
         lambda gs, ids: slip.GatherScatter(grid_of(), [ids, ids]),
         ValueError,
         {"code": "invalid_argument", "given": 2, "needed": 1},
     ),
-    "block": (lambda gs, ids: slip.GatherScatter(grid_of(), ids, 0), RuntimeError, "blocks of one point or more"),
-    "type": (lambda gs, ids: slip.GatherScatter(grid_of(), ids, dtype="f16"), RuntimeError, "it takes f32, f64"),
+    "block": (
+        lambda gs, ids: slip.GatherScatter(grid_of(), ids, 0),
+        RuntimeError,
+        {"code": "invalid_argument", "option": "block", "given": 0},
+    ),
+    "type": (
+        lambda gs, ids: slip.GatherScatter(grid_of(), ids, dtype="f16"),
+        RuntimeError,
+        {"code": "unsupported", "option": "type"},
+    ),
     "size": (
         lambda gs, ids: gs.run(np.zeros(3)),
         ValueError,
@@ -126,7 +138,11 @@ BAD = {
         ValueError,
         {"code": "mismatch", "given": "6 x f32", "needed": "6 x f64"},
     ),
-    "operation": (lambda gs, ids: gs.run(np.zeros(6), "mean"), RuntimeError, "named 'mean'"),
+    "operation": (
+        lambda gs, ids: gs.run(np.zeros(6), "mean"),
+        RuntimeError,
+        {"code": "invalid_argument", "given": "mean"},
+    ),
 }
 
 
@@ -134,8 +150,7 @@ BAD = {
 def test_bad_input_is_refused(case: str) -> None:
     call, kind, said = BAD[case]
     ids = np.asarray([1, 2, 3, 1, 2, 4])
-    refused = pytest.raises(kind, match=said) if isinstance(said, str) else raises(kind, **said)
-    with slip.GatherScatter(grid_of(), ids) as gs, refused:
+    with slip.GatherScatter(grid_of(), ids) as gs, raises(kind, **said):
         call(gs, ids)
 
 
@@ -147,7 +162,7 @@ def test_complex_numbers_have_sums_and_no_smallest_one() -> None:
         v = u.copy()
         gs.run(v)
         assert v.tolist() == [5 + 1j, 6 + 9j, 5 + 1j, 5 - 1j, 6 + 9j, 5 + 1j]
-        with pytest.raises(RuntimeError, match="has no smallest or largest: choose add or multiply"):
+        with raises(RuntimeError, "unsupported", option="op", type="c128"):
             gs.run(v, "min")
 
 
@@ -174,9 +189,9 @@ def test_routes_may_be_measured_beside_work(tmp_path: Path) -> None:
         u = [np.ones(99), np.ones(99)]
         gs.run(u)
         assert (u[0][49:] == 2).all() and not called
-    with pytest.raises(RuntimeError, match="it needs tune = 'measure'"):
+    with raises(RuntimeError, "unsupported", option="tune_beside"):
         slip.GatherScatter(grid, ids, block=99, tune_beside=("interior", called.append))
-    with pytest.raises(RuntimeError, match="'tune_beside' of an exchange has a value of the wrong type"):
+    with raises(RuntimeError, "invalid_argument", given="'interior'", of="an exchange", option="tune_beside"):
         slip.GatherScatter(grid, ids, block=99, tune_beside="interior", **cache)
 
 
@@ -184,7 +199,7 @@ def test_closed_gather_scatter_is_refused() -> None:
     gs = slip.GatherScatter(grid_of(), np.asarray([1, 1]))
     gs.close()
     gs.close()
-    with pytest.raises(RuntimeError, match="was closed"):
+    with raises(RuntimeError, "wrong_state", problem="closed"):
         gs.run(np.zeros(2))
 
 
@@ -203,7 +218,7 @@ sys.stdout.write(f"right on rank {grid.comm.rank}\\n")
 
 
 def expect_on_both(folder: Path, program: str, said: str) -> None:
-    """Of two ranks, each of which ends with these words."""
+    """Checks that each of two ranks ends with this output."""
     path = folder / "two.py"
     path.write_text(program)
     result = run_on(2, path)

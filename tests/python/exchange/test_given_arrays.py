@@ -1,4 +1,4 @@
-"""Arrays that calls are given: each is taken as it is, or refused with one error, by every call that takes arrays."""
+"""Array arguments: every call accepts an array as it is or refuses it with one error."""
 
 import array
 import ctypes
@@ -34,7 +34,7 @@ def turned(u: Any, **how: Any) -> None:
     slip.Transpose(grid_of(), grid_of(), u, np.zeros(SHAPE), axes=(2, 1, 0), **how).run()
 
 
-def turned_into(u: Any) -> None:
+def permuted_into(u: Any) -> None:
     slip.Transpose(grid_of(), grid_of(), np.ones(SHAPE), u, axes=(2, 1, 0)).run()
 
 
@@ -56,7 +56,7 @@ def modes() -> Any:
     return np.zeros((4, 3, 4), complex)
 
 
-#: What u is to each call: 64 numbers of float64, in a cube.
+#: Uses u, a cube of 64 float64 numbers, as the input of each call.
 READS: dict[str, Call] = {
     "source of a transpose": turned,
     "source of a coded transpose": lambda u: turned(u, coding="cast"),
@@ -71,7 +71,7 @@ WRITES: dict[str, Call] = {
     "a halo": filled,
     "a coded halo": lambda u: filled(u, coding="cast"),
     "a halo that is combined": lambda u: filled(u, combine="add"),
-    "target of a transpose": turned_into,
+    "target of a transpose": permuted_into,
     "values of run": lambda u: points().run(u),
     "values of start": lambda u: points().start(u),
     "unique of gather": lambda u: points().gather(np.zeros(64), u),
@@ -83,7 +83,7 @@ CALLS = READS | WRITES
 
 
 class Interface:
-    """An array that speaks one protocol."""
+    """An array that supports only one protocol."""
 
     def __init__(self, held: Any, protocol: str) -> None:
         self.held = held
@@ -106,7 +106,7 @@ def swapped() -> Any:
 
 
 def buffer_of(kind: Any) -> Any:
-    """A cube that speaks the buffer protocol alone."""
+    """A cube that supports only the buffer protocol."""
     return (kind * 4 * 4 * 4)()
 
 
@@ -129,12 +129,12 @@ def test_the_other_byte_order_is_refused(call: str) -> None:
 
 def test_the_other_byte_order_is_refused_in_modes_factors_and_ids() -> None:
     u, w, v = np.ones(SHAPE), np.ones(SHAPE), modes()
-    turned_modes = v.astype(v.dtype.newbyteorder())
+    permuted_modes = v.astype(v.dtype.newbyteorder())
     for call in (
-        lambda: plan().forward(u, turned_modes),
-        lambda: plan().backward(turned_modes, u),
-        lambda: plan().convolve(u, turned_modes, w),
-        lambda: plan().convolve(u, v, w, multiply=turned_modes),
+        lambda: plan().forward(u, permuted_modes),
+        lambda: plan().backward(permuted_modes, u),
+        lambda: plan().convolve(u, permuted_modes, w),
+        lambda: plan().convolve(u, v, w, multiply=permuted_modes),
         lambda: plan().convolve(u, v, w, multiply=v.real.astype(swapped().dtype)),
         lambda: slip.GatherScatter(grid_of(), np.arange(3).astype(np.dtype(int).newbyteorder())),
         lambda: filled(np.ones(SHAPE, np.dtype("uint16").newbyteorder())),
@@ -176,7 +176,7 @@ def test_what_is_read_only_is_not_written_by_another_name() -> None:
     plan().forward(u, into)
 
 
-#: Shapes and kinds of arrays, and what is said of them; "" where they are taken.
+#: Kinds of arrays and the text of their error; "" if accepted.
 KINDS: dict[str, tuple[Callable[[], Any], str]] = {
     "packed": (lambda: np.ones(SHAPE), ""),
     "an array in a list": (lambda: [np.ones(SHAPE)], ""),
@@ -209,7 +209,7 @@ def strided(*steps: int) -> Any:
     return np.lib.stride_tricks.as_strided(np.ones(64), SHAPE, steps)
 
 
-#: Calls that take any 64 numbers, whatever their shape, and those that only move values.
+#: Calls that accept 64 numbers of any shape, and calls that only move values.
 FLAT = {"a reduction", *(name for name in CALLS if name.split()[0] in ("values", "unique"))}
 MOVING = {"a halo", "a coded halo", "a halo that is combined"}
 
@@ -220,7 +220,7 @@ def test_each_kind_of_array_is_taken_or_refused(call: str, kind: str) -> None:
     make, said = KINDS[kind]
     taken = not said
     if call == "source that is bound" and kind in ("behind an offset", "none"):
-        taken, said = kind == "none", "8 bytes behind a multiple of 16"  # what is not given stays
+        taken, said = kind == "none", "8 bytes behind a multiple of 16"  # an omitted array stays bound
     if kind == "a Python array":
         taken, said = call in FLAT, "shape"
     if kind in ("float32", "bool") and call in MOVING:

@@ -1,4 +1,4 @@
-"""Exchanges of arrays in GPU memory, allocated by the CUDA runtime itself; skipped where there is no GPU."""
+"""Exchanges of arrays in GPU memory that the CUDA runtime allocated; skipped without a GPU."""
 
 from pathlib import Path
 
@@ -180,7 +180,8 @@ def test_large_messages_go_in_another_order_and_arrive_as_well(layout: str, devi
             return cupy.asarray(array)
 
     def finish() -> None:
-        # CuPy assigns on a stream of the current device, wherever the array lies, and exchanges wait for their own.
+        # CuPy assigns on a stream of the current device, wherever the array is; exchanges wait for streams of their
+        # devices.
         cupy.cuda.Device().synchronize()
 
     check_large_messages(layout, device_grid, put, cupy.asnumpy, finish, backend="cuda")

@@ -1,4 +1,4 @@
-"""Grids and exchanges tell of themselves by records with fields, not by dicts."""
+"""Grids and exchanges report through typed records, not dicts."""
 
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, asdict

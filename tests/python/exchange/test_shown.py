@@ -1,4 +1,4 @@
-"""Objects show themselves in one line: shape, number format and how values travel."""
+"""repr() of objects is one line: shape, number format and routes."""
 
 from collections.abc import Callable
 from typing import Any

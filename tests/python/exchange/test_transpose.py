@@ -1,4 +1,4 @@
-"""Transposes from Python: NumPy's own is the oracle."""
+"""Transposes from Python, compared with NumPy."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ from ranks import run_on
 
 
 def whole(cells: tuple[int, int, int], dtype: str, seed: int = 0) -> NDArray[np.generic]:
-    """[z, y, x] of a cube."""
+    """A cube as [z, y, x]."""
     random = np.random.default_rng(seed)
     return (random.integers(0, 100, cells[::-1]) + (1j if "complex" in dtype else 0)).astype(dtype)
 
@@ -29,7 +29,7 @@ def test_every_cell_comes_to_its_place(axes: tuple[int, int, int], dtype: str) -
     source = slip.Grid(cells, backend="host", devices_per_rank=2, device_grid=(1, 1, 2))
     target = slip.Grid(there, backend="host", devices_per_rank=2, device_grid=(2, 1, 1))
     u = whole(cells, dtype)
-    # NumPy's axes count from the slowest.
+    # NumPy counts axes from the slowest.
     wanted = np.moveaxis(u, (2, 1, 0), [2 - to for to in axes])
     into = [np.zeros_like(part) for part in parts(target, wanted)]
     with slip.Transpose(source, target, parts(source, u), into, axes=axes, rebinds=True) as transpose:
@@ -55,7 +55,7 @@ def test_an_array_may_be_transposed_onto_itself(axes: tuple[int, int, int]) -> N
         transpose.run()
         with raises(ValueError, "wrong_state", argument="rebinds"):
             transpose.bind([part.copy() for part in memory])
-    with pytest.raises(RuntimeError, match="field 'source' shares memory with 'target': leave rebinds out"):
+    with raises(RuntimeError, "unsupported", field="source", other="target"):
         slip.Transpose(source, target, memory, seen, axes=axes, rebinds=True)
     wanted = np.moveaxis(u, (2, 1, 0), [2 - to for to in axes])
     assert all((a == b).all() for a, b in zip(seen, parts(target, wanted), strict=True))
@@ -95,7 +95,7 @@ def test_fields_that_lie_apart_travel_in_one_exchange() -> None:
     with slip.Transpose(source, target, arrays, into, axes=(2, 1, 0), rebinds=True) as transpose:
         transpose.run()
         assert all(arrived(name, u) for name, u in given.items())
-        # One message for each pair of devices, whatever the number of fields.
+        # One message per pair of devices, for any number of fields.
         assert len([m for m in transpose.messages() if m.source != m.target]) == 2
         transpose.bind({"v": parts(source, 2 * given["v"])})
         transpose.run()
@@ -155,18 +155,20 @@ def test_bad_input_of_one_rank_is_the_same_error_on_all(tmp_path: Path) -> None:
 def test_bad_input_is_one_error() -> None:
     grid, other = slip.Grid((8, 4, 6), backend="host"), slip.Grid((6, 4, 8), backend="host")
     u, v = np.zeros((6, 4, 8)), np.zeros((8, 4, 6))
-    with pytest.raises((ValueError, RuntimeError), match=r"axes \(0, 1, 1\) of a transpose are no permutation"):
+    with raises((ValueError, RuntimeError), "invalid_argument", given="(0, 1, 1)", option="axes"):
         slip.Transpose(grid, grid, u, u.copy(), axes=(0, 1, 1))
-    with pytest.raises((ValueError, RuntimeError), match="source has 8 cells, and axis 0 of its target"):
+    with raises((ValueError, RuntimeError), "mismatch", axis=0, given=8, needed=6, option="axes"):
         slip.Transpose(grid, other, u, v)
-    for second, said in (((3, 0, 0), "blocks 0 and 1 overlap"), ((5, 0, 0), "cover 168 of 192 cells .* leave holes")):
-        with pytest.raises((ValueError, RuntimeError), match=said):
+    for second, facts in (((3, 0, 0), {"block": 0, "other": 1}), ((5, 0, 0), {"given": 168, "needed": 192})):
+        with raises((ValueError, RuntimeError), "invalid_argument", **facts):
             slip.Grid((8, 4, 6), backend="host", boxes=[((0, 0, 0), (4, 4, 6), 0), (second, (8, 4, 6), 0)])
     with raises(ValueError, "mismatch", field="target", given=(6, 4, 8), needed=(8, 4, 6)):
         slip.Transpose(grid, other, u, v.T.copy(), axes=(2, 1, 0))
-    with pytest.raises((ValueError, RuntimeError), match="f64.*f32"):
+    with raises(
+        (ValueError, RuntimeError), "mismatch", option="type", pattern="transpose", source="source", target="target"
+    ):
         slip.Transpose(grid, other, u, v.astype(np.float32), axes=(2, 1, 0))
-    with pytest.raises((ValueError, RuntimeError), match=r"cells 0 to 8 of axis 0, which has 8 cells"):
+    with raises((ValueError, RuntimeError), "invalid_argument", axis=0, limit=8, option="keep"):
         slip.Transpose(grid, other, u, v, axes=(2, 1, 0), kept={0: [(0, 9)]})
     transpose = slip.Transpose(grid, other, u, v, axes=(2, 1, 0), rebinds=True)
     with raises(ValueError, "mismatch", given="1 x f32", needed="1 x f64"):

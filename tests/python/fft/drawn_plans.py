@@ -1,4 +1,4 @@
-"""Draws of Fourier transforms and convolutions, with numpy.fft as the oracle."""
+"""Random Fourier transforms and convolutions; the oracle is numpy.fft."""
 
 import math
 import random
@@ -21,7 +21,7 @@ from drawing import (
 )
 
 EXTENTS = [1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 16]
-#: Relative to the largest value that rounding could leave.
+#: Rounding tolerance relative to the largest possible value.
 EXACT = {"float32": 1e-5, "complex64": 1e-5, "float64": 1e-13, "complex128": 1e-13}
 
 
@@ -91,7 +91,7 @@ def _check(s: Options, refusals: list[tuple[bool, str]]) -> None:
         for key in ("process_grid", "transposed", "highest", "scaled", "overlap", "store", "parts", "coding", "verify")
     }
     how |= keywords(s["knobs"]) | {"routes": s["routes"], "components": s["components"] if s["stated"] else None}
-    # A rank without a block cannot tell the number of components from its arrays.
+    # A rank without a block cannot infer the number of components from its arrays.
     if s["components"] > 1 and math.prod(s["cells"]) < 200:
         how["components"] = s["components"]
     with slip.fft.Plan(grid, s["dtype"], **how) as plan:
@@ -105,7 +105,7 @@ def _check(s: Options, refusals: list[tuple[bool, str]]) -> None:
         _compare(s, plan.spectral, modes, natural, abs(spectra).max(), _in_order(s, used))
         if not s["in_place"]:
             _compare(s, plan.physical, mine, u, 0)
-        # Back.
+        # Checks the backward transform.
         back, modes = _both(s, plan)
         _fill(plan.spectral, modes, np.where(_in_order(s, used), natural, 0), read_only=not s["in_place"])
         plan.backward(_form(s, modes), _form(s, back))
@@ -157,7 +157,7 @@ def _number(s: Options, factor: Options) -> tuple[np.ndarray, Any]:
         number = np.where(square > factor["sharp"] ** 2, 0, number)
     given = None
     if "multiply" in factor:
-        # The transform of a real kernel is Hermitian, as the factor of real values must be.
+        # The transform of a real kernel is Hermitian, as required of factors for real values.
         kernel = np.random.default_rng(s["seed"] + 2).normal(size=s["cells"][::-1])
         given = _transform(s)(kernel) / math.sqrt(kernel.size)
         if factor["multiply"] == "real":
@@ -197,12 +197,12 @@ def _inverse(s: Options, spectra: np.ndarray) -> np.ndarray:
 
 
 def _norm(s: Options, spectra: np.ndarray) -> float:
-    """Bounds the values whose transform it is, and what rounding leaves of them."""
+    """Upper bound of the transformed values, for the rounding tolerance."""
     return float(abs(spectra).sum(axis=(1, 2, 3)).max() / math.prod(s["cells"]))
 
 
 def _wave_numbers(s: Options) -> list[np.ndarray]:
-    """-n/2 < k <= n/2 along x, y, z, shaped to be combined as [z, y, x]."""
+    """-n/2 < k <= n/2 along x, y, z, shaped for broadcasting to [z, y, x]."""
     found = []
     for axis, n in enumerate(s["cells"]):
         index = np.arange(n // 2 + 1 if axis == 0 and "float" in s["dtype"] else n)
@@ -220,7 +220,7 @@ def _used(s: Options) -> np.ndarray:
 
 
 def _in_order(s: Options, spectra: np.ndarray) -> np.ndarray:
-    """As the plan leaves it: [y, x, z] or [z, y, x]."""
+    """Permutes axes to the order of the plan: [y, x, z] or [z, y, x]."""
     return np.moveaxis(spectra, -3, -1) if s["transposed"] else spectra
 
 
@@ -229,7 +229,7 @@ def _part(whole: np.ndarray, block: dict) -> np.ndarray:
 
 
 def _both(s: Options, plan: slip.fft.Plan) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """[component, ...] of each local block: of u and of v, in one memory where that is asked for."""
+    """Arrays [component, ...] of each local block for u and v; in common memory if in place."""
     sides: tuple[list, list] = [], []
     blocks = [{block.device: n for n, block in enumerate(grid.local)} for grid in (plan.physical, plan.spectral)]
     if s["in_place"] and blocks[0] == blocks[1] and s["components"] == 1:
@@ -246,7 +246,7 @@ def _both(s: Options, plan: slip.fft.Plan) -> tuple[list[np.ndarray], list[np.nd
 
 
 def _form(s: Options, arrays: list[np.ndarray]) -> Any:
-    """As the caller gives them."""
+    """As passed by the caller."""
     if s["form"] == "tuple":
         fields = [[array[component] for array in arrays] for component in range(s["components"])]
         return tuple(field[0] if len(field) == 1 else field for field in fields)

@@ -1,4 +1,4 @@
-"""Fourier transforms from Python: NumPy's own is the oracle."""
+"""Fourier transforms from Python, compared with NumPy."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ def values(cells: tuple[int, int, int], dtype: str, components: tuple[int, ...] 
 
 
 def spectrum(u: Any, transposed: bool) -> Any:
-    """[y, x, z] or [z, y, x] of the modes."""
+    """The modes as [y, x, z] or [z, y, x]."""
     v = (np.fft.fftn if np.iscomplexobj(u) else np.fft.rfftn)(u, axes=(-3, -2, -1))
     return np.moveaxis(v, -3, -1) if transposed else v
 
@@ -183,11 +183,11 @@ def test_a_plan_says_where_a_factor_is_applied() -> None:
 def test_a_factor_that_cannot_be_is_refused() -> None:
     plan = slip.fft.Plan(slip.Grid(CELLS, backend="host"), "float64")
     u, v = values(CELLS, "float64"), np.empty(plan.spectral.array_shape(0), complex)
-    for words, how in (
-        ("a derivative of order -1", {"derivative": (-1, 0, 0)}),
-        ("the edge of a box along axis 1 is 0", {"edges": (1, 0, 1)}),
+    for option, how in (
+        ("derivative", {"derivative": (-1, 0, 0)}),
+        ("edges", {"edges": (1, 0, 1)}),
     ):
-        with pytest.raises(RuntimeError, match=words):
+        with raises(RuntimeError, "invalid_argument", option=option):
             plan.convolve(u, v, np.empty_like(u), **how)
     for multiply, facts in (
         (v.real.astype(np.float32), {"argument": "multiply", "given": "f32", "allowed": "c128, f64"}),
@@ -266,7 +266,7 @@ def test_modes_are_wave_numbers_of_each_block() -> None:
     ],
 )
 def test_memory_is_known_before(how: dict[str, Any]) -> None:
-    # Large enough that lists of what to move, which the estimate does not know, do not count.
+    # Large enough that transfer lists, which the estimate omits, are negligible.
     grid = slip.Grid((96, 96, 96), backend="host", devices_per_rank=4)
     needed = slip.fft.memory(grid, "float64", **how)
     assert sum(m.physical for m in needed) == 96**3 * 8 and sum(m.spectral for m in needed) == 49 * 96**2 * 16
@@ -277,9 +277,7 @@ def test_memory_is_known_before(how: dict[str, Any]) -> None:
 
 def test_a_plan_that_does_not_fit_names_the_largest_that_does() -> None:
     grid = slip.Grid((20000, 20000, 20000), backend="host")
-    with pytest.raises(
-        RuntimeError, match=r"of 20000 x 20000 x 20000 values needs .* MB on device 0 .* the largest of this shape"
-    ):
+    with raises(RuntimeError, "out_of_memory", cells="20000 x 20000 x 20000"):
         slip.fft.Plan(grid, "float64")
 
 
@@ -313,7 +311,7 @@ def test_bad_input_is_one_error() -> None:
     grid = slip.Grid(CELLS, backend="host")
     with raises(ValueError, "unsupported", argument="dtype", given="int32"):
         slip.fft.Plan(grid, "int32")
-    with pytest.raises((ValueError, RuntimeError), match="process grid 3 x 2 .* devices, 1"):
+    with raises((ValueError, RuntimeError), "invalid_argument", given="3 x 2", needed=1, option="process_grid"):
         slip.fft.Plan(grid, process_grid=(3, 2))
     plan = slip.fft.Plan(grid)
     u, v = values(CELLS, "complex128"), np.empty(plan.spectral.array_shape(0), complex)
@@ -328,7 +326,7 @@ def test_bad_input_is_one_error() -> None:
     with raises(ValueError, "mismatch", given=1, needed=2):
         slip.fft.Plan(grid, components=2).forward(u, v)
     plan.close()
-    with pytest.raises((ValueError, RuntimeError), match="the plan was closed"):
+    with raises((ValueError, RuntimeError), "wrong_state", problem="closed"):
         plan.forward(u, v)
 
 
@@ -339,7 +337,7 @@ def test_what_one_rank_refuses_is_an_error_on_all(tmp_path: Path) -> None:
     assert result.returncode == 0 and result.stdout.count("all refused") == 2, result.stdout + result.stderr
 
 
-#: Each of these is asked for by rank 1 alone.
+#: Only rank 1 passes each of these.
 ONE_REFUSES = """
 import numpy as np
 import slipstream as slip

@@ -1,4 +1,4 @@
-"""Transforms of CuPy arrays on their stream; skipped where there is no GPU."""
+"""Transforms of CuPy arrays on their stream; skipped without a GPU."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The flow a case starts from, the one it should end in, and what it expects: known flows, and mistakes."""
+"""Initial state, exact solution and expectations of a case: known flows and mistakes."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ QUICK = ["machine.backend=host", "output.pictures=false", "output.report=false",
 
 
 def results(cli: Cli, folder: Path, *arguments: str) -> dict[str, object]:
-    """The figures of a run of the command line."""
+    """Runs a case by the command line, and returns the table `run` of its comparison."""
     out = cli("run", *arguments, *QUICK, f"output.folder={folder}/r")
     assert out.returncode == 0, out.stdout + out.stderr
     return json.loads((folder / "r" / "comparison.json").read_text())["run"]
@@ -25,7 +25,7 @@ def results(cli: Cli, folder: Path, *arguments: str) -> dict[str, object]:
 
 @pytest.mark.parametrize("name", ["poiseuille", "couette"])
 def test_channel_converges_with_order_two(name: str, cli: Cli, tmp_path: Path) -> None:
-    """Half-way walls: half the cell, a quarter of the error; the speed of the fluid shrinks with the cell."""
+    """Half-way walls: half the cell size gives a quarter of the error. The velocity is scaled with the cell size."""
     distances = []
     for n in (1, 2):
         changes = [f"grid.cells=[4,{16 * n},1]", f"physics.lid_speed={0.05 / n}", f"run.check_every={200 * n * n}"]
@@ -48,7 +48,7 @@ def test_taylor_green_vortex_loses_the_energy_that_viscosity_takes(cli: Cli, tmp
 
 
 def test_cylinder_sheds_vortices_with_the_strouhal_number(cli: Cli, tmp_path: Path) -> None:
-    """With half the cells of the case the number is 5 % off at most."""
+    """With half the cells of the case the error of the Strouhal number is at most 5 %."""
     body = '{shape="cylinder",centre=[20,20,0],radius=5,area=10}'
     changes = ["grid.cells=[220,41,1]", "physics.length=10", "physics.lid_speed=0.05", f"bodies.cylinder={body}"]
     changes += ["run.check_every=10", "run.time_units=50", "lbm.magic=0.05"]
@@ -58,7 +58,7 @@ def test_cylinder_sheds_vortices_with_the_strouhal_number(cli: Cli, tmp_path: Pa
 
 
 def test_pressure_drop_drives_a_channel() -> None:
-    """A parabola of top speed drop x height^2 / (8 viscosity length)."""
+    """A parabola with maximum drop x height^2 / (8 viscosity length)."""
     channel = Simulation(
         cells=(12, 8), viscosity=0.1, lid_speed=0.01, walls={}, periodic=(True, False, False), precision="f64",
         pressure_drop=(8 * 0.1 * 0.01 * 12 / 64, 0, 0), backend="host",

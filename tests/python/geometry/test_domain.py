@@ -1,4 +1,4 @@
-"""Boxes that follow from the meshes of the bodies, and blocks that are said by their size."""
+"""Domains fitted to the meshes of bodies, and blocks of a given size."""
 
 import math
 from pathlib import Path
@@ -54,9 +54,9 @@ def test_box_round_a_mesh_holds_whole_blocks_and_the_margins(car: Path) -> None:
         assert cells % 8 == 0
         assert low[axis] >= before - 1e-9
         assert cells * 0.2 - high[axis] >= behind - 1e-9
-        # No block could be left away.
+        # No block could be removed.
         assert cells * 0.2 - 8 * 0.2 < high[axis] - low[axis] + before + behind
-    assert low[2] == pytest.approx(0.0, abs=1e-9)  # on the road
+    assert low[2] == pytest.approx(0.0, abs=1e-9)  # the wheels stay on the road
 
 
 def test_point_of_the_moments_moves_along_with_its_body(car: Path) -> None:
@@ -65,7 +65,7 @@ def test_point_of_the_moments_moves_along_with_its_body(car: Path) -> None:
     body = case.bodies["car"]
     assert body.about is not None
     assert bodies.read(body).bounds()[0] == pytest.approx(before, abs=1e-9)
-    # The displacement of the box's corner from the place where the body was said to be.
+    # Displacement of the box's corner from the given position of the body.
     assert body.about == pytest.approx(
         [p + b - a for p, b, a in zip((1, 2, 3), body.translate, (10, 0, -2), strict=True)]
     )
@@ -124,7 +124,7 @@ def test_blocks_that_do_not_fit_are_refused(car: Path) -> None:
 
 
 def test_links_of_bodies_are_in_the_plan(tmp_path: Path) -> None:
-    """Those of a sphere: half the sum of |c . n| over the velocities, times its area, 88 bytes each."""
+    """Links of a sphere: half the sum of |c . n| over velocities, times its area, at 88 bytes each."""
     path = tmp_path / "ball.toml"
     path.write_text(
         "[grid]\ncells = [40, 40, 40]\n[exchange]\nblocks_per_device = [2, 1, 1]\n[machine]\nbackend = 'host'\n"
@@ -139,7 +139,7 @@ def test_links_of_bodies_are_in_the_plan(tmp_path: Path) -> None:
         [array for array in found["arrays"] if array["array"] == "links of bodies"] for found in (plan, exact)
     )
     assert entry["bytes"] == pytest.approx(counted["bytes"], rel=0.05)
-    mean = (6 + 12 * math.sqrt(2)) / 4  # of |c . n| / 2 over all directions of n
+    mean = (6 + 12 * math.sqrt(2)) / 4  # average of |c . n| / 2 over all directions n
     per_link = entry["bytes"] / (4 * math.pi * 12**2 * mean)
     assert 35 < per_link < 40
     sides = [array["bytes"] for array in plan["arrays"] if array["array"] == "links of sides"]
@@ -162,7 +162,7 @@ def test_cells_beside_bodies_are_in_the_plan_of_moments(precision: str) -> None:
 
     past = lbm({"ball": ball})
     taken = past.solver.bytes_of_cells() - lbm({}).solver.bytes_of_cells()
-    finding = 40**2 * 2 * 8  # bits by which cells are found
+    finding = 40**2 * 2 * 8  # bits used to find cells
     cells = planned(past, "moments") - planned(past, "populations")
-    # The layer outside of the ball is larger than its surface, by its thickness over the radius.
+    # The layer outside of the ball is larger than its surface, by the ratio of thickness to radius.
     assert 0.89 < cells / (taken - finding) < 0.96

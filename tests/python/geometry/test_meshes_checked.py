@@ -1,4 +1,4 @@
-"""`check`, `plan` and `run` refuse the same bodies, in the same words."""
+"""`check`, `plan` and `run` refuse the same bodies with the same message."""
 
 from pathlib import Path
 

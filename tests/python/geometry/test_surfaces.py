@@ -1,4 +1,4 @@
-"""The surfaces of bodies that pictures show. What draws needs PyVista and is skipped where that is missing."""
+"""Surfaces of bodies in pictures. Rendering tests need PyVista and are skipped without it."""
 
 import argparse
 import io
@@ -51,7 +51,7 @@ def in_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def results(case: str, bodies: str, folder: str = "results/some") -> Results:
-    """A folder of results without fields."""
+    """A result folder without fields."""
     Path("some.toml").write_text(f'{case}[output]\nfolder = "{folder}"\n{bodies}')
     Path(folder).mkdir(parents=True)
     (Path(folder) / "case.resolved.toml").write_text(load("some.toml").resolved("host").to_toml())
@@ -59,7 +59,7 @@ def results(case: str, bodies: str, folder: str = "results/some") -> Results:
 
 
 def found(shown: Results, *named: str) -> tuple[Any | None, str]:
-    """The surface, and what the console was told."""
+    """The surface, and the console output."""
     arguments = argparse.Namespace(body=[Path(name) for name in named], body_scale=1.0, body_move=(0.0, 0.0, 0.0))
     said = io.StringIO()
     return surfaces.find(arguments, shown, scene.load_pyvista(), Console(file=said, width=80)), said.getvalue()
@@ -106,7 +106,7 @@ def test_mesh_written_on_another_system_is_the_same(end: bytes) -> None:
 
 def test_part_that_is_missing_is_told_beside_names_of_any_encoding() -> None:
     Path("other.obj").write_bytes(ANOTHER)
-    with pytest.raises(RuntimeError, match="no part 'roof': its parts are 'K\u00f6rper#2'"):
+    with raises(RuntimeError, "not_found", choices="'Körper#2'", part="roof"):
         core().Mesh.read("other.obj").part("roof")
 
 

@@ -1,4 +1,4 @@
-"""Programs call the library `slip`, in Python and in C++."""
+"""Programs import the library as `slip`, in Python and in C++."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""tools/changed_tests.py finds the tests that a change can break; tools/test_all.py runs them."""
+"""tools/changed_tests.py selects the tests that a change can break; tools/test_all.py runs them."""
 
 import re
 import sys
@@ -23,7 +23,7 @@ def tree(tools: dict[str, ModuleType]) -> Any:
     return tools["changed_tests"].Tree(ROOT)
 
 
-#: A changed file, which need not be there; tests that it can break, and tests that it cannot, below tests/.
+#: By changed file, which need not exist: tests in tests/ that it can break, and tests that it cannot.
 BREAKS = {
     "a room that all use": ("src/device/new.cpp", ["unit/grid/grid_test", "python/run/test_run"], []),
     "a room that some use": (

@@ -1,4 +1,4 @@
-"""The tool that holds the direction of includes and the place of vendors' names (tools/check_includes.py)."""
+"""The tool that checks the direction of includes and where vendor names may occur (tools/check_includes.py)."""
 
 import importlib.util
 import re
@@ -20,7 +20,7 @@ def tool():
 
 @pytest.fixture
 def findings(tool, tmp_path):
-    """Writes files into an empty tree and returns what the tool finds there."""
+    """Writes files to an empty tree and returns the tool's findings."""
 
     def check(**files):
         for name, text in files["tree"].items():
@@ -245,7 +245,7 @@ def test_this_tree_is_in_order(tool):
     assert found == []
 
 
-#: Pictures that belong to solvers, as benchmarks of their names do, and what has a row of every benchmark or solver.
+#: Pictures of single solvers or benchmarks, and modules with an entry per benchmark or solver.
 OWN = {"flow_quantities", "flow_scenes", "overview", "seismograms", "spectra", "surfaces"}
 OWN |= {"out_of_core", "registry", "sem_thesis", "sentinel_probes", "wave"}
 

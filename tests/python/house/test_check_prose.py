@@ -1,4 +1,4 @@
-"""tools/check_prose.py finds badly readable sentences that a change adds, and nothing else."""
+"""tools/check_prose.py finds exactly the hard-to-read sentences that a change adds."""
 
 import shutil
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 from conftest import ROOT
 
 LONG = "The device " + "copies and " * 15 + "waits."
-#: Thirty words, the most that pass.
+#: Thirty words, the longest sentence that passes.
 FULL = "Ranks " + "copy and " * 14 + "wait."
 SHORT = "Ranks " + "copy and " * 8 + "wait."
 

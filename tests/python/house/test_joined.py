@@ -12,7 +12,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("cmake"), reason="no cmake on t
 
 
 def joined(tree: Path, call: str) -> list[str]:
-    """The list that a call sets RESULT to, relative to the tree."""
+    """The list in RESULT after a call, relative to the tree."""
     script = tree / "script.cmake"
     script.write_text(
         f"""set(PROJECT_SOURCE_DIR {tree})

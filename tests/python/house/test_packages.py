@@ -1,4 +1,4 @@
-"""The lists of Python packages agree: of set-up, of pip, of the kit of the GPU machine."""
+"""The lists of Python packages agree: set-up, pip, and the kit for GPU machines."""
 
 import re
 import subprocess
@@ -29,7 +29,7 @@ def test_set_up_installs_what_pictures_in_three_dimensions_need() -> None:
 
 
 def test_set_up_installs_what_the_build_needs() -> None:
-    # scikit-build-core is for pip alone, which fetches it itself.
+    # Only pip needs scikit-build-core, and fetches it itself.
     assert listed("build") == sorted(set(PROJECT["build-system"]["requires"]) - {"scikit-build-core>=0.10"})
 
 
@@ -42,7 +42,7 @@ def test_the_kit_of_the_gpu_machine_holds_what_that_machine_may_lack() -> None:
 
 
 def test_no_file_of_the_package_or_its_tests_is_ignored() -> None:
-    # What .gitignore names is left out of wheels, and is not looked at by ruff.
+    # Wheels and ruff omit files that .gitignore matches.
     files = [str(path.relative_to(ROOT)) for top in ("python", "tests") for path in (ROOT / top).rglob("*.py")]
     found = subprocess.run(
         ["git", "check-ignore", "--no-index", "--stdin"],

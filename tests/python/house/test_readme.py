@@ -1,4 +1,4 @@
-"""The README says what is there."""
+"""The README describes existing files and options."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What becomes of the runs of tools/gpu_sanitize.sh, by their logs."""
+"""Classification of tools/gpu_sanitize.sh runs by their logs."""
 
 import importlib.util
 import json

@@ -1,6 +1,6 @@
-"""Programs as users write them, and mistakes in them: type checkers read this file, nobody runs it.
+"""User programs with mistakes, for type checkers; never executed.
 
-mypy counts an ignored error that is none as an error (`warn_unused_ignores`): so it must see every mistake here.
+mypy reports an ignored error that does not occur (`warn_unused_ignores`), so it must detect every mistake here.
 """
 
 import numpy as np

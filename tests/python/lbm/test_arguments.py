@@ -1,4 +1,4 @@
-"""Type checkers see the keys of case files as arguments of a Simulation, and its results as records."""
+"""Type checkers see case file keys as arguments of a Simulation, and its results as records."""
 
 from dataclasses import FrozenInstanceError
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Any, Literal, Required, get_args, get_origin
 
 import pytest
 import slipstream as slip
+from errors import raises
 from pydantic import BaseModel
 from slipstream.case.body import Body as BodyTable
 from slipstream.case.flow_tables import DomainTable, FlowGuardTable, InitialTable, UnitsTable
@@ -22,7 +23,7 @@ from slipstream.machine.discovery import MachineTable
 CELLS = (12, 10, 8)
 BALL = {"shape": "sphere", "centre": (6.0, 5.0, 4.0), "radius": 2.0}
 
-#: The tables of a case file that the keys of each belong to; of keys of one name the first counts.
+#: The case file tables of each class of keys; for equal names the first counts.
 TABLES: dict[str, tuple[Any, list[type[BaseModel]]]] = {
     "keywords": (options.Options, [LbmTable, MachineTable, ExchangeTable]),
     "boundaries": (options.Boundary, [BoundaryTable]),
@@ -40,7 +41,7 @@ def fields_of(tables: list[type[BaseModel]]) -> dict[str, Any]:
 
 
 def simple(annotation: Any) -> set[Any]:
-    """The words and the kinds of numbers that a value is made of."""
+    """The literals and number types in an annotation."""
     if get_origin(annotation) is Literal:
         return set(get_args(annotation))
     if annotation in (int, float, bool, str):
@@ -72,7 +73,7 @@ def test_checkers_see_the_sides_of_the_box() -> None:
     ("given", "meant"), [("precison", "precision"), ("reynods", "reynolds"), ("backnd", "backend")]
 )
 def test_keyword_of_another_name_is_refused_with_the_nearest(given: str, meant: str) -> None:
-    with pytest.raises(UnknownOption, match=f"a Simulation has no option named '{given}'; did you mean '{meant}"):
+    with raises(UnknownOption, "not_found", option=given, nearest=meant):
         slip.lbm.Simulation(CELLS, **{given: 1})
 
 
@@ -126,5 +127,5 @@ diffusivity = 0.1
 def test_case_of_another_solver_is_refused(tmp_path: Path, loaded: bool) -> None:
     path = tmp_path / "heat.toml"
     path.write_text(WAVE)
-    with pytest.raises(slip.CaseError, match=r"is of \[stencil\]; a Simulation of slipstream.lbm takes one of \[lbm\]"):
+    with raises(slip.CaseError, "mismatch", given="stencil"):
         slip.lbm.Simulation.from_case(load(path) if loaded else path)

@@ -1,4 +1,4 @@
-"""What `check` and a run warn of, openings that do not balance, and by what a flow is called steady."""
+"""Warnings of `check` and `run`, openings that do not balance, and the criterion for steady flow."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ INLET = {"kind": "velocity", "velocity": ["4*y*(Ly-y)/Ly^2", 0, 0]}
 
 
 def flow(**tables: Any) -> LbmCase:
-    """A channel in 2-D at rest; the lid speed is 0.1 and the length 4 cells."""
+    """A 2-D channel at rest; the reference velocity is 0.1 and the length 4 cells."""
     data = {"grid": {"cells": [4, 32, 1]}, "lbm": {"lattice": "D2Q9"}, "run": {"steps": 100}}
     return parse(data | {"physics": {"viscosity": 0.1}} | tables, Source("test"))
 
@@ -32,7 +32,7 @@ def forced(**keys: Any) -> LbmCase:
     return flow(grid=grid, physics=physics, run={"residual": 1e-3, "time_units": 2000})
 
 
-#: The share of all fluid that comes or goes in length / lid speed.
+#: Fraction of the fluid that flows in or out per length / reference velocity.
 CHANGE = "67 %"
 
 
@@ -137,7 +137,7 @@ def test_mass_that_a_moving_wall_makes_at_a_body_is_told_as_such() -> None:
 
 
 class Still:
-    """Stands in for a solver whose fluid is accelerated from rest, as by a force, until it moves at 1e-3 of a cell."""
+    """Imitates a solver whose fluid accelerates from rest, as by a force, to 1e-3 cells per step."""
 
     def __init__(self) -> None:
         self.step = self._seen = 0
@@ -162,7 +162,7 @@ class Still:
 def test_slow_flow_is_not_steady_at_the_first_look() -> None:
     solver, case = Still(), forced()
     outcome = march(LbmRun(solver, case), case, case.last_step, 72, lambda progress: None)
-    # By the lid speed it would be after 40 steps, at 4 % of the speed that it reaches.
+    # Relative to the reference velocity it would be steady after 40 steps, at 4 % of its final velocity.
     assert outcome.steady and solver.speed(outcome.steps) > 0.96e-3
 
 

@@ -1,4 +1,4 @@
-"""Flows against published ones, and what must hold by symmetry and conservation."""
+"""Flows compared with published results, symmetries and conservation laws."""
 
 from functools import cache
 from math import log, pi
@@ -8,9 +8,9 @@ import pytest
 import slipstream._core  # noqa: F401
 from slipstream.lbm import Simulation
 
-#: Time to become steady, in length / lid speed.
+#: Time to become steady, in length / reference velocity.
 UNTIL = {100: 20, 400: 35, 1000: 45}
-#: Cells along a side: with 96 the errors are 0.8 and 0.4 percent, of 1.5 that are allowed.
+#: Cells along a side: with 96 the errors are 0.8 and 0.4 percent; the tolerance is 1.5.
 CELLS = {100: 96, 400: 96, 1000: 128}
 
 
@@ -50,7 +50,7 @@ def test_spanwise_velocity_vanishes_in_the_middle_of_a_cube() -> None:
     flow.run(until=4, quiet=True)
     spanwise, velocity = flow.spanwise(), flow.velocity
     assert spanwise is not None and velocity is not None
-    # The flow does move sideways elsewhere, or this would be no test.
+    # Elsewhere there must be spanwise flow, or the test would prove nothing.
     assert abs(velocity[..., 2]).max() > 1e-3 * 0.1
     assert spanwise < 1e-4
 
@@ -117,7 +117,7 @@ def test_flow_between_a_moving_and_a_resting_wall_is_linear() -> None:
 
 
 def shear_viscosity(precision: str, speed: float, along: str, phase: float) -> float:
-    """Viscosity by which a wave along an axis decays by moments, over that asked for."""
+    """Viscosity from the decay of an axis-aligned wave by moments, relative to the given one."""
     viscosity, steps, length = 0.02, 1300, 32
     axis = "xy".index(along)
     velocity: list[float | str] = [0, 0, 0]
@@ -145,6 +145,7 @@ def test_shear_wave_of_16_bits_decays_as_in_f32(speed: float) -> None:
     right = shear_viscosity("f32", speed, "y", 0.0)
     starts = [("y", 0.0), ("y", 0.05), ("x", 0.0), ("x", 0.1)]
     errors = [shear_viscosity("f16", speed, *start) / right - 1 for start in starts]
-    # One start scatters by 2e-4 (tests/unit/solver/lbm/rounded_moments_test.cpp), and by 4e-3 if a plane draws alike.
+    # The standard deviation of one run is 2e-4 (tests/unit/solver/lbm/rounded_moments_test.cpp). It would be 4e-3 if
+    # the cells of a plane rounded alike.
     assert np.abs(errors).max() < 1e-3
     assert abs(np.mean(errors)) < 5e-4

@@ -1,4 +1,4 @@
-"""The solver as Python calls it: solid cells, case files, units, files and checkpoints."""
+"""The solver from Python: solid cells, case files, units, files and checkpoints."""
 
 import os
 import subprocess
@@ -181,7 +181,7 @@ def pillar(edge: float, units: dict[str, object] | None, lid_speed: float) -> Si
 
 def test_simulation_in_si_is_its_twin_in_cells_and_returns_metres_seconds_and_newtons() -> None:
     si, cells = pillar(0.005, METRES, 2.0), pillar(1.0, None, 0.05)
-    step = 0.05 * 0.005 / 2.0  # s
+    step = 0.05 * 0.005 / 2.0  # length of a step in seconds
     assert si.run(until=40 * step, quiet=True).steps == 40
     cells.run(steps=40, quiet=True)
     assert np.array_equal(si.solver.populations(), cells.solver.populations())
@@ -202,7 +202,7 @@ def test_energy_is_that_of_the_velocity() -> None:
     flow = Simulation((8, 32), 20, 0.05, walls={}, periodic=(True, True, True), initial=wave, backend="host")
     kinetic, dissipation = flow.energy()
     assert kinetic == pytest.approx(0.25, rel=1e-3)
-    # nu (du/dy)^2 on the mean, in lid_speed^3 / length: the length is 8 cells.
+    # Mean of nu (du/dy)^2 in lid_speed^3 / length; the length is 8 cells.
     assert dissipation == pytest.approx(0.5 * (2 * np.pi * 8 / 32) ** 2 / 20, rel=0.02)
 
 
@@ -222,7 +222,7 @@ def test_box_round_the_meshes_of_a_simulation_holds_whole_blocks(tmp_path: Path)
         backend="host",
     )
     assert flow.case.grid.cells == (8, 8, 8)
-    # Between margins of 2 cells lie the 4 of the mesh; its corner was at (8, 8, 8).
+    # The mesh has 4 cells between margins of 2; its corner was at (8, 8, 8).
     assert flow.case.bodies["pyramid"].about == pytest.approx((2, 2, 2))
     assert flow.solver.fluid_cells() < 8**3
 
@@ -242,7 +242,7 @@ def test_fields_of_a_simulation_are_a_series_for_paraview(
     for _ in range(2):
         flow.run(steps=10, quiet=True)
         flow.write(path)
-        flow.write(path)  # the same step again is no other one
+        flow.write(path)  # a repeated step adds no frame
         times.append(flow.time)
     velocity = flow.velocity
     assert velocity is not None
@@ -253,7 +253,7 @@ def test_fields_of_a_simulation_are_a_series_for_paraview(
         np.testing.assert_allclose(last[0], velocity if units else velocity / lid_speed, rtol=1e-6)
         solid = file["VTKHDF/CellData/flags"][0] != 0
         assert 0 < np.count_nonzero(solid) < solid.size
-        # What VTK hides, written once: vtkDataSetAttributes::HIDDENCELL is 32.
+        # The mask for VTK, written once: vtkDataSetAttributes::HIDDENCELL is 32.
         np.testing.assert_array_equal(file["VTKHDF/CellData/vtkGhostType"][:], np.where(solid, 32, 0)[None])
         assert file["VTKHDF/CellData/vtkGhostType"].dtype == np.uint8
         density = file["VTKHDF/CellData/density"][-1]

@@ -1,4 +1,4 @@
-"""Stripes from cell to cell: what a run says of them, and that what it advises takes them away."""
+"""Velocities that alternate from cell to cell: a run reports them, and its remedies remove them."""
 
 import json
 import warnings
@@ -30,7 +30,7 @@ ROD: Keys = {
     "bodies": {"rod": {"shape": "cylinder", "centre": (24, 24, 0), "radius": 6}},
 }
 
-#: Flows with stripes, their steps, and how many remedies there are.
+#: Flows with alternating velocities, their number of steps, and the number of remedies.
 STRIPED: dict[str, tuple[Keys, int, int]] = {
     "ball by MRT": (BALL | {"collision": "MRT"}, 300, 2),
     "ball by D3Q27": (BALL | {"collision": "MRT", "lattice": "D3Q27"}, 600, 2),

@@ -1,4 +1,4 @@
-"""`slipstream doctor`: what it finds here, and what it would say of machines that are worse off."""
+"""`slipstream doctor`: its findings here and on simulated worse machines."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ from slipstream.machine.doctor_host import FINE, MEND, NOTE, Finding
 
 
 def findings(cli: Cli, *words: str) -> dict[str, dict]:
-    """By check; the exit code must be what the findings say."""
+    """Findings by check; also compares the exit code with the findings."""
     result = cli("doctor", "--json", *words)
     said = json.loads(result.stdout)
     assert result.returncode == (1 if said["mend"] else 0), result.stderr

@@ -1,4 +1,4 @@
-"""What only a GPU can show; elsewhere these tests are skipped, and say so."""
+"""Behaviour that needs a GPU; skipped with a message elsewhere."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""A host program finds its environment, signal handlers and processors unchanged, and its threads may work at once."""
+"""The host program's environment, signal handlers and CPU affinity stay unchanged, and its threads may run
+concurrently.
+"""
 
 import os
 import subprocess

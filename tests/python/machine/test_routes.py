@@ -1,4 +1,4 @@
-"""The names of routes that Python knows before the engine is loaded."""
+"""Route names that Python knows before the engine is loaded."""
 
 from slipstream.base import routes
 from slipstream.base.core import core

@@ -1,4 +1,4 @@
-"""Starting ranks: the command line and the environment that mpiexec gets."""
+"""Starting ranks: the command line and environment of mpiexec."""
 
 import sys
 

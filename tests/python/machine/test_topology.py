@@ -1,4 +1,4 @@
-"""`slipstream topo`: alike nodes are shown once, whatever their number."""
+"""`slipstream topo` shows equal nodes once, for any number of them."""
 
 from pathlib import Path
 
@@ -45,7 +45,7 @@ def test_a_single_node_is_shown_whole(cli: Cli) -> None:
 
 
 class Mixed:
-    """Three nodes of two devices; in the last one they are joined by another link."""
+    """Three nodes of two devices; the last one has another link."""
 
     nodes, ranks, name = 3, 3, "mixed"
     kinds = ("same", "nvlink", "numa", "network")

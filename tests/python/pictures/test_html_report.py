@@ -1,4 +1,4 @@
-"""The page that a run leaves of itself."""
+"""The HTML report of a run."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from errors import is_error
 
 
 class Page(HTMLParser):
-    """Its words, its headings and what it refers to."""
+    """Collects text, headings and references of a page."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def results(ran: Path, tmp_path: Path) -> Path:
-    """A copy of its results that a test may change."""
+    """A copy of the results that a test may modify."""
     return shutil.copytree(ran, tmp_path, dirs_exist_ok=True) / "results" / "small"
 
 

@@ -1,4 +1,4 @@
-"""Pictures of what a run leaves: derived fields, planes, films. Those in three dimensions are in test_render.py."""
+"""Pictures of results: derived fields, planes, films. test_render.py tests three-dimensional ones."""
 
 import io
 import os
@@ -26,7 +26,7 @@ from slipstream.run.troubles import Troubles
 
 
 def box(cells: list[int], **tables: Any) -> LbmCase:
-    """A case of resting walls, unless the tables say otherwise; the length is the number of cells along x."""
+    """A case with walls at rest, unless the tables differ; the length is the number of cells along x."""
     data = {"grid": {"cells": cells}, "physics": {"reynolds": 10, "lid_speed": 0.1, "length": float(cells[0])}}
     data |= {"lbm": {"lattice": "D2Q9" if cells[2] == 1 else "D3Q19"}, "run": {"steps": 1}}
     return parse(data | tables, Source("test"))
@@ -41,7 +41,7 @@ def centres(case: LbmCase) -> list[np.ndarray]:
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Results of the small cavity with four frames after that of the start."""
+    """Results of the small cavity: the initial frame and four more."""
     folder = tmp_path_factory.mktemp("pictures")
     (folder / "small.toml").write_text(SMALL)
     options = [f"output.folder={folder / 'small'}", "output.every=0.0625", "machine.backend=host"]
@@ -51,12 +51,12 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def small_results(ran: Path, tmp_path: Path) -> Path:
-    """A copy of them that a test may change."""
+    """A copy of the results that a test may modify."""
     return Path(shutil.copytree(ran, tmp_path / "small"))
 
 
 def write_fields(path: Path, times: list[float]) -> None:
-    """A file of one cell whose density is its time."""
+    """Writes a file of one cell whose density is the time."""
     with h5py.File(path, "w") as file:
         steps = file.create_group("VTKHDF/Steps")
         steps.attrs["NSteps"] = np.array([len(times)])
@@ -95,7 +95,7 @@ def test_vorticity_of_a_uniform_flow_vanishes_at_openings_and_mirrors() -> None:
 def test_derivative_of_a_periodic_parabola_is_exact_across_the_end() -> None:
     case = box([8, 8, 1], grid={"cells": [8, 8, 1], "periodic": [True, True, False]})
     x = centres(case)[0][0]
-    # A parabola about the seam between the last cell and the first.
+    # A parabola centred on the periodic boundary between the last and the first cell.
     distance = np.where(x < 0.5, x, x - 1.0)
     slope = derived.derivative(case, distance**2, 0, 0, 1, np.zeros((8, 8), dtype=bool))
     np.testing.assert_allclose(slope[:, [0, 1, -1]], 2 * distance[:, [0, 1, -1]], atol=1e-12)
@@ -108,16 +108,16 @@ def test_vorticity_follows_the_right_hand_about_every_axis(axes: str, axis: int)
     velocity = np.cross(spin, np.stack(centres(case), axis=-1) - 0.5)
     plane = np.take(velocity, 4, 2 - axis)
     found = derived.plane_vorticity(case, plane, np.zeros((9, 9), dtype=bool), axes)
-    # Cells next to walls see the walls at rest.
+    # Cells next to walls use the wall's velocity, which is zero.
     np.testing.assert_allclose(found[1:-1, 1:-1], 2.0, atol=1e-12)
 
 
 @pytest.mark.parametrize(
     ("gradient", "q"),
     [
-        ([[0, -3, 0], [3, 0, 0], [0, 0, 0]], 9.0),  # a rotation: its rate squared
-        ([[2, 0, 0], [0, -2, 0], [0, 0, 0]], -4.0),  # a strain: minus its rate squared
-        ([[0, 5, 0], [0, 0, 0], [0, 0, 0]], 0.0),  # a shear: neither outweighs the other
+        ([[0, -3, 0], [3, 0, 0], [0, 0, 0]], 9.0),  # rotation: Q is its rate squared
+        ([[2, 0, 0], [0, -2, 0], [0, 0, 0]], -4.0),  # strain: Q is minus its rate squared
+        ([[0, 5, 0], [0, 0, 0], [0, 0, 0]], 0.0),  # shear: rotation and strain cancel
     ],
 )
 def test_q_criterion_weighs_rotation_against_strain(gradient: list[list[float]], q: float) -> None:
@@ -190,8 +190,7 @@ def test_plane_between_two_layers_of_cells_is_their_mean(ran: Path) -> None:
 
 
 class Layers:
-    """Stands in for results: fluid of pressure `at(z)` beyond a solid of some layers, whose cells hold zeros as those
-    of a run do."""
+    """Imitates results: fluid with pressure `at(z)` behind some solid layers, whose cells hold zeros as in a run."""
 
     def __init__(self, solid: int) -> None:
         self.case = box([4, 4, 8], bodies={"b": {"shape": "sphere", "centre": [2, 2, 2], "radius": 1}})

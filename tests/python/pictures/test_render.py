@@ -1,4 +1,4 @@
-"""Pictures in three dimensions. What draws needs PyVista and is skipped, with the reason, where that is missing."""
+"""Three-dimensional pictures. Rendering tests need PyVista and are skipped with the reason without it."""
 
 import shutil
 import subprocess
@@ -24,7 +24,7 @@ from slipstream.results.results import Frame, Results
 
 @pytest.fixture(scope="module")
 def ball(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Results of a flow that a force drives past a ball of solid cells, two frames."""
+    """Results of a force-driven flow past a ball of solid cells, two frames."""
     folder = tmp_path_factory.mktemp("render") / "ball"
     folder.mkdir()
     flow = slip.lbm.Simulation(
@@ -52,7 +52,7 @@ def colours_in(path: Path) -> int:
 
 
 def render(cli: Cli, *words: str) -> subprocess.CompletedProcess[str]:
-    """In few pixels, and without a display."""
+    """Renders in low resolution, without a display."""
     return cli("render", *words, "--size", "240", "180", DISPLAY="")
 
 

@@ -1,4 +1,4 @@
-"""`slipstream trace`: what is read from Chrome-trace files, and the picture."""
+"""`slipstream trace`: reading Chrome trace files, and the picture."""
 
 import json
 import os
@@ -104,7 +104,7 @@ def test_a_kind_of_work_has_one_colour_in_all_pictures(tmp_path: Path) -> None:
 
 
 def _colour_of(svg: str, kind: str) -> str:
-    """That of the legend's patch before the label."""
+    """The colour of the legend's patch before the label."""
     return re.findall(r"fill: (#\w{6})", svg[: svg.index(f"<!-- {kind} -->")])[-1]
 
 

@@ -1,4 +1,4 @@
-"""What a run of an older or newer version has written: keys come and go, and old results stay of use."""
+"""Results written by older or newer versions, with missing or additional keys, remain usable."""
 
 import json
 from pathlib import Path

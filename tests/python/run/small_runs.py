@@ -1,4 +1,4 @@
-"""Runs of the small case that tests start, wait for and end, and what they leave."""
+"""Starts, awaits and ends runs of the small case, for tests."""
 
 import contextlib
 import json
@@ -13,10 +13,10 @@ from conftest import ROOT, SMALL, TETRAHEDRON, Cli
 from errors import is_error
 from slipstream.base.errors import Fault
 
-#: No pictures and fields, whose making takes longer than these runs.
+#: Without pictures and fields, which take longer than these runs.
 PLAIN = ["lbm.precision=f64", "output.pictures=false", "output.fields=false", "machine.backend=host"]
 MOMENTS = ["lbm.representation=moments", "lbm.collision=recursive"]
-#: Far longer than any test waits.
+#: Much longer than any test waits.
 ENDLESS = "run.steps=400000000"
 
 
@@ -29,7 +29,7 @@ def name(step: int) -> str:
 
 
 def start(folder: Path, *words: str) -> subprocess.Popen[str]:
-    """`slipstream WORDS` as the head of a process group of its own."""
+    """Starts `slipstream WORDS` as the head of its own process group."""
     path = os.pathsep.join(filter(None, [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]))
     return subprocess.Popen(
         [sys.executable, "-m", "slipstream", *words],
@@ -59,11 +59,11 @@ def figures(folder: Path) -> dict[str, object]:
 
 
 def family(head: int) -> list[int]:
-    """A process and all that descend from it: launchers give ranks process groups of their own."""
+    """A process and all its descendants; launchers give ranks their own process groups."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError, ValueError):
-            # The name may hold blanks; behind it stand the state and the parent.
+            # The name may contain spaces; the state and the parent follow it.
             parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
             children.setdefault(parent, []).append(int(entry.name))
     found = [head]
@@ -73,7 +73,7 @@ def family(head: int) -> list[int]:
 
 
 def kill_at_once(run: subprocess.Popen[str]) -> None:
-    """kill -9 of a run and its ranks; waits until they are gone."""
+    """kill -9 of a run and its ranks; waits until they have ended."""
     processes = family(run.pid)
     for process in processes:
         with contextlib.suppress(ProcessLookupError):
@@ -85,12 +85,12 @@ def kill_at_once(run: subprocess.Popen[str]) -> None:
 
 
 def refusal(cli: Cli, code: str | None, *words: str, **facts: object) -> Fault:
-    """The fault for which a run of the small case is refused. No code: it is the compiled module's to say."""
+    """The fault for which a run of the small case is refused. No code: any code of the compiled module."""
     return is_error(cli("run", "small.toml", *PLAIN, *words), code, **facts)
 
 
 def with_mesh(folder: Path, area: str = "") -> Path:
-    """The small case round a tetrahedron, whose file lies beside it."""
+    """The small case around a tetrahedron, with its mesh file."""
     folder.mkdir()
     (folder / "part.obj").write_text(TETRAHEDRON)
     body = f'[bodies.part]\nmesh = "part.obj"\nscale = 40\ntranslate = [-12, -12, -12]\n{area}'
@@ -99,5 +99,5 @@ def with_mesh(folder: Path, area: str = "") -> Path:
 
 
 def nudge_a_vertex(folder: Path) -> None:
-    """By 0.04 cells."""
+    """Moves it by 0.04 cells."""
     (folder / "part.obj").write_text(TETRAHEDRON.replace("v 0.6 0.4 0.4", "v 0.601 0.4 0.4"))

@@ -1,4 +1,4 @@
-"""Every mistake of a user: one message from one rank, exit code 2, nothing written."""
+"""Every mistake of a user gives one message from one rank, exit code 2, and no files."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ def tree(folder: Path) -> dict[str, bytes | None]:
 
 
 class Refused:
-    """Runs a command line that must be refused, and returns what it left."""
+    """Runs a command line that must be refused, and returns the result."""
 
     def __init__(self, cli: Cli, folder: Path) -> None:
         self.cli = cli
@@ -320,7 +320,7 @@ def test_rim_that_is_no_width_is_refused_in_one_line(
     assert len(result.stderr.strip().splitlines()) == 1
 
 
-#: A tetrahedron whose corners are 6 apart, from (4, 4, 4), and its faces.
+#: A tetrahedron with edges of 6 along the axes from (4, 4, 4), and its faces.
 CORNERS = "v 4 4 4\nv 10 4 4\nv 4 10 4\nv 4 4 10\n"
 FACES = ["f 1 3 2", "f 1 2 4", "f 2 3 4", "f 1 4 3"]
 
@@ -352,7 +352,7 @@ def test_body_that_is_none_is_refused_with_the_reason(
         '[bodies.rock]\nmesh = "rock.obj"\n[machine]\nbackend = "host"\n'
     )
     (refused.folder / "rock.toml").write_text(case)
-    # One rank reads meshes, and sides are looked at by all of them: two say what one does of the one and the other.
+    # One rank reads meshes, while all ranks check sides, so two ranks cover both.
     for on in [[], ["-n", "2"]][:ranks]:
         fault = is_error(refused("run", "rock.toml", *keys, *on), None, key=key)
         assert all(part in fault for part in said), fault

@@ -1,4 +1,4 @@
-"""`exchange.coding = "auto, max error E"`: measured by the run's own steps, then kept."""
+"""`exchange.coding = "auto, max error E"`: measured in the run's own steps, then kept."""
 
 import tomllib
 from pathlib import Path
@@ -27,7 +27,7 @@ def test_a_run_measures_what_it_may_lose_and_keeps_it(tmp_path: Path, small: Pat
     allowed = ["raw", "cast", "blockfloat, rate 24", "zfp, max error 1e-06"]
     assert taken in allowed
     assert f"coding: {taken}: the fastest of raw " in first.stdout.replace("\n", " ")
-    # It is the checkpoint's, whatever would be measured now; and any other is refused.
+    # A restart uses the checkpoint's coding, whatever a new measurement would give, and refuses others.
     other = next(name for name in allowed if name != taken)
     again = cli("run", "small.toml", *auto, "run.steps=60", "--restart", "last")
     assert again.returncode == 0 and f"coding: {taken}, as the checkpoint has it" in again.stdout, again.stderr

@@ -1,4 +1,4 @@
-"""Sampling, extrema and references."""
+"""Sampling, extrema and reference data."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ def cubic(x: np.ndarray) -> np.ndarray:
 
 
 class Flow:
-    """Stands in for the solver: a velocity given by a formula at cell centres, in units of a lid speed of 0.1."""
+    """Imitates the solver: velocity by a formula at cell centres, for a reference velocity of 0.1."""
 
     def __init__(self, cells: tuple[int, int, int]) -> None:
         z, y, x = np.meshgrid(*((np.arange(n) + 0.5) / n for n in reversed(cells)), indexing="ij")
@@ -117,10 +117,10 @@ def test_profiles_of_a_short_periodic_axis_close_on_themselves(small: Path, coun
     assert len(values) == count + 2 and (values[0] == values[-1]).all()
     if count == 1:
         assert values[:, 0] == pytest.approx(values[1, 0])
-    profiles.compare(lines, None)  # its extrema, too
+    profiles.compare(lines, None)  # also compares the extrema
 
 
-# Of the layers x = 6, 7 | 8, 9 round the line: all, one of the two beside it, none of these.
+# Solid cells cover both layers next to the line (6, 7 | 8, 9), one of them, or none.
 @pytest.mark.parametrize(("high", "is_solid"), [(10, True), (8, True), (7, False)])
 def test_profiles_leave_solid_cells_out(small: Path, tmp_path: Path, high: int, is_solid: bool) -> None:
     flow, case = Flow((16, 16, 16)), load(small, ["grid.periodic=[false, true, false]", "walls={}"])
@@ -160,7 +160,7 @@ def test_mid_plane_leaves_solid_cells_out(small: Path, cells: tuple[int, int, in
     plane = profiles.mid_plane(flow, case)
     assert free is not None and plane is not None and not np.ma.getmaskarray(free).any()
     solid = np.ma.getmaskarray(plane)[..., 0]
-    # Where the middle lies between a solid layer and a fluid one, it is the wall.
+    # Between a solid and a fluid layer the middle is on the wall.
     assert solid[:, 0].all() and solid[:, 1].all() == (cells[2] % 2 == 0) and not solid[:, 2:].any()
     assert plane.compressed() == pytest.approx(0.5)
 
@@ -291,7 +291,7 @@ def test_extrema_are_compared_where_published(small: Path) -> None:
     case = load(small, ["physics.reynolds=1000"])
     by_name = {entry.name: entry for entry in profiles.compare(perfect(case), profiles.reference_for(case)).extrema}
     assert by_name["u_min"].reference == -0.2803833
-    # The table's points are too far apart to meet the extremum itself.
+    # The table's points are too coarse for the exact extremum.
     assert abs(by_name["u_min"].error_percent or 100) < 3
 
 

@@ -24,7 +24,7 @@ def test_all_solvers_that_have_the_vortex_follow_the_published_decay(here: Cli, 
     assert list(found) == list(registry.VORTICES)
     assert float(found["dns"]["dissipation_error"]) < 0.02
     assert float(found["sem"]["dissipation_error"]) < 0.02
-    assert float(found["lbm"]["dissipation_error"]) < 0.3  # sound of the start is not yet damped
+    assert float(found["lbm"]["dissipation_error"]) < 0.3  # initial sound waves have not decayed yet
     for row in found.values():
         assert float(row["largest_energy_error"]) < 1e-3 and float(row["seconds"]) > 0
     assert (folder / "comparison.png").stat().st_size > 5000
@@ -41,7 +41,7 @@ def test_one_solver_on_two_ranks_with_a_key_of_its_own(tmp_path: Path) -> None:
 
 
 def test_single_precision_follows_double(here: Cli, tmp_path: Path) -> None:
-    # The grid is too coarse for the turbulence that comes: rounding is no more than a thousandth of it all the same.
+    # The grid is too coarse for the turbulence that develops, but the rounding error must stay below 1e-3.
     words = ("--solvers", "dns", "--precisions", "f64", "f32", "--cells", "24", "--time", "6", "dns.time_step=0.1")
     result = here("compare", *words, "run.check_every=2")
     assert result.returncode == 0, result.stderr

@@ -1,4 +1,4 @@
-"""A restart of a run that has no step left to make says so, and leaves no second frame."""
+"""Restarting a completed run reports that no steps are left, and writes no second frame."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Ranges that a case file expects hold for its own keys."""
+"""The expected ranges of a case file apply to its own keys only."""
 
 from collections.abc import Sequence
 from pathlib import Path

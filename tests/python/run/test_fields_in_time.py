@@ -1,4 +1,4 @@
-"""Fields over time, as every solver's runs leave them."""
+"""Time series of fields from runs of every solver."""
 
 from pathlib import Path
 

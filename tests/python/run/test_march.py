@@ -1,4 +1,4 @@
-"""The loop over time, on a flow whose velocity changes by the same amount in every step."""
+"""The time loop, with a flow whose velocity changes by the same amount in each step."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from slipstream.run.march import Chunk, march, next_nearest
 
 
 class Steady:
-    """Stands in for a compiled solver: its residual is the change since anyone last looked."""
+    """Imitates a compiled solver: its residual is the change since the last query."""
 
     def __init__(self) -> None:
         self.step = 0
@@ -43,7 +43,7 @@ def test_writing_between_two_looks_does_not_change_the_residual(every: float | N
     flow = Steady()
     outcome = march(LbmRun(flow, case(every)), case(every), 1000, 72, lambda progress: None, flow.residual)
     assert outcome.steps == 1000
-    # 1e-6 a step, 320 steps per length / lid speed, over a lid speed of 0.1.
+    # 1e-6 per step, 320 steps per length / reference velocity, relative to a reference velocity of 0.1.
     assert outcome.residual == pytest.approx(1e-6 * 320 / 0.1)
 
 
@@ -53,13 +53,13 @@ def test_frames_lie_at_the_steps_nearest_to_whole_periods_without_drift(period: 
     while steps[-1] < 1000:
         steps.append(next_nearest(steps[-1], period))
     wanted = period * np.arange(round(steps[-1] / period) + 1)
-    # Every wanted time has a step at most half a step off, and there are no others.
+    # Each wanted time has a step within half a time step, and there are no other steps.
     assert sorted({int(np.floor(time + 0.5)) for time in wanted}) == steps
 
 
 def test_first_frame_is_that_of_the_start_and_the_fiftieth_of_50_periods() -> None:
     flow, times, small = Steady(), [], case(0.012)
-    # 320 steps per length / lid speed.
+    # 320 steps per length / reference velocity.
     march(LbmRun(flow, small), small, 1000, 72, lambda progress: None, lambda: times.append(flow.step / 320))
     assert len(times) == 1 + 260 and times[0] == 0.0
     np.testing.assert_allclose(times, 0.012 * np.arange(261), atol=0.5 / 320 + 1e-9)

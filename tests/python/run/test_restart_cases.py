@@ -1,5 +1,4 @@
-"""Every case of cases/, in short: what a run leaves that was stopped and gone on with has the digits of one that was
-not."""
+"""Short runs of every case in cases/: a stopped and restarted run has the digits of an uninterrupted one."""
 
 import csv
 import json
@@ -14,7 +13,7 @@ from conftest import CASES, Cli
 from slipstream.base import rows
 from slipstream.run import checkpoint
 
-#: Words that make a run short, its steps in all, and the step at which it is stopped.
+#: Arguments that shorten a run, its number of steps, and the step at which it is stopped.
 SHORT: dict[str, tuple[list[str], int, int]] = {
     "bead_array": (["grid.cells=[12,12,12]", "bodies.bead.centre=[6,6,6]", "bodies.bead.radius=3.7"], 20, 9),
     "bead_pack": (["grid.cells=[16,16,16]", "bodies.beads.radius=4"], 20, 9),
@@ -52,7 +51,7 @@ SHORT: dict[str, tuple[list[str], int, int]] = {
     "taylor_green_sem": (["grid.cells=[2,2,2]", "sem.order=4"], 6, 4),
     "walls_sem": (["grid.cells=[2,2,1]", "sem.order=4"], 6, 4),
 }
-#: Siblings of these cases, in which more is carried from step to step.
+#: Variants of these cases with more state carried between steps.
 MORE: dict[str, tuple[str, list[str]]] = {
     "held energy": ("forced_turbulence", ['dns.forcing="energy"', "dns.forcing_power=0", "dns.budget=true"]),
     "held energy in f64": (
@@ -61,12 +60,12 @@ MORE: dict[str, tuple[str, list[str]]] = {
     ),
     "budget": ("decaying_turbulence", ["dns.budget=true", "dns.viscosity=0.3"]),
 }
-#: Parts of the names of figures that depend on the run and not on its flow.
+#: Parts of names of results that depend on the run and not on its flow.
 CLOCKS = re.compile("seconds|mlups|date|commit")
 
 
 def flat(data: Any, prefix: str = "") -> dict[str, Any]:
-    """Numbers and words by path."""
+    """Flattens nested data to numbers and strings by path."""
     if not isinstance(data, dict | list):
         return {prefix: data}
     entries = data.items() if isinstance(data, dict) else enumerate(data)
@@ -74,7 +73,7 @@ def flat(data: Any, prefix: str = "") -> dict[str, Any]:
 
 
 def left_by(folder: Path) -> dict[str, dict[str, Any]]:
-    """Tables and figures of a run, by file, without clocks."""
+    """Tables and results of a run by file, without timings."""
     found = {path.name: flat(list(csv.reader(path.open()))) for path in folder.glob("*.csv")}
     for path in (folder / name for name in ("findings.json", "comparison.json")):
         if path.exists():
@@ -82,13 +81,13 @@ def left_by(folder: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-#: Few steps between looks, one of which is in each half; a run is stopped between two of them.
+#: Few steps between checks: each half contains one, and the run stops between two of them.
 EVERY = "run.check_every=3"
 PLAIN = [EVERY, "expected={}", "output.fields=false", "output.report=false", "--overwrite"]
 
 
 def both(cli: Cli, tmp_path: Path, case: str, words: Sequence[str], steps: int, stop: int) -> None:
-    """Leaves results/whole and results/parts."""
+    """Writes results/whole and results/parts."""
     usual = [str(CASES / f"{case}.toml"), *words, *PLAIN]
     for name, more in (
         ("whole", [f"run.steps={steps}"]),
@@ -140,7 +139,7 @@ def test_a_checkpoint_of_an_earlier_version_carries_nothing_and_is_read(
     assert found.keys() == left_by(tmp_path / "results" / "whole").keys()
 
 
-#: Where a receiver of cases/point_source.toml is after a restart, and whether the rows of before are of that place.
+#: Position of a receiver of cases/point_source.toml after a restart, and whether earlier rows belong to it.
 MOVED = {"at its place": ("middle", None, True), "moved": ("middle", [1300.0, 600.0, 5.0], False)}
 
 

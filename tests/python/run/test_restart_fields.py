@@ -1,4 +1,4 @@
-"""Fields of a run and of its restarts are one series in one file."""
+"""A run and its restarts write one series of fields to one file."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from conftest import CASES, Cli
 from errors import is_error
 from slipstream.results.results import Results, field_files
 
-#: A case of each solver in short, its field, and steps: in all, those of the first run, and those between frames.
+#: A short case per solver: its field; steps in total, of the first run, and between frames.
 SOLVERS: dict[str, tuple[list[str], str, int, int, int]] = {
     "cavity": (["grid.cells=[12,12,12]"], "velocity", 12, 5, 4),
     "cavity_si": (["grid.cells=[12,12,12]", "units.cell=0.008333333333333333"], "velocity", 12, 5, 4),
@@ -22,7 +22,7 @@ USUAL = ["expected={}", "output.report=false", "output.fields=true", "run.check_
 
 
 def every(cli: Cli, case: str, words: list[str], steps: int) -> str:
-    """The time between frames, from the times of a run of so many steps."""
+    """Time between frames, from the times of a run with this many steps."""
     assert cli("run", case, *words, f"run.steps={steps}", "output.folder=results/clock").returncode == 0
     time = Results("results/clock").frames[-1].time
     return f"output.every={time!r}"
@@ -44,7 +44,7 @@ def test_frames_of_a_restart_are_behind_those_of_before_in_the_same_file(
     assert again.returncode == 0, again.stderr
     assert [path.name for path in field_files(Path("results/parts"))] == ["fields.vtkhdf"]
     whole, found = Results("results/whole"), Results("results/parts")
-    # The end of the first run has a frame, too.
+    # The end of the first run adds a frame.
     assert len(found.frames) == len(whole.frames) + 1 and np.diff([frame.time for frame in found.frames]).min() > 0
     for frame in whole.frames:
         there = found.frame(frame.time)
@@ -57,7 +57,7 @@ def test_frames_behind_the_step_of_a_restart_are_replaced(cli: Cli, tmp_path: Pa
     assert cli(*words, "run.steps=50").returncode == 0
     folder = tmp_path / "results" / "small"
     before = [frame.time for frame in Results(folder).frames]
-    for step in (20, 40):  # back to one frame of few, then to the last of all
+    for step in (20, 40):  # back to a frame of the first run, then to the last frame
         checkpoint = f"results/small/checkpoints/checkpoint-{step:012d}.h5"
         assert cli(*words, "run.steps=45", "--restart", checkpoint).returncode == 0
         times = [frame.time for frame in Results(folder).frames]

@@ -1,4 +1,4 @@
-"""Whole runs through the command line, on a grid that takes a moment."""
+"""Whole runs by the command line, on small grids."""
 
 import json
 import re
@@ -18,17 +18,17 @@ from slipstream_bench.lbm import updates
 ALWAYS = {"case.resolved.toml", "run.json", "report.html", "profiles.csv", "comparison.json", "checkpoints"}
 RESULTS = ALWAYS | {"profiles.png", "streamlines.png", "fields.vtkhdf"}
 
-#: Far more cells than any memory; the length keeps tau in its range.
+#: Far more cells than fit any memory; the length keeps tau in its range.
 HUGE = ["grid.cells=[9000,9000,9000]", "physics.length=64"]
 
 
-#: Everything that a method may have beside the defaults.
+#: Changes of the options whose defaults give another method: lattice, collision, LES model and force.
 CUMULANT = ["lbm.lattice=D3Q27", "lbm.collision=cumulant", "lbm.smagorinsky=0.1", "physics.force=[1e-5, 0, 0]"]
 
 
 @pytest.fixture(scope="module")
 def usual(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """The folder of results of the small case, with pictures, and what the run said."""
+    """The result folder of the small case with pictures, and the run's output."""
     folder = tmp_path_factory.mktemp("usual")
     (folder / "small.toml").write_text(SMALL)
     result = command(folder, "run", "small.toml", "machine.backend=host")
@@ -94,7 +94,7 @@ def test_ranks_give_the_same_profiles_as_one(cli: Cli, small: Path, method: list
     assert (small.parent / "two" / "profiles.csv").read_bytes() == (small.parent / "one" / "profiles.csv").read_bytes()
 
 
-# Two ranks measure as one does, and must agree as well.
+# Two ranks measure the same as one; they must also agree.
 @pytest.mark.parametrize("ranks", [pytest.param("1", marks=pytest.mark.thorough), "2"])
 def test_rim_is_measured_once_and_gives_the_same_profiles(cli: Cli, small: Path, tmp_path: Path, ranks: str) -> None:
     words = ["run", "small.toml", "machine.backend=host", "machine.devices_per_rank=2", "output.pictures=false"]
@@ -110,7 +110,7 @@ def test_rim_is_measured_once_and_gives_the_same_profiles(cli: Cli, small: Path,
         assert profiles.read_bytes() == right
 
 
-# Two ranks measure as one does, and must agree as well.
+# Two ranks measure the same as one; they must also agree.
 @pytest.mark.parametrize("ranks", [pytest.param("1", marks=pytest.mark.thorough), "2"])
 def test_solids_are_measured_once_and_give_the_same_profiles(cli: Cli, small: Path, tmp_path: Path, ranks: str) -> None:
     (tmp_path / "part.obj").write_text(TETRAHEDRON)

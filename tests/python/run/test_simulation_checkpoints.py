@@ -1,4 +1,4 @@
-"""Checkpoints of a simulation in Python."""
+"""Checkpoints of a Simulation from Python."""
 
 import signal
 from pathlib import Path

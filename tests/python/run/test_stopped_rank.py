@@ -1,4 +1,4 @@
-"""A rank that is stopped or killed in the middle of an exchange: the other one says whom it waited for, and ends."""
+"""A rank is stopped or killed during an exchange: the other names it and ends."""
 
 import os
 import shutil
@@ -14,8 +14,8 @@ from ranks import skip_where_missing
 
 WAIT_LIMIT = 2
 
-# The survivor leaves without MPI_Finalize, which would wait for the other one. On GPUs what went wrong on the device is
-# told by check() or the next call; and by check() for ever.
+# The survivor exits without MPI_Finalize, which would wait for the other rank. On GPUs check() or the next call reports
+# the device's error; check() repeats it.
 SCRIPT = f"""
 import os, signal, sys, numpy as np, slipstream as slip
 backend, route, how = sys.argv[1:]
@@ -55,7 +55,7 @@ if again == halo.check:
 os._exit(3)
 """
 
-# Two nodes of two ranks; the launcher ends all with the first that leaves.
+# Two nodes of two ranks; the launcher ends all with the first that exits.
 ON_NODES = f"""
 import os, signal, time, numpy as np, slipstream as slip
 grid = slip.Grid((8, 8, 8), periodic=(True,) * 3, backend="host", ranks_per_node=2)
@@ -136,7 +136,7 @@ def test_a_stopped_rank_is_named_by_its_node_and_by_the_other(tmp_path: Path) ->
 
 
 def lets_others_live() -> bool:
-    """Open MPI 4 keeps the job alive on demand; others end it with its first rank."""
+    """Open MPI 4 can keep the job alive; other launchers end it with the first rank."""
     launcher = shutil.which("mpiexec")
     if not launcher:
         return False

@@ -1,4 +1,4 @@
-"""Words of a case that are written, shown and read again."""
+"""Text of a case file is written, shown and read again unchanged."""
 
 import tomllib
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from conftest import SMALL, Cli
 from small_runs import PLAIN
 
-#: Escape, carriage return, backspace and delete, as TOML may write them.
+#: Escape, carriage return, backspace and delete, as TOML allows them.
 CONTROL = r"a \u001b[1mbold\u001b[0m, \r \b \u007f b"
 
 

@@ -1,4 +1,4 @@
-"""Case files of spectral elements, and what their runs leave."""
+"""Case files of spectral elements, and the results of their runs."""
 
 import json
 from pathlib import Path
@@ -54,7 +54,7 @@ value = "x"
 """
 
 
-#: 3 u - 2 Lap u = source, on elements that are bent a little.
+#: 3 u - 2 Lap u = source on slightly deformed elements.
 HELMHOLTZ = """
 [case]
 name = "screened"
@@ -79,7 +79,7 @@ degree = 3
 value = "exp(2*x - y)*cos(2*pi*z)"
 """
 
-#: The sine map of POISSON and DIFFUSION, written out.
+#: The sine map of POISSON and DIFFUSION as an expression.
 SINES = "sin(2*pi*x/Lx)*sin(2*pi*y/Ly)*sin(2*pi*z/Lz)"
 
 
@@ -103,7 +103,7 @@ def last_u(path: Path) -> np.ndarray:
         return file["VTKHDF/PointData/u"][begin:]
 
 
-#: Robin sides, a side divided by place, and coefficients that differ from place to place.
+#: Robin sides, a divided side, and variable coefficients.
 MIXED = """
 [case]
 name = "mixed"

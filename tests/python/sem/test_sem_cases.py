@@ -1,4 +1,4 @@
-"""Cases of spectral elements: what they find, by equation, sides, coefficients and solver."""
+"""Results of spectral element cases, by equation, sides, coefficients and solver."""
 
 from pathlib import Path
 
@@ -55,7 +55,7 @@ def test_a_side_divided_by_place_has_either_condition(here: Cli, tmp_path: Path)
     assert "value, flux y+" in said
     assert here("run", path, *words).returncode == 0
     assert findings(tmp_path, "screened")["findings"]["exact.distance"] < 2.2e-5
-    # The flux of the wrong sign, on half of the side.
+    # A flux of the wrong sign on half of the side.
     words[1] = f"boundaries.y+.otherwise.flux=-({flux})"
     assert here("run", path, *words, "--overwrite").returncode == 0
     assert findings(tmp_path, "screened")["findings"]["exact.distance"] > 1e-2

@@ -1,4 +1,4 @@
-"""Spectral elements that cannot be, solves that do not end, values beyond numbers: one clear error each."""
+"""Invalid spectral element cases, solves that do not converge, overflow: one clear error each."""
 
 from pathlib import Path
 
@@ -95,7 +95,7 @@ def test_check_computes_elements(here: Cli, tmp_path: Path, words: list[str], sa
 
 
 def test_bad_input_on_two_ranks_is_one_error_and_leaves_nothing(cli: Cli, tmp_path: Path) -> None:
-    # The last layer of elements, which rank 1 has, hangs down.
+    # The last layer of elements, on rank 1, is inverted.
     fold = "sem.map=['x', 'y', '0.5*(1.3 - abs(1.3 - 2*z))']"
     words = ("grid.periodic=[true,false,false]", "boundaries.z-.flux=0", "boundaries.z+.flux=0", fold)
     result = cli("run", case(tmp_path, DIFFUSION), *words, "-n", "2")

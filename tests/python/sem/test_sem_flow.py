@@ -17,7 +17,7 @@ from slipstream.case.reader import load
 from slipstream.results.results import Results
 from slipstream.sem import sampling
 
-#: In at x-, out at x+; a wall that moves, a mirror; two blocks of elements, so that two devices have some.
+#: Inflow at x-, outflow at x+, a moving wall, a symmetry side; two blocks of elements, so that two devices have some.
 CHANNEL = """
 [case]
 name = "channel"
@@ -81,7 +81,7 @@ def test_a_run_leaves_velocity_and_pressure_statistics_and_field_files(here: Cli
     nek = readnek(str(folder / "fields0.f00002"))
     of_file = np.stack([element.vel for element in nek.elem])
     assert of_file.shape == (18, 3, 5, 5, 5)
-    # The inlet's own values, at the corner of the box that the mirror has, too.
+    # The inlet's values, at a corner that it shares with the symmetry side.
     assert of_file[0, :, 0, 0, 0] == pytest.approx([1 + 0.2 * np.sin(0.03), 0, 0], abs=1e-12)
     assert np.stack([element.pres for element in nek.elem]).std() > 1e-3
     header, lines = rows.read(folder / "statistics.csv")
@@ -123,7 +123,7 @@ def test_taylor_and_greens_vortex_is_the_published_one_at_first(here: Cli, tmp_p
 
 
 def left_by_interpolation(plan: Any, order: int) -> float:
-    """The error (L2) of the polynomials through the exact velocity at the points of the elements, by a finer rule."""
+    """L2 error of interpolating the exact velocity at the element points, by a finer quadrature."""
     nodes = np.polynomial.legendre.Legendre.basis(order).deriv().roots().real
     nodes = np.concatenate([[-1], np.sort(nodes), [1]])
     fine, weights = np.polynomial.legendre.leggauss(order + 8)
@@ -153,7 +153,7 @@ def left_by_interpolation(plan: Any, order: int) -> float:
 
 def test_kovasznays_flow_falls_tenfold_with_each_order_as_interpolation_does(here: Cli, tmp_path: Path) -> None:
     path, errors = str(ROOT / "cases/kovasznay_sem.toml"), []
-    for order, steps in ((4, 13), (5, 21), (6, 30)):  # of nearly the same Courant number
+    for order, steps in ((4, 13), (5, 21), (6, 30)):  # with nearly equal Courant numbers
         words = (f"sem.order={order}", f"sem.time_step={0.06 / steps}", f"run.steps={steps}", "--overwrite")
         result = here("run", path, *words, "output.folder=out")
         assert result.returncode == 0, result.stderr
@@ -177,13 +177,13 @@ def test_receivers_and_profiles_have_velocity_and_pressure(here: Cli, tmp_path: 
     header, lines = rows.read(tmp_path / "results/channel/profiles.csv")
     table = np.array([line[1:] for line in lines], dtype=float)
     inlet = (1 + 0.2 * np.sin(0.03)) * (1 + table[:, 2])
-    # The wall, which comes later, has the last of them, and bends the polynomials next to it.
+    # The wall is assigned last, so its values count at common points and affect the polynomials next to it.
     np.testing.assert_allclose(table[:3, 4], inlet[:3], atol=1e-12)
     assert table[-1, 4] == pytest.approx(2, abs=1e-12)
 
 
 def test_forces_means_and_planes_are_those_of_a_channel(here: Cli, tmp_path: Path) -> None:
-    # Poiseuille's flow from the start on: u = y (1 - y).
+    # Poiseuille flow from the start: u = y (1 - y).
     words = ["sem.force=[1, 0, 0]", "sem.viscosity=0.5", "initial.velocity=['y*(1 - y)', 0, 0]", "sem.deformation=0"]
     words += ["grid.periodic=[true, false, true]", "sem.mean_from=0.01", "output.planes=y", "output.nek=no"]
     text = CHANNEL[: CHANNEL.index("[boundaries]")] + CHANNEL[CHANNEL.index("[initial]") :]
@@ -249,7 +249,7 @@ def test_from_python_a_flow_is_its_velocity_and_pressure(tmp_path: Path) -> None
 
 
 def test_couette_flow_between_cylinders_stays_what_it_is() -> None:
-    # u = (a + b / r^2) (-y, x): at rest at r = 1, of speed 1 at r = 2.
+    # u = (a + b / r^2) (-y, x): zero at r = 1, speed 1 at r = 2.
     turn = "(2/3 - 2/3/(x^2 + y^2))"
     flow = slip.sem.Flow(
         (2, 6, 1),
@@ -259,7 +259,7 @@ def test_couette_flow_between_cylinders_stays_what_it_is() -> None:
         periodic=(False, True, True),
         map=["(1 + x)*cos(2*pi*y)", "(1 + x)*sin(2*pi*y)", "z"],
         boundaries={"x+": {"kind": "velocity", "velocity": ["-y/2", "x/2", 0]}},
-        # u^2 / r is what the pressure's slope holds.
+        # The pressure gradient balances u^2 / r.
         exact={
             "velocity": [f"-y*{turn}", f"x*{turn}", 0],
             "pressure": "4/9*((x^2 + y^2)/2 - log(x^2 + y^2) - 1/(2*(x^2 + y^2)))",
@@ -269,7 +269,7 @@ def test_couette_flow_between_cylinders_stays_what_it_is() -> None:
     flow.run(20)
     found = flow.statistics()
     assert found["distance"] < 2e-6 and found["pressure_off"] < 2e-5 and found["divergence"] < 1e-5
-    # The torque on the inner cylinder, 4 pi nu 2/3 of a depth of 1, is that of friction; forces on a whole ring vanish.
+    # Friction gives the torque on the inner cylinder: 4 pi nu 2/3 for a depth of 1. Forces on a whole ring vanish.
     assert np.abs(np.array(flow.solver.forces()["x-"])).max() < 1e-6
 
 
@@ -290,7 +290,7 @@ def test_faults_of_a_case_are_told_by_key(here: Cli, tmp_path: Path) -> None:
         is_error(here("check", path, *words), code, **facts)
     for words, code, facts in (
         (["boundaries.x+.velocity=[0, 0, 0]"], "invalid_argument", {"problem": "balance"}),
-        # As much flows out as in at the start, and less later.
+        # Inflow and outflow balance at the start, but not later.
         (["boundaries.x+.velocity=['1 + y', 0, 0]"], "not_converged", {"problem": "balance", "time": 0.01}),
         (["sem.deformation=0.2"], "invalid_argument", {"element": 0}),
         (["sem.time_step=0.5"], "not_converged", {"problem": "courant", "field": "velocity"}),

@@ -1,4 +1,4 @@
-"""Check and plan of a case of spectral elements."""
+"""Check and plan of a spectral element case."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Your own update on GPUs, by CuPy; skipped where there is none."""
+"""A user's update on GPUs by CuPy; skipped without a GPU."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Your own update over shifted arrays: NumPy on one whole array is the oracle."""
+"""A user's update on shifted arrays, compared with NumPy on one whole array."""
 
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -13,7 +13,7 @@ from ranks import run_on
 
 
 def whole(stencil: slip.Stencil, name: str) -> np.ndarray:
-    """The field of a grid that lies on one rank, [z, y, x]."""
+    """The field of a grid on one rank, [z, y, x]."""
     values = np.full(stencil.grid.cells[stencil.grid.axes - 1 :: -1], np.nan)
     for block, part in stencil.blocks(name):
         places = tuple(slice(a, b) for a, b in zip(block.lo, block.hi, strict=True))[: stencil.grid.axes]
@@ -192,7 +192,7 @@ def test_on_gpus_exchanges_are_of_the_current_streams_and_are_checked(monkeypatc
     with slip.Stencil(grid, heat) as stencil:
 
         class Cuda:
-            """As much of cupy.cuda as a Stencil uses."""
+            """The part of cupy.cuda that a Stencil uses."""
 
             def Device(self, index: int) -> Any:  # noqa: N802
                 self.index = index

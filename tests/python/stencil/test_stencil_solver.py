@@ -189,7 +189,7 @@ def test_a_run_that_was_stopped_has_its_seismograms_and_goes_on_with_them(cli: C
     words = ["--restart", "last", "run.steps=40"]
     assert cli("run", path, *words).returncode == 0
     assert table.read_text() == heard and findings(tmp_path, "shot")["findings"] == found
-    # A checkpoint of the end has no step to go, and another receiver heard nothing.
+    # A checkpoint of the end has no steps left, and a new receiver has no record.
     assert cli("run", path, *words, "receivers.new.at=[1.5,1.5,0.5]", "output.pictures=true").returncode == 0
     assert table.read_text().splitlines()[40] == heard.splitlines()[40] + ",nan"
     assert "new.largest" not in findings(tmp_path, "shot")["findings"]
@@ -418,7 +418,7 @@ def test_bad_waves_are_refused(cli: Cli, tmp_path: Path, words: list[str], code:
     is_one_error(cli("check", case(tmp_path, WAVE), *words), tmp_path, code, **facts)
 
 
-#: Runs that cannot be, with the code and facts of the error.
+#: Invalid runs with the code and facts of their error.
 REFUSED: list[tuple[list[str], str, dict[str, object]]] = [
     (["stencil.time_step=2.0"], "invalid_argument", {"key": "stencil.time_step", "given": 2.0}),
     (
@@ -447,7 +447,7 @@ def test_runs_that_cannot_be_are_refused(
             None,
             {},
         ),
-        # In the half of rank 0 alone.
+        # The value is infinite in the half of rank 0 alone.
         (["initial.value=1/(x-1.5)"], None, {"key": "initial"}),
         *(pytest.param(*run, marks=pytest.mark.thorough) for run in REFUSED),
     ],

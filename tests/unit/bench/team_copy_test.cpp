@@ -1,4 +1,4 @@
-// Copies by kernels, for benchmarks.
+// Copy kernels of the benchmarks.
 #include "native/team_copy.hpp"
 
 #include <slipstream/buffer.hpp>

@@ -1,4 +1,4 @@
-// Codings of blocks: how far values come back from what they were, for numbers of all sizes.
+// Block codings: errors of decoded values stay within their bounds, for numbers of all magnitudes.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,7 +15,7 @@ namespace {
 
 Coding coding_of(const char* text) { return coding_from_string(text); }
 
-/// Finite numbers of any exponent, some of them 0; those of a block differ by less where `narrow` says so.
+/// Random finite numbers of any exponent, some of them 0. With `narrow` the magnitudes of a block differ less.
 template <class T>
 class AnyNumbers {
  public:
@@ -39,7 +39,7 @@ class AnyNumbers {
   std::uniform_real_distribution<double> unit_{-2, 2};
 };
 
-/// Boxes of each coding; where all tests run, 10^5 of all.
+/// Boxes per coding; with all tests 10^5 in total.
 int boxes_of_each() {
   const char* const tests = std::getenv("SLIPSTREAM_TESTS");
   return tests && std::string(tests) == "every" ? 4000 : 40;
@@ -74,26 +74,26 @@ void expect_bounds(Backend backend, const char* name, int boxes) {
     for (auto& e : box) e = 1 + static_cast<std::int64_t>(random() % 12);
     CodedBox<T> coded({backend, 0}, box, wire);
     const std::vector<T> values = numbers.of(box), back = coded.decoded(coded.encoded(values));
-    // The largest numbers of all may be rounded to infinity by zfp, which is told.
+    // zfp may round the largest finite numbers to infinity, and then reports it.
     if (coded.lost()) continue;
     each_block(box, coded.block(), [&](const std::vector<std::size_t>& cells) {
       double largest = 0, error = 0;
       for (const std::size_t c : cells) {
         largest = std::max(largest, std::abs(static_cast<double>(values[c])));
-        // Half of either: the difference of two numbers may be larger than all numbers.
+        // Halves both, because the difference of two finite numbers may overflow.
         error =
             std::max(error, 2 * std::abs(0.5 * static_cast<double>(back[c]) - 0.5 * static_cast<double>(values[c])));
       }
       const double bound = wire.bound(dtype_of<T>(), coded.block(), largest);
       if (largest > 0) closest = std::max(closest, error / bound);
-      // The last place bounds subnormal numbers.
+      // For subnormal numbers the last place is the bound.
       ASSERT_LE(error, bound + static_cast<double>(std::numeric_limits<T>::denorm_min()))
           << "largest " << largest << " box " << to_string(box);
     });
     if (testing::Test::HasFailure()) return;
   }
   testing::Test::RecordProperty(name, std::to_string(closest));
-  // A bound that is never neared would say nothing.
+  // The bound must be sharp: some error comes close to it.
   EXPECT_GT(closest, wire.kind == Wire::zfp ? 0.001 : 0.45);
 }
 
@@ -112,7 +112,7 @@ TEST_P(BlockCodings, KeepTheirBounds) {
     expect_bounds<double>(GetParam(), name, boxes_of_each());
 }
 
-/// zfp at 32 bits a value, and numbers that are uniform in [0, 1].
+/// zfp at 32 bits a value, with uniform random numbers in [0, 1].
 TEST_P(BlockCodings, HoldUniformNumbersAsCloselyAsTheyShould) {
   std::mt19937_64 random(3);
   std::uniform_real_distribution<double> unit(0, 1);
@@ -146,7 +146,7 @@ TEST_P(BlockCodings, SayThatAValueIsNotFinite) {
       const auto codes = coded.encoded(values);
       EXPECT_TRUE(coded.lost());
       const auto back = elsewhere.decoded(codes);
-      EXPECT_TRUE(elsewhere.lost());  // by what came alone
+      EXPECT_TRUE(elsewhere.lost());  // by the received message alone
       int lost = 0;
       for (const double value : back) lost += std::isnan(value);
       EXPECT_TRUE(std::isnan(back[40]));
@@ -155,7 +155,7 @@ TEST_P(BlockCodings, SayThatAValueIsNotFinite) {
     }
 }
 
-/// Memory that was never written is no number, and no fault of a value.
+/// Uninitialised memory reads as NaN, which must not count as a coding error.
 TEST_P(BlockCodings, ReadPoisonAsNoNumber) {
   for (const char* name : {"blockfloat", "zfp"}) {
     CodedBox<float> coded({GetParam(), 0}, {8, 8, 8}, wire_of(coding_of(name), DType::f32, "u"));
@@ -165,12 +165,12 @@ TEST_P(BlockCodings, ReadPoisonAsNoNumber) {
   }
 }
 
-/// With one unit the rounding depends on the value alone, and larger values are told of.
+/// With one unit per box the rounding depends on the value alone, and larger values are reported.
 TEST_P(BlockCodings, RoundToMultiplesOfOneUnitWhereAnErrorIsGiven) {
   const Coding coding = coding_of("blockfloat, rate 16, max error 0.001");
   const Wire wire = wire_of(coding, DType::f64, "u");
   EXPECT_TRUE(wire.rounds_by_value());
-  const double unit = std::ldexp(1., wire.quantum), most = 16383 * unit;  // of 15 bits
+  const double unit = std::ldexp(1., wire.quantum), most = 16383 * unit;  // the largest multiple of 15 bits
   EXPECT_LE(unit / 2, 0.001);
   EXPECT_GT(unit, 0.001);
   CodedBox<double> coded({GetParam(), 0}, {5, 7, 3}, wire);
@@ -196,12 +196,12 @@ TEST(CodedBoxes, TakeBlocksThatSuitThem) {
     return std::array<int, 3>{block.extent[0], block.extent[1], block.extent[2]};
   };
   EXPECT_EQ(of(zfp, {64, 64, 64}), (std::array{4, 4, 4}));
-  EXPECT_EQ(of(zfp, {64, 64, 3}), (std::array{4, 4, 1}));  // a third of a cube would be beside the rim
+  EXPECT_EQ(of(zfp, {64, 64, 3}), (std::array{4, 4, 1}));  // a cube on three layers would waste a quarter
   EXPECT_EQ(of(zfp, {3, 64, 64}), (std::array{1, 4, 4}));
   EXPECT_EQ(of(zfp, {3, 64, 3}), (std::array{1, 4, 1}));
   EXPECT_EQ(of(floats, {64, 64, 64}), (std::array{16, 1, 1}));
   EXPECT_EQ(of(floats, {3, 64, 64}), (std::array{1, 16, 1}));
-  // 3 layers of 512^2 doubles at 32 bits: 32 bits a value, where cubes would take 43.
+  // 3 layers of 512^2 doubles at 32 bits: square blocks take 32 bits per value; cubes would take 43.
   EXPECT_EQ(zfp.bytes_of(DType::f64, {512, 512, 3}, zfp.block_of({512, 512, 3}, false, false)), 512u * 512 * 3 * 4);
   EXPECT_EQ(zfp.bytes_of(DType::c128, {512, 512, 3}, zfp.block_of({512, 512, 3}, false, false)), 512u * 512 * 3 * 8);
 }

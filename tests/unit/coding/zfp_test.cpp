@@ -1,4 +1,4 @@
-// The coding zfp against the library of that name: the same bytes, and the same values from them.
+// Compares our zfp kernels with the zfp library: equal bytes, and equal values decoded from them.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -18,7 +18,7 @@ namespace {
 
 #ifdef SLIPSTREAM_ZFP
 
-/// An array of one to three dimensions, coded by the library in blocks of so many bits.
+/// An array of one to three dimensions, coded by the library in blocks of a fixed number of bits.
 template <class T>
 class ByLibrary {
  public:
@@ -66,7 +66,7 @@ class ByLibrary {
   zfp_stream* stream_;
 };
 
-/// Numbers of kinds that simulations have, and some that they have not.
+/// Kinds of numbers: typical simulation data and extreme cases.
 enum class Kind { smooth, uniform, wide, sparse, constant };
 
 template <class T>
@@ -108,7 +108,8 @@ void compare(Backend backend) {
         Extent box = cells;
         for (std::size_t a = static_cast<std::size_t>(dimensions); a < 3; ++a) box[a] = 1;
         CodedBox<T> ours({backend, 0}, box, wire);
-        if (ours.block().dimensions() != dimensions || ours.block().extent[0] == 1) continue;  // along another axis
+        // its blocks are along another axis
+        if (ours.block().dimensions() != dimensions || ours.block().extent[0] == 1) continue;
         ByLibrary<T> theirs(box, dimensions, 8 * code_bytes(wire, ours.block()));
         for (const Kind kind : {Kind::smooth, Kind::uniform, Kind::wide, Kind::sparse, Kind::constant}) {
           SCOPED_TRACE(testing::Message() << "rate " << rate << " blocks of " << block << " kind "
@@ -119,10 +120,10 @@ void compare(Backend backend) {
           const auto back = theirs.decoded(codes);
           ASSERT_TRUE(equal_bits(ours.decoded(codes), back));
           ASSERT_FALSE(ours.lost());
-          // Random bits, which no values have, are read alike.
+          // Random bits, which no encoder produces, must decode identically, too.
           std::vector<std::uint64_t> noise = codes;
           std::mt19937_64 random(seed);
-          // Exponents are those of numbers that the library scales without loss.
+          // Limits exponents to the range that the library scales without loss.
           constexpr std::uint64_t least = sizeof(T) == 4 ? 64 : 512;
           for (auto& word : noise) word = (random() & ~((4 * least - 1) << 1)) | (least + random() % least) << 1 | 1;
           ASSERT_TRUE(equal_bits(ours.decoded(noise), theirs.decoded(noise)));

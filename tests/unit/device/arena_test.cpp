@@ -1,4 +1,4 @@
-// The memory that exchanges of a device share.
+// The arena: memory shared by the exchanges of a device.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -124,7 +124,7 @@ TEST(Arena, WhatIsKeptIsNeverTakenAgain) {
   EXPECT_EQ(arena.use().used, Arena::least_chunk);
   EXPECT_NE(arena.take<std::byte>(Arena::least_chunk).data(), place);
   detail::free_unused_chunks(host);
-  *place = std::byte{1};  // still there
+  *place = std::byte{1};  // AddressSanitizer would report freed memory here
   EXPECT_EQ(arena.use().bytes, Arena::least_chunk);
 }
 

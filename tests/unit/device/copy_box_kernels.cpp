@@ -1,4 +1,4 @@
-// Boxes copied between arrays with different pitches.
+// Copies of boxes between arrays with different pitches.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -31,7 +31,7 @@ PitchedCase random_pitched_case(std::mt19937& random) {
   for (Pitch* pitch : {&c.to, &c.from}) {
     pitch->row = c.extent[0] + (random() % 3 ? up_to(20) : 0);
     pitch->plane = pitch->row * (c.extent[1] + (random() % 2 ? up_to(3) : 0));
-    if (random() % 3 == 0) pitch->plane += up_to(15);  // planes that are not whole rows
+    if (random() % 3 == 0) pitch->plane += up_to(15);  // a plane pitch that is no multiple of the row pitch
   }
   return c;
 }

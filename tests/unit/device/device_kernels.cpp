@@ -1,4 +1,4 @@
-// Buffers and devices: what device/ promises, on every backend that this build and this machine have.
+// The contract of buffers and devices, on every available backend.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -101,8 +101,6 @@ TEST_P(BufferTest, InfoDescribesTheDevice) {
   EXPECT_LE(about.memory_free, about.memory_total);
   EXPECT_GT(about.processors, 0);
 }
-
-// Copies
 
 TEST_P(BufferTest, FillSetsTheBytesAndNoOthers) {
   Stream stream(device);

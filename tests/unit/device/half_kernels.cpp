@@ -1,4 +1,4 @@
-// Halves as IEEE 754 has them, on every backend that this build and this machine have.
+// Half precision by IEEE 754, on every available backend.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -35,7 +35,7 @@ struct ToSmallerHalves {
   SLIP_FN void operator()(int i, int, int) const { to[i] = half_towards_zero(from[i]); }
 };
 
-/// What a kernel makes of each of the values.
+/// Applies a kernel to each value.
 template <class To, class Kernel, class From>
 std::vector<To> converted(Backend backend, const std::vector<From>& values) {
   Stream stream({backend, 0});
@@ -49,7 +49,7 @@ std::vector<To> converted(Backend backend, const std::vector<From>& values) {
   return result;
 }
 
-/// By the definition.
+/// The value of a half by the definition of the format.
 double value_of(std::uint16_t bits) {
   const int exponent = bits >> 10 & 31, significand = bits & 1023;
   const double size = exponent == 31  ? (significand == 0 ? INFINITY : NAN)
@@ -58,7 +58,7 @@ double value_of(std::uint16_t bits) {
   return bits >> 15 ? -size : size;
 }
 
-/// The largest finite half not above a size, by search.
+/// The largest finite half that is not above `size`, by search.
 int below(double size) {
   int low = 0, high = 0x7c00;
   while (high - low > 1) {
@@ -68,11 +68,11 @@ int below(double size) {
   return low;
 }
 
-/// The half nearest to a number that is none; of two that are as near the even one.
+/// The half nearest to a number that is not NaN; ties to even.
 std::uint16_t nearest(float value) {
   const double size = std::abs(static_cast<double>(value));
   const int low = below(size), high = low + 1;
-  // Infinity stands where the next number would.
+  // Infinity takes the place of the next larger number.
   const double above = high == 0x7c00 ? 65536 : value_of(static_cast<std::uint16_t>(high));
   const double down = size - value_of(static_cast<std::uint16_t>(low)), up = above - size;
   const int chosen = down < up || (down == up && low % 2 == 0) ? low : high;
@@ -104,10 +104,10 @@ std::uint16_t towards_zero(float value) {
   return static_cast<std::uint16_t>(chosen | (std::signbit(value) ? 0x8000 : 0));
 }
 
-/// Numbers that are hard to round.
+/// Numbers that are difficult to round.
 std::vector<float> hard_values() {
   std::vector<float> values{0.0f, -0.0f, 65504, 65519.996f, 65520, 65536, 1e38f, -1e38f, INFINITY, -INFINITY};
-  // Every half, the point half-way to the next, and the floats beside both.
+  // Every half, the midpoint to the next, and the floats adjacent to both.
   for (int bits = 0; bits < 0x7bff; ++bits) {
     const double here = value_of(static_cast<std::uint16_t>(bits)),
                  next = value_of(static_cast<std::uint16_t>(bits + 1));

@@ -1,4 +1,4 @@
-// The sort and the loops of set-up, on few values and on so many that threads share them.
+// Parallel loops and sort of set-up, below and above the size at which threads are used.
 #include <gtest/gtest.h>
 
 #include <numeric>

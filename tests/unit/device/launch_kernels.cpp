@@ -23,7 +23,8 @@ struct CountCell {
   }
 };
 
-/// Sums 4 values a thread by a tree over the phases of a team; repeats the sum in every slot of the memory given.
+/// Sums 4 values per thread by a tree over the phases of a team. Repeats the sum in each word of the team's shared
+/// memory.
 struct SumTree {
   const int* values;
   int* sums;
@@ -51,7 +52,7 @@ struct SumTree {
   }
 };
 
-/// What the launch before wrote at the other end, and one more: wrong wherever it is read too early.
+/// Reads the mirrored element of the previous launch and adds one. The result is wrong if a launch reads too early.
 struct CountUp {
   const int* from;
   int* to;

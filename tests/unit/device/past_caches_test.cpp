@@ -1,4 +1,4 @@
-// Stores that go past the host's caches leave the same bits as plain ones.
+// Nontemporal stores on the host give the same bits as normal stores.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -28,7 +28,7 @@ TEST(StorePastCaches, CopiesAsManyAsItIsToldFromAnyPlaceToAnyPlace) {
 
 class PastCaches : public testing::TestWithParam<std::tuple<Lattice, DType>> {};
 
-/// What a step leaves in the array that it writes: long rows that begin anywhere, with solid cells and ghosts.
+/// Output of one step: long rows at any alignment, with solid cells and ghosts.
 std::vector<std::byte> step(const Extent& extent, const Box& box, bool past_caches, bool solids) {
   const auto& [lattice, precision] = PastCaches::GetParam();
   FieldOptions options;
@@ -41,7 +41,7 @@ std::vector<std::byte> step(const Extent& extent, const Box& box, bool past_cach
   const BlockShape shape = block_shape(extent, options), flag_shape = block_shape(extent, flag_options);
   std::mt19937 random(5);
   std::vector<std::byte> from(shape.elements * size_of(precision)), to(from.size(), std::byte{0});
-  // Small numbers in any format: the second byte from the top of each is below that of a tenth.
+  // Small numbers in any format: their upper bytes are those of numbers below 0.1.
   const std::size_t size = size_of(precision);
   for (std::size_t n = 0; n < from.size(); ++n)
     from[n] = n % size == size - 1 ? std::byte{0} : std::byte(random() % 60);

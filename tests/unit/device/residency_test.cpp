@@ -32,7 +32,7 @@ TEST(ResidentBlocks, CountsABlockThatFillsAMultiprocessorAsAllThatItKeepsOut) {
   EXPECT_EQ(gpu.grant(200, 4, {{1, 50, 1}}), 100) << "200 of 400";
 }
 
-/// However many come, each finds a place until few are left.
+/// Each of seven exchanges gets at least one block, because a launch takes at most half of the free places.
 TEST(ResidentBlocks, SevenExchangesFindPlacesBesideEachOther) {
   const ResidentBlocks gpu(132);
   std::vector<Waiting> others;

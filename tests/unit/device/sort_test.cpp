@@ -1,4 +1,4 @@
-// Sorts and sums on a device: on few numbers, and on so many that the host's threads share them.
+// Sorts and prefix sums on a device, below and above the size at which the host uses threads.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -13,7 +13,7 @@
 namespace slipstream {
 inline namespace stream_kernels {
 
-/// Writes the ramp of a value that is read when the kernel runs.
+/// Writes the ramp of a value that the kernel reads when it runs.
 struct WriteRampOf {
   int* data;
   const int* value;
@@ -89,8 +89,6 @@ TEST_P(StreamTest, EventsMeasureTheTimeBetweenThem) {
   EXPECT_GE(milliseconds(from, to), 19.0) << "the wait in between lasts 20 ms";
 }
 
-// Signals
-
 TEST_P(StreamTest, StreamsRunBesideOneAnother) {
   constexpr int pairs = 4;
   Stream setup(device);
@@ -135,8 +133,6 @@ TEST_P(StreamTest, WaitGivesUpAtItsLimit) {
   launch_teams(stream, 1, 1, 0, WaitFor{signal.data(), 1, second_ns / 100, reached.data()});
   EXPECT_EQ(read_back(stream, reached)[0], 0);
 }
-
-// Capture and replay
 
 TEST_P(StreamTest, CaptureRecordsWithoutRunning) {
   Stream stream(device);

@@ -1,4 +1,4 @@
-// Small launches that go together.
+// Batched launches of many small kernels.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -13,23 +13,23 @@ namespace slipstream {
 inline namespace together_kernels {
 
 struct Number {
-  int* cells;  ///< of a cube of so many cells a side
+  int* cells;  ///< values of a cube with `side` cells per edge
   int side, number;
   SLIP_FN void operator()(int i, int j, int k) const { cells[i + side * (j + side * k)] += number; }
 };
-/// Another kernel for the same cells.
+/// A second kernel for the same cells.
 struct DoubleCell {
   int* cells;
   int side;
   SLIP_FN void operator()(int i, int j, int k) const { cells[i + side * (j + side * k)] *= 2; }
 };
 
-/// Adds up so many numbers.
+/// Sums `count` numbers.
 struct Total {
   static constexpr int threads = 32;
   const int* numbers;
   int count;
-  int* sums;  ///< one a team
+  int* sums;  ///< one sum per team
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {
     int* part = team.template shared<int>();
@@ -48,7 +48,7 @@ struct Total {
 
 class Togethers : public testing::TestWithParam<Backend> {
  protected:
-  static constexpr int side = 9, cubes = 700;  // more than a launch takes
+  static constexpr int side = 9, cubes = 700;  // more than fit one launch
   const Device device{GetParam(), 0};
   Stream stream{device};
   Buffer<int> cells{device, static_cast<std::size_t>(cubes) * side* side* side};
@@ -68,7 +68,7 @@ class Togethers : public testing::TestWithParam<Backend> {
     boxes[0].hi = boxes[0].lo;
   }
   int* cube(int n) { return cells.data() + static_cast<std::ptrdiff_t>(n) * side * side * side; }
-  /// Numbers the box of each cube, then doubles it; in every third cube, and the first, only the latter.
+  /// Numbers the box of each cube, then doubles it. The first and every third cube are only doubled.
   void queue() {
     Together together(stream);
     for (int n = 0; n < cubes; ++n) {

@@ -1,4 +1,4 @@
-// Tiles of groups: each copy stands in one of them once, where the team's memory has its group's.
+// Tiles of groups: each copy has one entry in one tile, in its group's slots of shared memory.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace slipstream {
 namespace {
 
-/// Groups of points that are nobody else's, by their first ones.
+/// Disjoint groups of points, sorted by their first points.
 Lists<std::uint32_t> random_rows(std::uint32_t points, unsigned seed, std::uint32_t most) {
   std::mt19937 random(seed);
   std::vector<std::uint32_t> all(points);
@@ -35,9 +35,9 @@ Lists<std::uint32_t> random_rows(std::uint32_t points, unsigned seed, std::uint3
   return rows;
 }
 
-using Group = std::vector<std::uint32_t>;  // its points
+using Group = std::vector<std::uint32_t>;  // points of a group, ascending
 
-/// What a device has made, on the host.
+/// The tables that a device built, copied to the host.
 struct Tiles {
   std::vector<std::uint32_t> entries, bases, headers, starts;
   Lists<std::uint32_t> large;
@@ -60,7 +60,7 @@ Tiles tiles_of(Backend backend, const Lists<std::uint32_t>& rows, std::int64_t b
   return tiles;
 }
 
-/// The groups of a tile; what marks their copies is looked at.
+/// Groups of a tile. Also checks the marks of their copies.
 std::set<Group> groups_of(const Tiles& tiles, std::size_t tile, std::int64_t block) {
   std::vector<std::uint32_t> points, point_of_slot(GroupTiles::capacity, GroupTiles::none);
   for (std::size_t n = tile * GroupTiles::capacity; n < (tile + 1) * GroupTiles::capacity; ++n) {
@@ -95,7 +95,7 @@ std::set<Group> groups_of(const Tiles& tiles, std::size_t tile, std::int64_t blo
   return groups;
 }
 
-/// Each group once, in tiles or among the large ones. How many are these.
+/// Checks that each group occurs once, in a tile or among the large groups. Returns the number of large ones.
 std::size_t expect_each_once(Backend backend, const Lists<std::uint32_t>& rows) {
   constexpr std::int64_t block = 37;
   const Tiles tiles = tiles_of(backend, rows, block);
@@ -120,7 +120,7 @@ class GroupTilesOf : public testing::TestWithParam<Backend> {};
 INSTANTIATE_TEST_SUITE_P(Backends, GroupTilesOf, testing::ValuesIn(backends_here()),
                          [](const auto& info) { return to_string(info.param); });
 
-// The last so many that teams share them.
+// The last size uses several threads.
 TEST_P(GroupTilesOf, HoldEachGroupOnce) {
   for (const std::uint32_t points : {0u, 1u, 2u, 3000u, 200000u, 1000000u})
     EXPECT_EQ(expect_each_once(GetParam(), random_rows(points, 5, 100)), 0u) << points;
@@ -130,7 +130,7 @@ TEST_P(GroupTilesOf, LeaveOutWhatIsLargerThanATile) {
   EXPECT_GT(expect_each_once(GetParam(), random_rows(200000, 7, 4 * GroupTiles::capacity)), 0u);
 }
 
-/// The second copy of every group lies farther from the first than an entry can say, and chunks have room for few.
+/// The second copy of every group is farther from the first than an entry can express, and chunks hold few entries.
 TEST_P(GroupTilesOf, HoldGroupsWhoseCopiesLieFarApart) {
   constexpr std::uint32_t far = GroupTiles::most_point;
   Lists<std::uint32_t> rows;
@@ -138,12 +138,12 @@ TEST_P(GroupTilesOf, HoldGroupsWhoseCopiesLieFarApart) {
     for (std::uint32_t c = 0; c < (n % 100 ? 2 + n % 3 : 60); ++c) rows.items.push_back(n * 3 + c * (far + n));
     rows.close();
   }
-  for (std::uint32_t n = 0; n < 40; ++n) {  // at the limit, and one before and after it
+  for (std::uint32_t n = 0; n < 40; ++n) {  // at, just below and just above the limit
     const std::uint32_t first = 20000 + n;
     rows.items.insert(rows.items.end(), {first, first + far - 1 + n % 3});
     rows.close();
   }
-  EXPECT_GT(expect_each_once(GetParam(), rows), 0u);  // those of 60 copies
+  EXPECT_GT(expect_each_once(GetParam(), rows), 0u);  // the groups of 60 copies
 }
 
 TEST(GroupTiles, AreRefusedWhereIndicesDoNotReach) {

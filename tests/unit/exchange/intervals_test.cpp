@@ -1,4 +1,4 @@
-// Ranges of addresses that meet another: as a look at all of them finds.
+// Overlap queries on address ranges, compared with brute force.
 #include <gtest/gtest.h>
 
 #include <random>

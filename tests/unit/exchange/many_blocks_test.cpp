@@ -6,7 +6,7 @@
 namespace slipstream {
 namespace {
 
-/// A set-up that compares all pairs of blocks takes half a minute here.
+/// A set-up that compares all pairs of blocks would take half a minute.
 TEST(ManyBlocks, FillTheirGhosts) {
   const Communicator comm = Communicator::world();
   const Machine machine = machine_here(Backend::host, 1);

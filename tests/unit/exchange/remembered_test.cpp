@@ -1,4 +1,4 @@
-// What was measured once, on disk.
+// The cache of measured results on disk.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -52,7 +52,7 @@ TEST_F(RememberedFile, IsNotReadUnderAnotherKeyOrForm) {
   of("a key").keep("a line\n");
   EXPECT_EQ(of("another key").recall(anything), std::nullopt);
   EXPECT_EQ(of("a key", "toy 2").recall(anything), std::nullopt);
-  // Not even where keys share a file.
+  // A file contains its key, so a copy under another key's name is ignored.
   std::filesystem::copy_file(of("a key").file(), of("another key").file());
   EXPECT_EQ(of("another key").recall(anything), std::nullopt);
 }

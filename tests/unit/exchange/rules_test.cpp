@@ -1,4 +1,4 @@
-// Which route the rules take, from facts about the devices alone.
+// The rules that choose a route from facts about the devices.
 #include <gtest/gtest.h>
 
 #include <slipstream/exchange.hpp>
@@ -6,7 +6,7 @@
 namespace slipstream {
 namespace {
 
-/// Two ranks on one GPU: where they take turns, a kernel that waits for the other rank uses up a turn.
+/// Two ranks on one GPU. With time slicing, a kernel that waits for the other rank wastes its time slice.
 class OneGpuOfTwoRanks : public testing::TestWithParam<bool> {
  protected:
   OneGpuOfTwoRanks() {

@@ -1,4 +1,4 @@
-// The costs of set-up of a rank on a machine with many others, which are not there.
+// Set-up cost of one rank on a described machine with many ranks.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -11,7 +11,7 @@
 namespace slipstream {
 namespace {
 
-/// One device a rank, eight ranks a node.
+/// One device per rank, eight ranks per node.
 Machine machine_of(int ranks) {
   std::vector<MachineDevice> devices;
   for (int rank = 0; rank < ranks; ++rank)
@@ -33,7 +33,7 @@ std::size_t held() {
   return info.uordblks + info.hblkhd;
 }
 
-/// A halo of a rank within a cube of blocks.
+/// Set-up of the halo exchange of a rank in the interior of a cube of blocks.
 Cost cost_of(int ranks) {
   GridOptions options;
   options.periodic = {true, true, true};
@@ -57,9 +57,9 @@ Cost cost_of(int ranks) {
 }
 
 TEST(SetUp, OfAHaloCostsARankTheSameAmong64And4096) {
-  cost_of(64);  // what is made once
+  cost_of(64);  // warms up one-time costs
   const Cost few = cost_of(64), many = cost_of(4096);
-  EXPECT_EQ(many.messages, 52u);  // 26 neighbours, there and back
+  EXPECT_EQ(many.messages, 52u);  // 26 neighbours, both directions
   EXPECT_EQ(many.messages, few.messages);
   EXPECT_EQ(many.legs, few.legs);
   if (few.bytes == 0) GTEST_SKIP() << "this allocator does not count bytes";

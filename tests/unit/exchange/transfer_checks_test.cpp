@@ -1,4 +1,4 @@
-// Transfers that leave their blocks, or that write one value twice: against a look at every element.
+// Transfers that leave their blocks or write a value twice: the checks compared with brute force.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -118,7 +118,7 @@ TEST_F(Transfers, ListWhatPackedBlocksStore) {
                {{"end", "target"}, {"block", 0}, {"problem", "packed"}});
 }
 
-/// A box or a list of some values of a block, in the order of the set.
+/// A box, or a list of some values of a block, in the order of the set.
 IndexSet random_set(const FieldOptions& options, bool listed, std::mt19937& random) {
   const auto below = [&](std::int64_t n) { return static_cast<std::int64_t>(random() % static_cast<unsigned>(n)); };
   IndexSet set = cells_of({}, {static_cast<int>(below(3))});
@@ -137,7 +137,7 @@ IndexSet random_set(const FieldOptions& options, bool listed, std::mt19937& rand
 
 class Writers : public Transfers {
  protected:
-  /// The error of items that copy to block 1 of one field, or of two in turn.
+  /// The error for items that copy to block 1 of one field, or of two fields in turn.
   std::optional<Error> refused(const std::vector<std::vector<Transfer>>& of_items, Op op = Op::copy, int fields = 1) {
     std::vector<Field> targets;
     targets.reserve(static_cast<std::size_t>(fields));

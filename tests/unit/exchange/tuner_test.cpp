@@ -1,4 +1,4 @@
-// What a tuner keeps on disk, and names of routes.
+// The tuner's cache on disk, and names of routes.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A thread that looks whether queued work ends in time, on every backend that is there.
+// The watchdog thread, which checks that queued work ends in time, on every available backend.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -19,7 +19,7 @@ inline namespace watchdog_kernels {
 
 constexpr double limit = 0.3, first_limit = 1.5;
 
-/// Ends when somebody sets the signal.
+/// Waits until the signal is set.
 struct WaitFor {
   const Signal* signal;
   template <class Team>
@@ -88,7 +88,7 @@ TEST_P(WatchdogTest, TellsOnceOfTheFirstWorkThatDoesNotEnd) {
   EXPECT_DOUBLE_EQ(had, limit);
 }
 
-/// Whoever ends the watchdog waits for it; it must not look for itself where its owner keeps it.
+/// The destructor waits for the callback, so the callback must use its argument and not the owner's pointer.
 TEST_P(WatchdogTest, MayBeEndedWhileItTells) {
   std::atomic<bool> telling = false, ending = false;
   auto own = std::make_unique<Watchdog>(

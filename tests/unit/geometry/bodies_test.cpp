@@ -43,7 +43,7 @@ TEST(BodiesSolid, RandomlyTurnedCubesNeverLeakAndAreFull) {
   const MeshDomain domain = unit_cells({24, 24, 24});
   const Mesh cube = make_box({-6, -6, -6}, {6, 6, 6});
   for (int round = 0; round < 100; ++round) {
-    // Turns by multiples of 45 degrees about centres of cells put edges and corners on lines.
+    // Rotations by multiples of 45 degrees about cell centres put edges and corners exactly on lines.
     const bool special = round % 3 == 0;
     Point turn{angle(random), angle(random), angle(random)}, to{12, 12, 12};
     for (int a = 0; a < 3; ++a) {
@@ -54,7 +54,7 @@ TEST(BodiesSolid, RandomlyTurnedCubesNeverLeakAndAreFull) {
     const auto solid = Bodies({{"cube", mesh}}, domain).solid(whole(domain));
     const auto& v = mesh.vertices;
     for_each_cell(whole(domain), [&](const Extent& cell, std::size_t place) {
-      // The edges from corner 0 are the cube's own axes.
+      // The edges from corner 0 are the axes of the cube.
       double outside = -1e300;
       for (const int corner : {1, 2, 4}) {
         const double along = dot(minus(centre_of(domain, cell), v[0]), minus(v[corner], v[0])) / 12;
@@ -66,10 +66,11 @@ TEST(BodiesSolid, RandomlyTurnedCubesNeverLeakAndAreFull) {
   }
 }
 
-// The number of lattice points in a ball of radius R, at a random place, spreads by about R: relative to R^3, order 2.
+// The number of lattice points in a ball of radius R at a random position deviates by about R; relative to R^3 this is
+// second order.
 TEST(BodiesSolid, VolumeInCellsConvergesToThatOfASphereWithOrderTwo) {
   std::mt19937 random(8);
-  std::uniform_real_distribution<double> place(0.4375, 0.5625);  // one of the coarse cells
+  std::uniform_real_distribution<double> place(0.4375, 0.5625);  // in units of coarse cells
   const auto spread = [&](std::int64_t n) {
     const MeshDomain domain{{0, 0, 0}, 1.0 / static_cast<double>(n), {n, n, n}, {1, 1, 1}};
     constexpr int places = 100;

@@ -25,7 +25,8 @@ TEST(BodiesCuts, AreWhereSegmentsFirstMeetRandomClosedSoups) {
   const MeshDomain domain = unit_cells({12, 12, 12});
   std::int64_t compared = 0;
   for (int round = 0; round < 10; ++round) {
-    // Outside in and inside out, two faces at one place would cancel, and not be a surface any more.
+    // All tetrahedra have the same orientation: coincident faces of opposite orientation would cancel, and form no
+    // surface.
     const Mesh mesh = random_soup(random, false, 12, false);
     const Bodies bodies({{"soup", mesh}}, domain);
     const auto solid = bodies.solid(whole(domain));
@@ -95,7 +96,7 @@ TEST(BodiesCuts, OfASphereConvergeToTheAnalyticDistanceWithOrderTwo) {
       const Point p = minus(centre_of(domain, {cut.cell[0], cut.cell[1], cut.cell[2]}), centre);
       const Direction& c = all_directions[cut.direction];
       const Point d{double(c[0]), double(c[1]), double(c[2])};
-      // |p + q d| = radius; links that only graze the sphere amplify any error in it.
+      // Solves |p + q d| = radius. Links that graze the sphere amplify errors of it.
       const double a = dot(d, d), b = dot(p, d),
                    root = std::sqrt(std::max(0.0, b * b - a * (dot(p, p) - radius * radius)));
       if (root < 3) continue;
@@ -113,7 +114,7 @@ TEST(BodiesCuts, OfAPlaneAreExact) {
   const MeshDomain domain{{5, -3, 0.25}, 0.125, {16, 16, 16}, {1, 1, 1}};
   for (int round = 0; round < 20; ++round) {
     const Mesh slab = turned(make_box({-50, -50, -50}, {50, 50, 0}), random, centre_of(domain, {8, 8, 8}));
-    // The four upper corners are 4 to 7; their plane is all that the domain sees of the slab.
+    // The upper corners are 4 to 7. Only their plane of the slab is within the domain.
     const Point on = slab.vertices[4];
     const Point n = cross(minus(slab.vertices[5], on), minus(slab.vertices[6], on));
     std::int64_t found = 0;
@@ -160,7 +161,7 @@ TEST(BodiesCuts, ThatClipRoundBodiesAndEdgesDoNotGoThroughThem) {
   };
   EXPECT_GT(between_fluid_cells(make_sphere({7.1, 6.8, 7.3}, 3.3, 4)), 0);
   EXPECT_GT(between_fluid_cells(make_box({2.8, 2.8, 2.8}, {9.2, 9.2, 9.2})), 0);
-  // Three of its edges have 55 degrees.
+  // Three of its edges have an angle of 55 degrees.
   const Mesh tetrahedron{{{3.1, 3.2, 3.3}, {11.1, 3.2, 3.3}, {3.1, 11.2, 3.3}, {3.1, 3.2, 11.3}},
                          {{0, 2, 1}, {0, 1, 3}, {0, 3, 2}, {1, 2, 3}},
                          {0, 0, 0, 0},

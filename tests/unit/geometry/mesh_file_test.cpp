@@ -96,7 +96,7 @@ TEST_F(MeshFile, ObjObjectsAndGroupsNameParts) {
 }
 
 TEST_F(MeshFile, ObjConcavePolygonsAreCutWithinTheirOutline) {
-  // An L and an arrow head, both of area 3: a fan from the first corner would reach outside.
+  // An L and an arrow head, both of area 3. Fan triangulation from the first corner would leave the outline.
   const std::string l_shape = "v 2 1 0\nv 1 1 0\nv 1 2 0\nv 0 2 0\nv 0 0 0\nv 2 0 0\nf 1 2 3 4 5 6\n";
   const std::string arrow = "v 0 0 0\nv 1 1 0\nv 0 4 0\nv -1 1 0\nf 1 2 3 4\n";
   for (const std::string& text : {l_shape, arrow}) {
@@ -116,14 +116,14 @@ std::string upper(std::string text) {
   return text;
 }
 
-// Each character in two bytes, with the less significant one first or last.
+// UTF-16 text: each character in two bytes, with the less significant one first or last.
 std::string utf16(const std::string& text, bool little, bool mark) {
   std::string wide = !mark ? "" : little ? "\xff\xfe" : "\xfe\xff";
   for (const char c : text) wide += little ? std::string{c, '\0'} : std::string{'\0', c};
   return wide;
 }
 
-// The unit cube in ASCII STL, without what names it.
+// The unit cube in ASCII STL, without the lines "solid" and "endsolid".
 std::string stl_facets() {
   const Mesh cube = make_box({0, 0, 0}, {1, 1, 1});
   const auto place = [&](std::int32_t v) {

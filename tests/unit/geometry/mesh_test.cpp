@@ -38,7 +38,7 @@ TEST(MeshFlaws, CountEdgesOfThreeTrianglesAndTrianglesTwice) {
 
 TEST(MeshFlaws, TrianglesWithoutAreaAreToldButDoNoHarm) {
   Mesh mesh = make_box({0, 0, 0}, {1, 1, 1});
-  // A triangle's side is cut in its middle, and the other side of that edge is joined by a triangle without area.
+  // Splits one side of a triangle at its midpoint. A degenerate triangle closes the other side of that edge.
   const auto [a, b, c] = mesh.triangles[0];
   const auto m = static_cast<std::int32_t>(mesh.vertices.size());
   Point middle;
@@ -161,7 +161,7 @@ TEST(MeshDomain, IsExtendedToWholeBlocksOnBothSides) {
 }
 
 TEST(MeshDomain, CellsThatFitButForRoundingAreNotOneMore) {
-  // 0.3 / 0.1 is a little below 3, 0.7 / 0.1 and (0.1 + 0.7) / 0.1 are not what they should be either.
+  // Rounding: 0.3 / 0.1 is slightly below 3; 0.7 / 0.1 and (0.1 + 0.7) / 0.1 are inexact, too.
   for (int n = 1; n <= 200; ++n) {
     const MeshDomain d =
         fit_domain(box_of({0, 0, 0}, {0.1 * n, 0.3, 0.7}), {.spacing = 0.1, .margin_low = {0, 0, 0.1}});

@@ -99,7 +99,7 @@ TEST(Partition, TakesAGivenProcessGrid) {
   EXPECT_THROW(partition({64, 64, 64}, 1, 4, options), Error);
 }
 
-// Two fast pairs, {0, 2} and {1, 3}: subdomains that exchange much must share a fast pair.
+// Two fast pairs, {0, 2} and {1, 3}: subdomains with large messages must share a fast pair.
 TEST(Placement, PutsHeavyFlowsOnFastLinks) {
   const std::vector<double> flow{0, 9, 1, 1, 9, 0, 1, 1, 1, 1, 0, 9, 1, 1, 9, 0};
   std::vector<double> distance(16, 10.0);
@@ -223,7 +223,7 @@ TEST(Placement, RandomGivesEachDeviceItsPartAndHangsOnTheSeedOnly) {
   EXPECT_EQ(devices, all);
 }
 
-// Rated alike, but 0-2 and 1-3 were measured ten times as fast: the neighbours in a row of two pairs take them.
+// Equal rated links, but 0-2 and 1-3 were measured ten times as fast: neighbours in a row must use these.
 TEST(Placement, MeasuredFollowsTheMeasuredRates) {
   GridOptions options = placed(PlacementMethod::measured);
   options.periodic = {false, false, false};
@@ -244,7 +244,7 @@ TEST(Placement, MeasuredWithoutRatesOrWithTooFewIsAnError) {
   EXPECT_THROW(Grid({32, 8, 8}, described(1, 4), 0, options), Error);
 }
 
-/// Nodes of one device in a row of switches: nodes of one parity are near each other.
+/// Nodes of one device on two switches: nodes with numbers of equal parity are close.
 Machine two_switches(int nodes) {
   const Machine alike = described(nodes, 1);
   std::vector<MachineDevice> devices;
@@ -259,7 +259,7 @@ Machine two_switches(int nodes) {
 
 class NodePlacement : public testing::TestWithParam<int> {};
 
-// Exact up to 8 nodes, by descent beyond.
+// Exact up to 8 nodes; by local search for more.
 TEST_P(NodePlacement, PutsNeighboursAmongNodesThatAreNear) {
   GridOptions options = placed(PlacementMethod::theoretical);
   options.periodic = {false, false, false};
@@ -273,7 +273,7 @@ TEST_P(NodePlacement, PutsNeighboursAmongNodesThatAreNear) {
 INSTANTIATE_TEST_SUITE_P(Counts, NodePlacement, testing::Values(4, 8, 12));
 
 TEST(Placement, DescentFindsTheExactAnswerOfASmallProblem) {
-  // Nine parts, of which the ninth neither sends nor is near: the first eight are an exact problem.
+  // Nine parts, the ninth without traffic: the first eight form an exactly solvable problem.
   std::mt19937 random(3);
   std::vector<double> flow(81, 0.0), distance(81, 0.0), small_flow, small_distance;
   for (int i = 0; i < 8; ++i)

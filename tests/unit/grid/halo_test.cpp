@@ -26,7 +26,7 @@ Machine machine_of(int ranks, int devices_per_rank) {
   return Machine("test", devices, links);
 }
 
-/// Cuts a box at random places until there are enough pieces, which do not line up.
+/// Cuts a box at random places until there are enough pieces, which are not aligned.
 std::vector<Block> random_blocks(const Extent& extent, int count, int devices, std::mt19937& random) {
   std::vector<Box> boxes{{{0, 0, 0}, extent}};
   for (int tries = 0; static_cast<int>(boxes.size()) < count && tries < 100 * count; ++tries) {
@@ -42,7 +42,8 @@ std::vector<Block> random_blocks(const Extent& extent, int count, int devices, s
   return blocks;
 }
 
-/// Every ghost cell's wrapped place, looked up in every block: what the transfers are, in the order all ranks agree on.
+/// The transfers by brute force: looks up the wrapped position of each ghost cell in each block. The order is the one
+/// that all ranks agree on.
 std::string by_brute_force(const Grid& grid, const Halo::Options& options, int rank) {
   std::ostringstream text;
   const Extent& e = grid.extent();
@@ -53,7 +54,7 @@ std::string by_brute_force(const Grid& grid, const Halo::Options& options, int r
         if (d[a] < 0) region.hi[a] = target.box.lo[a], region.lo[a] -= options.low[a];
         if (d[a] > 0) region.lo[a] = target.box.hi[a], region.hi[a] += options.high[a];
       }
-      // No shift first, then down and up along x, those again along y, and so on.
+      // The unshifted image first, then shifts down and up along x; each of these along y, then z.
       for (int z = 0; z < 3; ++z)
         for (int y = 0; y < 3; ++y)
           for (int x = 0; x < 3; ++x) {

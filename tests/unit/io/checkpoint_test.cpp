@@ -18,7 +18,7 @@ namespace {
 using namespace testing_support;
 namespace fs = std::filesystem;
 
-/// A State of all number types without a solver, and its checkpoint.
+/// A State with fields of all types, without a solver, and its checkpoint.
 class CheckpointFile : public testing::Test {
  protected:
   CheckpointFile()

@@ -37,13 +37,13 @@ class Pieces : public testing::TestWithParam<std::tuple<Layout, Snapshot>> {
     writer.open(path);
     for (std::size_t n = 0; n < array.pieces.size(); ++n) writer.add(field, 0, array, n);
     writer.snapshot();
-    fill(field, 1);  // the thread must hold its own copy by now
+    fill(field, 1);  // the writer must have copied the values by now
     writer.end();
     writer.wait();
     return writer.failure();
   }
 
-  /// Every piece and its checksum in the file, against the formula.
+  /// Compares each piece and its checksum in the file with the formula.
   void expect_right_file() {
     std::ifstream file(folder + "/out", std::ios::binary);
     for (std::size_t n = 0; n < array.pieces.size(); ++n) {

@@ -40,7 +40,7 @@ class Vtkhdf : public testing::Test {
   Communicator comm;
   std::string folder;
   std::string path;
-  std::vector<Machine> machine;  // holds one; a Machine has no empty state
+  std::vector<Machine> machine;  // one element; a vector, because Machine has no empty state
 };
 
 TEST(Pieces, CoverEveryCellOnceWithinTheLimit) {
@@ -322,7 +322,7 @@ TEST_F(Vtkhdf, RefusesOptionsThatMakeNoSense) {
   EXPECT_FALSE(fs::exists(path));
 }
 
-/// A process may be given a largest file size, beyond which it meets what a full disk looks like.
+/// Limits the file size of the process: a write beyond it fails as on a full disk.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {

@@ -20,7 +20,8 @@ struct Description {
   Machine machine() const { return Machine("drawing board", devices, links); }
 };
 
-/// Nodes with `ranks` ranks each and `devices` devices a rank, joined by memory on a node and a network between.
+/// Nodes with `ranks` ranks each and `devices` devices per rank. Links are memory within a node and a network between
+/// nodes.
 Description description(int nodes, int ranks, int devices) {
   Description d;
   for (int rank = 0; rank < nodes * ranks; ++rank)
@@ -72,7 +73,7 @@ TEST(DescribedMachine, KnowsWhichDevicesRanksShare) {
   EXPECT_FALSE(description(2, 2, 3).machine().any_shared());
 }
 
-/// Against the matrix that they are made from, whatever order it has.
+/// Compares links by class with the matrix that they are made from, in any order of devices.
 TEST(LinksByClass, AreThoseOfEachPair) {
   const auto equal = [](const Description& d) {
     const Machine machine = d.machine();
@@ -87,7 +88,7 @@ TEST(LinksByClass, AreThoseOfEachPair) {
   EXPECT_EQ(regular.machine().links().within.size(), 1u);
   EXPECT_EQ(regular.machine().links().between.size, 1);
 
-  // Two sorts of cards: the slower one of two sets the rate.
+  // Two kinds of network cards: the slower of two cards determines the rate.
   Description cards = regular;
   const auto rate = [](std::size_t device) { return device % 4 < 2 ? 25.0 : 12.5; };
   for (std::size_t a = 0; a < cards.devices.size(); ++a)
@@ -102,7 +103,7 @@ TEST(LinksByClass, AreThoseOfEachPair) {
   EXPECT_TRUE(equal(uneven));
   EXPECT_EQ(uneven.machine().links().within.size(), 2u);
 
-  // No order at all.
+  // Links without any structure.
   Description random = description(80, 1, 1);
   std::minstd_rand numbers(7);
   for (Link& link : random.links) link.gb_per_s = 1 + static_cast<double>(numbers() % 1000);
@@ -300,7 +301,7 @@ TEST(SplitHost, DealsRanksInBlocksOrInTurn) {
   EXPECT_EQ(split_host(4, 2, true), (std::vector<int>{0, 1, 0, 1}));
 }
 
-/// A link that needs 5 us before the first byte moves, and then moves `gb_per_s`.
+/// Rate of a link with 5 us latency and a bandwidth of `gb_per_s`.
 double rate_of(std::size_t bytes, double gb_per_s) {
   return static_cast<double>(bytes) / (5e-6 + static_cast<double>(bytes) / (gb_per_s * 1e9)) / 1e9;
 }

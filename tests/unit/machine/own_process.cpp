@@ -1,4 +1,4 @@
-// Unit tests have their process to themselves.
+// Tells the library that unit tests run in a process of their own.
 #include <slipstream/process.hpp>
 
 namespace {

@@ -1,4 +1,4 @@
-// How transfers become movers: words as wide as both ends allow, and parts of large messages.
+// Conversion of transfers to copy descriptors: word sizes that both ends allow, and splits of large messages.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -12,7 +12,7 @@
 namespace slipstream {
 namespace {
 
-/// Rows of a block's whole box, encoded into packed values.
+/// Rows of a whole block, encoded into packed values.
 struct EncodedRows {
   Transfer transfer;
   Leg leg;
@@ -29,7 +29,7 @@ struct EncodedRows {
     leg.type = type;
     leg.wire = wire;
     place.shape = block_shape(cells, options);
-    // As an array that starts on 256 bytes: its first cell inside.
+    // Places the first interior cell as in an array aligned to 256 bytes.
     place.origin = values + place.shape.origin * static_cast<std::int64_t>(size_of(type)) % 256;
     place.type = type;
   }
@@ -54,7 +54,7 @@ TEST(CodedMovers, TakeAsManyValuesAsFill16Bytes) {
 }
 
 TEST(CodedMovers, LeaveTheEndsOfLongRowsToOthers) {
-  // Packed rows of 42 values of 2 bytes start on no more than 4.
+  // Packed rows of 42 values of 2 bytes are aligned to at most 4 bytes.
   EXPECT_EQ(values_of(EncodedRows({42, 3, 1}, DType::f32, Wire::f16, 32).packing().front()), 1);
   const auto movers = EncodedRows({42, 1, 1}, DType::f32, Wire::f16, 32).packing();
   ASSERT_EQ(movers.size(), 2u);

@@ -1,4 +1,4 @@
-// One message for each pair of nodes: what is in it, and who drives it.
+// Route node: one message per pair of nodes. Tests its contents and the ranks that drive it.
 #include "route/node_message.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace slipstream {
 namespace {
 
-/// `nodes` nodes of `ranks` ranks of `devices` devices.
+/// `nodes` nodes with `ranks` ranks of `devices` devices.
 Machine machine_of(int nodes, int ranks, int devices) {
   std::vector<MachineDevice> all;
   for (int n = 0; n < nodes * ranks * devices; ++n) {
@@ -27,7 +27,7 @@ Machine machine_of(int nodes, int ranks, int devices) {
   return Machine("described", std::move(all), std::move(links));
 }
 
-/// From every device to every other.
+/// Messages from each device to each other device.
 std::vector<RouteSetup::Letter> letters_of(const Machine& machine, unsigned seed = 1) {
   std::mt19937 random(seed);
   std::vector<RouteSetup::Letter> letters;
@@ -78,7 +78,7 @@ TEST(NodeMessages, AreDrivenByRanksWithPartsInTurn) {
     ++driven[message.sender];
     ++driven[message.receiver];
   }
-  // 4 messages leave a node and 4 reach it.
+  // 4 messages leave a node and 4 reach it, shared by its ranks.
   for (int rank = 0; rank < 20; ++rank) EXPECT_EQ(driven[rank], 2) << "rank " << rank;
 }
 
@@ -90,7 +90,7 @@ TEST(NodeMessages, AreDrivenByNoRankWithoutAPart) {
   EXPECT_TRUE(messages[0].receiver == 4 || messages[0].receiver == 5);
 }
 
-/// Byte by byte: which pieces of a part a chunk needs, and which the chunks before it hold.
+/// Compares, byte by byte, which pieces of a part a chunk needs and which were in earlier chunks.
 TEST(NodeMessages, KnowWhichPiecesLieInWhichChunks) {
   const Machine machine = machine_of(2, 2, 2);
   for (const std::int64_t size : {512, 1536, 4096, 0}) {

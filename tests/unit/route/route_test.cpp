@@ -1,4 +1,4 @@
-// What routes compute on the host alone.
+// Computations of routes that need only the host.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace slipstream {
 namespace {
 
-/// Bytes [from, to) that a message has on one device.
+/// Bytes [from, to) of a message on one device.
 struct Range {
   int device;
   std::size_t from, to;

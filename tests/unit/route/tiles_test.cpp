@@ -21,7 +21,7 @@ Mover box(std::int64_t x, std::int64_t y, std::int64_t z, std::int64_t pitch) {
   return mover;
 }
 
-/// The batches, cut for some teams.
+/// Splits batches into tiles for a number of teams.
 Table cut_for(int teams, const std::vector<Batch>& batches, double to = 1) {
   std::vector<Scheduled> scheduled;
   double at = 0;
@@ -29,7 +29,7 @@ Table cut_for(int teams, const std::vector<Batch>& batches, double to = 1) {
   return cut(scheduled, nullptr, teams);
 }
 
-/// A square by way of memory that a team shares.
+/// Moves a square tile through shared memory.
 void move_square(const Tile& tile, const Watch& watch, int threads) {
   std::vector<Word16> square(square_bytes / sizeof(Word16));
   const Part part{tile.first, tile.x, tile.row, static_cast<std::uint32_t>(tile.count)};
@@ -38,8 +38,8 @@ void move_square(const Tile& tile, const Watch& watch, int threads) {
   for (int t = 0; t < threads; ++t) run_second_half(tile.work, part, watch, square.data(), shares(t));
 }
 
-/// Moves all tiles of a table, whose batches may run in their order, as a launch does; by `threads` threads a team, or
-/// by the loops of one thread.
+/// Runs all tiles of a table in the order of batches, as a launch does. Uses `threads` threads per team, or one
+/// thread's loops if `sequential`.
 template <bool sequential>
 void move_all(const Table& table, int threads, std::uint64_t now, std::byte* const* arrays) {
   Failure failure;
@@ -82,7 +82,7 @@ void set_dense(const Mover& m, std::int64_t (&stride)[3]) {
   stride[0] = 1, stride[1] = m.extent[0], stride[2] = m.extent[0] * m.extent[1];
 }
 
-/// By bytes, one word after the other.
+/// The oracle: copies word by word.
 void move_plainly(const Mover& m) {
   for (std::int64_t z = 0; z < m.extent[2]; ++z)
     for (std::int64_t y = 0; y < m.extent[1]; ++y)
@@ -92,7 +92,7 @@ void move_plainly(const Mover& m) {
                     static_cast<std::size_t>(m.word));
 }
 
-/// The same with another target.
+/// Copies to another target.
 void move_plainly(Mover m, std::uint32_t* target) {
   m.target = bytes(target);
   move_plainly(m);
@@ -119,7 +119,7 @@ TEST_P(Tiles, MoveEveryWordOfABoxAndNoOther) {
   }
 }
 
-/// Both ends of the rows of an array, and the same values packed. All lengths count words.
+/// Thin faces at both ends of an array's rows, and the same values packed. Lengths are in words.
 struct ThinFaces {
   std::int64_t width, rows, planes, inner, pitch;
   int word = 4;
@@ -152,9 +152,9 @@ struct ThinFaces {
 
 Form form_of(const Table& table) { return table.tiles.front().work.form; }
 
-/// Moves both faces by one batch, the low one first or last, and compares with moving them one after the other.
+/// Moves both faces in one batch, the low one first or last. Compares with moving one after the other.
 void check_both(bool sequential, ThinFaces faces, Mover (ThinFaces::*side)(bool), bool low_first, Form form) {
-  for (auto& value : faces.slot) value += 10'000'000;  // values that the array does not have
+  for (auto& value : faces.slot) value += 10'000'000;  // values that the array does not contain
   ThinFaces expected = faces;
   for (const bool low : {true, false}) move_plainly((expected.*side)(low));
   Batch batch;
@@ -213,7 +213,7 @@ TEST_P(Tiles, FillWhatNobodyOwnsBetweenTwoRowsAndNothingBeyond) {
   batch.movers = {faces.unpacking(true), faces.unpacking(false)};
   for (Mover& mover : batch.movers) mover.free_gaps = true;
   move_all(GetParam(), cut_for(1, {batch}));
-  // Seams are words 40 to 47 of a row, the two in their middle nobody's.
+  // Words 40 to 42 and 45 to 47 of a row are faces; the two between them belong to no box.
   for (std::int64_t z = 0; z < faces.planes; ++z)
     for (std::int64_t y = -1; y < faces.rows; ++y)
       for (const std::int64_t x : {43, 44}) {
@@ -258,7 +258,7 @@ TEST_P(Tiles, TransposeByEveryWordInEveryOrderOfTheOtherAxes) {
         SCOPED_TRACE("words of " + std::to_string(word) + " B, axis " + std::to_string(axis));
         Mover mover = box(extent[0], extent[1], extent[2], extent[0] + 3);
         mover.word = word;
-        // Words lie side by side along `axis`, then along x.
+        // Words are contiguous along `axis`, then along x.
         const int other = 3 - axis;
         mover.target_stride[axis] = 1;
         mover.target_stride[0] = extent[static_cast<std::size_t>(axis)] + 2;

@@ -1,4 +1,4 @@
-// Launches that go beside one another, between what came before them in their stream and what comes after.
+// Concurrent launches between earlier and later work of their stream.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -46,7 +46,7 @@ class Forks : public testing::TestWithParam<std::tuple<Backend, std::size_t>> {
     fill(stream, parts.data(), 0, parts.bytes());
     fill(stream, sum.data(), 0, sum.bytes());
   }
-  /// Raises the source by one, adds it to every part, and the parts to the sum.
+  /// Increments the source, adds it to every part, and adds the parts to the sum.
   void queue() {
     launch(stream, one, Raise{source.data()});
     forks.run(stream, launches, most, [&](std::size_t n, Stream& lane) {
@@ -61,7 +61,7 @@ class Forks : public testing::TestWithParam<std::tuple<Backend, std::size_t>> {
     stream.synchronize();
     return value;
   }
-  /// After so many rounds: the parts are 1, 1 + 2, 1 + 2 + 3, ...
+  /// The expected sum after `rounds` rounds, with parts 1, 1 + 2, 1 + 2 + 3, ...
   static int wanted(int rounds) {
     int part = 0, sum = 0;
     for (int n = 1; n <= rounds; ++n) sum += launches * (part += n);

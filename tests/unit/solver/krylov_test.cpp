@@ -1,5 +1,4 @@
-// Conjugate gradients on small matrices of the host: where they end, how many operators they apply, and which ranges
-// of values they solve for.
+// Conjugate gradients on small matrices on the host: convergence, number of operators applied, ranges of values.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -24,23 +23,23 @@ struct Solved {
   int operators = 0;
 };
 
-/// A is diagonal with as many distinct eigenvalues as asked for: conjugate gradients need one iteration for each.
+/// A diagonal matrix with a given number of distinct eigenvalues: conjugate gradients need one iteration for each.
 class SmallSystem {
  public:
-  /// `degree`: of Chebyshev's polynomial, which preconditions; 0: none.
+  /// `degree`: degree of the Chebyshev preconditioner; 0: none.
   explicit SmallSystem(int eigenvalues, int degree = 0) : eigenvalues_(eigenvalues) {
     if (degree > 0) polynomial_.emplace(Communicator::world(), machine_, layout_, degree);
     for (Buffer<double>* buffer : {&b_, &x_, &ones_}) *buffer = Buffer<double>(streams_[0].device(), count);
     std::fill_n(ones_.data(), count, 1.0);
   }
 
-  /// `known`: the image of the guess is.
+  /// `known`: the image of the guess is given.
   Solved solve(double b, double guess, const Options& options, bool known = false) {
     std::fill_n(x_.data(), count, guess);
     return solve_on(b, options, known);
   }
 
-  /// From the solution of the last solve.
+  /// Starts from the previous solution.
   Solved solve_on(double b, const Options& options, bool known = false) {
     for (std::int64_t i = 0; i < count; ++i) b_.data()[i] = b * (1 + 0.1 * static_cast<double>(i % 7));
     Solved solved;
@@ -152,7 +151,7 @@ TEST(ConjugateGradients, EndOnTheFirstResidualThatIsSmallEnough) {
       EXPECT_LE(history.back(), tolerance);
       EXPECT_GT(history[history.size() - 2], tolerance);
       EXPECT_NEAR(solved.result.true_residual, history.back(), 1e-12);
-      // With tolerances of 0 nothing is waited for, and the iterations are the same ones.
+      // With tolerance 0 the solver never waits for a residual. The iterations must be the same.
       options.tolerance = 0;
       options.must_converge = false;
       options.most_iterations = solved.result.iterations;
@@ -213,7 +212,7 @@ TEST(ConjugateGradients, NameTheComponentThatIsNotSolved) {
   Layout layout{{count}, {0}, 8, {}, 3};
   ConjugateGradients method(Communicator::world(), machine, layout);
   Options options{.most_iterations = 3, .from_zero = true, .field = "velocity", .components = {"u", "v", "w"}};
-  // Along eigenvectors u and w take one iteration each; v takes nine.
+  // u and w are multiples of one eigenvector and converge in one iteration; v needs nine.
   for (std::int64_t i = 0; i < count; ++i) {
     b.data()[i] = i % 9 == 4 ? 2 : 0;
     b.data()[count + i] = 1;
@@ -247,7 +246,7 @@ TEST(ConjugateGradients, NameTheComponentThatIsNotSolved) {
                {{"option", "components"}});
 }
 
-/// A preconditioner that is not symmetric: it moves values to their neighbours.
+/// Tests a nonsymmetric preconditioner, which shifts values to their neighbours.
 TEST(Fit, TellsWhatConjugateGradientsMayNotHave) {
   const Machine machine = machine_here(Backend::host, 1);
   std::vector<Stream> streams;
@@ -272,7 +271,7 @@ TEST(Fit, TellsWhatConjugateGradientsMayNotHave) {
   };
   expect_error(error_of([&] { require_fit(fit(comm, machine, layout, streams, system)); }), ErrorCode::not_converged,
                {{"problem", "pair"}});
-  // Flexible GMRES takes it.
+  // Flexible GMRES accepts a nonsymmetric preconditioner.
   Buffer<double> b(streams[0].device(), count), x(streams[0].device(), count);
   for (std::int64_t i = 0; i < count; ++i) b.data()[i] = 1 + 0.1 * static_cast<double>(i % 7);
   Options options;

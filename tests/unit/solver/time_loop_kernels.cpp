@@ -1,4 +1,4 @@
-// Steps that are recorded and replayed, on every backend that this build and this machine have.
+// Steps recorded as graphs and replayed, on every available backend.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -18,7 +18,7 @@ struct Add {
   SLIP_FN void operator()(int, int, int) const { *sum += value; }
 };
 
-/// Adds to a number on the device what the step's parity and the solver's setting say; counts what is queued.
+/// A solver that adds a number to device memory, chosen by the step's parity and a setting. Counts the queued tasks.
 class Adding final : public Simulation {
  public:
   explicit Adding(Backend backend) : devices_{{backend, 0}}, sum_(devices_.front(), 1) {
@@ -54,7 +54,7 @@ class Adding final : public Simulation {
   int period = 2;
   std::uint64_t serial = 0;
   std::int64_t weight = 1, queued = 0, asked = 0;
-  bool asks = false;  ///< the host, in odd steps
+  bool asks = false;  ///< reads the number on the host in odd steps
 
  private:
   std::vector<Device> devices_;

@@ -2,32 +2,27 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
-#include <limits>
 #include <sstream>
 
 #include <slipstream/device.hpp>
 #include <slipstream/error.hpp>
 
-#include "exchange/remembered.hpp"
+#include "exchange/choices.hpp"
 #include "exchange/tuner_cache.hpp"
-#include "machine/agree.hpp"
+#include "machine/clock.hpp"
+#include "machine/records.hpp"
 #include "solver/lbm/lattice/fields.hpp"
-#include "solver/lbm/step/split_tuner.hpp"
 
 namespace slipstream::lbm {
 namespace {
 
 constexpr std::array ways{Solids::dense, Solids::flags, Solids::sparse};
-constexpr double never = std::numeric_limits<double>::max();  // as text, too
 
-std::string to_lines(Solids way) { return "solids " + to_string(way) + "\n"; }
-
-std::optional<Solids> way_from_lines(const std::string& lines) {
-  for (const Solids way : ways)
-    if (lines == to_lines(way)) return way;
-  return {};
+std::vector<std::string> names_of_ways() {
+  std::vector<std::string> names;
+  for (const Solids way : ways) names.push_back(to_string(way));
+  return names;
 }
 
 Kept kept_as(Solids way) {
@@ -36,61 +31,51 @@ Kept kept_as(Solids way) {
 
 /// Blocks that are alike, which one measurement serves.
 struct Alike {
-  std::vector<std::int64_t> blocks;
-  std::optional<Solids> known;  ///< from the cache
-  std::array<double, ways.size()> seconds{};
+  std::vector<std::int64_t> blocks = {};
+  std::vector<double> seconds = std::vector<double>(ways.size(), 0);  ///< of a step, by way
+  bool measured = false;
 
-  bool measured() const { return !known; }
   std::optional<Solids> fastest() const {
-    if (known) return known;
     const auto least = std::min_element(seconds.begin(), seconds.end());
     if (*least == never) return {};
-    return ways[least - seconds.begin()];
+    return ways[static_cast<std::size_t>(least - seconds.begin())];
   }
   /// With those of another rank: the slower counts.
-  void add(const Alike& other) {
-    blocks.insert(blocks.end(), other.blocks.begin(), other.blocks.end());
-    if (!known) known = other.known;
-    for (std::size_t i = 0; i < seconds.size(); ++i) seconds[i] = std::max(seconds[i], other.seconds[i]);
+  void add(PartsReader& other) {
+    for (double& mine : seconds) {
+      double theirs = 0;
+      other.read(theirs);
+      mine = std::max(mine, theirs);
+    }
+    bool theirs = false;
+    std::size_t count = 0;
+    other.read(theirs, count);
+    measured |= theirs;
+    for (std::int64_t block = 0; count > 0; --count) {
+      other.read(block);
+      blocks.push_back(block);
+    }
   }
 };
 
-/// By key; as one line each, to be sent.
-using AllAlike = std::map<std::string, Alike>;
+using AllAlike = std::map<std::string, Alike>;  // by key
 
-std::string to_lines(const AllAlike& all) {
-  std::ostringstream lines;
-  lines.precision(std::numeric_limits<double>::max_digits10);
-  for (const auto& [key, alike] : all) {
-    lines << (alike.known ? static_cast<int>(*alike.known) : -1);
-    for (const double seconds : alike.seconds) lines << ' ' << seconds;
-    lines << ' ' << alike.blocks.size();
-    for (const std::int64_t block : alike.blocks) lines << ' ' << block;
-    lines << ' ' << key << '\n';
+/// Gathers those of all ranks.
+AllAlike gathered(const Communicator& comm, const AllAlike& here) {
+  std::string mine;
+  for (const auto& [key, alike] : here) {
+    append_parts(mine, key);
+    for (const double seconds : alike.seconds) append_parts(mine, seconds);
+    append_parts(mine, alike.measured, alike.blocks.size());
+    for (const std::int64_t block : alike.blocks) append_parts(mine, block);
   }
-  return lines.str();
-}
-
-AllAlike all_from_lines(const std::string& text) {
   AllAlike all;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    Alike alike;
-    int known = 0;
-    std::size_t blocks = 0;
-    words >> known;
-    if (known >= 0) alike.known = static_cast<Solids>(known);
-    for (double& seconds : alike.seconds) words >> seconds;
-    words >> blocks;
-    alike.blocks.resize(blocks);
-    for (std::int64_t& block : alike.blocks) words >> block;
-    std::string key;
-    std::getline(words >> std::ws, key);
-    require(!words.fail(), ErrorCode::version,
-            "the ranks run different builds of slipstream: what was tuned cannot be read");
-    all[key] = alike;
-  }
+  for (const std::string& text : comm.all_gather(mine))
+    for (PartsReader parts(text); !parts.over();) {
+      std::string key;
+      parts.read(key);
+      all[key].add(parts);
+    }
   return all;
 }
 
@@ -131,9 +116,9 @@ class SolidsTuner {
     return all;
   }
 
-  void remember(const std::string& key, Solids way) {
+  void remember(const std::string& key, const std::vector<double>& seconds) {
     Remembered memory = memory_of(key);
-    memory.keep(to_lines(way));
+    memory.keep(times_to_lines(names_of_ways(), seconds));
     note(memory);
   }
 
@@ -141,7 +126,7 @@ class SolidsTuner {
 
  private:
   Remembered memory_of(const std::string& key) const {
-    return {{"the choice for solid cells", "slipstream tuned solids 1"}, key, how_};
+    return {{"the choice for solid cells", "slipstream tuned solids 2"}, key, how_};
   }
   void note(Remembered& memory) { notes.insert(notes.end(), memory.notes().begin(), memory.notes().end()); }
 
@@ -188,11 +173,13 @@ class SolidsTuner {
     Alike found;
     Remembered memory = memory_of(key);
     const auto recalled = memory.recall([&](const std::string& lines) {
-      found.known = way_from_lines(lines);
-      return found.known.has_value();
+      const std::vector<double> seconds = times_from_lines(lines, names_of_ways());
+      if (!seconds.empty()) found.seconds = seconds;
+      return !seconds.empty();
     });
     note(memory);
     if (recalled) return found;
+    found.measured = true;
     const Machine machine = alone_on(block.device);
     const auto differ =
         ways_that_differ(model_of(options_), on_gpus(grid_), layout_of(grid_, options_), options_.representation);
@@ -269,25 +256,22 @@ std::vector<Solids> ways_that_differ(const Model& model, bool gpu, Layout layout
 }
 
 KeptBlocks measure_kept(const Communicator& comm, const Grid& grid, const Options& options, const Surfaces& surfaces) {
-  const auto now = [] { return std::chrono::steady_clock::now(); };
-  const auto start = now();
+  const double start = seconds_now();
   SolidsTuner tuner(grid, options, surfaces);
   AllAlike mine;
   on_all_ranks(comm, [&] { mine = tuner.measure(); });
-  AllAlike together;
-  for (const std::string& text : comm.all_gather(to_lines(mine)))
-    for (const auto& [key, alike] : all_from_lines(text)) together[key].add(alike);
+  const AllAlike together = gathered(comm, mine);
   KeptBlocks all;
   for (const auto& [key, alike] : together) {
     const auto way = alike.fastest();
     if (!way) continue;
     for (const std::int64_t block : alike.blocks) all.of[block] = kept_as(*way);
-    if (all.told.source != "measured") all.told.source = alike.measured() ? "measured" : "cache";
-    if (const auto own = mine.find(key); own != mine.end() && own->second.measured()) tuner.remember(key, *way);
+    if (all.told.source != "measured") all.told.source = alike.measured ? "measured" : "cache";
+    if (const auto own = mine.find(key); own != mine.end() && own->second.measured) tuner.remember(key, alike.seconds);
   }
   for (const auto& [id, kept] : all.of)
     ++(kept == Kept::all ? all.told.dense : kept == Kept::fluid ? all.told.flags : all.told.sparse);
-  all.told.seconds = comm.max(std::chrono::duration<double>(now() - start).count());
+  all.told.seconds = comm.max(seconds_now() - start);
   all.told.notes = of_all_ranks(comm, tuner.notes);
   return all;
 }

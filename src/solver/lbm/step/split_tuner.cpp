@@ -1,38 +1,20 @@
 #include "solver/lbm/step/split_tuner.hpp"
 
 #include <algorithm>
-#include <limits>
-#include <sstream>
 
-#include <slipstream/error.hpp>
-
-#include "exchange/remembered.hpp"
-#include "machine/clock.hpp"
+#include "exchange/choices.hpp"
 
 namespace slipstream::lbm {
 namespace {
 
-/// One measurement lasts about so long: shorter ones are at the mercy of the host's scheduler.
-constexpr double trial_seconds = 0.04;
 /// Bytes that a device sends, from which hiding them pays for the launches of the rim (four H200s: 1 % of a step gained
 /// at 5 MB, 4 % at 10 MB, 3 to 6 % lost at 1 MB).
 constexpr double worth_hiding = 5e6;
 
-std::string to_lines(const Split& split) {
-  std::ostringstream text;
-  text << "split " << split.overlap;
-  for (const std::int64_t width : split.rim) text << ' ' << width;
-  text << ' ' << split.rim_processors << '\n';
-  return text.str();
-}
-
-std::optional<Split> from_lines(const std::string& text) {
-  std::istringstream lines(text);
-  std::string word;
-  Split split;
-  lines >> word >> split.overlap >> split.rim[0] >> split.rim[1] >> split.rim[2] >> split.rim_processors;
-  if (!lines || word != "split") return {};
-  return split;
+std::string name_of(const Split& split) {
+  std::string name = split.overlap ? "overlap" : "none";
+  for (const std::int64_t width : split.rim) name += ' ' + std::to_string(width);
+  return name + ' ' + std::to_string(split.rim_processors);
 }
 
 }  // namespace
@@ -78,45 +60,18 @@ Overlap usual_overlap(const Grid& grid, const Options& options, bool by_devices,
   return by_devices && (slow_rim || bytes < worth_hiding) ? Overlap::off : Overlap::automatic;
 }
 
-double seconds_a_step(const Communicator& comm, const TuneOptions& how, const std::function<void(std::int64_t)>& run) {
-  const auto timed = [&](std::int64_t steps) {
-    comm.barrier();
-    const double start = seconds_now();
-    run(steps);
-    return comm.max(seconds_now() - start) / static_cast<double>(steps);
-  };
-  const double guess = timed(std::max(1, how.warm_ups));
-  const auto steps = static_cast<std::int64_t>(std::clamp(trial_seconds / std::max(guess, 1e-9), 4.0, 400.0));
-  double best = std::numeric_limits<double>::infinity();
-  for (int trial = 0; trial < std::min(how.trials, 3); ++trial) best = std::min(best, timed(steps));
-  return best;
-}
-
 Split tune_split(const Communicator& comm, const std::string& key, const std::vector<Split>& candidates,
                  const TuneOptions& how, const std::function<double(const Split&)>& seconds) {
   if (candidates.size() == 1) return candidates.front();
-  const double start = seconds_now();
-  Remembered memory({"the width of the rim", "slipstream tuned rim 3"}, "rim " + key, how);
-  std::optional<Split> found;
-  const auto read = [&](const std::string& lines) {
-    found = from_lines(lines);
-    return found.has_value();
-  };
-  memory.find(comm, read, [&] {
-    const Split* best = nullptr;
-    double least = std::numeric_limits<double>::infinity();
-    for (const Split& candidate : candidates)
-      if (const double time = seconds(candidate); time < least || !best) {
-        best = &candidate;
-        least = time;
-      }
-    return to_lines(*best);
-  });
-  found->source = memory.measured() ? "measured" : "cache";
-  found->file = memory.file();
-  found->seconds = seconds_now() - start;
-  found->notes = std::move(memory.notes());
-  return *found;
+  Choices choices{{"the width of the rim", "slipstream tuned rim 4"}, "rim " + key, {}};
+  for (const Split& candidate : candidates) choices.names.push_back(name_of(candidate));
+  Chosen found = choose_by_time(comm, choices, how, [&](std::size_t n) { return seconds(candidates[n]); });
+  Split split = candidates[found.choice];
+  split.source = found.source;
+  split.file = found.file;
+  split.seconds = found.spent;
+  split.notes = std::move(found.notes);
+  return split;
 }
 
 }  // namespace slipstream::lbm

@@ -30,8 +30,4 @@ std::vector<Teams> team_candidates(const Extent& block, DType precision, bool gp
 Split tune_split(const Communicator& comm, const std::string& key, const std::vector<Split>& candidates,
                  const TuneOptions& how, const std::function<double(const Split&)>& seconds);
 
-/// Seconds that a step takes, the slowest rank's, the smallest of a few times. `run` runs so many steps and waits for
-/// them. Collective.
-double seconds_a_step(const Communicator& comm, const TuneOptions& how, const std::function<void(std::int64_t)>& run);
-
 }  // namespace slipstream::lbm

@@ -1,4 +1,4 @@
-// A pseudo-spectral flow whose arrays lie in host memory against itself on the device.
+// A pseudo-spectral flow with arrays in host memory, compared with the same flow in device memory.
 #include <slipstream/dns.hpp>
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ class FlowByBatches : public OnDevices {
     o.type = type;
     return o;
   }
-  /// All that a flow has on request.
+  /// Enables all optional features of a flow.
   static void add_all(dns::Options& o) {
     o.courant = 0.1;
     o.lengths = {6, 7, 9};
@@ -39,7 +39,7 @@ class FlowByBatches : public OnDevices {
     o.forcing.acceleration = 0.2;
     o.forcing.correlation_time = 0.3;
   }
-  /// The velocity, after `steps` from random modes.
+  /// Velocity after `steps` steps from random modes.
   static std::vector<std::byte> velocity_after(dns::Dns& d, std::int64_t steps) {
     d.random(dns::peaked_spectrum(4, 2, 0.5), 11);
     d.step(steps);
@@ -93,7 +93,7 @@ TEST_P(FlowByBatches, IsTheFlowOnTheDevice) {
         EXPECT_NEAR(a.flatness, b.flatness, 10 * exact);
         ASSERT_EQ(a.spectrum.size(), b.spectrum.size());
         for (std::size_t k = 0; k < a.spectrum.size(); ++k) EXPECT_NEAR(a.spectrum[k], b.spectrum[k], exact);
-        // A look between steps changes nothing.
+        // Output between steps must not change the flow.
         resident.step(2);
         batches.step(2);
         EXPECT_NEAR(resident.statistics().energy, batches.statistics().energy, exact);
@@ -128,7 +128,7 @@ TEST_P(FlowByBatches, BeginsWithTheTaylorGreenVortex) {
     o.lengths = {6, 9, 7};
     o.scalars = {{1, {0, 0, 1}}};
     dns::Dns d(alone, one(), o);
-    d.random(dns::peaked_spectrum(2, 1, 0.5), 11);  // which must leave nothing
+    d.random(dns::peaked_spectrum(2, 1, 0.5), 11);  // a second initial state must replace the first
     const std::vector<double> ones(static_cast<std::size_t>(volume(o.cells)), 1.0);
     d.begin_scalars({ones.data()});
     d.taylor_green();
@@ -143,7 +143,8 @@ TEST_P(FlowByBatches, BeginsWithTheTaylorGreenVortex) {
         for (std::int64_t i = 0; i < o.cells[0]; ++i, at += 3) {
           const double x = angle(i, 0), y = angle(j, 1), z = angle(k, 2);
           ASSERT_NEAR(u[at], std::sin(x) * std::cos(y) * std::cos(z), 1e-15);
-          ASSERT_NEAR(u[at + 1], -1.5 * std::cos(x) * std::sin(y) * std::cos(z), 1e-15);  // without divergence
+          // the third component follows from zero divergence
+          ASSERT_NEAR(u[at + 1], -1.5 * std::cos(x) * std::sin(y) * std::cos(z), 1e-15);
           ASSERT_NEAR(u[at + 2], 0, 1e-15);
         }
     std::vector<std::complex<double>> modes(static_cast<std::size_t>(4 * 4 * 5 * 10));
@@ -183,7 +184,7 @@ TEST_P(FlowByBatches, IsTheFlowOnTheDeviceWithAllOptions) {
     }
 }
 
-// As PseudoSpectralFlow.FollowsTheTaylorGreenVortex.
+// The same limits as PseudoSpectralFlow.FollowsTheTaylorGreenVortex.
 TEST_P(FlowByBatches, FollowsTheTaylorGreenVortex) {
   dns::Options o = options({32, 32, 32}, dns::Scheme::rk4, DType::f64);
   o.viscosity = 1.0 / 1600;
@@ -199,13 +200,13 @@ TEST_P(FlowByBatches, FollowsTheTaylorGreenVortex) {
   EXPECT_NEAR(d.statistics().dissipation / 0.00070756353, 1, 2e-3);
 }
 
-/// In halves: each sweep's bytes are those of the fields that it names.
+/// Counts the bytes of each sweep: those of the fields that it reads and writes.
 TEST_P(FlowByBatches, MovesElevenFieldsEachWayAStageOfRk2) {
   dns::Options o = options({24, 18, 12}, dns::Scheme::rk2, DType::f32);
   o.device_memory = 1 << 22;
   dns::Dns d(alone, one(), o);
   d.random(dns::peaked_spectrum(4, 2, 0.5), 11);
-  d.step(1);  // with what opens it
+  d.step(1);  // the first step also sets up arrays
   const std::int64_t before = d.host_bytes_moved();
   d.step(3);
   const std::int64_t field = std::int64_t{8} * (7 + 1) * (2 * 5 + 1) * 12;  // modes along x and y that are kept
@@ -239,7 +240,7 @@ TEST_P(FlowByBatches, RefusesWhatItCannotDo) {
   o.budget = true;
   expect_error(make, ErrorCode::unsupported, {{"problem", "budget"}});
   o.budget = false;
-  o.cells = {8192, 8192, 8192};  // terabytes of the host
+  o.cells = {8192, 8192, 8192};  // needs terabytes of host memory
   o.device_memory = std::int64_t{1} << 40;
   expect_error(make, ErrorCode::out_of_memory, {{"option", "cells"}});
 }
@@ -247,7 +248,7 @@ TEST_P(FlowByBatches, RefusesWhatItCannotDo) {
 INSTANTIATE_TEST_SUITE_P(Backends, FlowByBatches,
                          testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2)), OnDevices::name);
 
-/// On all devices of all ranks.
+/// Flows by batches on all devices of all ranks.
 class FlowOnSeveral : public FlowByBatches {
  protected:
   void SetUp() override {
@@ -261,7 +262,8 @@ class FlowOnSeveral : public FlowByBatches {
     expect_error(error, ErrorCode::unsupported, {{"option", "device_memory"}, {"given", 1}});
     return std::stoll(error->fact("needed"));
   }
-  /// As velocity_after, of this rank's blocks; of others as it is wanted.
+  /// Velocity after some steps, as velocity_after() computes it, in this rank's blocks; other blocks are copied from
+  /// `wanted`.
   static std::vector<std::byte> with_own(dns::Dns& d, std::int64_t steps, std::vector<std::byte> wanted) {
     d.random(dns::peaked_spectrum(4, 2, 0.5), 11);
     d.step(steps);
@@ -287,7 +289,7 @@ TEST_P(FlowOnSeveral, HasTheBitsOfOneDevice) {
         o.device_memory = budget;
         o.synchronous = budget == fewest;
         dns::Dns several(comm, machine(), o);
-        // The energy that is held is a sum over blocks: its bits are those of their number.
+        // With held energy the bits depend on the number of blocks, because the energy is a sum over blocks.
         if (forcing == 0) {
           EXPECT_TRUE(with_own(several, 3, wanted) == wanted);
         } else {
@@ -322,7 +324,7 @@ struct Asked {
   std::string name;
   dns::Scheme scheme;
   std::function<void(dns::Options&)> of;
-  bool bits = true;  ///< without sums that choose a factor
+  bool bits = true;  ///< equal bits: no sum determines a factor
 };
 const std::vector<Asked>& asked() {
   using dns::Options;
@@ -350,7 +352,7 @@ const std::vector<Asked>& asked() {
   return all;
 }
 
-/// sin(2 z + n) cos y + cos(x - n) of scalar n, by angles along the edges.
+/// Scalar n is sin(2 z + n) cos y + cos(x - n), in angles along the edges.
 void begin_scalars(dns::Dns& d) {
   const std::size_t scalars = d.options().scalars.size();
   if (scalars == 0) return;
@@ -375,7 +377,7 @@ void begin_scalars(dns::Dns& d) {
   d.begin_scalars(pointers);
 }
 
-/// Modes of the velocity and of scalars, after `steps`: those of this rank, others as they are given.
+/// Modes of velocity and scalars after `steps` steps: this rank's from the flow, others from `values`.
 std::vector<double> modes_after(dns::Dns& d, std::int64_t steps, std::vector<double> values) {
   d.random(dns::peaked_spectrum(4, 2, 0.5), 11);
   begin_scalars(d);
@@ -436,7 +438,7 @@ TEST_P(FlowOnSeveral, HasWhatIsAskedForAsOneDeviceAndAsInTheDevices) {
       const dns::Transfer t = several.transfer(), t_wanted = resident.transfer();
       ASSERT_EQ(t.transfer.size(), t_wanted.transfer.size());
       for (std::size_t k = 0; k < t.transfer.size(); ++k) EXPECT_NEAR(t.transfer[k], t_wanted.transfer[k], 1e-12);
-      // Looks between steps change nothing.
+      // Output between steps must not change the flow.
       one_device.step(1);
       several.step(1);
       EXPECT_NEAR(several.statistics().energy, one_device.statistics().energy, 1e-13);
@@ -457,7 +459,7 @@ TEST_P(FlowOnSeveral, FollowsTheTaylorGreenVortex) {
   EXPECT_NEAR(d.statistics().dissipation / 0.000518820935, 1, 1e-5);
 }
 
-/// Sums over ranks: what moves between devices takes no way through the host.
+/// Sums over ranks; transfers between devices do not pass through the host.
 TEST_P(FlowOnSeveral, MovesElevenFieldsEachWayAStageOfRk2) {
   for (const std::size_t scalars : {0, 2}) {
     dns::Options o = options({24, 18, 12}, dns::Scheme::rk2, DType::f32);
@@ -485,7 +487,7 @@ TEST_P(FlowOnSeveral, RefusesWhatItCannotDo) {
   o.process_grid = {machine().devices(), 1};
   expect_error(make, ErrorCode::unsupported, {{"option", "process_grid"}, {"problem", "pencils"}});
   o.process_grid = {0, 0};
-  o.cells = {8192, 8192, 8192};  // terabytes of the host
+  o.cells = {8192, 8192, 8192};  // needs terabytes of host memory
   o.device_memory = std::int64_t{1} << 40;
   expect_error(make, ErrorCode::out_of_memory, {{"option", "cells"}});
 }

@@ -1,4 +1,4 @@
-// A pseudo-spectral flow against a reference, its own balances, and itself on other devices.
+// A pseudo-spectral flow, compared with reference data, with its balance equations, and between numbers of devices.
 #include <slipstream/dns.hpp>
 
 #include <gtest/gtest.h>
@@ -29,11 +29,11 @@ Options flow(std::int64_t n, double viscosity, double time_step, Scheme scheme =
   return o;
 }
 
-/// Devices of each rank.
+/// Number of devices per rank.
 class PseudoSpectralFlow : public OnDevices {};
 
-/// Energy and dissipation at t = 1, 2, ... of Re 1600, by spectral DNS of 512^3 modes (International Workshops on
-/// High-Order CFD Methods, case C3.5). `within`: the dissipation's relative error, which the grid sets.
+/// Compares energy and dissipation at t = 1, 2, ... with a spectral DNS of 512^3 modes at Re 1600 (International
+/// Workshops on High-Order CFD Methods, case C3.5). `within`: tolerance of the dissipation, limited by the grid.
 void follow_taylor_green(const Communicator& comm, const Machine& machine, std::int64_t n, double time_step,
                          const std::vector<double>& within) {
   constexpr double energy[] = {0.124515267367, 0.12391676584, 0.123023878593},
@@ -130,10 +130,10 @@ TEST_P(PseudoSpectralFlow, BalancesItsEnergyInEveryStep) {
       EXPECT_LT(s.back().budget_error, 1e-6) << "power " << power << ", step " << n + 1;
       EXPECT_GT(s.back().budget_error, 0);
     }
-    // Simpson's rule over two steps.
+    // Dissipated energy by Simpson's rule over two steps.
     const double lost = o.time_step / 3 * (s[0].dissipation + 4 * s[1].dissipation + s[2].dissipation);
     const double put_in = 2 * o.time_step * power;
-    // The forcing keeps its factor for a step, so that it puts in `power` to the order of the step.
+    // The forcing keeps its factor for a step, so its power is exact to the order of the time step.
     EXPECT_NEAR(s[2].energy - s[0].energy, put_in - lost, power > 0 ? 0.02 * put_in : 1e-6 * lost);
   }
 }
@@ -192,7 +192,8 @@ TEST_P(PseudoSpectralFlow, ConservesEnergyToTheOrderOfItsScheme) {
     d.step(std::lround(0.8 / time_step));
     return std::abs(d.statistics().energy - before) / before;
   };
-  // Global errors of energy: order 3 of Heun's scheme and order 5 of the classical one, whose first terms conserve.
+  // Global errors of energy: third order for Heun's scheme and fifth for the classical one, whose leading error terms
+  // conserve energy.
   const double heun[] = {lost(Scheme::rk2, 0.04), lost(Scheme::rk2, 0.02)};
   EXPECT_LT(heun[1], 1e-3);
   EXPECT_NEAR(std::log2(heun[0] / heun[1]), 3, 0.25);

@@ -1,4 +1,4 @@
-// The same case gives the same bits however it is cut, stored, routed and overlapped.
+// The same case gives the same bits for any decomposition, storage, route and overlap.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 namespace slipstream::lbm {
 namespace {
 
-/// Two ranks run each way with half of the flows. One, to which f16 alone is new, and more, to whom cuts along two axes
-/// are, with a fifth.
+/// Two ranks run each way with half of the flows. Other numbers of ranks run a fifth: one rank adds only f16, more
+/// ranks add only cuts along two axes.
 bool is_run(const SampleFlow& flow, std::size_t way, int ranks) {
   const auto found = std::find_if(flows.begin(), flows.end(),
                                   [&](const SampleFlow& other) { return std::string_view(other.name) == flow.name; });

@@ -1,4 +1,4 @@
-// What a run says of all its cells and links does not depend on how it is cut, stored, routed and overlapped.
+// Sums over all cells and links are the same for any decomposition, storage, route and overlap.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ const SampleFlow& flow_called(const std::string& name) {
   return *found;
 }
 
-/// What a run says of all its cells and links, after few steps: under a sanitizer each takes long.
+/// All sums of a run, after few steps, because sanitizers are slow.
 std::vector<double> sums(Lbm& lbm) {
   lbm.advance(2);
   lbm.update_macroscopic();
@@ -37,7 +37,7 @@ std::vector<double> sums(Lbm& lbm) {
 
 class Sums : public testing::TestWithParam<Backend> {};
 
-/// Only the order in which blocks are added differs.
+/// Equal up to the order in which blocks are added.
 TEST_P(Sums, AreTheSameHoweverAFlowIsRun) {
   const Communicator world = Communicator::world(), self(MPI_COMM_SELF);
   const std::set<std::string> chosen{"in_place_direct_overlapped",
@@ -82,7 +82,7 @@ TEST(Mass, IsConservedInAClosedCavityInF64) {
   }
 }
 
-/// A flow on all ranks, and the same on this rank alone, cut into the same blocks.
+/// A flow on all ranks, and the same flow on this rank only, cut into the same blocks.
 struct ManyAndOne {
   Lbm many, one;
 

@@ -1,4 +1,4 @@
-// What is measured before a run, rims and ways of keeping solid cells, changes no bit of it.
+// Tuning of boundary regions and of the storage of solid cells changes no bit of a run.
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -14,7 +14,7 @@
 namespace slipstream::lbm {
 namespace {
 
-/// Rims measured with a cache of their own.
+/// Boundary regions, tuned with a separate cache.
 class MeasuredRim : public testing::TestWithParam<Backend> {
  protected:
   MeasuredRim() {
@@ -33,7 +33,7 @@ class MeasuredRim : public testing::TestWithParam<Backend> {
     o.tune.emplace(quick_look());
     return o;
   }
-  /// What is chosen matters less than that all choose it.
+  /// Few trials: all ranks must choose the same, whatever it is.
   TuneOptions quick_look() const {
     TuneOptions how;
     how.cache_folder = folder;
@@ -42,7 +42,7 @@ class MeasuredRim : public testing::TestWithParam<Backend> {
     return how;
   }
 
-  /// After 25 steps.
+  /// Compares the bits after 25 steps.
   void expect_bits(Lbm& lbm, const std::vector<std::byte>& alone) const {
     lbm.advance(25);
     const auto cut = gather(world, lbm.field("populations"), lbm.grid().box());
@@ -51,7 +51,7 @@ class MeasuredRim : public testing::TestWithParam<Backend> {
     EXPECT_EQ(std::memcmp(cut.data(), alone.data(), alone.size()), 0);
   }
 
-  /// Of these flows, by either streaming; looks at each run before it knows its obstacles, and after.
+  /// Compares these flows with both streamings. The hooks inspect each run before and after it gets its obstacles.
   void expect_no_bit_changed(std::initializer_list<int> numbers, void (*look_before)(Lbm&),
                              void (*look_after)(Lbm&)) const {
     const Communicator self(MPI_COMM_SELF);
@@ -86,7 +86,7 @@ TEST_P(MeasuredRim, ChangesNoBit) {
       [](Lbm&) {});
 }
 
-/// In place links that a body cuts need two layers, whenever the rim is decided and the body given.
+/// With in-place streaming, links cut by a body need two layers, whether the body comes before or after the tuning.
 TEST_P(MeasuredRim, IsWideEnoughForBodiesThatCutLinks) {
   const Communicator self(MPI_COMM_SELF);
   const Options plain = channel(DType::f32);
@@ -101,7 +101,7 @@ TEST_P(MeasuredRim, IsWideEnoughForBodiesThatCutLinks) {
     o.solids = Solids::dense;
     o.overlap = Overlap::on;
     o.tune_rim = tuned;
-    // Too thin for any rim but the least.
+    // Blocks that allow only the thinnest boundary region.
     o.grid.partition.blocks_per_device = {3, 1, 1};
     Lbm lbm(world, machine_here(GetParam(), 1), o, given == Given::later ? Surfaces{} : round_bodies(o.cells));
     if (given != Given::at_once) set(lbm, obstacles);
@@ -147,7 +147,7 @@ TEST_P(MeasuredRim, OverlapsOnlyWhereItMay) {
 INSTANTIATE_TEST_SUITE_P(Lbm, MeasuredRim, testing::ValuesIn(backends_here()),
                          [](const auto& info) { return to_string(info.param); });
 
-/// Ways of keeping solid cells, measured with a cache of their own.
+/// Storage of solid cells, tuned with a separate cache.
 class MeasuredSolids : public MeasuredRim {
  protected:
   static std::string shown(const SolidBlocks& kept) {
@@ -194,7 +194,7 @@ TEST_P(MeasuredSolids, AreLeftWhereTheyAreGivenOrThereAreNone) {
   EXPECT_EQ(given.solid_blocks().source, "rules");
 }
 
-/// A device that cannot hold all cells of its blocks keeps them by the rules, and says so.
+/// A device without memory for all cells of its blocks uses the rules and reports it.
 TEST_P(MeasuredSolids, AreLeftToTheRulesWithoutMemoryForAllCells) {
   if (GetParam() != Backend::host) GTEST_SKIP() << "asks for memory of the host";
   const Machine here = machine_here(GetParam(), 1);
@@ -216,7 +216,7 @@ TEST_P(MeasuredSolids, AreLeftToTheRulesWithoutMemoryForAllCells) {
   }
 }
 
-/// Where one rank fails all throw, and none waits for it.
+/// If one rank fails, all throw, and none waits for it.
 TEST_P(MeasuredSolids, FailOnAllRanksWhereOneHasNoMemory) {
   const Options o = measured(channel(DType::f32));
   GridOptions blocks = o.grid;
@@ -238,7 +238,7 @@ TEST(WaysThatDiffer, AreTwoOnGpusByModelsThatAreNotPlain) {
   EXPECT_EQ(ways_that_differ(model, false, Layout::soa).size(), 3u);
 }
 
-/// Without a force TRT has kernels of its own: what was found with one says nothing of them.
+/// Without a force TRT has separate kernels, so a cached result with a force does not apply.
 TEST_P(MeasuredSolids, AreMeasuredAnewForAnotherKernel) {
   Options o = measured(channel(DType::f32, Lattice::d3q19, Collision::trt));
   const auto source = [&] {
@@ -254,13 +254,13 @@ TEST_P(MeasuredSolids, AreMeasuredAnewForAnotherKernel) {
   EXPECT_EQ(source(), "cache");
 }
 
-/// Tiles of a step by moments, measured with a cache of their own.
+/// Tiles of a step by moments, tuned with a separate cache.
 class MeasuredTiles : public MeasuredRim {
  protected:
   Options boxes() const {
     Options o = by_moments(channel(DType::f32), Collision::recursive);
     o.cells = {2 * 64, 8, 32};
-    // Beside walls a GPU has one tile only.
+    // With walls a GPU has only one tile.
     o.periodic[1] = true;
     o.walls.clear();
     o.force = {2e-4, -1e-4, 5e-5};

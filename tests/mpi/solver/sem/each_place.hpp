@@ -15,7 +15,7 @@
 
 namespace slipstream::sem {
 
-/// Given values: a function of one place and the time, at all places.
+/// Data given by a function of place and time, evaluated at all places.
 inline Function each(std::function<double(const Point&, double)> f) {
   return [f = std::move(f)](std::span<const Point> places, double time) {
     std::vector<double> values;
@@ -24,7 +24,7 @@ inline Function each(std::function<double(const Point&, double)> f) {
   };
 }
 
-/// Expects the bytes that `values` makes on these devices of all ranks to be those of one rank with one device.
+/// Checks that the bytes from `values` on these devices of all ranks equal those of one rank with one device.
 inline void expect_bits_of_one_device(
     Backend backend, int devices,
     const std::function<std::vector<std::byte>(const Communicator&, const Machine&)>& values) {
@@ -36,7 +36,7 @@ inline void expect_bits_of_one_device(
   }
 }
 
-/// Appends the whole of some fields.
+/// Appends the values of some fields on the whole grid.
 inline void append_fields(const Communicator& comm, Sem& sem, const std::vector<std::string>& names,
                           std::vector<std::byte>& all) {
   for (const std::string& name : names) {

@@ -1,4 +1,4 @@
-// Conditions of an unknown: sides divided by place.
+// Boundary conditions of an unknown on divided sides.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,7 +18,7 @@ using Of = std::function<double(const Point&, double)>;
 
 Side side_with(Condition condition, const Of& f, bool is_steady = true) { return {condition, {each(f), is_steady}}; }
 
-/// `first` where x < 0 on the outer side of a ring, else `second`.
+/// `first` where x < 0 on the outer side of a ring, otherwise `second`.
 Side divided(Side first, Side second) {
   first.where = each([](const Point& x, double) { return -x[0]; });
   first.otherwise = {std::move(second)};
@@ -27,7 +27,7 @@ Side divided(Side first, Side second) {
 
 double wavy(const Point& x, double) { return std::sin(x[0] + x[1] - x[2]); }
 
-/// -Lap u = f on a ring round z whose outer side is a wall of given values where x < 0, and elsewhere one of a flux.
+/// -Lap u = f on a ring around z. The outer side has given values where x < 0, and a flux elsewhere.
 Options divided_ring(int order) {
   Options o;
   o.elements = {2, 8, 2};
@@ -61,7 +61,7 @@ TEST(SemErrors, FallWithEachOrderWhereASideIsDividedByPlace) {
   for (const Row& row : {Row{3, 9e-4}, {4, 1.1e-4}, {5, 1.1e-5}, {6, 1.2e-6}, {7, 1.3e-7}}) {
     SCOPED_TRACE("order " + std::to_string(row.order));
     Options o = divided_ring(row.order);
-    // The solver asks for values only where they count.
+    // The solver evaluates given values only where the condition applies.
     o.sides[0][1].given.at = [](std::span<const Point> places, double t) {
       for (const Point& x : places) EXPECT_LT(x[0], 1e-9);
       return each(wavy)(places, t);
@@ -88,7 +88,7 @@ TEST(SemSolverRefuses, FacesWithoutACondition) {
 double conductivity(const Point& x) { return 1 + 0.5 * std::sin(x[0]) * std::cos(x[1]); }
 double reaction_of(const Point& x) { return 1 + x[0] * x[2]; }
 
-/// -div(kappa grad u) + c u = f for `wavy`, between sides with kappa du/dn + a u = g.
+/// -div(kappa grad u) + c u = f for `wavy`, with Robin sides kappa du/dn + a u = g.
 Options between_transfers(int order, bool varying) {
   Options o;
   o.elements = {4, 4, 4};

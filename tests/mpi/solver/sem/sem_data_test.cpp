@@ -1,4 +1,4 @@
-// Given values: their extension into the box, constants added to them, their scale.
+// Boundary data: extension into the box, shifts by constants, and scaling.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,7 +18,7 @@ namespace {
 
 using At = std::function<double(const Point&, double)>;
 
-/// Values of w at this rank's first device.
+/// Values of w on this rank's first device.
 std::vector<double> values_of(Space& space, const Vector& w) {
   std::vector<double> values(w[0].size());
   copy(space.streams()[0], values.data(), w[0].data(), w[0].bytes());
@@ -26,7 +26,7 @@ std::vector<double> values_of(Space& space, const Vector& w) {
   return values;
 }
 
-/// A box in which some sides, bits of `values` from x- to z+, are Dirichlet's.
+/// A box whose Dirichlet sides are the bits of `values`, from x- to z+.
 Options box_with(int values, const At& given) {
   Options o;
   o.elements = {3, 2, 2};
@@ -81,7 +81,7 @@ TEST(SemLifting, IsTheFunctionItselfWhereThatIsLinearAlongEachAxis) {
   for (std::size_t p = 0; p < found.size(); ++p) ASSERT_NEAR(found[p], linear(space.places(0)[p], 0), 1e-14);
 }
 
-/// u = factor ((1 + t) sin(2 pi x + y - z) + shift), t only of diffusion, by the conditions of a row.
+/// u = factor ((1 + t) sin(2 pi x + y - z) + shift), with t only for diffusion and the conditions of a row.
 struct Row {
   Equation equation;
   std::array<Condition, 6> sides;

@@ -1,4 +1,4 @@
-// Incompressible flow: errors by order in space and time, symmetry, bits, what is refused.
+// Incompressible flow: convergence orders in space and time, symmetry, bits, invalid options.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -26,8 +26,8 @@ void all_sides(FlowOptions& o, std::size_t axis, const FlowSide& side) {
 }
 const FlowSide joined_side{FlowCondition::periodic}, at_rest{}, mirror{FlowCondition::symmetry};
 
-/// Between walls across x and y, with the force that it takes (Guermond, Minev & Shen 2006, Comput. Methods Appl. Mech.
-/// Eng. 195).
+/// Flow between walls across x and y with its body force (Guermond, Minev & Shen 2006, Comput. Methods Appl. Mech. Eng.
+/// 195).
 struct Swirl {
   double viscosity = 0.05;
   static double s(double x) { return std::sin(pi * x) * std::sin(pi * x); }
@@ -97,7 +97,7 @@ TEST(SemErrors, OfAFlowBetweenWallsFallByTheOrderInTime) {
 }
 
 TEST(SemErrors, OfPoiseuillesFlowAreOfRoundingFromRestOn) {
-  // A force along a channel: the profile is a polynomial of order 2.
+  // A force along a channel: the exact profile is a polynomial of order 2.
   const Communicator comm = Communicator::world();
   FlowOptions o;
   o.elements = {2, 2, 2};
@@ -116,13 +116,13 @@ TEST(SemErrors, OfPoiseuillesFlowAreOfRoundingFromRestOn) {
   const FlowStatistics found = flow.statistics({{profile, {}, {}}, {}});
   EXPECT_LT(found.largest_off, 1e-11);
   EXPECT_NEAR(found.mean[0], 1.0 / 6, 1e-12);
-  // 2 nu S : S = nu (1 - 2 y)^2, whose mean is nu / 3. The enstrophy is (1 - 2 y)^2 / 2.
+  // 2 nu S : S = nu (1 - 2 y)^2 with mean nu / 3. The enstrophy is (1 - 2 y)^2 / 2.
   EXPECT_NEAR(found.dissipation, 0.5 / 3, 1e-11);
   EXPECT_NEAR(found.enstrophy, 1.0 / 6, 1e-11);
   EXPECT_NEAR(found.energy, 1.0 / 60, 1e-12);
   EXPECT_LT(std::abs(found.decay), 1e-10);
   EXPECT_LT(found.divergence, 1e-11);
-  // The walls hold what drives the fluid: half each.
+  // The walls balance the driving force, half each.
   const std::vector<SideForce> forces = flow.forces();
   ASSERT_EQ(forces.size(), 4);
   for (const SideForce& side : forces) {
@@ -165,16 +165,16 @@ TEST(SemErrors, OfTaylorAndGreensVortexBetweenMirrorsAreThoseOfTheWholeBox) {
   whole.advance(6);
   part.advance(6);
   const FlowStatistics a = whole.statistics(), b = part.statistics();
-  // The curl at mirrors is one-sided: the elements' own error of it is left.
+  // At symmetry sides the curl is one-sided, so the discretisation error differs.
   EXPECT_NEAR(a.energy, b.energy, 1e-8);
   EXPECT_NEAR(a.enstrophy, b.enstrophy, 1e-7);
   EXPECT_NEAR(a.decay, b.decay, 1e-7);
   EXPECT_LT(a.energy, 0.125);
-  // At Reynolds number 50 for a short time: dissipation from the energy and from the gradients.
+  // Short run at Reynolds number 50: compares the decay of energy with the dissipation from gradients.
   EXPECT_NEAR(a.decay, a.dissipation, 3e-4 * a.dissipation);
 }
 
-/// Comes in at x-, leaves at x+; a wall that moves, a mirror, and bent elements.
+/// Inflow at x-, outflow at x+, a moving wall, a symmetry side, and deformed elements.
 FlowOptions bent_channel() {
   FlowOptions o;
   o.elements = {3, 3, 3};
@@ -238,7 +238,7 @@ TEST(SemSolverFlow, DampsTheDivergenceThatTheProjectionLeaves) {
 }
 
 TEST(SemSolverFlow, StepsByGradDivAreStable) {
-  // Power iteration: the largest eigenvalue of M^-1 Q Q^T D^T s M D, which is 1 at most on bricks.
+  // Power iteration for the largest eigenvalue of M^-1 Q Q^T D^T s M D, at most 1 on rectangular elements.
   const Communicator comm(MPI_COMM_SELF);
   for (const double bend : {0.0, 0.1}) {
     ElementBox box;
@@ -293,7 +293,7 @@ TEST(SemSolverFlow, StepsByGradDivAreStable) {
 }
 
 TEST(SemSolverFlow, PushesTheSidesOfABentBoxByTheChangeOfItsMomentum) {
-  // A steady uniform stream: pressure and friction vanish; a force across it is held by pressure alone.
+  // Steady uniform flow: pressure and friction vanish. Pressure alone balances a force across the stream.
   const Communicator comm = Communicator::world();
   FlowOptions o;
   o.elements = {2, 2, 2};
@@ -356,7 +356,7 @@ TEST(SemSolverFlow, GoesOnWithTheSameBitsFromACheckpointEarlierPressuresAmongIt)
   part.set_past(past);
   part.advance(3);
   EXPECT_TRUE(bits(part) == bits(whole));
-  // A checkpoint of an earlier version has none.
+  // A checkpoint of an earlier version lacks this field.
   Flow later(comm, machine_here(Backend::host, 1), o);
   restore(comm, of_before, later.state());
   past.earlier = 0;
@@ -364,7 +364,7 @@ TEST(SemSolverFlow, GoesOnWithTheSameBitsFromACheckpointEarlierPressuresAmongIt)
   later.advance(3);
   EXPECT_NEAR(later.statistics().energy, whole.statistics().energy, 1e-7);
   const std::vector<std::byte> of_later = bits(later), of_whole = bits(whole);
-  EXPECT_EQ(of_later == of_whole, comm.rank() != 0);  // the whole is on rank 0
+  EXPECT_EQ(of_later == of_whole, comm.rank() != 0);  // only rank 0 has the whole field
   comm.barrier();
   if (comm.rank() == 0) std::filesystem::remove_all(folder);
 }

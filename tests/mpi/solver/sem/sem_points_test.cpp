@@ -1,4 +1,4 @@
-// Values at points that are no points of elements, and the filter of modes.
+// Interpolation to arbitrary points, and the modal filter.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -24,7 +24,7 @@ ElementBox stretched(double deform) {
   return box;
 }
 
-/// Within the box, on sides and corners of elements and of the box.
+/// Points in the box, and on sides and corners of elements and of the box.
 std::vector<Point> some_points() {
   std::vector<Point> points{{-1, 0, 2}, {1, 3, 3}, {-1, 1.5, 2.25}, {0.3, 1.5, 2.9}};
   for (int n = 0; n < 60; ++n)

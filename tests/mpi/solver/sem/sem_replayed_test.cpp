@@ -1,5 +1,5 @@
-// Solves that come again are graphs which the devices end: they have the bits, residuals and iterations of the first
-// solve, which is not recorded.
+// Repeated solves replay graphs whose loops end on the devices. Bits, residuals and iterations equal those of the
+// unrecorded first solve.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class ReplayedSolves : public testing::TestWithParam<std::tuple<Backend, int, Pr
   struct Run {
     std::vector<std::vector<double>> x;
     std::vector<krylov::Result> results;
-    int operators = 0;  ///< that the host called
+    int operators = 0;  ///< number of calls by the host
   };
 
   static Vector right_side(Space& space, Constraint& constraint) {
@@ -76,11 +76,11 @@ TEST_P(ReplayedSolves, AreThoseThatTheHostEnds) {
     for (std::size_t d = 0; d < x.size(); ++d) run.x.push_back(get(space, x, d));
     return run;
   };
-  // Ended by the tolerance, by the number of iterations, at once, and after more than a history has room for.
+  // Solves that end by tolerance, by the iteration limit, at once, and after more iterations than the history holds.
   for (const krylov::Options& options :
        {krylov::Options{.tolerance = 1e-9}, krylov::Options{.tolerance = 0, .most_iterations = 5},
         krylov::Options{.tolerance = 0.5}, krylov::Options{.tolerance = 0, .most_iterations = 150}}) {
-    // Multigrid's single precision is no longer positive once the residual is rounding.
+    // In single precision multigrid becomes indefinite once the residual is at rounding level.
     if (options.most_iterations == 150 && preconditioner == Preconditioner::schwarz) continue;
     SCOPED_TRACE("tolerance " + std::to_string(options.tolerance));
     const Run first = solved(3, options);
@@ -90,12 +90,12 @@ TEST_P(ReplayedSolves, AreThoseThatTheHostEnds) {
       EXPECT_GT(first.results[0].iterations, 128);
     }
   }
-  // Another operator is recorded anew.
+  // A changed operator is recorded again.
   const Run first = solved(40, {.tolerance = 1e-9});
   for (int again = 0; again < 2; ++again) expect_same(solved(40, {.tolerance = 1e-9}), first);
 }
 
-/// With fewer vectors than iterations, so that each is recorded and comes again.
+/// Fewer basis vectors than iterations, so that each restart replays the graphs.
 TEST_P(ReplayedSolves, AreThoseOfFlexibleGmres) {
   if (const auto why = unavailable(backend, devices); !why.empty()) GTEST_SKIP() << why;
   ElementBox box;
@@ -103,7 +103,7 @@ TEST_P(ReplayedSolves, AreThoseOfFlexibleGmres) {
   box.deform = 0.1;
   Space space(Communicator::world(), machine_here(backend, devices), box, 4, {Factors::stored, false, {}});
   Constraint constraint(space);
-  const Vector b = right_side(space, constraint);  // the first component of it
+  const Vector b = right_side(space, constraint);  // first component of the unknown
   SolverOptions how;
   how.method = krylov::Method::flexible_gmres;
   how.preconditioner = preconditioner;
@@ -121,7 +121,7 @@ TEST_P(ReplayedSolves, AreThoseOfFlexibleGmres) {
   for (int again = 0; again < 2; ++again) expect_same(solved(), first);
 }
 
-/// The host calls the operator for the first residual, the first iteration and the true residual alone.
+/// The host calls the operator only for the first residual, the first iteration and the true residual.
 TEST_P(ReplayedSolves, CallNoOperatorAnIteration) {
   if (const auto why = unavailable(backend, devices); !why.empty()) GTEST_SKIP() << why;
   if (preconditioner != Preconditioner::jacobi) return;
@@ -155,7 +155,7 @@ TEST_P(ReplayedSolves, CallNoOperatorAnIteration) {
   }
   EXPECT_GT(iterations, 5);
   EXPECT_GE(called[0], iterations + 1);
-  EXPECT_EQ(called[1], 3);  // recorded
+  EXPECT_EQ(called[1], 3);  // the second solve is recorded
   EXPECT_EQ(called[2], 2);
 }
 

@@ -1,4 +1,4 @@
-// The solver on spectral elements: errors by order in space and time, bits on any number of devices, what it refuses.
+// The spectral element solver: convergence orders in space and time, bits on any number of devices, invalid options.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -47,14 +47,14 @@ TEST(SemErrors, FallTenfoldWithEachOrderOnDeformedElements) {
     found.push_back(sem.statistics(each(smooth)).distance);
     EXPECT_LT(found.back(), row.error);
     EXPECT_LT(sem.effort().last.true_residual, 2e-12);
-    // The map's odd parts make odd orders better than even ones: over two of them.
+    // The map is odd, so odd orders are more accurate; therefore convergence is measured over two orders.
     if (found.size() > 2) {
       EXPECT_GT(found[found.size() - 3] / found.back(), 90);
     }
   }
 }
 
-/// Poisson's equation for `smooth` with fluxes through all sides, which the sine map leaves plane.
+/// Poisson's equation for `smooth` with fluxes on all sides, which the sine map keeps plane.
 Options between_fluxes(int order) {
   Options o;
   o.elements = {4, 4, 4};
@@ -118,7 +118,7 @@ Map map_each(std::function<Point(const Point&)> f) {
   };
 }
 
-/// A ring of radius 1 to 2, once round along y; its ends along z differ by a slant.
+/// A ring of radius 1 to 2, closed along y; its ends along z are slanted.
 Point ring(const Point& x) {
   const double angle = 2 * std::numbers::pi * x[1], r = 1 + x[0];
   return {r * std::cos(angle), r * std::sin(angle), x[2] + 0.1 * r};
@@ -140,7 +140,7 @@ TEST(SemErrors, FallWithEachOrderOnARingThatAFormulaMaps) {
     o.krylov.tolerance = 1e-12;
     set_all_sides(o, {Condition::value, steady(smooth)});
     o.sides[1] = {Side{Condition::periodic, {}}, Side{Condition::periodic, {}}};
-    // Through the outer side: grad u . n, n along (x, y).
+    // Flux through the outer side: grad u . n with n along (x, y).
     o.sides[0][1] = {Condition::flux, steady([](const Point& x, double) {
                        return std::cos(x[0] + x[1] - x[2]) * (x[0] + x[1]) / std::hypot(x[0], x[1]);
                      })};
@@ -157,7 +157,7 @@ TEST(SemErrors, FallWithEachOrderOnARingThatAFormulaMaps) {
   }
 }
 
-/// A polynomial that elements of order 2 hold exactly, times a function of time: all error is of the time step.
+/// A polynomial that elements of order 2 represent exactly, times a function of time: all error is temporal.
 double breathing(const Point& x, double t) { return std::sin(4 * t) * (1 + x[0] * x[0] + x[1] * x[2]); }
 
 Options breathing_box(int time_order, double time_step, bool exact_start) {
@@ -172,7 +172,7 @@ Options breathing_box(int time_order, double time_step, bool exact_start) {
   o.exact_start = exact_start;
   o.initial = each(breathing);
   set_all_sides(o, {Condition::value, unsteady(breathing)});
-  // Where a flux is given, kappa du/dn.
+  // The given flux kappa du/dn.
   o.sides[0][1] = {Condition::flux, unsteady([](const Point&, double t) { return 0.1 * 2 * std::sin(4 * t); })};
   o.source = unsteady([](const Point& x, double t) {
     return 4 * std::cos(4 * t) * (1 + x[0] * x[0] + x[1] * x[2]) - 0.1 * 2 * std::sin(4 * t);
@@ -246,7 +246,7 @@ TEST(SemErrors, AreTheSameWithFewerIterationsByChebyshevsPolynomial) {
     o.krylov.tolerance = 1e-11;
     o.solver.preconditioner = preconditioner;
     o.solver.degree = degree;
-    // Of fluxes alone, so that there is a null space; cos is even about all sides.
+    // Sides with fluxes alone give the operator a null space; the cosine is symmetric about all sides.
     const auto waves = [](const Point& x, double) { return std::cos(std::numbers::pi * x[0]); };
     set_all_sides(o, {Condition::flux, {}});
     if (equation == Equation::helmholtz) o.reaction = 3;
@@ -268,7 +268,7 @@ TEST(SemErrors, AreTheSameWithFewerIterationsByChebyshevsPolynomial) {
   }
 }
 
-/// Four blocks of elements, with a history, values and fluxes that change, and an axis that closes on itself.
+/// Four blocks of elements, with history, time-dependent values and fluxes, and an axis that closes on itself.
 Options busy_box() {
   Options o;
   o.elements = {5, 5, 8};
@@ -291,7 +291,7 @@ Options busy_box() {
 
 class SemScalars : public testing::TestWithParam<std::tuple<Backend, int>> {};
 
-/// Two that share an operator, and so a solve, and one with another diffusivity and other sides.
+/// Two scalars share an operator, and thus a solve. A third has another diffusivity and other sides.
 TEST_P(SemScalars, HaveTheBitsOfRunsOfEachAloneOnOneDevice) {
   const auto [backend, devices] = GetParam();
   if (const auto why = unavailable(backend, devices); !why.empty()) GTEST_SKIP() << why;
@@ -362,7 +362,7 @@ TEST_P(SemBits, AreThoseOfOneDeviceOnAnyNumberOfDevicesAndRanks) {
   const Communicator comm = Communicator::world(), alone(MPI_COMM_SELF);
   const auto values = [](const Communicator& who, const Machine& machine, bool closed) {
     Options box = busy_box();
-    // Without a Dirichlet side the mean is taken off.
+    // Without a Dirichlet side the mean is subtracted.
     if (closed)
       for (std::size_t n = 2; n < 6; ++n) box.sides[n / 2][n % 2] = {Condition::flux, box.sides[2][1].given};
     box.map = map_each([](const Point& x) {
@@ -435,7 +435,7 @@ TEST(SemSolverTells, WhatKeepsASolutionFromConverging) {
   };
   expect_told(1, 1e-9, 20, "falls");
   expect_told(1e4, 1e-9, 4, "hard");
-  // The recurrence's residual falls for ever; that of b - A x does not.
+  // The recurrence's residual falls without limit; the true residual b - A x does not.
   expect_told(1, 1e-300, 300, "rounding");
   o.krylov.tolerance = 1e-18;
   o.krylov.most_iterations = 1000;
@@ -523,7 +523,7 @@ TEST(SemSolverTells, InWhichElementAValueIsNoNumber) {
   Sem sem(comm, machine_here(Backend::host, 1), busy_box());
   sem.guard(1);
   sem.advance(1);
-  // Element 7 is the third along x and the second along y; its point 1 lies on the middle of an edge.
+  // Element 7 is the third along x and the second along y; its point 1 is the midpoint of an edge.
   const double none = std::nan("");
   sem.state()["u"].write({{1, 7, 0}, {2, 8, 1}}, &none);
   try {
@@ -542,8 +542,7 @@ TEST(SemSolverTells, InWhichElementAValueIsNoNumber) {
 
 TEST(LagrangeHexahedra, HaveEachNodeOnceWithCornersFirst) {
   EXPECT_EQ(vtk_hexahedron_nodes(1), (std::vector<std::int64_t>{0, 1, 3, 2, 4, 5, 7, 6}));
-  // Order 2 as vtkTriQuadraticHexahedron's neighbours: edges round the lower face, the upper one, upright; faces;
-  // middle.
+  // Order 2 as in VTK: corners, edges of the lower face, of the upper one, and along z; faces; centre.
   const std::vector<std::int64_t> two{0,  2,  8, 6,  18, 20, 26, 24, 1,  5,  7, 3,  19, 23,
                                       25, 21, 9, 11, 17, 15, 12, 14, 10, 16, 4, 22, 13};
   EXPECT_EQ(vtk_hexahedron_nodes(2), two);

@@ -1,4 +1,4 @@
-// Poisson's equation on spectral elements, on any number of devices and ranks: errors by order, and bits.
+// Poisson's equation on spectral elements with any number of devices and ranks: convergence orders and bits.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr double two_pi = 2 * std::numbers::pi;
 
-/// -lap u = 3 (2 pi)^2 u, zero on the sides of the unit cube, and of mean zero.
+/// -Lap u = 3 (2 pi)^2 u, zero on the sides of the unit cube, with mean zero.
 double wave(const Point& x) { return std::sin(two_pi * x[0]) * std::sin(two_pi * x[1]) * std::sin(two_pi * x[2]); }
 
 ElementBox cube(std::int64_t n, bool periodic, double deform = 0.1) {
@@ -38,12 +38,12 @@ void put(Space& space, Vector& vector, double (*f)(const Point&), double scale =
 }
 
 struct Solved {
-  double error = 0;  ///< the greatest at a point
+  double error = 0;  ///< maximum error at a point
   krylov::Result result;
-  std::uint64_t bits = 0;  ///< of all values, in the order of the elements
+  std::uint64_t bits = 0;  ///< hash of all values, in the order of the elements
 };
 
-/// For the right side times a power of two, and bits of x over it.
+/// Multiplies the right side by a power of two; the bits are those of x divided by it.
 Solved poisson(const Communicator& comm, const Machine& machine, const ElementBox& box, int order, double h2,
                const krylov::Options& options = {}, Factors factors = Factors::stored, int exponent = 0,
                const SolverOptions& how = {}) {
@@ -91,7 +91,7 @@ TEST_P(PoissonOn, DeformedElementsHasAnErrorThatFallsByTheOrder) {
       SCOPED_TRACE("order " + std::to_string(row.order) + (periodic ? ", periodic" : ", Dirichlet"));
       EXPECT_LT(solved.error, row.error);
       EXPECT_LT(solved.result.true_residual, 1e-10);
-      // Even and odd orders differ: over two of them.
+      // Even and odd orders differ, so convergence is measured over two orders.
       if (two_before > 0) {
         EXPECT_GT(two_before / solved.error, 13);
       }
@@ -125,7 +125,7 @@ TEST_P(PoissonBits, AreThoseOfOneDeviceOnAnyNumberOfDevicesAndRanks) {
     options.most_iterations = 12;
     options.must_converge = false;
     const Solved expected = poisson(alone, one, box, 3, 0, options, factors);
-    options.tolerance = 1e-30;  // whether the host waits for each residual changes nothing either
+    options.tolerance = 1e-30;  // also independent of whether the host waits for each residual
     const Solved found = poisson(comm, all, box, 3, 0, options, factors);
     EXPECT_EQ(found.bits, expected.bits);
     EXPECT_EQ(found.result.history, expected.result.history);
@@ -196,7 +196,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, MultigridBits,
 
 class CoupledSolves : public testing::TestWithParam<std::tuple<Backend, int, Preconditioner>> {};
 
-/// Components that end after different numbers of iterations, one of them zero.
+/// Components that converge after different numbers of iterations, one of them zero.
 TEST_P(CoupledSolves, HaveTheBitsOfSolvesOfEachComponentOnOneDevice) {
   const auto [backend, devices, preconditioner] = GetParam();
   if (const auto why = unavailable(backend, devices); !why.empty()) GTEST_SKIP() << why;
@@ -212,7 +212,7 @@ TEST_P(CoupledSolves, HaveTheBitsOfSolvesOfEachComponentOnOneDevice) {
     if (c == 1) return 0.0;
     return c == 0 ? wave(x) : std::ldexp(1.0, 40 * c) * std::exp((c - 1) * x[0] - x[1]) * std::cos(c * x[2]);
   };
-  // `first` to `last`: the components that one solve has.
+  // Solves components `first` to `last` together.
   const auto solved = [&](const Communicator& comm, const Machine& machine, bool periodic, int first, int last) {
     Space space(comm, machine, cube(5, periodic), 3, {Factors::stored, false, {}});
     Constraint constraint(space);
@@ -276,7 +276,7 @@ INSTANTIATE_TEST_SUITE_P(Preconditioners, CoupledSolves,
 
 class SemApply : public testing::TestWithParam<std::tuple<Backend, int>> {};
 
-/// Of apply() and of operator and sums one after the other, on devices that have many elements, few, and none.
+/// Compares apply() with the operator followed by sums, on devices with many, few and no elements.
 TEST_P(SemApply, HasTheBitsOfOperatorAndSumsWithAndWithoutOverlap) {
   const auto [backend, devices] = GetParam();
   if (const auto why = unavailable(backend, devices); !why.empty()) GTEST_SKIP() << why;
@@ -355,7 +355,7 @@ TEST(SemRefusesOnRanks, AnElementThatOneRankFindsTurnedInsideOut) {
   const Communicator comm = Communicator::world();
   const Machine machine = machine_here(Backend::host, 1);
   ElementBox box = cube(4, false, 0);
-  // The last layer, which the last rank has, hangs down.
+  // The last layer, on the last rank, is inverted.
   box.map = [](std::span<const Point> places) {
     std::vector<Point> there(places.begin(), places.end());
     for (Point& x : there) x[2] = std::min(x[2], 1.5 - x[2]);

@@ -1,4 +1,4 @@
-// Implicit steps of the heat equation: each solves its equation, whatever the cuts; orders in time.
+// Implicit steps of the heat equation: each solves its equation for any decomposition; convergence orders in time.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@ Options implicit_heat(Extent cells, std::array<bool, 3> periodic, Scheme scheme)
   return options;
 }
 
-/// u + rate spacing^2 Lap u by one loop over one array.
+/// u + rate spacing^2 Lap u, by one loop over one array.
 std::vector<double> with_laplacian(const Options& options, const std::vector<double>& u, double rate) {
   const Extent n = options.cells;
   const auto at = [&](std::int64_t i, std::int64_t j, std::int64_t k) { return value_at(options, u, {i, j, k}); };
@@ -103,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(Scenarios, ImplicitHeat,
                                   implicit_scenarios()[std::get<1>(info.param)].name;
                          });
 
-/// A wave of the grid decays by exp(-kappa m t), m its eigenvalue: what is off is the error in time.
+/// A grid wave decays by exp(-kappa m t) with its eigenvalue m, so any deviation is the temporal error.
 double error_in_time(Scheme scheme, int points, int steps) {
   constexpr std::int64_t n = 16;
   Options options = implicit_heat({n, 8, 8}, {true, true, true}, scheme);
@@ -188,7 +188,7 @@ TEST(ImplicitHeatRange, DataTimesPowersOfTwoHaveTheSameBits) {
 }
 
 TEST(ImplicitHeatIterations, AreThoseThatTheToleranceNeeds) {
-  // A cosine along x is an eigenvector, and the first guess is fitted: one needs no iteration, a second one two.
+  // A cosine along x is an eigenvector. With the fitted guess one needs no iteration, and a second one two.
   for (const int waves : {1, 2})
     for (const Scheme scheme : {Scheme::backward_euler, Scheme::crank_nicolson}) {
       const Options options = implicit_heat({16, 12, 14}, {true, true, true}, scheme);

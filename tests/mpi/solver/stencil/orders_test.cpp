@@ -1,4 +1,4 @@
-// Orders of convergence of finite differences, in space and in time.
+// Convergence orders of finite differences in space and time.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -37,7 +37,7 @@ TEST(StencilOrders, WavesHaveTheOrderThatIsAskedFor) {
   const double largest_error[] = {2e-2, 1e-3, 1e-4, 1e-5};
   for (const int order : {2, 4, 6, 8}) {
     std::vector<double> errors;
-    // A time step so small that its own error, of second order, does not show.
+    // The time step is so small that its second-order error is negligible.
     constexpr double time_step = 5e-5, end = 0.1;
     for (const std::int64_t n : {8, 16}) {
       Options options;
@@ -66,8 +66,8 @@ TEST(StencilOrders, WavesHaveTheOrderThatIsAskedFor) {
   }
 }
 
-/// The largest error of a standing wave in a unit box, with n cells along each of these axes. It is compared at the
-/// frequency that leapfrog gives it, so that the error is that of the differences in space alone.
+/// Largest error of a standing wave in a unit box with n cells along each of these axes. The reference has leapfrog's
+/// frequency, so the error is purely spatial.
 double error_between(Sides sides, int order, int axes, std::int64_t n) {
   constexpr double time_step = 0.01;
   Options options;
@@ -109,7 +109,7 @@ TEST(StencilOrders, WavesKeepTheirOrderBetweenSides) {
       }
 }
 
-/// The error of a wave that starts with u and du/dt given, in steps of this length.
+/// Error of a wave started with u and du/dt, for a time step.
 double error_of_a_start(double time_step) {
   Options options;
   options.cells = {32, 1, 1};

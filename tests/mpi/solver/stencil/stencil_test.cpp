@@ -1,4 +1,4 @@
-// Finite differences against a brute-force version on one array, and sameness whatever the cuts.
+// Finite differences compared with brute force on one array, and equal bits for any decomposition.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -31,7 +31,7 @@ Options wave(Extent cells, std::array<bool, 3> periodic, int order) {
   return options;
 }
 
-/// sigma dt / 2 of a cell: sigma is 3 c ln(1000) / W (d / W)^2 at the depth d of layers W wide, for each axis.
+/// sigma dt / 2 of a cell. At depth d in layers of width W, sigma is 3 c ln(1000) / W (d / W)^2, for each axis.
 double damping(const Options& options, double dt, const Extent& cell) {
   if (options.absorbing == 0) return 0;
   const double width = options.absorbing * options.spacing;
@@ -48,7 +48,7 @@ double damping(const Options& options, double dt, const Extent& cell) {
   return sigma * dt / 2;
 }
 
-/// The same by one loop over one array, for whatever the equations have in common: weights as published.
+/// The oracle: one loop over one array, for features common to all equations, with published weights.
 std::vector<double> brute_force(const Options& options, std::int64_t steps) {
   const Extent n = options.cells;
   const double dt = options.time_step > 0 ? options.time_step : 0.9 * stable_time_step(options);
@@ -173,7 +173,7 @@ TEST_P(Stencils, AreThoseOfABruteForceLoopWhateverTheCuts) {
   const double rounding = options.precision == DType::f32 ? 2e-5 : 1e-11;
   const std::vector<double> wanted = brute_force(options, steps);
   std::optional<std::vector<double>> first;
-  // Several devices a rank are another cut on one rank and on two; on four they are more of the same.
+  // One and two ranks also vary the devices per rank; four ranks already cover these cuts.
   for (int devices = 1; devices <= (Communicator::world().size() > 2 ? 1 : 3); ++devices)
     for (const int together : {1, 2, 3})
       for (const Overlap overlap : {Overlap::off, Overlap::on}) {
@@ -183,7 +183,7 @@ TEST_P(Stencils, AreThoseOfABruteForceLoopWhateverTheCuts) {
         std::vector<double> found;
         const auto error = error_of([&] { found = result(options, devices, steps, backend); });
         if (error && error->code() == ErrorCode::unsupported && !error->fact("block").empty())
-          continue;  // too thin for so many steps
+          continue;  // too thin for this many steps
         ASSERT_FALSE(error) << error->what();
         EXPECT_LT(largest_off(found, wanted), rounding) << devices << " devices, " << together << " steps an exchange";
         if (!first) first = found;
@@ -237,7 +237,7 @@ TEST_P(StencilPoints, ReceiversHearTheSourceAlikeHoweverTheGridIsCut) {
   };
   const auto near = loudest(first[0]), corner = loudest(first[1]);
   EXPECT_GT(std::abs(*near), 1.1 * std::abs(*corner)) << "the wave does not spread";
-  // It goes a cell in a unit of time: six cells, and eleven and a half.
+  // The wave travels one cell per unit of time: 6 cells to one receiver and 11.66 to the other.
   EXPECT_NEAR(static_cast<double>((corner - first[1].begin()) - (near - first[0].begin())) * 0.4, 11.66 - 6, 1.5);
 }
 
@@ -255,7 +255,7 @@ TEST_P(StencilPoints, ReceiversHearAsMuchWhereverTheirTableIsReadOverItsEnd) {
     run.advance(then);
     return std::array{run.seismogram(0), run.seismogram(1)};
   };
-  // It has 8192 rows: read at its end, and in between.
+  // The table has 8192 rows: read at its end, and before.
   const auto at_end = heard(8192, 808), between = heard(8000, 1000);
   ASSERT_EQ(at_end[0].size(), 9000u);
   EXPECT_EQ(at_end, between);
@@ -264,7 +264,7 @@ TEST_P(StencilPoints, ReceiversHearAsMuchWhereverTheirTableIsReadOverItsEnd) {
 }
 
 TEST_P(StencilPoints, AShotInSpaceIsHeardAsTheExactSolutionSays) {
-  // u(r, t) = f(t - r / c) / (4 pi c^2 r) from a point; a cell is a point of its volume.
+  // Exact solution of a point source: u(r, t) = f(t - r / c) / (4 pi c^2 r). A cell is a point source with its volume.
   Options options;
   options.cells = {44, 40, 40};
   options.equation = Equation::wave;
@@ -289,7 +289,7 @@ TEST_P(StencilPoints, AShotInSpaceIsHeardAsTheExactSolutionSays) {
   EXPECT_LT(off, 0.03 * most);
 }
 
-/// Of a packet of waves so many cells long that meets the side of a line: what comes back, of what went.
+/// Reflected fraction of a wave packet of `length` cells at the end of a line.
 double reflected(Backend backend, int order, int layers, double length) {
   constexpr std::int64_t cells = 600;
   constexpr double courant = 0.4, middle = 300;
@@ -327,7 +327,7 @@ TEST_P(StencilPoints, TheAbsorbingLayerGivesBackAThousandthWhereItIsMuchDeeperTh
 INSTANTIATE_TEST_SUITE_P(Backends, StencilPoints, testing::ValuesIn(backends_here()),
                          [](const auto& info) { return to_string(info.param); });
 
-/// With ghosts of so many steps along the cut.
+/// Message volume with ghosts for `steps` steps along the cut.
 std::int64_t largest_need(const Machine& machine, Options options, int steps) {
   options.steps_per_exchange = steps;
   std::vector<std::int64_t> bytes(static_cast<std::size_t>(machine.devices()), 0);

@@ -31,7 +31,7 @@ TEST(ShareOut, GivesEqualBoxesInEqualNumbersToNeighbours) {
   const auto boxes = cubes(4);
   const auto owners = share_out(boxes, std::vector<double>(64, 1), 4);
   for (const double load : loads(owners, std::vector<double>(64, 1), 4)) EXPECT_EQ(load, 16);
-  // The longest axis is cut first, of two alike the slowest: halves in z, then quarters in y.
+  // The longest axis is cut first, among equal ones the slowest: halves in z, then quarters in y.
   for (std::size_t n = 0; n < boxes.size(); ++n)
     EXPECT_EQ(owners[n], 2 * (boxes[n].lo[2] / 8) + boxes[n].lo[1] / 8) << n;
 }

@@ -1,4 +1,4 @@
-// Flows in small periodic boxes, by each collision, against what the Navier-Stokes equations give.
+// Flows in small periodic boxes for each collision, compared with solutions of the Navier-Stokes equations.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,7 +15,7 @@ using Vector = std::array<double, 3>;
 
 double dot(const Vector& a, const Vector& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
-/// A periodic box of cells, streamed and collided the plain way.
+/// A periodic box with a plain loop for streaming and collision.
 template <class L, class T>
 class PeriodicBox {
  public:
@@ -29,7 +29,7 @@ class PeriodicBox {
         for (int x = 0; x < extent_[0]; ++x) f(std::array<int, 3>{x, y, z}, cells_[at(x, y, z)].g);
   }
 
-  /// Starts from the equilibrium of a velocity.
+  /// Starts from the equilibrium of a velocity field.
   template <class F>
   void start(F velocity) {
     each([&](const std::array<int, 3>& x, T(&g)[L::q]) {
@@ -41,7 +41,7 @@ class PeriodicBox {
     });
   }
 
-  /// collide(x, g) for each cell.
+  /// Streams, then calls collide(x, g) for each cell.
   template <class F>
   void step(F collide) {
     std::swap(cells_, next_);
@@ -95,7 +95,7 @@ std::complex<double> amplitude(PeriodicBox<L, T>& box, const ShearWave& w) {
   return sum;
 }
 
-/// The viscosity by which the wave decays, after the start from an equilibrium has been forgotten.
+/// Viscosity from the decay of the wave, measured after the initial transient.
 template <class L, class Collision>
 double viscosity_of(const Collision& collision, const ShearWave& w) {
   PeriodicBox<L, double> box(w.extent);
@@ -125,7 +125,8 @@ TEST(ShearWave, DecaysWithTheViscosityAskedFor) {
   });
 }
 
-// SRT lacks u^2 in the third moments, which costs it up to 3 u^2 of its viscosity; what cumulants lack is of order u^4.
+// SRT lacks terms u^2 in the third moments, an error of up to 3 u^2 of its viscosity. The error of cumulants is of
+// order u^4.
 TEST(ShearWave, CarriedByAFlowKeepsItsViscosityWithCumulantsAndNotWithSrt) {
   constexpr double viscosity = 0.01;
   for (const ShearWave& at_rest : {along_axis, along_diagonal}) {
@@ -190,7 +191,7 @@ TEST(Guo, AcceleratesTheMeanFlowByTheForceInEachStep) {
   });
 }
 
-/// Velocities u_x(y) of a flow under the force F_x = size sin(2 pi y / cells), from rest until it is steady.
+/// Steady velocity u_x(y) under the force F_x = size sin(2 pi y / cells), started from rest.
 template <class L, class Collision>
 std::vector<double> kolmogorov_flow(const Collision& collision, int cells, double size, int steps) {
   PeriodicBox<L, double> box({1, cells, 1});
@@ -198,7 +199,7 @@ std::vector<double> kolmogorov_flow(const Collision& collision, int cells, doubl
   for (int s = 0; s < steps; ++s)
     box.step([&](const auto& x, double(&g)[L::q]) { collision(g, Force<double>{force(x[1]), 0, 0}); });
   std::vector<double> velocity;
-  // After a collision the momentum holds the whole force of the step; the flow's velocity half of it.
+  // After a collision the momentum includes the full force of the step. The velocity includes half of it.
   box.each([&](const auto& x, const double(&g)[L::q]) { velocity.push_back(box.momentum(g)[0] - force(x[1]) / 2); });
   return velocity;
 }
@@ -217,8 +218,9 @@ TEST(KolmogorovFlow, ReachesForceOverViscosityAndWaveNumberSquared) {
   });
 }
 
-// (viscosity + C^2 |u'|) u' = (F / k) cos(k y), a quadratic equation for u' in each place. Where u' changes its sign,
-// |u'| has a kink, which 32 cells show to 2 % of the largest u'; without eddies that were twice as large.
+// Analytic solution: (viscosity + C^2 |u'|) u' = (F / k) cos(k y), a quadratic equation for u' at each y. The term |u'|
+// has a kink where u' changes sign, so 32 cells resolve it to 2 % of the largest u'. Without the LES model the
+// deviation would be twice as large.
 TEST(KolmogorovFlow, OfEddyViscosityHasTheProfileOfItsQuadraticEquation) {
   constexpr int cells = 32;
   constexpr double viscosity = 0.01, constant = 1, k = turn / cells, shear = 0.01;

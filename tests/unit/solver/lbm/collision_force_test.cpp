@@ -1,4 +1,4 @@
-// A force and an eddy viscosity in one cell.
+// Body force and eddy viscosity in one cell.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -43,7 +43,7 @@ TEST(Guo, AddsTheForceToTheMomentumAndNothingToTheMass) {
   });
 }
 
-/// Adds half of Guo's source.
+/// Adds half of Guo's source term.
 template <class L>
 void add_half_source(double (&g)[L::q], const std::array<double, 3>& u, const std::array<double, 3>& force) {
   for (int i = 0; i < L::q; ++i) {
@@ -54,7 +54,7 @@ void add_half_source(double (&g)[L::q], const std::array<double, 3>& u, const st
   }
 }
 
-// By which each moment gets (1 - rate / 2) of its source, whatever the rates, as the paper has it for SRT.
+// Each moment thus gets (1 - rate / 2) of its source, whatever the rates, as Guo's paper derives for SRT.
 TEST(Guo, ForcesByHalfTheSourceBeforeACollisionAndHalfAfterIt) {
   each_lattice([](auto lattice) {
     using L = decltype(lattice);
@@ -70,7 +70,7 @@ TEST(Guo, ForcesByHalfTheSourceBeforeACollisionAndHalfAfterIt) {
       collision(plain);
       add_half_source<L>(plain, u, force);
       collision(forced, Force<double>{force[0], force[1], force[2]});
-      // The Gaussian of the cumulants has the terms in u^2 F and F^2, too, that the source lacks.
+      // The equilibrium of cumulants also contains terms u^2 F and F^2, which the source lacks.
       const double limit = name.starts_with("cumulant") ? 1e-5 : 1e-15;
       EXPECT_LT((difference<L>(forced, plain)), limit) << name_of<L>() << " " << name;
     });
@@ -83,7 +83,7 @@ TEST(Smagorinsky, FindsTheEddyViscosityOfAKnownShear) {
     SCOPED_TRACE(name_of<L>());
     const double viscosity = 0.002, constant = 0.17, rho = 1.03, shear = 0.03;
     const double tau = 3 * (viscosity + constant * constant * shear) + 0.5;
-    // du_x / dy = shear: S_xy = S_yx = shear / 2, |S| = shear, and the stress beyond equilibrium is -2/3 rho tau S.
+    // du_x / dy = shear gives S_xy = S_yx = shear / 2, |S| = shear, and a non-equilibrium stress of -2/3 rho tau S.
     const double stress = -2.0 / 3 * rho * tau * shear / 2;
     double g[L::q];
     equilibrium<L>(g, rho, {0.05, -0.02, 0});

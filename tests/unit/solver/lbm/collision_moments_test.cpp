@@ -1,4 +1,4 @@
-// What SRT, TRT, MRT and cumulants do to the moments of a cell.
+// Moments of a cell after SRT, TRT, MRT and cumulant collisions.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,7 +8,7 @@
 namespace slipstream::lbm {
 namespace {
 
-/// Lets the two collisions that `make` gives for a lattice act on the same random cells; `compare` sees what came out.
+/// Applies the two collisions of `make` to the same random cells; `compare` gets the results.
 template <class T, class Make, class Compare>
 void let_both_act(const Make& make, const Compare& compare) {
   each_lattice([&](auto lattice) {
@@ -57,7 +57,7 @@ TEST(Trt, OfEqualRatesIsSrtToTheLastBit) {
   });
 }
 
-/// Sum of g c_a c_b less that of the equilibrium, in double.
+/// Sum of g c_a c_b minus that of the equilibrium, in double.
 template <class L>
 std::array<double, 6> stress_of(const double (&g)[L::q]) {
   const auto m = conserved<L>(g);
@@ -125,7 +125,7 @@ TEST(Cumulant, LeavesNoCumulantBeyondTheStress) {
                                 {2, 2, 1}}) {
     EXPECT_NEAR(static_cast<double>(k(a, b, c)), 0, 1e-16) << a << b << c;
   }
-  // C_211, C_220 and C_222 as Geier et al. 2015 write them.
+  // C_211, C_220 and C_222 from Geier et al. 2015.
   const auto near_zero = [](long double value) { EXPECT_NEAR(static_cast<double>(value), 0, 1e-16); };
   near_zero(k(2, 1, 1) - (k(2, 0, 0) * k(0, 1, 1) + 2 * k(1, 1, 0) * k(1, 0, 1)) / rho);
   near_zero(k(1, 2, 1) - (k(0, 2, 0) * k(1, 0, 1) + 2 * k(1, 1, 0) * k(0, 1, 1)) / rho);

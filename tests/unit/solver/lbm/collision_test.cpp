@@ -1,4 +1,4 @@
-// What every collision keeps, and the lattices.
+// Conserved quantities of every collision, and properties of the lattices.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,7 +10,7 @@
 namespace slipstream::lbm {
 namespace {
 
-/// Deviations of the equilibrium of the cumulants: in each axis the three populations of variance 1/3 about u.
+/// Deviations of the equilibrium of cumulants: along each axis three populations with variance 1/3 about u.
 template <class T>
 void product_equilibrium(T (&g)[27], double rho, const std::array<double, 3>& u) {
   for (int i = 0; i < 27; ++i) {
@@ -106,7 +106,7 @@ TEST(Collision, OfACellSeenInAMirrorKeepsItsBits) {
   });
 }
 
-// Deviations of 1e-6 of the weights: f_i themselves would keep one digit of them in f32.
+// Deviations are 1e-6 of the weights; populations f_i themselves would keep one digit of them in f32.
 TEST(Collision, KeepsTheDigitsOfF32NearRest) {
   each_lattice([](auto lattice) {
     using L = decltype(lattice);

@@ -1,4 +1,4 @@
-// What blocks exchange where populations are streamed in place, against a search through all cells and velocities.
+// The halo of in-place streaming, compared with a search through all cells and velocities.
 #include "solver/lbm/step/in_place_halo.hpp"
 
 #include <gtest/gtest.h>
@@ -85,7 +85,7 @@ class InPlaceHaloOf : public testing::TestWithParam<std::tuple<Shape, Layout, Fo
     return all;
   }
 
-  /// Where a population goes, and by way of which ghosts.
+  /// Adds the path of a population, including its copies in ghosts.
   template <class L>
   void add(const Extent& from, int i, std::vector<Move>& all) const {
     const Block& source = holder(from);
@@ -108,7 +108,7 @@ class InPlaceHaloOf : public testing::TestWithParam<std::tuple<Shape, Layout, Fo
     const Block& target = holder(inside);
     if (target.id != source.id || round) move(target);
     if (!s.outlet) return;
-    // What cells along an outlet send inwards also goes to a block beside them that ends there.
+    // Inward populations of cells along an outlet are also sent to an adjacent block that is one cell thick.
     const int side = static_cast<int>(*s.outlet), a = side / 2;
     if (from[a] != (side % 2 == 0 ? 0 : s.cells[a] - 1) || L::velocity[i][a] != (side % 2 == 0 ? 1 : -1)) return;
     Extent along = inside;
@@ -154,7 +154,7 @@ TEST_P(InPlaceHaloOf, CarriesThePopulationsThatCrossAndNoOthers) {
   EXPECT_FALSE(right.empty() && volume(s.blocks) > 1);
 }
 
-// Or the order of their movers would matter.
+// Moves must be independent, so that the order of copies does not matter.
 TEST_P(InPlaceHaloOf, WritesNothingThatItReadsOrWritesElsewhere) {
   std::set<std::pair<std::int64_t, std::int64_t>> read, written;
   const std::vector<Move> moves = by_pattern();

@@ -1,4 +1,4 @@
-// Bodies, and the loads on them and on sides, against flows that are known.
+// Bodies, and loads on bodies and sides, compared with known flows.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ class LoadsOn : public FlowByMethod {};
 INSTANTIATE_TEST_SUITE_P(Lbm, LoadsOn, testing::ValuesIn(FlowByMethod::all),
                          [](const auto& info) { return info.param.name; });
 
-/// Root of the mean square error over the largest speed, of the flow that a force drives along a round pipe in z.
+/// Error of the force-driven flow in a circular pipe along z: root mean square over the largest speed.
 double pipe_error(const Method& method, int n, bool with_cuts) {
   Options o = method.options();
   o.precision = DType::f64;
@@ -78,7 +78,7 @@ TEST(InterpolatedBounceBack, OfSurfacesHalfWayIsHalfWayToTheLastBit) {
   }
 }
 
-// A gap of one cell has no second fluid cell behind: the flow through it must stay sound at any distance.
+// In a gap of one cell there is no second fluid cell behind the first. The flow must stay stable at any wall distance.
 TEST(InterpolatedBounceBack, IsHalfWayInAGapOfOneCell) {
   const auto gap = [&](const Method& method, float q) {
     Options o = method.options();
@@ -248,7 +248,7 @@ TEST(BodiesThinnerThanALink, AreToldWithTheLinksThroughThem) {
   run.lbm.set_bodies({.names = {"ball", "plate"},
                       .solid = [&](const Box& box) { return bodies.solid(box); },
                       .cuts = [&](const Box& box, const auto& directions) { return bodies.cuts(box, directions); }});
-  // Of the 5 links across each place in the plate's plane, those from 4 x 4 centres go through it from face to face.
+  // At each position in the plate's plane 5 links cross it. Those from 4 x 4 cell centres cross both faces.
   EXPECT_EQ(run.lbm.links_through_bodies(), (std::vector<std::int64_t>{0, 5 * 16}));
 }
 

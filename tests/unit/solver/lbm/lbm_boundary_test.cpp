@@ -1,4 +1,4 @@
-// Sides, against flows that are known.
+// Boundary conditions, compared with known flows.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ class Sides : public FlowByMethod {};
 INSTANTIATE_TEST_SUITE_P(Lbm, Sides, testing::ValuesIn(FlowByMethod::all),
                          [](const auto& info) { return info.param.name; });
 
-/// Flows of many steps, in f64 and in a plane: by populations of D2Q9, and by moments two cells deep.
+/// Plane flows of many steps in f64: populations of D2Q9, and moments with two layers.
 class FlowInAPlane : public testing::TestWithParam<Method> {
  protected:
   static Options options(double viscosity, std::int64_t x, std::int64_t y) {
@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(Lbm, ConvectiveSide, testing::Values(populations_held, 
 INSTANTIATE_TEST_SUITE_P(Lbm, PressureDrop, testing::Values(populations_held, moments_held),
                          [](const auto& info) { return info.param.name; });
 
-/// A channel along x between walls in y, its inlet's velocity a parabola of the given top speed.
+/// A channel along x between walls in y. The inlet has a parabolic velocity with maximum `top`.
 Options channel(Options o, double top) {
   o.periodic = {false, false, o.lattice != Lattice::d2q9};
   Boundary inlet{BoundaryKind::velocity};
@@ -54,7 +54,7 @@ Options channel(Options o, double top) {
   return o;
 }
 
-/// Largest difference of a velocity from the parabola over the top speed, from column `first` on.
+/// Largest relative deviation of the velocity from the parabola, from column `first` on.
 double error_of_parabola(HostRun& run, double top, int first) {
   const Extent& e = run.lbm.grid().extent();
   const auto velocity = run.numbers("velocity");
@@ -74,7 +74,8 @@ TEST_P(Sides, CarriesPoiseuilleFlowFromAVelocityInletToAPressureOutlet) {
   HostRun run(o);
   settle(run, top, 1e-6);
   EXPECT_LT(error_of_parabola(run, top, 0), 0.01);
-  // Pressure is density / 3 and falls by 8 viscosity top / height^2 a cell, to that of the outlet at the last face.
+  // Pressure is density / 3. It falls by 8 viscosity top / height^2 per cell, to the outlet's pressure at the last
+  // face.
   const auto density = run.numbers("density");
   const double fall = 3 * 8 * o.viscosity * top / (12.0 * 12.0);
   for (int x = 0; x < 30; ++x) EXPECT_NEAR(density[6 * 30 + x] - 1, fall * (29.5 - x), 0.02 * fall * 30) << x;
@@ -109,8 +110,7 @@ TEST_P(Sides, CarriesAUniformFlowOutOfAConvectiveSide) {
   for (std::size_t n = 0; n < velocity.size(); ++n) ASSERT_NEAR(velocity[n], u[n % 3], 1e-14) << n;
 }
 
-/// The largest difference from a uniform flow after a vortex has been carried through the side x+, over that of the
-/// vortex.
+/// Largest deviation from a uniform flow after a vortex has left through the side x+, relative to that of the vortex.
 double ConvectiveSide::left_of_a_vortex(const Boundary& outlet) {
   constexpr double speed = 0.05, strength = 0.01, size = 6;
   Options o = options(0.005, 80, 48);
@@ -123,7 +123,7 @@ double ConvectiveSide::left_of_a_vortex(const Boundary& outlet) {
     const double f = strength * std::exp(0.5 * (1 - dx * dx - dy * dy));
     return Vector{speed - f * dy, f * dx, 0};
   });
-  run.lbm.advance(1200);  // 60 cells
+  run.lbm.advance(1200);  // the vortex travels 60 cells
   const auto velocity = run.numbers("velocity");
   double largest = 0;
   for (std::size_t n = 0; n < velocity.size(); ++n)
@@ -137,7 +137,7 @@ TEST_P(ConvectiveSide, LetsAVortexOut) {
   EXPECT_LT(left, left_of_a_vortex({BoundaryKind::pressure}));
 }
 
-/// A channel of fluid at rest into which an inlet begins to push; density less 1, on average over all cells.
+/// Mean density less 1 in a channel of fluid at rest, after the inlet starts to push.
 double ConvectiveSide::excess_of_a_pushed_channel(const Boundary& outlet, int steps) {
   Options o = options(0.1, 40, 4);
   o.boundaries[Side::x_low] = {BoundaryKind::velocity, {0.05, 0, 0}};
@@ -155,15 +155,15 @@ TEST_P(ConvectiveSide, DrawsTheDensityToThatFarAway) {
   EXPECT_NEAR(excess_of_a_pushed_channel(outlet, 3000), -0.02, 1e-5);
 }
 
-// The push runs through the channel as a wave that leaves its density behind, u / c_s.
+// The inlet sends a wave through the channel that raises the density by u / c_s.
 TEST_P(ConvectiveSide, KeepsAnyDensityWithoutRelaxation) {
   Boundary outlet{BoundaryKind::convective, {}, {}, 1, 0.05};
   outlet.relaxation = 0;
   EXPECT_GT(excess_of_a_pushed_channel(outlet, 3000), 0.05);
 }
 
-// A way of sound through the channel is 40 / c_s = 69 steps long; the wave comes back from the inlet, so that the
-// density may swing round the one far away.
+// Sound crosses the channel in 40 / c_s = 69 steps. The wave reflects at the inlet, so the density may oscillate about
+// the far-field value.
 TEST_P(ConvectiveSide, TakesAsManyWaysOfSoundAsItSaysToRelaxTheDensity) {
   Boundary outlet{BoundaryKind::convective, {}, {}, 1, 0.05};
   outlet.relaxation = 0;
@@ -178,7 +178,7 @@ TEST_P(ConvectiveSide, TakesAsManyWaysOfSoundAsItSaysToRelaxTheDensity) {
   }
 }
 
-/// One of 1 % along the side, of which a step takes less than a digit of f16 out.
+/// A velocity step of 1 % along the side: each time step changes it by less than one digit of f16.
 TEST_P(ConvectiveSide, LetsAStepOfTheVelocityOutInF16) {
   const Vector u{0.02, 0.05, 0};
   Options o = GetParam().options();
@@ -199,7 +199,7 @@ TEST_P(ConvectiveSide, LetsAStepOfTheVelocityOutInF16) {
     const auto velocity = run.numbers("velocity");
     for (std::size_t cell = 11; 3 * cell < velocity.size(); cell += 12, ++count) sum += velocity[3 * cell + 1];
   }
-  // By moments the inlet does not know of the third order that cells send: 0.0011 less in any format.
+  // With moments the inlet lacks third-order terms, which lowers the result by 0.0011 in any format.
   EXPECT_NEAR(sum / static_cast<double>(count) / u[1], GetParam().moments() ? 0.9989 : 1, 0.002);
 }
 
@@ -211,13 +211,13 @@ TEST_P(Sides, ADropOfThePressureDrivesTheParabolaOfAForce) {
   HostRun run(o);
   settle(run, top, 1e-7);
   EXPECT_LT(error_of_parabola(run, top, 0), moments() ? 0.008 : 0.005);
-  // The density falls evenly, and where it begins follows from the mass.
+  // The density falls linearly; its mean follows from the total mass.
   const auto density = run.numbers("density");
   for (int x = 0; x < 20; ++x) EXPECT_NEAR(density[6 * 20 + x] - 1, 3 * gradient * (9.5 - x), 1e-3 * o.density_drop[0]);
   EXPECT_NEAR(run.lbm.excess_mass(), 0, 1e-11);
 }
 
-/// What is added at the seam is about one unit in the last digit of the populations there.
+/// The pressure drop adds about one unit in the last digit of f16 to populations at the periodic boundary.
 TEST_P(PressureDrop, DrivesTheFlowThatItShallInF16) {
   constexpr double top = 0.02, height = 16, mean = 2 * top / 3;
   Options o = GetParam().options();
@@ -259,8 +259,8 @@ TEST_P(PressureDrop, DrivesAFlowRoundABodyAsAForceDoes) {
   for (std::size_t n = 0; n < driven.size(); ++n) ASSERT_NEAR(dropped[n], driven[n], 0.005 * top) << n;
 }
 
-// What flows along a slip side is half of what flows between two walls twice as far apart: to the last bit, but by
-// moments, which average beside sides what is beyond equilibrium, once the flow is steady.
+// The flow along a slip side equals half of the flow between walls at twice the distance. Populations agree to the last
+// bit. Moments average the non-equilibrium part beside walls, so they agree only when the flow is steady.
 TEST_P(Sides, MirrorsAFlowInASlipSide) {
   const auto flow = [&](std::int64_t height, bool mirrored) {
     Options o = options({6, height, 4});

@@ -1,4 +1,5 @@
-// Small flows of any sides and bodies, cut at random into blocks as thin as one cell, have the bits of the uncut flow.
+// Small random flows with any sides and bodies, cut into random blocks as thin as one cell. Their bits equal those of
+// the uncut flow.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +20,7 @@
 namespace slipstream::lbm {
 namespace {
 
-/// Numbers by chance, the same on every machine: standard distributions are not.
+/// Random numbers that are the same on every machine, which standard distributions are not.
 class Draw {
  public:
   explicit Draw(unsigned seed) : engine_(seed) {}
@@ -38,7 +39,7 @@ void draw_side(Draw& draw, Options& o, int side) {
   const Vector u{draw.around(0.03), draw.around(0.03), flat ? 0 : draw.around(0.03)};
   switch (draw.below(6)) {
     case 0:
-      return;  // a wall that rests
+      return;  // leaves a wall at rest
     case 1:
       o.walls[key] = u;
       o.walls[key][side / 2] = 0;
@@ -83,7 +84,7 @@ Options drawn_flow(Draw& draw, const Method& method) {
   return o;
 }
 
-/// Solid cells, a round body that cuts links, or cells that cut them anywhere; at the sides and across edges, too.
+/// Solid cells, a sphere that cuts links, or random cut links; also at sides and across edges.
 Surfaces drawn_bodies(Draw& draw, const Extent& e) {
   const std::int64_t kind = draw.below(5);
   if (kind == 0) return {};
@@ -105,7 +106,7 @@ Surfaces drawn_bodies(Draw& draw, const Extent& e) {
   return s;
 }
 
-/// Cuts boxes in two again and again, often next to an end.
+/// Bisects boxes repeatedly, often next to an end.
 std::vector<Block> drawn_cuts(Draw& draw, const Extent& e, int devices) {
   std::vector<Box> boxes{{{0, 0, 0}, e}};
   for (std::int64_t cuts = draw.from(1, 7); cuts > 0; --cuts) {
@@ -131,7 +132,7 @@ std::vector<Block> drawn_cuts(Draw& draw, const Extent& e, int devices) {
   return blocks;
 }
 
-/// A flow of which no two cells are alike.
+/// A flow without two equal cells.
 std::vector<std::array<double, 4>> uneven(const Extent& e, const Box& box) {
   std::vector<std::array<double, 4>> values;
   for_each_cell(box, [&](const Extent& p) {
@@ -143,7 +144,7 @@ std::vector<std::array<double, 4>> uneven(const Extent& e, const Box& box) {
   return values;
 }
 
-/// `asked`: between steps somebody asks for loads, which lets links be applied.
+/// `asked`: queries loads between steps, which applies links earlier.
 std::vector<std::byte> state_after(int steps, const Options& o, const Surfaces& bodies, Backend backend, int devices,
                                    bool asked = false) {
   const Communicator world = Communicator::world();
@@ -157,7 +158,7 @@ std::vector<std::byte> state_after(int steps, const Options& o, const Surfaces& 
   return gather(world, lbm.field(to_string(o.representation)), lbm.grid().box());
 }
 
-/// How the cut flow is kept and stepped.
+/// Draws the storage and streaming of the cut flow.
 void draw_way(Draw& draw, Options& o) {
   o.overlap = draw.once_in(2) ? Overlap::on : Overlap::off;
   o.rim = {draw.from(1, 2), draw.from(1, 2), draw.from(1, 2)};
@@ -217,7 +218,7 @@ TEST_P(RandomCuts, LeaveAllBitsOfAFlowOfAnySidesAndBodies) {
   }
 }
 
-/// What the cells along an outlet send inwards comes to lie in the cells of the body, which no step reads.
+/// Inward populations of cells along an outlet are stored in cells of the body, which no step reads.
 TEST(Cuts, LeaveAllBitsOfAFlowAlongAnOutletBesideABody) {
   for (const Side side : {Side::y_low, Side::y_high}) {
     Options o;

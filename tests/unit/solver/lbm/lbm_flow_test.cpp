@@ -1,5 +1,5 @@
-// Flows by the solver itself, on every lattice, by every collision and in both number formats, against what the
-// Navier-Stokes equations give.
+// Flows of the solver on every lattice, with every collision and number format, compared with solutions of the
+// Navier-Stokes equations.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -29,7 +29,7 @@ bool by_moments(const Variant& m) {
   return m.collision == Collision::regularised || m.collision == Collision::recursive;
 }
 
-/// Those of all that run which `wanted` takes.
+/// All methods that `wanted` accepts.
 template <class F>
 std::vector<Variant> methods(const F& wanted) {
   std::vector<Variant> all;
@@ -55,16 +55,16 @@ Options options_of(const Variant& m) {
   return o;
 }
 
-/// What may be expected of a number format.
+/// Selects a tolerance by number format.
 double by_format(DType precision, double f16, double f32, double f64) {
   return precision == DType::f16 ? f16 : precision == DType::f32 ? f32 : f64;
 }
 
 class EveryMethod : public testing::TestWithParam<Variant> {};
 
-/// In the number format whose rounding leaves room for it.
+/// Methods in f64, whose rounding is small enough for the test.
 class MethodInF64 : public EveryMethod {};
-/// Whose walls lie where its magic number puts them.
+/// Methods whose magic number fixes the position of walls.
 class MethodOfMagic : public EveryMethod {};
 
 constexpr auto named = [](const testing::TestParamInfo<Variant>& info) { return variant_name(info.param); };
@@ -76,12 +76,12 @@ INSTANTIATE_TEST_SUITE_P(Lbm, MethodOfMagic, testing::ValuesIn(methods([](const 
                          })),
                          named);
 
-/// Viscosity by which a Taylor-Green vortex of a size decays, over that asked for.
+/// Viscosity from the decay of a Taylor-Green vortex with velocity `size`, relative to the given one.
 double viscosity_of_decay(const Variant& method, double size) {
   constexpr int n = 32;
   constexpr double viscosity = 0.04, k = 2 * std::numbers::pi / n;
   const bool flat = method.lattice == Lattice::d2q9;
-  // In three dimensions it turns about x, so that z is looked at.
+  // In three dimensions the vortex is in the plane y, z, so that z is tested.
   const int first = flat ? 0 : 1;
   Options o = options_of(method);
   o.viscosity = viscosity;
@@ -96,7 +96,7 @@ double viscosity_of_decay(const Variant& method, double size) {
   };
   HostRun run(o);
   run.start_from(vortex);
-  // Of the vortex that was put there.
+  // Projection of the velocity on the initial vortex.
   const auto part = [&] {
     const auto velocity = run.numbers("velocity");
     double sum = 0, whole = 0;
@@ -110,7 +110,7 @@ double viscosity_of_decay(const Variant& method, double size) {
     }
     return sum / whole;
   };
-  // The start from an equilibrium is forgotten first.
+  // Skips the initial transient.
   run.lbm.advance(60);
   const double early = part();
   constexpr int steps = 160;
@@ -122,7 +122,7 @@ TEST_P(EveryMethod, LetsATaylorGreenVortexDecayWithTheViscosityAskedForWithinHal
   EXPECT_NEAR(viscosity_of_decay(GetParam(), 0.01), 1, 0.005);
 }
 
-// Ten thousand times slower than its sound, and still with all the digits that its number format has.
+// The vortex is 1e-4 of the speed of sound and must keep all digits of its number format.
 TEST_P(EveryMethod, KeepsTheDigitsOfAFlowNearlyAtRest) { EXPECT_NEAR(viscosity_of_decay(GetParam(), 3e-5), 1, 0.005); }
 
 TEST_P(EveryMethod, AcceleratesAFreeFluidFromRestByTheForceInEveryStep) {
@@ -138,24 +138,24 @@ TEST_P(EveryMethod, AcceleratesAFreeFluidFromRestByTheForceInEveryStep) {
     const auto velocity = run.numbers("velocity");
     const double time = run.lbm.state().time;
     for (std::size_t n = 0; n < velocity.size(); ++n)
-      // All cells of f16 round alike here: nothing averages what chance adds.
+      // In f16 all cells round alike here, so random rounding does not average out.
       EXPECT_NEAR(velocity[n], time * o.force[n % 3],
                   by_format(o.precision, 1e-6 * (1 + std::sqrt(time)), 1e-9 * (1 + time), 1e-15));
   }
 }
 
-/// Largest difference of a steady flow between half-way walls at y = 0 and y = n from F y (n - y) / (2 viscosity),
-/// over the largest velocity.
+/// Largest relative error of a steady flow between half-way walls at y = 0 and y = n; exact: F y (n - y) / (2
+/// viscosity).
 double poiseuille_error(Options o, int n) {
   const bool flat = o.lattice == Lattice::d2q9;
-  // With the speed goes what is not of second order in the cells' size: terms of the velocity squared.
+  // The velocity is scaled with the cell size, so that errors of order u^2 do not hide second-order convergence.
   const double top = 0.08 / n;
   o.viscosity = 0.25;
   o.periodic = {true, false, !flat};
   o.cells = {2, n, flat ? 1 : 2};
   o.force = {8 * o.viscosity * top / (n * n), 0, 0};
   HostRun run(o);
-  // In f16 no flow stands still: its last digits go up and down by chance.
+  // In f16 a flow never becomes steady: random rounding changes the last digits.
   const double steady = by_format(o.precision, 2e-3, 1e-6, 1e-12) * top;
   double change = 1;
   for (int s = 0; s < 400 && change > steady; ++s) {
@@ -183,9 +183,8 @@ TEST_P(MethodInF64, ConvergesToPoiseuilleFlowBetweenHalfWayWallsWithOrderTwo) {
   EXPECT_NEAR(std::log2(middle / fine), 2, 0.05);
 }
 
-// To rounding with TRT, which is a hundredth in f16, where what a step adds is lost below half a unit in the eleventh
-// digit; MRT forgets the stress's trace at a rate of its own, which leaves terms of the velocity
-// squared.
+// TRT is exact to rounding, which is 1 % in f16, where small increments are lost below half a unit in the eleventh
+// digit. MRT relaxes the trace of the stress at its own rate, which leaves terms of order u^2.
 TEST_P(MethodOfMagic, OfThreeSixteenthsHasPoiseuilleFlowNearlyExactly) {
   const Options o = options_of(GetParam());
   const double in_f64 = o.collision == Collision::trt ? 1e-9 : 1e-6;
@@ -207,15 +206,15 @@ TEST_P(EveryMethod, UnderSmagorinskysConstantZeroIsTheMethodItself) {
   o.smagorinsky = 0;
   const auto with_zero = flow(o);
   o.smagorinsky = 0.3;
-  const auto with_eddies = flow(o);
-  double difference = 0, by_eddies = 0;
+  const auto with_les_model = flow(o);
+  double difference = 0, by_les_model = 0;
   for (std::size_t n = 0; n < without.size(); ++n) {
     difference = std::max(difference, std::abs(with_zero[n] - without[n]));
-    by_eddies = std::max(by_eddies, std::abs(with_eddies[n] - without[n]));
+    by_les_model = std::max(by_les_model, std::abs(with_les_model[n] - without[n]));
   }
   EXPECT_LT(difference, by_format(o.precision, 1e-4, 1e-6, 1e-15));
-  // Or nothing would have been shown.
-  EXPECT_GT(by_eddies, 1e-4);
+  // The LES model must have an effect, or the comparison would be meaningless.
+  EXPECT_GT(by_les_model, 1e-4);
 }
 
 TEST_P(EveryMethod, KeepsTheMirrorSymmetryOfAFlowToTheLastBit) {
@@ -238,7 +237,7 @@ TEST_P(EveryMethod, KeepsTheMirrorSymmetryOfAFlowToTheLastBit) {
       for (std::int64_t x = 0; x < o.cells[0]; ++x)
         for (int a = 0; a < 3; ++a) {
           ASSERT_EQ(at(x, y, z, a), (a == 1 ? -1 : 1) * at(x, o.cells[1] - 1 - y, z, a));
-          // Moments add what comes from below before what comes from above.
+          // Moments add populations from below before those from above, so they are symmetric only to rounding.
           if (!by_moments(GetParam())) {
             ASSERT_EQ(at(x, y, z, a), (a == 2 ? -1 : 1) * at(x, y, o.cells[2] - 1 - z, a));
           }
@@ -247,7 +246,7 @@ TEST_P(EveryMethod, KeepsTheMirrorSymmetryOfAFlowToTheLastBit) {
   EXPECT_GT(sideways, 1e-3);
 }
 
-/// Under a force along y from walls that move along it: what the test above has no mirror along.
+/// A force along y and walls that move along it: the test above does not mirror this axis.
 TEST_P(EveryMethod, KeepsTheMirrorSymmetryAlongRowsToTheLastBit) {
   Options o = options_of(GetParam());
   const bool flat = o.lattice == Lattice::d2q9;
@@ -270,7 +269,7 @@ TEST_P(EveryMethod, KeepsTheMirrorSymmetryAlongRowsToTheLastBit) {
   EXPECT_GT(sideways, 1e-3);
 }
 
-/// The stored populations of a run after two steps that a kernel makes of them, wrapping round on all axes.
+/// Stored populations after two steps by a kernel that wraps around on all axes.
 std::vector<std::byte> wrapped_steps(HostRun& run, const Model& model, Streaming streaming, Layout layout) {
   const Options& o = run.lbm.options();
   const Grid& grid = run.lbm.grid();
@@ -305,7 +304,7 @@ std::vector<std::byte> wrapped_steps(HostRun& run, const Model& model, Streaming
   return gather(Communicator::world(), populations, grid.box());
 }
 
-// As on a GPU where a block spans the periodic axis x.
+// Wrapping along x, as on a GPU if a block spans the periodic axis x.
 TEST_P(EveryMethod, WrapsRoundAlongRowsWithTheBitsOfGhostCells) {
   Options o = options_of(GetParam());
   const bool flat = o.lattice == Lattice::d2q9;

@@ -1,4 +1,4 @@
-// Closed and periodic flows round bodies keep their mass.
+// Closed and periodic flows around bodies conserve mass.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -65,11 +65,12 @@ INSTANTIATE_TEST_SUITE_P(Lbm, Mass, testing::Combine(testing::ValuesIn(FlowByMet
                            return std::string(std::get<0>(info.param).name) + "_" + std::get<1>(info.param).name;
                          });
 
-// Half-way links leave 1e-17 a cell and step of it, by rounding; interpolated ones would change it by 1e-3 in each.
+// Half-way links change the mass by 1e-17 per cell and step, by rounding. Interpolated links would change it by 1e-3 in
+// each.
 TEST_P(Mass, StaysInTheBoxRoundBodiesThatCutLinksAnywhere) {
   const Options o = options();
   HostRun run(o);
-  // A body that fills the end of a moving wall is told of in the docs.
+  // The docs exclude a body that fills the end of a moving wall.
   const Round ball{{4.3, 4.1, o.cells[2] > 1 ? 3.6 : 0.5}, 2.3, true};
   run.lbm.set_bodies(o.walls.empty() ? rough_bodies(o.cells, 7) : ball.surfaces("ball", true));
   run.start_from([](const Vector& x) {
@@ -103,7 +104,7 @@ TEST(MassOfMirrorImages, IsPutBackAlike) {
   }
 }
 
-// Their mass is that of the fluid which sides let in and out, and drag that of interpolation as it was published.
+// With open sides the mass follows from inflow and outflow, so published interpolation and its drag are kept.
 TEST(MassOfOpenFlows, IsLeftAsInterpolationHasIt) {
   const auto lost = [](BoundaryKind kind) {
     Options o = populations_held.options();

@@ -1,5 +1,4 @@
-// Lattice Boltzmann by ten moments a cell: against populations that are collided and moved one by one, and against
-// exact flows.
+// Lattice Boltzmann with ten moments per cell, compared with an explicit population scheme and with exact flows.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -28,13 +27,13 @@ Options box(const Extent& cells, Collision collision, double viscosity = 0.03) {
   return o;
 }
 
-/// Hermite polynomials of second and third order, c_s^2 = 1/3.
+/// Hermite polynomials of second and third order with c_s^2 = 1/3.
 double h2(const double* c, int a, int b) { return c[a] * c[b] - (a == b ? 1.0 / 3 : 0); }
-double h3(const double* c, int a, int b) { return c[a] * (c[b] * c[b] - 1.0 / 3); }  // a != b: c_a c_b c_b
+double h3(const double* c, int a, int b) { return c[a] * (c[b] * c[b] - 1.0 / 3); }  // for a != b, along a, b and b
 
-/// What a collision leaves of populations g_i = f_i - w_i: those of the equilibrium's series plus 1 - rate times those
-/// of the tensor beyond it, of third order by its recurrence, from the definitions. Beside a wall what is left beyond
-/// it is three quarters of that and a quarter of what the step before has left, which stands in `last` and is replaced.
+/// Oracle of the collision of populations g_i = f_i - w_i, from the definitions. Adds the series of the equilibrium and
+/// (1 - rate) times the non-equilibrium tensor, with its third order by recurrence. Next to a wall the tensor is
+/// averaged in time: 3/4 of it plus 1/4 of the previous step's in `last`, which is updated.
 using Beyond = std::array<std::array<double, 3>, 3>;
 Populations19 collided(const Populations19& g, double rate, bool recursive, Beyond* last = nullptr) {
   double excess = 0, j[3] = {}, a2[3][3] = {};
@@ -54,7 +53,7 @@ Populations19 collided(const Populations19& g, double rate, bool recursive, Beyo
       if (last) (*last)[a][b] = beyond[a][b] = 0.75 * beyond[a][b] + 0.25 * (*last)[a][b];
       left[a][b] = rho * u[a] * u[b] + beyond[a][b];
     }
-  const auto third = [&](int a, int b) {  // a_abb
+  const auto third = [&](int a, int b) {  // third-order moment a_abb
     return rho * u[a] * u[b] * u[b] + u[a] * beyond[b][b] + 2 * u[b] * beyond[a][b];
   };
   Populations19 out{};
@@ -80,7 +79,7 @@ class Moments10 : public testing::TestWithParam<Collision> {};
 INSTANTIATE_TEST_SUITE_P(Lbm, Moments10, testing::Values(Collision::regularised, Collision::recursive),
                          [](const auto& info) { return to_string(info.param); });
 
-/// Periodic, or between walls at rest along y.
+/// Periodic, or with walls at rest along y.
 void step_as_populations(Collision collision, bool walls) {
   Options o = box({11, 7, 5}, collision);
   o.periodic[1] = !walls;
@@ -94,7 +93,7 @@ void step_as_populations(Collision collision, bool walls) {
   run.lbm.advance(3);
   const auto found = run.numbers("moments");
 
-  // The moments that were set are those of populations without third order, as far as a collision can tell: rate 0.
+  // A collision of rate 0 removes third-order content that the given moments cannot represent.
   std::vector<Populations19> f(cells);
   const bool recursive = collision == Collision::recursive;
   const auto populations_of = [&](const double* m) {
@@ -155,7 +154,7 @@ TEST_P(Moments10, StepAsPopulationsThatAreCollidedAndMovedOneByOne) { step_as_po
 
 TEST_P(Moments10, StepBesideWallsAsPopulationsThatComeBack) { step_as_populations(GetParam(), true); }
 
-/// Largest error of the velocity along x of a flow between plates, in shares of its greatest.
+/// Largest relative error of the velocity of a flow between plates.
 double poiseuille(std::int64_t n, double tau, Collision collision) {
   Options o = box({4, n, 2}, collision, (tau - 0.5) / 3);
   o.periodic = {true, false, true};
@@ -164,7 +163,7 @@ double poiseuille(std::int64_t n, double tau, Collision collision) {
   const auto parabola = [&](double y) { return 4 * speed * (y + 0.5) / height * (1 - (y + 0.5) / height); };
   HostRun run(o);
   run.start_from([&](const Vector& x) { return Vector{parabola(x[1]), 0, 0}; });
-  // At tau 0.51 and 16 cells what is left to change is a hundred times this.
+  // At tau 0.51 with 16 cells the remaining change is a hundred times this tolerance.
   settle(run, speed, 1e-7);
   const auto u = run.numbers("velocity");
   double worst = 0;
@@ -181,7 +180,7 @@ TEST_P(Moments10, FlowBetweenPlatesWithAnErrorOfSecondOrder) {
   }
 }
 
-/// Largest error of the velocity along x of a wave that decays under a sliding plate, in shares of the plate's speed.
+/// Largest error of a wave that decays under an oscillating plate, relative to the plate's speed.
 double couette(std::int64_t n, double tau, Collision collision) {
   Options o = box({4, n, 2}, collision, (tau - 0.5) / 3);
   o.periodic = {true, false, true};
@@ -221,8 +220,8 @@ TEST_P(Moments10, ShearBetweenPlatesIsExact) {
     EXPECT_NEAR(u[3 * (y * 8)], 0.04 * (static_cast<double>(y) + 0.5) / 9, 1e-10) << y;
 }
 
-/// At this resolution the collisions differ by some percent where the inlet meets the walls: SRT by twice as much from
-/// TRT as moments. Past a ball between walls, from an inlet to an outlet, under a force, with eddies.
+/// Flow past a sphere between walls, from an inlet to an outlet, with a force and an LES model. At this resolution the
+/// collisions differ by some percent where the inlet meets walls: SRT differs from TRT by twice as much as moments.
 Options past_a_ball(Representation representation, BoundaryKind outlet) {
   Options o = box({40, 20, 18}, Collision::recursive, 0.04);
   o.representation = representation;
@@ -264,7 +263,7 @@ TEST(Moments10AgainstPopulations, AgreeOnVelocitiesLoadsAndEnergyPastABall) {
   }
 }
 
-/// What one of the ten numbers becomes in memory and is read as again, in a cell whose others are zero.
+/// Value of one of the ten numbers after storing and loading it in 16 bits, with all others zero.
 double kept_in_16_bits(int which, double value, float chance = 0) {
   TenMoments<float> m{};
   float* const all[] = {&m.excess, &m.x, &m.y, &m.z, &m.xx, &m.yy, &m.zz, &m.xy, &m.xz, &m.yz};
@@ -281,7 +280,7 @@ TEST(Moments10Of16Bits, AreScaledEachByItsOwnRange) {
   for (int n = 0; n < 10; ++n)
     for (const double sign : {1.0, -1.0}) {
       const double range = sign * ranges[n], largest = range * 65504 / 65536;
-      for (double value = range / 2; std::abs(value) > 1e-4; value /= 2)  // powers of two lose nothing
+      for (double value = range / 2; std::abs(value) > 1e-4; value /= 2)  // powers of two are exact
         EXPECT_EQ(kept_in_16_bits(n, value), value) << n;
       EXPECT_EQ(kept_in_16_bits(n, largest), largest) << n;
       EXPECT_EQ(kept_in_16_bits(n, 1.5 * range), largest) << n << ": what is beyond its range stays finite";
@@ -329,7 +328,7 @@ TEST(Moments10Of16Bits, KeepAFlowToAPartIn300) {
   EXPECT_GT(worst, 0);
 }
 
-/// A grid Reynolds number of 10: without the mean beside walls what they send back alternates for ever.
+/// A grid Reynolds number of 10: without averaging beside walls, reflected populations alternate forever.
 TEST_P(Moments10, ComeToRestInACavityOfFewCells) {
   const std::int64_t n = 32;
   const double speed = 0.1;

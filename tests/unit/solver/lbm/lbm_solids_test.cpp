@@ -1,4 +1,4 @@
-// Runs that do not store, or do not compute, what lies inside of bodies.
+// Storage that omits the cells inside bodies, or steps that skip them.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -26,7 +26,7 @@ Options channel(Solids solids, Streaming streaming = Streaming::in_place) {
   return o;
 }
 
-/// Balls on a cubic lattice that touch and overlap: with a radius of 0.525 edges 60 % of the cells are solid.
+/// Spheres on a cubic lattice that touch and overlap. With radius 0.525 edges, 60 % of the cells are solid.
 Surfaces pack(double edge, double radius) {
   Surfaces s;
   s.names = {"pack"};
@@ -84,7 +84,7 @@ TEST_P(StoredCellsBy, AreFluidCellsAndTheirNeighboursInTheOrderOfMemory) {
       bool wanted = false;
       const bool inside = s.flags[index_in(s.around, p)] == solid;
       for (int i = 0; i < D3Q19::q; ++i) {
-        // In place only what the even populations come from, of a body.
+        // In-place streaming stores only the sources of even populations inside a body.
         if (in_place && inside && i % 2 == 1) continue;
         const auto& c = D3Q19::velocity[i];
         Extent reader{p[0] + c[0], p[1] + c[1], p[2] + c[2]};
@@ -100,7 +100,7 @@ TEST_P(StoredCellsBy, AreFluidCellsAndTheirNeighboursInTheOrderOfMemory) {
   }
 }
 
-/// The kernels on one block that wraps round on all axes, x among them, as GPUs do it: packed and in boxes.
+/// Kernels on one block that wraps around on all axes, including x as on GPUs; packed, and in boxes.
 class Wrapped {
  public:
   Wrapped(Streaming streaming, bool forced) : in_place_(streaming == Streaming::in_place) {
@@ -134,8 +134,8 @@ class Wrapped {
     packed_shape_.component_stride = stored_->count();
   }
 
-  /// All populations after the step of a number, those of solid cells at rest. Boxes have the walls from links, packed
-  /// cells from their list.
+  /// All populations after step `number`; those of solid cells are at rest. Boxes get walls from links, packed cells
+  /// from their list.
   std::vector<float> step(bool packed, int number) {
     std::vector<float> values(shape_.elements);
     std::mt19937 random(3);
@@ -252,7 +252,7 @@ TEST(Solids, MayBeKeptInAnotherWayAfterARestart) {
     sparse.lbm.advance(8);
     dense.lbm.advance(8);
     EXPECT_EQ(sparse.numbers("velocity"), dense.numbers("velocity"));
-    // And back again.
+    // Back to the first storage.
     const auto later = gather(Communicator::world(), dense.lbm.field("populations"), dense.lbm.grid().box());
     sparse.lbm.state()["populations"].write(sparse.lbm.grid().box(), later.data());
     EXPECT_EQ(sparse.numbers("velocity"), dense.numbers("velocity"));
@@ -399,7 +399,7 @@ TEST(Solids, AreKeptAsSuitsTheirShare) {
 }
 
 TEST(Solids, MayBeLeftOutOfSomeBlocksOnly) {
-  // A plate with a slit, as thick as the block in the middle: nine tenths of it are solid.
+  // A plate with a slit, as thick as the middle block, which is 90 % solid.
   Surfaces plate;
   plate.names = {"plate"};
   plate.solid = [](const Box& box) {
@@ -460,7 +460,7 @@ TEST(Guard, NamesTheCellOfAPackedBlock) {
   expect_error([&] { run.lbm.time_loop().inspect(); }, ErrorCode::diverged, {{"cell", "(19, 4, 12)"}});
 }
 
-// Neighbours and cells far apart, with all walls and with none.
+// Lists with adjacent and distant cells, with all walls and with none.
 TEST(CellGroups, HoldTheCellsOfAListForEveryLattice) {
   for (const Lattice lattice : {Lattice::d2q9, Lattice::d3q19, Lattice::d3q27}) {
     with_lattice(lattice, [&]<class L>(L) {
@@ -484,7 +484,7 @@ TEST(CellGroups, HoldTheCellsOfAListForEveryLattice) {
         ASSERT_EQ(found[n].number, cells[n].number) << L::q;
         ASSERT_EQ(found[n].walls & all, cells[n].walls) << L::q;
       }
-      cells.resize(1500);  // near each other: all groups are full
+      cells.resize(1500);  // adjacent cells: all groups are full
       EXPECT_EQ(listed_words(cells, lattice).size(), (1500u + Groups::size - 1) / Groups::size * (Groups::size + 1))
           << L::q;
     });

@@ -1,4 +1,4 @@
-// A run that starts from a flow, and the energy of that flow.
+// A run started from a given flow, and the energy of that flow.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -39,7 +39,7 @@ class Start : public testing::TestWithParam<StartWay> {
     return o;
   }
 
-  /// A Taylor-Green vortex, with the pressure of its incompressible flow.
+  /// A Taylor-Green vortex with its incompressible pressure.
   static std::array<double, 4> vortex(const Extent& cell) {
     const double k = 2 * std::numbers::pi / n, x = k * (cell[0] + 0.5), y = k * (cell[1] + 0.5);
     const double pressure = -0.25 * speed * speed * (std::cos(2 * x) + std::cos(2 * y));

@@ -1,4 +1,4 @@
-// How populations are rounded when they are stored.
+// Rounding of stored populations.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int draws = 40000;
 
-/// Rests as cells have them, none like another.
+/// Visits typical deviations of cells, all different.
 template <class F>
 void for_many_rests(F f) {
   std::mt19937 random(11);
@@ -31,7 +31,7 @@ TEST(DitheredHalves, AreOneOfTheTwoNeighboursAndTheirMeanIsTheNumber) {
       ASSERT_TRUE(found == below || found == above) << number << " became " << found;
       sum += found;
     });
-    // Four times what chance does to the mean of as many draws.
+    // Four standard deviations of the mean of this many random roundings.
     EXPECT_NEAR(sum / draws, number, 4 * 0.5 * unit / std::sqrt(draws));
   }
 }

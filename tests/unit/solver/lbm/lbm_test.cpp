@@ -1,4 +1,4 @@
-// The kernels against a plain single-array solver, written as the equations stand in the literature.
+// The kernels, compared with a plain solver on one array that follows the equations in the literature.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@
 namespace slipstream::lbm {
 namespace {
 
-/// Collides deviations as one of the collisions does; their own tests hold those against the literature.
+/// Applies one of the tested collisions to deviations; their own tests compare them with the literature.
 template <class L>
 void collide_by_functor(const Options& o, double (&g)[L::q]) {
   const auto run = [&]<class C>(const C& collision) {
@@ -33,7 +33,7 @@ void collide_by_functor(const Options& o, double (&g)[L::q]) {
     if (o.collision == Collision::cumulant) run(Cumulant<L, double>(shear));
 }
 
-/// f_i (not deviations) on [z][y][x][i]; half-way bounce-back on the box's sides and on masked cells.
+/// Populations f_i (not deviations) as [z][y][x][i]; half-way bounce-back at the sides of the box and at masked cells.
 template <class L>
 class Plain {
  public:
@@ -42,7 +42,7 @@ class Plain {
       const int i = static_cast<int>(n % L::q);
       double cf = 0;
       for (int a = 0; a < 3; ++a) cf += L::velocity[i][a] * o.force[a];
-      // At rest after a step: half of the force's source.
+      // A fluid at rest after a step contains half of the force's source term.
       f_[n] = L::weight(i) * (1 + 1.5 * cf);
     }
   }
@@ -165,14 +165,14 @@ void compare(const Case& c, const Options& o, const std::vector<std::uint8_t>& m
   plain.for_each([&](const Extent& x) {
     for (int i = 0; i < L::q; ++i, ++n) {
       const double have = stored_number(c.precision, bytes.data(), n);
-      // Solid cells hold what bounces back, not a state.
+      // Solid cells hold populations to be bounced back, not a state.
       if (plain.solid(x)) continue;
       largest = std::max(largest, std::abs(plain.deviation(x, i)));
       difference = std::max(difference, std::abs(plain.deviation(x, i) - have));
     }
   });
   EXPECT_GT(largest, 1e-3);
-  // Of f16 half a unit in the eleventh digit, of the largest, a few times over.
+  // f16: half a unit in the eleventh digit of the largest value, accumulated a few times.
   EXPECT_LT(difference, c.precision == DType::f16 ? largest * 4 / 2048 : c.precision == DType::f32 ? 2e-6 : 1e-14);
 }
 
@@ -255,7 +255,7 @@ Options stored(Lattice lattice, DType precision) {
   return o;
 }
 
-/// Numbers of a cell in one layer of ghosts across a face, an edge and a corner of a block.
+/// Expected number of values that cross a face, an edge and a corner of a block, per ghost cell.
 void expect_crossing(const Options& method, const std::array<std::size_t, 3>& counts) {
   SCOPED_TRACE(to_string(method.lattice) + ' ' + to_string(method.representation));
   MachineDevice device;

@@ -1,4 +1,4 @@
-// Velocities that go up and down from cell to cell.
+// The measure of velocities that alternate from cell to cell.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -84,7 +84,7 @@ TEST_P(ZigzagOf, AWaveOfManyCellsIsTheFourthPowerOfASine) {
   EXPECT_NEAR(run.lbm.zigzag().amplitude[1][1], 0, digits());
 }
 
-/// As the definition has it, cell by cell, with solid cells and walls three cells or more from every one of the five.
+/// The oracle by definition, cell by cell: five cells in line, at least three cells away from solids and walls.
 Zigzag by_definition(const Options& o, const std::vector<double>& velocity, const std::vector<std::uint8_t>& solid) {
   const Box domain{{0, 0, 0}, o.cells};
   const auto near = [&](const Extent& cell) {

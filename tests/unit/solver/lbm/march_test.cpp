@@ -1,4 +1,5 @@
-// The march of GPUs, by threads of the host: the bits of the step that takes cells one by one.
+// The GPU kernel that marches through layers, run by host threads. Its bits must equal those of the step by single
+// cells.
 #include "solver/lbm/by_moments/march.hpp"
 
 #include <gtest/gtest.h>
@@ -14,14 +15,14 @@ namespace {
 
 struct Domain {
   Extent cells;
-  int ghost = 0;       ///< 0: it is its own neighbour on all axes, but where walls are
-  unsigned walls = 0;  ///< sides
-  int left_out = 0;    ///< cells on every side, that another kernel takes
+  int ghost = 0;       ///< 0: the block is its own neighbour on all axes without walls
+  unsigned walls = 0;  ///< bit mask of the sides that are walls
+  int left_out = 0;    ///< cells on every side that another kernel updates
 };
 
 constexpr int all_sides = 63;
 
-/// What a block holds before a step and after it.
+/// Arrays of a block before and after a step.
 template <class S>
 struct Rig {
   using Word = typename S::Word;
@@ -139,7 +140,7 @@ TYPED_TEST(MarchOf, ABlockBetweenWallsGivesTheBitsOfSingleCells) {
   march_between_walls<TypeParam, WallTiles::apart>();
 }
 
-/// Cells beside walls at rest, and such as links have brought populations to.
+/// Cells beside walls at rest, and cells whose populations were set by links.
 TYPED_TEST(MarchOf, ListedCellsByTeamsGiveTheBitsOfThoseByOneThread) {
   using S = TypeParam;
   using T = typename S::Number;
@@ -158,7 +159,7 @@ TYPED_TEST(MarchOf, ListedCellsByTeamsGiveTheBitsOfThoseByOneThread) {
         if (random() % 4 == 0) cells.back().arrivals = arriving++;
       }
   std::shuffle(list.begin(), list.end(), random);
-  list.resize(list.size() / 32 * 32 + 5);  // the last team has room
+  list.resize(list.size() / 32 * 32 + 5);  // the last team is only partly filled
   std::vector<T> brought(static_cast<std::size_t>(D3Q19::q * arriving));
   std::uniform_real_distribution<T> number(T(-0.01), T(0.01));
   for (T& one : brought) one = number(random);

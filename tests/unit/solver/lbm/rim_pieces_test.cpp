@@ -1,4 +1,4 @@
-// What of a rim runs at once.
+// Pieces of the boundary region that run concurrently.
 #include "solver/lbm/step/rim_pieces.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Flows that are the same along two axes, by moments in 16 bits: chance has to differ from cell to cell.
+// Flows that are uniform along two axes, with moments in 16 bits: random rounding must differ from cell to cell.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -24,10 +24,10 @@ constexpr std::int64_t length = 16;
 
 double wave(double y, double phase) { return std::sin(2 * std::numbers::pi * (y + 0.5) / length + phase); }
 
-/// Viscosity by which a shear wave decays, over that asked for: by the projection of the velocity on the wave.
+/// Viscosity from the decay of a shear wave, relative to the given one; by projection of the velocity on the wave.
 double viscosity_of_shear_wave(DType precision, double size, double phase) {
   constexpr double k = 2 * std::numbers::pi / length;
-  constexpr int steps = 330;  // by a factor of e
+  constexpr int steps = 330;  // the amplitude falls by a factor of e
   Options o = halves({2 * length, length, 4});
   o.precision = precision;
   HostRun run(o);
@@ -44,10 +44,11 @@ double viscosity_of_shear_wave(DType precision, double size, double phase) {
   return -std::log(part() / early) / (k * k * steps) / o.viscosity;
 }
 
-/// A half is off by q^2 f (1 - f) in the mean square, q the distance of two halves and f the place between them. With
-/// 2^-11 <= q/u <= 2^-10 the projection wanders by 1.3e-7 / N of its square in each step. N counts the cells that draw
-/// apart: half of all, since the other half are mirror images. The viscosity found then has a standard deviation of
-/// sqrt(1.3e-7 steps / N) / (k^2 viscosity steps) = 2e-4. It is 1.6e-3 and more if the cells of a plane draw alike.
+/// Rounding to half has a mean square error of q^2 f (1 - f), with q the spacing of halves and f the position between
+/// them. With 2^-11 <= q/u <= 2^-10 the projection's variance grows by 1.3e-7 / N of its square per step. N is the
+/// number of independent cells: half of all, because the others are mirror images. The measured viscosity then has a
+/// standard deviation of sqrt(1.3e-7 steps / N) / (k^2 viscosity steps) = 2e-4. It is 1.6e-3 or more if the cells of a
+/// plane round alike.
 TEST(RoundedMoments, LetAShearWaveDecayAsF32DoesAtAnyAmplitude) {
   const double right = viscosity_of_shear_wave(DType::f32, 1e-2, 0);
   for (const double size : {1e-2, 1e-3, 1e-4}) {
@@ -57,7 +58,7 @@ TEST(RoundedMoments, LetAShearWaveDecayAsF32DoesAtAnyAmplitude) {
       mean += off / 4;
       square += off * off / 4;
     }
-    EXPECT_LT(std::abs(mean), 4e-4) << size;  // four standard deviations
+    EXPECT_LT(std::abs(mean), 4e-4) << size;  // four standard deviations of the mean
     EXPECT_LT(std::sqrt(square), 4.5e-4) << size;
   }
 }
@@ -87,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(RoundedMoments, PlaneFlow,
                                                 }}),
                          [](const auto& info) { return info.param.name; });
 
-/// Between walls along y.
+/// The flow is between walls along y.
 TEST_P(PlaneFlow, FromRestRoundsTheCellsOfAPlaneApart) {
   Options o = halves({16, 8, 8});
   o.periodic[1] = false;
@@ -96,7 +97,7 @@ TEST_P(PlaneFlow, FromRestRoundsTheCellsOfAPlaneApart) {
   run.lbm.advance(60);
   const auto velocity = run.numbers("velocity");
   for (std::int64_t y = 0; y < o.cells[1]; ++y) {
-    // A pressure drop makes cells at different x differ in any case.
+    // With a pressure drop, cells at different x differ anyway.
     std::set<std::pair<std::int64_t, double>> found;
     for (std::int64_t cell = 0; cell < volume(o.cells); ++cell)
       if (cell / o.cells[0] % o.cells[1] == y) found.emplace(cell % o.cells[0], velocity[3 * cell]);

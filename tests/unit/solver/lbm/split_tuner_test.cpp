@@ -1,4 +1,4 @@
-// Which splits of a step are tried, and how the best one is kept.
+// Candidates for the split of a step, and the cache of the best one.
 #include "solver/lbm/step/split_tuner.hpp"
 
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ TEST(TeamCandidates, AreTheTilesThatFitABlockAndBesideWallsOfAGpuTheOneThatIsTak
     for (const Teams& teams : team_candidates(block, precision, gpu, walls)) found.insert(teams.tile[0]);
     return found;
   };
-  using Widths = std::set<int>;  // 0: the usual
+  using Widths = std::set<int>;  // a width of 0 is the default
   EXPECT_EQ(widths({64, 64, 64}, DType::f32, true, false), (Widths{0, 32, 64}));
   EXPECT_EQ(widths({48, 64, 64}, DType::f32, true, false), (Widths{0, 32}));
   EXPECT_EQ(widths({64, 64, 64}, DType::f32, true, true), (Widths{0, 64}));
@@ -108,7 +108,7 @@ TEST(UsualOverlap, IsNoneWhereBlocksAreCutAcrossRowsOrSendLittleUnlessTheHostTak
   EXPECT_EQ(on({2, 1, 1}, true, 1e6), Overlap::on);
 }
 
-/// Of four GPUs as in a machine file, each with so many blocks.
+/// Four GPUs from a machine file, each with this many blocks.
 Layout layout_on_gpus(const Extent& cells, const Extent& devices, const Extent& blocks = {1, 1, 1},
                       std::optional<Layout> asked = {}, Backend backend = Backend::cuda) {
   std::vector<MachineDevice> all(4);
@@ -152,7 +152,7 @@ TEST(LayoutOf, HasNoRowsAlongZInTwoDimensions) {
   expect_error([&] { check(o); }, ErrorCode::unsupported, {{"option", "layout"}, {"lattice", "D2Q9"}});
 }
 
-/// Times that are made up, and a cache.
+/// A tuner with invented times, and a cache.
 class SplitTuner : public testing::Test {
  protected:
   SplitTuner() {

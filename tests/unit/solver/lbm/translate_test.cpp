@@ -21,7 +21,7 @@ namespace {
 
 constexpr int cells = 7;
 
-/// Density, momentum and tensor of deviations from the weights, by their definition, [cell][moment].
+/// Density, momentum and tensor of deviations from the weights, by definition, [cell][moment].
 std::vector<double> moments_of(const std::vector<double>& g) {
   std::vector<double> found;
   for (int n = 0; n < cells; ++n) {
@@ -80,7 +80,8 @@ TEST(Translations, PopulationsHaveTheMomentsTheyCameFrom) {
 TEST(Translations, SixteenBitsKeepTheirScales) {
   const Translation back = translation_to(Representation::populations, DType::f16),
                     by = translation_to(Representation::moments, DType::f16);
-  // Halves times 65536 (momentum), 32768 (excess) and 131072 (tensor): an excess of 1/64, a momentum of 1/128.
+  // Halves are scaled by 65536 (momentum), 32768 (excess) and 131072 (tensor): here an excess of 1/64 and a momentum of
+  // 1/128.
   std::vector<Half> m(10, half_of(0)), g(19), again(10);
   m[0] = half_of(512);
   m[2] = half_of(512);
@@ -90,7 +91,7 @@ TEST(Translations, SixteenBitsKeepTheirScales) {
   for (std::size_t n = 0; n < 10; ++n) EXPECT_NEAR(float_of(again[n]) / scale[n], float_of(m[n]) / scale[n], 2e-5) << n;
 }
 
-// It holds populations by either representation.
+// The state of a convective outlet consists of populations in both representations.
 TEST(Translations, LeaveWhatAConvectiveSideRemembersAsItIs) {
   const Options populations = outflow(DType::f64, Lattice::d3q19, Collision::trt),
                 moments = by_moments(populations, Collision::recursive);

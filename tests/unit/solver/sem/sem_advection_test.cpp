@@ -1,4 +1,4 @@
-// Advection by the finer rule, against sums written down as they stand in the formula.
+// Advection with over-integration, compared with sums written directly from the formula.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -24,7 +24,7 @@ std::vector<double> advected(Space& space, const std::array<std::vector<double>,
   return get(space, out);
 }
 
-/// A matrix, by rows, along one axis of values that lie in a cube or a box, r fastest.
+/// Applies a matrix, stored by rows, along one axis of values in a cube or a box, r fastest.
 std::vector<double> along(const std::vector<double>& matrix, std::size_t columns, const std::vector<double>& u,
                           std::size_t stride) {
   const std::size_t rows = matrix.size() / columns, blocks = u.size() / (stride * columns);
@@ -37,8 +37,8 @@ std::vector<double> along(const std::vector<double>& matrix, std::size_t columns
   return found;
 }
 
-/// int phi c . grad v dx for all phi of an element by a rule of m points along an edge. The metric at its points is
-/// that of the polynomials through the element's places.
+/// Integral of phi c . grad v over an element for all phi, by a quadrature of m points per edge. The metric is that of
+/// the polynomials through the element's nodes.
 std::vector<double> weak_form(const Rule& rule, std::size_t m, const Point* x, const double* const* c,
                               const double* v) {
   const std::size_t n = rule.points.size(), cube = n * n * n;
@@ -50,7 +50,7 @@ std::vector<double> weak_form(const Rule& rule, std::size_t m, const Point* x, c
       back[p * m + f] = value[f * n + p];
       for (std::size_t l = 0; l < n; ++l) slope[f * n + p] += value[f * n + l] * rule.derivative[l * n + p];
     }
-  // Along t first: the strides below keep n points.
+  // Along t first: the strides below assume n points.
   const auto to_finer = [&](const std::vector<double>& u, int axis) {
     return along(axis == 0 ? slope : value, n,
                  along(axis == 1 ? slope : value, n, along(axis == 2 ? slope : value, n, u, n * n), n), 1);
@@ -75,7 +75,7 @@ std::vector<double> weak_form(const Rule& rule, std::size_t m, const Point* x, c
   return along(back, m, along(back, m, along(back, m, product, m * m), m), 1);
 }
 
-/// The box of the elements below: bent, or sheared by a map, so that its elements are parallelepipeds.
+/// A box of deformed elements, or one sheared by a map so that its elements are parallelepipeds.
 ElementBox box_of_shape(double deform, bool sheared) {
   ElementBox box;
   box.elements = {4, 4, 4};
@@ -100,7 +100,7 @@ struct Smooth {
   }
 };
 
-/// The greatest part by which an element's integral is off, in its norm.
+/// Largest relative error of an element's integral.
 double distance(Space& space, std::size_t element, const Smooth& fields, const std::vector<double>& found,
                 std::size_t points) {
   const std::size_t cube = static_cast<std::size_t>(space.points_per_element()), from = element * cube;
@@ -143,7 +143,7 @@ TEST(SemAdvection, IsRefusedAboveItsOrders) {
                {{"option", "order"}, {"given", most_advected_order + 1}, {"most", most_advected_order}});
 }
 
-/// Products of the metric and c at the elements' own points leave 2.4e-3, 1.1e-4 and 2.8e-6 at orders 3, 5 and 7.
+/// Quadrature at the elements' own points would leave errors of 2.4e-3, 1.1e-4 and 2.8e-6 at orders 3, 5 and 7.
 TEST(Advection, HasFewAliasesOnBentElementsAndNoneOnParallelepipeds) {
   struct Row {
     int order;

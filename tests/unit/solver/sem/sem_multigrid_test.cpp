@@ -1,4 +1,4 @@
-// Preconditioners of spectral elements: iterations, symmetry, and what they refuse.
+// Preconditioners of spectral elements: iterations, symmetry, and errors for invalid input.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ struct Poisson {
     space.mass(f, b);
     constraint.assemble(b);
   }
-  /// Takes the constant out of b.
+  /// Removes the mean of b.
   void balance() {
     std::vector<double> b0 = get(space, b);
     const std::vector<double> w = get(space, space.weights());
@@ -193,7 +193,7 @@ TEST(Projection, GivesTheGuessThatEarlierSolutionsHold) {
   set(poisson.space, poisson.b, third);
   options.tolerance = 1e-9;
   EXPECT_LE(solver.solve(poisson.b, poisson.x, 1, 0, options).iterations, 3);
-  // Another operator: what was kept says nothing.
+  // The operator has changed, so cached vectors must not be reused.
   EXPECT_GT(solver.solve(poisson.b, poisson.x, 1, 50, options).iterations, 5);
 }
 
@@ -210,7 +210,7 @@ TEST(Eigen, AreThoseOfTheGeneralProblem) {
   std::vector<double> values = found.values;
   std::sort(values.begin(), values.end());
   for (std::size_t m = 0; m < n; ++m) {
-    // Linear elements of width 1: 6 (1 - cos t) / (2 + cos t), t = (m + 1) pi / (n + 1).
+    // Eigenvalues of linear elements of width 1: 6 (1 - cos t) / (2 + cos t), t = (m + 1) pi / (n + 1).
     const double c = std::cos(static_cast<double>(m + 1) * std::numbers::pi / static_cast<double>(n + 1));
     EXPECT_NEAR(values[m], 6 * (1 - c) / (2 + c), 1e-12);
   }

@@ -1,4 +1,4 @@
-// Operators of elements on devices of the host, against sums written down as they stand in the formula.
+// Element operators on host devices, compared with sums written directly from the formulas.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -32,8 +32,7 @@ std::vector<double> random_values(std::int64_t count) {
   return made;
 }
 
-/// An element's matrix H, row by row: (D phi_p)^T G (D phi_q) summed over the points of the quadrature, for all p and
-/// q.
+/// An element's matrix H by rows: (D phi_p)^T G (D phi_q), summed over the quadrature points, for all p and q.
 std::vector<double> row_of_matrix(std::size_t p, const Rule& rule, const double* g, const double* mass, double h1,
                                   double h2) {
   const std::size_t n = rule.points.size(), cube = n * n * n;
@@ -163,7 +162,7 @@ TEST_P(OperatorsOf, GradientsOfPolynomialsAreExactAndMassIsTheirWeight) {
   for (std::size_t p = 0; p < u.size(); ++p) ASSERT_EQ(weighted[p], mass[p] * u[p]);
 }
 
-/// Elements that the map shears and twists: their Jacobians are neither diagonal nor symmetric.
+/// Elements sheared and twisted by the map: their Jacobians are neither diagonal nor symmetric.
 TEST_P(OperatorsOf, GradientsOfThePlacesAreUnitVectorsOnTwistedElements) {
   const auto [backend, order] = GetParam();
   const Communicator comm = Communicator::world();
@@ -185,7 +184,7 @@ TEST_P(OperatorsOf, GradientsOfThePlacesAreUnitVectorsOnTwistedElements) {
   }
 }
 
-/// Of polynomials of the elements' own order, whose product the finer rule alone takes exactly.
+/// The fields have the order of the elements; only over-integration is exact for their product.
 TEST_P(OperatorsOf, AdvectionIsTheIntegralOfTheProduct) {
   const auto [backend, order] = GetParam();
   const Communicator comm = Communicator::world();
@@ -209,14 +208,15 @@ TEST_P(OperatorsOf, AdvectionIsTheIntegralOfTheProduct) {
   const std::vector<double> found = get(space, out);
   double sum = 0;
   for (std::size_t p = 0; p < found.size(); ++p) sum += test[p] * found[p];
-  // y^n x (n y^n x^(n-1) + 2 x^n z + (x - 1) y) over [0, 1] x [0, 2] x [0, 1/2].
+  // Integral of y^n x (n y^n x^(n-1) + 2 x^n z + (x - 1) y) over [0, 1] x [0, 2] x [0, 1/2].
   const double one = n / (n + 1) * std::pow(2, 2 * n + 1) / (2 * n + 1) / 2;
   const double two = 2 / (n + 2) * std::pow(2, n + 1) / (n + 1) / 8;
   const double three = -1.0 / 6 * std::pow(2, n + 2) / (n + 2) / 2;
   EXPECT_NEAR(sum, one + two + three, 1e-12 * std::pow(4, n));
 }
 
-/// Values of an element at m^3 points, where e has the polynomials there along an edge; by the formula as it stands.
+/// Interpolates values of an element to m^3 points, directly from the formula. `e` holds the polynomials at the points
+/// of an edge.
 std::vector<double> at_finer(const std::vector<double>& e, std::size_t n, std::size_t m, const std::vector<double>& u) {
   std::vector<double> found(m * m * m, 0);
   for (std::size_t f = 0; f < found.size(); ++f)
@@ -245,7 +245,7 @@ TEST_P(OperatorsOf, InterpolationToOtherOrdersTakesThePolynomialToTheirPoints) {
     const std::vector<double> expected =
         at_finer(interpolation(rule, finer.points), n, m, {&u[e * cube], &u[e * cube] + cube});
     for (std::size_t p = 0; p < there; ++p) ASSERT_NEAR(found[e * there + p], expected[p], 1e-12) << other << ": " << p;
-    // To a higher order and back: nothing is lost.
+    // Interpolation to a higher order and back is exact.
     if (other < order) continue;
     Vector back = from.vector();
     from.interpolate(out, to, back);
@@ -263,7 +263,7 @@ TEST_P(OperatorsOf, DivergenceAndCurlAreSumsOfGradients) {
   Space space(comm, machine_here(backend, 1), small(0.04), order, {Factors::stored, true, {}});
   Vector u[3] = {space.vector(), space.vector(), space.vector()}, out = space.vector();
   Vector curl[3] = {space.vector(), space.vector(), space.vector()};
-  std::vector<double> g[3][3];  // of component, along axis
+  std::vector<double> g[3][3];  // derivative of component, along axis
   for (int c = 0; c < 3; ++c) {
     std::vector<double> values;
     for (const Point& x : space.places(0)) values.push_back(std::sin(x[0] + (c + 1) * x[1] - c * x[2]));
@@ -290,7 +290,7 @@ INSTANTIATE_TEST_SUITE_P(HighOrders, OperatorsOf,
 
 class HighOrdersOf : public testing::TestWithParam<std::tuple<Backend, int>> {};
 
-/// (v, A u) of polynomials that the quadrature takes exactly, and a constant's image, which is zero.
+/// (v, A u) for polynomials that the quadrature integrates exactly; the image of a constant is zero.
 TEST_P(HighOrdersOf, StiffnessHasTheEnergyOfAPolynomialAndNoneOfAConstant) {
   const auto [backend, order] = GetParam();
   const Communicator comm = Communicator::world();
@@ -308,7 +308,7 @@ TEST_P(HighOrdersOf, StiffnessHasTheEnergyOfAPolynomialAndNoneOfAConstant) {
     const std::vector<double> image = get(space, out);
     double energy = 0;
     for (std::size_t p = 0; p < v.size(); ++p) energy += v[p] * image[p];
-    // grad v . grad u = 2 x y + 3 x z over [0, 1] x [0, 2] x [0, 1/2].
+    // Integral of grad v . grad u = 2 x y + 3 x z over [0, 1] x [0, 2] x [0, 1/2].
     EXPECT_NEAR(energy, 1.0 + 0.375, 1e-11) << to_string(factors);
     set(space, in, std::vector<double>(u.size(), 1));
     space.helmholtz(in, out, 1, 0);
@@ -321,7 +321,7 @@ INSTANTIATE_TEST_SUITE_P(Orders, HighOrdersOf,
 
 class OnHostAndGpu : public testing::TestWithParam<std::tuple<Factors, int>> {};
 
-/// What a backend makes of the same values: operators, what a dot product sums, and dot products.
+/// Results of a backend for the same values: operators, terms of a dot product, and dot products.
 std::vector<std::vector<double>> made_by(Backend backend, Factors factors, int order) {
   const Communicator comm = Communicator::world();
   const Machine machine = machine_here(backend, 1);
@@ -342,7 +342,7 @@ std::vector<std::vector<double>> made_by(Backend backend, Factors factors, int o
   space.gradient(u, {&three[0], &three[1], &three[2]});
   for (const Vector& one : three) all.push_back(get(space, one));
   Vector curl[3] = {space.vector(), space.vector(), space.vector()};
-  // Not of the gradient, whose divergence is zero where u is linear in an element.
+  // Uses separate vectors: the divergence of the gradient vanishes if u is linear in an element.
   space.divergence({&u, &three[0], &three[1]}, out);
   all.push_back(get(space, out));
   space.curl({&u, &three[0], &three[1]}, {&curl[0], &curl[1], &curl[2]});
@@ -361,7 +361,7 @@ std::vector<std::vector<double>> made_by(Backend backend, Factors factors, int o
   space.gather_scatter().check();
   all.push_back(get(space, out));
   all.push_back(get(space, parts));
-  // The residuals of two iterations are ratios of whole dot products.
+  // The residuals of two iterations are ratios of complete dot products.
   krylov::Options two;
   two.most_iterations = 2;
   two.must_converge = false;

@@ -1,4 +1,4 @@
-// Points, weights and derivatives of an element, and the geometry of boxes of them.
+// Points, weights and derivatives of an element, and the geometry of boxes of elements.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -108,7 +108,7 @@ TEST(SemRefuses, MapsByElementAndPlaceWhereTheyFoldMirrorOrHaveNoPlace) {
     box.map = each(std::move(map));
     return error_of([&] { geometry(box, gauss_lobatto(3), 0, box.count(), Factors::stored); });
   };
-  // It turns back at x = 0.8, within the last of four elements along x.
+  // The map folds at x = 0.8, within the last of four elements along x.
   const auto folded = refused([](const Point& x) { return Point{x[0] < 0.8 ? x[0] : 1.6 - x[0], x[1], x[2]}; });
   expect_error(folded, ErrorCode::invalid_argument, {{"element", 3}, {"problem", "inside_out"}});
   EXPECT_EQ(folded->fact("place").find("(0."), 0u) << folded->fact("place");
@@ -129,7 +129,7 @@ TEST(SemRefuses, PeriodicAxesThatTheMapDoesNotKeep) {
   ElementBox box;
   box.elements = {2, 300, 2};
   box.periodic = {true, false, false};
-  // Sheared along with x: the sides differ by (1, 0.2, 0) everywhere.
+  // Sheared along x: opposite sides differ by (1, 0.2, 0) everywhere.
   box.map = each([](const Point& x) { return Point{x[0], x[1] + 0.2 * x[0], x[2]}; });
   box.check();
   const auto refused = [&](std::function<Point(const Point&)> map) {
@@ -140,12 +140,12 @@ TEST(SemRefuses, PeriodicAxesThatTheMapDoesNotKeep) {
   const auto wedge = refused([](const Point& x) { return Point{x[0], x[1] + 0.2 * x[0] * x[1], x[2]}; });
   expect_error(wedge, ErrorCode::unsupported, periodic);
   EXPECT_EQ(wedge->fact("place").find("(0, "), 0u) << wedge->fact("place");
-  // Bent within the side alone, and there between the corners of elements.
+  // Deformed only inside the side, between the corners of elements.
   const auto bump = refused([](const Point& x) {
     return Point{x[0] * (1 + 0.01 * std::sin(2 * std::numbers::pi * x[2])), x[1], x[2]};
   });
   expect_error(bump, ErrorCode::unsupported, periodic);
-  // All the way round: what is across is the same place.
+  // A closed ring: opposite sides coincide.
   box.periodic = {false, true, false};
   box.map = each([](const Point& x) {
     const double angle = 2 * std::numbers::pi * x[1];
@@ -224,7 +224,7 @@ TEST(SemBox, PointsHaveOneIdWhereTheirPlacesAreOne) {
     for (std::size_t d = 0; d < 3; ++d) EXPECT_NEAR(found->second[d], at[d], 1e-14);
     distinct.insert(ids[p]);
   }
-  // All points of the box, less those within the 12 elements.
+  // All points of the box except those interior to the 12 elements.
   EXPECT_EQ(distinct.size(), static_cast<std::size_t>(9 * 7 * 7 - 12 * 8));
 }
 
@@ -264,15 +264,15 @@ TEST(SemBox, PointsOfASideAreThoseThatLieThereAndDirichletSidesAreMasked) {
   EXPECT_EQ(box.mask(box.dirichlet(dirichlet), first, last, order), mask);
 }
 
-/// The oracle searches all points of the faces by place. Neighbours that have an edge or a corner of a face have it
-/// fixed, too, and across a periodic axis.
+/// The oracle searches all points of the faces by position. Neighbours that share only an edge or a corner of a face
+/// have it masked, too, also across a periodic axis.
 TEST(SemBox, PointsOfSomeFacesOfASideAreMaskedInAllElementsThatHaveThem) {
   for (const bool periodic : {false, true}) {
     ElementBox box;
     box.elements = {3, 4, 2};
     box.periodic[1] = periodic;
     DirichletFaces faces = box.dirichlet(SideFlags{});
-    faces.of[0][1] = {false, true, false, false, true, false, false, false};  // y = 1 and z = 0, y = 0 and z = 1
+    faces.of[0][1] = {false, true, false, false, true, false, false, false};  // y = 1 and z = 0; y = 0 and z = 1
     faces.of[2][0][5] = true;
     for (const int order : {1, 2, 5}) {
       const std::vector<Point> places = geometry(box, gauss_lobatto(order), 0, box.count(), Factors::stored).places;

@@ -1,4 +1,4 @@
-// Maps whose Jacobians vanish somewhere, and sound ones.
+// Maps with and without zeros of the Jacobian.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -101,7 +101,7 @@ TEST(SemShapes, AreRefusedWhereAMapDrawsThemTogetherAtEveryOrder) {
 }
 
 TEST(SemShapes, AreRefusedWhereAMapFoldsBetweenTheirPoints) {
-  // It turns back within a hundredth of an element.
+  // The map folds within a hundredth of an element.
   const auto hook = [](const Point& x) { return Point{cube(x[0] - 0.28) - 3e-5 * x[0], x[1], x[2]}; };
   for (int order = least_order; order <= most_order; ++order) {
     SCOPED_TRACE(order);
@@ -125,7 +125,7 @@ TEST(SemShapes, PassWhereTheyAreSoundHoweverThinOrGraded) {
     EXPECT_FALSE(refused(mapped({1, 1, 1}, far), order));
     ElementBox bent;
     bent.elements = {4, 4, 4};
-    bent.deform = order == 1 ? 0.05 : 0.1;  // straight edges fold sooner
+    bent.deform = order == 1 ? 0.05 : 0.1;  // straight edges fold at a smaller deformation
     EXPECT_FALSE(refused(bent, order));
   }
 }

@@ -1,4 +1,4 @@
-// Columns of a GPU, run by the host, against a loop over cells.
+// The GPU kernel by columns, run on the host, compared with a loop over cells.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -13,7 +13,7 @@ inline namespace columns_kernels {
 
 constexpr Extent cells{24, 7, 11};
 
-/// Values of a block with room for ghosts along axes that do not turn, its rows on multiples of 64 bytes.
+/// A block with ghosts along axes that are not periodic; rows are aligned to 64 bytes.
 template <class T>
 struct Values {
   Buffer<T> memory;

@@ -1,4 +1,4 @@
-// What transposes refuse, and how they say so.
+// Invalid transposes are refused with one error on all ranks.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -11,7 +11,7 @@
 namespace slipstream {
 namespace {
 
-/// Two slabs along z and, turned or not, along x.
+/// Two slabs along z, and two along x, permuted or not.
 struct TwoSlabs {
   Communicator comm = Communicator::world();
   Machine machine = machine_here(Backend::host, 1);

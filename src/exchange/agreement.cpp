@@ -1,0 +1,209 @@
+#include "exchange/agreement.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include <slipstream/error.hpp>
+
+#include "machine/patience.hpp"
+#include "machine/records.hpp"
+#include "machine/rendezvous.hpp"
+
+namespace slipstream {
+namespace {
+
+/// A message as one of its ends has planned it.
+struct Entry {
+  std::int64_t source = 0, target = 0;
+  std::uint64_t transfers = 0;  // their hash
+  std::int64_t route = 0;
+  /// In all, in each slot and in host memory; slots; chunks; whether some values are stored in place.
+  std::int64_t bytes = 0, slot_bytes = 0, host_bytes = 0, depth = 0, chunks = 0, in_place = 0;
+
+  bool same_layout(const Entry& other) const {
+    return std::tie(bytes, slot_bytes, host_bytes, depth, chunks, in_place) ==
+           std::tie(other.bytes, other.slot_bytes, other.host_bytes, other.depth, other.chunks, other.in_place);
+  }
+};
+
+Entry entry_of(const Channel& channel) {
+  const SlotNeed& need = channel.need;
+  return {channel.message.source,
+          channel.message.target,
+          transfers_hash(*channel.bundle),
+          static_cast<std::int64_t>(channel.choice.route),
+          static_cast<std::int64_t>(channel.message.bytes),
+          static_cast<std::int64_t>(need.slot_bytes),
+          static_cast<std::int64_t>(need.host_bytes),
+          need.depth,
+          need.chunks,
+          need.in_place};
+}
+
+std::string ranks_of(const Entry& entry) {
+  return "the ranks of devices " + std::to_string(entry.source) + " and " + std::to_string(entry.target);
+}
+
+[[noreturn]] void list_differently(const Entry& entry) {
+  throw Error(ErrorCode::mismatch,
+              ranks_of(entry) + " list different transfers between them: patterns must be the same on all ranks",
+              {{"device", entry.source}, {"peer", entry.target}});
+}
+
+/// A library may be missing on one of them.
+void require_alike(const Entry& mine, const Entry& theirs) {
+  if (mine.transfers != theirs.transfers) list_differently(mine);
+  if (mine.route != theirs.route)
+    throw Error(ErrorCode::mismatch,
+                ranks_of(mine) + " choose different routes between them (" +
+                    to_string(static_cast<RouteKind>(mine.route)) + ", " +
+                    to_string(static_cast<RouteKind>(theirs.route)) +
+                    "): make the same libraries visible to all ranks, or name the routes to use",
+                {{"device", mine.source}, {"peer", mine.target}, {"problem", "route"}});
+  if (!mine.same_layout(theirs))
+    throw Error(ErrorCode::mismatch,
+                ranks_of(mine) + " lay out the message between them differently (" + std::to_string(mine.bytes) +
+                    " and " + std::to_string(theirs.bytes) +
+                    " B): give all ranks the same exchange options, and the same build of the library",
+                {{"device", mine.source}, {"peer", mine.target}, {"problem", "layout"}});
+}
+
+/// Seconds in which a library starts, however impatient exchanges are: NCCL and NVSHMEM take 1 to 5 on some GPUs.
+constexpr double least_patience = 15;
+
+/// Exchanges of device-driven routes between two questions of their hosts to each other, which wait for no device.
+constexpr int asked_every = 64;
+
+}  // namespace
+
+Agreement::Agreement(const Communicator& comm, const Plan& plan, Waits& waits, std::function<Problem()> unwritten)
+    : comm_(comm), plan_(plan), waits_(waits), unwritten_here_(std::move(unwritten)), own_(comm, "an exchange") {
+  if (plan.coded || plan.looks())
+    values_ = std::make_unique<Parting>(comm, "what ranks tell each other of values that did not get through");
+}
+
+double Agreement::patience() const { return std::max(plan_.options.wait_limit, least_patience); }
+
+void Agreement::compare_messages() {
+  using Devices = std::pair<std::int64_t, std::int64_t>;
+  std::map<int, std::string> letters;
+  std::map<Devices, Entry> mine;  // to and from other ranks
+  for (const Channel& channel : plan_.channels) {
+    if (channel.pair.same_process) continue;
+    const Message& m = channel.message;
+    const Entry entry = mine[{m.source, m.target}] = entry_of(channel);
+    append_record(letters[plan_.local(m.source) ? m.target_rank : m.source_rank], entry);
+  }
+  const std::map<int, std::string> received = rendezvous(own_, std::move(letters), patience());
+  on_all_ranks(comm_, [&] {
+    std::set<Devices> answered;
+    for (const auto& [rank, text] : received)
+      for (const Entry& theirs : records_of<Entry>({text})) {
+        const auto found = mine.find({theirs.source, theirs.target});
+        if (found == mine.end()) list_differently(theirs);
+        require_alike(found->second, theirs);
+        answered.insert(found->first);
+      }
+    for (const auto& [devices, entry] : mine)
+      if (!answered.contains(devices)) list_differently(entry);
+  });
+}
+
+void Agreement::prepare_routes(RouteStates& states) {
+  std::map<RouteKind, std::vector<RouteSetup::Letter>> letters;
+  std::uint64_t used = 0;
+  for (const Channel& channel : plan_.channels) {
+    const Message& m = channel.message;
+    letters[channel.choice.route].push_back({m.source, m.target, m.bytes});
+    used |= std::uint64_t{1} << static_cast<int>(channel.choice.route);
+  }
+  used = comm_.any(used);
+  for (const RouteKind kind : all_routes()) {
+    if (!(used >> static_cast<int>(kind) & 1)) continue;
+    const RouteSetup setup{
+        comm_,      plan_.grid.machine(), letters[kind],          plan_.options.knobs, plan_.options.throttle,
+        plan_.hash, own_.mpi(),           plan_.first_free_tag(), patience()};
+    on_all_ranks(comm_, "an exchange could not be made", [&] {
+      if (auto state = route(kind).prepare(setup)) states[kind] = std::move(state);
+    });
+  }
+}
+
+/// Ranks that replay a graph and ranks that do not would not ask each other equally often.
+bool Agreement::settle_captures(Plan& plan) {
+  if (values_) {
+    told_at_end_ = plan.looks() || !comm_.all(!plan.host_driven);
+    plan.capturable = comm_.all(plan.capturable && !plan.looks());
+    plan.limited_in_graphs = comm_.all(plan.limited_in_graphs);
+  }
+  // A graph holds the work of a copy engine or a library for one exchange, or for two in turn.
+  return comm_.all(plan.capturable && std::all_of(plan.channels.begin(), plan.channels.end(),
+                                                  [](const Channel& c) { return traits_of(c.choice.route).loops; }));
+}
+
+void Agreement::check(std::uint64_t number) const {
+  if (unwritten_) throw Unwritten(*unwritten_);
+  if (too_large_of_ > 0) throw too_large(number, too_large_of_ - 1);
+}
+
+/// The packing device knows it, so that no rank needs to wait for what arrives.
+void Agreement::ask(std::uint64_t number) {
+  const double seconds = plan_.options.wait_limit;
+  const std::optional<int> found = values_->greatest(waits_.too_large(), seconds);
+  if (!found) {
+    unanswered_ = true;
+    waits_.give_up(plan_.too_late(number, "rank " + std::to_string(comm_.rank()) + " waited",
+                                  "the other ranks to tell whether a value was too large for its coding, or never "
+                                  "stored",
+                                  seconds));
+  }
+  too_large_of_ = std::max(too_large_of_, *found);
+  if (plan_.looks() && !unwritten_)
+    if (const Problem first = first_failure(comm_, unwritten_here_()))
+      unwritten_.emplace(first->what(), first->facts());
+  check(number);
+}
+
+void Agreement::ask_last(std::uint64_t number) {
+  if (plan_.coded && !told_at_end_ && too_large_of_ == 0) ask(number);
+}
+
+void Agreement::ask_at_end(std::uint64_t number, const std::function<bool()>& encoded) {
+  if (!told_at_end_) return;
+  const double seconds = 2 * plan_.options.wait_limit;
+  if (!asked_until(encoded, seconds))
+    waits_.give_up(
+        plan_.too_late(number, "rank " + std::to_string(comm_.rank()) + " waited", "its own devices to pack", seconds));
+  ask(number);
+}
+
+void Agreement::ask_now_and_then(std::uint64_t number) {
+  if (!plan_.coded || told_at_end_ || ++begun_unasked_ <= asked_every) return;
+  begun_unasked_ = 1;
+  ask(number);
+}
+
+/// A question that some rank has not answered is under way for good: the ranks do not meet there any more.
+bool Agreement::part(double seconds) noexcept {
+  if (!values_) return own_.part(seconds);
+  const std::optional<int> somewhere = own_.greatest(unanswered_, seconds);
+  if (somewhere != 0) values_->part_alone();
+  return somewhere && own_.part(seconds);
+}
+
+Overflow Agreement::too_large(std::uint64_t number, int item) const {
+  const PlannedItem& of = plan_.items.at(static_cast<std::size_t>(item));
+  const std::string& pattern = plan_.patterns.at(static_cast<std::size_t>(item));
+  return Overflow(plan_.name(number) + ": a finite value of item " + std::to_string(item) + " (" + of.source.name +
+                      " by " + pattern + ") is too large for its coding, " + to_string(of.coding) +
+                      ", and arrived as infinite, in this exchange or before: choose the coding raw or scale the field",
+                  {{"sequence", number},
+                   {"item", item},
+                   {"field", of.source.name},
+                   {"pattern", pattern},
+                   {"coding", to_string(of.coding)}});
+}
+
+}  // namespace slipstream

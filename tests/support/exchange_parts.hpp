@@ -1,0 +1,89 @@
+#pragma once
+// The parts of an exchange of one process, without the exchange.
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "exchange/launches.hpp"
+#include "machine_rig.hpp"
+
+namespace slipstream {
+
+/// Devices of the host that are not there: `devices` on each of so many ranks, two of which are a node.
+inline Machine planned_machine(int ranks, int devices, Backend backend = Backend::host) {
+  std::vector<MachineDevice> all;
+  for (int rank = 0; rank < ranks; ++rank)
+    for (int d = 0; d < devices; ++d) {
+      MachineDevice& device = all.emplace_back();
+      device.node = rank / 2;
+      device.rank = rank;
+      device.local = {backend, d};
+      device.uuid = std::to_string(all.size());
+      device.memory = std::int64_t{1} << 30;
+    }
+  std::vector<Link> links;
+  for (const MachineDevice& a : all)
+    for (const MachineDevice& b : all)
+      links.push_back(a.uuid == b.uuid   ? Link{LinkKind::same, 1000, true}
+                      : a.node == b.node ? Link{LinkKind::nvlink, 100, true}
+                                         : Link{LinkKind::network, 10, false});
+  return {"planned", std::move(all), links};
+}
+
+inline GridOptions all_periodic() {
+  GridOptions options;
+  options.periodic = {true, true, true};
+  return options;
+}
+
+/// One layer of ghosts.
+inline FieldOptions doubles(const std::string& name, int copies = 1) {
+  FieldOptions options;
+  options.name = name;
+  options.type = DType::f64;
+  options.ghost = {1, 1, 1};
+  options.shared = true;
+  options.copies = copies;
+  return options;
+}
+
+inline Plan routed(const Grid& grid, const std::vector<PlannedItem>& items, const ExchangeOptions& options = {}) {
+  Plan plan(grid, items, options);
+  plan.list_transfers();
+  plan.choose_routes(false, "not asked for");
+  return plan;
+}
+
+/// Plan, memory and arrays, joined.
+struct Parts {
+  Parts(const Grid& grid, const std::vector<ExchangeItem>& items, const ExchangeOptions& options = {})
+      : plan(grid, planned(items), options) {
+    plan.list_transfers();
+    plan.choose_routes(false, "not asked for");
+    memory.emplace(plan, comm);
+    arrays.emplace(plan, items, *memory);
+    memory->make();
+    arrays->publish();
+  }
+
+  Communicator comm = Communicator::world();
+  Plan plan;
+  std::optional<ExchangeMemory> memory;
+  std::optional<ItemArrays> arrays;
+};
+
+/// A state that the ends of a route share, as a test wants it.
+struct FakeState final : RouteState {
+  bool endless = false, ends = true, replays = true;
+  int abandoned = 0;
+  bool capturable(int, int) const override { return replays; }
+  bool waits_for_ever() const override { return endless; }
+  bool abandon() override {
+    ++abandoned;
+    return ends;
+  }
+  std::string remark(int, int) const override { return "as the test says"; }
+};
+
+}  // namespace slipstream
