@@ -12,7 +12,7 @@ endif
 # Ninja starts more compilers than there are cores, which take turns; so each unit takes the time of a core of its own.
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
 
-.PHONY: help demo test test-all set-up build sanitize format gpu-test gpu-sanitize gpu-bench gpu-kit clean
+.PHONY: help demo docs test test-all set-up build sanitize format gpu-test gpu-sanitize gpu-bench gpu-kit clean
 help:
 	@echo 'make demo         install what is missing, build, run the lid-driven cavity, compare it with the reference'
 	@echo 'make test         install what is missing, build, run the tests that need no GPU: some minutes'
@@ -21,6 +21,7 @@ help:
 	@echo 'make set-up       install what is missing'
 	@echo 'make build        build the preset host: library, tests, Python module, benchmarks'
 	@echo 'make sanitize     run the C++ tests in the presets asan and tsan: the parts of test-all that begin so'
+	@echo 'make docs         build the pages as a site in build/site, with a reference; check its links'
 	@echo 'make format       lay out C++ and Python as .clang-format and ruff have it'
 	@echo 'make gpu-test     build the preset cuda and run every test on the GPUs of this machine; needs no network'
 	@echo 'make gpu-sanitize build the preset cuda and run C++ tests under compute-sanitizer; tools/gpu_sanitize.sh NAME... a part'
@@ -52,6 +53,11 @@ test-all: build
 
 sanitize: build
 	$(PYTHON) tools/test_all.py asan tsan
+
+docs:
+	@tools/setup.sh site
+	$(PYTHON) -m mkdocs build --strict --config-file tools/mkdocs.yml
+	@echo 'Open build/site/index.html.'
 
 format:
 	@tools/setup.sh ci

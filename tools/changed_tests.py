@@ -28,9 +28,9 @@ EVERYTHING = re.compile(
 #: Files that the whole package loads.
 BASE = re.compile(r"python/slipstream/(base/|__init__\.py)")
 #: Files that no test reads.
-NOTHING = re.compile(r"LICENSE|\.clang-format|bench/results/tests/.*")
+NOTHING = re.compile(r"LICENSE|\.clang-(format|tidy)|\.pre-commit-config\.yaml|\.github/.*|bench/results/tests/.*")
 #: Files that tests read only by name.
-NAMED = re.compile(r"(docs|cases|machines|tools|bench|bin|\.ci)/.*|[A-Z]+\.md|\.gitignore")
+NAMED = re.compile(r"(docs|cases|machines|tools|bench|bin|\.ci)/.*|[A-Z]+\.(md|cff)|\.gitignore")
 PROGRAMS = ("tests/unit/", "tests/mpi/")
 HAS_TEST = re.compile(r"^\s*(?:TYPED_)?TEST(?:_F|_P)?\(\s*(\w+)", re.MULTILINE)
 INSTALLED = "installed"

@@ -1,6 +1,7 @@
 """Finds sentences that a change adds and that read badly: inverted openings, and more than 30 words.
 
 Usage: python tools/check_prose.py [BASE]
+       python tools/check_prose.py --score     counts the whole tree, and fails where pages exceed a limit
 
 Reads comments, docstrings, Markdown pages and case files, as they lie in the working tree, and reports the sentences
 that no changed file held at BASE. A sentence that was moved or laid out anew is therefore none of the change. Without
@@ -8,6 +9,10 @@ BASE the change begins where this branch left `main`; on `main` itself it is the
 Tables, code, headings and questions are left out; numbers, formulas and code in backticks are no words, nor is a
 citation in parentheses. Exits with 1 where it finds a sentence. Without the history that it needs it says so and
 exits with 0.
+
+The score of all pages has three limits. These are the share of sentences that open inverted, the mean number of words,
+and the lines from one heading to the next without generated tables. Pages outside of docs/results and docs/notes must
+have more words of text than of tables. Comments are counted by folder and have no limit yet.
 """
 
 import ast
@@ -22,6 +27,11 @@ from pathlib import Path
 from change import base_of, changed_files, git
 
 LIMIT = 30
+#: Limits of all pages: the share of inverted openings, words a sentence, lines without a heading.
+MOST_INVERTED, MOST_WORDS, MOST_LINES = 0.01, 18.0, 40
+#: Pages of results hold tables.
+RESULTS = ("docs/results/", "docs/notes/")
+GENERATED = re.compile(r"(<!-- (?:table|directions): [^\n]*-->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 #: Openings that put an object or a clause before the subject, or leave the subject out.
 INVERTED = re.compile(
@@ -248,8 +258,75 @@ def check(root: Path, base: str) -> list[str]:
     ]
 
 
+@dataclass
+class Count:
+    """Sentences of many files."""
+
+    sentences: int = 0
+    words: int = 0
+    inverted: int = 0
+
+    def add(self, found: Sentence) -> None:
+        self.sentences += 1
+        self.words += word_count(found.text)
+        self.inverted += "opens inverted" in found.faults()
+
+    def share(self) -> float:
+        return self.inverted / self.sentences if self.sentences else 0
+
+    def mean(self) -> float:
+        return self.words / self.sentences if self.sentences else 0
+
+    def __str__(self) -> str:
+        inverted = f"{self.inverted} ({100 * self.share():.2f} %) open inverted"
+        return f"{self.sentences} sentences, {inverted}, {self.mean():.1f} words each"
+
+
+def page_faults(path: str, text: str) -> list[str]:
+    """Stretches of a page without a heading, and more table than text."""
+    lines = GENERATED.sub(r"\1", text).splitlines()
+    faults, fence, last, table = list[str](), False, 0, 0
+    for number, line in enumerate([*lines, "# the end"]):
+        fence ^= line.startswith("```")
+        if line.startswith("#") and not fence:
+            if number - last - 1 > MOST_LINES:
+                faults.append(f"{path}: {number - last - 1} lines without a heading: {lines[last]}")
+            last = number
+        if line.startswith("|") and not fence:
+            table += sum(bool(re.search(r"\w", word)) for word in line.split())
+    words = sum(len(sentence.text.split()) for sentence in prose(path, text))
+    if table > words and not path.startswith(RESULTS):
+        faults.append(f"{path}: {table} words of tables, {words} of text")
+    return faults
+
+
+def score(root: Path) -> tuple[list[str], list[str]]:
+    """Counts of all that git knows, and what exceeds the limits of pages."""
+    faults, pages, comments = list[str](), Count(), dict[str, Count]()
+    for path in git(root, "ls-files").splitlines():
+        if not (root / path).is_file():
+            continue
+        text = (root / path).read_text(encoding="utf-8", errors="replace")
+        count = pages if path.endswith(".md") else comments.setdefault(path.partition("/")[0], Count())
+        for sentence in prose(path, text):
+            count.add(sentence)
+        if path.endswith(".md"):
+            faults += page_faults(path, text)
+    if pages.share() > MOST_INVERTED:
+        faults.append(f"pages: {100 * pages.share():.2f} % of sentences open inverted, at most {100 * MOST_INVERTED:g}")
+    if pages.mean() > MOST_WORDS:
+        faults.append(f"pages: {pages.mean():.1f} words a sentence, at most {MOST_WORDS:g}")
+    named = [f"comments in {folder}: {count}" for folder, count in sorted(comments.items()) if count.sentences > 20]
+    return [f"pages: {pages}", *named], faults
+
+
 def main(words: list[str]) -> int:
     root = Path(__file__).resolve().parents[1]
+    if words[:1] == ["--score"]:
+        counts, faults = score(root)
+        print(*counts, *faults, sep="\n")
+        print(f"check_prose: pages have {len(faults)} faults; comments are counted, and fail nothing yet")
+        return 1 if faults else 0
     asked = words[0] if words else None
     base = base_of(root, asked)
     if base is None:

@@ -1,6 +1,6 @@
 """Prints the requirements of tools/python-packages.txt that this interpreter does not meet, one per line.
 
-Usage: python tools/missing_python.py PURPOSE...    with purposes run, build, test, ci, render
+Usage: python tools/missing_python.py PURPOSE...    with purposes run, build, test, ci, render, site
 
 Uses only the standard library, because it runs before anything is installed.
 """

@@ -2,8 +2,8 @@
 # Installs missing packages only: Debian packages from tools/debian-packages.txt, Python packages from
 # tools/python-packages.txt into .venv. If nothing is missing, it does not use the network.
 #
-# Usage: tools/setup.sh [ci] [render]   adds the packages for style checks (ci) and three-dimensional pictures (render)
-#                                       to those for building and testing
+# Usage: tools/setup.sh [ci] [render] [site]  adds the packages for style checks (ci), three-dimensional pictures (render)
+#                                             and `make docs` (site) to those for building and testing
 #        tools/setup.sh --python       prints only the interpreter in use: .venv's, else $PYTHON, else a python3
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -70,8 +70,8 @@ class GatherScatter {
  public:
   /// Collective. `points`: of this rank's devices, in the machine's order; a device may have none. Blocks must have
   /// numbers that no two devices share. Throws Error on all ranks: for negative ids, for blocks that lie twice, for
-  /// devices of more than 2^32 points, for types that cannot be combined. Host memory while it works: some 50 B a point
-  /// with an id, and 100 B more where the id lies within the range of another device's.
+  /// devices of more than 2^32 points, for types that cannot be combined. Host memory while it works: 16 B a point
+  /// with an id. Then 16 B a point whose id lies within the range of another device's, and 48 B a block that has it.
   GatherScatter(const Communicator& comm, const Machine& machine, const std::vector<SharedPoints>& points,
                 GatherScatterOptions options = {});
   /// Collective, as Exchange's.

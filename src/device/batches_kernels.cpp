@@ -260,8 +260,8 @@ void Batches::move(OfDevice& device, const HostRows& rows, std::byte* buffer, bo
 }
 
 // Kernels of both ways together reach the rate of one, so each way is measured beside pitched copies of the other one.
-// A kernel takes multiprocessors from the transforms beside it, which were slower by 1.7 times (docs/dns.md): it must be
-// faster by as much. After the first copy both ends hold the same bytes, and all later ones change nothing.
+// A kernel takes multiprocessors from the transforms beside it, which were slower by 1.7 times (docs/results/dns.md):
+// it must be faster by as much. After the first copy both ends hold the same bytes, and all later ones change nothing.
 constexpr double least_gain = 1.5;
 
 RowCopies Batches::chosen(OfDevice& device, const HostRows& rows, std::byte* buffer, bool in) {

@@ -72,7 +72,7 @@ needs_pyvista = pytest.mark.skipif(
 Cli = Callable[..., Done]
 
 #: Commands that run in the test process, because starting a process takes a second.
-HERE = {"bench", "check", "info", "plan", "plot", "report", "run", "topo", "trace"}
+HERE = {"bench", "cases", "check", "info", "plan", "plot", "report", "run", "topo", "trace"}
 
 
 own_process()

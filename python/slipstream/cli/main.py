@@ -1,4 +1,4 @@
-"""The command line: run, check, plan, compare, plot, render, report, topo, info, doctor, bench, trace."""
+"""The command line: run, check, cases, plan, compare, plot, render, report, topo, info, doctor, bench, trace."""
 
 import argparse
 import os

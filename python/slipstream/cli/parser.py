@@ -12,7 +12,7 @@ from slipstream import __version__
 from slipstream.base import core, registry
 from slipstream.base.errors import CaseError
 from slipstream.base.faults import nearest
-from slipstream.cli import commands
+from slipstream.cli import commands, shipped
 from slipstream.cli.errors import say
 from slipstream.pictures import picture_options
 
@@ -69,6 +69,9 @@ def _parser() -> argparse.ArgumentParser:
     takes_case(check, optional=True)
     check.add_argument("--schema", action="store_true", help="print the JSON Schema of case files")
     check.add_argument("--resolved", action="store_true", help="print the case with every key")
+
+    cases = add("cases", "List the shipped cases, or copy some into this folder.", shipped.command)
+    cases.add_argument("names", nargs="*", metavar="NAME", help="cases to copy, with their meshes")
 
     plan = add("plan", "Dry run: blocks, placement, routes, memory, predicted step, largest grid.", commands.plan)
     takes_case(plan)

@@ -160,3 +160,50 @@ def test_program_says_what_it_found(tree: Path) -> None:
     assert code == 0 and "no_such_commit: nothing is checked" in text
     git(tree, "checkout", "-q", "a.md")
     assert said("HEAD")[0] == 0
+
+
+PAGES = {
+    "a long stretch": ("docs/a.md", "# A\n" + "The rank waits.\n" * 41, ["docs/a.md: 41 lines without a heading: # A"]),
+    "forty lines": ("docs/a.md", "# A\n" + "The rank waits.\n" * 40, []),
+    "a heading in code": (
+        "docs/a.md",
+        "# A\n```\n" + "# b\n" * 41 + "```\n",
+        ["docs/a.md: 43 lines without a heading: # A"],
+    ),
+    "a generated table": (
+        "docs/results/a.md",
+        "# A\n<!-- table: lbm -->\n" + "| one |\n" * 60 + "<!-- end -->\n",
+        [],
+    ),
+    "more table than text": (
+        "docs/a.md",
+        "# A\n\nTwo words.\n\n| a b | c |\n|---|---|\n",
+        ["docs/a.md: 3 words of tables, 2 of text"],
+    ),
+    "more text than table": ("docs/a.md", "# A\n\nThere are four words.\n\n| a b | c |\n|---|---|\n", []),
+}
+
+
+@pytest.mark.parametrize(("path", "text", "faults"), PAGES.values(), ids=PAGES)
+def test_pages_have_headings_and_more_text_than_tables(
+    tool: ModuleType, path: str, text: str, faults: list[str]
+) -> None:
+    assert tool.page_faults(path, text) == faults
+
+
+def test_score_fails_for_pages_and_counts_comments(tool: ModuleType, tree: Path) -> None:
+    (tree / "src").mkdir()
+    (tree / "src" / "a.cpp").write_text("// Of one.\n\n// The rank waits.\n" * 11)
+    commit(tree)
+    counts, faults = tool.score(tree)
+    assert counts == [
+        "pages: 2 sentences, 1 (50.00 %) open inverted, 3.0 words each",
+        "comments in src: 22 sentences, 11 (50.00 %) open inverted, 2.5 words each",
+    ]
+    assert faults == ["pages: 50.00 % of sentences open inverted, at most 1"]
+    (tree / "a.md").write_text(
+        "# A\n\n"
+        + "A rank waits for the other ranks of its node and then it copies the values of its own blocks.\n\n" * 4
+    )
+    counts, faults = tool.score(tree)
+    assert faults == ["pages: 20.0 words a sentence, at most 18"]

@@ -56,3 +56,11 @@ def test_no_file_of_the_package_or_its_tests_is_ignored() -> None:
         pytest.skip("needs a git checkout")
     assert files and found.stdout == ""
     assert all(pattern.startswith("/") for pattern in PROJECT["tool"]["scikit-build"]["sdist"]["exclude"])
+
+
+def test_citation_and_changes_have_the_version_of_the_build() -> None:
+    version = re.search(r"project\(slipstream VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())
+    cited = re.search(r"^version: (\S+)\ndate-released: (\S+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    newest = re.search(r"^## (\S+), (\S+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert version and cited and newest
+    assert cited.groups() == newest.groups() and cited[1] == version[1]

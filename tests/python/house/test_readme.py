@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,15 @@ def test_files_that_readme_and_contributing_link_to_exist():
     links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
     assert links
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", ["lbm", "stencil", "dns", "sem", "sem_flow"])
+def test_complete_case_of_a_guide_is_the_file_that_it_names(page: str) -> None:
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    found = next(match for match in re.finditer(r"```toml\n(.*?)```", text, re.DOTALL) if "[case]\n" in match[1])
+    case = tomllib.loads(found[1])
+    name = case["case"]["name"]
+    file = tomllib.loads((ROOT / "cases" / f"{name}.toml").read_text(encoding="utf-8"))
+    assert f"{name}.toml" in text[: found.start()]
+    left_out = {"variants", "expected", "output"} - case.keys()
+    assert case == {table: keys for table, keys in file.items() if table not in left_out}
