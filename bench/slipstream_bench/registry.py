@@ -45,6 +45,7 @@ BENCHMARKS: Mapping[str, str] = {
     "poisson": "iterations and time to solution on spectral elements, by preconditioner, size, aspect and bend",
     "sem": "steps of an incompressible flow on spectral elements, by order, size and preconditioner",
     "sem_thesis": "iterations, enstrophy and sums by the host inside a flow on spectral elements (Wahlgren 2022)",
+    "vortex": "one turbulent decay by lattice Boltzmann, Fourier modes and elements: error over time to solution",
     "transpose": "a cube of values from slabs to other slabs, by size, order of axes, route and number of devices",
     "alltoall": "ways to send everything to everybody beside MPI_Alltoall (Ravikumar 2018)",
     "stencil": "cells a second of the heat equation and of waves, as a share of a copy's rate",
