@@ -125,12 +125,12 @@ std::vector<ArrayBytes> memory_needed(const Machine& machine, const FlowOptions&
   const std::int64_t n = o.order + 1, cube = n * n * n, m = (3 * n + 1) / 2, word = sizeof(double);
   // Right side and increment of each part of the velocity, r, p and q, its mask and its weights; the diagonals of all.
   constexpr std::int64_t of_velocity = 3 * (2 + 3 + 2) + 3;
-  std::int64_t of_step = 12 + 3 + (o.divergence_damping > 0 ? 1 : 0), given = 0;
+  std::int64_t of_step = 12 + 3 + (o.divergence_damping > 0 ? 1 : 0);
   for (std::size_t c = 0; c < 3; ++c) {
-    given += o.force[c].at ? 1 : 0;
-    given += any_side(o, [c](const FlowSide& side) { return side.velocity[c].at != nullptr; }) ? 1 : 0;
+    of_step += o.force[c].at ? 1 : 0;
+    of_step += any_side(o, [c](const FlowSide& side) { return side.velocity[c].at != nullptr; }) ? 1 : 0;
   }
-  given += any_side(o, gives_something) ? 1 : 0;  // what flows through sides
+  of_step += any_side(o, gives_something) ? 1 : 0;  // what flows through sides
   std::vector<ArrayBytes> arrays;
   for (const ArrayBytes& one : memory_needed(machine, of_pressure)) {
     const std::int64_t count = box_of(of_pressure).count();
@@ -148,7 +148,6 @@ std::vector<ArrayBytes> memory_needed(const Machine& machine, const FlowOptions&
     add("running means", o.mean_from ? 10 : 0);
     add("metric", 9);
     add("terms of the step", of_step);
-    add("forces and values given", given);
     arrays.push_back({one.device, "advection", 3 * (m * m * m + cube) * elements * word});
     add("solution of the velocity", of_velocity);
   }

@@ -152,6 +152,7 @@ TEST(SemSolverFlow, HoldsWhatItsPlanSays) {
     FlowOptions o = stream_over_a_mirror();
     o.elements = {5, 4, 4};
     o.order = 5;
+    o.time_step = 0.002;
     row.change(o);
     const std::int64_t before = host::bytes_of_devices();
     Flow flow(comm, machine, o);
@@ -218,8 +219,9 @@ TEST(SemSolverFlow, TellsWhereTheCourantNumberIsLargestAndWhatKeepsASolutionFrom
 
   // A system that few iterations bring closer, and one that they do not.
   o = stream_over_a_mirror();
+  o.force[1] = in_time([](const Point& x, double) { return std::cos(3 * x[0] + 2 * x[1]) * std::sin(6.3 * x[2]); });
   o.pressure_tolerance = 1e-12;
-  o.most_iterations = 4;
+  o.most_iterations = 3;
   const auto cause = [&](double stretch, Preconditioner by, const char* expected) {
     o.stretch = {1, 1, stretch};
     o.deform = stretch > 1 ? 0 : 0.02;
@@ -227,11 +229,11 @@ TEST(SemSolverFlow, TellsWhereTheCourantNumberIsLargestAndWhatKeepsASolutionFrom
     Flow flow(comm, machine_here(Backend::host, 1), o);
     const auto error = error_of([&] { flow.advance(1); });
     expect_error(error, ErrorCode::not_converged,
-                 {{"field", "pressure at step 1"}, {"problem", expected}, {"iterations", 4}});
+                 {{"field", "pressure at step 1"}, {"problem", expected}, {"iterations", 3}});
     EXPECT_GT(std::stod(error->fact("residual")), std::stod(error->fact("tolerance")));
   };
   cause(1, Preconditioner::schwarz, "falls");
-  cause(1e3, Preconditioner::jacobi, "hard");
+  cause(1e4, Preconditioner::jacobi, "hard");
 }
 
 }  // namespace
