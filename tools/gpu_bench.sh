@@ -87,6 +87,7 @@ sem2 | 2 | 120 | bench sem --devices 2
 sem_pressure | 1 | 90 | bench sem --cases vortices --projection 0 --elements 8 16 32
 sem_thesis | 1 | 540 | bench sem_thesis --devices 1
 sem_thesis2 | 2 | 420 | bench sem_thesis --devices 2
+vortex | 1 | 400 | bench vortex --devices 1
 out_of_core | 1 | 240 | bench out_of_core --kinds fft --types c64 --sizes 1024 --budgets '2 GiB' '256 MiB' '32 MiB' '8 MiB' --synchronous
 out_of_core_dns | 1 | 300 | bench out_of_core --kinds dns --sizes 1024 --budgets '8 GiB' --synchronous
 out_of_core_dns | 1 | 120 | bench out_of_core --kinds dns --sizes 1024 --budgets resident '8 GiB' --copies kernel pitched mixed

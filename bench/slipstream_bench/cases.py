@@ -141,8 +141,8 @@ class Stopped(RunError):
 
 
 @contextmanager
-def _temporary_folder() -> Iterator[str]:
-    """A folder of rank 0, known to all ranks, removed after all have left it. Collective."""
+def temporary_folder() -> Iterator[str]:
+    """Rank 0's, known to all ranks, and gone when all have left it. Collective."""
     module = core()
     folder = module.broadcast(tempfile.mkdtemp(prefix="slipstream-") if module.rank() == 0 else "", 0)
     try:
@@ -158,7 +158,7 @@ def _run(entry: Entry, changes: Sequence[str]) -> dict[str, Any]:
     from slipstream.run import run
 
     module = core()
-    with _temporary_folder() as folder:
+    with temporary_folder() as folder:
         case = entry.load([*changes, *QUICK, f"output.folder={json.dumps(folder + '/run')}"])
         run.run(case, Console(quiet=True))
         kept = run_record.read(case.folder) if module.rank() == 0 else None

@@ -1,4 +1,4 @@
-"""Charts of benchmarks: results by message or copy size, on logarithmic axes."""
+"""Pictures of benchmarks: figures against the size of a message or a copy, on logarithmic axes, or over time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +29,8 @@ class Panel:
     ylabel: str
     curves: Sequence[Curve]
     xlabel: str = "bytes"
-    counts: bool = False  #: the x axis shows numbers, each with its tick, instead of sizes in bytes
+    counts: bool = False  #: along x are numbers, each with its tick, and no sizes in bytes
+    linear: bool = False  #: along x is time, and both axes are linear, from zero up
 
 
 def size(count: float) -> str:
@@ -45,6 +46,10 @@ def _draw(axes: Axes, panel: Panel, colour: dict[str, Colour]) -> None:
     for curve in panel.curves:
         line = "--" if curve.dashed else "-"
         axes.plot(curve.sizes, curve.values, line, marker=".", ms=4, color=colour[curve.label], label=curve.label)
+    axes.set(title=panel.title, xlabel=panel.xlabel, ylabel=panel.ylabel)
+    if panel.linear:
+        axes.set_ylim(bottom=0)
+        return
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     if panel.counts:
@@ -56,7 +61,6 @@ def _draw(axes: Axes, panel: Panel, colour: dict[str, Colour]) -> None:
     span = axes.get_ylim()[1] / axes.get_ylim()[0]
     axes.yaxis.set_minor_formatter(plain if span < 20 else NullFormatter())
     axes.tick_params(axis="x", labelrotation=40)
-    axes.set(title=panel.title, xlabel=panel.xlabel, ylabel=panel.ylabel)
 
 
 def draw(path: Path, title: str, panels: Sequence[Panel], columns: int = 2) -> None:

@@ -35,15 +35,22 @@ def discover(arguments: argparse.Namespace) -> tuple[str, Any]:
 
 
 def measure(
-    name: str, arguments: argparse.Namespace, console: Console, rows: Rows, columns: Columns, figures: frozenset[str]
+    name: str,
+    arguments: argparse.Namespace,
+    console: Console,
+    rows: Rows,
+    columns: Columns,
+    figures: frozenset[str],
+    draw: record.Draw | None = None,
 ) -> None:
-    """Measures and prints; rank 0 writes. `figures`: columns of a row that are results and not inputs. Collective."""
+    """Measures, prints and, on rank 0, writes. `figures`: columns of a row that are results and not inputs; `draw`: of
+    what was written. Collective."""
     backend, machine = discover(arguments)
     described = record.describe_machine(machine)
     found = list(record.kept_on_the_way(arguments.folder, name, described, rows(machine, backend), figures))
     shown = [[show(row) for show in columns.values()] for row in found]
     console.print(terminal.table(f"{name.replace('_', '-')}, {counts(machine)}", list(columns), shown))
-    record.keep(arguments.folder, name, described, found, figures, console)
+    record.keep(arguments.folder, name, record.describe_machine(machine), found, figures, console, draw)
 
 
 def counts(machine: Any) -> str:

@@ -200,6 +200,7 @@ struct Fit {
   bool operator_positive = true;        ///< (u, A u) > 0 for both
   bool preconditioner_positive = true;
   double operator_us = 0, preconditioner_us = 0;  ///< of one application, by the clock of the slowest rank
+  double coarse_us = 0;  ///< of the latter, by its coarsest problem, where a caller measures it; 0: there is none
 };
 /// Collective; waits. Without System::precondition, P is the inverse diagonal.
 Fit fit(const Communicator& comm, const Machine& machine, const Layout& layout, std::vector<Stream>& streams,

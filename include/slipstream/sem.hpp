@@ -348,7 +348,8 @@ class HelmholtzSolver {
   /// From x as it comes, zero at fixed points. b is assembled. Where no point is fixed, h2 is 0 and there is no
   /// reaction, x is the solution whose mean is zero. The preconditioner is made anew where h1 or h2 are not those of
   /// the call before. Collective; throws what krylov::ConjugateGradients::solve throws. A pair of method and
-  /// preconditioner is checked once, by fit(): conjugate gradients refuse what is not symmetric and positive.
+  /// preconditioner is checked once for each h1 and h2, by fit(): conjugate gradients refuse what is not symmetric and
+  /// positive.
   krylov::Result solve(const Vector& b, Vector& x, double h1, double h2, krylov::Options options = {});
   /// The same of each component, which Space::vector(components) holds side by side.
   std::vector<krylov::Result> solve_all(const Vector& b, Vector& x, double h1, double h2, krylov::Options options = {});

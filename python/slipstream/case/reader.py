@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -138,6 +138,21 @@ def _tables_with(case_type: type[Case], key: str) -> list[str]:
     ]
 
 
+#: Pydantic's names of the kinds that a value may be, number or text, behind the key's own path.
+_KINDS = frozenset({"constrained-float", "float", "constrained-str", "str"})
+
+
+def _by_key(errors: Iterable[Any]) -> list[Any]:
+    """Pydantic's errors, one a key: of a key that may hold a number or text, the one about the kind that was given."""
+    found: dict[toml_text.Path, Any] = {}
+    for error in errors:
+        path, told = tuple(error["loc"]), error["type"] in ("extra_forbidden", "missing")
+        path = path[:-1] if path[-1:] and path[-1] in _KINDS and not told else path
+        if path not in found or found[path]["type"].endswith("_type"):
+            found[path] = {**error, "loc": path}
+    return [*found.values()]
+
+
 def _explain(error: Any, case_type: type[Case], *table: str) -> Fault:
     """One of pydantic's errors in the words of a case file; of a table alone with its name."""
     path = (*table, *(part for part in error["loc"] if part not in RIM_FORMS))
@@ -194,7 +209,7 @@ def parse(data: dict[str, Any], source: Source) -> Case:
         case = case_type.model_validate_json(json.dumps(data, default=str))
     except ValidationError as error:
         raise CaseError.all_of(
-            source.fault(tuple(e["loc"]), _explain(e, case_type)) for e in error.errors(include_url=False)
+            source.fault(tuple(e["loc"]), _explain(e, case_type)) for e in _by_key(error.errors(include_url=False))
         ) from None
     found = [source.fault(path, Fault(message).at(show(path))) for path, message in solver.problems(case)]
     if found:

@@ -9,7 +9,7 @@ import argparse
 import itertools
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -102,17 +102,7 @@ def command(arguments: argparse.Namespace, overrides: Sequence[str], console: Co
     """Runs, prints and, on rank 0, writes. Collective. Raises CaseError before anything is written."""
     with on_all_ranks():
         chosen = cases(arguments, overrides)
-    for case in chosen.values():
-        agree_on_error(output_problem(case, arguments.overwrite) if core().rank() == 0 else "")
-        engine.prepare(case, discovery.discover(case.machine))
-    entries = []
-    for case in chosen.values():
-        vortex: Vortex = registry.vortex(case.solver)
-        console.print(f"\n{vortex.title}: {case.last_step} steps", soft_wrap=True)
-        run.run(case, console, arguments.overwrite)
-        entry = _entry(vortex, case)
-        if entry:
-            entries.append(entry)
+    entries = entries_of(chosen.values(), console, arguments.overwrite)
     if core().rank() != 0:
         return
     reference = energy.taylor_green_1600()
@@ -126,6 +116,24 @@ def command(arguments: argparse.Namespace, overrides: Sequence[str], console: Co
     spectra.decays(arguments.folder / PICTURE, shown, reference)
     for name in (TABLE, PICTURE):
         console.print(f"written: {os.path.relpath(arguments.folder / name)}", soft_wrap=True)
+
+
+def entries_of(chosen: Iterable[Case], console: Console, overwrite: bool) -> list[Entry]:
+    """Runs the cases, after all of them have been looked at; what was found, on rank 0. Collective. Raises CaseError
+    before anything is written."""
+    chosen = list(chosen)
+    for case in chosen:
+        agree_on_error(output_problem(case, overwrite) if core().rank() == 0 else "")
+        engine.prepare(case, discovery.discover(case.machine))
+    entries = []
+    for case in chosen:
+        vortex: Vortex = registry.vortex(case.solver)
+        console.print(f"\n{vortex.title}: {case.last_step} steps", soft_wrap=True)
+        run.run(case, console, overwrite)
+        entry = _entry(vortex, case)
+        if entry:
+            entries.append(entry)
+    return entries
 
 
 def _entry(vortex: Vortex, case: Case) -> Entry | None:

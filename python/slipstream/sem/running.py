@@ -28,6 +28,15 @@ if TYPE_CHECKING:
     from slipstream._sem import Sem
 
 
+def measured(fit: Mapping[str, float]) -> str:
+    """The findings of the check of a method and its preconditioner."""
+    coarse = f", {fit['coarse_us']:.4g} of them on the corners' problem" if fit["coarse_us"] else ""
+    return (
+        f"asymmetry {fit['preconditioner_asymmetry']:.1e}, operator {fit['operator_us']:.4g} us, preconditioner "
+        f"{fit['preconditioner_us']:.4g} us{coarse}"
+    )
+
+
 class SemRun(PlainRun):
     """A Poisson, Helmholtz or diffusion problem under way. Collective."""
 
@@ -52,15 +61,9 @@ class SemRun(PlainRun):
     def notes(self) -> list[str]:
         lines = [*tuning_lines(self.engine.tuning())]
         for n, one in enumerate(self._case.unknowns):
-            if one.own["preconditioner"] == "jacobi":
-                continue
-            found = self.engine.fit(n)
             method = {"cg": "conjugate gradients", "fgmres": "flexible GMRES"}[one.own["method"]]
-            lines.append(
-                f"{method} with {one.own['preconditioner']}{f' for {one.name}' if one.path else ''}: "
-                f"asymmetry {found['preconditioner_asymmetry']:.1e}, operator {found['operator_us']:.4g} us, "
-                f"preconditioner {found['preconditioner_us']:.4g} us"
-            )
+            of = f" for {one.name}" if one.path else ""
+            lines.append(f"{method} with {one.own['preconditioner']}{of}: {measured(self.engine.fit(n))}")
         return lines
 
     def change(self, since: int) -> float:

@@ -118,6 +118,7 @@ nb::dict fit_dict(const krylov::Fit& fit) {
   nb::dict said;
   said["operator_us"] = fit.operator_us;
   said["preconditioner_us"] = fit.preconditioner_us;
+  said["coarse_us"] = fit.coarse_us;
   said["operator_asymmetry"] = fit.operator_asymmetry;
   said["preconditioner_asymmetry"] = fit.preconditioner_asymmetry;
   return said;

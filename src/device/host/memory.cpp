@@ -1,6 +1,7 @@
 #include "device/host/memory.hpp"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,8 +25,9 @@ struct Allocation {
 };
 
 std::mutex mutex;
-std::map<const char*, Allocation> allocations;        // by address of the first byte
-std::map<MemoryProof, std::weak_ptr<void>> imported;  // mappings in use, by the allocation's proof
+std::map<const char*, Allocation> allocations;        // by first byte
+std::map<MemoryProof, std::weak_ptr<void>> imported;  // by the allocation's proof
+std::atomic<std::int64_t> of_devices{0};
 
 constexpr std::size_t page = 4096, huge_page = std::size_t{2} << 20;
 
@@ -72,6 +74,7 @@ std::map<const char*, Allocation>::const_iterator shared_holding(const void* poi
 
 std::size_t memory_available() { return meminfo("MemAvailable:"); }
 std::size_t memory_total() { return meminfo("MemTotal:"); }
+std::int64_t bytes_of_devices() { return of_devices; }
 
 void* allocate(int device, Memory memory, std::size_t bytes) {
   const bool shared = memory == Memory::shared || memory == Memory::pinned_shared;
@@ -86,7 +89,9 @@ void* allocate(int device, Memory memory, std::size_t bytes) {
   const bool mapped = shared || (memory != Memory::host && bytes >= huge_page);
   if (!mapped) {
     void* pointer = std::aligned_alloc(page, round_up(bytes, page));
-    return pointer ? pointer : fail();
+    if (!pointer) return fail();
+    if (memory == Memory::device) of_devices += static_cast<std::int64_t>(malloc_usable_size(pointer));
+    return pointer;
   }
   Allocation allocation{rounded, -1, {}};
   if (shared && (allocation.file = make_file(rounded)) < 0) return fail();
@@ -98,15 +103,19 @@ void* allocate(int device, Memory memory, std::size_t bytes) {
   } else {
     madvise(pointer, rounded, MADV_HUGEPAGE);
   }
+  if (memory == Memory::device) of_devices += static_cast<std::int64_t>(rounded);
   std::lock_guard lock(mutex);
   allocations[static_cast<const char*>(pointer)] = allocation;
   return pointer;
 }
 
-void deallocate(Memory, void* pointer) noexcept {
+void deallocate(Memory memory, void* pointer) noexcept {
   std::lock_guard lock(mutex);
   const auto found = allocations.find(static_cast<const char*>(pointer));
-  if (found == allocations.end()) {
+  const bool mapped = found != allocations.end();
+  if (memory == Memory::device)
+    of_devices -= static_cast<std::int64_t>(mapped ? found->second.bytes : malloc_usable_size(pointer));
+  if (!mapped) {
     std::free(pointer);
     return;
   }

@@ -6,6 +6,7 @@
 
 #include "solver/krylov/messages.hpp"
 #include "solver/krylov/several_sums.hpp"
+#include "solver/krylov/timed.hpp"
 #include "solver/krylov/workspace.hpp"
 
 namespace slipstream::krylov {
@@ -22,7 +23,6 @@ struct Products {
 };
 
 struct Trial {
-  const Communicator& comm;
   std::vector<Stream>& streams;
   const System& system;
   std::vector<Range> ranges;
@@ -30,13 +30,10 @@ struct Trial {
   SeveralSums sums;
 
   Trial(const Communicator& c, const Machine& machine, const Layout& layout, std::vector<Stream>& s, const System& sys)
-      : comm(c), streams(s), system(sys), of(devices_of(c, machine), layout, 4), sums(c, machine, layout, 2) {
+      : streams(s), system(sys), of(devices_of(c, machine), layout, 4), sums(c, machine, layout, 2) {
     for (const std::int64_t points : layout.points) ranges.push_back({points, layout.block});
   }
 
-  void wait() {
-    for (Stream& stream : streams) stream.synchronize();
-  }
   void scaled(const Vectors& r, const Vectors& z) {
     for (std::size_t d = 0; d < ranges.size(); ++d)
       scale(streams[d], ranges[d], system.inverse_diagonal[d], r[d], z[d]);
@@ -70,19 +67,21 @@ struct Trial {
     return {size > 0 ? std::abs(table[0][1] - table[1][0]) / size : 0,
             table[0][0] >= 0 && table[1][1] >= 0 && std::isfinite(size)};
   }
-  template <class Apply>
-  double time_us(const Apply& apply) {
-    constexpr int times = 3;
-    wait();
-    const auto begun = std::chrono::steady_clock::now();
-    for (int n = 0; n < times; ++n) apply(of.at(0), of.at(2));
-    wait();
-    return comm.max(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begun).count() /
-                    times);
-  }
 };
 
 }  // namespace
+
+double time_us(const Communicator& comm, std::vector<Stream>& streams, const std::function<void()>& work) {
+  constexpr int times = 3;
+  const auto wait = [&] {
+    for (Stream& stream : streams) stream.synchronize();
+  };
+  wait();
+  const auto begun = std::chrono::steady_clock::now();
+  for (int n = 0; n < times; ++n) work();
+  wait();
+  return comm.max(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begun).count() / times);
+}
 
 Fit fit(const Communicator& comm, const Machine& machine, const Layout& layout, std::vector<Stream>& streams,
         const System& system) {
@@ -91,11 +90,11 @@ Fit fit(const Communicator& comm, const Machine& machine, const Layout& layout, 
   trial.begin(layout);
   Fit found;
   const Products of_preconditioner = trial.products(preconditioned);
-  found.preconditioner_us = trial.time_us(preconditioned);
+  found.preconditioner_us = time_us(comm, streams, [&] { preconditioned(trial.of.at(0), trial.of.at(2)); });
   // The operator wants vectors that are zero where x is fixed.
   for (int k = 0; k < 2; ++k) trial.scaled(trial.of.at(k), trial.of.at(k));
   const Products of_operator = trial.products(system.apply);
-  found.operator_us = trial.time_us(system.apply);
+  found.operator_us = time_us(comm, streams, [&] { system.apply(trial.of.at(0), trial.of.at(2)); });
   found.operator_asymmetry = of_operator.asymmetry;
   found.operator_positive = of_operator.positive;
   found.preconditioner_asymmetry = of_preconditioner.asymmetry;

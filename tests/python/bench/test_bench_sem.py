@@ -1,5 +1,6 @@
 """`slipstream bench axhelm`, `nekbone` and `poisson` on emulated devices."""
 
+import itertools
 import json
 import math
 from pathlib import Path
@@ -7,8 +8,7 @@ from typing import Any
 
 import pytest
 from conftest import Cli
-from errors import is_error
-from slipstream_bench import axhelm, nekbone
+from slipstream_bench import axhelm, nekbone, sem_thesis, vortex
 
 
 @pytest.mark.parametrize(("name", "clock", "stored"), [("axhelm", "events", 64), ("nekbone", "host", 162)])
@@ -34,16 +34,18 @@ def test_rows_hold_inputs_and_times(
 
 def test_preconditioners_are_rows_with_their_iterations(cli: Cli, tmp_path: Path) -> None:
     words = ("--backend", "host", "--devices", "2", "--order", "5", "--elements", "2", "--aspects", "1", "10")
-    result = cli("bench", "poisson", *words, "--folder", "out")
+    result = cli("bench", "poisson", *words, "--methods", "cg", "fgmres", "--folder", "out")
     assert result.returncode == 0, result.stderr
     (path,) = (tmp_path / "out" / "poisson").glob("*.json")
     rows = json.loads(path.read_text())["rows"]
     kinds = ("jacobi", "chebyshev", "multigrid", "schwarz")
-    assert [(row["aspect"], row["preconditioner"]) for row in rows] == [(a, kind) for a in (1, 10) for kind in kinds]
+    ways = [*itertools.product((1, 10), ("cg", "fgmres"), kinds)]
+    assert [(row["aspect"], row["method"], row["preconditioner"]) for row in rows] == ways
     for row in rows:
         assert row["elements"] == 16 and row["bend"] == 0.1 and row["true_residual"] <= 1.1e-8
         assert row["time_ms"] > 0 and row["operator_us"] > 0 and row["preconditioner_us"] > 0
-    for first in (0, 4):
+        assert (row["coarse_us"] is not None) == (row["preconditioner"] in ("multigrid", "schwarz"))
+    for first in range(0, 16, 4):
         jacobi, chebyshev, multigrid, schwarz = (row["iterations"] for row in rows[first : first + 4])
         assert jacobi > chebyshev > multigrid >= schwarz > 2
 
@@ -145,7 +147,9 @@ def test_a_march_holds_iterations_and_enstrophy_beside_the_published_one(cli: Cl
         assert result.returncode == 0, result.stderr
         (path,) = (tmp_path / devices / "sem_thesis").glob("*.json")
         found.append(json.loads(path.read_text())["rows"])
+        assert path.with_suffix(".png").stat().st_size > 5000
     (one, *others), (two, *_) = found
+    assert "published" not in one
     assert one["time"] == 1 and abs(one["enstrophy_error"]) < 0.02 and one["pressure_iterations"] > 1
     assert one["enstrophy"] == two["enstrophy"]
     assert [(row["experiment"], row["sums"]) for row in others] == [
@@ -158,3 +162,41 @@ def test_a_march_holds_iterations_and_enstrophy_beside_the_published_one(cli: Cl
     assert calls["faces of order 5"] == calls["faces of order 2"] == 8 * calls["corners"]
     assert calls["order 5"] > calls["order 2"] > calls["corners"] > 0
     assert all(0 < row["share"] < 1 and row["us_per_call"] > 0 for row in others[2:])
+
+
+def test_a_march_has_the_row_of_the_published_figure_and_one_curve_by_devices(tmp_path: Path) -> None:
+    assert sem_thesis._times(0.5) == [0.5]
+    assert sem_thesis._times(2.2) == [1, 2]
+    assert sem_thesis._times(20)[12:17] == [13, 14, 14.4, 15, 16] and len(sem_thesis._times(20)) == 21
+    same = {"experiment": "march", "order": 7, "elements": 8, "pressure_iterations": 2.0}
+    for name, devices, error in (("one", 1, 0.01), ("two", 2, 0.02)):
+        rows = [same | {"devices": devices, "card": "C", "time": t, "enstrophy_error": t * error} for t in (2, 1)]
+        # An older row of the same time, one of another size, and another experiment.
+        rows = [rows[0] | {"enstrophy_error": 9.0}, rows[0] | {"elements": 27}, *rows, {"experiment": "sums"}]
+        (tmp_path / f"{name}.json").write_text(json.dumps({"rows": rows}))
+    found = sem_thesis.marches(tmp_path, 7, 8)
+    assert {name: [row["enstrophy_error"] for row in rows] for name, rows in found.items()} == {
+        "C": [0.01, 0.02],
+        "2 x C": [0.02, 0.04],
+    }
+
+
+def test_a_vortex_by_several_methods_is_a_row_a_size_and_a_curve_a_method(cli: Cli, tmp_path: Path) -> None:
+    words = ("--sizes", "16", "24", "--time", "0.3", "--solvers", "dns", "lbm", "sem", "--backend", "host")
+    result = cli("bench", "vortex", *words, "--folder", "out")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("left out, lbm on") == 2
+    (path,) = (tmp_path / "out" / "vortex").glob("*.json")
+    rows = json.loads(path.read_text())["rows"]
+    assert [(row["points"], row["method"]) for row in rows] == [
+        (n, method) for n in (16, 24) for method in ("Fourier modes, f64", "Spectral elements, f64")
+    ]
+    for row in rows:
+        assert row["devices"] == 1 and row["time"] == 0.3 and row["seconds"] > 0
+        assert 0 < row["dissipation_error"] < 0.3 and row["steps"] > 0
+    assert path.with_suffix(".png").stat().st_size > 5000
+    drawn = vortex.series([*reversed(rows), rows[0] | {"time": 9.0}], 1, 0.3)
+    for method, (seconds, errors) in drawn.items():
+        own = [row for row in rows if row["method"] == method]
+        assert seconds == [row["seconds"] for row in own] and errors == [row["dissipation_error"] for row in own]
+    assert len(drawn) == 2

@@ -41,6 +41,11 @@ def test_a_courant_number_above_that_of_the_scheme_is_one_error(here: Cli, tmp_p
         (["sem.time_order=4"], "invalid_argument", {"key": "sem.time_order", "allowed": "1, 2 or 3"}),
         (["sem.start=exact"], "not_found", {"key": "sem.start", "other": "exact"}),
         (["sem.reaction=1.0"], "unsupported", {"key": "sem.reaction", "needed": "helmholtz"}),
+        (["sem.reaction=-1"], "invalid_argument", {"key": "sem.reaction", "given": -1, "allowed": ">= 0.0"}),
+        (["sem.diffusivity=0"], "invalid_argument", {"key": "sem.diffusivity", "given": 0, "allowed": "> 0.0"}),
+        (["sem.diffusivity=-0.2"], "invalid_argument", {"key": "sem.diffusivity", "given": -0.2}),
+        (["sem.diffusivity=true"], "invalid_argument", {"key": "sem.diffusivity", "given": "true"}),
+        (["sem.diffusivity=x+q"], "not_found", {"key": "sem.diffusivity", "name": "q"}),
         *(
             ([f"exchange.{key}={value}"], "unsupported", {"key": f"exchange.{key}", "other": "sem"})
             for key, value in (
@@ -103,6 +108,19 @@ def test_bad_input_on_two_ranks_is_one_error_and_leaves_nothing(cli: Cli, tmp_pa
     assert "inside out at (" in result.stderr
     result = cli("run", case(tmp_path, DIFFUSION), "sem.order=16", "-n", "2")
     is_one_error(result, tmp_path, "invalid_argument", key="sem.order", given=16, allowed="<= 15")
+
+
+@pytest.mark.parametrize(
+    ("key", "given", "element"), [("diffusivity", "1 - 1.02*y", 2), ("reaction", "1 - x*y*1.02", 3)]
+)
+def test_coefficients_that_are_not_positive_somewhere_are_one_error_with_the_place(
+    here: Cli, tmp_path: Path, key: str, given: str, element: int
+) -> None:
+    result = here("run", case(tmp_path, HELMHOLTZ), f"sem.{key}={given}")
+    is_one_error(result, tmp_path, "invalid_argument", option=key, element=element)
+    (fault,) = result.errors
+    _, y, _ = (float(part) for part in fault.facts["place"].strip("()").split(", "))
+    assert y > 0.98 and float(fault.facts["given"]) < 0
 
 
 def test_fluxes_that_do_not_sum_to_zero_are_refused(here: Cli, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from conftest import ROOT, Cli
 from errors import is_error, raises
 from pymech.neksuite import readnek
 from slipstream.base import rows
+from slipstream.base.errors import ArgumentError
 from slipstream.case.reader import load
 from slipstream.results.results import Results
 from slipstream.sem import sampling
@@ -97,7 +98,10 @@ def test_a_run_leaves_velocity_and_pressure_statistics_and_field_files(here: Cli
     assert Results(folder).case.sem.equation == "navier_stokes"
 
 
-@pytest.mark.parametrize("words", [(), ("sem.target_courant=0.3", "sem.time_step=0.04"), ("sem.projection=3",)])
+@pytest.mark.parametrize(
+    "words",
+    [(), ("sem.target_courant=0.3", "sem.time_step=0.04"), ("sem.projection=3",), ("sem.mean_from=0.007",)],
+)
 def test_a_restart_has_the_same_bits_on_other_devices(here: Cli, tmp_path: Path, words: tuple[str, ...]) -> None:
     given = ("run", case(tmp_path, CHANNEL), *words, "output.nek=no")
     assert here(*given, "output.folder=whole").returncode == 0
@@ -105,9 +109,12 @@ def test_a_restart_has_the_same_bits_on_other_devices(here: Cli, tmp_path: Path,
     more = ("output.folder=part", "machine.devices_per_rank=2", "--restart", "last")
     result = here(*given, *more)
     assert result.returncode == 0, result.stderr
-    for name in ("velocity", "pressure"):
+    means = (
+        ("mean_velocity", "mean_pressure", "mean_squares", "mean_products") if "sem.mean_from=0.007" in words else ()
+    )
+    for name in ("velocity", "pressure", *means):
         whole, part = (last(tmp_path / folder / "fields.vtkhdf", name) for folder in ("whole", "part"))
-        assert whole.tobytes() == part.tobytes()
+        assert whole.any() and whole.tobytes() == part.tobytes()
     whole_rows, part_rows = (rows.read(tmp_path / folder / "statistics.csv")[1] for folder in ("whole", "part"))
     assert whole_rows[-1][:8] == part_rows[-1][:8]
 
@@ -246,6 +253,53 @@ def test_from_python_a_flow_is_its_velocity_and_pressure(tmp_path: Path) -> None
         slip.sem.Flow.from_case(ROOT / "cases/heat_sem.toml")
     with pytest.raises(TypeError, match="viscositi"):
         slip.sem.Flow((2, 2, 2), viscosity=1, time_step=1, viscositi=2)  # type: ignore[call-arg]
+
+
+def test_from_python_means_are_those_of_the_steps_and_walls_hold_what_drives_the_fluid() -> None:
+    def channel(**more: Any) -> slip.sem.Flow:
+        return slip.sem.Flow(
+            (2, 2, 1),
+            viscosity=0.5,
+            time_step=0.01,
+            periodic=(True, False, True),
+            order=4,
+            force=["1 + 5*sin(40*t)", "sin(2*pi*x)*cos(30*t)", "y"],
+            initial={"velocity": ["y*(1 - y)", 0, 0]},
+            **more,
+        )
+
+    flow, steps = channel(mean_from=0.025), []
+    for step in range(1, 7):
+        flow.run(1)
+        if step > 2:
+            steps.append((flow.u, flow.p))
+    u, p = (np.stack(values) for values in zip(*steps, strict=True))
+    mean = flow.means()
+    assert {name: values.shape for name, values in mean.items()} == {
+        "velocity": (4, 5, 5, 5, 3), "pressure": (4, 5, 5, 5), "squares": (4, 5, 5, 5, 3), "products": (4, 5, 5, 5, 3),
+    }  # fmt: skip
+    pairs = u[..., [0, 0, 1]] * u[..., [1, 2, 2]]
+    for name, values in {"velocity": u, "pressure": p, "squares": u**2, "products": pairs}.items():
+        np.testing.assert_allclose(mean[name], values.mean(axis=0), atol=1e-14, err_msg=name)
+    assert np.ptp(u[..., 0], axis=0).max() > 1e-4, "the flow changes"
+    planes = flow.planes("y")
+    assert list(planes) == ["y", "u", "v", "w", "p", "uu", "vv", "ww", "uv", "uw", "vw"]
+    assert {values.shape for values in planes.values()} == {(9,)}
+    # A wall's own plane is at rest; the mean over a plane is that of its points, by their weights.
+    assert planes["y"][[0, 4, 8]] == pytest.approx([0, 0.5, 1]) and planes["u"][[0, 8]] == pytest.approx([0, 0])
+    w = np.array([0.1, 49 / 90, 32 / 45, 49 / 90, 0.1]) / 2
+    for name, values in (("u", mean["velocity"][..., 0]), ("ww", mean["squares"][..., 2])):
+        lower_half = np.einsum("ekji,k,i->j", values[:2], w, w) / 2
+        np.testing.assert_allclose(planes[name][:4], lower_half[:4], atol=1e-14)
+    forces = channel().forces()
+    assert list(forces) == ["y-", "y+"]
+    for side in forces.values():
+        np.testing.assert_allclose(side["viscous"], [0.5, 0, 0], atol=1e-12)
+        np.testing.assert_allclose(side["pressure"], [0, 0, 0], atol=1e-12)
+    with raises(ArgumentError, "not_found", argument="axis", given="q"):
+        flow.planes("q")  # type: ignore[arg-type]
+    with raises(ArgumentError, "wrong_state", argument="mean_from"):
+        channel().means()
 
 
 def test_couette_flow_between_cylinders_stays_what_it_is() -> None:

@@ -294,6 +294,38 @@ TEST(Fit, TellsWhatConjugateGradientsMayNotHave) {
                ErrorCode::not_converged, {{"problem", "indefinite"}});
 }
 
+/// The shift of all values by one place: no vector of fewer than `count` holds anything of the solution.
+TEST(FlexibleGmres, EndsWhereNoCycleWillDoBetter) {
+  const Machine machine = machine_here(Backend::host, 1);
+  std::vector<Stream> streams;
+  streams.emplace_back(machine.device(0).local);
+  Buffer<double> ones(streams[0].device(), count), b(streams[0].device(), count), x(streams[0].device(), count);
+  std::fill_n(ones.data(), count, 1.0);
+  std::fill_n(b.data(), count, 0.0);
+  b.data()[0] = 1;
+  System system;
+  system.apply = [&](const Vectors& in, const Vectors& out) {
+    streams[0].synchronize();
+    for (std::int64_t i = 0; i < count; ++i) out[0][(i + 1) % count] = in[0][i];
+  };
+  system.weights = system.inverse_diagonal = {ones.data()};
+  FlexibleGmres method(Communicator::world(), machine, Layout{{count}, {0}, 8, {}}, 5);
+  Options options{.from_zero = true, .must_converge = false};
+  const Result ended = method.solve(streams, system, {b.data()}, {x.data()}, options);
+  EXPECT_EQ(ended.iterations, 5);
+  EXPECT_FALSE(ended.converged);
+  EXPECT_EQ(ended.true_residual, 1);
+  options.must_converge = true;
+  expect_error(error_of([&] { method.solve(streams, system, {b.data()}, {x.data()}, options); }),
+               ErrorCode::not_converged, {{"problem", "hard"}, {"iterations", 5}});
+  // As many vectors as there are values find it.
+  const Result found = FlexibleGmres(Communicator::world(), machine, Layout{{count}, {0}, 8, {}}, count)
+                           .solve(streams, system, {b.data()}, {x.data()}, options);
+  streams[0].synchronize();
+  EXPECT_EQ(found.iterations, count);
+  for (std::int64_t i = 0; i < count; ++i) EXPECT_NEAR(x.data()[i], i == count - 1 ? 1 : 0, 1e-12);
+}
+
 TEST(FlexibleGmres, RefusesWhatItCannotKeep) {
   const Machine machine = machine_here(Backend::host, 1);
   for (const int restart : {0, 64})

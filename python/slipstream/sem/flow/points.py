@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 Array = np.ndarray
 #: Columns: fields of the state and their components.
 COLUMNS = {"u": ("velocity", 0), "v": ("velocity", 1), "w": ("velocity", 2), "p": ("pressure", 0)}
+#: Means over a plane, behind its place.
+OF_PLANES = (*COLUMNS, "uu", "vv", "ww", "uv", "uw", "vw")
 
 
 def _values(engine: "Flow", there: "Probe") -> dict[str, Array]:
@@ -70,8 +72,7 @@ def write_planes(engine: "Flow", case: FlowCase, troubles: Troubles) -> None:
     if core().rank() == 0:
         path = case.folder / "planes.csv"
         with troubles.with_data(path, "it", engine.step):
-            columns = [axis, "u", "v", "w", "p", "uu", "vv", "ww", "uv", "uw", "vw"]
-            rows.replace(path, columns, [[f"{value:.17g}" for value in row] for row in found])
+            rows.replace(path, [axis, *OF_PLANES], [[f"{value:.17g}" for value in row] for row in found])
 
 
 def from_published(engine: "Flow", case: FlowCase, reference: Reference) -> float:

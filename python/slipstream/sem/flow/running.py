@@ -23,6 +23,7 @@ from slipstream.run.troubles import Troubles
 from slipstream.sem.flow import points, vortex
 from slipstream.sem.flow.case import FlowCase
 from slipstream.sem.nek import NekFrames
+from slipstream.sem.running import measured
 
 if TYPE_CHECKING:
     from slipstream._core import Trace
@@ -61,16 +62,9 @@ class FlowRun(PlainRun):
         return [*self.engine.cautions(), *filter(None, [self._idle])]
 
     def notes(self) -> list[str]:
-        lines, table = tuning_lines(self.engine.tuning()), self._case.sem
-        if table.preconditioner == "jacobi":
-            return lines
-        found = self.engine.fit()
-        return [
-            *lines,
-            f"pressure, {table.method} with {table.preconditioner}: asymmetry "
-            f"{found['preconditioner_asymmetry']:.1e}, operator {found['operator_us']:.4g} us, preconditioner "
-            f"{found['preconditioner_us']:.4g} us",
-        ]
+        table = self._case.sem
+        checked = f"pressure, {table.method} with {table.preconditioner}: {measured(self.engine.fit())}"
+        return [*tuning_lines(self.engine.tuning()), checked]
 
     def change(self, since: int) -> float:
         """The largest |du/dt| of the last step."""

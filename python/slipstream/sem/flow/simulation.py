@@ -8,10 +8,12 @@ from typing import Any, ClassVar, Literal, TypedDict, Unpack
 
 import numpy as np
 
+from slipstream.base.errors import ArgumentError, ErrorCode
 from slipstream.case.reader import Source, parse
 from slipstream.exchange.options import check
 from slipstream.run import engine
 from slipstream.sem.elements_case import ElementsCase
+from slipstream.sem.flow import points
 from slipstream.sem.flow.case import FlowCase
 from slipstream.sem.flow.running import FlowRun
 from slipstream.sem.simulation import NEVER, Array, ElementsSimulation, plain, tables_of
@@ -45,6 +47,7 @@ class FlowOptions(TypedDict, total=False):
     divergence_damping: float
     filter: float
     filter_modes: int
+    mean_from: float
     pressure_tolerance: float
     velocity_tolerance: float
     most_iterations: int
@@ -118,6 +121,46 @@ class Flow(ElementsSimulation):
         n, elements = self.case.sem.order + 1, int(np.prod(self.case.grid.cells))
         found = self._sem.gather("velocity", (0, 0, 0), (n**3, elements, 1))
         return None if found is None else np.asarray(found).reshape(elements, n, n, n, 3)
+
+    def means(self) -> dict[str, Array]:
+        """Copies of this rank's running means from mean_from on, each step weighed by its length: velocity
+        [element][t][s][r][u v w], pressure [element][t][s][r], squares [element][t][s][r][uu vv ww] and products
+        [element][t][s][r][uv uw vw]. Zero until the first step that ends after mean_from.
+
+        Raises ArgumentError (wrong_state) where mean_from was not given.
+        """
+        if self.case.sem.mean_from is None:
+            raise ArgumentError(
+                "no running means are kept: give the time that they begin at, mean_from=0.0",
+                ErrorCode.WRONG_STATE,
+                argument="mean_from",
+            )
+        found = {name: self._copy(f"mean_{name}") for name in ("velocity", "pressure", "squares", "products")}
+        return found | {"pressure": found["pressure"][..., 0]}
+
+    def forces(self) -> dict[str, dict[str, Array]]:
+        """Forces of the fluid on each side that is not periodic, "x-" to "z+", over density, in lengths^4 a unit of
+        time squared. A side has pressure, int p n dS, and viscous, - int nu (grad u + grad u^T) n dS, n outward:
+        [x y z] each, on every rank."""
+        kinds = ("pressure", "viscous")
+        return {
+            side: {kind: np.array(part) for kind, part in zip(kinds, parts, strict=True)}
+            for side, parts in self._sem.forces().items()
+        }
+
+    def planes(self, axis: Literal["x", "y", "z"]) -> dict[str, Array]:
+        """Means over each plane of points across an axis, low to high, by the quadrature: of the running means where
+        there are some, else of this moment. Columns [plane], on every rank: the place under the axis's name, u v w p,
+        uu vv ww, uv uw vw. Points of a bent box count by their numbers.
+
+        Raises ArgumentError (not_found) for another axis.
+        """
+        if axis not in ("x", "y", "z"):
+            raise ArgumentError(
+                f"no axis is called {axis!r}: x, y or z", ErrorCode.NOT_FOUND, argument="axis", given=axis
+            )
+        columns = np.array(self._sem.planes("xyz".index(axis))).T
+        return dict(zip((axis, *points.OF_PLANES), columns, strict=True))
 
     def at(self, points: Sequence[Sequence[float]] | Array) -> Array:
         """Velocity and pressure at points [point][x y z], [point][u v w p], on every rank. Raises what Simulation.at

@@ -45,11 +45,12 @@ std::vector<std::vector<double>> Flow::Impl::get(const std::vector<double*>& fro
   return values;
 }
 
-namespace {
-
 bool gives_something(const FlowSide& side) {
   return std::any_of(side.velocity.begin(), side.velocity.end(), [](const Given& one) { return one.at; });
 }
+
+namespace {
+
 bool never_changes(const FlowSide& side) {
   return std::all_of(side.velocity.begin(), side.velocity.end(),
                      [](const Given& one) { return !one.at || one.steady; });

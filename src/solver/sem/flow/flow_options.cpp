@@ -1,9 +1,12 @@
 // The options of a flow: each component's own problem, memory.
+#include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include <slipstream/error.hpp>
 #include <slipstream/sem_flow.hpp>
 
+#include "solver/sem/flow/impl.hpp"
 #include "solver/sem/impl.hpp"
 #include "solver/sem/patches.hpp"
 #include "solver/sem/places.hpp"
@@ -47,6 +50,14 @@ Side side_of(const ElementBox& box, int order, const FlowSide& from, std::size_t
   }
   for (const FlowSide& next : from.otherwise) side.otherwise.push_back(side_of(box, order, next, component, axis, end));
   return side;
+}
+
+/// Whether some side, or what it has otherwise, is like that.
+bool any_side(const FlowOptions& o, const std::function<bool(const FlowSide&)>& like) {
+  for (const auto& axis : o.sides)
+    for (const FlowSide& side : axis)
+      if (like(side) || std::any_of(side.otherwise.begin(), side.otherwise.end(), like)) return true;
+  return false;
 }
 
 }  // namespace
@@ -112,22 +123,33 @@ std::vector<ArrayBytes> memory_needed(const Machine& machine, const FlowOptions&
   Options of_pressure = component_of(o, 0);
   of_pressure.equation = Equation::poisson;
   const std::int64_t n = o.order + 1, cube = n * n * n, m = (3 * n + 1) / 2, word = sizeof(double);
+  // Right side and increment of each part of the velocity, r, p and q, its mask and its weights; the diagonals of all.
+  constexpr std::int64_t of_velocity = 3 * (2 + 3 + 2) + 3;
+  std::int64_t of_step = 12 + 3 + (o.divergence_damping > 0 ? 1 : 0);
+  for (std::size_t c = 0; c < 3; ++c) {
+    of_step += o.force[c].at ? 1 : 0;
+    of_step += any_side(o, [c](const FlowSide& side) { return side.velocity[c].at != nullptr; }) ? 1 : 0;
+  }
+  of_step += any_side(o, gives_something) ? 1 : 0;  // what flows through sides
   std::vector<ArrayBytes> arrays;
   for (const ArrayBytes& one : memory_needed(machine, of_pressure)) {
     const std::int64_t count = box_of(of_pressure).count();
     const std::int64_t elements = Space::first_of(count, machine.devices(), one.device + 1) -
                                   Space::first_of(count, machine.devices(), one.device);
+    const auto add = [&](const char* name, std::int64_t values) {
+      if (values > 0) arrays.push_back({one.device, name, values * elements * cube * word});
+    };
+    if (one.array == "right side and values given") continue;  // they are among the terms of the step
     if (one.array != "u and its history") {
       arrays.push_back(one);
       continue;
     }
-    arrays.push_back({one.device, "velocity, pressure and their history", 11 * elements * cube * word});
-    if (o.mean_from) arrays.push_back({one.device, "running means", 10 * elements * cube * word});
-    arrays.push_back({one.device, "metric", 9 * elements * cube * word});
-    arrays.push_back(
-        {one.device, "terms of the step", (12 + 3 + 6 + (o.divergence_damping > 0 ? 1 : 0)) * elements * cube * word});
-    arrays.push_back({one.device, "advection", (3 * m * m * m + 3 * cube) * elements * word});
-    arrays.push_back({one.device, "conjugate gradients of the velocity", 5 * elements * cube * word});
+    add("velocity, pressure and their history", 11);
+    add("running means", o.mean_from ? 10 : 0);
+    add("metric", 9);
+    add("terms of the step", of_step);
+    arrays.push_back({one.device, "advection", 3 * (m * m * m + cube) * elements * word});
+    add("solution of the velocity", of_velocity);
   }
   return arrays;
 }

@@ -140,6 +140,9 @@ struct Flow::Impl {
   std::optional<TimeLoop> loop;
 };
 
+/// Whether some part of the velocity is given there.
+bool gives_something(const FlowSide& side);
+
 /// Whole vectors, as operators take them.
 inline std::array<const Vector*, 3> all_of(const Triple& u) { return {&u[0], &u[1], &u[2]}; }
 inline std::array<Vector*, 3> all_of(Triple& u) { return {&u[0], &u[1], &u[2]}; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "machine/agree.hpp"
+#include "solver/krylov/timed.hpp"
 #include "solver/sem/multigrid/level_kernels.hpp"
 
 namespace slipstream::sem {
@@ -88,6 +89,10 @@ void Multigrid::set_up(double h1, double h2, const OperatorTerms& terms, bool si
 bool Multigrid::loopable() const {
   return coarse_->loopable() &&
          std::all_of(levels_.begin(), levels_.end(), [](const auto& l) { return l->loopable(); });
+}
+
+double Multigrid::coarse_us() {
+  return krylov::time_us(space_.comm(), space_.streams(), [this] { coarse_->correct(); });
 }
 
 void Multigrid::cycle(std::size_t l) {

@@ -24,6 +24,8 @@ class Multigrid {
   void apply(const krylov::Vectors& r, const krylov::Vectors& z);
   /// Whether graphs may repeat apply() within themselves.
   bool loopable() const;
+  /// Microseconds of a cycle's coarsest problem, on values that are left over. Collective; waits.
+  double coarse_us();
 
  private:
   void list_factors(const OperatorTerms& terms);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include <slipstream/error.hpp>
 #include <slipstream/sem.hpp>
@@ -30,10 +31,10 @@ struct HelmholtzSolver::Impl {
   std::optional<Multigrid> multigrid;
   Vector mass;  ///< h2 B and the reaction, where there is one
   Vector inverse;
-  double largest = 0;              ///< eigenvalue, for the polynomial
-  std::pair<double, double> of{};  ///< the h1 and h2 that these belong to
-  std::uint64_t recording = 0;     ///< krylov::System's, where work may be recorded
-  bool checked = false;            ///< whether method and preconditioner fit
+  double largest = 0;                              ///< eigenvalue, for the polynomial
+  std::pair<double, double> of{};                  ///< the h1 and h2 that these belong to
+  std::uint64_t recording = 0;                     ///< krylov::System's, where work may be recorded
+  std::vector<std::pair<double, double>> checked;  ///< the h1 and h2 with which method and preconditioner fit
 
   Impl(Space& s, const Constraint& c, const Coefficients& own, const SolverOptions& o)
       : space(s), constraint(c), coefficients(own), how(o), layout(layout_of(s, s.points_per_element(), o.components)) {
@@ -133,8 +134,9 @@ struct HelmholtzSolver::Impl {
   krylov::Fit fit(double h1, double h2) {
     prepare(h1, h2);
     krylov::Fit found = krylov::fit(space.comm(), space.machine(), layout, space.streams(), system_of(h1, h2));
+    if (multigrid) found.coarse_us = multigrid->coarse_us();
     if (conjugate_gradients) krylov::require_fit(found);
-    checked = true;
+    checked.push_back(of);
     return found;
   }
 
@@ -142,8 +144,7 @@ struct HelmholtzSolver::Impl {
     options.null_space = options.null_space || singular(h2);
     prepare(h1, h2);
     const krylov::System system = system_of(h1, h2);
-    // Without a preconditioner of its own the diagonal tells.
-    if (system.precondition && !checked) fit(h1, h2);
+    if (std::find(checked.begin(), checked.end(), of) == checked.end()) fit(h1, h2);
     std::vector<Stream>& streams = space.streams();
     const krylov::Values right = values(b);
     const krylov::Vectors into = pointers(x);
