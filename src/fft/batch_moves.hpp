@@ -14,21 +14,28 @@ namespace slipstream::fft {
 /// The values that move, complex ones. Devices come in the order of the machine.
 struct BatchCut {
   using Counts = std::vector<std::int64_t>;  ///< by device
-  std::int64_t row = 0;
   int components = 1;
   /// A batch is [component][plane][part][row], or with `inner` [component][part][plane][row]; before the move the
   /// device's planes and all parts, behind it all planes and the device's part.
   bool inner = false;
   Counts parts;
-  std::vector<Counts> planes;  ///< by batch
+  /// Batch n has planes[n / rows.size()] and rows of rows[n % rows.size()] values.
+  std::vector<Counts> planes;
+  std::vector<std::int64_t> rows;
   DType type = DType::c64;
 
+  const Counts& planes_of(std::int64_t batch) const { return planes[static_cast<std::size_t>(batch) / rows.size()]; }
+  std::int64_t row_of(std::int64_t batch) const { return rows[static_cast<std::size_t>(batch) % rows.size()]; }
   std::int64_t all_planes(std::int64_t batch) const;
-  /// Those of devices before this one.
-  std::int64_t planes_before(std::int64_t batch, int device) const;
 };
 
-/// By one exchange for each number of planes.
+/// So many sources have such a message, each for so many targets: `one` names the first of both.
+struct AlikeMessages {
+  MessageInfo one;
+  std::int64_t sources = 1, targets = 1;
+};
+
+/// By one exchange for each number of planes and length of rows.
 class BatchMoves final : public BatchMove {
  public:
   /// Between buffers of `batches`, which must outlive it. Collective.
@@ -42,9 +49,10 @@ class BatchMoves final : public BatchMove {
   std::int64_t bytes_on(Device device) const;
   const BatchCut& cut() const { return cut_; }
 
-  /// Messages of all ranks in all batches, those between the same devices together; of a machine that is described,
-  /// too.
-  static std::vector<MessageInfo> messages(const Machine& machine, const BatchCut& cut, const ExchangeOptions& options);
+  /// Messages of all ranks in all batches, those between the same devices together, and of devices that are alike once;
+  /// of a machine that is described, too.
+  static std::vector<AlikeMessages> messages(const Machine& machine, const BatchCut& cut,
+                                             const ExchangeOptions& options);
   /// Bytes of a device that messages take at most, beside the buffers; of a machine that is described, too.
   static std::int64_t message_bytes(const Machine& machine, const BatchCut& cut, const ExchangeOptions& options);
 

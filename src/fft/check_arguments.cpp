@@ -38,7 +38,7 @@ void Fft::Impl::check_arguments(bool forward, const Sources& from, const Targets
                     std::to_string(to.size()) + " to fill: give both the same" + (from.empty() ? ", one or more" : ""),
                 {{"source", from.size()}, {"target", to.size()}});
   require_apart(forward, from, to);
-  if (!forward && out_of_core) out_of_core->make_room_between();  // that it lacks room is told like a wrong argument
+  if (out_of_core) out_of_core->make_room_between(forward);  // that it lacks room is told like a wrong argument
 }
 
 void Fft::Impl::check_convolution(const Sources& from, const Targets& through, const Targets& to,

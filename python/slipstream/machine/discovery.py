@@ -60,6 +60,6 @@ def discover(wanted: MachineTable, *, guest: bool = False) -> "Machine":
 def describe(description: MachineFile) -> "Machine":
     """A machine that is not there."""
     with as_case_error():
-        links, which = description.different_links()
-        found: Machine = core().Machine.describe(description.name, description.devices(), links, which)
+        classes = description.link_classes()
+        found: Machine = core().Machine.describe(description.name, description.devices(), *classes)
     return found

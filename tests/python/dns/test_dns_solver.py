@@ -519,6 +519,20 @@ def test_taylor_green_begins_as_published(cli: Cli, tmp_path: Path) -> None:
     assert len(expected) == 2 and all(entry["met"] for entry in expected), expected
 
 
+@pytest.mark.thorough
+def test_the_published_decay_is_out_of_core_what_it_is_in_the_device(cli: Cli, tmp_path: Path) -> None:
+    found = {}
+    runs = {"resident": ["dns.time_step=0.05", "run.time=20", "expected={}"], "batches": ["--variant", "out_of_core"]}
+    for name, words in runs.items():
+        words += [f"case.name={name}", "output.pictures=false"]
+        result = cli("run", str(ROOT / "cases" / "dns_taylor_green.toml"), *words)
+        assert result.returncode == 0, result.stderr
+        found[name] = findings(tmp_path, name)["findings"]
+    for key in ("energy.dissipation_error", "energy.enstrophy_error", "energy.peak_dissipation"):
+        assert found["batches"][key] == pytest.approx(found["resident"][key], rel=1e-6)
+    assert found["batches"]["energy.dissipation_error"] < 0.1
+
+
 @pytest.mark.parametrize(
     ("words", "code", "facts"),
     [
