@@ -20,7 +20,7 @@ from slipstream.machine import discovery, machine_file  # noqa: E402
 
 STAGES, FIELDS_THAT_MOVE = 2, 8
 COMPLEX = 8
-#: Of each device: what contexts and kernels leave of 16 GB.
+#: Contexts and kernels leave so much of the 16 GB of a device.
 BUDGET = "14 GiB"
 #: Nodes, cells along each axis, seconds a step with zero-copy and with pitched copies; the talk's largest was a target.
 TALK: tuple[tuple[int, int, float | None, float | None], ...] = (

@@ -18,7 +18,7 @@ struct Grids {
   Grid from, to;
 };
 
-/// Of a batch.
+/// A batch has this shape.
 struct BatchShape {
   BatchCut::Counts planes;
   std::int64_t row = 0;
@@ -110,7 +110,7 @@ class Pairwise {
     }
     return found;
   }
-  /// Of no bytes where there is none.
+  /// It has no bytes where there is none.
   MessageInfo message(int source, int target) const {
     MessageInfo found;
     found.source = source;

@@ -16,7 +16,7 @@ namespace slipstream::fft {
 /// How wide pieces of `all` lines are, of which one may have `most`: multiples of BatchWork::together, or all; about
 /// the same each.
 std::int64_t even_pieces(std::int64_t all, std::int64_t most);
-/// Of all pieces.
+/// The widths of all pieces.
 std::vector<std::int64_t> widths(std::int64_t all, std::int64_t of_piece);
 
 class BatchWork {

@@ -74,7 +74,7 @@ std::int64_t shares(const Machine& machine, const Decomposition& cut) {
 
 std::int64_t buffer_of(std::int64_t bytes) { return parts(bytes, 256) * 256; }
 
-/// Of a few lines, and of whole planes.
+/// A buffer of a few lines, and one of whole planes.
 std::int64_t least_buffer(const Decomposition& cut) {
   const std::int64_t wide = std::min(together, cut.modes[0]), high = std::min(together, cut.cells[1]);
   return buffer_of(2 * cut.word() *
@@ -114,7 +114,7 @@ void check(const Decomposition& cut, const FftOptions& options) {
           "a Fourier transform by batches moves values as they are", {{"option", "coding"}});
 }
 
-/// Of pinned memory a node, between the sweeps of backward.
+/// A node must have pinned memory for what lies between the sweeps of backward.
 void check_host_memory(const Machine& machine, const Decomposition& cut) {
   if (cut.alone()) return;
   std::vector<std::uint64_t> of(static_cast<std::size_t>(machine.nodes()), 0);

@@ -16,9 +16,9 @@ namespace slipstream::fft {
 
 /// Two sweeps over the values: planes of x and y, then lines along z. Where a plane is longer than a buffer, modes
 /// along x are cut into pieces, and lines along x and along y have a sweep each. Between sweeps the values lie in the
-/// spectrum's array. On several devices the first sweep of backward, and that of forward along y, moves what it leaves,
-/// batch by batch, and the spectrum is turned; backward has an array of its own between sweeps, and forward has it
-/// where planes are cut.
+/// spectrum's array. On several devices the spectrum is turned. There the first sweep of backward, and that of forward
+/// along y, moves what it leaves, batch by batch. Backward then has an array of its own between sweeps. Forward has it,
+/// too, where planes are cut.
 class OutOfCore {
  public:
   /// FftOptions::device_memory bytes of each device. Throws Error where that is too little, with the least that works.
@@ -40,7 +40,7 @@ class OutOfCore {
 
   /// Bytes of a device without which there is no sweep.
   static std::int64_t least_budget(const Machine& machine, const Decomposition& cut, const FftOptions& options);
-  /// With which planes stay whole.
+  /// Planes stay whole with so much.
   static std::int64_t plane_budget(const Machine& machine, const Decomposition& cut, const FftOptions& options);
   /// Whether planes are cut with a budget. Throws as the constructor.
   static bool splits(const Machine& machine, const Decomposition& cut, const FftOptions& options);

@@ -26,7 +26,7 @@ _DEALIASING = {
 
 case_type = DnsCase
 unit_of_rate = "Mcell/s"
-files = ("findings.json", "statistics.csv", "spectra.csv", "scalars.csv", "transfer.csv", "spectrum.csv")
+files = ("findings.json", "statistics.csv", "spectra.csv", "scalars.csv", "transfer.csv", "lines.csv", "spectrum.csv")
 pictures = {"spectrum.png": "Energy by wave number", "dissipation.png": "Energy and its dissipation over time"}
 collisions: Mapping[str, Mapping[str, str]] = {}
 

@@ -65,7 +65,7 @@ def facts(setup: Setup, prediction: predict.Prediction, build: dict[str, Any]) -
 
 
 def _pairs(message: dict[str, Any]) -> int:
-    """Of devices between which such a message travels."""
+    """So many pairs of devices have such a message."""
     found: int = message.get("sources", 1) * message.get("targets", 1)
     return found
 

@@ -156,6 +156,27 @@ const Field& field_of(Dns& self, const std::string& name) {
   return self.state()[name];
 }
 
+nb::list own_velocity(Dns& self) {
+  nb::list all;
+  const Field* field = nullptr;
+  {
+    Released release;
+    field = &self.velocity();
+  }
+  const DType type = field->options().type;
+  for (const std::int64_t id : field->grid().local()) {
+    const Box& box = field->grid().block(id).box;
+    auto* const values = new std::vector<std::byte>(static_cast<std::size_t>(3 * box.volume()) * size_of(type));
+    const nb::capsule owner(values, [](void* p) noexcept { delete static_cast<std::vector<std::byte>*>(p); });
+    field->read(box, values->data());
+    const auto n = [&](int axis) { return static_cast<std::size_t>(box.extent(axis)); };
+    const std::size_t shape[4] = {n(2), n(1), n(0), 3};
+    const auto array = [&]<class T>(T) { return nb::cast(nb::ndarray<nb::numpy, T>(values->data(), 4, shape, owner)); };
+    all.append(nb::make_tuple(id, type == DType::f64 ? array(double{}) : array(float{})));
+  }
+  return all;
+}
+
 nb::dict plan_dns(const Machine& machine, const nb::dict& dict) {
   const DecimalPoint point;
   const dns::Options o = dns_options(dict);
@@ -260,6 +281,7 @@ void bind_dns(nb::module_& m) {
                             {{0, 0, 0}, self.options().cells});
           },
           "[z, y, x, component] on rank 0, None on others.")
+      .def("own_velocity", &own_velocity, "Number and [z, y, x, component] of each block of this rank. Collective.")
       .def(
           "series",
           [](Dns& self, const std::string& path, std::optional<double> up_to) {

@@ -80,8 +80,8 @@ constexpr int line_sums = 6;
 template <class T>
 void queue_line_sums(Stream& stream, const ModeGrid& grid, const Three<T>& u, int shells, double* sums);
 /// sums[k * shells + s] is half the sum of Re(conj(u) v) in plane k and shell s, over so many components.
-/// Shell s has s - 1/2 <= |k| < s + 1/2, by the width of shells. With u = v that is the energy. Of a piece of planes
-/// sums go on from those before it.
+/// Shell s has s - 1/2 <= |k| < s + 1/2, by the width of shells. With u = v that is the energy. The sums of a
+/// piece of planes go on from those before it.
 template <class T>
 void queue_shell_sums(Stream& stream, const ModeGrid& grid, const Three<T>& u, const Three<T>& v, int components,
                       int shells, double* sums);

@@ -284,15 +284,15 @@ class Flow final : public OutOfCore {
     Buffer<std::byte> memory;
     std::unique_ptr<BatchWork> work;
   };
-  /// Of planes y a batch has some modes along x, with all z.
+  /// A batch has some modes along x of planes y, with all z.
   struct Piece {
     Range x, y;
   };
-  /// Of its own planes z, some lines along x.
+  /// A batch has some lines along x of the device's own planes z.
   struct Lines {
     Range y, z;
   };
-  /// What a sweep of planes z makes of fields of modes, in components of cells, and how many fields of modes it leaves.
+  /// A sweep of planes z reads fields of modes, makes components of cells of them, and leaves fields of modes.
   struct Fields {
     int read, cells, left;
   };

@@ -36,7 +36,7 @@ void queue_along_z(Stream& stream, const ModeGrid& grid, const Three<T>& u, T* f
 /// three slopes of each scalar, from two fields each.
 template <class T>
 void queue_columns(Stream& stream, const PlaneGrid& grid, int component, const T* fields, T* to);
-/// Of so many cells x, y, z: [z][x][y] of the kept modes along x becomes [z][y][x] of all.
+/// [z][x][y] of the kept modes along x becomes [z][y][x] of all, for so many cells x, y, z.
 template <class T>
 void queue_rows(Stream& stream, const Extent& cells, int wide, const T* from, T* to);
 /// [z][x][y] becomes [c][z][x].

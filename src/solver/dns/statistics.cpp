@@ -1,4 +1,4 @@
-// What a pseudo-spectral flow tells of itself: sums over modes and cells.
+// Statistics of a pseudo-spectral flow: sums over modes and cells.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -245,7 +245,7 @@ TEST_P(TransformsOnSeveral, MoveByEveryRouteThatServes) {
 }
 
 TEST_P(TransformsOnSeveral, MoveTheBytesOfTwoSweepsOrThree) {
-  const Extent cells{40, 12, 24};
+  const Extent cells{40, 48, 24};
   FftOptions o;
   o.type = DType::c128;
   for (const auto& [budget, sweeps] : {std::pair{std::int64_t{1} << 24, 2.0}, {least(cells, o), 3.0}}) {

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, Cli
+from slipstream.machine import machine_file
 
 
 def test_rows_have_the_bytes_of_their_sweeps(tmp_path: Path, cli: Cli) -> None:
@@ -78,6 +79,6 @@ def test_the_talks_target_is_planned_within_16_gb_of_each_device() -> None:
     assert sum(array["bytes"] for array in plan["arrays"] if array["device"] == 0) <= 14 * 2**30
     assert plan["host_bytes"] < 512e9
     assert plan["batches"]["sweeps"] == 4
-    # Of a step, from each device to each other: both sweeps of both stages, but for what stays.
+    # Each device sends to all, itself among them, in both sweeps of a stage.
     sent = sum(m["sources"] * m["targets"] * m["raw_bytes"] for m in plan["messages"])
     assert sent == pytest.approx(8 * scaling.kept(18432))
