@@ -48,7 +48,7 @@ std::array<double, 2> Dns::Impl::shape_of_gradients() {
   const std::vector<double> moments = summed(physical, of_lines, line_moments);
   std::array<double, 2> found{};
   const auto cells = static_cast<double>(volume(options.cells));
-  // Of the third, rounding alone may be left.
+  // Rounding alone may be left of the third.
   double rounding = 0;
   with_type([&]<class T>(T) { rounding = 64 * static_cast<double>(std::numeric_limits<T>::epsilon()); });
   const double least = rounding * rounding * std::max(moments[0], moments[3]) / cells;
