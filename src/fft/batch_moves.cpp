@@ -68,10 +68,10 @@ FieldOptions field_of(const BatchCut& cut) {
 /// very many pairs. Nodes with the same devices, and as many planes and parts on them, are alike.
 class Pairwise {
  public:
-  Pairwise(const Machine& machine, const BatchCut& cut, const BatchShape& shape, const ExchangeOptions& options)
+  Pairwise(const Machine& machine, const BatchCut& cut, const BatchCut::Counts& planes, const ExchangeOptions& options)
       : machine_(machine),
         cut_(cut),
-        shape_(shape),
+        planes_(planes),
         options_(options),
         one_(one_of(machine)),
         pattern_(one_, one_),
@@ -111,12 +111,12 @@ class Pairwise {
     return found;
   }
   /// It has no bytes where there is none.
-  MessageInfo message(int source, int target) const {
+  MessageInfo message(int source, int target, std::int64_t row) const {
     MessageInfo found;
     found.source = source;
     found.target = target;
-    found.raw_bytes = shape_.planes[static_cast<std::size_t>(source)] * cut_.parts[static_cast<std::size_t>(target)] *
-                      shape_.row * cut_.components * static_cast<std::int64_t>(size_of(cut_.type));
+    found.raw_bytes = planes_[static_cast<std::size_t>(source)] * cut_.parts[static_cast<std::size_t>(target)] * row *
+                      cut_.components * static_cast<std::int64_t>(size_of(cut_.type));
     if (found.raw_bytes == 0) return found;
     const Choice choice = choose(pairs_.of(source, target), source, target, options_);
     found.route = choice.route;
@@ -137,7 +137,7 @@ class Pairwise {
   Kind kind_of(int d) const {
     const auto n = static_cast<std::size_t>(d);
     const MachineDevice& device = machine_.device(d);
-    return {shape_.planes[n],   cut_.parts[n],      machine_.links().group[n],
+    return {planes_[n],         cut_.parts[n],      machine_.links().group[n],
             machine_.shared(d), device.takes_turns, device.local.backend};
   }
   static Grid one_of(const Machine& machine) {
@@ -150,7 +150,7 @@ class Pairwise {
 
   const Machine& machine_;
   const BatchCut& cut_;
-  const BatchShape& shape_;
+  const BatchCut::Counts& planes_;
   const ExchangeOptions& options_;
   Grid one_;
   Transpose pattern_;
@@ -233,16 +233,16 @@ std::int64_t BatchMoves::bytes_on(Device device) const {
 
 std::vector<AlikeMessages> BatchMoves::messages(const Machine& machine, const BatchCut& cut,
                                                 const ExchangeOptions& options) {
-  BatchShape all{BatchCut::Counts(static_cast<std::size_t>(machine.devices()), 0),
-                 std::accumulate(cut.rows.begin(), cut.rows.end(), std::int64_t{0})};
+  BatchCut::Counts all(static_cast<std::size_t>(machine.devices()), 0);
   for (const BatchCut::Counts& planes : cut.planes)
-    for (std::size_t d = 0; d < planes.size(); ++d) all.planes[d] += planes[d];
+    for (std::size_t d = 0; d < planes.size(); ++d) all[d] += planes[d];
+  const std::int64_t row = std::accumulate(cut.rows.begin(), cut.rows.end(), std::int64_t{0});
   const Pairwise pairs(machine, cut, all, options);
   std::vector<AlikeMessages> found;
   for (const auto& [node, nodes] : pairs.nodes())
     for (const int source : machine.devices_of_node(node))
       for (const auto& [target, targets] : pairs.others(source)) {
-        const MessageInfo message = pairs.message(source, target);
+        const MessageInfo message = pairs.message(source, target, row);
         if (message.bytes > 0) found.push_back({message, nodes, targets});
       }
   return found;
@@ -251,27 +251,31 @@ std::vector<AlikeMessages> BatchMoves::messages(const Machine& machine, const Ba
 // A packed message by the host or a library has a place at both ends; one that is stored into slots has two at its
 // target.
 std::int64_t BatchMoves::message_bytes(const Machine& machine, const BatchCut& cut, const ExchangeOptions& options) {
-  std::map<int, std::int64_t> of;
-  const auto add = [&](int device, const MessageInfo& message, std::int64_t times) {
-    if (message.bytes == 0) return;
-    const bool slots = message.route == RouteKind::direct, leaves = message.source == device;
+  std::int64_t bytes_of_all = 0;  // at most: those of the devices that have most of each
+  const std::vector<std::int64_t> rows = distinct(cut.rows);
+  const auto bytes_of = [&](const MessageInfo& message, bool leaves) {
+    if (message.bytes == 0) return std::int64_t{0};
+    const bool slots = message.route == RouteKind::direct;
     std::int64_t bytes = bytes_of_table;
     if (message.route != RouteKind::kernel && !slots) bytes += message.bytes;
     if (slots && !leaves) bytes += std::min(2 * message.bytes, options.knobs.ring);
-    of[device] += times * bytes;
+    return bytes;
   };
-  for (const BatchShape& shape : shapes_of(cut)) {
-    const Pairwise pairs(machine, cut, shape, options);
+  for (const BatchCut::Counts& planes : distinct(cut.planes)) {
+    const Pairwise pairs(machine, cut, planes, options);
+    std::int64_t most = 0;
     for (const auto& [node, nodes] : pairs.nodes())
-      for (const int device : machine.devices_of_node(node))
-        for (const auto& [other, times] : pairs.others(device)) {
-          add(device, pairs.message(device, other), times);
-          add(device, pairs.message(other, device), times);
-        }
+      for (const int device : machine.devices_of_node(node)) {
+        std::int64_t bytes = 0;
+        for (const auto& [other, times] : pairs.others(device))
+          for (const std::int64_t row : rows)
+            bytes += times * (bytes_of(pairs.message(device, other, row), true) +
+                              bytes_of(pairs.message(other, device, row), false));
+        most = std::max(most, bytes);
+      }
+    bytes_of_all += most;
   }
-  std::int64_t most = 0;
-  for (const auto& [device, bytes] : of) most = std::max(most, bytes);
-  return most;
+  return bytes_of_all;
 }
 
 }  // namespace slipstream::fft

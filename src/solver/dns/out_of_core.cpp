@@ -272,9 +272,9 @@ class Flow final : public OutOfCore {
 
  private:
   static constexpr auto size = static_cast<std::int64_t>(sizeof(T)), value = 2 * size;
-  /// A device of this rank. Between sweeps planes y read from `lines`, [field][piece][place][z][x of the piece]. Planes z
-  /// read from `planes`, with the device's own z. On one device both are `lines`. Between the three sweeps of planes z
-  /// `columns` has [own z][field][x][y].
+  /// A device of this rank. Between sweeps planes y read from `lines`, [field][piece][place][z][x of the piece]. Planes
+  /// z read from `planes`, with the device's own z. On one device both are `lines`. Between the three sweeps of planes
+  /// z `columns` has [own z][field][x][y].
   struct Own {
     Device device;
     std::size_t number = 0;  ///< of the machine
