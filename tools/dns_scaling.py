@@ -1,22 +1,28 @@
 """Minimum seconds per step of f32 rk2 out of core on nodes of Summit, next to those of Ravikumar et al. (2018).
 
 Usage: python tools/dns_scaling.py [--machine machines/summit.toml]
-Prints a table. A stage moves 11 fields of kept modes in each direction between host and devices, and 8 between devices.
-Other nodes get their part of these 8. Each kind takes at least its bytes over the rate in the machine file; both kinds
-run concurrently. Host memory holds 3 fields of all modes, 3 of cells and 8 of kept modes.
+Prints a table. Memory, batches and the fields that go between host and devices are those of the plan. Each kind of
+transfer takes at least its bytes over the rate of the machine file; the two go on side by side.
 """
 
 import argparse
 import sys
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-STAGES, FIELDS_EACH_WAY, FIELDS_THAT_MOVE = 2, 11, 8
-REAL, COMPLEX = 4, 8
-#: Nodes, cells along each axis, seconds per step with zero-copy and with pitched copies; the talk's largest case was a
-#: target.
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "python"))
+
+from slipstream.base.core import part  # noqa: E402
+from slipstream.case.reader import load  # noqa: E402
+from slipstream.machine import discovery, machine_file  # noqa: E402
+
+STAGES, FIELDS_THAT_MOVE = 2, 8
+COMPLEX = 8
+#: Contexts and kernels leave so much of the 16 GB of a device.
+BUDGET = "14 GiB"
+#: Nodes, cells along each axis, seconds a step with zero-copy and with pitched copies; the talk's largest was a target.
 TALK: tuple[tuple[int, int, float | None, float | None], ...] = (
     (2, 1536, 8.67, 5.07),
     (16, 3072, 12.32, 7.63),
@@ -32,38 +38,49 @@ def kept(n: int) -> float:
     return COMPLEX * (highest + 1) * (2 * highest + 1) * n
 
 
-def least(n: int, nodes: int, machine: dict[str, Any]) -> dict[str, float]:
-    """Seconds per step by each link, and bytes per node."""
+def planned(n: int, nodes: int, described: machine_file.MachineFile, budget: str = BUDGET) -> dict[str, Any]:
+    """The plan of n^3 cells on so many nodes."""
+    words = [f"grid.cells=[{n},{n},{n}]", "dns.precision=f32", "dns.scheme=rk2", f'dns.device_memory="{budget}"']
+    case = load(ROOT / "cases" / "dns_taylor_green.toml", [*words, "expected={}"])
+    machine = discovery.describe(described.model_copy(update={"nodes": nodes}))
+    found: dict[str, Any] = part("dns").plan_dns(machine, case.options())
+    return found
+
+
+def least(n: int, nodes: int, described: machine_file.MachineFile, plan: dict[str, Any]) -> dict[str, float]:
+    """Seconds of a step by each link."""
     field = kept(n) / nodes
-    devices = machine["ranks"]
-    network = machine["links"]["network"]["per_node_gb_per_s"] * 1e9
-    to_devices = machine["host"]["gb_per_s"] * 1e9 * devices  # bytes per second in each direction
-    cells, modes = n**3 / nodes, (n // 2 + 1) * n**2 / nodes
+    assert described.host.gb_per_s and described.links.network
+    per_node = described.links.network.per_node_gb_per_s or described.links.network.gb_per_s
+    to_devices = described.host.gb_per_s * 1e9 * described.devices_per_node  # each way
     return {
-        "host_s": STAGES * FIELDS_EACH_WAY * field / to_devices,
-        "network_s": STAGES * FIELDS_THAT_MOVE * field * (1 - 1 / nodes) / network,
-        "host_gb": (3 * COMPLEX * modes + 3 * REAL * cells + FIELDS_THAT_MOVE * field) / 1e9,
+        "host_s": STAGES * plan["batches"]["fields"] * field / to_devices,
+        "network_s": STAGES * FIELDS_THAT_MOVE * field * (1 - 1 / nodes) / (per_node * 1e9),
     }
 
 
-def table(machine: dict[str, Any]) -> Iterator[str]:
-    yield "| nodes | cells | GB of host memory | s by host links | s by the network | talk: zero-copy | pitched |"
-    yield "|---:|---:|---:|---:|---:|---:|---:|"
+def table(described: machine_file.MachineFile) -> Iterator[str]:
+    yield (
+        "| nodes | cells | GB of a device | of the host | modes along x at once | sweeps | s by host links | "
+        "s by the network | talk: zero-copy | pitched |"
+    )
+    yield "|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
     for nodes, n, zero_copy, pitched in TALK:
-        found = least(n, nodes, machine)
+        plan = planned(n, nodes, described)
+        found = least(n, nodes, described, plan)
+        of_device = sum(array["bytes"] for array in plan["arrays"] if array["device"] == 0)
         talk = " | ".join("-" if seconds is None else f"{seconds:.2f}" for seconds in (zero_copy, pitched))
         yield (
-            f"| {nodes} | {n}^3 | {found['host_gb']:.0f} of {machine['host']['memory_gb']} | {found['host_s']:.2f} | "
-            f"{found['network_s']:.2f} | {talk} |"
+            f"| {nodes} | {n}^3 | {of_device / 1e9:.1f} of {described.device.memory_gb:g} | "
+            f"{plan['host_bytes'] / 1e9:.0f} of {described.host.memory_gb:g} | {plan['batches']['modes']} | "
+            f"{plan['batches']['sweeps']} | {found['host_s']:.2f} | {found['network_s']:.2f} | {talk} |"
         )
 
 
 def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    root = Path(__file__).resolve().parents[1]
-    parser.add_argument("--machine", type=Path, default=root / "machines" / "summit.toml")
-    machine = tomllib.loads(parser.parse_args(words).machine.read_text(encoding="utf-8"))
-    print("\n".join(table(machine)))
+    parser.add_argument("--machine", type=Path, default=ROOT / "machines" / "summit.toml")
+    print("\n".join(table(machine_file.load(parser.parse_args(words).machine))))
     return 0
 
 

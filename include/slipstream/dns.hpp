@@ -234,14 +234,28 @@ class Dns final : public Simulation {
 
 /// How the cells are cut; on a machine that is described, too. Throws Error where options cannot make a run.
 Grid plan_grid(const Machine& machine, const Options& options, int rank = 0);
+/// Messages of a step: so many sources have such a message, each for so many targets; `one` names the first of both.
+struct PlannedMessages {
+  MessageInfo one;
+  std::int64_t sources = 1, targets = 1;
+};
 /// Of one step, messages between the same devices by the same route and way together; on a machine that is described,
 /// too.
-std::vector<MessageInfo> messages_needed(const Machine& machine, const Options& options);
+std::vector<PlannedMessages> messages_needed(const Machine& machine, const Options& options);
 /// By device; computed without allocating.
 std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& options);
 /// Bytes of host memory that the arrays of a flow with Options::device_memory take, on the node with the most; 0 for
 /// others. The velocity in cells is counted, and made when it is asked for.
 std::int64_t host_memory_needed(const Machine& machine, const Options& options);
+/// How a flow with Options::device_memory passes a device.
+struct BatchPlan {
+  std::int64_t buffer = 0;                  ///< bytes
+  std::int64_t modes = 0;                   ///< along x, of a piece of a plane
+  std::int64_t planes_y = 0, planes_z = 0;  ///< batches of a sweep
+  int sweeps = 2;                           ///< of a stage; 4 where planes z are cut
+  double fields = 0;  ///< kept modes that go each way between host and devices in a stage, in fields
+};
+BatchPlan batches_needed(const Machine& machine, const Options& options);
 /// Bytes a cell and step: each transform reads and writes its values three times, and a stage moves 30 more of a
 /// component's numbers (rk4: 36 transforms and 120 moves).
 int bytes_per_cell(const Options& options);

@@ -72,7 +72,7 @@ class Machine {
     int devices_per_rank = 0;  ///< 0: share the node's devices out (CUDA), 1 (host)
     int ranks_per_node = 0;    ///< 0: as found; k: each k ranks act as one node, routes on a node off between them
     bool cyclic = false;       ///< with ranks_per_node: ranks dealt to nodes in turn, not in blocks
-    bool bind = false;         ///< bind this rank to cores, memory and network card near its devices
+    bool bind = false;         ///< bind this rank to cores and memory near its devices
   };
   /// Collective. Finds nodes by shared memory (MPI), devices and links by the backend and NVML, distances by hwloc.
   /// Opens this rank's devices; where a rank cannot, all throw what it says.

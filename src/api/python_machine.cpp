@@ -41,29 +41,33 @@ nb::list links(const Machine& machine) {
   return all;
 }
 
-bool alike(const Link& a, const Link& b) { return a.kind == b.kind && a.gb_per_s == b.gb_per_s && a.peer == b.peer; }
-
-/// The links without repeats, and a matrix that says which of them joins two devices: of thousands of devices Python
-/// could not hold each pair's.
-nb::tuple different_links(const Machine& machine) {
-  const int devices = machine.devices();
+/// The links without repeats; by them, tables of a node's devices, of each kind of node, and one of groups of devices
+/// on different nodes. Thousands of devices have too many pairs.
+nb::dict link_classes(const Machine& machine) {
   std::vector<Link> found;
-  auto* const which = new std::vector<std::uint16_t>;
-  const nb::capsule owner(which, [](void* p) noexcept { delete static_cast<std::vector<std::uint16_t>*>(p); });
-  which->reserve(static_cast<std::size_t>(devices) * devices);
-  for (int a = 0; a < devices; ++a)
-    for (int b = 0; b < devices; ++b) {
-      const Link& link = machine.link(a, b);
-      const auto at = std::find_if(found.begin(), found.end(), [&](const Link& known) { return alike(known, link); });
-      which->push_back(static_cast<std::uint16_t>(at - found.begin()));
-      if (at == found.end()) found.push_back(link);
+  const auto numbered = [&](const LinkTable& table) {
+    nb::list rows;
+    for (int from = 0; from < table.size; ++from) {
+      nb::list row;
+      for (int to = 0; to < table.size; ++to) {
+        const auto at = std::find(found.begin(), found.end(), table.at(from, to));
+        row.append(at - found.begin());
+        if (at == found.end()) found.push_back(table.at(from, to));
+      }
+      rows.append(row);
     }
-  require(found.size() <= 65536, ErrorCode::unsupported,
-          "machine '" + machine.name() + "' has more than 65536 sorts of links");
-  nb::list list;
-  for (const Link& link : found) list.append(link_dict(link));
-  const std::size_t shape[2] = {static_cast<std::size_t>(devices), static_cast<std::size_t>(devices)};
-  return nb::make_tuple(list, nb::ndarray<nb::numpy, std::uint16_t>(which->data(), 2, shape, owner));
+    return rows;
+  };
+  nb::dict all;
+  nb::list within, links;
+  for (const LinkTable& table : machine.links().within) within.append(numbered(table));
+  all["within"] = within;
+  all["between"] = numbered(machine.links().between);
+  all["kind"] = machine.links().kind;
+  all["group"] = machine.links().group;
+  for (const Link& link : found) links.append(link_dict(link));
+  all["links"] = links;
+  return all;
 }
 
 nb::list bindings(const Machine& machine) {
@@ -86,12 +90,19 @@ Link link_from(const nb::dict& entry) {
           nb::cast<bool>(entry["peer"])};
 }
 
-using LinkMatrix = nb::ndarray<const std::uint16_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Matrix = std::vector<std::vector<std::size_t>>;
 
-/// `link_list` holds the different links, and `which[a, b]` says which of them joins a and b: millions of pairs have a
-/// few kinds of link.
-Machine describe(const std::string& name, const nb::list& device_list, const nb::list& link_list,
-                 const LinkMatrix& which) {
+LinkTable table_from(const std::vector<Link>& links, const Matrix& which) {
+  LinkTable table{static_cast<int>(which.size()), {}};
+  for (const auto& row : which)
+    for (const std::size_t number : row) table.links.push_back(links.at(number));
+  return table;
+}
+
+/// Nodes are alike. `within` and `between` say which of the links joins a device of a node with one of the same node,
+/// and of another one.
+Machine describe(const std::string& name, const nb::list& device_list, const nb::list& link_list, const Matrix& within,
+                 const Matrix& between) {
   std::vector<MachineDevice> found;
   for (const nb::handle h : device_list) {
     const auto entry = nb::cast<nb::dict>(h);
@@ -106,11 +117,14 @@ Machine describe(const std::string& name, const nb::list& device_list, const nb:
     device.memory_gb_per_s = nb::cast<double>(entry["memory_gb_per_s"]);
     found.push_back(device);
   }
-  std::vector<Link> different, all;
+  std::vector<Link> different;
   for (const nb::handle h : link_list) different.push_back(link_from(nb::cast<nb::dict>(h)));
-  all.reserve(which.size());
-  for (std::size_t i = 0; i < which.size(); ++i) all.push_back(different.at(which.data()[i]));
-  return Machine(name, std::move(found), all);
+  Links links;
+  links.within = {table_from(different, within)};
+  links.between = table_from(different, between);
+  links.kind.assign(found.size() / within.size(), 0);
+  for (std::size_t d = 0; d < found.size(); ++d) links.group.push_back(static_cast<int>(d % between.size()));
+  return Machine(name, std::move(found), std::move(links));
 }
 
 }  // namespace
@@ -126,14 +140,15 @@ void bind_machine(nb::module_& m) {
           },
           nb::arg("backend"), nb::arg("devices_per_rank") = 0, nb::arg("ranks_per_node") = 0, nb::arg("cyclic") = false,
           nb::arg("bind") = true, nb::arg("comm").none() = nb::none(), nb::call_guard<Released>())
-      .def_static("describe", &describe, nb::arg("name"), nb::arg("devices"), nb::arg("links"), nb::arg("which"))
+      .def_static("describe", &describe, nb::arg("name"), nb::arg("devices"), nb::arg("links"), nb::arg("within"),
+                  nb::arg("between"))
       .def_prop_ro("name", &Machine::name)
       .def_prop_ro("nodes", &Machine::nodes)
       .def_prop_ro("ranks", &Machine::ranks)
       .def_prop_ro("discovered", &Machine::discovered)
       .def("devices", &devices)
       .def("links", &links)
-      .def("different_links", &different_links)
+      .def("link_classes", &link_classes)
       .def(
           "link", [](const Machine& machine, int from, int to) { return link_dict(machine.link(from, to)); },
           nb::arg("source"), nb::arg("target"))

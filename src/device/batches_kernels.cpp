@@ -111,13 +111,23 @@ void copy_single(Stream& stream, const HostRows& rows, std::byte* buffer, bool i
     }
 }
 
-bool without_gaps(const HostRows& rows) {
-  const auto row = static_cast<std::size_t>(rows.extent[0]), high = static_cast<std::size_t>(rows.extent[1]);
-  const auto one = [&](const Pitch& pitch) {
-    return (rows.extent[1] == 1 || pitch.row == row) && (rows.extent[2] == 1 || pitch.plane == row * high);
-  };
-  return one(rows.pitch) && one(ends_of(rows, nullptr).there);
+/// The same bytes in the longest rows.
+HostRows joined(HostRows rows) {
+  rows.in_buffer = ends_of(rows, nullptr).there;
+  for (int times = 0; times < 2; ++times) {
+    auto& [row, high, deep] = rows.extent;
+    const auto bytes = static_cast<std::size_t>(row);
+    if (high > 1 && (rows.pitch.row != bytes || rows.in_buffer.row != bytes)) break;
+    row *= high;
+    high = deep;
+    deep = 1;
+    for (Pitch* pitch : {&rows.pitch, &rows.in_buffer})
+      *pitch = {pitch->plane, pitch->plane * static_cast<std::size_t>(high)};
+  }
+  return rows;
 }
+
+bool without_gaps(const HostRows& rows) { return rows.extent[1] == 1 && rows.extent[2] == 1; }
 
 }  // namespace batches_kernels
 
@@ -139,7 +149,7 @@ void copy_rows(Stream& stream, const HostRows& rows, std::byte* buffer, bool in,
   if (copies == RowCopies::mixed) copies = in ? RowCopies::pitched : RowCopies::kernel;
   if (copies == RowCopies::single) return copy_single(stream, rows, buffer, in);
   if (copies == RowCopies::kernel) return copy_by_kernel(stream, rows, buffer, in);
-  if (!without_gaps(rows)) return copy_pitched(stream, rows, buffer, in);
+  if (!without_gaps(joined(rows))) return copy_pitched(stream, rows, buffer, in);
   const auto [host, packed, pitch] = ends_of(rows, buffer);
   copy(stream, in ? packed : host, in ? host : packed, static_cast<std::size_t>(volume(rows.extent)));
 }
@@ -248,9 +258,10 @@ void Batches::run(std::vector<Stream>& streams, std::int64_t count, const Rows& 
   for (std::size_t d = 0; d < devices_.size(); ++d) streams[d].wait(devices_[d].left[place(count - 1)]);
 }
 
-void Batches::move(OfDevice& device, const HostRows& rows, std::byte* buffer, bool in) {
-  const std::int64_t bytes = volume(rows.extent);
+void Batches::move(OfDevice& device, const HostRows& given, std::byte* buffer, bool in) {
+  const std::int64_t bytes = volume(given.extent);
   if (bytes <= 0) return;
+  const HostRows rows = joined(given);
   require(rows.at >= 0 && end_of(rows) <= size_, ErrorCode::invalid_argument,
           "rows of " + std::to_string(bytes) + " bytes do not fit a batch of " + std::to_string(size_),
           {{"bytes", end_of(rows)}, {"limit", size_}});

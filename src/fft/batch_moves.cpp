@@ -1,9 +1,12 @@
 #include "fft/batch_moves.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <tuple>
 
-#include <slipstream/error.hpp>
+#include "exchange/plan.hpp"
+#include "route/lower.hpp"
 
 namespace slipstream::fft {
 namespace {
@@ -15,7 +18,14 @@ struct Grids {
   Grid from, to;
 };
 
-/// Consecutive blocks along one axis.
+/// A batch has this shape.
+struct BatchShape {
+  BatchCut::Counts planes;
+  std::int64_t row = 0;
+  bool operator==(const BatchShape&) const = default;
+};
+
+/// Blocks that follow one another along an axis.
 GridOptions boxes_along(std::size_t axis, const Extent& all, const BatchCut::Counts& counts) {
   GridOptions options;
   std::vector<Block> blocks;
@@ -32,15 +42,15 @@ GridOptions boxes_along(std::size_t axis, const Extent& all, const BatchCut::Cou
   return options;
 }
 
-Grids grids_of(const Machine& machine, int rank, const BatchCut& cut, const BatchCut::Counts& planes) {
+Grids grids_of(const Machine& machine, int rank, const BatchCut& cut, const BatchShape& shape) {
   const auto sum = [](const BatchCut::Counts& counts) {
     return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
   };
   const std::size_t of_planes = cut.inner ? 1 : 2, of_parts = cut.inner ? 2 : 1;
-  Extent all{cut.row, 0, 0};
-  all[of_planes] = sum(planes);
+  Extent all{shape.row, 0, 0};
+  all[of_planes] = sum(shape.planes);
   all[of_parts] = sum(cut.parts);
-  return {Grid(all, machine, rank, boxes_along(of_planes, all, planes)),
+  return {Grid(all, machine, rank, boxes_along(of_planes, all, shape.planes)),
           Grid(all, machine, rank, boxes_along(of_parts, all, cut.parts))};
 }
 
@@ -54,44 +64,135 @@ FieldOptions field_of(const BatchCut& cut) {
   return options;
 }
 
-/// Messages of all ranks in one batch.
-std::vector<MessageInfo> messages_of(const Machine& machine, const BatchCut& cut, const BatchCut::Counts& planes,
-                                     const ExchangeOptions& options) {
-  const Grids grids = grids_of(machine, 0, cut, planes);
-  const Transpose pattern(grids.from, grids.to);
-  const FieldOptions field = field_of(cut);
-  return plan_messages(grids.from, {PlannedItem{&pattern, field, field}}, options);
+/// The messages of a batch, of each two devices that differ in nothing else once: a machine of thousands of devices has
+/// very many pairs. Nodes with the same devices, and as many planes and parts on them, are alike.
+class Pairwise {
+ public:
+  Pairwise(const Machine& machine, const BatchCut& cut, const BatchCut::Counts& planes, const ExchangeOptions& options)
+      : machine_(machine),
+        cut_(cut),
+        planes_(planes),
+        options_(options),
+        one_(one_of(machine)),
+        pattern_(one_, one_),
+        pairs_(machine, {PlannedItem{&pattern_, field_of(cut), field_of(cut)}}) {
+    std::map<std::pair<int, std::vector<Kind>>, std::size_t> known;
+    for (int node = 0; node < machine.nodes(); ++node) {
+      std::pair<int, std::vector<Kind>> key{machine.links().kind[static_cast<std::size_t>(node)], {}};
+      for (const int d : machine.devices_of_node(node)) {
+        key.second.push_back(kind_of(d));
+        Alike& alike = kinds_[key.second.back()];
+        if (alike.first < 0) alike.first = d;
+        if (alike.second < 0 && machine.device(alike.first).node != node) alike.second = d;
+        ++alike.devices;
+      }
+      const auto [found, is_new] = known.emplace(std::move(key), nodes_.size());
+      if (is_new) nodes_.push_back({node, 0});
+      ++nodes_[found->second].second;
+    }
+  }
+
+  /// Nodes that are unlike, and how many each stands for.
+  const std::vector<std::pair<int, std::int64_t>>& nodes() const { return nodes_; }
+  /// Devices to which this one is joined differently, and how many each stands for.
+  std::vector<std::pair<int, std::int64_t>> others(int device) const {
+    std::vector<std::pair<int, std::int64_t>> found;
+    const int node = machine_.device(device).node;
+    std::map<Kind, std::int64_t> here;
+    for (const int d : machine_.devices_of_node(node)) {
+      found.emplace_back(d, 1);
+      ++here[kind_of(d)];
+    }
+    for (const auto& [kind, alike] : kinds_) {
+      const auto near = here.find(kind);
+      const std::int64_t far = alike.devices - (near == here.end() ? 0 : near->second);
+      if (far > 0) found.emplace_back(machine_.device(alike.first).node == node ? alike.second : alike.first, far);
+    }
+    return found;
+  }
+  /// It has no bytes where there is none.
+  MessageInfo message(int source, int target, std::int64_t row) const {
+    MessageInfo found;
+    found.source = source;
+    found.target = target;
+    found.raw_bytes = planes_[static_cast<std::size_t>(source)] * cut_.parts[static_cast<std::size_t>(target)] * row *
+                      cut_.components * static_cast<std::int64_t>(size_of(cut_.type));
+    if (found.raw_bytes == 0) return found;
+    const Choice choice = choose(pairs_.of(source, target), source, target, options_);
+    found.route = choice.route;
+    found.reason = choice.reason;
+    found.bytes = (found.raw_bytes + bytes_of_leg - 1) / bytes_of_leg * bytes_of_leg;
+    found.transfers = 1;
+    return found;
+  }
+
+ private:
+  static constexpr auto bytes_of_leg = static_cast<std::int64_t>(leg_alignment);
+  /// Planes and parts of a device, its links to other nodes, and whether others use it.
+  using Kind = std::tuple<std::int64_t, std::int64_t, int, bool, bool, Backend>;
+  struct Alike {
+    int first = -1, second = -1;  ///< on different nodes
+    std::int64_t devices = 0;
+  };
+  Kind kind_of(int d) const {
+    const auto n = static_cast<std::size_t>(d);
+    const MachineDevice& device = machine_.device(d);
+    return {planes_[n],         cut_.parts[n],      machine_.links().group[n],
+            machine_.shared(d), device.takes_turns, device.local.backend};
+  }
+  static Grid one_of(const Machine& machine) {
+    Block block;
+    block.box = {{0, 0, 0}, {1, 1, 1}};
+    GridOptions options;
+    options.boxes = {block};
+    return Grid({1, 1, 1}, machine, 0, options);
+  }
+
+  const Machine& machine_;
+  const BatchCut& cut_;
+  const BatchCut::Counts& planes_;
+  const ExchangeOptions& options_;
+  Grid one_;
+  Transpose pattern_;
+  Pairs pairs_;
+  std::map<Kind, Alike> kinds_;
+  std::vector<std::pair<int, std::int64_t>> nodes_;
+};
+
+template <class T>
+std::vector<T> distinct(const std::vector<T>& all) {
+  std::vector<T> found;
+  for (const T& one : all)
+    if (std::find(found.begin(), found.end(), one) == found.end()) found.push_back(one);
+  return found;
 }
 
-/// Distinct nonempty batches, in order of first appearance.
-std::vector<BatchCut::Counts> distinct(const std::vector<BatchCut::Counts>& batches) {
-  std::vector<BatchCut::Counts> found;
-  for (const BatchCut::Counts& counts : batches)
-    if (std::find(found.begin(), found.end(), counts) == found.end()) found.push_back(counts);
+/// Those that differ.
+std::vector<BatchShape> shapes_of(const BatchCut& cut) {
+  std::vector<BatchShape> found;
+  for (const BatchCut::Counts& planes : distinct(cut.planes))
+    for (const std::int64_t row : distinct(cut.rows)) found.push_back({planes, row});
   return found;
 }
 
 }  // namespace
 
 std::int64_t BatchCut::all_planes(std::int64_t batch) const {
-  const Counts& counts = planes[static_cast<std::size_t>(batch)];
+  const Counts& counts = planes_of(batch);
   return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
-}
-
-std::int64_t BatchCut::planes_before(std::int64_t batch, int device) const {
-  const Counts& counts = planes[static_cast<std::size_t>(batch)];
-  return std::accumulate(counts.begin(), counts.begin() + device, std::int64_t{0});
 }
 
 BatchMoves::BatchMoves(const Communicator& comm, const Machine& machine, BatchCut cut, const Batches& batches,
                        const ExchangeOptions& options)
     : cut_(std::move(cut)) {
-  const std::vector<BatchCut::Counts> all = distinct(cut_.planes);
+  const std::vector<BatchShape> all = shapes_of(cut_);
   const std::vector<int> devices = machine.devices_of_rank(comm.rank());
-  for (const BatchCut::Counts& counts : cut_.planes)
-    shape_of_.push_back(static_cast<int>(std::find(all.begin(), all.end(), counts) - all.begin()));
-  for (const BatchCut::Counts& counts : all) {
-    Grids grids = grids_of(machine, comm.rank(), cut_, counts);
+  const auto count = static_cast<std::int64_t>(cut_.planes.size() * cut_.rows.size());
+  for (std::int64_t n = 0; n < count; ++n)
+    shape_of_.push_back(static_cast<int>(
+        std::find(all.begin(), all.end(), BatchShape{cut_.planes_of(n), cut_.row_of(n)}) - all.begin()));
+  for (const BatchShape& one : all) {
+    Grids grids = grids_of(machine, comm.rank(), cut_, one);
     Shape& shape = shapes_.emplace_back();
     shape.from = std::make_unique<Grid>(std::move(grids.from));
     shape.to = std::make_unique<Grid>(std::move(grids.to));
@@ -130,30 +231,51 @@ std::int64_t BatchMoves::bytes_on(Device device) const {
   return bytes;
 }
 
-std::vector<MessageInfo> BatchMoves::messages(const Machine& machine, const BatchCut& cut,
-                                              const ExchangeOptions& options) {
+std::vector<AlikeMessages> BatchMoves::messages(const Machine& machine, const BatchCut& cut,
+                                                const ExchangeOptions& options) {
   BatchCut::Counts all(static_cast<std::size_t>(machine.devices()), 0);
-  for (const BatchCut::Counts& counts : cut.planes)
-    for (std::size_t d = 0; d < all.size(); ++d) all[d] += counts[d];
-  return messages_of(machine, cut, all, options);
+  for (const BatchCut::Counts& planes : cut.planes)
+    for (std::size_t d = 0; d < planes.size(); ++d) all[d] += planes[d];
+  const std::int64_t row = std::accumulate(cut.rows.begin(), cut.rows.end(), std::int64_t{0});
+  const Pairwise pairs(machine, cut, all, options);
+  std::vector<AlikeMessages> found;
+  for (const auto& [node, nodes] : pairs.nodes())
+    for (const int source : machine.devices_of_node(node))
+      for (const auto& [target, targets] : pairs.others(source)) {
+        const MessageInfo message = pairs.message(source, target, row);
+        if (message.bytes > 0) found.push_back({message, nodes, targets});
+      }
+  return found;
 }
 
 // A message that the host or a library sends packed has a buffer at both ends. One stored into slots has two at its
 // target.
 std::int64_t BatchMoves::message_bytes(const Machine& machine, const BatchCut& cut, const ExchangeOptions& options) {
-  std::int64_t most = 0;
-  std::vector<std::int64_t> of(static_cast<std::size_t>(machine.devices()), 0);
-  for (const BatchCut::Counts& counts : distinct(cut.planes))
-    for (const MessageInfo& message : messages_of(machine, cut, counts, options)) {
-      const auto source = static_cast<std::size_t>(message.source), target = static_cast<std::size_t>(message.target);
-      for (const std::size_t end : {source, target}) of[end] += bytes_of_table;
-      if (message.route == RouteKind::kernel) continue;
-      const bool slots = message.route == RouteKind::direct;
-      if (!slots) of[source] += message.bytes;
-      of[target] += slots ? std::min(2 * message.bytes, options.knobs.ring) : message.bytes;
-    }
-  for (const std::int64_t bytes : of) most = std::max(most, bytes);
-  return most;
+  std::int64_t bytes_of_all = 0;  // at most: those of the devices that have most of each
+  const std::vector<std::int64_t> rows = distinct(cut.rows);
+  const auto bytes_of = [&](const MessageInfo& message, bool leaves) {
+    if (message.bytes == 0) return std::int64_t{0};
+    const bool slots = message.route == RouteKind::direct;
+    std::int64_t bytes = bytes_of_table;
+    if (message.route != RouteKind::kernel && !slots) bytes += message.bytes;
+    if (slots && !leaves) bytes += std::min(2 * message.bytes, options.knobs.ring);
+    return bytes;
+  };
+  for (const BatchCut::Counts& planes : distinct(cut.planes)) {
+    const Pairwise pairs(machine, cut, planes, options);
+    std::int64_t most = 0;
+    for (const auto& [node, nodes] : pairs.nodes())
+      for (const int device : machine.devices_of_node(node)) {
+        std::int64_t bytes = 0;
+        for (const auto& [other, times] : pairs.others(device))
+          for (const std::int64_t row : rows)
+            bytes += times * (bytes_of(pairs.message(device, other, row), true) +
+                              bytes_of(pairs.message(other, device, row), false));
+        most = std::max(most, bytes);
+      }
+    bytes_of_all += most;
+  }
+  return bytes_of_all;
 }
 
 }  // namespace slipstream::fft

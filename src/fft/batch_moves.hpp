@@ -13,22 +13,29 @@ namespace slipstream::fft {
 
 /// Complex values that move. Devices are in the order of the machine.
 struct BatchCut {
-  using Counts = std::vector<std::int64_t>;  ///< number of planes or parts, by device
-  std::int64_t row = 0;
+  using Counts = std::vector<std::int64_t>;  ///< by device
   int components = 1;
   /// Layout of a batch: [component][plane][part][row], or [component][part][plane][row] if `inner`. Before the move a
   /// device holds its planes and all parts; after it, all planes and its part.
   bool inner = false;
   Counts parts;
-  std::vector<Counts> planes;  ///< planes of each batch
+  /// Batch n has planes[n / rows.size()] and rows of rows[n % rows.size()] values.
+  std::vector<Counts> planes;
+  std::vector<std::int64_t> rows;
   DType type = DType::c64;
 
+  const Counts& planes_of(std::int64_t batch) const { return planes[static_cast<std::size_t>(batch) / rows.size()]; }
+  std::int64_t row_of(std::int64_t batch) const { return rows[static_cast<std::size_t>(batch) % rows.size()]; }
   std::int64_t all_planes(std::int64_t batch) const;
-  /// Planes on the devices before `device`.
-  std::int64_t planes_before(std::int64_t batch, int device) const;
 };
 
-/// Holds one exchange for each distinct number of planes.
+/// So many sources have such a message, each for so many targets: `one` names the first of both.
+struct AlikeMessages {
+  MessageInfo one;
+  std::int64_t sources = 1, targets = 1;
+};
+
+/// By one exchange for each number of planes and length of rows.
 class BatchMoves final : public BatchMove {
  public:
   /// Moves values between buffers of `batches`, which must outlive this object. Collective.
@@ -42,9 +49,11 @@ class BatchMoves final : public BatchMove {
   std::int64_t bytes_on(Device device) const;
   const BatchCut& cut() const { return cut_; }
 
-  /// Messages of all ranks in all batches, summed per pair of devices. Works for a described machine, too.
-  static std::vector<MessageInfo> messages(const Machine& machine, const BatchCut& cut, const ExchangeOptions& options);
-  /// Upper bound of a device's bytes for messages, without the buffers. Works for a described machine, too.
+  /// Messages of all ranks in all batches, those between the same devices together, and of devices that are alike once;
+  /// of a machine that is described, too.
+  static std::vector<AlikeMessages> messages(const Machine& machine, const BatchCut& cut,
+                                             const ExchangeOptions& options);
+  /// Bytes of a device that messages take at most, beside the buffers; of a machine that is described, too.
   static std::int64_t message_bytes(const Machine& machine, const BatchCut& cut, const ExchangeOptions& options);
 
  private:

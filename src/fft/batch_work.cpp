@@ -6,6 +6,20 @@
 
 namespace slipstream::fft {
 
+std::int64_t even_pieces(std::int64_t all, std::int64_t most) {
+  if (most >= all) return all;
+  const auto parts = [](std::int64_t of, std::int64_t each) { return (of + each - 1) / each; };
+  const std::int64_t groups = parts(all, BatchWork::together),
+                     each = std::max<std::int64_t>(1, most / BatchWork::together);
+  return std::min(all, parts(groups, parts(groups, each)) * BatchWork::together);
+}
+
+std::vector<std::int64_t> widths(std::int64_t all, std::int64_t of_piece) {
+  std::vector<std::int64_t> found;
+  for (std::int64_t first = 0; first < all; first += of_piece) found.push_back(std::min(of_piece, all - first));
+  return found;
+}
+
 void BatchWork::ready() {
   std::size_t most = 0;
   for (const auto& [key, plan] : plans_) most = std::max(most, plan->workspace());

@@ -5,12 +5,19 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include <slipstream/buffer.hpp>
 
 #include "fft/lines.hpp"
 
 namespace slipstream::fft {
+
+/// How wide pieces of `all` lines are, of which one may have `most`: multiples of BatchWork::together, or all; about
+/// the same each.
+std::int64_t even_pieces(std::int64_t all, std::int64_t most);
+/// The widths of all pieces.
+std::vector<std::int64_t> widths(std::int64_t all, std::int64_t of_piece);
 
 class BatchWork {
  public:

@@ -39,8 +39,7 @@ void Fft::Impl::check_arguments(bool forward, const Sources& from, const Targets
                     std::to_string(to.size()) + " to fill: give both the same" + (from.empty() ? ", one or more" : ""),
                 {{"source", from.size()}, {"target", to.size()}});
   require_apart(forward, from, to);
-  // all ranks report missing memory, as they report a wrong argument
-  if (!forward && out_of_core) out_of_core->make_room_between();
+  if (out_of_core) out_of_core->make_room_between(forward);  // that it lacks room is told like a wrong argument
 }
 
 void Fft::Impl::check_convolution(const Sources& from, const Targets& through, const Targets& to,

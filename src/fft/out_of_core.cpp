@@ -5,6 +5,7 @@
 
 #include <slipstream/error.hpp>
 
+#include "device/host_memory.hpp"
 #include "machine/agree.hpp"
 
 namespace slipstream::fft {
@@ -17,37 +18,42 @@ constexpr std::int64_t batches_of_sweep = 32, least_batch = 8 << 20;
 
 std::int64_t parts(std::int64_t all, std::int64_t each) { return (all + each - 1) / each; }
 
-/// Batches for a given buffer size in bytes.
+BatchCut::Counts planes_by_device(const Decomposition& cut, Stage stage) {
+  BatchCut::Counts found(static_cast<std::size_t>(cut.devices), 0);
+  for (const Block& block : cut.blocks(stage, stage == Stage::physical))
+    found[static_cast<std::size_t>(block.device)] = block.box.extents()[2];
+  return found;
+}
+std::int64_t most(const BatchCut::Counts& all) { return *std::max_element(all.begin(), all.end()); }
+/// Planes that a buffer holds for each plane of a batch, before and behind the move.
+std::int64_t landing(const BatchCut::Counts& all) {
+  return std::max(std::accumulate(all.begin(), all.end(), std::int64_t{0}),
+                  static_cast<std::int64_t>(all.size()) * most(all));
+}
+
+/// How a buffer of some bytes cuts the values into batches. Modes along x are cut into pieces of equal width, where
+/// planes are too long; whole planes are those of one piece.
 struct Cuts {
   Cuts(const Decomposition& cut, std::int64_t buffer)
-      : y(counts(cut, Stage::spectral)), z(counts(cut, Stage::physical)) {
-    const std::int64_t row = 2 * cut.word() * cut.modes[0];
-    deep = std::clamp<std::int64_t>(buffer / (row * buffer_planes(y)), 1, most(z));
-    high = std::clamp<std::int64_t>(buffer / (row * buffer_planes(z)), 1, most(y));
-    forth = {cut.modes[0], 1, true, y, of_batches(z, deep), cut.complex_type()};
-    back = {cut.modes[0], 1, false, z, of_batches(y, high), cut.complex_type()};
-    // The forward transform processes its batches from last to first.
-    std::reverse(forth.planes.begin(), forth.planes.end());
+      : y(planes_by_device(cut, Stage::spectral)), z(planes_by_device(cut, Stage::physical)) {
+    const std::int64_t value = 2 * cut.word(), all = cut.modes[0], row = value * all;
+    splits = row * landing(y) > buffer;
+    const std::int64_t line = value * std::max(landing(z), splits ? landing(y) : 0);
+    wide = even_pieces(all, buffer / line);
+    deep = splits ? 1 : std::clamp<std::int64_t>(buffer / (row * landing(y)), 1, most(z));
+    high = wide < all ? 1 : std::clamp<std::int64_t>(buffer / (row * landing(z)), 1, most(y));
+    turned = {1, true, y, by_planes(z, deep), widths(all, splits ? wide : all), cut.complex_type()};
+    back = {1, false, z, by_planes(y, high), widths(all, wide), cut.complex_type()};
+    // Forward begins at the end, where planes are whole.
+    if (!splits) std::reverse(turned.planes.begin(), turned.planes.end());
   }
-  BatchCut::Counts y, z;  ///< planes of y and of z, by device
-  std::int64_t deep, high;
-  BatchCut forth, back;
-
-  static std::int64_t most(const BatchCut::Counts& all) { return *std::max_element(all.begin(), all.end()); }
-  /// Planes that a buffer holds for each plane of a batch, before and behind the move.
-  static std::int64_t buffer_planes(const BatchCut::Counts& all) {
-    return std::max(std::accumulate(all.begin(), all.end(), std::int64_t{0}),
-                    static_cast<std::int64_t>(all.size()) * most(all));
-  }
+  BatchCut::Counts y, z;  ///< by device
+  bool splits;            ///< lines along x and along y have a sweep each
+  std::int64_t wide, deep, high;
+  BatchCut turned, back;
 
  private:
-  static BatchCut::Counts counts(const Decomposition& cut, Stage stage) {
-    BatchCut::Counts found(static_cast<std::size_t>(cut.devices), 0);
-    for (const Block& block : cut.blocks(stage, stage == Stage::physical))
-      found[static_cast<std::size_t>(block.device)] = block.box.extents()[2];
-    return found;
-  }
-  static std::vector<BatchCut::Counts> of_batches(const BatchCut::Counts& all, std::int64_t each) {
+  static std::vector<BatchCut::Counts> by_planes(const BatchCut::Counts& all, std::int64_t each) {
     std::vector<BatchCut::Counts> found;
     for (std::int64_t first = 0; first < most(all); first += each) {
       found.emplace_back();
@@ -66,14 +72,19 @@ std::int64_t shares(const Machine& machine, const Decomposition& cut) {
   return (cut.alone() ? Batches::buffers : Batches::buffers_of_moves) + workspace;
 }
 
+std::int64_t buffer_of(std::int64_t bytes) { return parts(bytes, 256) * 256; }
+
+/// A buffer of a few lines, and one of whole planes.
 std::int64_t least_buffer(const Decomposition& cut) {
-  const std::int64_t value = 2 * cut.word();
-  std::int64_t bytes = value * together * std::max({cut.modes[0], cut.cells[1], cut.cells[2]});
-  if (cut.transposed) {
-    const Cuts cuts(cut, 0);
-    bytes = value * cut.modes[0] * std::max(Cuts::buffer_planes(cuts.y), Cuts::buffer_planes(cuts.z));
-  }
-  return (bytes + 255) / 256 * 256;
+  const std::int64_t wide = std::min(together, cut.modes[0]), high = std::min(together, cut.cells[1]);
+  return buffer_of(2 * cut.word() *
+                   std::max({wide * landing(planes_by_device(cut, Stage::spectral)),
+                             wide * landing(planes_by_device(cut, Stage::physical)), high * cut.modes[0]}));
+}
+std::int64_t plane_buffer(const Decomposition& cut) {
+  return buffer_of(
+      2 * cut.word() * cut.modes[0] *
+      std::max(landing(planes_by_device(cut, Stage::spectral)), landing(planes_by_device(cut, Stage::physical))));
 }
 
 /// Device bytes for buffers of this size.
@@ -103,18 +114,30 @@ void check(const Decomposition& cut, const FftOptions& options) {
           "a Fourier transform by batches does not support a coding", {{"option", "coding"}});
 }
 
+/// A node must have pinned memory for what lies between the sweeps of backward.
+void check_host_memory(const Machine& machine, const Decomposition& cut) {
+  if (cut.alone()) return;
+  std::vector<std::uint64_t> of(static_cast<std::size_t>(machine.nodes()), 0);
+  for (int d = 0; d < cut.devices; ++d)
+    of[static_cast<std::size_t>(machine.device(d).node)] +=
+        static_cast<std::uint64_t>(2 * cut.word() * cut.volume_on(d, Stage::physical));
+  const std::uint64_t needed = *std::max_element(of.begin(), of.end()), free = host_memory_free();
+  require(free == 0 || needed <= free, ErrorCode::out_of_memory,
+          "a Fourier transform of " + to_string(cut.cells) + " cells by batches takes " + std::to_string(needed) +
+              " bytes of host memory a node between its sweeps, and " + std::to_string(free) +
+              " are free: take fewer cells, or more nodes",
+          {{"option", "cells"}, {"needed", needed}, {"available", free}});
+}
+
 std::int64_t buffer_bytes(const Machine& machine, const Decomposition& cut, const FftOptions& options) {
   check(cut, options);
   const std::int64_t budget = options.device_memory, least = OutOfCore::least_budget(machine, cut, options);
   require(budget >= least, ErrorCode::unsupported,
           "a Fourier transform of " + to_string(cut.cells) + " cells by batches needs " + std::to_string(least) +
-              " bytes of each device, and " + std::to_string(budget) + " were given: give those or more" +
-              (cut.transposed && cut.alone()
-                   ? ", or leave the order of the axes (transposed = false), where planes are split"
-                   : ""),
+              " bytes of each device, and " + std::to_string(budget) + " were given: give those or more",
           {{"option", "device_memory"}, {"given", budget}, {"needed", least}});
   const std::int64_t all = 2 * cut.word() * volume(cut.modes) / cut.devices, fewest = least_buffer(cut);
-  const std::int64_t wanted = std::max({parts(all, batches_of_sweep), least_batch, fewest});
+  const std::int64_t wanted = std::max({parts(all, batches_of_sweep), least_batch, plane_buffer(cut)});
   std::int64_t buffer = std::min(budget / shares(machine, cut), wanted) / 256 * 256;
   // Messages need more memory with longer batches, so the buffer shrinks until all fits.
   while (buffer > fewest && needed(machine, cut, options, buffer) > budget)
@@ -126,6 +149,14 @@ std::int64_t buffer_bytes(const Machine& machine, const Decomposition& cut, cons
 
 std::int64_t OutOfCore::least_budget(const Machine& machine, const Decomposition& cut, const FftOptions& options) {
   return needed(machine, cut, options, least_buffer(cut));
+}
+
+std::int64_t OutOfCore::plane_budget(const Machine& machine, const Decomposition& cut, const FftOptions& options) {
+  return needed(machine, cut, options, plane_buffer(cut));
+}
+
+bool OutOfCore::splits(const Machine& machine, const Decomposition& cut, const FftOptions& options) {
+  return Cuts(cut, buffer_bytes(machine, cut, options)).splits;
 }
 
 std::int64_t OutOfCore::taken(const Machine& machine, const Decomposition& cut, const FftOptions& options) {
@@ -146,6 +177,7 @@ OutOfCore::OutOfCore(const Communicator& comm, const Machine& machine, const Dec
   std::optional<Cuts> cuts;
   on_all_ranks(comm, [&] {
     const std::int64_t buffer = buffer_bytes(machine, cut, options);
+    check_host_memory(machine, cut);
     cuts.emplace(cut, buffer);
     for (const int d : machine.devices_of_rank(comm.rank())) {
       devices_.push_back(machine.device(d).local);
@@ -156,6 +188,8 @@ OutOfCore::OutOfCore(const Communicator& comm, const Machine& machine, const Dec
                      !cut.alone());
     deep_ = cuts->deep;
     high_ = cuts->high;
+    wide_ = cuts->wide;
+    splits_ = cuts->splits;
   });
   if (!cut.alone()) {
     forth_.emplace(comm, machine, cuts->forth, *batches_, options.exchange);
@@ -175,8 +209,8 @@ void OutOfCore::plan() {
   planned_ = true;
 }
 
-void OutOfCore::make_room_between() {
-  if (cut_.alone()) return;
+void OutOfCore::make_room_between(bool forward) {
+  if (cut_.alone() || (forward && !splits_)) return;
   for (std::size_t d = 0; d < own_.size(); ++d)
     if (const auto bytes = static_cast<std::size_t>(own_[d].z * plane_); own_[d].between.bytes() < bytes)
       own_[d].between = Buffer<std::byte>(devices_[d], bytes, Memory::pinned);
@@ -206,9 +240,10 @@ void OutOfCore::forward(std::vector<Stream>& streams, const std::vector<const vo
   for (const void* array : from) source.push_back(static_cast<std::byte*>(const_cast<void*>(array)));
   for (void* array : to) target.push_back(static_cast<std::byte*>(array));
   const Way way{true};
-  if (splits()) {
-    rows_along_x(streams, way, source, target);
-    columns_along_y(streams, way, target);
+  if (splits_) {
+    const Arrays between = between_or(target);
+    rows_along_x(streams, way, source, between);
+    columns_along_y(streams, way, between, target);
   } else {
     planes(streams, way, source, target);
   }
@@ -217,21 +252,28 @@ void OutOfCore::forward(std::vector<Stream>& streams, const std::vector<const vo
 
 void OutOfCore::backward(std::vector<Stream>& streams, const std::vector<const void*>& from,
                          const std::vector<void*>& to, double factor) {
-  Arrays source, between, target;
+  Arrays source, target;
   for (const void* array : from) source.push_back(static_cast<std::byte*>(const_cast<void*>(array)));
   for (void* array : to) target.push_back(static_cast<std::byte*>(array));
-  for (const Own& own : own_) between.push_back(cut_.alone() ? source[between.size()] : own.between.data());
+  const Arrays between = between_or(source);
   const Way way{false, factor};
   lines_along_z(streams, way, source, between);
-  if (splits()) {
-    columns_along_y(streams, way, between);
+  if (splits_) {
+    columns_along_y(streams, way, between, between);
     rows_along_x(streams, way, between, target);
   } else {
     planes(streams, way, between, target);
   }
 }
 
-// In a dry run one buffer stands for all.
+OutOfCore::Arrays OutOfCore::between_or(const Arrays& other) const {
+  if (cut_.alone()) return other;
+  Arrays between;
+  for (const Own& own : own_) between.push_back(own.between.data());
+  return between;
+}
+
+// A plan's work is queued nowhere: one of the buffers stands for another.
 void OutOfCore::run(std::vector<Stream>& streams, std::int64_t count, const Batches::Rows& rows,
                     const Batches::Work& work, BatchMove* move) {
   if (planned_) return batches_->run(streams, count, rows, work, move);
@@ -240,58 +282,93 @@ void OutOfCore::run(std::vector<Stream>& streams, std::int64_t count, const Batc
     for (std::int64_t batch = 0; batch < count; ++batch) work(streams[d], d, batch, &here[0], &here[1]);
 }
 
-// Rows of real values are shorter than rows of modes. In place, the forward transform therefore starts at the end and
-// the backward one at the beginning.
+// Between sweeps values lie as [y][piece][z][x of the piece], so that a piece of a plane y has the place of its lines
+// along z. In the order x, y, z they lie as [z][y][x].
+std::vector<HostRows> OutOfCore::modes(std::byte* array, std::int64_t all_z, const Part& part, std::int64_t at,
+                                       std::int64_t z_of_buffer) const {
+  const auto& [x, y, z] = part;
+  const std::int64_t row = x.number * value_;
+  const auto bytes = [](std::int64_t n) { return static_cast<std::size_t>(n); };
+  if (x.number * y.number * z.number == 0) return {};
+  if (!cut_.transposed)
+    return {{array + z.first * plane_ + y.first * row_ + x.first * value_,
+             {bytes(row_), bytes(plane_)},
+             {row, y.number, z.number},
+             at}};
+  std::vector<HostRows> rows;
+  for (std::int64_t first = x.first; first < x.first + x.number; first += wide_) {
+    const std::int64_t piece = std::min(wide_, mx_ - first) * value_;
+    rows.push_back({array + (y.first * row_ + first * value_) * all_z + z.first * piece,
+                    {bytes(piece), bytes(row_ * all_z)},
+                    {piece, z.number, y.number},
+                    at + (first - x.first) * value_,
+                    {bytes(row), bytes(row * (z_of_buffer ? z_of_buffer : z.number))}});
+  }
+  return rows;
+}
+
+// Where planes z of all devices go: lines x of some z, for each y of the device.
+std::vector<HostRows> OutOfCore::landed_turned(std::size_t d, std::int64_t batch, std::byte* to, Range x,
+                                               std::int64_t first) const {
+  const BatchCut& cut = turned_->cut();
+  const std::int64_t all = cut.all_planes(batch);
+  std::vector<HostRows> rows;
+  std::int64_t before = 0, lowest = 0;
+  for (std::size_t s = 0; s < cut.parts.size(); ++s) {
+    const std::int64_t number = cut.planes_of(batch)[s];
+    for (const HostRows& part :
+         modes(to, nz_, {x, {0, own_[d].y}, {lowest + first, number}}, before * x.number * value_, all))
+      rows.push_back(part);
+    before += number;
+    lowest += back_->cut().parts[s];
+  }
+  return rows;
+}
+
+// Where planes y of all devices go: the device's own z.
+std::vector<HostRows> OutOfCore::landed_back(std::size_t d, std::int64_t batch, std::byte* to, Range x,
+                                             std::int64_t first) const {
+  const BatchCut& cut = back_->cut();
+  const std::int64_t all = own_[d].z;
+  std::vector<HostRows> rows;
+  std::int64_t before = 0, lowest = 0;
+  for (std::size_t s = 0; s < cut.parts.size(); ++s) {
+    const std::int64_t number = cut.planes_of(batch)[s];
+    for (const HostRows& part :
+         modes(to, all, {x, {lowest + first, number}, {0, all}}, before * all * x.number * value_))
+      rows.push_back(part);
+    before += number;
+    lowest += turned_->cut().parts[s];
+  }
+  return rows;
+}
+
+std::int64_t OutOfCore::most_y() const { return turned_ ? most(turned_->cut().parts) : ny_; }
+std::int64_t OutOfCore::most_z() const { return back_ ? most(back_->cut().parts) : nz_; }
+
+OutOfCore::Range OutOfCore::piece(std::int64_t n) const {
+  const std::int64_t first = n % pieces() * wide_;
+  return {first, std::min(wide_, mx_ - first)};
+}
+
+// Rows of real values are shorter than those of modes. In place, forward begins at the end and backward at the
+// beginning.
 void OutOfCore::planes(std::vector<Stream>& streams, Way way, const Arrays& from, const Arrays& to) {
-  const std::int64_t count = parts(forth_ ? Cuts::most(back_->cut().parts) : nz_, deep_);
+  const std::int64_t count = parts(most_z(), deep_);
   const auto range = [=, this](std::size_t d, std::int64_t batch) {
     const std::int64_t first = (way.forward ? count - 1 - batch : batch) * deep_;
-    return std::pair{first, std::clamp<std::int64_t>(own_[d].z - first, 0, deep_)};
-  };
-  const auto cells = [&](std::byte* array, std::int64_t first, std::int64_t number) {
-    return HostRows{array + first * ny_ * cells_, {}, {number * ny_ * cells_, 1, 1}};
-  };
-  // Between sweeps a permuted spectrum is [y][z][x].
-  const auto modes = [&](std::byte* array, std::int64_t all, std::int64_t first, std::int64_t number) {
-    if (!cut_.transposed) return HostRows{array + first * plane_, {}, {number * plane_, 1, 1}};
-    return HostRows{array + first * row_, {static_cast<std::size_t>(all * row_)}, {number * row_, ny_, 1}};
-  };
-  // Host rows for the planes of all devices: rows along x at some z and each y of the device.
-  const auto landed = [&](std::size_t d, std::int64_t batch) {
-    const BatchCut& cut = forth_->cut();
-    const std::int64_t all = cut.all_planes(batch), first = (count - 1 - batch) * deep_;
-    std::vector<HostRows> rows;
-    std::int64_t before = 0, lowest = 0;
-    for (std::size_t s = 0; s < cut.parts.size(); ++s) {
-      const std::int64_t number = cut.planes[static_cast<std::size_t>(batch)][s];
-      rows.push_back({to[d] + (lowest + first) * row_,
-                      {static_cast<std::size_t>(nz_ * row_)},
-                      {number * row_, own_[d].y, 1},
-                      before * row_,
-                      {static_cast<std::size_t>(all * row_), static_cast<std::size_t>(all * row_ * own_[d].y)}});
-      before += number;
-      lowest += back_->cut().parts[s];
-    }
-    return rows;
+    return Range{first, std::clamp<std::int64_t>(own_[d].z - first, 0, deep_)};
   };
   const auto rows = [&](std::size_t d, std::int64_t batch) {
-    const auto [first, number] = range(d, batch);
-    HostBatch moving;
-    if (way.forward) {
-      moving.in = {cells(from[d], first, number)};
-      if (forth_) {
-        moving.landed = landed(d, batch);
-      } else {
-        moving.out = {modes(to[d], nz_, first, number)};
-      }
-    } else {
-      moving.in = {modes(from[d], own_[d].z, first, number)};
-      moving.out = {cells(to[d], first, number)};
-    }
-    return moving;
+    const Range z = range(d, batch);
+    const HostRows cells{(way.forward ? from : to)[d] + z.first * ny_ * cells_, {}, {z.number * ny_ * cells_, 1, 1}};
+    const Part part{{0, mx_}, {0, ny_}, z};
+    if (!way.forward) return HostBatch{modes(from[d], own_[d].z, part), {cells}, {}};
+    if (turned_) return HostBatch{{cells}, {}, landed_turned(d, batch, to[d], part.x, z.first)};
+    return HostBatch{{cells}, modes(to[d], nz_, part), {}};
   };
   const auto work = [&](Stream& s, std::size_t d, std::int64_t batch, std::byte* a, std::byte* b) {
-    const std::int64_t number = range(d, batch).second;
+    const std::int64_t number = range(d, batch).number;
     if (number == 0) return;
     BatchWork& on = *own_[d].work;
     const BatchWork::Strides left = cut_.transposed ? BatchWork::Strides{1, number * mx_, mx_}
@@ -313,103 +390,96 @@ void OutOfCore::planes(std::vector<Stream>& streams, Way way, const Arrays& from
   run(streams, count, rows, work, way.forward && forth_ ? &*forth_ : nullptr);
 }
 
+// In place, as planes().
 void OutOfCore::rows_along_x(std::vector<Stream>& streams, Way way, const Arrays& from, const Arrays& to) {
-  const std::int64_t high = std::min(batches_->bytes_of_buffer() / row_ / together * together, ny_);
-  const std::int64_t in_plane = parts(ny_, high), count = in_plane * nz_;
-  const auto range = [=, this](std::int64_t batch) {
-    const std::int64_t n = way.forward ? count - 1 - batch : batch, first = n % in_plane * high;
-    return std::pair{n / in_plane * ny_ + first, std::min(high, ny_ - first)};
-  };
-  const auto rows = [&](std::size_t, std::int64_t batch) {
-    const auto [first, number] = range(batch);
-    const HostRows cells{(way.forward ? from : to)[0] + first * cells_, {}, {number * cells_, 1, 1}},
-        modes{(way.forward ? to : from)[0] + first * row_, {}, {number * row_, 1, 1}};
-    return way.forward ? HostBatch{{cells}, {modes}, {}} : HostBatch{{modes}, {cells}, {}};
-  };
-  run(streams, count, rows, [&](Stream& s, std::size_t, std::int64_t batch, std::byte* a, std::byte* b) {
-    const std::int64_t number = range(batch).second;
-    own_[0].work->lines(s, along_x(way.forward), nx_, number, 1, a, b);
-    if (!way.forward) own_[0].work->scaled(s, b, number * cells_ / cut_.word(), way.factor);
-  });
-}
-
-void OutOfCore::columns_along_y(std::vector<Stream>& streams, Way way, const Arrays& values) {
-  const std::int64_t wide = std::min(batches_->bytes_of_buffer() / (ny_ * value_) / together * together, mx_);
-  const std::int64_t in_plane = parts(mx_, wide);
-  const auto number = [=, this](std::int64_t batch) { return std::min(wide, mx_ - batch % in_plane * wide); };
-  const auto rows = [&](std::size_t, std::int64_t batch) {
-    const HostRows columns{values[0] + batch / in_plane * plane_ + batch % in_plane * wide * value_,
-                           {static_cast<std::size_t>(row_)},
-                           {number(batch) * value_, ny_, 1}};
-    return HostBatch{{columns}, {columns}, {}};
-  };
-  run(streams, in_plane * nz_, rows, [&](Stream& s, std::size_t, std::int64_t batch, std::byte* a, std::byte* b) {
-    BatchWork& on = *own_[0].work;
-    on.swap_rows(s, {number(batch), ny_, 1}, a, b);
-    on.lines(s, way.forward ? Kind::forward : Kind::backward, ny_, number(batch), 1, b, b);
-    on.copied(s, a, b, number(batch) * ny_ * value_);
-    on.swap_rows(s, {ny_, number(batch), 1}, a, b);
-  });
-}
-
-// Sweeps over planes of y; on one device a batch may hold a part of x.
-void OutOfCore::lines_along_z(std::vector<Stream>& streams, Way way, const Arrays& values, const Arrays& to) {
-  const std::int64_t line = nz_ * value_, room = batches_->bytes_of_buffer();
-  const std::int64_t wide = room >= line * mx_ ? mx_ : room / line / together * together;
-  const std::int64_t in_plane = parts(mx_, wide);
-  const std::int64_t count = in_plane * parts(forth_ ? Cuts::most(forth_->cut().parts) : ny_, high_);
-  struct Part {
-    std::int64_t y, x, high, wide;
-  };
+  const std::int64_t room = batches_->bytes_of_buffer(), high = room < plane_ ? room / row_ / together * together : ny_;
+  const std::int64_t in_plane = parts(ny_, high), count = in_plane * most_z();
   const auto part = [=, this](std::size_t d, std::int64_t batch) {
-    const std::int64_t y = batch / in_plane * high_, x = batch % in_plane * wide;
-    return Part{y, x, std::clamp<std::int64_t>(own_[d].y - y, 0, high_), std::min(wide, mx_ - x)};
-  };
-  // Host rows for the planes of all devices: rows along x at some y and each z of the device.
-  const auto landed = [&](std::size_t d, std::int64_t batch) {
-    const BatchCut& cut = back_->cut();
-    const std::int64_t of_plane = own_[d].z * row_;
-    std::vector<HostRows> rows;
-    std::int64_t before = 0, lowest = 0;
-    for (std::size_t s = 0; s < cut.parts.size(); ++s) {
-      const std::int64_t number = cut.planes[static_cast<std::size_t>(batch)][s];
-      rows.push_back({to[d] + (lowest + batch * high_) * of_plane, {}, {number * of_plane, 1, 1}, before * of_plane});
-      before += number;
-      lowest += forth_->cut().parts[s];
-    }
-    return rows;
+    const std::int64_t n = way.forward ? count - 1 - batch : batch, y = n % in_plane * high, z = n / in_plane;
+    return Part{{0, mx_}, {y, std::min(high, ny_ - y)}, {z, z < own_[d].z ? 1 : 0}};
   };
   const auto rows = [&](std::size_t d, std::int64_t batch) {
     const Part p = part(d, batch);
-    HostRows all{
-        values[d] + p.y * row_ + p.x * value_, {static_cast<std::size_t>(plane_)}, {p.high * p.wide * value_, nz_, 1}};
-    if (cut_.transposed) all = {values[d] + p.y * nz_ * row_, {}, {p.high * nz_ * row_, 1, 1}};
-    if (back_ && !way.forward) return HostBatch{{all}, {}, landed(d, batch)};
-    return HostBatch{{all}, {all}, {}};
+    const HostRows cells{(way.forward ? from : to)[d] + (p.z.first * ny_ + p.y.first) * cells_,
+                         {},
+                         {p.z.number * p.y.number * cells_, 1, 1}};
+    const std::vector<HostRows> there = modes((way.forward ? to : from)[d], own_[d].z, p);
+    return way.forward ? HostBatch{{cells}, there, {}} : HostBatch{there, {cells}, {}};
+  };
+  run(streams, count, rows, [&](Stream& s, std::size_t d, std::int64_t batch, std::byte* a, std::byte* b) {
+    const Part p = part(d, batch);
+    if (p.z.number == 0) return;
+    BatchWork& on = *own_[d].work;
+    on.lines(s, along_x(way.forward), nx_, p.y.number, 1, a, b);
+    if (!way.forward) on.scaled(s, b, p.y.number * cells_ / cut_.word(), way.factor);
+  });
+}
+
+void OutOfCore::columns_along_y(std::vector<Stream>& streams, Way way, const Arrays& values, const Arrays& to) {
+  const bool moves = way.forward && turned_;
+  const auto part = [=, this](std::size_t d, std::int64_t batch) {
+    const std::int64_t z = batch / pieces();
+    return Part{piece(batch), {0, ny_}, {z, z < own_[d].z ? 1 : 0}};
+  };
+  const auto rows = [&](std::size_t d, std::int64_t batch) {
+    const Part p = part(d, batch);
+    const std::vector<HostRows> columns = modes(values[d], own_[d].z, p);
+    if (moves) return HostBatch{columns, {}, landed_turned(d, batch, to[d], p.x, p.z.first)};
+    return HostBatch{columns, columns, {}};
   };
   const auto work = [&](Stream& s, std::size_t d, std::int64_t batch, std::byte* a, std::byte* b) {
     const Part p = part(d, batch);
-    if (p.high == 0) return;
+    if (p.z.number == 0) return;
+    BatchWork& on = *own_[d].work;
+    on.swap_rows(s, {p.x.number, ny_, 1}, a, b);
+    on.lines(s, way.forward ? Kind::forward : Kind::backward, ny_, p.x.number, 1, b, b);
+    on.copied(s, a, b, p.x.number * ny_ * value_);
+    on.swap_rows(s, {ny_, p.x.number, 1}, a, b);
+  };
+  run(streams, pieces() * most_z(), rows, work, moves ? &*turned_ : nullptr);
+}
+
+// Planes y, whole or a piece of x.
+void OutOfCore::lines_along_z(std::vector<Stream>& streams, Way way, const Arrays& values, const Arrays& to) {
+  const bool moves = !way.forward && back_;
+  const auto part = [=, this](std::size_t d, std::int64_t batch) {
+    const std::int64_t y = batch / pieces() * high_;
+    return Part{piece(batch), {y, std::clamp<std::int64_t>(own_[d].y - y, 0, high_)}, {0, nz_}};
+  };
+  const auto rows = [&](std::size_t d, std::int64_t batch) {
+    const Part p = part(d, batch);
+    const std::vector<HostRows> across = modes((way.forward ? values : to)[d], nz_, p);
+    if (!cut_.transposed) return HostBatch{across, across, {}};
+    const HostRows along{(way.forward ? to : values)[d] + (p.y.first * mx_ + p.x.first) * nz_ * value_,
+                         {},
+                         {p.y.number * p.x.number * nz_ * value_, 1, 1}};
+    if (way.forward) return HostBatch{across, {along}, {}};
+    if (moves) return HostBatch{{along}, {}, landed_back(d, batch, to[d], p.x, p.y.first)};
+    return HostBatch{{along}, across, {}};
+  };
+  const auto work = [&](Stream& s, std::size_t d, std::int64_t batch, std::byte* a, std::byte* b) {
+    const Part p = part(d, batch);
+    const std::int64_t wide = p.x.number, high = p.y.number;
+    if (high == 0) return;
     BatchWork& on = *own_[d].work;
     const Kind kind = way.forward ? Kind::forward : Kind::backward;
     if (!cut_.transposed) {
-      const std::int64_t lines = p.high * p.wide;
-      on.swap_rows(s, {lines, nz_, 1}, a, b);
-      on.lines(s, kind, nz_, p.wide, p.high, b, a);
-      on.swap_rows(s, {nz_, lines, 1}, a, b);
+      on.swap_rows(s, {high * wide, nz_, 1}, a, b);
+      on.lines(s, kind, nz_, wide, high, b, a);
+      on.swap_rows(s, {nz_, high * wide, 1}, a, b);
     } else if (way.forward) {
-      on.swap_rows(s, {mx_, nz_, p.high}, a, b);
-      on.lines(s, kind, nz_, mx_, p.high, b, b);
+      on.swap_rows(s, {wide, nz_, high}, a, b);
+      on.lines(s, kind, nz_, wide, high, b, b);
     } else {
-      on.lines(s, kind, nz_, mx_, p.high, a, a);
-      on.swap_rows(s, {nz_, mx_, p.high}, a, b);
+      on.lines(s, kind, nz_, wide, high, a, a);
+      on.swap_rows(s, {nz_, wide, high}, a, b);
     }
   };
-  run(streams, count, rows, work, back_ && !way.forward ? &*back_ : nullptr);
+  run(streams, pieces() * parts(most_y(), high_), rows, work, moves ? &*back_ : nullptr);
 }
 
 std::string OutOfCore::describe() const {
-  return std::string("values in host memory, ") + (splits() ? "three" : "two") + " sweeps each way; " +
+  return std::string("values in host memory, ") + (splits_ ? "three" : "two") + " sweeps each way; " +
          batches_->describe();
 }
 

@@ -14,11 +14,11 @@
 
 namespace slipstream::fft {
 
-/// Two sweeps over the values: planes of x and y, then lines along z. If a plane is longer than a buffer, lines along x
-/// and y get a sweep each. Between sweeps the values are in the spectrum's array.
-///
-/// On several devices the first sweep moves its results batch by batch, and the spectrum is permuted. The backward
-/// transform then has its own array between sweeps.
+/// Two sweeps over the values: planes of x and y, then lines along z. Where a plane is longer than a buffer, modes
+/// along x are cut into pieces, and lines along x and along y have a sweep each. Between sweeps the values lie in the
+/// spectrum's array. On several devices the spectrum is turned. There the first sweep of backward, and that of forward
+/// along y, moves what it leaves, batch by batch. Backward then has an array of its own between sweeps. Forward has it,
+/// too, where planes are cut.
 class OutOfCore {
  public:
   /// Uses FftOptions::device_memory bytes per device. Throws Error with the minimum if that is too little. Collective.
@@ -29,8 +29,8 @@ class OutOfCore {
   void forward(std::vector<Stream>& streams, const std::vector<const void*>& from, const std::vector<void*>& to);
   void backward(std::vector<Stream>& streams, const std::vector<const void*>& from, const std::vector<void*>& to,
                 double factor);
-  /// Allocates, once, the array that backward() needs between its sweeps on several devices.
-  void make_room_between();
+  /// Makes the array that a direction has between its sweeps on several devices, once.
+  void make_room_between(bool forward);
 
   std::int64_t bytes(std::size_t device) const;
   const Batches& batches() const { return *batches_; }
@@ -39,7 +39,11 @@ class OutOfCore {
 
   /// The smallest memory limit per device that works.
   static std::int64_t least_budget(const Machine& machine, const Decomposition& cut, const FftOptions& options);
-  /// Bytes of the given budget that are used, per device. Throws like the constructor.
+  /// Planes stay whole with so much.
+  static std::int64_t plane_budget(const Machine& machine, const Decomposition& cut, const FftOptions& options);
+  /// Whether planes are cut with a budget. Throws as the constructor.
+  static bool splits(const Machine& machine, const Decomposition& cut, const FftOptions& options);
+  /// Bytes of a device that are taken of a budget. Throws as the constructor.
   static std::int64_t taken(const Machine& machine, const Decomposition& cut, const FftOptions& options);
 
  private:
@@ -55,14 +59,35 @@ class OutOfCore {
     std::unique_ptr<BatchWork> work;
     Buffer<std::byte> between;
   };
+  struct Range {
+    std::int64_t first = 0, number = 0;
+  };
+  struct Part {
+    Range x, y, z;
+  };
   using Arrays = std::vector<std::byte*>;
   void run(std::vector<Stream>& streams, std::int64_t count, const Batches::Rows& rows, const Batches::Work& work,
            BatchMove* move = nullptr);
   void planes(std::vector<Stream>& streams, Way way, const Arrays& from, const Arrays& to);
   void rows_along_x(std::vector<Stream>& streams, Way way, const Arrays& from, const Arrays& to);
-  void columns_along_y(std::vector<Stream>& streams, Way way, const Arrays& values);
+  void columns_along_y(std::vector<Stream>& streams, Way way, const Arrays& values, const Arrays& to);
   void lines_along_z(std::vector<Stream>& streams, Way way, const Arrays& values, const Arrays& to);
-  bool splits() const { return plane_ > batches_->bytes_of_buffer(); }
+  /// Rows of pieces in an array of so many planes z, from `at` of a buffer on: there [y][z][x], or [z][y][x] in the
+  /// order x, y, z. The buffer may have more planes z.
+  std::vector<HostRows> modes(std::byte* array, std::int64_t all_z, const Part& part, std::int64_t at = 0,
+                              std::int64_t z_of_buffer = 0) const;
+  std::vector<HostRows> landed_turned(std::size_t d, std::int64_t batch, std::byte* to, Range x,
+                                      std::int64_t first) const;
+  std::vector<HostRows> landed_back(std::size_t d, std::int64_t batch, std::byte* to, Range x,
+                                    std::int64_t first) const;
+  /// That of a batch of pieces.
+  Range piece(std::int64_t n) const;
+  std::int64_t pieces() const { return (mx_ + wide_ - 1) / wide_; }
+  /// The array between sweeps, or on one device the other one.
+  Arrays between_or(const Arrays& other) const;
+  /// Planes of a device, at most.
+  std::int64_t most_y() const;
+  std::int64_t most_z() const;
   Kind along_x(bool forward) const;
   void plan();
 
@@ -75,8 +100,10 @@ class OutOfCore {
   std::optional<Batches> batches_;
   std::vector<Own> own_;
   std::vector<Device> devices_;
-  std::int64_t deep_ = 1, high_ = 1;        ///< planes z and planes y per batch
-  std::optional<BatchMoves> forth_, back_;  ///< moves of planes z, and of planes y
+  std::int64_t deep_ = 1, high_ = 1;  ///< planes z and y of a batch
+  std::int64_t wide_ = 1;             ///< modes along x of a piece
+  bool splits_ = false;
+  std::optional<BatchMoves> turned_, back_;  ///< of planes z, and of planes y
 };
 
 }  // namespace slipstream::fft

@@ -126,6 +126,7 @@ const std::vector<Row>& table() {
       {"TransposesInOneCallRefuse*", "2", "2", all, "told on the other rank"},
       {"Backends/LargeTranspose*", none, none, "1", "addresses within a process; takes gigabytes"},
       {"Backends/TransformsByBatches*", "1", none, "1 2", "one device each"},
+      {"MessagesOfBatches*", "1", none, "1", "of machines that are not there"},
       {"Backends/TransformsOnSeveral*by_4", "1", none, to_four, "more devices of one rank"},
       {"Backends/TransformsOnSeveral*", "1 2", "2", to_four, "batches that move within a rank and between"},
       {"Devices/FourierTransforms*GoBackByLongLines*", "1 2", none, "1 2", "two devices; minutes under a sanitizer"},

@@ -105,6 +105,8 @@ def plan(arguments: argparse.Namespace, console: Console) -> None:
     description = machine_file.load(arguments.machine) if arguments.machine else None
     machine = discovery.describe(description) if description else discovery.discover(case.machine)
     setup = engine.prepare(case, machine, check_memory=False)
+    if description and description.host.memory_gb and "host_bytes" in setup.plan:
+        setup.plan["host_memory"] = setup.options["host_memory"] = int(description.host.memory_gb * 1e9)
     for part in (*topology.devices(machine), report.blocks(setup.plan), report.placement(setup.plan)):
         console.print(part)
     if setup.plan["messages"]:

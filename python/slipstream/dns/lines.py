@@ -1,8 +1,11 @@
 """Along lines of the box: longitudinal spectra and structure functions, of a velocity [z][y][x][component]."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 
 import numpy as np
+
+from slipstream.base.core import core
 
 Array = np.ndarray
 
@@ -28,3 +31,30 @@ def structure_function(velocity: Array, order: int, axis: int = 0, places: Seque
     lines = _lines(velocity, axis)
     apart = range(lines.shape[1] // 2 + 1) if places is None else places
     return np.array([((np.roll(lines, -r, axis=1) - lines) ** order).mean() for r in apart])
+
+
+def distances(cells: int) -> list[int]:
+    """lines.csv has structure functions for these distances in cells: powers of two up to half the box."""
+    return [1 << n for n in range(cells.bit_length() - 1) if 2 << n <= cells]
+
+
+def columns(cells: int) -> list[str]:
+    """The columns of lines.csv behind step and time."""
+    return [f"E{k}" for k in range(cells // 2 + 1)] + [f"S{order}_{r}" for order in (2, 3) for r in distances(cells)]
+
+
+def along_x(blocks: Iterable[tuple[int, Array]], cells: Sequence[int]) -> dict[str, float]:
+    """E_11(k), and <(u(x + r) - u(x))^2> and ^3 for r cells, of blocks with whole lines along x. Collective: the sums
+    are those over all blocks, in their order."""
+    mine = {}
+    for number, velocity in blocks:
+        lines = np.asarray(velocity).shape[0] * np.asarray(velocity).shape[1]
+        found = [*longitudinal_spectrum(velocity)]
+        for order in (2, 3):
+            found += [*structure_function(velocity, order, places=distances(cells[0]))]
+        mine[number] = [float(value) * lines for value in found]
+    everyone: dict[int, list[float]] = {}
+    for text in core().Communicator.world().all_gather(json.dumps(mine)):
+        everyone |= {int(number): values for number, values in json.loads(text).items()}
+    total = np.sum([everyone[number] for number in sorted(everyone)], axis=0) / (cells[1] * cells[2])
+    return dict(zip(columns(cells[0]), map(float, total), strict=True))

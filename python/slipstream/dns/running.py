@@ -11,7 +11,7 @@ from rich.console import Console
 from slipstream.base import rows
 from slipstream.base.core import as_case_error, core, on_all_ranks, part
 from slipstream.case.solver import Fields, Monitor
-from slipstream.dns import means, spectrum, velocity_file, vortex
+from slipstream.dns import lines, means, spectrum, velocity_file, vortex
 from slipstream.dns.case import DnsCase
 from slipstream.exchange.report import tuning_lines
 from slipstream.flow import energy, expected
@@ -129,6 +129,8 @@ class DnsRun(PlainRun):
             more.append(self._monitor_of_scalars(goes_on))
         if self._case.output.transfer:
             more.append(self._monitor_of_transfer(goes_on))
+        if self._case.output.lines:
+            more.append(self._monitor_of_lines(goes_on))
 
         def take_spectrum() -> None:
             spectra.add(dict(zip(shells, self._statistics()["spectrum"], strict=True)))
@@ -168,6 +170,15 @@ class DnsRun(PlainRun):
 
         def take() -> None:
             history.add(dict(zip(names, self.engine.transfer()["transfer"], strict=True)))
+
+        return Monitor(path, take, at_start=True)
+
+    def _monitor_of_lines(self, goes_on: bool) -> Monitor:
+        path, cells = self._case.folder / "lines.csv", self._case.grid.cells
+        history = History(path, self.engine, self._case, goes_on, lines.columns(cells[0]))
+
+        def take() -> None:
+            history.add(lines.along_x(self.engine.own_velocity(), cells))
 
         return Monitor(path, take, at_start=True)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slipstream.base import toml_text
-from slipstream.base.core import as_case_error, part
+from slipstream.base.core import as_case_error, core, part
 from slipstream.base.errors import Fault, missing, unsupported
 from slipstream.case.solver import Plan, Run
 from slipstream.case.tables import EXCHANGE_PARTS
@@ -26,7 +26,7 @@ _DEALIASING = {
 
 case_type = DnsCase
 unit_of_rate = "Mcell/s"
-files = ("findings.json", "statistics.csv", "spectra.csv", "scalars.csv", "transfer.csv", "spectrum.csv")
+files = ("findings.json", "statistics.csv", "spectra.csv", "scalars.csv", "transfer.csv", "lines.csv", "spectrum.csv")
 pictures = {"spectrum.png": "Energy by wave number", "dissipation.png": "Energy and its dissipation over time"}
 collisions: Mapping[str, Mapping[str, str]] = {}
 
@@ -250,14 +250,22 @@ def checksums(case: DnsCase) -> dict[str, str]:
 
 def plan(case: DnsCase, machine: "Machine", options: Mapping[str, Any], thorough: bool = False) -> Plan:
     with as_case_error():
-        found: Plan = part("dns").plan_dns(machine, options)
+        found: Plan = part("dns").plan_dns(machine, _of_flow(options))
     found["overlaps"] = False  # a transform needs all values of the one before it
+    if machine.discovered:  # what is free changes while ranks look
+        found["host_memory"] = int(core().broadcast(str(found["host_memory"]), 0))
     return found
 
 
 def largest_grid(machine: "Machine", options: Mapping[str, Any]) -> Sequence[int]:
-    found: Sequence[int] = part("dns").largest_dns_grid(machine, options)
+    there = options.get("host_memory", 0)
+    found: Sequence[int] = part("dns").largest_dns_grid(machine, _of_flow(options), there)
     return found
+
+
+def _of_flow(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what a plan knows of a machine that is not there."""
+    return {key: value for key, value in options.items() if key != "host_memory"}
 
 
 def smaller(case: DnsCase) -> Iterator[dict[str, str]]:

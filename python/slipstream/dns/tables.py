@@ -129,6 +129,11 @@ class DnsOutputTable(OutputTable):
         False,
         description="transfer.csv: energy a time that each shell gets by advection, with every row of statistics.csv.",
     )
+    lines: bool = Field(
+        False,
+        description="lines.csv: longitudinal spectrum and structure functions along x, with every row of "
+        "statistics.csv.",
+    )
     pictures: bool = Field(True, description="spectrum.png and dissipation.png.")
     mean_from: Annotated[float, Field(ge=0)] | None = Field(
         None,

@@ -42,7 +42,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import numpy as np
 from pydantic import Field, ValidationError
 
 from slipstream.base import toml_text
@@ -165,33 +164,27 @@ class MachineFile(Table):
 
     def links_matrix(self) -> list[list[dict[str, Any]]]:
         """Row a, column b: the link from device a to device b."""
-        links, which = self.different_links()
-        return [[links[w] for w in row] for row in which]
+        devices = range(self.nodes * self.devices_per_node)
+        return [[self.link(a, b) for b in devices] for a in devices]
 
-    def different_links(self) -> tuple[list[dict[str, Any]], np.ndarray]:
-        """The links without repeats, and which of them joins devices a and b: the nodes of a machine are alike."""
+    def link_classes(self) -> tuple[list[dict[str, Any]], list[list[int]], list[list[int]]]:
+        """The links without repeats, and which of them joins devices a and b of one node, and of two: nodes are
+        alike."""
         per_node = self.devices_per_node
-        found: dict[str, int] = {}
         links: list[dict[str, Any]] = []
 
         def number(link: dict[str, Any]) -> int:
-            if (key := repr(link)) not in found:
-                found[key] = len(links)
+            if link not in links:
                 links.append(link)
-            return found[key]
+            return links.index(link)
 
-        def joined(first: int) -> np.ndarray:
-            pairs = [[number(self.link(a, first + b)) for b in range(per_node)] for a in range(per_node)]
-            return np.array(pairs, dtype=np.uint16)
+        def joined(first: int) -> list[list[int]]:
+            return [[number(self.link(a, first + b)) for b in range(per_node)] for a in range(per_node)]
 
-        here = joined(0)
-        if self.nodes == 1:
-            return links, here
-        which = np.tile(joined(per_node), (self.nodes, self.nodes))
-        for node in range(self.nodes):
-            part = slice(node * per_node, (node + 1) * per_node)
-            which[part, part] = here
-        return links, which
+        within = joined(0)
+        # One node has no link to another: a group that never meets itself.
+        alone = [[number({"kind": "network", "gb_per_s": 1.0, "peer": False})]]
+        return links, within, joined(per_node) if self.nodes > 1 else alone
 
     def _pair(self, a: int, b: int) -> PairTable | None:
         local = {a % self.devices_per_node, b % self.devices_per_node}

@@ -78,7 +78,7 @@ def predict(machine: "Machine", plan: dict[str, Any], overlap: str, throttle: st
             continue
         rate = machine.link(message["source"], message["target"])["gb_per_s"]
         if rate:
-            outgoing[message["source"]] += message["bytes"] / (rate * 1e9)
+            outgoing[message["source"]] += message.get("targets", 1) * message["bytes"] / (rate * 1e9)
     overlaps = overlap != "off" and plan.get("overlaps", True)
     exchange = max([*outgoing, *(core().throttled_seconds(throttle, b) for b in slowed.values())], default=0.0)
     return Prediction(compute, exchange, overlaps, measured)

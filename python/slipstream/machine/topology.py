@@ -38,9 +38,14 @@ class Topology:
 
     def __init__(self, machine: "Machine") -> None:
         self.devices: list[Device] = machine.devices()
-        self.links: list[Link]
-        self.which: np.ndarray  #: of the links, by the device that it leaves and the one that it reaches
-        self.links, self.which = machine.different_links()
+        classes = machine.link_classes()
+        self.links: list[Link] = classes["links"]
+        #: Numbers of links, by the device that they leave and the one that they reach: a table for each kind of node, and
+        #: one for groups.
+        self._within = [np.array(table) for table in classes["within"]]
+        self._between = np.array(classes["between"])
+        self._kinds: list[int] = classes["kind"]
+        self._groups = np.array(classes["group"])
         self.sorts = self._sorts()
 
     def _sorts(self) -> list[Sort]:
@@ -64,7 +69,16 @@ class Topology:
         ]
 
     def within(self, members: Sequence[int]) -> np.ndarray:
-        return self.which[np.ix_(members, members)]
+        """The links of all devices of a node."""
+        return self._within[self._kinds[self.devices[members[0]]["node"]]]
+
+    def which(self) -> np.ndarray:
+        """The links of all devices."""
+        found = self._between[np.ix_(self._groups, self._groups)]
+        for sort in self.sorts:
+            for members in sort.devices:
+                found[np.ix_(members, members)] = self.within(members)
+        return found
 
     def link_table(self, which: np.ndarray) -> Group:
         rows = [
@@ -84,18 +98,35 @@ class Topology:
         return table(f"links between nodes, {_UNIT}{more}", ["from", "to", "link", "of them"], rows[:ROWS], left=3)
 
     def between(self, here: Sort, there: Sort) -> Iterator[tuple[Link, int]]:
-        counts = np.zeros(len(self.links), dtype=np.int64)
-        everyone = np.concatenate(there.devices)
-        for members in here.devices:
-            counts += self._counted(self.which[np.ix_(np.array(members), everyone)])
-            if here is there:
-                counts -= self._counted(self.within(members))
+        counts = self._pairs(np.concatenate(here.devices), np.concatenate(there.devices))
+        if here is there:
+            for members in here.devices:
+                counts -= self._pairs(np.array(members), np.array(members))
         for link, number in zip(self.links, counts, strict=True):
             if number:
                 yield link, int(number)
 
-    def _counted(self, which: np.ndarray) -> np.ndarray:
-        return np.bincount(which.ravel(), minlength=len(self.links))
+    def _pairs(self, some: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """How many of them each link joins, as if all were on different nodes."""
+        groups = len(self._between)
+        of_groups = np.outer(
+            np.bincount(self._groups[some], minlength=groups), np.bincount(self._groups[others], minlength=groups)
+        )
+        counts = np.zeros(len(self.links), dtype=np.int64)
+        np.add.at(counts, self._between, of_groups)
+        return counts
+
+    def summary(self) -> Iterator[Link]:
+        """The links between different devices."""
+        joins = np.zeros(len(self.links), dtype=bool)
+        for table_of_node in self._within:
+            joins[table_of_node[~np.eye(len(table_of_node), dtype=bool)]] = True
+        for here, there in product(self.sorts, repeat=2):
+            for link, _ in self.between(here, there):
+                joins[self.links.index(link)] = True
+        for link, is_used in zip(self.links, joins, strict=True):
+            if is_used:
+                yield link
 
 
 def tables(machine: "Machine", everything: bool = False) -> Iterator[Group | Text]:
@@ -103,7 +134,7 @@ def tables(machine: "Machine", everything: bool = False) -> Iterator[Group | Tex
     topology = Topology(machine)
     if everything or machine.nodes == 1:
         yield _all_devices(machine)
-        yield topology.link_table(topology.which)
+        yield topology.link_table(topology.which())
     else:
         yield _title(machine)
         for sort in topology.sorts[:ROWS]:
@@ -182,11 +213,8 @@ def _show(link: Link) -> str:
 
 def link_summary(machine: "Machine") -> str:
     """Kinds of links between different devices, each with its slowest rate."""
-    links, which = machine.different_links()
-    counts = np.bincount(which.ravel(), minlength=len(links)) - np.bincount(which.diagonal(), minlength=len(links))
     rates: dict[str, list[float]] = {}
-    for link, pairs in zip(links, counts, strict=True):
-        if pairs:
-            rates.setdefault(link["kind"], []).append(link["gb_per_s"])
+    for link in Topology(machine).summary():
+        rates.setdefault(link["kind"], []).append(link["gb_per_s"])
     shown = [f"{kind} {rate(min(r))} GB/s" if min(r) else kind for kind, r in rates.items()]
     return ", ".join(shown) or "none (one device)"

@@ -56,7 +56,13 @@ def needed_per_device(plan: dict[str, Any], devices: int) -> list[int]:
 
 def fits(plan: dict[str, Any], machine: "Machine") -> bool:
     available = [device["memory"] for device in machine.devices()]
-    return all(n <= a for n, a in zip(needed_per_device(plan, len(available)), available, strict=True))
+    on_devices = all(n <= a for n, a in zip(needed_per_device(plan, len(available)), available, strict=True))
+    return on_devices and _fits_host(plan)
+
+
+def _fits_host(plan: dict[str, Any]) -> bool:
+    there = plan.get("host_memory", 0)
+    return not there or plan["host_bytes"] <= there
 
 
 def memory_problem(setup: Setup) -> str:
@@ -76,11 +82,16 @@ def memory_problem(setup: Setup) -> str:
             remedies.append(f"{said} would fit")
             remedy = said
             break
-    smallest = max(1, min(available))
-    more = math.ceil(sum(needed) / smallest)
-    remedies.append(f"or use about {more} such devices")
+    where = ""
+    if _fits_host(setup.plan):
+        more = math.ceil(sum(needed) / max(1, min(available)))
+        remedies.append(f"or use about {more} such devices")
+    else:
+        needed, available = [setup.plan["host_bytes"]], [setup.plan["host_memory"]]
+        where = " of host memory a node"
+        remedies.append("or use more nodes")
     said = f"grid.cells: {show_extent(case.grid.cells)} cells do not fit: needs {_show_memory(needed)}, has "
-    said += f"{_show_memory(available)}; {'; '.join(remedies)}"
+    said += f"{_show_memory(available)}{where}; {'; '.join(remedies)}"
     return Fault(
         said,
         ErrorCode.OUT_OF_MEMORY,

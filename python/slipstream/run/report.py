@@ -43,7 +43,7 @@ def facts(setup: Setup, prediction: predict.Prediction, build: dict[str, Any]) -
     needed = needed_per_device(plan, len(found))
     counts: dict[str, int] = {}
     for message in plan["messages"]:
-        counts[message["route"]] = counts.get(message["route"], 0) + 1
+        counts[message["route"]] = counts.get(message["route"], 0) + _pairs(message)
     routes = ", ".join(f"{route} x {count}" for route, count in sorted(counts.items())) or _no_messages(plan)
     split, rate = _split(plan), f"{prediction.rate(setup.case.cell_count):.0f} {solver.unit_of_rate}"
     return [
@@ -62,6 +62,12 @@ def facts(setup: Setup, prediction: predict.Prediction, build: dict[str, Any]) -
         ("predicted", f"{rate}, {prediction.step * 1e3:.3g} ms a step"),
         *(("warning", text) for text in solver.warnings(setup.case)),
     ]
+
+
+def _pairs(message: dict[str, Any]) -> int:
+    """So many pairs of devices have such a message."""
+    found: int = message.get("sources", 1) * message.get("targets", 1)
+    return found
 
 
 def _no_messages(plan: dict[str, Any]) -> str:
@@ -101,20 +107,32 @@ def memory(plan: dict[str, Any], machine: "Machine") -> Group:
         (d, *(megabytes(amounts.get((d, name), 0)) for name in names), megabytes(needed[d]), megabytes(entry["memory"]))
         for d, entry in list(enumerate(found))[:ROWS]
     ]
-    return table("memory of each device, MB", ["device", *names, "all", "there is"], rows)
+    title = "memory of each device, MB"
+    if plan.get("host_bytes"):
+        there = f" of {megabytes(plan['host_memory'])}" if plan["host_memory"] else ""
+        title += f"; of the host of a node {megabytes(plan['host_bytes'])}{there}"
+    if batches := plan.get("batches"):
+        title += (
+            f"\n{batches['planes_y']} batches of planes y and {batches['planes_z']} of planes z, {batches['modes']} "
+            f"modes along x at once, {batches['sweeps']} sweeps a stage, buffers of {megabytes(batches['buffer'])} MB"
+        )
+    return table(title, ["device", *names, "all", "there is"], rows)
 
 
 def messages(entries: Sequence[dict[str, Any]], title: str) -> Group:
-    """Neighbours with their routes; with times where the entries have them."""
+    """Neighbours with their routes; with times where the entries have them, and numbers of pairs of devices that are
+    alike."""
     timed = any(entry.get("seconds") is not None for entry in entries)
-    columns = ["from", "to", "route", "why", "bytes"] + (["us", "GB/s"] if timed else [])
+    pairs = [_pairs(entry) for entry in entries]
+    alike = any(number > 1 for number in pairs)
+    columns = ["from", "to", "route", "why", "bytes"] + (["us", "GB/s"] if timed else []) + ["pairs"] * alike
     rows: list[list[Any]] = []
-    for entry in entries[:ROWS]:
+    for entry, number in zip(entries[:ROWS], pairs[:ROWS], strict=True):
         row = [entry["source"], entry["target"], entry["route"], entry["reason"], entry["bytes"]]
         if timed:
             seconds = entry.get("seconds")
             row += [f"{seconds * 1e6:.1f}", f"{entry['bytes'] / seconds / 1e9:.2f}"] if seconds else ["-", "-"]
-        rows.append(row)
+        rows.append(row + [number] * alike)
     more = len(entries) - len(rows)
     return table(title + (f" (and {more} more)" if more else ""), columns, rows, left=4)
 

@@ -7,6 +7,7 @@
 #include "api/exchange/python_report.hpp"
 #include "api/reading.hpp"
 #include "api/solver/python_solver.hpp"
+#include "device/host_memory.hpp"
 #include "grid/largest_extent.hpp"
 #include "solver/common/fullness.hpp"
 
@@ -155,21 +156,63 @@ const Field& field_of(Dns& self, const std::string& name) {
   return self.state()[name];
 }
 
+nb::list own_velocity(Dns& self) {
+  nb::list all;
+  const Field* field = nullptr;
+  {
+    Released release;
+    field = &self.velocity();
+  }
+  const DType type = field->options().type;
+  for (const std::int64_t id : field->grid().local()) {
+    const Box& box = field->grid().block(id).box;
+    auto* const values = new std::vector<std::byte>(static_cast<std::size_t>(3 * box.volume()) * size_of(type));
+    const nb::capsule owner(values, [](void* p) noexcept { delete static_cast<std::vector<std::byte>*>(p); });
+    field->read(box, values->data());
+    const auto n = [&](int axis) { return static_cast<std::size_t>(box.extent(axis)); };
+    const std::size_t shape[4] = {n(2), n(1), n(0), 3};
+    const auto array = [&]<class T>(T) { return nb::cast(nb::ndarray<nb::numpy, T>(values->data(), 4, shape, owner)); };
+    all.append(nb::make_tuple(id, type == DType::f64 ? array(double{}) : array(float{})));
+  }
+  return all;
+}
+
 nb::dict plan_dns(const Machine& machine, const nb::dict& dict) {
   const DecimalPoint point;
   const dns::Options o = dns_options(dict);
-  nb::dict found = plan_dict(dns::plan_grid(machine, o), dns::memory_needed(machine, o),
-                             dns::messages_needed(machine, o), Layout::soa, dns::bytes_per_cell(o));
+  const std::vector<dns::PlannedMessages> messages = dns::messages_needed(machine, o);
+  std::vector<MessageInfo> ones;
+  for (const dns::PlannedMessages& alike : messages) ones.push_back(alike.one);
+  nb::dict found =
+      plan_dict(dns::plan_grid(machine, o), dns::memory_needed(machine, o), ones, Layout::soa, dns::bytes_per_cell(o));
+  for (std::size_t n = 0; n < messages.size(); ++n) {
+    found["messages"][n]["sources"] = messages[n].sources;
+    found["messages"][n]["targets"] = messages[n].targets;
+  }
   found["host_bytes"] = dns::host_memory_needed(machine, o);
+  found["host_memory"] = machine.discovered() ? host_memory_free() : 0;
+  if (o.device_memory == 0) return found;
+  const dns::BatchPlan plan = dns::batches_needed(machine, o);
+  nb::dict batches;
+  batches["buffer"] = plan.buffer;
+  batches["modes"] = plan.modes;
+  batches["planes_y"] = plan.planes_y;
+  batches["planes_z"] = plan.planes_z;
+  batches["sweeps"] = plan.sweeps;
+  batches["fields"] = plan.fields;
+  found["batches"] = batches;
   return found;
 }
 
-nb::tuple largest_dns_grid(const Machine& machine, const nb::dict& dict) {
+nb::tuple largest_dns_grid(const Machine& machine, const nb::dict& dict, double host_memory) {
   const DecimalPoint point;
   dns::Options o = dns_options(dict);
+  if (host_memory == 0 && machine.discovered()) host_memory = static_cast<double>(host_memory_free());
   return triple(largest_extent(machine, o.cells, [&](const Extent& cells) {
     o.cells = cells;
-    return fullness(machine, dns::memory_needed(machine, o));
+    const double most = fullness(machine, dns::memory_needed(machine, o));
+    return host_memory > 0 ? std::max(most, static_cast<double>(dns::host_memory_needed(machine, o)) / host_memory)
+                           : most;
   }));
 }
 
@@ -238,6 +281,7 @@ void bind_dns(nb::module_& m) {
                             {{0, 0, 0}, self.options().cells});
           },
           "[z, y, x, component] on rank 0, None on others.")
+      .def("own_velocity", &own_velocity, "Number and [z, y, x, component] of each block of this rank. Collective.")
       .def(
           "series",
           [](Dns& self, const std::string& path, std::optional<double> up_to) {
@@ -284,7 +328,7 @@ void bind_dns(nb::module_& m) {
       .def_prop_ro("host_bytes_moved", &Dns::host_bytes_moved, "From host memory to the device and back.")
       .def("describe_batches", &Dns::describe_batches);
   m.def("plan_dns", &plan_dns, nb::arg("machine"), nb::arg("options"));
-  m.def("largest_dns_grid", &largest_dns_grid, nb::arg("machine"), nb::arg("options"));
+  m.def("largest_dns_grid", &largest_dns_grid, nb::arg("machine"), nb::arg("options"), nb::arg("host_memory"));
   m.def("peaked_spectrum", &dns::peaked_spectrum, nb::arg("shells"), nb::arg("peak"), nb::arg("energy"),
         "k^4 exp(-2 (k / peak)^2) in the shells 0 .. shells, with the sum `energy`.");
 }

@@ -34,8 +34,8 @@ struct ModeSums {
 std::int64_t numbers_apart(const Machine& machine, const Options& options);
 /// Whether a stage behind the first asks for the modes that its right-hand side was taken of.
 bool keeps_next(const Options& options);
-/// Bytes of the device that a transform takes out of core, as little as it can: it is needed for the start alone.
-std::int64_t least_of_transform(const Machine& machine, const Options& options);
+/// Bytes of the device that a transform has out of core: it is needed for the start alone.
+std::int64_t budget_of_transform(const Machine& machine, const Options& options);
 /// Bytes of Options::device_memory that are left for batches.
 std::int64_t budget_of_batches(const Machine& machine, const Options& options);
 /// Throws Error where Options::device_memory is too little or cannot be.
@@ -278,6 +278,15 @@ std::vector<double> Dns::Impl::summed(const Blocks& blocks, const std::vector<st
     for (std::size_t n = 0; n < found[b].size(); ++n) sums[n % count] += found[b][n];
   }
   return over_blocks(mine, count);
+}
+
+/// On all blocks of modes of a device: queue(block, value of the type).
+template <class Queue>
+void Dns::Impl::each_mode_block(std::size_t device, Queue queue) {
+  with_type([&](auto t) {
+    for (const ModeBlock& b : spectral)
+      if (b.device == device) queue(b, t);
+  });
 }
 
 /// Calls f(i, j, k) for every mode of a block.

@@ -75,12 +75,13 @@ template <class T>
 void queue_scale(Stream& stream, const ModeGrid& grid, const Three<T>& u, int shells, double factor);
 
 /// Sums over each line along z: energy, sum of k^2 times energy, and energy of the lowest shells, all without the mean.
-/// Behind them stands the mean velocity, zero on all lines but its own. line = k * extent[1] + j.
+/// Behind them stands the mean velocity, zero on all lines but its own. By ModeGrid::line().
 constexpr int line_sums = 6;
 template <class T>
 void queue_line_sums(Stream& stream, const ModeGrid& grid, const Three<T>& u, int shells, double* sums);
 /// sums[k * shells + s] is half the sum of Re(conj(u) v) in plane k and shell s, over so many components.
-/// Shell s has s - 1/2 <= |k| < s + 1/2, by the width of shells. With u = v that is the energy.
+/// Shell s has s - 1/2 <= |k| < s + 1/2, by the width of shells. With u = v that is the energy. The sums of a
+/// piece of planes go on from those before it.
 template <class T>
 void queue_shell_sums(Stream& stream, const ModeGrid& grid, const Three<T>& u, const Three<T>& v, int components,
                       int shells, double* sums);

@@ -16,6 +16,8 @@ struct ModeGrid {
   int highest[3];              ///< |k_a| of modes that are kept
   double wave[3] = {1, 1, 1};  ///< 2 pi by the box's edges
   double shell = 1;            ///< the smallest of them: the width of a shell
+  int before = 0;              ///< of a piece of planes: modes along x in pieces before it
+  int of_all = 0;              ///< and in all; 0: it is no piece
   bool round = false;          ///< modes are kept within the ellipsoid sum of (k_a / n_a)^2 < 2/9 alone
 
   SLIP_FN static int wrapped(int index, int n) { return 2 * index > n ? index - n : index; }
@@ -24,6 +26,10 @@ struct ModeGrid {
   SLIP_FN int kz(int i) const { return wrapped(first[2] + i, cells[2]); }
   SLIP_FN std::int64_t at(int i, int j, int k) const {
     return (static_cast<std::int64_t>(k) * extent[1] + j) * extent[0] + i;
+  }
+  /// The place of a line along z in the planes that it belongs to.
+  SLIP_FN std::int64_t line(int j, int k) const {
+    return static_cast<std::int64_t>(k) * (of_all > 0 ? of_all : extent[1]) + before + j;
   }
   SLIP_FN std::int64_t volume() const { return static_cast<std::int64_t>(extent[0]) * extent[1] * extent[2]; }
   SLIP_FN bool kept(int kx, int ky, int kz) const {

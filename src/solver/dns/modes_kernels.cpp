@@ -178,7 +178,7 @@ struct LineSums {
       if (grid.shell_square(kx, ky, grid.kz(i)) < forced) low += of_mode;
     }
     const double half = 0.5 * grid.weight(kx);
-    double* const to = sums + line_sums * (static_cast<std::int64_t>(k) * grid.extent[1] + j);
+    double* const to = sums + line_sums * grid.line(j, k);
     to[0] = half * energy;
     to[1] = half * squares;
     to[2] = half * low;
@@ -216,7 +216,8 @@ struct ShellSums {
     const int ky = grid.ky(k);
     const double ratio = grid.wave[2] / grid.shell, outer = (shell + 0.5) * (shell + 0.5),
                  inner = shell > 0 ? (shell - 0.5) * (shell - 0.5) : 0;
-    double all = 0;
+    double* const to = sums + static_cast<std::int64_t>(k) * shells + shell;
+    double all = grid.before > 0 ? *to : 0;
     for (int j = 0; j < grid.extent[1]; ++j) {
       const int kx = grid.kx(j);
       const double flat = grid.shell_square(kx, ky, 0);
@@ -228,7 +229,7 @@ struct ShellSums {
         of_line += kz == 0 ? product(0, j, k) : product(kz, j, k) + product(-kz, j, k);
       all += 0.5 * grid.weight(kx) * of_line;
     }
-    sums[static_cast<std::int64_t>(k) * shells + shell] = all;
+    *to = all;
   }
 };
 

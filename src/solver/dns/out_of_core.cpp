@@ -9,8 +9,8 @@
 
 #include "fft/batch_moves.hpp"
 #include "fft/batch_work.hpp"
-#include "fft/decomposition.hpp"
 #include "machine/agree.hpp"
+#include "solver/dns/cuts.hpp"
 #include "solver/dns/impl.hpp"
 #include "solver/dns/planes.hpp"
 #include "solver/dns/terms.hpp"
@@ -23,180 +23,16 @@ using fft::BatchMoves;
 using fft::BatchWork;
 using fft::Kind;
 
-/// A budget is shared by the buffers of batches, the work's own arrays and the library's workspace: so many buffers.
-constexpr int own_buffers = 4;
-std::int64_t shares(int devices) {
-  return (devices > 1 ? Batches::buffers_of_moves : Batches::buffers) + own_buffers + 1;
-}
-/// A sweep has so many batches, where memory allows: nothing travels beside the first and the last.
-constexpr std::int64_t batches_of_sweep = 32, least_batch = 8 << 20;
-/// Fields that go from planes y to planes z: u, v, w and the derivatives of u and v along z; each scalar and its own.
-int fields_there(const Options& o) { return 5 + 2 * scalars_of(o); }
-/// A batch of planes y brings the product's three fields, u, the sum and, for forced rk4, what was next. It leaves five
-/// fields between the sweeps and what a stage computes.
-int fields_of_stage(const Options& o) {
-  return o.scheme == Scheme::rk2 ? 8 + 3 * scalars_of(o) : 12 + 4 * scalars_of(o);
-}
-/// As many shells as a spectrum has, or a few more.
-std::int64_t most_shells(const Options& o) {
-  const ModeGrid grid = wave_numbers(o);
-  double most = 0;
-  for (std::size_t a = 0; a < 3; ++a) most += grid.highest[a] * (grid.wave[a] / grid.shell);
-  return static_cast<std::int64_t>(most) + 2;
-}
-
 std::int64_t even(std::int64_t numbers) { return (numbers + 3) / 4 * 4; }
-
-/// Some planes.
-struct Slab {
-  std::int64_t first = 0, planes = 0;
-};
-
-struct Sizes {
-  explicit Sizes(const Options& o)
-      : nx(o.cells[0]),
-        ny(o.cells[1]),
-        nz(o.cells[2]),
-        mx(nx / 2 + 1),
-        wide(highest_mode(o, 0) + 1),
-        highest_y(highest_mode(o, 1)) {}
-  std::int64_t nx, ny, nz, mx, wide, highest_y;
-  std::int64_t high() const { return 2 * highest_y + 1; }
-  /// Complex values of a plane y of modes, and of a plane z between the sweeps and in the work's arrays.
-  std::int64_t of_y() const { return wide * nz; }
-  std::int64_t between() const { return wide * high(); }
-  std::int64_t of_z() const { return mx * ny; }
-  /// The index along y of a place among the kept ones, and how many are kept below an index.
-  std::int64_t index_y(std::int64_t place) const { return place <= highest_y ? place : place + ny - high(); }
-  std::int64_t kept_below(std::int64_t y) const {
-    return std::min(y, highest_y + 1) + std::max<std::int64_t>(0, y - (ny - highest_y));
-  }
-};
-
-std::int64_t parts(std::int64_t all, std::int64_t each) { return (all + each - 1) / each; }
-std::int64_t whole_lines(std::int64_t bytes) { return parts(bytes, 256) * 256; }
-
-/// Each device of the machine has planes y, by index and by place among the kept ones, and planes z.
-struct Shares {
-  Shares(const Machine& machine, const Options& options) {
-    const Sizes s(options);
-    const fft::Decomposition cut(machine, options.cells, transform_options(options));
-    const auto devices = static_cast<std::size_t>(cut.devices);
-    y.resize(devices);
-    places.resize(devices);
-    z.resize(devices);
-    for (const Block& block : cut.blocks(fft::Stage::spectral)) {
-      const std::int64_t lo = block.box.lo[2], hi = block.box.hi[2], first = s.kept_below(lo);
-      y[static_cast<std::size_t>(block.device)] = {lo, hi - lo};
-      places[static_cast<std::size_t>(block.device)] = {first, s.kept_below(hi) - first};
-    }
-    for (const Block& block : cut.blocks(fft::Stage::physical, true))
-      z[static_cast<std::size_t>(block.device)] = {block.box.lo[2], block.box.extent(2)};
-  }
-  std::vector<Slab> y, places, z;
-  int devices() const { return static_cast<int>(z.size()); }
-  static std::int64_t most(const std::vector<Slab>& of) {
-    std::int64_t planes = 0;
-    for (const Slab& slab : of) planes = std::max(planes, slab.planes);
-    return planes;
-  }
-};
-
-/// Bytes of a buffer that a plane of each sweep takes: its fields, before and behind a move, or its share of the work's
-/// own arrays. These hold the products of a plane y and what it leaves. They hold six components in cells of a plane z,
-/// and what becomes of one.
-struct Planes {
-  Planes(const Shares& of, const Options& o) {
-    const Sizes s(o);
-    const auto value = 2 * static_cast<std::int64_t>(size_of(o.type));
-    const std::int64_t devices = of.devices(), there = fields_there(o), back = components_of(o);
-    y = std::max(value * std::max(fields_of_stage(o) * s.of_y(), there * s.wide * devices * Shares::most(of.z)),
-                 static_cast<std::int64_t>(sizeof(double)) * most_shells(o));
-    z = value * std::max({there * s.between(), back * s.wide * devices * Shares::most(of.places),
-                          3 * s.of_z() + 9 * s.ny, parts(5 * s.of_z() + 16, own_buffers)});
-    most_y = planes(Shares::most(of.places), y);
-    most_z = planes(Shares::most(of.z), z);
-  }
-  std::int64_t y, z;
-  std::int64_t most_y, most_z;  ///< of a batch
-  std::int64_t least() const { return whole_lines(std::max(y, z)); }
-  std::int64_t wanted() const { return whole_lines(std::max(most_y * y, most_z * z)); }
-
- private:
-  static std::int64_t planes(std::int64_t all, std::int64_t bytes) {
-    return std::clamp<std::int64_t>(std::max(parts(all, batches_of_sweep), least_batch / bytes), 1, all);
-  }
-};
-
-/// How a buffer of some bytes cuts the planes into batches.
-struct Cuts {
-  Cuts(const Shares& of, const Options& o, std::int64_t buffer) {
-    const Sizes s(o);
-    const Planes planes(of, o);
-    deep = std::clamp<std::int64_t>(buffer / planes.z, 1, planes.most_z);
-    const std::int64_t thick = std::clamp<std::int64_t>(buffer / planes.y, 1, planes.most_y);
-    std::size_t most = 0;
-    for (const Slab& places : of.places) {
-      std::vector<Slab>& all = slabs.emplace_back();
-      const std::int64_t end = places.first + places.planes;
-      // Those of negative k_y begin a batch of their own.
-      for (std::int64_t first = places.first; first < end;) {
-        const std::int64_t behind = first <= s.highest_y ? std::min(s.highest_y + 1, end) : end;
-        all.push_back({first, std::min(thick, behind - first)});
-        first += all.back().planes;
-      }
-      most = std::max(most, all.size());
-    }
-    for (std::vector<Slab>& all : slabs) all.resize(most);
-    const DType type = o.type == DType::f64 ? DType::c128 : DType::c64;
-    of_y = {s.wide, fields_there(o), false, {}, {}, type};
-    of_z = {s.wide, components_of(o), true, {}, {}, type};
-    for (const Slab& z : of.z) of_y.parts.push_back(z.planes);
-    for (const Slab& places : of.places) of_z.parts.push_back(places.planes);
-    for (std::size_t n = 0; n < most; ++n) {
-      of_y.planes.emplace_back();
-      for (const std::vector<Slab>& all : slabs) of_y.planes.back().push_back(all[n].planes);
-    }
-    for (std::int64_t first = 0; first < Shares::most(of.z); first += deep) {
-      of_z.planes.emplace_back();
-      for (const Slab& z : of.z) of_z.planes.back().push_back(std::clamp<std::int64_t>(z.planes - first, 0, deep));
-    }
-  }
-  std::int64_t deep = 1;                 ///< planes z of a batch
-  std::vector<std::vector<Slab>> slabs;  ///< by device and batch, planes y by place; none at the end where others have
-  BatchCut of_y, of_z;
-};
-
-/// Bytes of a device.
-std::int64_t needed(const Machine& machine, const Shares& of, const Options& options, std::int64_t buffer) {
-  std::int64_t bytes = shares(of.devices()) * buffer;
-  if (of.devices() == 1) return bytes;
-  const Cuts cuts(of, options, buffer);
-  for (const BatchCut* move : {&cuts.of_y, &cuts.of_z})
-    bytes += BatchMoves::message_bytes(machine, *move, options.exchange);
-  return bytes;
-}
-
-std::int64_t buffer_of(const Machine& machine, const Shares& of, const Options& options, std::int64_t budget) {
-  const Planes planes(of, options);
-  std::int64_t buffer = std::max(std::min(budget / shares(of.devices()) / 256 * 256, planes.wanted()), planes.least());
-  // Messages take more with longer batches.
-  while (buffer > planes.least() && needed(machine, of, options, buffer) > budget)
-    buffer = std::max(planes.least(), buffer / 8 * 7 / 256 * 256);
-  return buffer;
-}
 
 template <class T>
 class Flow final : public OutOfCore {
  public:
   Flow(const Communicator& comm, const Machine& machine, const Options& options, std::int64_t budget)
       : options_(options), waves_(wave_numbers(options)), s_(options), shares_(machine, options) {
-    std::optional<Cuts> cuts;
     on_all_ranks(comm, [&] {
       const std::int64_t buffer = buffer_of(machine, shares_, options, budget);
-      cuts.emplace(shares_, options, buffer);
-      deep_ = cuts->deep;
-      slabs_ = cuts->slabs;
+      cuts_.emplace(shares_, options, buffer);
       std::vector<Device> places;
       for (const int d : machine.devices_of_rank(comm.rank())) {
         const Device place = machine.device(d).local;
@@ -211,12 +47,13 @@ class Flow final : public OutOfCore {
         const auto pinned = [&](std::int64_t bytes) {
           return Buffer<std::byte>(place, static_cast<std::size_t>(bytes), Memory::pinned);
         };
-        own.lines = pinned((alone() ? there() : back()) * own.places.planes * s_.of_y() * value);
-        if (!alone()) own.planes = pinned(there() * s_.between() * own.z.planes * value);
-        const std::int64_t of_place = std::max(9 * s_.mx, most_shells(options));
-        own.doubles = Buffer<double>(
-            place, static_cast<std::size_t>(std::max(9 * s_.ny * own.z.planes, own.places.planes * of_place)),
-            Memory::pinned);
+        own.lines = pinned((alone() ? there() : back()) * own.places.number * s_.of_y() * value);
+        if (!alone()) own.planes = pinned(there() * s_.between() * own.z.number * value);
+        if (cuts_->splits) own.columns = pinned(of_cells() * s_.wide * s_.ny * own.z.number * value);
+        own.doubles = Buffer<double>(place,
+                                     static_cast<std::size_t>(std::max(line_moments * s_.ny * own.z.number,
+                                                                       own.places.number * doubles_of_plane(options))),
+                                     Memory::pinned);
         own.memory = Buffer<std::byte>(place, static_cast<std::size_t>(own_buffers * buffer));
         own.work = std::make_unique<BatchWork>(place, sizeof(T) == 8);
       }
@@ -224,8 +61,8 @@ class Flow final : public OutOfCore {
                        !alone());
     });
     if (!alone()) {
-      of_y_.emplace(comm, machine, cuts->of_y, *batches_, options.exchange);
-      of_z_.emplace(comm, machine, cuts->of_z, *batches_, options.exchange);
+      of_y_.emplace(comm, machine, cuts_->of_y, *batches_, options.exchange);
+      of_z_.emplace(comm, machine, cuts_->of_z, *batches_, options.exchange);
     }
     on_all_ranks(comm, [&] { plan(); });
   }
@@ -234,48 +71,36 @@ class Flow final : public OutOfCore {
     over_y(
         streams, true,
         [&](const Own& own, std::int64_t n, HostBatch& batch) {
-          batch.in = modes_of(own, modes, slab(own, n), back(), 0);
+          batch.in = modes_of(own, modes, piece(own, n), back(), 0);
           leaves(own, n, there(), batch);
         },
-        [&](Stream& s, const Own& own, const Slab& b, T* from, T* to) {
+        [&](Stream& s, const Own& own, const Piece& b, T* from, T* to) {
           leave(s, own, b, {from, numbers(b)}, memory_of(own), to, turn);
         });
   }
 
   void products(Streams& streams, const std::optional<std::array<double, 3>>& scale) override {
-    const auto bytes_of = [&](std::int64_t planes) { return back() * planes * s_.between() * value; };
-    over_z(
-        streams, true,
-        [&](const Own& own, std::int64_t n, HostBatch& batch) {
-          const Slab b = planes(own, n);
-          batch.in = planes_of(own, b, there());
-          if (alone()) {
-            batch.out = planes_of(own, b, back());
-          } else {
-            batch.landed = lines_that_land(own, n);
-          }
-          if (scale && b.planes > 0)
-            batch.out.push_back(doubles_of(own, s_.ny * b.first, s_.ny * b.planes, bytes_of(b.planes))[0]);
+    over_cells(
+        streams, {there(), of_cells(), back()},
+        [&](const Own& own, const Lines& lines, std::int64_t at, HostBatch& batch) {
+          if (scale) batch.out.push_back(doubles_of_lines(own, lines, 1, at));
         },
-        [&](Stream& s, const Own& own, const PlaneGrid& grid, T* from, T* to) {
-          const Extent block{s_.nx, s_.ny, grid.planes};
+        [&](Stream& s, const Own& own, const Lines& lines, const Load& load, const Store& store, T* behind) {
+          const Extent block = cells_of(lines);
           const std::int64_t apart = even(volume(block));
           const Three<T> u{memory_of(own), apart}, w{memory_of(own) + 3 * apart, apart};
-          for (int c = 0; c < 6; ++c) to_cells(s, own, grid, c, from, u.at + c * apart);
-          if (scale)
-            queue(own, [&] {
-              queue_line_speeds<T>(s, block, u, *scale, reinterpret_cast<double*>(to + bytes_of(grid.planes) / size));
-            });
+          for (int c = 0; c < 6; ++c) load(c, u.at + c * apart);
+          if (scale) queue(own, [&] { queue_line_speeds<T>(s, block, u, *scale, reinterpret_cast<double*>(behind)); });
           queue(own, [&] { queue_cross<T>(s, block, u, w, options_.rotation); });
-          for (int c = 0; c < 3; ++c) to_modes(s, own, grid, w.at + c * apart, to + c * 2 * grid.volume());
+          for (int c = 0; c < 3; ++c) store(c, w.at + c * apart);
           for (int n = 0; n < scalars_of(options_); ++n) {
-            for (int a = 0; a < 3; ++a) to_cells(s, own, grid, 6 + 3 * n + a, from, w.at + a * apart);
+            for (int a = 0; a < 3; ++a) load(6 + 3 * n + a, w.at + a * apart);
             queue(own,
                   [&] { Terms<T>::advection(s, block, u, w, options_.scalars[static_cast<std::size_t>(n)].gradient); });
-            to_modes(s, own, grid, w.at, to + (3 + n) * 2 * grid.volume());
+            store(3 + n, w.at);
           }
         });
-    if (scale) speeds_ = taken(streams, [&](const Own& own) { return s_.ny * own.z.planes; });
+    if (scale) speeds_ = taken(streams, [&](const Own& own) { return s_.ny * own.z.number; });
   }
 
   const std::vector<std::vector<double>>& speeds() const override { return speeds_; }
@@ -289,7 +114,7 @@ class Flow final : public OutOfCore {
     const std::int64_t all = back(), u = all, sum = factors.last ? all : 2 * all,
                        next = all * (1 + !factors.last + !factors.first);
     const auto rows = [&](const Own& own, std::int64_t n, HostBatch& batch) {
-      const Slab b = slab(own, n);
+      const Piece b = piece(own, n);
       batch.in = lines_of(own, b, back());
       leaves(own, n, there(), batch);
       const auto add = [&](std::vector<HostRows>& to, const HostArrays& array, int count, std::int64_t at) {
@@ -301,7 +126,7 @@ class Flow final : public OutOfCore {
       add(batch.out, factors.last ? arrays.modes : arrays.sum, back(), there());
       if (writes_next) add(batch.out, arrays.next, 3, there() + all);
     };
-    over_y(streams, true, rows, [&](Stream& s, const Own& own, const Slab& b, T* from, T* to) {
+    over_y(streams, true, rows, [&](Stream& s, const Own& own, const Piece& b, T* from, T* to) {
       const std::int64_t step = numbers(b);
       T *const product = rest_of_products(s, own, b, back(), from), *const changed = to + there() * step,
                *const next_out = changed + all * step;
@@ -333,14 +158,14 @@ class Flow final : public OutOfCore {
     over_y(
         streams, false,
         [&](const Own& own, std::int64_t n, HostBatch& batch) {
-          const Slab b = slab(own, n);
-          batch.in = modes_of(own, modes, b, back(), 0);
-          batch.out = doubles_of(own, of_plane * (b.first - own.places.first), of_plane * b.planes);
+          batch.in = modes_of(own, modes, piece(own, n), back(), 0);
+          leaves_sums(own, n, of_plane, batch);
         },
-        [&](Stream& s, const Own& own, const Slab& b, T* from, T* to) {
-          queue(own, [&] { queue_sums(s, index(own), grid_of(b), from, numbers(b), reinterpret_cast<double*>(to)); });
+        [&](Stream& s, const Own& own, const Piece& b, T* from, T* to) {
+          sum(s, own, b, of_plane, to,
+              [&](double* sums) { queue_sums(s, index(own), grid_of(b), from, numbers(b), sums); });
         });
-    return taken(streams, [&](const Own& own) { return of_plane * own.places.planes; });
+    return taken(streams, [&](const Own& own) { return of_plane * own.places.number; });
   }
 
   std::vector<std::vector<double>> with_products(Streams& streams, const HostArrays& modes, std::int64_t of_plane,
@@ -348,27 +173,26 @@ class Flow final : public OutOfCore {
     over_y(
         streams, false,
         [&](const Own& own, std::int64_t n, HostBatch& batch) {
-          const Slab b = slab(own, n);
+          const Piece b = piece(own, n);
           batch.in = lines_of(own, b, 3);
           for (const HostRows& row : modes_of(own, modes, b, 3, 3)) batch.in.push_back(row);
-          batch.out = doubles_of(own, of_plane * (b.first - own.places.first), of_plane * b.planes);
+          leaves_sums(own, n, of_plane, batch);
         },
-        [&](Stream& s, const Own& own, const Slab& b, T* from, T* to) {
+        [&](Stream& s, const Own& own, const Piece& b, T* from, T* to) {
           T* const product = rest_of_products(s, own, b, 3, from);
-          queue(own, [&] {
-            queue_sums(s, grid_of(b), from + 3 * numbers(b), numbers(b), product, reinterpret_cast<double*>(to));
-          });
+          sum(s, own, b, of_plane, to,
+              [&](double* sums) { queue_sums(s, grid_of(b), from + 3 * numbers(b), numbers(b), product, sums); });
         });
-    return taken(streams, [&](const Own& own) { return of_plane * own.places.planes; });
+    return taken(streams, [&](const Own& own) { return of_plane * own.places.number; });
   }
 
   void change(Streams& streams, const HostArrays& modes, const Change& queue_change) override {
     over_y(
         streams, false,
         [&](const Own& own, std::int64_t n, HostBatch& batch) {
-          batch.in = batch.out = modes_of(own, modes, slab(own, n), back(), 0);
+          batch.in = batch.out = modes_of(own, modes, piece(own, n), back(), 0);
         },
-        [&](Stream& s, const Own& own, const Slab& b, T* from, T* to) {
+        [&](Stream& s, const Own& own, const Piece& b, T* from, T* to) {
           queue(own, [&] { queue_change(s, grid_of(b), from, numbers(b)); });
           own.work->copied(s, to, from, back() * numbers(b) * size);
         });
@@ -378,30 +202,26 @@ class Flow final : public OutOfCore {
                                             const std::vector<std::int64_t>& apart,
                                             const std::array<double, 3>& scale) override {
     open(streams, modes, {});
-    over_z(
-        streams, false,
-        [&](const Own& own, std::int64_t n, HostBatch& batch) {
-          const Slab b = planes(own, n);
+    over_cells(
+        streams, {there(), 3, 0},
+        [&](const Own& own, const Lines& lines, std::int64_t at, HostBatch& batch) {
           const std::size_t d = index(own);
-          batch.in = planes_of(own, b, there());
-          batch.out = doubles_of(own, s_.ny * b.first, s_.ny * b.planes);
-          const std::int64_t plane = s_.nx * s_.ny, cells = plane * b.planes;
+          batch.out.push_back(doubles_of_lines(own, lines, 1, at));
+          const std::int64_t cells = volume(cells_of(lines));
           for (int c = 0; c < 3; ++c)
-            batch.out.push_back({static_cast<T*>(u[d]) + c * apart[d] + plane * b.first,
+            batch.out.push_back({static_cast<T*>(u[d]) + c * apart[d] + s_.nx * first_of(lines),
                                  {},
                                  {cells * size, 1, 1},
-                                 (lines_at(b) + c * even(cells)) * size});
+                                 (behind_doubles(lines) + c * even(cells)) * size});
         },
-        [&](Stream& s, const Own& own, const PlaneGrid& grid, T* from, T* to) {
-          const Slab b{0, grid.planes};
-          const std::int64_t cells = even(s_.nx * s_.ny * grid.planes);
-          T* const values = to + lines_at(b);
-          for (int c = 0; c < 3; ++c) to_cells(s, own, grid, c, from, values + c * cells);
-          queue(own, [&] {
-            queue_line_speeds<T>(s, {s_.nx, s_.ny, grid.planes}, {values, cells}, scale, reinterpret_cast<double*>(to));
-          });
+        [&](Stream& s, const Own& own, const Lines& lines, const Load& load, const Store&, T* to) {
+          const Extent block = cells_of(lines);
+          const std::int64_t cells = even(volume(block));
+          T* const values = to + behind_doubles(lines);
+          for (int c = 0; c < 3; ++c) load(c, values + c * cells);
+          queue(own, [&] { queue_line_speeds<T>(s, block, {values, cells}, scale, reinterpret_cast<double*>(to)); });
         });
-    return taken(streams, [&](const Own& own) { return s_.ny * own.z.planes; });
+    return taken(streams, [&](const Own& own) { return s_.ny * own.z.number; });
   }
 
   std::vector<std::vector<double>> moments(Streams& streams, const HostArrays& modes) override {
@@ -409,31 +229,28 @@ class Flow final : public OutOfCore {
     over_y(
         streams, true,
         [&](const Own& own, std::int64_t n, HostBatch& batch) {
-          batch.in = modes_of(own, modes, slab(own, n), 3, 0);
+          batch.in = modes_of(own, modes, piece(own, n), 3, 0);
           leaves(own, n, 2, batch);
         },
-        [&](Stream& s, const Own& own, const Slab& b, T* from, T* to) {
+        [&](Stream& s, const Own& own, const Piece& b, T* from, T* to) {
           T* const two = memory_of(own);
           queue(own, [&] { queue_gradient<T>(s, grid_of(b), {from, numbers(b)}, {two, numbers(b)}); });
           back_along_z(s, own, b, 2, two, to);
         });
-    over_z(
-        streams, false,
-        [&](const Own& own, std::int64_t n, HostBatch& batch) {
-          const Slab b = planes(own, n);
-          batch.in = planes_of(own, b, 2);
-          batch.out = doubles_of(own, 9 * s_.ny * b.first, 9 * s_.ny * b.planes);
+    over_cells(
+        streams, {2, 2, 0},
+        [&](const Own& own, const Lines& lines, std::int64_t at, HostBatch& batch) {
+          batch.out.push_back(doubles_of_lines(own, lines, line_moments, at));
         },
-        [&](Stream& s, const Own& own, const PlaneGrid& grid, T* from, T* to) {
-          const std::int64_t apart = even(s_.nx * s_.ny * grid.planes);
+        [&](Stream& s, const Own& own, const Lines& lines, const Load& load, const Store&, T* to) {
+          const Extent block = cells_of(lines);
+          const std::int64_t apart = even(volume(block));
           T* const cells = memory_of(own);
-          for (int c = 0; c < 2; ++c) to_cells(s, own, grid, c, from, cells + c * apart);
-          queue(own, [&] {
-            queue_line_moments<T>(s, {s_.nx, s_.ny, grid.planes}, {cells, apart}, reinterpret_cast<double*>(to));
-          });
+          for (int c = 0; c < 2; ++c) load(c, cells + c * apart);
+          queue(own, [&] { queue_line_moments<T>(s, block, {cells, apart}, reinterpret_cast<double*>(to)); });
         });
     if (!planned_) return {};
-    return taken(streams, [&](const Own& own) { return 9 * s_.ny * own.z.planes; });
+    return taken(streams, [&](const Own& own) { return line_moments * s_.ny * own.z.number; });
   }
 
   void check() override {
@@ -449,29 +266,46 @@ class Flow final : public OutOfCore {
   }
   std::int64_t moved() const override { return batches_->moved(); }
   std::string describe() const override {
-    return std::to_string(slabs_[0].size()) + " batches of planes y and " +
-           std::to_string(parts(Shares::most(shares_.z), deep_)) + " of planes z; " + batches_->describe();
+    return std::to_string(cuts_->count_y) + " batches of planes y and " + std::to_string(cuts_->count_z) +
+           " of planes z" + (cuts_->splits ? ", in three sweeps; " : "; ") + batches_->describe();
   }
 
  private:
   static constexpr auto size = static_cast<std::int64_t>(sizeof(T)), value = 2 * size;
-  /// A device of this rank. Between sweeps `lines` has what is read by planes y, [field][place][z][x], and
-  /// `planes` what is read by planes z, [field][place][own z][x]; on one device both are `lines`.
+  /// A device of this rank. Between sweeps planes y read from `lines`, [field][piece][place][z][x of the piece]. Planes
+  /// z read from `planes`, with the device's own z. On one device both are `lines`. Between the three sweeps of planes
+  /// z `columns` has [own z][field][x][y].
   struct Own {
     Device device;
     std::size_t number = 0;  ///< of the machine
-    Slab y, places, z;
-    Buffer<std::byte> lines, planes;
+    Range y, places, z;
+    Buffer<std::byte> lines, planes, columns;
     Buffer<double> doubles;
     Buffer<std::byte> memory;
     std::unique_ptr<BatchWork> work;
   };
+  /// A batch has some modes along x of planes y, with all z.
+  struct Piece {
+    Range x, y;
+  };
+  /// A batch has some lines along x of the device's own planes z.
+  struct Lines {
+    Range y, z;
+  };
+  /// A sweep of planes z reads fields of modes, makes components of cells of them, and leaves fields of modes.
+  struct Fields {
+    int read, cells, left;
+  };
+  /// load(component, cells) queues a component's way from modes; store(field, cells) one back.
+  using Load = std::function<void(int, T*)>;
+  using Store = std::function<void(int, const T*)>;
 
   bool alone() const { return shares_.devices() == 1; }
   std::size_t index(const Own& own) const { return static_cast<std::size_t>(&own - own_.data()); }
   /// Fields that planes z read, and that they leave: as many as there are components.
   int there() const { return fields_there(options_); }
   int back() const { return components_of(options_); }
+  int of_cells() const { return fields_of_cells(options_); }
   /// Passes through all work once, which is queued nowhere.
   void plan() {
     Streams streams;
@@ -490,99 +324,167 @@ class Flow final : public OutOfCore {
   void queue(const Own& own, const F& f) const {
     if (!own.work->planning()) f();
   }
-  std::int64_t numbers(const Slab& b) const { return 2 * b.planes * s_.of_y(); }
+  std::int64_t numbers(const Piece& b) const { return 2 * b.y.number * b.x.number * s_.nz; }
+  Extent cells_of(const Lines& lines) const { return {s_.nx, lines.y.number, lines.z.number}; }
+  /// The first of them among the device's lines.
+  std::int64_t first_of(const Lines& lines) const { return lines.z.first * s_.ny + lines.y.first; }
   /// Where values behind the doubles of lines begin.
-  std::int64_t lines_at(const Slab& b) const {
-    return even(s_.ny * b.planes * static_cast<std::int64_t>(sizeof(double) / sizeof(T)));
+  std::int64_t behind_doubles(const Lines& lines) const {
+    return even(lines.y.number * lines.z.number * static_cast<std::int64_t>(sizeof(double) / sizeof(T)));
   }
-  /// A batch's planes y by place, and its planes z by the device's own number.
-  const Slab& slab(const Own& own, std::int64_t n) const { return slabs_[own.number][static_cast<std::size_t>(n)]; }
-  Slab planes(const Own& own, std::int64_t n) const {
-    return {n * deep_, std::clamp<std::int64_t>(own.z.planes - n * deep_, 0, deep_)};
+
+  std::int64_t pieces() const { return parts(s_.wide, cuts_->wide); }
+  Range piece_of_x(std::int64_t n) const {
+    const std::int64_t first = n % pieces() * cuts_->wide;
+    return {first, std::min(cuts_->wide, s_.wide - first)};
   }
-  ModeGrid grid_of(const Slab& b) const {
+  Piece piece(const Own& own, std::int64_t n) const {
+    return {piece_of_x(n), cuts_->slabs[own.number][static_cast<std::size_t>(n / pieces())]};
+  }
+  bool is_last_piece(std::int64_t n) const { return n % pieces() + 1 == pieces(); }
+  /// A batch's modes along x, and its planes z by the device's own number.
+  Range x_of_z(std::int64_t n) const { return cuts_->splits ? piece_of_x(n) : Range{0, s_.wide}; }
+  std::int64_t first_z(std::int64_t n) const { return (cuts_->splits ? n / pieces() : n) * cuts_->deep; }
+  Range own_z(const Own& own, std::int64_t first) const {
+    return {first, std::clamp<std::int64_t>(own.z.number - first, 0, cuts_->deep)};
+  }
+  ModeGrid grid_of(const Piece& b) const {
     ModeGrid grid = waves_;
-    grid.first[1] = static_cast<int>(s_.index_y(b.first));
+    grid.first[0] = static_cast<int>(b.x.first);
+    grid.first[1] = static_cast<int>(s_.index_y(b.y.first));
     grid.extent[0] = static_cast<int>(s_.nz);
-    grid.extent[1] = static_cast<int>(s_.wide);
-    grid.extent[2] = static_cast<int>(b.planes);
+    grid.extent[1] = static_cast<int>(b.x.number);
+    grid.extent[2] = static_cast<int>(b.y.number);
+    grid.before = static_cast<int>(b.x.first);
+    grid.of_all = static_cast<int>(s_.wide);
     return grid;
+  }
+  PlaneGrid plane_grid(const Range& x, const Range& z) const {
+    return {{static_cast<int>(s_.nx), static_cast<int>(s_.ny)},
+            static_cast<int>(x.first),
+            static_cast<int>(x.number),
+            static_cast<int>(s_.highest_y),
+            static_cast<int>(z.number),
+            {waves_.wave[0], waves_.wave[1]}};
   }
 
   /// Components of modes, from field `at` of a buffer on.
-  std::vector<HostRows> modes_of(const Own& own, const HostArrays& modes, const Slab& b, int count,
+  std::vector<HostRows> modes_of(const Own& own, const HostArrays& modes, const Piece& b, int count,
                                  std::int64_t at) const {
     std::vector<HostRows> rows;
-    const std::int64_t plane = s_.mx * s_.nz * value;
+    const std::int64_t line = s_.nz * value, plane = s_.mx * line, of_piece = b.x.number * line;
     auto* const array = static_cast<std::byte*>(modes[index(own)]);
-    for (int c = 0; b.planes > 0 && c < count; ++c)
-      rows.push_back({array + (c * own.y.planes + s_.index_y(b.first) - own.y.first) * plane,
+    for (int c = 0; b.y.number > 0 && c < count; ++c)
+      rows.push_back({array + (c * own.y.number + s_.index_y(b.y.first) - own.y.first) * plane + b.x.first * line,
                       {static_cast<std::size_t>(plane)},
-                      {s_.of_y() * value, b.planes, 1},
-                      (at + c) * b.planes * s_.of_y() * value});
+                      {of_piece, b.y.number, 1},
+                      (at + c) * b.y.number * of_piece});
     return rows;
   }
-  /// Between the sweeps, fields of planes y of the device, and of planes z.
-  std::vector<HostRows> lines_of(const Own& own, const Slab& b, int count) const {
-    std::vector<HostRows> rows;
-    const std::int64_t bytes = s_.of_y() * value;
-    for (int c = 0; b.planes > 0 && c < count; ++c)
-      rows.push_back({own.lines.data() + (c * own.places.planes + b.first - own.places.first) * bytes,
-                      {},
-                      {b.planes * bytes, 1, 1},
-                      c * b.planes * bytes});
-    return rows;
-  }
-  std::vector<HostRows> planes_of(const Own& own, const Slab& b, int count) const {
-    std::vector<HostRows> rows;
-    const std::int64_t row = s_.wide * value;
+  /// Fields between the sweeps: the array has so many places y and planes z. A buffer has [field][place][z][x], from
+  /// value `at` of a field on.
+  struct Array {
+    std::byte* at;
+    std::int64_t places, planes;
+  };
+  struct InBuffer {
+    std::int64_t at, places, planes;
+  };
+  void add_between(std::vector<HostRows>& rows, const Array& array, int count, const Range& x, const Range& y,
+                   const Range& z, const InBuffer& buffer) const {
+    const auto bytes = [](std::int64_t values) { return static_cast<std::size_t>(values * value); };
+    const std::int64_t field = array.places * array.planes;
+    if (y.number * z.number == 0) return;
     for (int c = 0; c < count; ++c)
-      rows.push_back({between(own) + (c * s_.high() * own.z.planes + b.first) * row,
-                      {static_cast<std::size_t>(own.z.planes * row)},
-                      {b.planes * row, s_.high(), 1},
-                      c * s_.high() * b.planes * row});
+      for (std::int64_t first = x.first; first < x.first + x.number; first += cuts_->wide) {
+        const std::int64_t wide = std::min(cuts_->wide, s_.wide - first);
+        rows.push_back({array.at + (field * (c * s_.wide + first) + (y.first * array.planes + z.first) * wide) * value,
+                        {bytes(wide), bytes(array.planes * wide)},
+                        {wide * value, z.number, y.number},
+                        ((c * buffer.places * buffer.planes + buffer.at) * x.number + first - x.first) * value,
+                        {bytes(x.number), bytes(buffer.planes * x.number)}});
+      }
+  }
+  Array of_lines(const Own& own) const { return {own.lines.data(), own.places.number, s_.nz}; }
+  Array of_planes(const Own& own) const {
+    return {alone() ? own.lines.data() : own.planes.data(), s_.high(), own.z.number};
+  }
+  std::vector<HostRows> lines_of(const Own& own, const Piece& b, int count) const {
+    std::vector<HostRows> rows;
+    add_between(rows, of_lines(own), count, b.x, {b.y.first - own.places.first, b.y.number}, {0, s_.nz},
+                {0, b.y.number, s_.nz});
     return rows;
   }
-  std::byte* between(const Own& own) const { return alone() ? own.lines.data() : own.planes.data(); }
+  std::vector<HostRows> planes_of(const Own& own, const Range& x, const Range& z, int count) const {
+    std::vector<HostRows> rows;
+    add_between(rows, of_planes(own), count, x, {0, s_.high()}, z, {0, s_.high(), z.number});
+    return rows;
+  }
   /// Rows that a batch of planes y leaves for planes z.
   void leaves(const Own& own, std::int64_t n, int fields, HostBatch& batch) const {
     if (alone()) {
-      batch.out = lines_of(own, slab(own, n), fields);
+      batch.out = lines_of(own, piece(own, n), fields);
       return;
     }
-    const BatchCut& cut = of_y_->cut();
-    const std::int64_t of_plane = own.z.planes * s_.wide * value, all = cut.all_planes(n);
+    const std::int64_t all = of_y_->cut().all_planes(n), planes = own.z.number;
     std::int64_t before = 0;
-    for (std::size_t s = 0; s < slabs_.size(); ++s) {
-      const Slab& from = slabs_[s][static_cast<std::size_t>(n)];
-      for (int c = 0; from.planes > 0 && c < fields; ++c)
-        batch.landed.push_back({between(own) + (c * s_.high() + from.first) * of_plane,
-                                {},
-                                {from.planes * of_plane, 1, 1},
-                                (c * all + before) * of_plane});
-      before += from.planes;
+    for (const std::vector<Range>& slabs : cuts_->slabs) {
+      const Range& from = slabs[static_cast<std::size_t>(n / pieces())];
+      add_between(batch.landed, of_planes(own), fields, piece_of_x(n), from, {0, planes},
+                  {before * planes, all, planes});
+      before += from.number;
     }
   }
   /// Rows that a batch of planes z of all devices leaves for planes y of this one.
-  std::vector<HostRows> lines_that_land(const Own& own, std::int64_t n) const {
-    std::vector<HostRows> rows;
+  void leaves_lines(const Own& own, std::int64_t n, HostBatch& batch) const {
+    if (alone()) {
+      batch.out = planes_of(own, x_of_z(n), own_z(own, first_z(n)), back());
+      return;
+    }
     const BatchCut& cut = of_z_->cut();
-    const std::int64_t row = s_.wide * value, all = cut.all_planes(n), high = own.places.planes;
+    const std::int64_t all = cut.all_planes(n), places = own.places.number;
     std::int64_t before = 0;
     for (std::size_t s = 0; s < shares_.z.size(); ++s) {
-      const std::int64_t number = cut.planes[static_cast<std::size_t>(n)][s], first = shares_.z[s].first + n * deep_;
-      for (int c = 0; number > 0 && c < back(); ++c)
-        rows.push_back({own.lines.data() + (c * high * s_.nz + first) * row,
-                        {static_cast<std::size_t>(s_.nz * row)},
-                        {number * row, high, 1},
-                        (c * high * all + before) * row,
-                        {static_cast<std::size_t>(all * row), static_cast<std::size_t>(all * row * high)}});
+      const std::int64_t number = cut.planes_of(n)[s];
+      add_between(batch.landed, of_lines(own), back(), x_of_z(n), {0, places},
+                  {shares_.z[s].first + first_z(n), number}, {before, places, all});
       before += number;
     }
-    return rows;
   }
-  std::vector<HostRows> doubles_of(const Own& own, std::int64_t first, std::int64_t count, std::int64_t at = 0) const {
-    return {{own.doubles.data() + first, {}, {count * static_cast<std::int64_t>(sizeof(double)), 1, 1}, at}};
+  /// Some modes along x of the columns of a plane z.
+  HostRows columns_of(const Own& own, const Range& x, std::int64_t z, int count) const {
+    const std::int64_t column = s_.ny * value, field = s_.wide * column;
+    return {own.columns.data() + z * of_cells() * field + x.first * column,
+            {static_cast<std::size_t>(field)},
+            {x.number * column, count, 1}};
+  }
+  /// Some y of them.
+  HostRows rows_of(const Own& own, const Lines& lines, int count) const {
+    const std::int64_t column = s_.ny * value, field = s_.wide * column;
+    return {own.columns.data() + lines.z.first * of_cells() * field + lines.y.first * value,
+            {static_cast<std::size_t>(column)},
+            {lines.y.number * value, s_.wide * count, 1}};
+  }
+  HostRows doubles_of_lines(const Own& own, const Lines& lines, std::int64_t of_line, std::int64_t at) const {
+    return {own.doubles.data() + of_line * first_of(lines),
+            {},
+            {of_line * lines.y.number * lines.z.number * static_cast<std::int64_t>(sizeof(double)), 1, 1},
+            at};
+  }
+  /// Sums over planes y go on from piece to piece.
+  void leaves_sums(const Own& own, std::int64_t n, std::int64_t of_plane, HostBatch& batch) const {
+    const Range y = piece(own, n).y;
+    if (is_last_piece(n) && y.number > 0)
+      batch.out = {{own.doubles.data() + of_plane * (y.first - own.places.first),
+                    {},
+                    {of_plane * y.number * static_cast<std::int64_t>(sizeof(double)), 1, 1}}};
+  }
+  template <class Queue>
+  void sum(Stream& s, const Own& own, const Piece& b, std::int64_t of_plane, T* to, const Queue& queue_sums) {
+    auto* const sums = reinterpret_cast<double*>(own.memory.data() + batches_->bytes_of_buffer());
+    queue(own, [&] { queue_sums(sums); });
+    if (b.x.first + b.x.number == s_.wide)
+      own.work->copied(s, to, sums, of_plane * b.y.number * static_cast<std::int64_t>(sizeof(double)));
   }
   template <class Count>
   std::vector<std::vector<double>> taken(Streams& streams, const Count& count) {
@@ -593,25 +495,109 @@ class Flow final : public OutOfCore {
     return found;
   }
 
-  /// rows(own, batch, rows to fill), work(stream, own, slab, from, to).
+  /// rows(own, batch, rows to fill), work(stream, own, piece, from, to).
   template <class Rows, class Work>
   void over_y(Streams& streams, bool moves, const Rows& rows, const Work& work) {
-    run(streams, static_cast<std::int64_t>(slabs_[0].size()), moves && of_y_ ? &*of_y_ : nullptr, rows,
+    run(streams, cuts_->count_y, moves && of_y_ ? &*of_y_ : nullptr, rows,
         [&](Stream& s, const Own& own, std::int64_t n, T* from, T* to) {
-          if (const Slab& b = slab(own, n); b.planes > 0) work(s, own, b, from, to);
+          if (const Piece b = piece(own, n); b.y.number > 0) work(s, own, b, from, to);
         });
   }
-  /// rows(own, batch, rows to fill), work(stream, own, planes, from, to).
+  /// rows(own, batch, rows to fill), work(stream, own, grid, from, to).
   template <class Rows, class Work>
-  void over_z(Streams& streams, bool moves, const Rows& rows, const Work& work) {
-    run(streams, parts(Shares::most(shares_.z), deep_), moves && of_z_ ? &*of_z_ : nullptr, rows,
+  void over_z(Streams& streams, BatchMove* move, const Rows& rows, const Work& work) {
+    run(streams, cuts_->count_z, move, rows, [&](Stream& s, const Own& own, std::int64_t n, T* from, T* to) {
+      const PlaneGrid grid = plane_grid(x_of_z(n), own_z(own, first_z(n)));
+      if (grid.planes > 0) work(s, own, grid, from, to);
+    });
+  }
+  /// Fields of modes become cells, in one sweep or three: rows(own, lines, byte behind the fields that are left, rows
+  /// to add), work(stream, own, lines, load, store, behind those fields).
+  template <class Rows, class Work>
+  void over_cells(Streams& streams, const Fields& fields, const Rows& rows, const Work& work) {
+    BatchMove* const move = fields.left > 0 && of_z_ ? &*of_z_ : nullptr;
+    if (cuts_->splits) return over_cut_planes(streams, fields, move, rows, work);
+    const auto lines_of_planes = [&](const Range& z) { return Lines{{0, s_.ny}, z}; };
+    const auto left = [&](std::int64_t planes) { return 2 * fields.left * planes * s_.between(); };
+    over_z(
+        streams, move,
+        [&](const Own& own, std::int64_t n, HostBatch& batch) {
+          const Range z = own_z(own, first_z(n));
+          batch.in = planes_of(own, x_of_z(n), z, fields.read);
+          if (fields.left > 0) leaves_lines(own, n, batch);
+          if (z.number > 0) rows(own, lines_of_planes(z), left(z.number) * size, batch);
+        },
+        [&](Stream& s, const Own& own, const PlaneGrid& grid, T* from, T* to) {
+          const Lines lines = lines_of_planes({0, grid.planes});
+          T* const columns = behind_cells(own, lines);
+          T* const along_x = columns + 2 * s_.wide * s_.ny * grid.planes;
+          work(
+              s, own, lines,
+              [&](int component, T* cells) {
+                to_columns(s, own, grid, component, from, columns);
+                rows_to_cells(s, own, lines, columns, along_x, cells);
+              },
+              [&](int field, const T* cells) {
+                cells_to_rows(s, own, lines, cells, along_x, columns);
+                from_columns(s, own, grid, columns, to + field * 2 * grid.volume());
+              },
+              to + left(grid.planes));
+        });
+  }
+  template <class Rows, class Work>
+  void over_cut_planes(Streams& streams, const Fields& fields, BatchMove* move, const Rows& rows, const Work& work) {
+    const auto columns = [&](const Own& own, std::int64_t n, int count) {
+      std::vector<HostRows> found;
+      if (first_z(n) < own.z.number) found.push_back(columns_of(own, x_of_z(n), first_z(n), count));
+      return found;
+    };
+    over_z(
+        streams, nullptr,
+        [&](const Own& own, std::int64_t n, HostBatch& batch) {
+          batch.in = planes_of(own, x_of_z(n), own_z(own, first_z(n)), fields.read);
+          batch.out = columns(own, n, fields.cells);
+        },
+        [&](Stream& s, const Own& own, const PlaneGrid& grid, T* from, T* to) {
+          for (int c = 0; c < fields.cells; ++c) to_columns(s, own, grid, c, from, to + c * 2 * grid.wide * s_.ny);
+        });
+    const std::int64_t in_plane = parts(s_.ny, cuts_->rows);
+    const auto lines_of_batch = [&](const Own& own, std::int64_t n) {
+      const std::int64_t y = n % in_plane * cuts_->rows;
+      return Lines{{y, std::min(cuts_->rows, s_.ny - y)}, own_z(own, n / in_plane)};
+    };
+    const auto left = [&](const Lines& lines) { return 2 * fields.left * s_.wide * lines.y.number; };
+    run(
+        streams, in_plane * shares_.most_z, nullptr,
+        [&](const Own& own, std::int64_t n, HostBatch& batch) {
+          const Lines lines = lines_of_batch(own, n);
+          if (lines.z.number == 0) return;
+          batch.in = {rows_of(own, lines, fields.cells)};
+          if (fields.left > 0) batch.out = {rows_of(own, lines, fields.left)};
+          rows(own, lines, left(lines) * size, batch);
+        },
         [&](Stream& s, const Own& own, std::int64_t n, T* from, T* to) {
-          const PlaneGrid grid{{static_cast<int>(s_.nx), static_cast<int>(s_.ny)},
-                               static_cast<int>(s_.wide),
-                               static_cast<int>(s_.highest_y),
-                               static_cast<int>(planes(own, n).planes),
-                               {waves_.wave[0], waves_.wave[1]}};
-          if (grid.planes > 0) work(s, own, grid, from, to);
+          const Lines lines = lines_of_batch(own, n);
+          if (lines.z.number == 0) return;
+          T* const along_x = behind_cells(own, lines);
+          const std::int64_t field = 2 * s_.wide * lines.y.number;
+          work(
+              s, own, lines,
+              [&](int component, T* cells) { rows_to_cells(s, own, lines, from + component * field, along_x, cells); },
+              [&](int n_of_field, const T* cells) {
+                cells_to_rows(s, own, lines, cells, along_x, to + n_of_field * field);
+              },
+              to + left(lines));
+        });
+    if (fields.left == 0) return;
+    over_z(
+        streams, move,
+        [&](const Own& own, std::int64_t n, HostBatch& batch) {
+          batch.in = columns(own, n, fields.left);
+          leaves_lines(own, n, batch);
+        },
+        [&](Stream& s, const Own& own, const PlaneGrid& grid, T* from, T* to) {
+          for (int c = 0; c < fields.left; ++c)
+            from_columns(s, own, grid, from + c * 2 * grid.wide * s_.ny, to + c * 2 * grid.volume());
         });
   }
   template <class Rows, class Work>
@@ -633,7 +619,7 @@ class Flow final : public OutOfCore {
   }
 
   /// Leaves for planes z what they need.
-  void leave(Stream& s, const Own& own, const Slab& b, const Three<T>& modes, T* fields, T* to, const Angles& turn) {
+  void leave(Stream& s, const Own& own, const Piece& b, const Three<T>& modes, T* fields, T* to, const Angles& turn) {
     queue(own, [&] {
       const ModeGrid grid = grid_of(b);
       const std::int64_t step = numbers(b);
@@ -651,37 +637,37 @@ class Flow final : public OutOfCore {
     });
     back_along_z(s, own, b, there(), fields, to);
   }
-  T* rest_of_products(Stream& s, const Own& own, const Slab& b, int count, T* from) {
+  T* rest_of_products(Stream& s, const Own& own, const Piece& b, int count, T* from) {
     T* const product = memory_of(own);
-    own.work->swap_rows(s, {s_.wide, s_.nz, count * b.planes}, from, product);
-    own.work->lines(s, Kind::forward, s_.nz, s_.wide, count * b.planes, product, product);
+    own.work->swap_rows(s, {b.x.number, s_.nz, count * b.y.number}, from, product);
+    own.work->lines(s, Kind::forward, s_.nz, b.x.number, count * b.y.number, product, product);
     return product;
   }
-  void back_along_z(Stream& s, const Own& own, const Slab& b, int fields, T* values, T* to) {
-    own.work->lines(s, Kind::backward, s_.nz, s_.wide, fields * b.planes, values, values);
-    own.work->swap_rows(s, {s_.nz, s_.wide, fields * b.planes}, values, to);
+  void back_along_z(Stream& s, const Own& own, const Piece& b, int fields, T* values, T* to) {
+    own.work->lines(s, Kind::backward, s_.nz, b.x.number, fields * b.y.number, values, values);
+    own.work->swap_rows(s, {s_.nz, b.x.number, fields * b.y.number}, values, to);
   }
-  /// Behind six components in cells: columns along y, and rows along x.
-  T* columns(const Own& own, const PlaneGrid& grid) const {
-    return memory_of(own) + 6 * even(s_.nx * s_.ny * grid.planes);
+  /// Behind six components in cells.
+  T* behind_cells(const Own& own, const Lines& lines) const {
+    return memory_of(own) + 6 * even(volume(cells_of(lines)));
   }
-  T* rows(const Own& own, const PlaneGrid& grid) const {
-    return columns(own, grid) + 2 * s_.wide * s_.ny * grid.planes;
+  void to_columns(Stream& s, const Own& own, const PlaneGrid& grid, int component, const T* fields, T* columns) {
+    queue(own, [&] { queue_columns<T>(s, grid, component, fields, columns); });
+    own.work->lines(s, Kind::backward, s_.ny, grid.wide, grid.planes, columns, columns);
   }
-  void to_cells(Stream& s, const Own& own, const PlaneGrid& grid, int component, const T* five, T* cells) {
-    T *const along_y = columns(own, grid), *const along_x = rows(own, grid);
-    queue(own, [&] { queue_columns<T>(s, grid, component, five, along_y); });
-    own.work->lines(s, Kind::backward, s_.ny, s_.wide, grid.planes, along_y, along_y);
-    queue(own, [&] { queue_rows<T>(s, grid, along_y, along_x); });
-    own.work->lines(s, Kind::complex_to_real, s_.nx, s_.ny, grid.planes, along_x, cells);
+  void rows_to_cells(Stream& s, const Own& own, const Lines& lines, const T* columns, T* along_x, T* cells) {
+    queue(own, [&] { queue_rows<T>(s, cells_of(lines), static_cast<int>(s_.wide), columns, along_x); });
+    own.work->lines(s, Kind::complex_to_real, s_.nx, lines.y.number, lines.z.number, along_x, cells);
   }
-  void to_modes(Stream& s, const Own& own, const PlaneGrid& grid, const T* cells, T* to) {
-    T *const along_y = columns(own, grid), *const along_x = rows(own, grid);
-    own.work->lines(s, Kind::real_to_complex, s_.nx, s_.ny, grid.planes, cells, along_x);
-    own.work->turn(s, {s_.wide, s_.ny, grid.planes}, along_x, {1, s_.mx, s_.mx * s_.ny}, along_y,
-                   {s_.ny, 1, s_.ny * s_.wide});
-    own.work->lines(s, Kind::forward, s_.ny, s_.wide, grid.planes, along_y, along_y);
-    queue(own, [&] { queue_kept<T>(s, grid, along_y, to); });
+  void cells_to_rows(Stream& s, const Own& own, const Lines& lines, const T* cells, T* along_x, T* columns) {
+    const std::int64_t high = lines.y.number;
+    own.work->lines(s, Kind::real_to_complex, s_.nx, high, lines.z.number, cells, along_x);
+    own.work->turn(s, {s_.wide, high, lines.z.number}, along_x, {1, s_.mx, s_.mx * high}, columns,
+                   {high, 1, high * s_.wide});
+  }
+  void from_columns(Stream& s, const Own& own, const PlaneGrid& grid, T* columns, T* to) {
+    own.work->lines(s, Kind::forward, s_.ny, grid.wide, grid.planes, columns, columns);
+    queue(own, [&] { queue_kept<T>(s, grid, columns, to); });
   }
 
   Options options_;
@@ -690,45 +676,13 @@ class Flow final : public OutOfCore {
   Shares shares_;
   std::optional<Batches> batches_;
   std::vector<Own> own_;
-  std::int64_t deep_ = 1;                 // planes z of a batch
-  std::vector<std::vector<Slab>> slabs_;  // planes y by device and batch
+  std::optional<FlowCuts> cuts_;
   std::optional<BatchMoves> of_y_, of_z_;
   bool planned_ = false;
   std::vector<std::vector<double>> speeds_;
 };
 
 }  // namespace
-
-std::int64_t taken_budget(const Machine& machine, const Options& options, std::int64_t budget) {
-  const Shares of(machine, options);
-  return needed(machine, of, options, buffer_of(machine, of, options, budget));
-}
-
-std::int64_t least_budget(const Machine& machine, const Options& options) {
-  const Shares of(machine, options);
-  return needed(machine, of, options, Planes(of, options).least());
-}
-
-std::vector<MessageInfo> messages_of_stage(const Machine& machine, const Options& options, std::int64_t budget) {
-  const Shares of(machine, options);
-  const Cuts cuts(of, options, buffer_of(machine, of, options, budget));
-  std::vector<MessageInfo> all;
-  for (const BatchCut* cut : {&cuts.of_y, &cuts.of_z}) {
-    const std::vector<MessageInfo> some = BatchMoves::messages(machine, *cut, options.exchange);
-    all.insert(all.end(), some.begin(), some.end());
-  }
-  return all;
-}
-
-std::int64_t bytes_between_sweeps(const Machine& machine, const Options& options, int device) {
-  const Sizes s(options);
-  const Shares of(machine, options);
-  const auto d = static_cast<std::size_t>(device);
-  const std::int64_t value = 2 * static_cast<std::int64_t>(size_of(options.type));
-  const std::int64_t there = fields_there(options), back = components_of(options);
-  if (of.devices() == 1) return there * s.between() * s.nz * value;
-  return (there * s.between() * of.z[d].planes + back * s.of_y() * of.places[d].planes) * value;
-}
 
 std::unique_ptr<OutOfCore> make_out_of_core(const Communicator& comm, const Machine& machine, const Options& options,
                                             std::int64_t budget) {

@@ -2,7 +2,8 @@
 // A flow whose arrays lie in host memory. Two sweeps a stage: planes y with all of z, where modes are advanced, and
 // planes z, where the product u x w is formed. Between them travel the velocity and its derivatives along z of u and v
 // there, and the transform of the product back: 11 fields each way a stage of rk2. On several devices each sweep moves
-// what it leaves between the sweeps, batch by batch, to the devices that read it.
+// what it leaves between the sweeps, batch by batch, to the devices that read it. Where a buffer has no room for a
+// plane, modes along x are cut into pieces. Planes z then take three sweeps.
 #include <array>
 #include <functional>
 #include <memory>
@@ -80,12 +81,5 @@ class OutOfCore {
 /// `budget`: bytes of each device. Throws Error where a device, or pinned memory, has no room. Collective.
 std::unique_ptr<OutOfCore> make_out_of_core(const Communicator& comm, const Machine& machine, const Options& options,
                                             std::int64_t budget);
-/// Bytes of a device that it takes of a budget, and without which it cannot be.
-std::int64_t taken_budget(const Machine& machine, const Options& options, std::int64_t budget);
-std::int64_t least_budget(const Machine& machine, const Options& options);
-/// Messages of all ranks in a stage, on several devices.
-std::vector<MessageInfo> messages_of_stage(const Machine& machine, const Options& options, std::int64_t budget);
-/// Bytes of a device in pinned memory between the sweeps.
-std::int64_t bytes_between_sweeps(const Machine& machine, const Options& options, int device);
 
 }  // namespace slipstream::dns

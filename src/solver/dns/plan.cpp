@@ -6,6 +6,7 @@
 #include "device/host_memory.hpp"
 #include "fft/decomposition.hpp"
 #include "fft/out_of_core.hpp"
+#include "solver/dns/cuts.hpp"
 #include "solver/dns/impl.hpp"
 
 namespace slipstream::dns {
@@ -106,13 +107,25 @@ FftOptions transform_options(const Options& o) {
   return options;
 }
 
+namespace {
+
 std::int64_t least_of_transform(const Machine& machine, const Options& options) {
   const FftOptions transform = transform_options(options);
   return fft::OutOfCore::least_budget(machine, {machine, options.cells, transform}, transform);
 }
 
+}  // namespace
+
+// Its planes stay whole where that takes little of the memory.
+std::int64_t budget_of_transform(const Machine& machine, const Options& o) {
+  const FftOptions transform = transform_options(o);
+  const std::int64_t planes = fft::OutOfCore::plane_budget(machine, {machine, o.cells, transform}, transform),
+                     left = o.device_memory - least_budget(machine, o) - bytes_of_accelerations(o);
+  return std::max(least_of_transform(machine, o), std::min({planes, o.device_memory / 8, left}));
+}
+
 std::int64_t budget_of_batches(const Machine& machine, const Options& o) {
-  return o.device_memory - least_of_transform(machine, o) - bytes_of_accelerations(o);
+  return o.device_memory - budget_of_transform(machine, o) - bytes_of_accelerations(o);
 }
 
 void check_batches(const Machine& machine, const Options& o) {
@@ -152,15 +165,21 @@ void check_device_memory(const Machine& machine, const Options& o) {
 
 std::int64_t host_memory_needed(const Machine& machine, const Options& o) {
   if (o.device_memory == 0) return 0;
-  const fft::Decomposition cut(machine, o.cells, transform_options(o));
+  FftOptions transform = transform_options(o);
+  transform.device_memory = budget_of_transform(machine, o);
+  const fft::Decomposition cut(machine, o.cells, transform);
   const auto size = static_cast<std::int64_t>(size_of(o.type));
   const int fields = (o.scheme == Scheme::rk2 ? 1 : 2) * components_of(o) + (keeps_next(o) ? 3 : 0);
+  const std::vector<std::int64_t> between = bytes_between_sweeps(machine, o, budget_of_batches(machine, o));
+  const bool of_transform = !cut.alone() && fft::OutOfCore::splits(machine, cut, transform);
   std::vector<std::int64_t> of(static_cast<std::size_t>(machine.nodes()), 0);
-  for (int d = 0; d < machine.devices(); ++d)
-    of[static_cast<std::size_t>(machine.device(d).node)] +=
-        size *
-            (2 * fields * cut.volume_on(d, fft::Stage::spectral) + 3 * cut.volume_on(d, fft::Stage::physical, true)) +
-        bytes_between_sweeps(machine, o, d);
+  for (int d = 0; d < machine.devices(); ++d) {
+    const std::int64_t modes = 2 * cut.volume_on(d, fft::Stage::spectral),
+                       cells = cut.volume_on(d, fft::Stage::physical, true);
+    std::int64_t& bytes = of[static_cast<std::size_t>(machine.device(d).node)];
+    bytes += size * (fields * modes + 3 * cells) + between[static_cast<std::size_t>(d)];
+    if (of_transform) bytes += 2 * size * cut.volume_on(d, fft::Stage::physical);
+  }
   return *std::max_element(of.begin(), of.end());
 }
 
@@ -186,33 +205,38 @@ Grid plan_grid(const Machine& machine, const Options& options, int rank) {
   return Grid(options.cells, machine, rank, grid);
 }
 
-std::vector<MessageInfo> messages_needed(const Machine& machine, const Options& options) {
+std::vector<PlannedMessages> messages_needed(const Machine& machine, const Options& options) {
   const int stages = options.scheme == Scheme::rk4 ? 4 : 2;
-  std::vector<MessageInfo> all;
+  std::vector<PlannedMessages> all;
+  const auto add = [&](MessageInfo message, int times, std::int64_t sources, std::int64_t targets) {
+    message.bytes *= times;
+    message.transfers *= times;
+    all.push_back({message, sources, targets});
+  };
   if (options.device_memory > 0) {
     check_batches(machine, options);
-    if (machine.devices() > 1) all = messages_of_stage(machine, options, budget_of_batches(machine, options));
-    for (MessageInfo& message : all) {
-      message.bytes *= stages;
-      message.transfers *= stages;
-    }
+    if (machine.devices() == 1) return all;
+    for (const auto& [one, sources, targets] : messages_of_stage(machine, options, budget_of_batches(machine, options)))
+      add(one, stages, sources, targets);
     return all;
   }
+  const int scalars = scalars_of(options);
   for (const bool forward : {true, false})
-    for (MessageInfo message : Fft::messages(machine, options.cells, transform_options(options), forward)) {
-      const int scalars = scalars_of(options), transforms = stages * (forward ? 3 + scalars : 6 + 3 * scalars);
-      message.bytes *= transforms;
-      message.transfers *= transforms;
-      all.push_back(message);
-    }
+    for (const MessageInfo& message : Fft::messages(machine, options.cells, transform_options(options), forward))
+      add(message, stages * (forward ? 3 + scalars : 6 + 3 * scalars), 1, 1);
   return all;
+}
+
+BatchPlan batches_needed(const Machine& machine, const Options& options) {
+  check_batches(machine, options);
+  return planned_batches(machine, options, budget_of_batches(machine, options));
 }
 
 std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& options) {
   std::vector<ArrayBytes> arrays;
   if (options.device_memory > 0) {
     check_batches(machine, options);
-    const std::int64_t transform = least_of_transform(machine, options),
+    const std::int64_t transform = budget_of_transform(machine, options),
                        accelerations = bytes_of_accelerations(options);
     const std::int64_t batches = taken_budget(machine, options, budget_of_batches(machine, options));
     for (int device = 0; device < machine.devices(); ++device) {

@@ -7,16 +7,16 @@
 
 namespace slipstream::dns {
 
-/// Some planes z.
+/// Some planes z, or a piece of them: some modes along x.
 struct PlaneGrid {
   int cells[2];   ///< x, y
+  int first;      ///< k_x
   int wide;       ///< kept modes along x
   int highest_y;  ///< |k_y|
   int planes;
   double wave[2] = {1, 1};  ///< 2 pi by the box's edges along x, y
 
   SLIP_FN int high() const { return 2 * highest_y + 1; }
-  SLIP_FN int modes_x() const { return cells[0] / 2 + 1; }
   /// The index along y of place c among the kept ones.
   SLIP_FN int index_y(int c) const { return c <= highest_y ? c : c + cells[1] - high(); }
   /// The place of an index along y; -1: it is not kept.
@@ -36,9 +36,9 @@ void queue_along_z(Stream& stream, const ModeGrid& grid, const Three<T>& u, T* f
 /// three slopes of each scalar, from two fields each.
 template <class T>
 void queue_columns(Stream& stream, const PlaneGrid& grid, int component, const T* fields, T* to);
-/// [z][x][y] of the kept modes along x becomes [z][y][x] of all.
+/// [z][x][y] of the kept modes along x becomes [z][y][x] of all, for so many cells x, y, z.
 template <class T>
-void queue_rows(Stream& stream, const PlaneGrid& grid, const T* from, T* to);
+void queue_rows(Stream& stream, const Extent& cells, int wide, const T* from, T* to);
 /// [z][x][y] becomes [c][z][x].
 template <class T>
 void queue_kept(Stream& stream, const PlaneGrid& grid, const T* from, T* to);

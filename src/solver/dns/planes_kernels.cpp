@@ -45,7 +45,7 @@ struct Columns {
   }
   SLIP_FN Value kept(int x, int y, std::int64_t at) const {
     if (component < 3) return of(component, at);
-    const T kx = T(x * grid.wave[0]), ky = T(grid.ky(y) * grid.wave[1]);
+    const T kx = T((grid.first + x) * grid.wave[0]), ky = T(grid.ky(y) * grid.wave[1]);
     if (component > 5) {
       const int scalar = (component - 6) / 3, axis = (component - 6) % 3;
       if (axis == 2) return of(6 + 2 * scalar, at);
@@ -68,13 +68,13 @@ struct Columns {
 
 template <class T>
 struct WholeRows {
-  PlaneGrid grid;
+  int rows, wide, modes_x;
   const T* from;
   T* to;
   SLIP_FN void operator()(int x, int y, int z) const {
-    const std::int64_t source = (static_cast<std::int64_t>(z) * grid.wide + x) * grid.cells[1] + y;
-    T* const target = to + 2 * ((static_cast<std::int64_t>(z) * grid.cells[1] + y) * grid.modes_x() + x);
-    const bool kept = x < grid.wide;
+    const std::int64_t source = (static_cast<std::int64_t>(z) * wide + x) * rows + y;
+    T* const target = to + 2 * ((static_cast<std::int64_t>(z) * rows + y) * modes_x + x);
+    const bool kept = x < wide;
     target[0] = kept ? from[2 * source] : T(0);
     target[1] = kept ? from[2 * source + 1] : T(0);
   }
@@ -107,8 +107,10 @@ void queue_columns(Stream& stream, const PlaneGrid& grid, int component, const T
 }
 
 template <class T>
-void queue_rows(Stream& stream, const PlaneGrid& grid, const T* from, T* to) {
-  launch(stream, {{0, 0, 0}, {grid.modes_x(), grid.cells[1], grid.planes}}, WholeRows<T>{grid, from, to});
+void queue_rows(Stream& stream, const Extent& cells, int wide, const T* from, T* to) {
+  const std::int64_t modes_x = cells[0] / 2 + 1;
+  launch(stream, {{0, 0, 0}, {modes_x, cells[1], cells[2]}},
+         WholeRows<T>{static_cast<int>(cells[1]), wide, static_cast<int>(modes_x), from, to});
 }
 
 template <class T>
@@ -118,11 +120,11 @@ void queue_kept(Stream& stream, const PlaneGrid& grid, const T* from, T* to) {
 
 template void queue_along_z<float>(Stream&, const ModeGrid&, const Three<float>&, float*);
 template void queue_columns<float>(Stream&, const PlaneGrid&, int, const float*, float*);
-template void queue_rows<float>(Stream&, const PlaneGrid&, const float*, float*);
+template void queue_rows<float>(Stream&, const Extent&, int, const float*, float*);
 template void queue_kept<float>(Stream&, const PlaneGrid&, const float*, float*);
 template void queue_along_z<double>(Stream&, const ModeGrid&, const Three<double>&, double*);
 template void queue_columns<double>(Stream&, const PlaneGrid&, int, const double*, double*);
-template void queue_rows<double>(Stream&, const PlaneGrid&, const double*, double*);
+template void queue_rows<double>(Stream&, const Extent&, int, const double*, double*);
 template void queue_kept<double>(Stream&, const PlaneGrid&, const double*, double*);
 
 }  // namespace slipstream::dns

@@ -7,7 +7,7 @@
 namespace slipstream::dns {
 
 /// Sums of a scalar over each line along z: its square, k^2 times its square, and its product with each component of
-/// the velocity. The mean counts for nothing. line = k * extent[1] + j.
+/// the velocity. The mean counts for nothing. By ModeGrid::line().
 constexpr int scalar_sums = 5;
 
 template <class T>

@@ -118,7 +118,7 @@ struct ScalarLineSums {
       }
     }
     const int weight = grid.weight(kx);
-    double* const to = sums + scalar_sums * (static_cast<std::int64_t>(k) * grid.extent[1] + j);
+    double* const to = sums + scalar_sums * grid.line(j, k);
     for (int n = 0; n < scalar_sums; ++n) to[n] = weight * found[n];
   }
 };
@@ -157,19 +157,20 @@ struct Work {
   Accelerations of;
   double* sums;
   SLIP_FN void operator()(int k, int, int) const {
-    double sum = 0;
-    for (int n = 0; n < of.count; ++n) {
-      const int* const wave = of.modes + 3 * n;
-      if (wave[1] != grid.ky(k)) continue;
-      const std::int64_t at = place_of(grid, wave);
-      if (at < 0) continue;
-      for (int c = 0; c < 3; ++c) {
-        const Complex<T> value = load(u, at, c);
-        const double* const pushed = of.values + 6 * n + 2 * c;
-        sum += grid.weight(wave[0]) *
-               (static_cast<double>(value.re) * pushed[0] + static_cast<double>(value.im) * pushed[1]);
+    double sum = grid.before > 0 ? sums[k] : 0;
+    for (int pass = 0; pass < 2; ++pass)  // by k_x, as pieces of a plane follow one another
+      for (int n = 0; n < of.count; ++n) {
+        const int* const wave = of.modes + 3 * n;
+        if (wave[1] != grid.ky(k) || (wave[0] == 0) != (pass == 0)) continue;
+        const std::int64_t at = place_of(grid, wave);
+        if (at < 0) continue;
+        for (int c = 0; c < 3; ++c) {
+          const Complex<T> value = load(u, at, c);
+          const double* const pushed = of.values + 6 * n + 2 * c;
+          sum += grid.weight(wave[0]) *
+                 (static_cast<double>(value.re) * pushed[0] + static_cast<double>(value.im) * pushed[1]);
+        }
       }
-    }
     sums[k] = sum;
   }
 };

@@ -1,6 +1,9 @@
 // Out-of-core Fourier transforms of values in host memory, compared with transforms in device memory.
 #include <gtest/gtest.h>
 
+#include <map>
+
+#include "fft/batch_moves.hpp"
 #include "support/expect_error.hpp"
 #include "support/fft_rig.hpp"
 #include "support/on_devices.hpp"
@@ -67,7 +70,7 @@ TEST_P(TransformsByBatches, HaveTheSameBitsWithAnyBudget) {
         const auto whole = there_and_back(cells, o, values, &wanted);
         // Batches of two planes, of one plane (with a smaller last batch), and split planes.
         std::vector<std::int64_t> budgets{10 * value * nx * cells[1] * 2 + 8192, 5 * value * nx * cells[1] + 8192};
-        if (!transposed) budgets.push_back(5 * 16 * value * std::max(cells[1], nx) + 4096);
+        budgets.push_back(5 * 16 * value * std::max(cells[1], nx) + 4096);
         for (const std::int64_t budget : budgets) {
           SCOPED_TRACE("budget " + std::to_string(budget));
           o.device_memory = budget;
@@ -241,18 +244,20 @@ TEST_P(TransformsOnSeveral, MoveByEveryRouteThatServes) {
   }
 }
 
-TEST_P(TransformsOnSeveral, MoveTheBytesOfTwoSweeps) {
-  const Extent cells{16, 12, 24};
+TEST_P(TransformsOnSeveral, MoveTheBytesOfTwoSweepsOrThree) {
+  const Extent cells{40, 48, 24};
   FftOptions o;
   o.type = DType::c128;
-  o.device_memory = 1 << 24;
-  Fft fft(comm, machine(), cells, o);
-  std::vector<Stream> streams = streams_of(fft.physical());
-  Field u(fft.physical(), fft.physical_field("u")), v(fft.spectral(), fft.spectral_field("v"));
-  fft.forward(u, v, streams);
-  finish(streams);
-  const double all = comm.sum_in_rank_order(static_cast<double>(fft.host_bytes_moved()));
-  EXPECT_EQ(all, 2.0 * 2 * 16 * static_cast<double>(volume(cells)));
+  for (const auto& [budget, sweeps] : {std::pair{std::int64_t{1} << 24, 2.0}, {least(cells, o), 3.0}}) {
+    o.device_memory = budget;
+    Fft fft(comm, machine(), cells, o);
+    std::vector<Stream> streams = streams_of(fft.physical());
+    Field u(fft.physical(), fft.physical_field("u")), v(fft.spectral(), fft.spectral_field("v"));
+    fft.forward(u, v, streams);
+    finish(streams);
+    const double all = comm.sum_in_rank_order(static_cast<double>(fft.host_bytes_moved()));
+    EXPECT_EQ(all, sweeps * 2 * 16 * static_cast<double>(volume(cells)));
+  }
 }
 
 TEST_P(TransformsOnSeveral, AreRefusedWhereTheyCannotBe) {
@@ -281,11 +286,85 @@ TEST_P(TransformsOnSeveral, AreRefusedWhereTheyCannotBe) {
     to.push_back(v.data(id));
   }
   expect_error([&] { fft.forward(from, to, streams); }, ErrorCode::unsupported, {{"problem", "in_place"}});
+  const Extent far{8192, 8192, 8192};  // terabytes of the host between the sweeps
+  o.device_memory = 2 * least(far, o);
+  expect_error([&] { Fft(comm, machine(), far, o); }, ErrorCode::out_of_memory, {{"option", "cells"}});
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, TransformsOnSeveral,
                          testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2, 4)),
                          OnDevices::name);
+
+/// `nodes` of `per_node` devices that are not there.
+Machine described(int nodes, int per_node) {
+  std::vector<MachineDevice> devices;
+  for (int d = 0; d < nodes * per_node; ++d) {
+    MachineDevice device;
+    device.node = d / per_node;
+    device.rank = d;
+    device.local = {Backend::cuda, 0};
+    device.uuid = "test-" + std::to_string(d);
+    device.memory = 1 << 30;
+    devices.push_back(device);
+  }
+  const auto link = [&](int a, int b) {
+    const bool near = a / per_node == b / per_node;
+    return Link{a == b ? LinkKind::same : near ? LinkKind::nvlink : LinkKind::network, near ? 100.0 : 10.0, near};
+  };
+  Links links;
+  links.within = {{per_node, {}}};
+  for (int a = 0; a < per_node; ++a)
+    for (int b = 0; b < per_node; ++b) links.within[0].links.push_back(link(a, b));
+  links.kind.assign(static_cast<std::size_t>(nodes), 0);
+  links.between = {1, {link(0, per_node)}};
+  links.group.assign(devices.size(), 0);
+  return Machine("test", std::move(devices), std::move(links));
+}
+
+TEST(MessagesOfBatches, AreThoseOfAllPairs) {
+  const Machine machine = described(5, 2);
+  fft::BatchCut cut;
+  cut.components = 3;
+  cut.parts = {4, 4, 4, 4, 3, 3, 3, 3, 0, 0};
+  cut.planes = {{2, 2, 2, 2, 2, 1, 1, 0, 0, 0}, {2, 1, 1, 1, 1, 1, 1, 1, 1, 1}};
+  cut.rows = {16, 16, 5};
+  for (const bool inner : {false, true}) {
+    cut.inner = inner;
+    std::map<std::pair<int, int>, double> wanted, found;  // bytes by source and how near the target is
+    const auto apart = [](int s, int t) { return s == t ? 0 : s / 2 == t / 2 ? 1 : 2; };
+    for (int s = 0; s < machine.devices(); ++s)
+      for (int t = 0; t < machine.devices(); ++t) {
+        const std::int64_t planes =
+            cut.planes[0][static_cast<std::size_t>(s)] + cut.planes[1][static_cast<std::size_t>(s)];
+        if (const auto parts = cut.parts[static_cast<std::size_t>(t)]; parts > 0 && planes > 0)
+          wanted[{s, apart(s, t)}] += static_cast<double>(37 * 3 * 8 * planes * parts);
+      }
+    double all = 0, of_all = 0;
+    for (const auto& [key, bytes] : wanted) all += bytes;
+    for (const auto& [message, sources, targets] : fft::BatchMoves::messages(machine, cut, {})) {
+      found[{message.source, apart(message.source, message.target)}] +=
+          static_cast<double>(targets * message.raw_bytes);
+      of_all += static_cast<double>(sources * targets * message.raw_bytes);
+      EXPECT_LE(message.raw_bytes, message.bytes);
+    }
+    EXPECT_EQ(of_all, all);
+    EXPECT_LT(found.size(), wanted.size());  // two nodes are alike
+    for (const auto& [key, bytes] : found) EXPECT_EQ(bytes, wanted[key]) << "device " << key.first;
+  }
+}
+
+TEST(MessagesOfBatches, OfVeryManyDevicesAreFew) {
+  const Machine machine = described(3000, 6);
+  fft::BatchCut cut;
+  cut.parts.assign(18000, 1);
+  cut.planes.assign(1, cut.parts);
+  cut.rows = {16};
+  const std::vector<fft::AlikeMessages> found = fft::BatchMoves::messages(machine, cut, {});
+  EXPECT_EQ(found.size(), 6U * (6 + 1));
+  double pairs = 0;
+  for (const auto& [one, sources, targets] : found) pairs += static_cast<double>(sources * targets);
+  EXPECT_EQ(pairs, 18000.0 * 18000.0);
+}
 
 }  // namespace
 }  // namespace slipstream

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, Cli
+from slipstream.machine import machine_file
 
 
 def test_rows_have_the_bytes_of_their_sweeps(tmp_path: Path, cli: Cli) -> None:
@@ -58,8 +59,26 @@ def test_the_least_bytes_of_many_nodes_are_those_that_a_flow_moves() -> None:
     scaling = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(scaling)
     assert scaling.kept(16) == 8 * 6 * 11 * 16
-    machine = {"ranks": 4, "host": {"gb_per_s": 50}, "links": {"network": {"per_node_gb_per_s": 10}}}
-    assert scaling.least(16, 1, machine)["network_s"] == 0
-    two = scaling.least(16, 2, machine)
-    assert two["host_s"] == pytest.approx(2 * 11 * 8 * 6 * 11 * 16 / 2 / 200e9)
-    assert two["network_s"] == pytest.approx(2 * 8 * 8 * 6 * 11 * 16 / 2 / 2 / 10e9)
+    machine = machine_file.load(ROOT / "machines" / "summit.toml")
+    plan = scaling.planned(96, 2, machine, "1 GiB")
+    assert (plan["batches"]["sweeps"], plan["batches"]["fields"]) == (2, 11)
+    two = scaling.least(96, 2, machine, plan)
+    assert two["host_s"] == pytest.approx(2 * 11 * scaling.kept(96) / 2 / 300e9)
+    assert two["network_s"] == pytest.approx(2 * 8 * scaling.kept(96) / 2 / 2 / 23e9)
+    assert scaling.least(96, 1, machine, plan)["network_s"] == 0
+
+
+def test_the_talks_target_is_planned_within_16_gb_of_each_device() -> None:
+    """By classes of pairs of 18 432 devices: all pairs would take minutes and tens of GB."""
+    spec = importlib.util.spec_from_file_location("dns_scaling", ROOT / "tools" / "dns_scaling.py")
+    assert spec is not None and spec.loader is not None
+    scaling = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(scaling)
+    machine = machine_file.load(ROOT / "machines" / "summit.toml")
+    plan = scaling.planned(18432, 3072, machine)
+    assert sum(array["bytes"] for array in plan["arrays"] if array["device"] == 0) <= 14 * 2**30
+    assert plan["host_bytes"] < 512e9
+    assert plan["batches"]["sweeps"] == 4
+    # Each device sends to all, itself among them, in both sweeps of a stage.
+    sent = sum(m["sources"] * m["targets"] * m["raw_bytes"] for m in plan["messages"])
+    assert sent == pytest.approx(8 * scaling.kept(18432))

@@ -9,12 +9,13 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+import slipstream as slip
 from conftest import ROOT, Cli, backend_of, command, is_one_error
 from errors import is_error
 from slipstream.base import rows
 from slipstream.base.core import core, part
 from slipstream.case.reader import load
-from slipstream.dns import solver
+from slipstream.dns import lines, solver, velocity_file
 from slipstream.flow import energy
 from slipstream.pictures import planes
 from slipstream.results.results import box_size
@@ -517,6 +518,36 @@ def test_taylor_green_begins_as_published(cli: Cli, tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     expected = findings(tmp_path, "dns_taylor_green_short")["expected"]
     assert len(expected) == 2 and all(entry["met"] for entry in expected), expected
+
+
+@pytest.mark.thorough
+def test_the_published_decay_is_out_of_core_what_it_is_in_the_device(cli: Cli, tmp_path: Path) -> None:
+    found = {}
+    runs = {"resident": ["dns.time_step=0.05", "run.time=20", "expected={}"], "batches": ["--variant", "out_of_core"]}
+    for name, words in runs.items():
+        words += [f"case.name={name}", "output.pictures=false"]
+        result = cli("run", str(ROOT / "cases" / "dns_taylor_green.toml"), *words)
+        assert result.returncode == 0, result.stderr
+        found[name] = findings(tmp_path, name)["findings"]
+    for key in ("energy.dissipation_error", "energy.enstrophy_error", "energy.peak_dissipation"):
+        assert found["batches"][key] == pytest.approx(found["resident"][key], rel=1e-6)
+    assert found["batches"]["energy.dissipation_error"] < 0.1
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_lines_are_those_of_the_whole_velocity(cli: Cli, tmp_path: Path, ranks: int) -> None:
+    result = cli("run", case(tmp_path), "output.lines=true", "output.fields=true", "-n", str(ranks))
+    assert result.returncode == 0, result.stderr
+    folder = tmp_path / "results" / "decay"
+    header, table = rows.read(folder / "lines.csv")
+    assert header == ["step", "time", *lines.columns(24)] and len(table) == 7
+    u = velocity_file.read(str(folder / "fields.vtkhdf"), (24, 20, 16), [((0, 0, 0), (24, 20, 16))])[0]
+    found = [float(value) for value in table[-1][2:]]
+    assert found[:13] == pytest.approx(slip.dns.longitudinal_spectrum(u), rel=1e-6)
+    assert sum(found[:13]) == pytest.approx((u[..., 0].astype(float) ** 2).mean(), rel=1e-6)
+    for n, r in enumerate([1, 2, 4, 8]):
+        second, third = (slip.dns.structure_function(u, order, places=[r])[0] for order in (2, 3))
+        assert found[13 + n] == pytest.approx(second, rel=1e-6) and found[17 + n] == pytest.approx(third, rel=1e-5)
 
 
 @pytest.mark.parametrize(

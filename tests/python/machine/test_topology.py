@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from conftest import ROOT, Cli, words
 from slipstream.machine import discovery, topology
@@ -55,12 +54,14 @@ class Mixed:
             {"node": d // 2, "rank": d // 2, "name": "V100", "memory": 16e9, "memory_gb_per_s": 900.0} for d in range(6)
         ]
 
-    def different_links(self) -> tuple[list[dict[str, object]], np.ndarray]:
-        which = np.full((6, 6), 3, dtype=np.uint16)
-        for node in range(3):
-            part = slice(2 * node, 2 * node + 2)
-            which[part, part] = [[0, 2 if node == 2 else 1], [2 if node == 2 else 1, 0]]
-        return [{"kind": kind, "gb_per_s": 1.0, "peer": False} for kind in self.kinds], which
+    def link_classes(self) -> dict[str, object]:
+        return {
+            "links": [{"kind": kind, "gb_per_s": 1.0, "peer": False} for kind in self.kinds],
+            "within": [[[0, 1], [1, 0]], [[0, 2], [2, 0]]],
+            "kind": [0, 0, 1],
+            "between": [[3]],
+            "group": [0] * 6,
+        }
 
 
 def test_nodes_that_differ_are_told_apart() -> None:
@@ -78,8 +79,9 @@ def test_nodes_that_differ_are_told_apart() -> None:
 
 def test_links_of_a_described_machine_come_back_as_they_went_in(tmp_path: Path) -> None:
     machine = discovery.describe(read(tmp_path, TWO_BOXES))
-    links, which = machine.different_links()
-    assert [[links[w] for w in row] for row in which] == machine.links() == read(tmp_path, TWO_BOXES).links_matrix()
+    found = topology.Topology(machine)
+    links = [[found.links[w] for w in row] for row in found.which()]
+    assert links == machine.links() == read(tmp_path, TWO_BOXES).links_matrix()
 
 
 @pytest.mark.parametrize(("numbers", "shown"), [([0], "0"), ([0, 1, 2, 3, 8], "0-3,8"), ([1, 3, 4], "1,3-4")])

@@ -100,25 +100,49 @@ TEST_P(FlowByBatches, IsTheFlowOnTheDevice) {
       }
 }
 
-TEST_P(FlowByBatches, HasTheSameBitsWithAnyBudget) {
-  for (const dns::Scheme scheme : {dns::Scheme::rk2, dns::Scheme::rk4}) {
-    dns::Options o = options({24, 20, 33}, scheme, DType::f64);
-    if (scheme == dns::Scheme::rk4) o.forcing.power = 0.4;
-    if (scheme == dns::Scheme::rk2) add_all(o);
-    const std::int64_t fewest = least(o);
-    std::vector<std::vector<std::byte>> found;
-    for (const std::int64_t budget : {std::int64_t{1} << 30, fewest, 2 * fewest, 5 * fewest}) {
-      o.device_memory = budget;
-      dns::Dns d(alone, one(), o);
-      found.push_back(velocity_after(d, 2));
-      EXPECT_LE(d.bytes_on(one().device(0).local), budget);
-      EXPECT_TRUE(found.back() == found.front()) << "budget " << budget;
-    }
-    o.synchronous = true;
-    o.host_copies = RowCopies::kernel;
-    dns::Dns d(alone, one(), o);
-    EXPECT_TRUE(velocity_after(d, 2) == found.front()) << "synchronous";
+/// All sums that a flow tells of.
+std::vector<double> figures(dns::Dns& d) {
+  const dns::Statistics s = d.statistics();
+  std::vector<double> all{s.energy, s.dissipation, s.power, s.courant, s.skewness, s.flatness};
+  const auto add = [&](const std::vector<double>& more) { all.insert(all.end(), more.begin(), more.end()); };
+  add(s.spectrum);
+  for (const dns::ScalarStatistics& scalar : s.scalars) {
+    add({scalar.variance, scalar.dissipation, scalar.flux[0], scalar.flux[1], scalar.flux[2]});
+    add(scalar.spectrum);
   }
+  add(d.transfer().transfer);
+  return all;
+}
+
+/// Whole planes; pieces of planes y; and pieces of planes z, where they are longer.
+TEST_P(FlowByBatches, HasTheSameBitsWithAnyBudget) {
+  for (const Extent& cells : {Extent{24, 20, 33}, Extent{54, 12, 20}, Extent{160, 64, 8}})
+    for (const dns::Scheme scheme : {dns::Scheme::rk2, dns::Scheme::rk4}) {
+      SCOPED_TRACE(to_string(cells) + (scheme == dns::Scheme::rk2 ? ", rk2" : ", rk4"));
+      dns::Options o = options(cells, scheme, DType::f64);
+      if (scheme == dns::Scheme::rk4) o.forcing.power = 0.4;
+      if (scheme == dns::Scheme::rk2) add_all(o);
+      const std::int64_t fewest = least(o);
+      std::vector<std::vector<std::byte>> found;
+      std::vector<std::vector<double>> of;
+      for (const std::int64_t budget : {std::int64_t{1} << 30, fewest, 2 * fewest, 5 * fewest}) {
+        o.device_memory = budget;
+        dns::Dns d(alone, one(), o);
+        found.push_back(velocity_after(d, 2));
+        of.push_back(figures(d));
+        EXPECT_LE(d.bytes_on(one().device(0).local), budget);
+        EXPECT_TRUE(found.back() == found.front()) << "budget " << budget;
+        EXPECT_TRUE(of.back() == of.front()) << "budget " << budget;
+        const bool in_three = d.describe_batches().find("three sweeps") != std::string::npos;
+        if (budget <= fewest) EXPECT_EQ(in_three, cells[0] == 160);
+        if (budget == std::int64_t{1} << 30) EXPECT_FALSE(in_three);
+      }
+      o.device_memory = fewest;
+      o.synchronous = true;
+      o.host_copies = RowCopies::kernel;
+      dns::Dns d(alone, one(), o);
+      EXPECT_TRUE(velocity_after(d, 2) == found.front()) << "synchronous";
+    }
 }
 
 TEST_P(FlowByBatches, BeginsWithTheTaylorGreenVortex) {
@@ -307,6 +331,28 @@ TEST_P(FlowOnSeveral, HasTheBitsOfOneDevice) {
       }
       o.synchronous = false;
     }
+}
+
+TEST_P(FlowOnSeveral, HasTheBitsOfOneDeviceWherePlanesAreCut) {
+  for (const Extent& cells : {Extent{54, 12, 20}, Extent{160, 64, 8}}) {
+    SCOPED_TRACE(to_string(cells));
+    dns::Options o = options(cells, dns::Scheme::rk2, DType::f64);
+    add_all(o);
+    o.device_memory = 1 << 30;
+    dns::Dns one_device(alone, one(), o);
+    const std::vector<std::byte> wanted = velocity_after(one_device, 2);
+    const dns::Statistics a = one_device.statistics();
+    for (const std::int64_t times : {1, 2, 4}) {
+      o.device_memory = times * least_on_all(o);
+      dns::Dns several(comm, machine(), o);
+      EXPECT_TRUE(with_own(several, 2, wanted) == wanted) << "budget " << o.device_memory;
+      for (const Device device : several.devices()) EXPECT_LE(several.bytes_on(device), o.device_memory);
+      const dns::Statistics b = several.statistics();
+      EXPECT_NEAR(a.dissipation, b.dissipation, 1e-13);
+      EXPECT_NEAR(a.skewness, b.skewness, 1e-11);
+      for (std::size_t k = 0; k < a.spectrum.size(); ++k) EXPECT_NEAR(a.spectrum[k], b.spectrum[k], 1e-13);
+    }
+  }
 }
 
 TEST_P(FlowOnSeveral, IsTheFlowInTheDevices) {

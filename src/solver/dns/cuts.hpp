@@ -1,0 +1,78 @@
+#pragma once
+// How a flow out of core is cut into batches, as numbers: nothing here allocates.
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include <slipstream/dns.hpp>
+
+#include "fft/batch_moves.hpp"
+
+namespace slipstream::dns {
+
+constexpr int own_buffers = 4;  ///< of the work's own arrays, beside those of batches
+
+/// Fields that go from planes y to planes z: u, v, w and the derivatives of u and v along z; each scalar and its own.
+int fields_there(const Options& options);
+/// Fields that a plane z makes of them: u and the vorticity; three slopes of each scalar.
+int fields_of_cells(const Options& options);
+
+/// How many parts of that size, the last one smaller.
+inline std::int64_t parts(std::int64_t all, std::int64_t each) { return (all + each - 1) / each; }
+
+struct Range {
+  std::int64_t first = 0, number = 0;
+};
+
+struct Sizes {
+  explicit Sizes(const Options& options);
+  std::int64_t nx, ny, nz, mx, wide, highest_y;
+  std::int64_t high() const { return 2 * highest_y + 1; }
+  /// Complex values of a plane y of modes, and of a plane z between the sweeps and in the work's arrays.
+  std::int64_t of_y() const { return wide * nz; }
+  std::int64_t between() const { return wide * high(); }
+  std::int64_t of_z() const { return mx * ny; }
+  /// The index along y of a place among the kept ones, and how many are kept below an index.
+  std::int64_t index_y(std::int64_t place) const { return place <= highest_y ? place : place + ny - high(); }
+  std::int64_t kept_below(std::int64_t y) const {
+    return std::min(y, highest_y + 1) + std::max<std::int64_t>(0, y - (ny - highest_y));
+  }
+};
+
+/// Each device of the machine has planes y, by index and by place among the kept ones, and planes z.
+struct Shares {
+  Shares(const Machine& machine, const Options& options);
+  std::vector<Range> y, places, z;
+  std::int64_t most_places = 0, most_z = 0;
+  int devices() const { return static_cast<int>(z.size()); }
+};
+
+/// Doubles of a plane y that sums over modes leave, at most.
+std::int64_t doubles_of_plane(const Options& options);
+
+/// How a buffer of some bytes cuts the flow into batches. Modes along x are cut into pieces; whole planes are those of
+/// one piece. Where planes z are longer than a buffer, they take three sweeps: pieces of x along y, some y along x, and
+/// pieces of x along y again.
+struct FlowCuts {
+  FlowCuts(const Shares& of, const Options& options, std::int64_t buffer);
+  std::int64_t wide = 1;                  ///< modes along x of a piece
+  bool splits = false;                    ///< planes z take three sweeps
+  std::int64_t deep = 1;                  ///< planes z of a batch
+  std::int64_t rows = 1;                  ///< lines along x of a batch of the sweep along x
+  std::int64_t count_y = 1, count_z = 1;  ///< batches of a sweep
+  /// By device and batch of whole planes, planes y by place; none at the end where others have.
+  std::vector<std::vector<Range>> slabs;
+  fft::BatchCut of_y, of_z;
+};
+
+/// Bytes of a buffer that a budget allows, bytes of a device that it takes, and the least budget.
+std::int64_t buffer_of(const Machine& machine, const Shares& of, const Options& options, std::int64_t budget);
+std::int64_t taken_budget(const Machine& machine, const Options& options, std::int64_t budget);
+std::int64_t least_budget(const Machine& machine, const Options& options);
+BatchPlan planned_batches(const Machine& machine, const Options& options, std::int64_t budget);
+/// Messages of all ranks in a stage, on several devices.
+std::vector<fft::AlikeMessages> messages_of_stage(const Machine& machine, const Options& options, std::int64_t budget);
+/// Bytes of each device in pinned memory between the sweeps.
+std::vector<std::int64_t> bytes_between_sweeps(const Machine& machine, const Options& options, std::int64_t budget);
+
+}  // namespace slipstream::dns
