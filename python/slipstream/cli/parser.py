@@ -67,6 +67,9 @@ def _parser() -> argparse.ArgumentParser:
 
     check = add("check", "Check a case file without running it.", commands.check)
     takes_case(check, optional=True)
+    check.add_argument(
+        "--keys", nargs="?", const="", metavar="TABLE", help="list the tables of case files, or the keys of one of them"
+    )
     check.add_argument("--schema", action="store_true", help="print the JSON Schema of case files")
     check.add_argument("--resolved", action="store_true", help="print the case with every key")
 

@@ -6,7 +6,8 @@ from typing import Any
 from rich.console import Console
 
 from slipstream.base.core import core
-from slipstream.flow import energy, expected, initial, profiles
+from slipstream.base.terminal import table
+from slipstream.flow import energy, expected, initial, load_series, profiles
 from slipstream.lbm import report
 from slipstream.lbm.case import LbmCase
 from slipstream.run.march import Outcome
@@ -58,7 +59,7 @@ def results(
     shown = case.output.profiles or case.output.pictures
     lines = profiles.profiles(lbm, case) if shown or reference else None
     result = profiles.compare(lines, reference) if lines is not None else None
-    figures["findings"] = found = _findings(lbm, case, figures, result, troubles)
+    figures["findings"] = found = _findings(lbm, case, figures, result, console, troubles)
     figures["expected"] = expected.against(case, found)
     normal, plane = "z", None
     if case.output.pictures:
@@ -106,7 +107,12 @@ def _show_profiles(
 
 
 def _findings(
-    lbm: Any, case: LbmCase, figures: dict[str, Any], result: profiles.Comparison | None, troubles: Troubles
+    lbm: Any,
+    case: LbmCase,
+    figures: dict[str, Any],
+    result: profiles.Comparison | None,
+    console: Console,
+    troubles: Troubles,
 ) -> dict[str, float]:
     """What the case may expect a value of, by name; of rank 0. Collective."""
     distance = initial.distance(lbm, case) if case.exact else None
@@ -122,10 +128,25 @@ def _findings(
     if case.bodies:
         with troubles.with_picture("summary of loads.csv", figures["steps"]):
             found |= expected.of_loads(case.folder / "loads.csv", case)
+            _show_loads(case, figures["steps"], console, troubles)
     if case.output.energy:
         with troubles.with_picture(f"summary of {energy.FILE}", figures["steps"]):
             found |= _decay(case, figures, troubles)
     return found
+
+
+def _show_loads(case: LbmCase, step: int, console: Console, troubles: Troubles) -> None:
+    """The loads over the last half of the run, and their picture."""
+    series = load_series.read(case.folder / "loads.csv", case)
+    if not series:
+        return
+    columns, lines = load_series.table(series, case)
+    console.print(table("loads on bodies over the last half of the run", columns, lines, left=2))
+    if case.output.pictures:
+        with troubles.with_picture(load_series.PICTURE, step):
+            from slipstream.pictures import overview
+
+            overview.loads(case.folder / load_series.PICTURE, series, case)
 
 
 def _decay(case: LbmCase, figures: dict[str, Any], troubles: Troubles) -> dict[str, float]:

@@ -21,7 +21,7 @@ from slipstream.case.case import Case
 from slipstream.case.solver import solver_of
 from slipstream.flow import derived
 from slipstream.pictures import palette
-from slipstream.pictures.style import heading, styled
+from slipstream.pictures.style import headed, heading, styled
 from slipstream.results import results
 from slipstream.results.results import Frame, Results
 
@@ -304,7 +304,5 @@ def sheet(planes: Sequence[tuple[Plane, str]]) -> Figure:
             short_ticks(
                 figure.colorbar(image, ax=axes, location="bottom", label=how.label, extend=how.extend, shrink=0.9)
             )
-        figure.suptitle(
-            f"{heading(planes[0][0].case, size[0], 11)}\n{where(planes[0][0])}", fontsize=11, parse_math=False
-        )
+        headed(figure, planes[0][0].case, where(planes[0][0]), 11)
         return figure

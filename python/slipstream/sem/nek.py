@@ -1,6 +1,6 @@
 """Frames of a run as field files of Nek5000, beside its own file of fields."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,16 @@ from slipstream.case.solver import Fields
 #: Bytes of a word.
 WORDS = {"f32": 4, "f64": 8}
 NAME = "fields0.f"
+
+
+def bytes_on_elements(engine: Any, names: Sequence[str], scalar: str, words: str, frames: int) -> int:
+    """Bytes of so many frames of fields of f64, in the file of fields and in those of Nek5000. The first holds the mesh
+    once. `scalar`: a field of one number a point."""
+    known: Mapping[str, int] = core().state_bytes(engine)
+    values, points = sum(known[name] for name in names), known[scalar] // 8
+    mesh = 32 * points  # places and connections
+    nek = (values * WORDS[words] // 8 + 3 * WORDS[words] * points) * frames if words in WORDS else 0
+    return values * frames + mesh + nek
 
 
 def _step_of(path: Path) -> int | None:

@@ -109,6 +109,10 @@ def tiles(case: SemCase, figures: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
     ]
 
 
+def answer(case: SemCase, folder: Path) -> tuple[Sequence[Any], Sequence[str]]:
+    return (), ()
+
+
 def compared(folder: Path) -> Sequence[Any]:
     return []
 

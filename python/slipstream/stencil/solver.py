@@ -106,6 +106,10 @@ def tiles(case: StencilCase, figures: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
     return [("time step", f"{case.time_step:.4g}")], shown
 
 
+def answer(case: StencilCase, folder: Path) -> tuple[Sequence[Any], Sequence[str]]:
+    return (), ()
+
+
 def compared(folder: Path) -> Sequence[Any]:
     return []
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from conftest import SMALL, Cli
 from errors import is_error, raises
+from matplotlib.text import Text
 from PIL import Image
 from rich.console import Console
 from slipstream.base.errors import CaseError
@@ -252,6 +253,28 @@ def test_words_of_a_case_are_drawn_as_they_stand(words: str, tmp_path: Path, mon
         assert words in " ".join(titles).replace("\n", " ")
         plt.close(figure)
     assert len(drawn) == 5
+
+
+@pytest.mark.parametrize("cells", [[4, 16, 1], [16, 4, 1], [66, 12, 1], [40, 30, 20]])
+def test_no_title_or_label_is_cut_off(cells: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = box(cells, case={"description": "A sphere, a cylinder and a cube in the wake of a rather long building"})
+    drawn = []
+    monkeypatch.setattr(overview, "save", lambda figure, path: drawn.append(figure))
+    lines = [profiles.Profile(axis, np.linspace(0, 1, 5), np.ones((5, 3))) for axis in "yx"]
+    overview.profiles(tmp_path / "p.png", lines, None, case)
+    overview.streamlines(tmp_path / "s.png", np.ma.ones((cells[1], cells[0], 3)), case)
+    if cells[2] > 1:
+        overview.streamlines(tmp_path / "y.png", np.ma.ones((cells[2], cells[0], 3)), case, "y")
+    overview.energy(tmp_path / "e.png", case, energy.Decay(*(np.linspace(0.0, 1.0, 4) for _ in range(4))), None)
+    for figure in drawn:
+        figure.savefig(io.BytesIO())
+        whole = figure.bbox
+        shown = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
+        for text in shown:
+            extent = text.get_window_extent()
+            inside = extent.x0 >= -1 and extent.y0 >= -1 and extent.x1 <= whole.x1 + 1 and extent.y1 <= whole.y1 + 1
+            assert inside, f"{text.get_text()!r} reaches {extent} beyond {whole}"
+        plt.close(figure)
 
 
 def test_picture_that_fails_is_a_warning() -> None:

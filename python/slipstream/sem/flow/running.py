@@ -22,7 +22,7 @@ from slipstream.run.series import FieldSeries
 from slipstream.run.troubles import Troubles
 from slipstream.sem.flow import points, vortex
 from slipstream.sem.flow.case import FlowCase
-from slipstream.sem.nek import NekFrames
+from slipstream.sem.nek import NekFrames, bytes_on_elements
 
 if TYPE_CHECKING:
     from slipstream._core import Trace
@@ -88,10 +88,16 @@ class FlowRun(PlainRun):
     def advice(self) -> str:
         return f"time step {self._case.time_step:g}, viscosity {self._case.sem.viscosity:g}; take a smaller time step"
 
-    def fields(self, path: Path, goes_on: bool) -> Fields:
+    @property
+    def _shown(self) -> list[str]:
         means = ["mean_velocity", "mean_pressure", "mean_squares", "mean_products"]
-        names = ["velocity", "pressure", *(means if self._case.sem.mean_from is not None else [])]
-        series = FieldSeries(self.engine, self._case, path, names, goes_on)
+        return ["velocity", "pressure", *(means if self._case.sem.mean_from is not None else [])]
+
+    def bytes_of(self, frames: int) -> int:
+        return bytes_on_elements(self.engine, self._shown, "pressure", self._case.output.nek, frames)
+
+    def fields(self, path: Path, goes_on: bool) -> Fields:
+        series = FieldSeries(self.engine, self._case, path, self._shown, goes_on)
         words = self._case.output.nek
         return series if words == "no" else NekFrames(self.engine, words, series, path.parent, self._case.nek_items)
 

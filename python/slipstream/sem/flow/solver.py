@@ -101,6 +101,10 @@ def tiles(case: FlowCase, figures: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
     ]
 
 
+def answer(case: FlowCase, folder: Path) -> tuple[Sequence[Any], Sequence[str]]:
+    return (), ()
+
+
 def compared(folder: Path) -> Sequence[Any]:
     return []
 
