@@ -109,10 +109,10 @@ def check(arguments: argparse.Namespace, console: Console) -> None:
         title += f", variant {arguments.variant}"
     elif names := check_variants(arguments.case):
         rows.append(("variants", f"good, too: {', '.join(names)}"))
-    rows.append(("takes", _taking(case)))
     console.print(terminal.table(f"{title}: a good case", ["", ""], rows, left=2))
     for conversion in solver.conversions(case):
         console.print(conversion)
+    console.print(f"takes {_taking(case)}", soft_wrap=True)
 
 
 def _taking(case: Case) -> str:

@@ -73,7 +73,11 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--schema", action="store_true", help="print the JSON Schema of case files")
     check.add_argument("--resolved", action="store_true", help="print the case with every key")
 
-    plan = add("plan", "Dry run: blocks, placement, routes, memory, predicted step, largest grid.", commands.plan)
+    plan = add(
+        "plan",
+        "Dry run: blocks, placement, routes, memory, largest grid; time and disk from a few steps.",
+        commands.plan,
+    )
     takes_case(plan)
     takes_ranks(plan)
     plan.add_argument("--machine", metavar="FILE", help="machine file, for a machine that is not there")

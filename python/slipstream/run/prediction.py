@@ -20,6 +20,8 @@ from slipstream.run.meter import FRAMES, LOOKS, Meter, rows_of
 if TYPE_CHECKING:
     from slipstream._core import Machine
 
+#: Share of a device's memory that a trial may take.
+MOST_MEMORY = 0.5
 #: Larger frames are not written for a trial.
 MOST_FRAME_BYTES = 1 << 30
 #: A problem that one step solves is not solved for a trial where it has more cells.
@@ -87,7 +89,12 @@ def trial(case: Case, machine: "Machine") -> str:
 
 def _tried(case: Case, machine: "Machine", folder: Path) -> Prediction:
     within = case.changed(output={"folder": str(folder)}, checkpoint={"folder": None})
-    work = solver_of(case).start(engine.prepare(within, machine), None)
+    setup = engine.prepare(within, machine)
+    devices = machine.devices()
+    for needed, device in zip(engine.needed_per_device(setup.plan, len(devices)), devices, strict=True):
+        if needed > MOST_MEMORY * device["memory"]:
+            raise CaseError(f"a trial would take {size(needed)} of the {size(device['memory'])} of a device")
+    work = solver_of(case).start(setup, None)
     meter, monitors = Meter(), work.monitors(False)
 
     def look() -> None:

@@ -77,7 +77,7 @@ def facts(case: StencilCase) -> list[tuple[str, str]]:
         *([("absorbing layer", f"{table.absorbing} cells")] if table.absorbing else []),
         *([("sources", ", ".join(case.sources))] if case.sources else []),
         *([("receivers", ", ".join(case.receivers))] if case.receivers else []),
-        *([("predictions", OF_AN_ITERATION)] if case.implicit else []),
+        *([("iterations", OF_AN_ITERATION)] if case.implicit else []),
     ]
 
 

@@ -76,7 +76,7 @@ def facts(case: FlowCase) -> list[tuple[str, str]]:
     kept = f", first guess from {table.projection} solutions" if table.projection else ""
     found.append(("pressure", f"{method}, {by}, to {table.pressure_tolerance:g}{kept}"))
     found.append(("velocity", f"conjugate gradients, Jacobi, to {table.velocity_tolerance:g}"))
-    found.append(("predictions", "bytes and times below are those of one iteration of the pressure"))
+    found.append(("iterations", "bytes a cell below are those of one iteration of the pressure"))
     return found
 
 
