@@ -61,17 +61,17 @@ def results(
     result = profiles.compare(lines, reference) if lines is not None else None
     figures["findings"] = found = _findings(lbm, case, figures, result, console, troubles)
     figures["expected"] = expected.against(case, found)
-    normal, plane = "z", None
+    where, plane = "z", None
     if case.output.pictures:
-        normal = core().broadcast(profiles.shown_normal(lbm, case), 0)
-        plane = profiles.mid_plane(lbm, case, normal)
+        where = profiles.shown_plane(lbm, case)
+        plane = profiles.mid_plane(lbm, case, where)
     spanwise = profiles.spanwise(lbm, case)
     figures["spanwise"] = None if spanwise is None or math.isnan(spanwise) else spanwise
     if core().rank() != 0:
         return
     if shown:
         assert lines is not None and result is not None
-        _show_profiles(lines, plane, normal, result, case, figures, console, troubles)
+        _show_profiles(lines, plane, where, result, case, figures, console, troubles)
     if figures["expected"]:
         console.print(expected_table(figures["expected"]))
 
@@ -79,7 +79,7 @@ def results(
 def _show_profiles(
     lines: tuple[profiles.Profile, profiles.Profile],
     plane: profiles.Array | None,
-    normal: str,
+    where: str,
     result: profiles.Comparison,
     case: LbmCase,
     figures: dict[str, Any],
@@ -103,7 +103,7 @@ def _show_profiles(
         with troubles.with_picture("profiles.png", step):
             overview.profiles(folder / "profiles.png", lines, result.reference, case)
         with troubles.with_picture("streamlines.png", step):
-            overview.streamlines(folder / "streamlines.png", plane, case, normal)
+            overview.streamlines(folder / "streamlines.png", plane, case, where)
 
 
 def _findings(

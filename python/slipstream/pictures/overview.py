@@ -55,8 +55,10 @@ def profiles(path: Path, lines: Sequence[Profile], reference: Reference | None, 
         save(figure, path)
 
 
-def streamlines(path: Path, plane: np.ndarray, case: FlowCase, normal: str = "z") -> None:
-    """Streamlines of the velocity in the plane at 1/2 of an axis, coloured by its size; what is masked is solid."""
+def streamlines(path: Path, plane: np.ndarray, case: FlowCase, where: str = "z") -> None:
+    """Streamlines of the velocity in a plane of `profiles.shown_plane`, coloured by its size; what is masked is
+    solid."""
+    normal, _, layer = where.partition("=")
     across, up = tuple(ACROSS[normal])
     plane = plane[..., ["xyz".index(across), "xyz".index(up)]]
     rows, columns = plane.shape[:2]
@@ -85,8 +87,12 @@ def streamlines(path: Path, plane: np.ndarray, case: FlowCase, normal: str = "z"
             axes.streamplot(x, y, u, v, color="white", density=1.7, linewidth=0.7, arrowsize=0.7)
         axes.set(xlabel=f"{across} / L", ylabel=f"{up} / L", xlim=(0, width), ylim=(0, height), aspect="equal")
         figure.colorbar(mesh, ax=axes, label="speed in the plane / U", shrink=0.9)
-        where = "" if case.dimensions < 3 else f"mid-plane {normal} = 1/2\n"
-        axes.set_title(where + heading(case, size[0] - 2.0, 11), fontsize=11, parse_math=False)
+        place = f"mid-plane {normal} = 1/2\n"
+        if layer:
+            place = f"plane {normal} / L = {(int(layer) + 0.5) / length:.3g}\n"
+        axes.set_title(
+            (place if case.dimensions == 3 else "") + heading(case, size[0] - 2.0, 11), fontsize=11, parse_math=False
+        )
         save(figure, path)
 
 

@@ -113,10 +113,17 @@ class Plane:
 
 
 def usual(shown: Results, frame: Frame) -> Cut:
-    """Half-way along z; where no body lies there, the first of y and x whose plane cuts one."""
-    bodies = shown.case.dimensions == 3 and FLAGS in shown.names(frame)
-    cuts = [parse_cut(axis, shown.case) for axis in ("zyx" if bodies else "z")]
-    return next((cut for cut in cuts if bodies and Plane(shown, frame, cut, None).solid.any()), cuts[0])
+    """Half-way along z; where no body lies there, the first of y and x whose plane cuts one; else through the layer of
+    cells along z that holds most of the bodies."""
+    middle = parse_cut("z", shown.case)
+    if shown.case.dimensions < 3 or FLAGS not in shown.names(frame):
+        return middle
+    for cut in (middle, parse_cut("y", shown.case), parse_cut("x", shown.case)):
+        if Plane(shown, frame, cut, None).solid.any():
+            return cut
+    solid = (shown.read(frame, FLAGS) != 0).reshape(shown.extent[2], -1).sum(axis=1)
+    at = shown.case.corner[2] + (float(solid.argmax()) + 0.5) * shown.case.spacings[2]
+    return Cut("z", at) if solid.any() else middle
 
 
 def parse_cut(text: str, case: Case) -> Cut:

@@ -99,7 +99,8 @@ def _tried(case: Case, machine: "Machine", folder: Path) -> Prediction:
 
     def look() -> None:
         for monitor in monitors:
-            monitor.take()
+            if not monitor.every:
+                monitor.take()
 
     def end() -> str:
         return core().broadcast("a trial" if meter.enough else "", 0)

@@ -144,7 +144,8 @@ def _whole(
             console.print(f"takes {predictions[0].words()}", soft_wrap=True)
         return ""
 
-    between = Between(look, apart, tell, meter)
+    with_residuals = [monitor for monitor in monitors if not monitor.every]
+    between = Between(partial(look, with_residuals), apart, tell, meter)
 
     keeper.watch(work.engine, conserved, resumed, look_at_all_steps, work.carried)
     if not resumed:
@@ -174,7 +175,8 @@ def _whole(
     kept.figures = figures = _figures(case, work, outcome, setup, build)
     figures["took"] = took(meter, outcome.seconds, bytes_there(case))
     figures["predicted"] = asdict(predictions[0]) if predictions else None
-    console.print(comparison(figures["took"], figures["predicted"]), soft_wrap=True)
+    if outcome.steps_done:
+        console.print(comparison(figures["took"], figures["predicted"]), soft_wrap=True)
     verdict = f"stopped by {outcome.stopped} at step {outcome.steps}" if outcome.stopped else _verdict(outcome, case)
     _end_record(kept, verdict, case, troubles, outcome.steps)  # whatever becomes of the pictures
     written = write_watched(messages, trace, watch, case, console, troubles, outcome.steps)

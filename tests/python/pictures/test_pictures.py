@@ -320,14 +320,17 @@ def test_plot_draws_the_middle_plane_and_the_profiles(cli: Cli, small_results: P
     assert all(f"small/pictures/{name}" in result.stdout for name in drawn)
 
 
-@pytest.mark.parametrize(("centre", "normal"), [((8, 8, 8), "z"), ((8, 8, 4), "y"), ((8, 4, 4), "x"), ((4, 4, 4), "z")])
+@pytest.mark.parametrize(
+    ("centre", "normal", "at"),
+    [((8, 8, 8), "z", 0.5), ((8, 8, 4), "y", 0.5), ((8, 4, 4), "x", 0.5), ((4, 4, 4), "z", 3.5 / 16)],
+)
 def test_plane_that_is_drawn_unasked_cuts_a_body(
-    cli: Cli, small: Path, tmp_path: Path, centre: tuple[int, int, int], normal: str
+    cli: Cli, small: Path, tmp_path: Path, centre: tuple[int, int, int], normal: str, at: float
 ) -> None:
     ball = f"bodies.ball={{shape='sphere', centre={list(centre)}, radius=2}}"
     assert cli("run", str(small), ball, "run.steps=1", "output.folder=out").returncode == 0
     shown = Results(tmp_path / "out")
-    assert planes.usual(shown, shown.frame()) == planes.Cut(normal, 0.5)
+    assert planes.usual(shown, shown.frame()) == planes.Cut(normal, at)
 
 
 def test_plot_draws_what_is_named_where_it_is_named(cli: Cli, small_results: Path) -> None:
