@@ -164,8 +164,8 @@ def _mid_layers(engine: Any, name: str, case: FlowCase, axis: int, only: int | N
 
 
 def shown_plane(engine: Any, case: FlowCase) -> str:
-    """The plane that pictures show: `z`, its mid-plane; where no body lies there, the first of `y` and `x` whose
-    mid-plane cuts one; else as `z=12` the layer of cells that holds most of the bodies. Collective."""
+    """The plane that pictures show: the first mid-plane of `z`, `y` and `x` that cuts a body. Where none does, it is
+    the layer of cells that holds most of the bodies, as `z=12`. Collective."""
     if not case.bodies:
         return "z"
     planes = {axis: mid_plane(engine, case, axis) for axis in "zyx"}
@@ -178,8 +178,8 @@ def shown_plane(engine: Any, case: FlowCase) -> str:
 
 
 def mid_plane(engine: Any, case: FlowCase, where: str = "z") -> Array | None:
-    """Velocity in the plane at 1/2 of an axis, or in a layer of cells as `shown_plane` names it, as
-    [up][across][component] in units of the lid speed, on rank 0, masked where that is solid. Collective."""
+    """Velocity in the plane at 1/2 of an axis, or in a layer of cells as `shown_plane` names it. On rank 0 it is
+    [up][across][component] in units of the lid speed, masked where that is solid. Collective."""
     normal, _, layer = where.partition("=")
     axis, only = "xyz".index(normal), int(layer) if layer else None
     slab, flags = (_mid_layers(engine, name, case, axis, only) for name in ("velocity", "flags"))
