@@ -162,14 +162,15 @@ class FlowRun(PlainRun):
         path = self._case.folder / "loads.csv"
         kinds = ("pressure", "viscous")
         columns = [f"{side}.{kind}_{axis}" for side in sides for kind in kinds for axis in "xyz"]
-        history = History(path, self.engine, self._case, goes_on, columns)
+        every = min(self._case.check_every, max(1, self._case.last_step // 100))
+        history = History(path, self.engine, self._case, goes_on, columns, every)
 
         def take() -> None:
             found = self.engine.forces()
             values = [part for side in sides for kind in found[side] for part in kind]
             history.add(dict(zip(columns, values, strict=True)))
 
-        return [Monitor(path, take)]
+        return [Monitor(path, take, every)]
 
     def figures(self, outcome: Outcome) -> dict[str, Any]:
         table = self._case.sem
