@@ -26,6 +26,8 @@ MOST_MEMORY = 0.5
 MOST_FRAME_BYTES = 1 << 30
 #: A problem that one step solves is not solved for a trial where it has more cells.
 MOST_CELLS_SOLVED = 1_000_000
+#: Bytes of a checkpoint beside the values of a field, about: headers on pages of their own.
+PAGES_OF_A_FIELD = 1 << 16
 #: More steps than a trial makes.
 MANY = 1 << 40
 
@@ -57,7 +59,8 @@ def predict(meter: Meter, work: Run, case: Case, periods: Iterable[int] = ()) ->
     frames = (2 + int(steps / output) if output else 1) if case.output.fields else 0
     every = case.checkpoint.every
     kept = min((steps // every if every else 0) + int(case.checkpoint.final), case.checkpoint.keep)
-    on_disk = work.bytes_of(frames) + kept * sum(core().state_bytes(work.engine).values())
+    state = core().state_bytes(work.engine)
+    on_disk = work.bytes_of(frames) + kept * (sum(state.values()) + PAGES_OF_A_FIELD * len(state))
     seconds += frames * meter.of(FRAMES)
     return Prediction(step, steps, seconds, on_disk, case.run.residual is not None, meter.steps)
 

@@ -70,7 +70,7 @@ def test_table_has_the_last_half_and_the_strouhal_number_of_what_swings(tmp_path
     drag, lift = (dict(zip(columns, line, strict=True)) for line in lines)
     assert drag["load"] == "drag x, coefficient" and drag["mean"] == drag["largest"] == "1.5"
     assert drag["Strouhal number"] is None
-    assert lift["load"] == "across y, coefficient" and float(str(lift["largest"])) == pytest.approx(0.3, rel=0.01)
+    assert lift["load"] == "across y, coefficient" and float(str(lift["largest"])) == pytest.approx(0.3, rel=0.02)
     assert float(str(lift["Strouhal number"])) == pytest.approx(0.3, rel=2e-3)
 
 
