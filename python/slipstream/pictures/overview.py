@@ -133,6 +133,11 @@ def loads(path: Path, found: Sequence[LoadSeries], case: FlowCase) -> None:
                 kind = "drag" if axis == stream else "across"
                 left.plot(one.time, one.values[:, n], color=colour, label=f"{kind}, {axis}", lw=1.2)
             left.axvspan(one.time[one.late][0], one.time[-1], color="0.96", zorder=0)
+            # A start from rest or from one velocity pushes bodies for a moment as nothing does later.
+            begun = one.values[one.time >= one.time[0] + 0.1 * np.ptp(one.time)]
+            low, high = min(float(begun.min()), 0.0), max(float(begun.max()), 0.0)
+            room = 0.1 * (high - low or 1.0)
+            left.set(ylim=(low - room, high + room))
             left.set(xlabel="t U / L", ylabel="coefficient" if one.coefficients else force, title=one.name)
             left.legend()
             _spectrum(right, one, stream)

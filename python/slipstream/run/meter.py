@@ -4,8 +4,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-#: Steps are timed for so many seconds, and at least so many of them unless they are slow.
-SECONDS, STEPS, MOST_SECONDS = 1.0, 10, 10.0
+#: Steps are timed for so many seconds, and at least so many of them; of slow ones these.
+SECONDS, STEPS = 1.0, 20
+SLOW_SECONDS, SLOW_STEPS = 10.0, 3
 #: The first part of that time does not count: caches and first guesses are still empty.
 WARM_UP = 1 / 3
 #: Parts of a run between its steps.
@@ -42,11 +43,14 @@ class Meter:
     @property
     def enough(self) -> bool:
         """Whether a prediction may be made."""
-        return self.seconds >= MOST_SECONDS or (self.seconds >= SECONDS and self.steps >= STEPS)
+        few = self.seconds >= SLOW_SECONDS and self.steps >= SLOW_STEPS
+        return few or (self.seconds >= SECONDS and self.steps >= STEPS)
 
     def step(self) -> float:
-        """Seconds of a step, by those that were timed first but for the warm-up; 0 where there were none."""
-        left = (1 - WARM_UP) * sum(seconds for _, seconds in self._first)
+        """Seconds of a step, by those that were timed first but for the warm-up; 0 where there were none. In a run that
+        ends before, the warm-up counts."""
+        warm_up = WARM_UP if self.enough else 0.0
+        left = (1 - warm_up) * sum(seconds for _, seconds in self._first)
         steps, spent = 0, 0.0
         for done, seconds in reversed(self._first):
             if steps and spent + seconds > left:

@@ -28,8 +28,6 @@ MOST_FRAME_BYTES = 1 << 30
 MOST_CELLS_SOLVED = 1_000_000
 #: Bytes of a checkpoint beside the values of a field, about: headers on pages of their own.
 PAGES_OF_A_FIELD = 1 << 16
-#: More steps than a trial makes.
-MANY = 1 << 40
 
 
 @dataclass(frozen=True)
@@ -108,11 +106,9 @@ def _tried(case: Case, machine: "Machine", folder: Path) -> Prediction:
     def end() -> str:
         return core().broadcast("a trial" if meter.enough else "", 0)
 
-    # Steps behind the last one take as long. A steady state would end them.
-    endless = within.changed(run={"residual": None})
-    last = MANY if case.marches else case.last_step
+    unsteady = within.changed(run={"residual": None})
     apart = [(monitor.every, monitor.take) for monitor in monitors if monitor.every]
-    march(work, endless, last, 0, lambda progress: None, between=Between(look, apart, end, meter))
+    march(work, unsteady, case.last_step, 0, lambda progress: None, between=Between(look, apart, end, meter))
     with meter.timed(LOOKS):
         work.change(work.engine.step - 1)
         look()

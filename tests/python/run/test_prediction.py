@@ -29,20 +29,28 @@ def test_size_is_said_in_two_digits(amount: float, said: str) -> None:
 def test_step_is_that_of_the_steps_after_the_warm_up() -> None:
     clock = Meter()
     clock.advanced(1, 0.3)  # kernels are loaded
-    for _ in range(10):
+    for _ in range(19):
         assert not clock.enough
         clock.advanced(1, 0.07)
     assert clock.enough and clock.step() == pytest.approx(0.07)
     clock.advanced(1000, 300.0)  # what comes later is no prediction
-    assert clock.step() == pytest.approx(0.07) and clock.steps == 1011
+    assert clock.step() == pytest.approx(0.07) and clock.steps == 1020
 
 
 def test_steps_that_are_slow_are_few() -> None:
     clock = Meter()
-    clock.advanced(1, 9.0)
+    clock.advanced(1, 15.0)  # first guesses are empty
+    clock.advanced(1, 8.0)
     assert not clock.enough
     clock.advanced(1, 8.0)
     assert clock.enough and clock.step() == pytest.approx(8.0)
+
+
+def test_step_of_a_run_that_ends_early_is_the_mean_of_all() -> None:
+    clock = Meter()
+    for seconds in (0.004, 0.001, 0.001):
+        clock.advanced(1, seconds)
+    assert not clock.enough and clock.step() == pytest.approx(0.002)
 
 
 def test_parts_between_steps_have_their_mean() -> None:
