@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, get_args, get_origin
 
-from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
@@ -21,7 +20,7 @@ _WORDS = {bool: "true, false", int: "integer", float: "number", str: "text"}
 
 def tables_within(annotation: Any) -> Iterator[type[Table]]:
     """The tables that a value may be, those of a dictionary by name among them."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+    if isinstance(annotation, type) and issubclass(annotation, Table):
         yield annotation
     for part in get_args(annotation):
         yield from tables_within(part)

@@ -39,7 +39,8 @@ class LoadSeries:
     @property
     def late(self) -> Array:
         """The rows of the last half of the time."""
-        return self.time >= 0.5 * (self.time[0] + self.time[-1])
+        late: Array = self.time >= 0.5 * (self.time[0] + self.time[-1])
+        return late
 
     def swinging(self, stream: str = "x") -> int:
         """The axis across the stream along which the late load swings most."""

@@ -170,11 +170,13 @@ def shown_plane(engine: Any, case: FlowCase) -> str:
         return "z"
     planes = {axis: mid_plane(engine, case, axis) for axis in "zyx"}
     cut = [axis for axis, plane in planes.items() if plane is not None and np.ma.getmaskarray(plane).any()]
-    if found := core().broadcast("".join(cut[:1]), 0):
+    found: str = core().broadcast("".join(cut[:1]), 0)
+    if found:
         return found
     flags = engine.gather("flags", (0, 0, 0), case.grid.cells)
     solid = np.zeros(1) if flags is None else (np.asarray(flags) != 0).reshape(case.grid.cells[2], -1).sum(axis=1)
-    return core().broadcast(f"z={int(solid.argmax())}" if solid.any() else "z", 0)
+    found = core().broadcast(f"z={int(solid.argmax())}" if solid.any() else "z", 0)
+    return found
 
 
 def mid_plane(engine: Any, case: FlowCase, where: str = "z") -> Array | None:

@@ -56,10 +56,10 @@ class History:
         self._written = engine.step if goes_on else -1
         self._rows: Rows | None = None
         if core().rank() == 0:
-            every = ("step", "time", *columns)
+            names = ("step", "time", *columns)
 
             def renewed(row: Mapping[str, str]) -> Mapping[str, str]:
-                return {name: row.get(name, "nan") for name in every}
+                return {name: row.get(name, "nan") for name in names}
 
             self._rows = Rows(path, self._written, renewed, every or case.check_every)
 

@@ -58,7 +58,7 @@ def predict(meter: Meter, work: Run, case: Case, periods: Iterable[int] = ()) ->
     every = case.checkpoint.every
     kept = min((steps // every if every else 0) + int(case.checkpoint.final), case.checkpoint.keep)
     state = core().state_bytes(work.engine)
-    on_disk = work.bytes_of(frames) + kept * (sum(state.values()) + PAGES_OF_A_FIELD * len(state))
+    on_disk = (work.bytes_of(frames) if frames else 0) + kept * (sum(state.values()) + PAGES_OF_A_FIELD * len(state))
     seconds += frames * meter.of(FRAMES)
     return Prediction(step, steps, seconds, on_disk, case.run.residual is not None, meter.steps)
 
@@ -104,7 +104,7 @@ def _tried(case: Case, machine: "Machine", folder: Path) -> Prediction:
                 monitor.take()
 
     def end() -> str:
-        return core().broadcast("a trial" if meter.enough else "", 0)
+        return str(core().broadcast("a trial" if meter.enough else "", 0))
 
     unsteady = within.changed(run={"residual": None})
     apart = [(monitor.every, monitor.take) for monitor in monitors if monitor.every]
