@@ -188,8 +188,8 @@ def _speed(run: Record | None, figures: dict[str, Any]) -> str:
             ("machine", f"{figures['machine']}: {figures['devices']} devices of {figures['ranks']} ranks"),
         ]
     parts = [table(["", ""], rows, left=2)] if rows else []
-    if figures.get("took"):
-        parts.append(table(["", "predicted", "took"], beside(figures["took"], figures["predicted"])))
+    if run and run.took:
+        parts.append(table(["", "predicted", "took"], beside(run.took, run.predicted)))
     if run and run.phases:
         whole = next((phase["seconds"] for phase in run.phases if phase["name"] == "all"), 0.0)
         lines = [

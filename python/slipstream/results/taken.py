@@ -6,12 +6,11 @@ from typing import Any
 from slipstream.base.terminal import about, size
 
 
-def beside(took: Mapping[str, Any], predicted: Mapping[str, Any] | None) -> list[tuple[str, str | None, str]]:
+def beside(took: Mapping[str, Any], predicted: Mapping[str, Any]) -> list[tuple[str, str | None, str]]:
     """Rows of a table: what, as it was predicted, and as it came."""
     if took["step"] is None:
         return []
-    most = "at most " if predicted and predicted["at_most"] else ""
-    before = predicted or {}
+    before, most = predicted, "at most " if predicted and predicted["at_most"] else ""
     return [
         ("ms a step", f"{1e3 * before['step']:.3g}" if before else None, f"{1e3 * took['step']:.3g}"),
         ("steps", f"{most}{before['steps']}" if before else None, str(took["steps"])),
@@ -24,7 +23,7 @@ def beside(took: Mapping[str, Any], predicted: Mapping[str, Any] | None) -> list
     ]
 
 
-def comparison(took: Mapping[str, Any], predicted: Mapping[str, Any] | None) -> str:
+def comparison(took: Mapping[str, Any], predicted: Mapping[str, Any]) -> str:
     """One line for the terminal."""
     rows = beside(took, predicted)
     parts = [f"{what} {came}" + (f" (predicted {said})" if said else "") for what, said, came in rows]

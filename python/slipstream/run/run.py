@@ -173,10 +173,10 @@ def _whole(
     if messages.rows:
         console.print(messages)
     kept.figures = figures = _figures(case, work, outcome, setup, build)
-    figures["took"] = took(meter, outcome.seconds, bytes_there(case))
-    figures["predicted"] = asdict(predictions[0]) if predictions else None
+    kept.took = took(meter, outcome.seconds, bytes_there(case))
+    kept.predicted = asdict(predictions[0]) if predictions else {}
     if outcome.steps_done:
-        console.print(comparison(figures["took"], figures["predicted"]), soft_wrap=True)
+        console.print(comparison(kept.took, kept.predicted), soft_wrap=True)
     verdict = f"stopped by {outcome.stopped} at step {outcome.steps}" if outcome.stopped else _verdict(outcome, case)
     _end_record(kept, verdict, case, troubles, outcome.steps)  # whatever becomes of the pictures
     written = write_watched(messages, trace, watch, case, console, troubles, outcome.steps)

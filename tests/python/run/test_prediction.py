@@ -72,7 +72,7 @@ def test_what_a_run_took_stands_beside_what_was_predicted() -> None:
     ]
     said = taken.comparison(came, before)
     assert said.startswith("took: ms a step 12.1 (predicted 11.8), ")
-    assert "predicted" not in taken.comparison(came, None)
+    assert "predicted" not in taken.comparison(came, {})
     assert Prediction(**before).words() == (
         "at most about 3.9 min for 20000 steps of 11.8 ms (85 were timed), 1.2 GB on disk"
     )
@@ -105,14 +105,15 @@ def test_check_says_how_much_a_run_leaves_on_the_disk(brief: None, cli: Cli, tmp
     result = cli("run", *arguments)
     assert result.returncode == 0, result.stderr
     (path,) = (tmp_path / "results").glob("*/run.json")
-    figures = json.loads(path.read_text())["figures"]
-    assert figures["took"]["steps"] == figures["steps"]
-    if figures["predicted"]:
-        assert figures["predicted"]["steps"] >= figures["steps"]
+    run = json.loads(path.read_text())
+    took, predicted = run["took"], run["predicted"]
+    assert took["steps"] == run["figures"]["steps"]
+    if predicted:
+        assert predicted["steps"] >= took["steps"]
         there = sum(file.stat().st_size for file in [*path.parent.glob("fields*"), *path.parent.glob("checkpoints/*")])
         # Files of HDF5 have a few kilobytes beside the values.
-        assert figures["predicted"]["bytes"] == pytest.approx(there, rel=0.1, abs=60_000)
-        assert figures["took"]["bytes"] == pytest.approx(there, rel=0.01, abs=1000)
+        assert predicted["bytes"] == pytest.approx(there, rel=0.1, abs=60_000)
+        assert took["bytes"] == pytest.approx(there, rel=0.01, abs=1000)
 
 
 def test_page_has_the_prediction_beside_what_it_took(brief: None, cli: Cli, small: Path) -> None:
