@@ -55,6 +55,13 @@ class Ring {
   Checkpoints checkpoints_;
 };
 
+/// Bytes of a whole field, without its ghosts.
+std::int64_t bytes_of(const Field& field) {
+  std::int64_t points = 0;
+  for (const Block& block : field.grid().blocks()) points += block.box.volume();
+  return points * field.options().components * static_cast<std::int64_t>(size_of(field.options().type));
+}
+
 }  // namespace
 
 void bind_checkpoint(nb::module_& m) {
@@ -80,6 +87,14 @@ void bind_checkpoint(nb::module_& m) {
   m.def(
       "checkpoint_info", [](const std::string& path) { return info_dict(read_checkpoint_info(path)); },
       nb::arg("path"));
+  m.def(
+      "state_bytes",
+      [](Simulation& simulation) {
+        std::map<std::string, std::int64_t> found;
+        for (const auto& [name, field] : simulation.state().fields) found[name] = bytes_of(*field);
+        return found;
+      },
+      nb::arg("simulation"), "Bytes of each field of the state on all ranks, by name.");
   m.def("checkpoints_in", &checkpoints_in, nb::arg("folder"));
   m.def(
       "restore", [](Simulation& simulation, const std::string& path) { restore(world(), path, simulation.state()); },

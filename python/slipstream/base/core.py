@@ -13,6 +13,7 @@ from slipstream.base.errors import CaseError, ErrorCode, Fault
 #: How the common launchers tell a process its rank, and how many there are.
 _RANK = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")
 _SIZE = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
+_SIZE_HERE = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS")
 
 
 _own_process = False
@@ -84,6 +85,11 @@ def _first_number(names: tuple[str, ...]) -> int | None:
 def launched_size() -> int | None:
     """Processes that a launcher says it started; None where there is no launcher."""
     return _first_number(_SIZE)
+
+
+def launched_here() -> int:
+    """Processes of the launcher on this node, as far as it says so; at least this one."""
+    return _first_number(_SIZE_HERE) or launched_size() or 1
 
 
 def rank() -> int:

@@ -1,7 +1,8 @@
 """Keys of TOML files: the numbers that they may hold, and the tables that hold them."""
 
 import math
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -40,5 +41,8 @@ Vector = tuple[Finite, Finite, Finite]
 
 class Table(BaseModel):
     """Strict types, no unknown keys."""
+
+    #: By unit, the keys that have it; "-": numbers without one.
+    in_units: ClassVar[Mapping[str, str]] = {}
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, validate_by_name=True, validate_by_alias=True)

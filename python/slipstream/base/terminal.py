@@ -68,6 +68,26 @@ def duration(seconds: float) -> str:
     return f"{hours}:{rest // 60:02d}:{rest % 60:02d}" if hours else f"{rest // 60}:{rest % 60:02d}"
 
 
+def about(seconds: float) -> str:
+    """`about 4.1 min`: two digits of what nobody knows better."""
+    for unit, length, least in (("days", 86400.0, 2.0), ("h", 3600.0, 2.0), ("min", 60.0, 2.0), ("s", 1.0, 1.0)):
+        if seconds >= least * length:
+            return f"about {_two_digits(seconds / length)} {unit}"
+    return f"about {_two_digits(1e3 * seconds)} ms"
+
+
+def size(amount: float) -> str:
+    """`1.2 GB`."""
+    for unit, length in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
+        if amount >= length:
+            return f"{_two_digits(amount / length)} {unit}"
+    return f"{_two_digits(amount / 1e3)} kB"
+
+
+def _two_digits(number: float) -> str:
+    return f"{number:.0f}" if number >= 9.95 else f"{number:.1f}"
+
+
 def rate(gb_per_s: float) -> str:
     return f"{gb_per_s:.1f}" if gb_per_s else "-"
 

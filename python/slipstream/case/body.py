@@ -1,6 +1,7 @@
 """The table of a body in the flow."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -9,6 +10,13 @@ from slipstream.base.keys import Positive, Table, Vector
 
 class Body(Table):
     """[bodies.NAME]: a solid in the flow, at rest: a mesh from a file, or a simple shape. In cells, or m in SI."""
+
+    in_units: ClassVar[Mapping[str, str]] = {
+        "cells; SI: m": "centre radius translate weld about",
+        "-": "solid seed scale",
+        "degrees": "rotate",
+        "cells^2; SI: m^2": "area",
+    }
 
     mesh: str | None = Field(
         None,

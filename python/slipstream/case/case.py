@@ -5,7 +5,8 @@ A solver's own case has more: its class is the solver's, found by the table of t
 """
 
 import math
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -43,6 +44,18 @@ class Conversion:
 
     keys: frozenset[str]  #: that may differ then
     lost: str  #: in words
+
+
+def named_files(data: Any, keys: tuple[str, ...], at: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """The places of a key that names a file, each with its table."""
+    if not isinstance(data, dict):
+        return
+    if len(keys) == 1:
+        if isinstance(data.get(keys[0]), str):
+            yield (*at, keys[0]), data
+        return
+    for name in data if keys[0] == "*" else {keys[0]} & data.keys():
+        yield from named_files(data[name], keys[1:], (*at, name))
 
 
 class Case(Table):
@@ -246,9 +259,13 @@ class Case(Table):
             found["tune_rim"] = True
         return found
 
-    def to_toml(self, header: str = "", exclude: frozenset[str] = frozenset()) -> str:
-        """The case as text that `load` reads back to an equal case: first the grid, then the solver's own tables."""
+    def to_toml(self, header: str = "", exclude: frozenset[str] = frozenset(), folder: str | Path | None = None) -> str:
+        """The case as text that `load` reads back to an equal case: first the grid, then the solver's own tables.
+        `folder`: where the text will lie; relative paths of files then start there."""
         data = self.model_dump(by_alias=True, exclude_none=True, exclude=set(exclude))
+        for path, table in (found for key in self.file_keys if folder for found in named_files(data, key)):
+            if not Path(table[path[-1]]).is_absolute():
+                table[path[-1]] = os.path.relpath(table[path[-1]], folder)
         own = [name for name in data if name not in Case.model_fields]
         order = dict.fromkeys(["case", "grid", *own, *data])
         return toml_text.dumps({name: data[name] for name in order if data.get(name)}, header)

@@ -5,6 +5,7 @@ the keys of [physics] are in metres and seconds, and the converter that follows 
 velocities elsewhere are ratios to the lid speed, unless units.speeds says that they are in m/s.
 """
 
+from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -232,6 +233,11 @@ class FlowCase(Case):
         return min(limits)
 
     @property
+    def loads_every(self) -> int:
+        """Steps between rows of loads.csv."""
+        return self.output.loads_every or min(self.check_every, max(1, self.last_step // 100))
+
+    @property
     def output_period(self) -> float | None:
         output, converter = self.output, self.converter
         if output.every_time and converter:
@@ -246,9 +252,9 @@ class FlowCase(Case):
             units = {} if self.units.step else {"lattice_speed": scales.lid_speed}
         return super().resolved(backend).changed(units=units, physics=physics)
 
-    def to_toml(self, header: str = "", exclude: frozenset[str] = frozenset()) -> str:
+    def to_toml(self, header: str = "", exclude: frozenset[str] = frozenset(), folder: str | Path | None = None) -> str:
         # A case in cells and steps says nothing of units, as before there were any.
-        return super().to_toml(header, exclude if self.si else exclude | {"units"})
+        return super().to_toml(header, exclude if self.si else exclude | {"units"}, folder)
 
 
 def _usual_speed(length: float) -> float:

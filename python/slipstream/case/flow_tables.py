@@ -1,6 +1,7 @@
 """What a case says of the flow itself: from which it starts, which one it should be, and what a run should find."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -18,6 +19,11 @@ _NAMES = (
 class InitialTable(Table):
     """[initial]: the flow at the start; left out: at rest."""
 
+    in_units: ClassVar[Mapping[str, str]] = {
+        "lid speed, or m/s": "velocity",
+        "density x lid speed^2, or Pa": "pressure",
+    }
+
     velocity: tuple[Part, Part, Part] = Field(
         (0.0, 0.0, 0.0), description=f"In units of the lid speed, or in m/s with units.speeds. {_NAMES}."
     )
@@ -31,6 +37,8 @@ class InitialTable(Table):
 class ExactTable(Table):
     """[exact]: the velocity that is known for the end of the run; its distance goes to comparison.json."""
 
+    in_units: ClassVar[Mapping[str, str]] = {"lid speed, or m/s": "velocity"}
+
     velocity: tuple[Part, Part, Part] = Field(
         description=f"In units of the lid speed. {_NAMES}, and the time t in length / lid speed. With units.speeds in "
         "m/s and s."
@@ -40,6 +48,8 @@ class ExactTable(Table):
 class DomainTable(Table):
     """[domain]: in place of grid.cells: the box round the meshes of the bodies, with margins, made larger until whole
     blocks fill it (Zheng 2023, 1.1). Bodies then move with the box, whose low corner is the origin."""
+
+    in_units: ClassVar[Mapping[str, str]] = {"cells; SI: m": "margin_low margin_high", "cells": "block"}
 
     bodies: list[str] = Field([], description="Whose box; none named: of all bodies that are meshes.")
     margin_low: tuple[Finite, Finite, Finite] = Field(
@@ -57,6 +67,13 @@ class DomainTable(Table):
 class UnitsTable(Table):
     """[units]: in which ones [physics], run.time and output.every_time are written, and the files of the run. Ratios
     (time_units, residual, output.every, guard.density, and without speeds velocities in the lid speed) stay ratios."""
+
+    in_units: ClassVar[Mapping[str, str]] = {
+        "m": "cell",
+        "kg/m^3": "density",
+        "cells a step": "lattice_speed",
+        "s": "step",
+    }
 
     system: Literal["lattice", "SI"] = Field("lattice", description="Cells and steps, or metres, seconds and kg.")
     cell: Positive | None = Field(None, description="SI: edge of a cell in m.")
@@ -76,6 +93,15 @@ class UnitsTable(Table):
 
 class PhysicsTable(Table):
     """[physics]: the flow, in lattice units or in SI as units.system says."""
+
+    in_units: ClassVar[Mapping[str, str]] = {
+        "-": "reynolds",
+        "cells^2 a step; SI: m^2/s": "viscosity",
+        "cells a step^2; SI: N/m^3": "force",
+        "cells a step; SI: m/s": "lid_speed",
+        "density x cells^2 a step^2; SI: Pa": "pressure_drop",
+        "cells; SI: m": "length",
+    }
 
     reynolds: Positive | None = Field(None, description="Lid speed x length / viscosity. Either this or viscosity.")
     viscosity: Positive | None = Field(None, description="Kinematic viscosity in lattice units; SI: m^2/s.")
@@ -105,6 +131,12 @@ class PhysicsTable(Table):
 class FlowRunTable(RunTable):
     """[run]: when to stop, whichever comes first."""
 
+    in_units: ClassVar[Mapping[str, str]] = {
+        "length / lid speed": "time_units",
+        "s": "time",
+        "lid speed^2 / length": "residual",
+    }
+
     time_units: Positive | None = Field(None, description="At most so many times length / lid speed.")
     time: Positive | None = Field(None, description="SI: at most so many seconds of the flow.")
     residual: Positive | None = Field(
@@ -118,6 +150,8 @@ class FlowRunTable(RunTable):
 class FlowOutputTable(OutputTable):
     """[output]: what stays."""
 
+    in_units: ClassVar[Mapping[str, str]] = {"length / lid speed": "every", "s": "every_time", "steps": "loads_every"}
+
     fields: bool = Field(True, description="Velocity, density, pressure and flags as fields.vtkhdf, for ParaView.")
     every: Positive | None = Field(
         None, description="Length / lid speed between fields, from the start on. Left out: the last only."
@@ -126,8 +160,12 @@ class FlowOutputTable(OutputTable):
         None, description="SI: seconds of the flow between fields, from the start on. Or every."
     )
     profiles: bool = Field(True, description="Centreline profiles as profiles.csv, and the comparison.")
-    pictures: bool = Field(True, description="profiles.png and streamlines.png.")
+    pictures: bool = Field(True, description="profiles.png, streamlines.png and, of bodies, loads.png.")
     energy: bool = Field(False, description="Energy and dissipation over time as energy.csv, a row per residual.")
+    loads_every: Count | None = Field(
+        None,
+        description="Steps between rows of loads.csv. Left out: a hundredth of the run, or run.check_every if less.",
+    )
     reference: Literal["auto", "none", "ghia1982", "botella1998", "albensoeder2005", "taylor_green1600"] = Field(
         "auto", description="Published flow to compare with; auto: the best cavity for this Reynolds number, if any."
     )
@@ -135,5 +173,7 @@ class FlowOutputTable(OutputTable):
 
 class FlowGuardTable(GuardTable):
     """[guard]: when a run is given up."""
+
+    in_units: ClassVar[Mapping[str, str]] = {"density at rest": "density"}
 
     density: tuple[Finite, Finite] = Field((0.2, 5.0), description="Lowest and highest density of a sound flow.")

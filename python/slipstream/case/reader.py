@@ -12,7 +12,7 @@ from slipstream.base import toml_text
 from slipstream.base.errors import CaseError, ErrorCode, Fault
 from slipstream.base.faults import explain, show
 from slipstream.case import variants
-from slipstream.case.case import Case
+from slipstream.case.case import Case, named_files
 from slipstream.case.solver import all_solvers, misspelt, solver_of
 from slipstream.case.tables import PATTERNS, RIM_FORMS
 from slipstream.machine.discovery import MachineTable
@@ -268,18 +268,6 @@ def variant_names(path: str | Path) -> list[str]:
     return list(_read(Path(path))[2])
 
 
-def _named_files(data: Any, keys: tuple[str, ...], at: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """The places of a key that names a file, each with its table."""
-    if not isinstance(data, dict):
-        return
-    if len(keys) == 1:
-        if isinstance(data.get(keys[0]), str):
-            yield (*at, keys[0]), data
-        return
-    for name in data if keys[0] == "*" else {keys[0]} & data.keys():
-        yield from _named_files(data[name], keys[1:], (*at, name))
-
-
 def _find_files(data: dict[str, Any], folder: Path, source: Source) -> None:
     """Makes the files that a case names relative to the working directory. A relative path is looked for in the folder
     of the case file, then in the working directory; one of an override the other way round."""
@@ -288,7 +276,7 @@ def _find_files(data: dict[str, Any], folder: Path, source: Source) -> None:
     except CaseError:
         return  # whoever parses it says so
     faults = []
-    for path, table in (found for key in case_type.file_keys for found in _named_files(data, key)):
+    for path, table in (found for key in case_type.file_keys for found in named_files(data, key)):
         what = path[-1]
         name = table[what]
         if Path(name).is_absolute():

@@ -1,7 +1,7 @@
 """What bounds the fluid of a case: the sides of the box."""
 
-from collections.abc import Iterator
-from typing import Annotated, Generic, Literal, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import Annotated, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import Field
 
@@ -34,6 +34,8 @@ class SidesTable(Table, Generic[Side]):
 class Wall(Table):
     """A wall that moves in its own plane."""
 
+    in_units: ClassVar[Mapping[str, str]] = {"lid speed, or m/s": "velocity"}
+
     velocity: tuple[Finite, Finite, Finite] = Field(
         (0.0, 0.0, 0.0), description="In units of the lid speed; in m/s with units.speeds."
     )
@@ -49,6 +51,13 @@ class WallsTable(SidesTable[Wall]):
 
 class Boundary(Table):
     """A side of the box that is neither a wall nor periodic."""
+
+    in_units: ClassVar[Mapping[str, str]] = {
+        "lid speed, or m/s": "velocity speed",
+        "density at rest": "density",
+        "Pa": "pressure",
+        "-": "relaxation",
+    }
 
     kind: Literal["velocity", "pressure", "convective", "slip"] = Field(
         description="The fluid comes in (or leaves) at a velocity; it leaves (or comes in) at a pressure; it is "

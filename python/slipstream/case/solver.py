@@ -17,14 +17,17 @@ if TYPE_CHECKING:
 
 #: Of a plan: devices, blocks and messages, with the bytes that they take.
 Plan = dict[str, Any]
+#: A table of a report: words, columns and rows.
+Table = tuple[str, Sequence[str], Sequence[Sequence[Any]]]
 
 
 @dataclass(frozen=True)
 class Monitor:
-    """A table that grows while a run runs: a row with each look at the change."""
+    """A table that grows while a run runs: a row with each look at the change, or each so many steps."""
 
     path: Path
     take: Callable[[], None]  #: adds a row for this step, if there is none; collective
+    every: int | None = None  #: steps between rows; None: one with each look
     at_start: bool = False  #: whether the state before the first step has a row
     every_step: bool = False  #: whether each step has a row: then it is taken before a checkpoint and at every end, too
 
@@ -113,6 +116,10 @@ class Run(Protocol):
         """Makes a file of fields, in place of one that is there; or goes on with that, behind its frames up to now."""
         ...
 
+    def bytes_of(self, frames: int) -> int:
+        """Bytes of so many frames of `fields` on the disk, about. Not collective."""
+        ...
+
     def carried(self) -> dict[str, Any]:
         """Numbers that a checkpoint keeps beside the fields, for a run that goes on from it."""
         ...
@@ -183,7 +190,11 @@ class Solver(Protocol):
         empty where there are none yet."""
         ...
 
-    def compared(self, folder: Path) -> Sequence[tuple[str, Sequence[str], Sequence[Sequence[Any]]]]:
+    def answer(self, case: Case, folder: Path) -> tuple[Sequence[Table], Sequence[str]]:
+        """Tables and names of pictures that a report shows first, from files that a run has left."""
+        ...
+
+    def compared(self, folder: Path) -> Sequence[Table]:
         """Tables for a report, from files that a run has left: words, columns and rows. Raises CaseError where a file
         is damaged."""
         ...

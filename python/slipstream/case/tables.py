@@ -1,6 +1,7 @@
 """The tables of a case file that do not depend on its solver; `case` puts them together."""
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
@@ -60,12 +61,20 @@ class CaseTable(Table):
 class GridTable(Table):
     """[grid]: the cells."""
 
+    in_units: ClassVar[Mapping[str, str]] = {"cells": "cells"}
+
     cells: Extent = Field(description="Cells along x, y and z; nz = 1 in two dimensions.")
     periodic: tuple[bool, bool, bool] = Field((False, False, False), description="Axes that close on themselves.")
 
 
 class RunTable(Table):
     """[run]: when to stop, whichever comes first."""
+
+    in_units: ClassVar[Mapping[str, str]] = {
+        "steps": "steps check_every",
+        "the case's time": "time",
+        "1 / the case's time": "residual",
+    }
 
     steps: Count | None = Field(None, description="At most so many steps.")
     time: Positive | None = Field(None, description="At most so long, in the case's unit of time.")
@@ -77,6 +86,18 @@ class RunTable(Table):
 
 class ExchangeTable(Table):
     """[exchange]: how halos travel."""
+
+    in_units: ClassVar[Mapping[str, str]] = {
+        "thread blocks": "teams",
+        "bytes": "chunk",
+        "cells": "rim block",
+        "multiprocessors": "rim_processors",
+        "-": "placement_seed",
+        "blocks": "blocks_per_device",
+        "nodes": "node_grid",
+        "devices": "device_grid",
+        "s": "wait_limit",
+    }
 
     routes: list[RouteName] = Field(
         [],
@@ -175,7 +196,9 @@ EXCHANGE_PARTS = {
 class OutputTable(Table):
     """[output]: what stays."""
 
-    folder: str | None = Field(None, description="Left out: results/<name>.")
+    in_units: ClassVar[Mapping[str, str]] = {"the case's time": "every"}
+
+    folder: str | None = Field(None, description="Folder of the results. Left out: results/<name>.")
     fields: bool = Field(True, description="Fields as fields.vtkhdf, for ParaView.")
     every: Positive | None = Field(None, description="Time between fields, from the start on. Left out: the last only.")
     pictures: bool = Field(True, description="Pictures of what was found.")
@@ -191,6 +214,8 @@ class OutputTable(Table):
 
 class CheckpointTable(Table):
     """[checkpoint]: from what a run goes on (run --restart)."""
+
+    in_units: ClassVar[Mapping[str, str]] = {"steps": "every", "files": "keep", "s": "wall_clock_limit"}
 
     every: Count | None = Field(None, description="Steps between checkpoints. Left out: only at the end of the run.")
     final: bool = Field(
@@ -219,5 +244,7 @@ class CheckpointTable(Table):
 
 class GuardTable(Table):
     """[guard]: when a run is given up."""
+
+    in_units: ClassVar[Mapping[str, str]] = {"steps": "every"}
 
     every: Annotated[int, Field(ge=0)] = Field(100, description="Steps between inspections of all cells; 0: none.")

@@ -69,12 +69,31 @@ def check_before_start(arguments: argparse.Namespace) -> None:
             folder.check_output(case, arguments.overwrite or arguments.restart is not None)
 
 
+def _list_keys(wanted: str, console: Console) -> None:
+    """The tables of case files, or the keys of one of them."""
+    from slipstream.case import key_list
+
+    found = key_list.listed(wanted)
+    if not wanted:
+        rows = [(path, whose or "all", key_list.first_sentence(known.__doc__)) for path, whose, known in found]
+        console.print(terminal.table("tables of case files", ["table", "cases", "what it is"], rows, left=3))
+        console.print("\nslipstream check --keys TABLE lists the keys of one")
+        return
+    columns = ["key", "takes", "unit", "default", "what it is"]
+    for path, whose, known in found:
+        title = f"[{path}]" + (f" of cases of {whose}" if whose else "")
+        console.print(terminal.table(title, columns, key_list.rows(known), left=5))
+
+
 def check(arguments: argparse.Namespace, console: Console) -> None:
     if arguments.schema:
         print(json.dumps(schema(), indent=2))
         return
+    if arguments.keys is not None:
+        _list_keys(arguments.keys, console)
+        return
     if arguments.case is None:
-        raise CaseError("check: name a case file, or ask for --schema")
+        raise CaseError("check: name a case file, or ask for --keys or --schema")
     case = _load(arguments)
     if arguments.resolved:
         print(case.resolved().to_toml(), end="")
@@ -93,11 +112,23 @@ def check(arguments: argparse.Namespace, console: Console) -> None:
     console.print(terminal.table(f"{title}: a good case", ["", ""], rows, left=2))
     for conversion in solver.conversions(case):
         console.print(conversion)
+    console.print(f"takes {_taking(case)}", soft_wrap=True)
+
+
+def _taking(case: Case) -> str:
+    """The time and the disk that a run on one rank needs, in words. The case is good whether that is known or not."""
+    from slipstream.machine import discovery
+    from slipstream.run import prediction
+
+    try:
+        return prediction.trial(case, discovery.discover(case.machine))
+    except CaseError as error:
+        return f"not known: {str(error).splitlines()[0]}"
 
 
 def plan(arguments: argparse.Namespace, console: Console) -> None:
     from slipstream.machine import discovery, machine_file, predict, topology
-    from slipstream.run import engine, report
+    from slipstream.run import engine, prediction, report
 
     with core.on_all_ranks():
         case = _load(arguments)
@@ -112,12 +143,15 @@ def plan(arguments: argparse.Namespace, console: Console) -> None:
     if setup.plan["messages"]:
         console.print(report.messages(setup.plan["messages"], "messages of one step"))
     console.print(report.memory(setup.plan, machine))
-    predicted = predict.predict(machine, setup.plan, case.exchange.overlap, case.exchange.throttle)
-    console.print(report.prediction(setup, predicted))
+    if description:
+        predicted = predict.predict(machine, setup.plan, case.exchange.overlap, case.exchange.throttle)
+        console.print(report.prediction(setup, predicted))
     largest = solver_of(case).largest_grid(machine, setup.options)
     console.print(f"largest grid that fits: {terminal.show_extent(largest)}")
     if problem := engine.memory_problem(setup):
         raise CaseError(problem)
+    if not description:
+        console.print(f"takes {prediction.trial(case, machine)}", soft_wrap=True)
 
 
 def compare(arguments: argparse.Namespace, console: Console) -> None:

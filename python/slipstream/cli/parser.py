@@ -67,13 +67,20 @@ def _parser() -> argparse.ArgumentParser:
 
     check = add("check", "Check a case file without running it.", commands.check)
     takes_case(check, optional=True)
+    check.add_argument(
+        "--keys", nargs="?", const="", metavar="TABLE", help="list the tables of case files, or the keys of one of them"
+    )
     check.add_argument("--schema", action="store_true", help="print the JSON Schema of case files")
     check.add_argument("--resolved", action="store_true", help="print the case with every key")
 
     cases = add("cases", "List the shipped cases, or copy some into this folder.", shipped.command)
     cases.add_argument("names", nargs="*", metavar="NAME", help="cases to copy, with their meshes")
 
-    plan = add("plan", "Dry run: blocks, placement, routes, memory, predicted step, largest grid.", commands.plan)
+    plan = add(
+        "plan",
+        "Dry run: blocks, placement, routes, memory, largest grid; time and disk from a few steps.",
+        commands.plan,
+    )
     takes_case(plan)
     takes_ranks(plan)
     plan.add_argument("--machine", metavar="FILE", help="machine file, for a machine that is not there")

@@ -97,6 +97,9 @@ class DnsRun(PlainRun):
     def fields(self, path: Path, goes_on: bool) -> Fields:
         return FieldSeries(self.engine, self._case, path, ["velocity"], goes_on)
 
+    def bytes_of(self, frames: int) -> int:
+        return frames * 3 * self._case.cell_count * (8 if self._case.dns.precision == "f64" else 4)
+
     def carried(self) -> dict[str, Any]:
         """The energy that the forcing holds, what it puts in, and the largest error of the budget."""
         return dict(self.engine.carried())

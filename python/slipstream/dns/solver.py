@@ -236,6 +236,10 @@ def tiles(case: DnsCase, figures: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
     return [("viscosity", f"{case.dns.viscosity:.4g}")], after
 
 
+def answer(case: DnsCase, folder: Path) -> tuple[Sequence[Any], Sequence[str]]:
+    return (), ()
+
+
 def compared(folder: Path) -> Sequence[Any]:
     return []
 

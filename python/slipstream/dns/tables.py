@@ -1,7 +1,8 @@
 """The tables of a case of a pseudo-spectral flow. dns.lengths, the box's edges, sets the unit of lengths."""
 
 import math
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -11,6 +12,19 @@ from slipstream.case.tables import OutputTable, RunTable
 
 class DnsTable(Table):
     """[dns]: the flow and how it is computed."""
+
+    in_units: ClassVar[Mapping[str, str]] = {
+        "length^2 / time": "viscosity",
+        "time": "time_step forcing_time",
+        "-": "courant schmidt forcing_seed largest_courant",
+        "length": "lengths",
+        "scalar / length": "gradients",
+        "length / time^2": "forcing_acceleration",
+        "length^2 / time^3": "forcing_power",
+        "shells": "forcing_shells",
+        "1 / time": "rotation",
+        "devices": "process_grid",
+    }
 
     viscosity: Annotated[float, Field(ge=0)] = Field(description="Kinematic; of Taylor-Green 1 / Reynolds number.")
     time_step: Positive = Field(description="The same all through; with courant the longest.")
@@ -92,6 +106,8 @@ class DnsTable(Table):
 class BeginTable(Table):
     """[initial]: the flow at the start."""
 
+    in_units: ClassVar[Mapping[str, str]] = {"1 / length": "peak", "length^2 / time^2": "energy", "-": "seed"}
+
     flow: Literal["taylor_green", "random", "file"] = Field(
         "taylor_green",
         description="Taylor & Green 1937, of energy 1/8; solenoidal modes of random phases; or the velocity of a file.",
@@ -123,6 +139,8 @@ class DnsRunTable(RunTable):
 
 class DnsOutputTable(OutputTable):
     """[output]: what stays."""
+
+    in_units: ClassVar[Mapping[str, str]] = {"time": "mean_from"}
 
     fields: bool = Field(False, description="Velocity as fields.vtkhdf, for ParaView. Left out: where every is given.")
     transfer: bool = Field(

@@ -58,12 +58,14 @@ class Report:
         coded = ["raw_bytes"] if any(row.raw_bytes > row.bytes for row in self.rows) else []
         errors = ["largest_error", "rms_error"] if any(row.largest_error is not None for row in self.rows) else []
         times = ["encode_us", "decode_us"] if any(row.encode_us is not None for row in self.rows) else []
+        shown = self.rows[: terminal.ROWS]
+        marks, reasons = reasons_once([row.reason for row in shown])
         rows = [
             (
                 row.source,
                 row.target,
                 row.route,
-                row.reason,
+                mark,
                 row.bytes,
                 _number(row.time_us, ".1f"),
                 _number(row.gbs, ".2f"),
@@ -72,14 +74,13 @@ class Report:
                 *(_number(getattr(row, error), ".2g") for error in errors),
                 *(_number(getattr(row, time), ".1f") for time in times),
             )
-            for row in self.rows[: terminal.ROWS]
+            for row, mark in zip(shown, marks, strict=True)
         ]
         heads = ["from", "to", "route", "why", "bytes", "us", "GB/s", "% of link"]
         more = len(self.rows) - len(rows)
         title = "last exchange" + (f" (and {more} more messages)" if more else "")
-        return terminal.table(
-            title, [*heads, *(column.replace("_", " ") for column in (*coded, *errors, *times))], rows, left=4
-        )
+        columns = [*heads, *(column.replace("_", " ") for column in (*coded, *errors, *times))]
+        return Group(terminal.table(title, columns, rows, left=4), *reasons)
 
     def __rich__(self) -> Group:
         return self.table()
@@ -116,6 +117,18 @@ class Report:
     def picture(self, path: Path) -> None:
         """Nodes as frames, devices as boxes with their blocks, an arrow a message in the colour of its route."""
         registry.picture("exchange").draw(self, path)
+
+
+def reasons_once(reasons: Sequence[str]) -> tuple[list[str], list[str]]:
+    """For a table of messages, what stands for the reasons of each, and lines that give each reason once. A reason that
+    all messages have alone needs no line."""
+    if len(set(reasons)) < 2 and not any(";" in reason for reason in reasons):
+        return list(reasons), []
+    numbers: dict[str, int] = {}
+    marks = [
+        ", ".join(f"{numbers.setdefault(part, len(numbers) + 1)}" for part in reason.split("; ")) for reason in reasons
+    ]
+    return marks, [f"why {number}: {part}" for part, number in numbers.items()]
 
 
 def check_name(path: Path) -> None:

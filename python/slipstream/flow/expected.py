@@ -4,46 +4,26 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from slipstream.base import rows
 from slipstream.case.case import Case
 from slipstream.case.flow_case import FlowCase
+from slipstream.flow import load_series
 from slipstream.flow.loads import AXES
-
-Array = np.ndarray
-
-
-def frequency(time: Array, values: Array) -> float | None:
-    """Of an oscillation, by the times at which it rises through its mean; None below three such times."""
-    off = values - 0.5 * (values.max() + values.min())
-    rises = np.flatnonzero((off[:-1] < 0) & (off[1:] >= 0))
-    if len(rises) < 3:
-        return None
-    at = time[rises] - off[rises] * (time[rises + 1] - time[rises]) / (off[rises + 1] - off[rises])
-    return float((len(at) - 1) / (at[-1] - at[0]))
 
 
 def of_loads(path: Path, case: FlowCase) -> dict[str, float]:
-    """Of each body with an area: its coefficients at the end, and their mean, least and largest over the last half of
-    the run; and the Strouhal number, frequency x length / lid speed, of the part across x that swings most."""
-    header, lines = rows.read(path)
-    columns = dict(zip(header, np.array(lines, dtype=float).T, strict=True))
-    time = np.array([case.time_of(int(step)) for step in columns["step"]])
-    last = time >= 0.5 * (time[0] + time[-1])
+    """Coefficients of each body with an area, by name: the last, and mean, least and largest over the last half of the
+    run. The Strouhal number is that of the part across the stream that swings most."""
     found: dict[str, float] = {}
-    for name, body in case.bodies.items():
-        if body.area is None:
+    for one in load_series.read(path, case):
+        if not one.coefficients:
             continue
-        parts = {axis: columns[f"{name} coefficient {axis}"] for axis in AXES}
-        for axis, values in parts.items():
-            late = values[last]
+        for n, axis in enumerate(AXES):
+            values, late = one.values[:, n], one.values[one.late, n]
             kinds = {"last": values[-1], "mean": late.mean(), "least": late.min(), "largest": late.max()}
-            found |= {f"{name}.{axis}.{kind}": float(value) for kind, value in kinds.items()}
-        across = max("yz", key=lambda axis: np.ptp(parts[axis][last]))
-        strouhal = frequency(time[last], parts[across][last])
+            found |= {f"{one.name}.{axis}.{kind}": float(value) for kind, value in kinds.items()}
+        strouhal = one.strouhal(load_series.stream_axis(case))
         if strouhal is not None:
-            found[f"{name}.strouhal"] = strouhal
+            found[f"{one.name}.strouhal"] = strouhal
     return found
 
 

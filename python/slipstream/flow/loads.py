@@ -77,8 +77,8 @@ def _columns(loads: Mapping[str, Mapping[str, Vector]], unit: Mapping[str, str])
 
 
 class History:
-    """The loads on the bodies of a run as rows of loads.csv, one for each look at the residual. A restarted run goes on
-    with those up to its own step, their coefficients by the areas that its case gives."""
+    """The loads on the bodies of a run as rows of loads.csv, one each FlowCase.loads_every steps. A restarted run
+    goes on with those up to its own step, their coefficients by the areas that its case gives."""
 
     def __init__(self, engine: Any, case: FlowCase, path: Path, goes_on: bool) -> None:
         self._engine, self._case = engine, case
@@ -88,7 +88,7 @@ class History:
         self._unit = {"force": " (N)", "moment": " (N m)"} if case.si else {}
         self._rows: Rows | None = None
         if core().rank() == 0:
-            self._rows = Rows(path, engine.step if goes_on else -1, self._by_areas, case.check_every)
+            self._rows = Rows(path, engine.step if goes_on else -1, self._by_areas, case.loads_every)
 
     def take(self) -> None:
         """Adds a row for this step, if there is none. Collective."""

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from slipstream.base import rows
+from slipstream.base.core import core
 from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.base.files import write_text
 from slipstream.case.flow_case import FlowCase
@@ -154,29 +155,39 @@ def profiles(engine: Any, case: FlowCase) -> tuple[Profile, Profile] | None:
     return None if vertical is None or horizontal is None else (vertical, horizontal)
 
 
-def _mid_layers(engine: Any, name: str, case: FlowCase, axis: int) -> Array | None:
-    """The layers of a field round 1/2 of an axis as [z][y][x][component], on rank 0. Collective."""
+def _mid_layers(engine: Any, name: str, case: FlowCase, axis: int, only: int | None = None) -> Array | None:
+    """The layers of a field round 1/2 of an axis, or one of them, as [z][y][x][component], on rank 0. Collective."""
     low, high = [0, 0, 0], [*case.grid.cells]
-    low[axis], high[axis], _ = middle(high[axis])
+    low[axis], high[axis] = middle(high[axis])[:2] if only is None else (only, only + 1)
     found = engine.gather(name, tuple(low), tuple(high))
     return None if found is None else np.asarray(found).reshape(*np.subtract(high, low)[::-1], -1)
 
 
-def shown_normal(engine: Any, case: FlowCase) -> str:
-    """The axis of the mid-plane that pictures show, on rank 0: z; where no body lies there, the first of y and x whose
-    plane cuts one. Collective."""
-    planes = {axis: mid_plane(engine, case, axis) for axis in "zyx" if case.bodies}
-    return next((a for a, plane in planes.items() if plane is not None and np.ma.getmaskarray(plane).any()), "z")
+def shown_plane(engine: Any, case: FlowCase) -> str:
+    """The plane that pictures show: the first mid-plane of `z`, `y` and `x` that cuts a body. Where none does, it is
+    the layer of cells that holds most of the bodies, as `z=12`. Collective."""
+    if not case.bodies:
+        return "z"
+    planes = {axis: mid_plane(engine, case, axis) for axis in "zyx"}
+    cut = [axis for axis, plane in planes.items() if plane is not None and np.ma.getmaskarray(plane).any()]
+    found: str = core().broadcast("".join(cut[:1]), 0)
+    if found:
+        return found
+    flags = engine.gather("flags", (0, 0, 0), case.grid.cells)
+    solid = np.zeros(1) if flags is None else (np.asarray(flags) != 0).reshape(case.grid.cells[2], -1).sum(axis=1)
+    found = core().broadcast(f"z={int(solid.argmax())}" if solid.any() else "z", 0)
+    return found
 
 
-def mid_plane(engine: Any, case: FlowCase, normal: str = "z") -> Array | None:
-    """Velocity in the plane at 1/2 of an axis as [up][across][component] in units of the lid speed, on rank 0, masked
-    where that is solid. Collective."""
-    axis = "xyz".index(normal)
-    slab, flags = (_mid_layers(engine, name, case, axis) for name in ("velocity", "flags"))
+def mid_plane(engine: Any, case: FlowCase, where: str = "z") -> Array | None:
+    """Velocity in the plane at 1/2 of an axis, or in a layer of cells as `shown_plane` names it. On rank 0 it is
+    [up][across][component] in units of the lid speed, masked where that is solid. Collective."""
+    normal, _, layer = where.partition("=")
+    axis, only = "xyz".index(normal), int(layer) if layer else None
+    slab, flags = (_mid_layers(engine, name, case, axis, only) for name in ("velocity", "flags"))
     if slab is None or flags is None:
         return None
-    weights = middle(case.grid.cells[axis])[2]
+    weights = np.ones(1) if layer else middle(case.grid.cells[axis])[2]
     plane, wall = _half_way(slab.astype(np.float64), flags[..., 0] != 0, weights, 2 - axis)
     return np.ma.masked_array(plane / case.scales.lid_speed, np.broadcast_to(wall[..., None], plane.shape))
 

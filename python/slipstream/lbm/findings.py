@@ -6,7 +6,8 @@ from typing import Any
 from rich.console import Console
 
 from slipstream.base.core import core
-from slipstream.flow import energy, expected, initial, profiles
+from slipstream.base.terminal import table
+from slipstream.flow import energy, expected, initial, load_series, profiles
 from slipstream.lbm import report
 from slipstream.lbm.case import LbmCase
 from slipstream.run.march import Outcome
@@ -58,19 +59,19 @@ def results(
     shown = case.output.profiles or case.output.pictures
     lines = profiles.profiles(lbm, case) if shown or reference else None
     result = profiles.compare(lines, reference) if lines is not None else None
-    figures["findings"] = found = _findings(lbm, case, figures, result, troubles)
+    figures["findings"] = found = _findings(lbm, case, figures, result, console, troubles)
     figures["expected"] = expected.against(case, found)
-    normal, plane = "z", None
+    where, plane = "z", None
     if case.output.pictures:
-        normal = core().broadcast(profiles.shown_normal(lbm, case), 0)
-        plane = profiles.mid_plane(lbm, case, normal)
+        where = profiles.shown_plane(lbm, case)
+        plane = profiles.mid_plane(lbm, case, where)
     spanwise = profiles.spanwise(lbm, case)
     figures["spanwise"] = None if spanwise is None or math.isnan(spanwise) else spanwise
     if core().rank() != 0:
         return
     if shown:
         assert lines is not None and result is not None
-        _show_profiles(lines, plane, normal, result, case, figures, console, troubles)
+        _show_profiles(lines, plane, where, result, case, figures, console, troubles)
     if figures["expected"]:
         console.print(expected_table(figures["expected"]))
 
@@ -78,7 +79,7 @@ def results(
 def _show_profiles(
     lines: tuple[profiles.Profile, profiles.Profile],
     plane: profiles.Array | None,
-    normal: str,
+    where: str,
     result: profiles.Comparison,
     case: LbmCase,
     figures: dict[str, Any],
@@ -102,11 +103,16 @@ def _show_profiles(
         with troubles.with_picture("profiles.png", step):
             overview.profiles(folder / "profiles.png", lines, result.reference, case)
         with troubles.with_picture("streamlines.png", step):
-            overview.streamlines(folder / "streamlines.png", plane, case, normal)
+            overview.streamlines(folder / "streamlines.png", plane, case, where)
 
 
 def _findings(
-    lbm: Any, case: LbmCase, figures: dict[str, Any], result: profiles.Comparison | None, troubles: Troubles
+    lbm: Any,
+    case: LbmCase,
+    figures: dict[str, Any],
+    result: profiles.Comparison | None,
+    console: Console,
+    troubles: Troubles,
 ) -> dict[str, float]:
     """What the case may expect a value of, by name; of rank 0. Collective."""
     distance = initial.distance(lbm, case) if case.exact else None
@@ -122,10 +128,25 @@ def _findings(
     if case.bodies:
         with troubles.with_picture("summary of loads.csv", figures["steps"]):
             found |= expected.of_loads(case.folder / "loads.csv", case)
+            _show_loads(case, figures["steps"], console, troubles)
     if case.output.energy:
         with troubles.with_picture(f"summary of {energy.FILE}", figures["steps"]):
             found |= _decay(case, figures, troubles)
     return found
+
+
+def _show_loads(case: LbmCase, step: int, console: Console, troubles: Troubles) -> None:
+    """The loads over the last half of the run, and their picture."""
+    series = load_series.read(case.folder / "loads.csv", case)
+    if not series:
+        return
+    columns, lines = load_series.table(series, case)
+    console.print(table("loads on bodies over the last half of the run", columns, lines, left=2))
+    if case.output.pictures:
+        with troubles.with_picture(load_series.PICTURE, step):
+            from slipstream.pictures import overview
+
+            overview.loads(case.folder / load_series.PICTURE, series, case)
 
 
 def _decay(case: LbmCase, figures: dict[str, Any], troubles: Troubles) -> dict[str, float]:

@@ -112,6 +112,11 @@ class LbmRun:
     def fields(self, path: Path, goes_on: bool) -> Fields:
         return Fields(self.engine, self._case, path, goes_on)
 
+    def bytes_of(self, frames: int) -> int:
+        # Velocity, density and pressure, and once the flags.
+        number, parts = (8 if self._case.lbm.precision == "f64" else 4), (2 if self._case.lbm.lattice == "D2Q9" else 3)
+        return self._case.cell_count * (number * (parts + 2) * frames + 1)
+
     def carried(self) -> dict[str, Any]:
         return {}
 
@@ -122,7 +127,7 @@ class LbmRun:
         found, case = [], self._case
         if case.bodies:
             self._loads = loads.History(self.engine, case, case.folder / "loads.csv", goes_on)
-            found.append(Monitor(case.folder / "loads.csv", self._loads.take))
+            found.append(Monitor(case.folder / "loads.csv", self._loads.take, case.loads_every))
         if case.output.energy:
             path = case.folder / energy.FILE
             found.append(Monitor(path, energy.History(self.engine, case, path, goes_on).take, at_start=True))

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, get_args
 from rich.console import RenderableType
 
 from slipstream.base.core import as_case_error, on_all_ranks, part
-from slipstream.case.solver import Plan, Run
-from slipstream.flow import energy, profiles
+from slipstream.base.errors import CaseError, ErrorCode
+from slipstream.case.solver import Plan, Run, Table
+from slipstream.flow import energy, load_series, profiles
 from slipstream.geometry import bodies, domain
 from slipstream.lbm.case import LbmCase
 from slipstream.lbm.cautions import warnings
@@ -26,6 +27,7 @@ case_type = LbmCase
 unit_of_rate = "MLUPS"
 files = ("profiles.csv", "comparison.json", "loads.csv", energy.FILE)
 pictures = {
+    load_series.PICTURE: "Loads on bodies, and the spectrum of what swings",
     "profiles.png": "Velocity along the centrelines",
     "streamlines.png": "Streamlines in the mid-plane",
     energy.PICTURE: "Energy and its decay",
@@ -68,6 +70,11 @@ def title(case: LbmCase) -> str:
 
 def tiles(case: LbmCase, figures: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
     found = [("mass drift", f"{figures['mass_drift']:+.1e}")] if figures else []
+    of_loads = figures.get("findings", {})
+    for name in case.bodies if len(case.bodies) < 3 else ():
+        mean, strouhal = of_loads.get(f"{name}.{load_series.stream_axis(case)}.mean"), of_loads.get(f"{name}.strouhal")
+        found += [(f"drag coefficient of {name}, mean", f"{mean:.4g}")] if mean is not None else []
+        found += [(f"Strouhal number of {name}", f"{strouhal:.4f}")] if strouhal is not None else []
     largest = figures.get("findings", {}).get("reference.largest_error_percent")
     if largest is not None:
         found.append(("largest error, % of the lid speed", f"{largest:.2f}"))
@@ -75,6 +82,19 @@ def tiles(case: LbmCase, figures: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
     if zigzag is not None:
         found.append(("zigzag, % of the mean speed", f"{100 * zigzag:.2g}"))
     return [("Reynolds number", f"{case.scales.reynolds:.6g}")], found
+
+
+def answer(case: LbmCase, folder: Path) -> tuple[Sequence[Table], Sequence[str]]:
+    """The loads on bodies."""
+    path = folder / "loads.csv"
+    try:
+        found = load_series.read(path, case)
+    except (ValueError, KeyError) as error:
+        raise CaseError(
+            f"{path}: is not a file of loads, or is damaged: {error}", ErrorCode.BAD_FILE, file=path
+        ) from None
+    words = "Loads on bodies, over the last half of the run"
+    return [(words, *load_series.table(found, case))] if found else (), [load_series.PICTURE]
 
 
 def conversions(case: LbmCase) -> Sequence[RenderableType]:

@@ -1,6 +1,7 @@
 """[lbm]: the method, as a case file names it."""
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -14,6 +15,8 @@ BY_MAGIC = frozenset({"TRT", "MRT"})
 
 class LbmTable(Table):
     """[lbm]: the method."""
+
+    in_units: ClassVar[Mapping[str, str]] = {"-": "magic smagorinsky", "bytes": "alignment", "planes": "chunk"}
 
     lattice: Literal["D2Q9", "D3Q19", "D3Q27"] = Field("D3Q19", description="Set of velocities.")
     representation: Literal["populations", "moments"] = Field(

@@ -1,10 +1,12 @@
 """The machine that a program runs on, and one that is described. Discovery is collective."""
 
-from typing import TYPE_CHECKING, Annotated, Literal
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from slipstream.base.core import as_case_error, core
+from slipstream.base.core import as_case_error, core, launched_here
 from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.base.keys import Table
 from slipstream.machine.machine_file import MachineFile
@@ -15,6 +17,12 @@ if TYPE_CHECKING:
 
 class MachineTable(Table):
     """[machine]: where it runs."""
+
+    in_units: ClassVar[Mapping[str, str]] = {
+        "devices": "devices_per_rank",
+        "ranks": "ranks_per_node",
+        "threads": "threads",
+    }
 
     backend: Literal["auto", "host", "cuda"] = Field("auto", description="auto: cuda where there is a GPU.")
     devices_per_rank: Annotated[int, Field(ge=0)] = Field(0, description="0: all GPUs shared out, or one host device.")
@@ -63,3 +71,11 @@ def describe(description: MachineFile) -> "Machine":
         classes = description.link_classes()
         found: Machine = core().Machine.describe(description.name, description.devices(), *classes)
     return found
+
+
+def crowding(machine: "Machine") -> list[str]:
+    """A warning where ranks with host devices share cores: each step waits for all of them to have had their turn."""
+    ranks, cores = launched_here(), os.cpu_count() or 1
+    if ranks <= cores or any(device["backend"] != "host" for device in machine.devices()):
+        return []
+    return [f"{ranks} ranks share the {cores} cores of this node and wait for each other; at most {cores} are faster"]

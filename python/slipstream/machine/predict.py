@@ -1,4 +1,7 @@
-"""Predicted time of a step: what memory and links allow, no more. Rates are 1e9 bytes per second."""
+"""Predicted time of a step on a machine that is not there: what memory and links allow, no more.
+
+Rates are 1e9 bytes per second.
+"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,8 +14,6 @@ if TYPE_CHECKING:
 
 #: Large enough not to fit a cache.
 PROBE_BYTES = 256_000_000
-#: Large enough that the start of a kernel does not count.
-LEAST_PROBE_BYTES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,6 @@ class Prediction:
     compute: float
     exchange: float
     overlap: bool
-    measured: bool  #: the memory rate was measured here, not looked up
 
     @property
     def step(self) -> float:
@@ -56,18 +56,13 @@ def measure_memory(devices: list[dict[str, Any]], probe_bytes: int = PROBE_BYTES
 
 
 def predict(machine: "Machine", plan: dict[str, Any], overlap: str, throttle: str | None = None) -> Prediction:
-    """Bytes over rates, for the slowest device. Collective where a memory rate has to be measured.
+    """Bytes over rates, for the slowest device.
 
     A throttle slows the messages of the routes that the host sends; those of other pairs of devices travel beside them.
     """
     devices = machine.devices()
     rates = [device["memory_gb_per_s"] for device in devices]
     cells = cells_per_device(plan, len(devices))
-    measured = machine.discovered and not all(rates)
-    if measured:
-        # What fits a cache is predicted by the rate of what fits a cache, and in no more time than a run of it takes.
-        moved = max(cells) * plan["bytes_per_cell"]
-        rates = [measure_memory(devices, min(max(moved // 2, LEAST_PROBE_BYTES), PROBE_BYTES), 0.05)] * len(devices)
     compute = max((c * plan["bytes_per_cell"] / (r * 1e9) for c, r in zip(cells, rates, strict=True) if r), default=0.0)
     outgoing = [0.0] * len(devices)
     slowed: dict[tuple[int, int], float] = {}
@@ -81,4 +76,4 @@ def predict(machine: "Machine", plan: dict[str, Any], overlap: str, throttle: st
             outgoing[message["source"]] += message.get("targets", 1) * message["bytes"] / (rate * 1e9)
     overlaps = overlap != "off" and plan.get("overlaps", True)
     exchange = max([*outgoing, *(core().throttled_seconds(throttle, b) for b in slowed.values())], default=0.0)
-    return Prediction(compute, exchange, overlaps, measured)
+    return Prediction(compute, exchange, overlaps)

@@ -14,6 +14,7 @@ from slipstream.case.solver import solver_of
 from slipstream.results import record
 from slipstream.results.record import Record
 from slipstream.results.results import CASE, PICTURES, Results
+from slipstream.results.taken import beside
 
 FILE = "report.html"
 #: Files that are larger are named, not put into the page.
@@ -71,6 +72,7 @@ def page(shown: Results, run: Record | None, draw: bool = True) -> str:
     figures = run.figures if run else {}
     parts = [
         _head(shown.case, run, figures),
+        _answer(shown),
         _pictures(shown, draw),
         _expected(figures),
         _comparisons(shown),
@@ -140,6 +142,16 @@ def _tiles(case: Case, figures: dict[str, Any]) -> list[tuple[str, str]]:
     return [*before, ("cells", cells), *steps, *rate, *after]
 
 
+def _answer(shown: Results) -> str:
+    """The section of the results that a solver shows first."""
+    tables, pictures = solver_of(shown.case).answer(shown.case, shown.folder)
+    parts = [part for words, columns, rows in tables for part in (_text(words), table(columns, rows, left=2))]
+    captions = solver_of(shown.case).pictures
+    there = [name for name in pictures if (shown.folder / name).exists()]
+    parts += [_file(shown.folder / name, captions[name]) for name in there]
+    return _section("Results", *parts) if parts else ""
+
+
 def _whole(number: int) -> str:
     return f"{number:,}".replace(",", " ")
 
@@ -176,6 +188,8 @@ def _speed(run: Record | None, figures: dict[str, Any]) -> str:
             ("machine", f"{figures['machine']}: {figures['devices']} devices of {figures['ranks']} ranks"),
         ]
     parts = [table(["", ""], rows, left=2)] if rows else []
+    if run and run.took:
+        parts.append(table(["", "predicted", "took"], beside(run.took, run.predicted)))
     if run and run.phases:
         whole = next((phase["seconds"] for phase in run.phases if phase["name"] == "all"), 0.0)
         lines = [
@@ -227,8 +241,9 @@ def _pictures(shown: Results, draw: bool) -> str:
     parts = []
     if draw and shown.frames:
         parts.append(_last_frame(shown))
-    own = solver_of(shown.case).pictures
-    parts += [_file(shown.folder / name, text) for name, text in own.items() if (shown.folder / name).exists()]
+    own, (_, first) = solver_of(shown.case).pictures, solver_of(shown.case).answer(shown.case, shown.folder)
+    there = [name for name in own if name not in first and (shown.folder / name).exists()]
+    parts += [_file(shown.folder / name, own[name]) for name in there]
     # What the page shows already is not shown twice.
     more = [path for path in _drawn_since(shown) if path.name not in own]
     parts += [_file(path, path.stem.replace("_", " ")) for path in more]

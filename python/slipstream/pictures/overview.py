@@ -1,18 +1,22 @@
-"""Pictures that runs leave: centreline profiles, the mid-plane, the energy over time."""
+"""Pictures that runs leave: centreline profiles, the mid-plane, the energy and the loads over time."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 
 from slipstream.case.flow_case import FlowCase
 from slipstream.flow import energy as energies
+from slipstream.flow import load_series
+from slipstream.flow.load_series import LoadSeries
+from slipstream.flow.loads import AXES
 from slipstream.flow.profiles import Profile, interpolate
 from slipstream.flow.reference import Reference
 from slipstream.pictures import palette
 from slipstream.pictures.planes import ACROSS
-from slipstream.pictures.style import BLUE, RED, case_title, heading, save, styled
+from slipstream.pictures.style import BLUE, RED, headed, heading, save, styled
 
 #: Velocities below it, over the lid speed, are rounding.
 NOTHING = 1e-6
@@ -47,12 +51,14 @@ def profiles(path: Path, lines: Sequence[Profile], reference: Reference | None, 
             right.set_ylim(-1, 1)
         handles, labels = left.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=2)
-        figure.suptitle(case_title(case), fontsize=12, parse_math=False)
+        headed(figure, case)
         save(figure, path)
 
 
-def streamlines(path: Path, plane: np.ndarray, case: FlowCase, normal: str = "z") -> None:
-    """Streamlines of the velocity in the plane at 1/2 of an axis, coloured by its size; what is masked is solid."""
+def streamlines(path: Path, plane: np.ndarray, case: FlowCase, where: str = "z") -> None:
+    """Streamlines of the velocity in a plane of `profiles.shown_plane`, coloured by its size; what is masked is
+    solid."""
+    normal, _, layer = where.partition("=")
     across, up = tuple(ACROSS[normal])
     plane = plane[..., ["xyz".index(across), "xyz".index(up)]]
     rows, columns = plane.shape[:2]
@@ -81,8 +87,12 @@ def streamlines(path: Path, plane: np.ndarray, case: FlowCase, normal: str = "z"
             axes.streamplot(x, y, u, v, color="white", density=1.7, linewidth=0.7, arrowsize=0.7)
         axes.set(xlabel=f"{across} / L", ylabel=f"{up} / L", xlim=(0, width), ylim=(0, height), aspect="equal")
         figure.colorbar(mesh, ax=axes, label="speed in the plane / U", shrink=0.9)
-        where = "" if case.dimensions < 3 else f"mid-plane {normal} = 1/2\n"
-        axes.set_title(where + heading(case, size[0] - 2.0, 11), fontsize=11, parse_math=False)
+        place = f"mid-plane {normal} = 1/2\n"
+        if layer:
+            place = f"plane {normal} / L = {(int(layer) + 0.5) / length:.3g}\n"
+        axes.set_title(
+            (place if case.dimensions == 3 else "") + heading(case, size[0] - 2.0, 11), fontsize=11, parse_math=False
+        )
         save(figure, path)
 
 
@@ -102,5 +112,51 @@ def energy(path: Path, case: FlowCase, found: energies.Decay, reference: energie
         right.set(xlabel="t U / L", ylabel="dissipation L / U³", ylim=(0, None))
         left.legend()
         right.legend()
-        figure.suptitle(case_title(case), fontsize=12, parse_math=False)
+        headed(figure, case)
         save(figure, path)
+
+
+#: Bodies that have a row of their own in the picture of loads.
+MOST_BODIES = 4
+
+
+def loads(path: Path, found: Sequence[LoadSeries], case: FlowCase) -> None:
+    """Loads over time, and the spectrum of what swings in the last half; a row for each of the first bodies."""
+    shown, stream = found[:MOST_BODIES], load_series.stream_axis(case)
+    force = "force / N" if case.si else "force, lattice units"
+    with styled():
+        size = (9.0, 1.2 + 2.8 * len(shown))
+        figure, panels = plt.subplots(len(shown), 2, figsize=size, layout="constrained", squeeze=False)
+        for one, (left, right) in zip(shown, panels, strict=True):
+            for n, axis in enumerate(AXES[: case.dimensions]):
+                colour = RED if axis == stream else (BLUE, "0.55")[n % 2 == 0]
+                kind = "drag" if axis == stream else "across"
+                left.plot(one.time, one.values[:, n], color=colour, label=f"{kind}, {axis}", lw=1.2)
+            left.axvspan(one.time[one.late][0], one.time[-1], color="0.96", zorder=0)
+            # A start from rest or from one velocity pushes bodies for a moment as nothing does later.
+            begun = one.values[one.time >= one.time[0] + 0.1 * np.ptp(one.time)]
+            low, high = min(float(begun.min()), 0.0), max(float(begun.max()), 0.0)
+            room = 0.1 * (high - low or 1.0)
+            left.set(ylim=(low - room, high + room))
+            left.set(xlabel="t U / L", ylabel="coefficient" if one.coefficients else force, title=one.name)
+            left.legend()
+            _spectrum(right, one, stream)
+        more = f"and {len(found) - len(shown)} more bodies in loads.csv" if len(found) > len(shown) else ""
+        headed(figure, case, more)
+        save(figure, path)
+
+
+def _spectrum(axes: Axes, one: LoadSeries, stream: str) -> None:
+    found, strouhal = one.spectrum(stream), one.strouhal(stream)
+    what = f"across, {AXES[one.swinging(stream)]}, in the last half"
+    axes.set(xlabel="frequency L / U", ylabel="amplitude", title=what)
+    if found is None:
+        axes.text(0.5, 0.5, "no oscillation", transform=axes.transAxes, ha="center", va="center", color="0.4")
+        axes.set(xticks=[], yticks=[])
+        return
+    axes.semilogy(found.strouhal, found.amplitude, color=BLUE, lw=1.2)
+    axes.set_ylim(found.amplitude.max() * 1e-5, found.amplitude.max() * 3)
+    if strouhal is not None:
+        axes.axvline(strouhal, color=RED, ls=":", label=f"Strouhal number {strouhal:.4f}")
+        axes.set_xlim(0, min(float(found.strouhal[-1]), 8 * strouhal))
+        axes.legend()

@@ -21,7 +21,7 @@ from slipstream.case.case import Case
 from slipstream.case.solver import solver_of
 from slipstream.flow import derived
 from slipstream.pictures import palette
-from slipstream.pictures.style import heading, styled
+from slipstream.pictures.style import headed, heading, styled
 from slipstream.results import results
 from slipstream.results.results import Frame, Results
 
@@ -113,10 +113,17 @@ class Plane:
 
 
 def usual(shown: Results, frame: Frame) -> Cut:
-    """Half-way along z; where no body lies there, the first of y and x whose plane cuts one."""
-    bodies = shown.case.dimensions == 3 and FLAGS in shown.names(frame)
-    cuts = [parse_cut(axis, shown.case) for axis in ("zyx" if bodies else "z")]
-    return next((cut for cut in cuts if bodies and Plane(shown, frame, cut, None).solid.any()), cuts[0])
+    """Half-way along z; where no body lies there, the first of y and x whose plane cuts one; else through the layer of
+    cells along z that holds most of the bodies."""
+    middle = parse_cut("z", shown.case)
+    if shown.case.dimensions < 3 or FLAGS not in shown.names(frame):
+        return middle
+    for cut in (middle, parse_cut("y", shown.case), parse_cut("x", shown.case)):
+        if Plane(shown, frame, cut, None).solid.any():
+            return cut
+    solid = (shown.read(frame, FLAGS) != 0).reshape(shown.extent[2], -1).sum(axis=1)
+    at = shown.case.corner[2] + (float(solid.argmax()) + 0.5) * shown.case.spacings[2]
+    return Cut("z", at) if solid.any() else middle
 
 
 def parse_cut(text: str, case: Case) -> Cut:
@@ -304,7 +311,5 @@ def sheet(planes: Sequence[tuple[Plane, str]]) -> Figure:
             short_ticks(
                 figure.colorbar(image, ax=axes, location="bottom", label=how.label, extend=how.extend, shrink=0.9)
             )
-        figure.suptitle(
-            f"{heading(planes[0][0].case, size[0], 11)}\n{where(planes[0][0])}", fontsize=11, parse_math=False
-        )
+        headed(figure, planes[0][0].case, where(planes[0][0]), 11)
         return figure

@@ -27,7 +27,7 @@ from rich.console import Console
 from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.case.case import Case
 from slipstream.pictures.planes import Cut, short_ticks
-from slipstream.pictures.style import case_title, styled
+from slipstream.pictures.style import heading, styled
 from slipstream.results.results import Frame, Results
 
 Array = np.ndarray
@@ -198,7 +198,8 @@ def framed(flow: Shown, picture: Picture) -> Figure:
         axes.axis("off")
         time = f", {unit.time(flow.frame.time)}" if flow.case.marches else ""
         what = f"{picture.title}{time}; box {unit.box(flow.shown.size)}"
-        figure.suptitle(f"{case_title(flow.case)}\n{what}", x=0.01, ha="left", fontsize=10.5, parse_math=False)
+        title = heading(flow.case, width + 1.0, 10.5)
+        figure.suptitle(f"{title}\n{what}", x=0.01, ha="left", fontsize=10.5, parse_math=False)
         mapped = ScalarMappable(picture.norm, picture.colours)
         bar = figure.colorbar(
             mapped, ax=axes, label=picture.label, extend=picture.extend, shrink=0.75, pad=0.01, aspect=28

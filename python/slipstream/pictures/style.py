@@ -56,6 +56,12 @@ def heading(case: Case, inches: float, size: float) -> str:
     return textwrap.fill(case_title(case), max(24, int(inches * 72 / (0.52 * size))), break_long_words=False)
 
 
+def headed(figure: Figure, case: Case, below: str = "", size: float = 12) -> None:
+    """Puts the title of the case over a whole figure, in lines that fit it, with another line below."""
+    lines = [heading(case, figure.get_figwidth(), size), *([below] if below else [])]
+    figure.suptitle("\n".join(lines), fontsize=size, parse_math=False)
+
+
 def save(figure: Figure, path: Path) -> None:
     with replaced(path) as new:
         figure.savefig(new, format=path.suffix.lstrip(".").lower() or None)

@@ -206,9 +206,23 @@ def _overlap(bar: Bar, start: float, end: float) -> float:
     return min(bar.start + bar.duration, end) - max(bar.start, start)
 
 
+def _work_of_a_step(rows: Sequence[Row]) -> tuple[str, int]:
+    """The first name that a device of the first rank computes under, and how often in a step. The host's bars of steps
+    show when it queued the work, which devices do later."""
+    of_rank = [bar for row in rows if row.rank == rows[0].rank for bar in row.bars]
+    steps = sum(bar.name == "step" for bar in of_rank)
+    work = [bar for bar in of_rank if bar.category == "compute"]
+    if not steps or not work:
+        return "step", 1
+    name = min(work, key=lambda bar: bar.start).name
+    return name, max(1, round(sum(bar.name == name for bar in work) / steps))
+
+
 def trace_steps(paths: Sequence[Path], output: Path, title: str = "", count: int = 2) -> None:
     """A picture of a few time steps from the middle of a run."""
-    draw(window(read(paths), "step", count), output, title)
+    rows = read(paths)
+    name, times = _work_of_a_step(rows)
+    draw(window(rows, name, count * times), output, title)
 
 
 def trace(paths: Sequence[Path], output: Path, title: str = "", middle: str = "", count: int = 2) -> None:

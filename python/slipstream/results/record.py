@@ -28,6 +28,8 @@ class Record:
     sound: bool = True
     error: dict[str, Any] = field(default_factory=dict)  #: code and facts, where the run was given up
     figures: dict[str, Any] = field(default_factory=dict)
+    took: dict[str, Any] = field(default_factory=dict)  #: seconds of a step, steps, seconds, bytes on disk
+    predicted: dict[str, Any] = field(default_factory=dict)  #: the same as the first steps had it; empty: too few
     phases: list[dict[str, Any]] = field(default_factory=list)
     log: list[dict[str, Any]] = field(default_factory=list)  #: when, step, what
 

@@ -78,8 +78,10 @@ class Results:
         return box_size(self.case)
 
     def find(self, name: str) -> Path:
-        """A file that the case names: from where the run was started, as far as output.folder tells it, else from
-        here."""
+        """A file that the case names: from the folder; as earlier versions wrote it, from where the run was started, as
+        far as output.folder tells it, else from here."""
+        if (self.folder / name).exists():
+            return self.folder / name
         here, below = self.folder.absolute().parts, self.case.folder.parts
         start = len(here) - len(below)
         there = Path(*here[:start], name)

@@ -2,8 +2,8 @@
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from slipstream.base import failure
 from slipstream.base.core import core
@@ -12,6 +12,7 @@ from slipstream.case.case import Case
 from slipstream.case.solver import Run, solver_of
 from slipstream.run.checkpoint import Keeper, Marks
 from slipstream.run.live import Progress
+from slipstream.run.meter import FRAMES, LOOKS, Meter, rows_of
 
 #: Seconds between two looks at the clock.
 BEAT = 0.25
@@ -62,6 +63,16 @@ class Outcome:
         return self.steps - self.first_step
 
 
+@dataclass(frozen=True)
+class Between:
+    """Work between the steps of a march."""
+
+    look: Callable[[], None] | None = None  #: with each residual
+    apart: Sequence[tuple[int, Callable[[], None]]] = ()  #: each so many steps
+    ends: Callable[[], str] | None = None  #: says why to end, empty to go on
+    meter: Meter = field(default_factory=Meter)  #: times the steps and all of this
+
+
 class Chunk:
     """Steps between two looks: powers of two, the same on every rank, as long as a beat."""
 
@@ -100,17 +111,18 @@ def march(
     show: Callable[[Progress], None],
     write: Callable[[], None] | None = None,
     keeper: Keeper | None = None,
-    look: Callable[[], None] | None = None,
+    between: Between | None = None,
 ) -> Outcome:
     """Advances to `last_step`, or to the steady state that the case asks for. Collective.
 
     The residual is the solver's change (`Run.change`) since the last look. `write` is called at the start and
-    then every case.output_period steps, `look` with each residual. `keeper` makes checkpoints, says where to go on
+    then every case.output_period steps, what is `between` as it says. `keeper` makes checkpoints, says where to go on
     from, and may end the march. Raises Diverged where the guard or the residual finds that the flow is no longer sound,
-    NotSolved where a linear system of a step was not solved, TooFast where `look` does, with a checkpoint of that step.
+    and NotSolved where a linear system of a step was not solved. Where a look raises TooFast, a checkpoint of that step
+    is left.
     """
     try:
-        outcome = _march(run, case, last_step, bytes_per_cell, show, write, keeper, look)
+        outcome = _march(run, case, last_step, bytes_per_cell, show, write, keeper, between or Between())
         if keeper and not outcome.stopped:
             keeper.end(outcome.steps)
         return outcome
@@ -138,9 +150,9 @@ def _march(
     show: Callable[[Progress], None],
     write: Callable[[], None] | None,
     keeper: Keeper | None,
-    look: Callable[[], None] | None,
+    between: Between,
 ) -> Outcome:
-    engine, check_every = run.engine, case.check_every
+    engine, check_every, meter = run.engine, case.check_every, between.meter
     period = case.output_period if write else None
     chunk, unit = Chunk(core().rank()), solver_of(case).unit_of_rate
     marks = keeper.marks if keeper else None
@@ -149,11 +161,14 @@ def _march(
         run.look()
         marks = Marks(engine.step)
         if write and period:
-            write()
+            with meter.timed(FRAMES):
+                write()
     first_step, stopped = engine.step, ""
     checked, residual = marks.checked, marks.residual
     steady = marks.are_steady(case.run.residual)
-    periods = [check_every] + ([keeper.every] if keeper and keeper.every else [])
+    periods = [check_every, *(every for every, _ in between.apart)] + (
+        [keeper.every] if keeper and keeper.every else []
+    )
     start = time.perf_counter()
     while engine.step < last_step and not steady and not stopped:
         stops = [last_step] + [next_multiple(engine.step, every) for every in periods]
@@ -162,22 +177,31 @@ def _march(
         before, began = engine.step, time.perf_counter()
         engine.advance(min(chunk.steps, min(stops) - before))
         now = time.perf_counter()
+        meter.advanced(engine.step - before, now - began)
+        for every, take in between.apart:
+            if engine.step % every == 0:
+                with meter.timed(rows_of(every)):
+                    take()
         if engine.step == last_step or engine.step % check_every == 0:
-            residual = run.change(checked)
-            checked = engine.step
-            if residual is not None and not math.isfinite(residual):
-                engine.inspect()  # a guard can say where
-                good = f"; {keeper.last_good()}" if keeper else ""
-                said = f"the flow became infinite before step {engine.step} ({run.advice()}){good}"
-                raise Diverged(said, step=engine.step, checkpoint=keeper.last if keeper and keeper.last else None)
-            steady = case.run.residual is not None and residual is not None and residual < case.run.residual
-            if look:
-                look()
+            with meter.timed(LOOKS):
+                residual = run.change(checked)
+                checked = engine.step
+                if residual is not None and not math.isfinite(residual):
+                    engine.inspect()  # a guard can say where
+                    good = f"; {keeper.last_good()}" if keeper else ""
+                    said = f"the flow became infinite before step {engine.step} ({run.advice()}){good}"
+                    raise Diverged(said, step=engine.step, checkpoint=keeper.last if keeper and keeper.last else None)
+                steady = case.run.residual is not None and residual is not None and residual < case.run.residual
+                if between.look:
+                    between.look()
         if write and engine.step == frame:
-            write()
+            with meter.timed(FRAMES):
+                write()
             checked = engine.step  # writing brings the velocity up, from which the next change is measured
         if keeper:
             stopped = keeper.after(engine.step, Marks(checked, residual, steady))
+        if between.ends and not stopped:
+            stopped = between.ends()
         updates = case.cell_count * (engine.step - before) / max(now - began, 1e-9)
         elapsed = time.perf_counter() - start
         show(

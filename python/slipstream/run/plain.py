@@ -48,17 +48,20 @@ class History:
     """A file with step, time and other columns; a row for each later step, on rank 0. Where the run goes on, with the
     rows of before, whatever columns they have."""
 
-    def __init__(self, path: Path, engine: Engine, case: Case, goes_on: bool, columns: Sequence[str]) -> None:
+    def __init__(
+        self, path: Path, engine: Engine, case: Case, goes_on: bool, columns: Sequence[str], every: int | None = None
+    ) -> None:
+        """`every`: steps between rows; None: one with each look."""
         self._engine, self._case, self._columns = engine, case, columns
         self._written = engine.step if goes_on else -1
         self._rows: Rows | None = None
         if core().rank() == 0:
-            every = ("step", "time", *columns)
+            names = ("step", "time", *columns)
 
             def renewed(row: Mapping[str, str]) -> Mapping[str, str]:
-                return {name: row.get(name, "nan") for name in every}
+                return {name: row.get(name, "nan") for name in names}
 
-            self._rows = Rows(path, self._written, renewed, case.check_every)
+            self._rows = Rows(path, self._written, renewed, every or case.check_every)
 
     def add(self, found: Mapping[str, Any]) -> None:
         step = self._engine.step

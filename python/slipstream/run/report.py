@@ -8,7 +8,9 @@ from rich.console import Group
 from slipstream.base.terminal import ROWS, count, megabytes, show_counts, table
 from slipstream.case.case import Case
 from slipstream.case.solver import solver_of
+from slipstream.exchange.report import reasons_once
 from slipstream.machine import predict
+from slipstream.machine.discovery import crowding
 from slipstream.machine.topology import link_summary
 from slipstream.run.engine import Setup, needed_per_device
 
@@ -35,7 +37,7 @@ def _ending(case: Case) -> str:
     return f"residual below {case.run.residual:g}, or {last}" if case.run.residual else last
 
 
-def facts(setup: Setup, prediction: predict.Prediction, build: dict[str, Any]) -> list[tuple[str, str]]:
+def facts(setup: Setup, build: dict[str, Any]) -> list[tuple[str, str]]:
     """Everything one wants to know before the first step."""
     machine, plan, solver = setup.machine, setup.plan, solver_of(setup.case)
     found = machine.devices()
@@ -45,7 +47,7 @@ def facts(setup: Setup, prediction: predict.Prediction, build: dict[str, Any]) -
     for message in plan["messages"]:
         counts[message["route"]] = counts.get(message["route"], 0) + _pairs(message)
     routes = ", ".join(f"{route} x {count}" for route, count in sorted(counts.items())) or _no_messages(plan)
-    split, rate = _split(plan), f"{prediction.rate(setup.case.cell_count):.0f} {solver.unit_of_rate}"
+    split = _split(plan)
     return [
         ("slipstream", f"{build['version']}, commit {build['commit']}, {build['mpi']}"),
         *problem(setup.case),
@@ -59,8 +61,7 @@ def facts(setup: Setup, prediction: predict.Prediction, build: dict[str, Any]) -
         ("memory", f"{megabytes(max(needed))} MB a device, of {megabytes(min(d['memory'] for d in found))}"),
         ("layout", f"{plan['layout']}, rows along {'z' if plan['layout'] == 'soa_z' else 'x'}"),
         ("bytes a cell", f"{plan['bytes_per_cell']} read and written a step"),
-        ("predicted", f"{rate}, {prediction.step * 1e3:.3g} ms a step"),
-        *(("warning", text) for text in solver.warnings(setup.case)),
+        *(("warning", text) for text in (*solver.warnings(setup.case), *crowding(machine))),
     ]
 
 
@@ -120,21 +121,18 @@ def memory(plan: dict[str, Any], machine: "Machine") -> Group:
 
 
 def messages(entries: Sequence[dict[str, Any]], title: str) -> Group:
-    """Neighbours with their routes; with times where the entries have them, and numbers of pairs of devices that are
-    alike."""
-    timed = any(entry.get("seconds") is not None for entry in entries)
-    pairs = [_pairs(entry) for entry in entries]
+    """Neighbours with their routes, and each reason once; numbers of pairs of devices that are alike."""
+    shown = entries[:ROWS]
+    pairs = [_pairs(entry) for entry in shown]
     alike = any(number > 1 for number in pairs)
-    columns = ["from", "to", "route", "why", "bytes"] + (["us", "GB/s"] if timed else []) + ["pairs"] * alike
-    rows: list[list[Any]] = []
-    for entry, number in zip(entries[:ROWS], pairs[:ROWS], strict=True):
-        row = [entry["source"], entry["target"], entry["route"], entry["reason"], entry["bytes"]]
-        if timed:
-            seconds = entry.get("seconds")
-            row += [f"{seconds * 1e6:.1f}", f"{entry['bytes'] / seconds / 1e9:.2f}"] if seconds else ["-", "-"]
-        rows.append(row + [number] * alike)
+    columns = ["from", "to", "route", "why", "bytes"] + ["pairs"] * alike
+    marks, reasons = reasons_once([entry["reason"] for entry in shown])
+    rows = [
+        [entry["source"], entry["target"], entry["route"], mark, entry["bytes"], *([number] * alike)]
+        for entry, mark, number in zip(shown, marks, pairs, strict=True)
+    ]
     more = len(entries) - len(rows)
-    return table(title + (f" (and {more} more)" if more else ""), columns, rows, left=4)
+    return Group(table(title + (f" (and {more} more)" if more else ""), columns, rows, left=4), *reasons)
 
 
 def phases(entries: Sequence[dict[str, Any]]) -> Group:
@@ -153,9 +151,9 @@ def phases(entries: Sequence[dict[str, Any]]) -> Group:
 
 
 def prediction(setup: Setup, predicted: predict.Prediction) -> Group:
-    source = "measured here" if predicted.measured else "rated"
+    """The step that memory and links of a machine file allow at best."""
     rows = [
-        (f"cells (bytes over the memory's rate, {source})", f"{predicted.compute * 1e3:.4g}"),
+        ("cells (bytes over the memory's rate)", f"{predicted.compute * 1e3:.4g}"),
         ("halos (bytes over the links' rates)", f"{predicted.exchange * 1e3:.4g}"),
         (f"step ({'the longer' if predicted.overlap else 'the sum'})", f"{predicted.step * 1e3:.4g}"),
     ]

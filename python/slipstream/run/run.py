@@ -2,9 +2,11 @@
 
 import os
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +19,17 @@ from slipstream.case.case import Case
 from slipstream.case.solver import Fields, Monitor, Run, solver_of
 from slipstream.exchange.records import Block
 from slipstream.exchange.report import Report
-from slipstream.machine import discovery, predict, topology
+from slipstream.machine import discovery, topology
 from slipstream.results import record
 from slipstream.results.record import Record
 from slipstream.results.results import CASE, DAMAGED, FIELDS, field_files, frames
+from slipstream.results.taken import comparison
 from slipstream.run import checkpoint, coding, engine, locks, report
 from slipstream.run.folder import left_by_others, output_problem
 from slipstream.run.live import LiveLine
-from slipstream.run.march import Diverged, GivenUp, Outcome, march
+from slipstream.run.march import Between, Diverged, GivenUp, Outcome, march
+from slipstream.run.meter import Meter
+from slipstream.run.prediction import Prediction, bytes_there, predict, took
 from slipstream.run.troubles import Troubles
 from slipstream.run.watch import Watch, write_watched
 
@@ -88,9 +93,8 @@ def _whole(
     module, solver = core(), solver_of(case)
     machine = discovery.discover(case.machine)
     setup = engine.prepare(case, machine)
-    prediction = predict.predict(machine, setup.plan, case.exchange.overlap, case.exchange.throttle)
     build = module.build_info()
-    facts = report.facts(setup, prediction, build)
+    facts = report.facts(setup, build)
     console.print(terminal.banner(facts))
     for conversion in solver.conversions(case):
         console.print(conversion)
@@ -128,12 +132,27 @@ def _whole(
     def look_at_all_steps() -> None:
         look([monitor for monitor in monitors if monitor.every_step])
 
+    meter = Meter()
+    apart = [(monitor.every, partial(look, [monitor])) for monitor in monitors if monitor.every]
+    predictions: list[Prediction] = []
+
+    def tell() -> str:
+        """The first steps say how long the run takes. It never ends it."""
+        if meter.enough and not predictions:
+            predictions.append(predict(meter, work, case, [every for every, _ in apart]))
+            facts.append(("takes", predictions[0].words()))
+            console.print(f"takes {predictions[0].words()}", soft_wrap=True)
+        return ""
+
+    with_residuals = [monitor for monitor in monitors if not monitor.every]
+    between = Between(partial(look, with_residuals), apart, tell, meter)
+
     keeper.watch(work.engine, conserved, resumed, look_at_all_steps, work.carried)
     if not resumed:
         look([monitor for monitor in monitors if monitor.at_start])
 
     try:
-        outcome = _steps_on_record(work, case, setup.plan["bytes_per_cell"], console, keeper, kept, look, troubles)
+        outcome = _steps_on_record(work, case, setup.plan["bytes_per_cell"], console, keeper, kept, between, troubles)
     except Diverged:
         look_at_all_steps()
         raise
@@ -154,6 +173,10 @@ def _whole(
     if messages.rows:
         console.print(messages)
     kept.figures = figures = _figures(case, work, outcome, setup, build)
+    kept.took = took(meter, outcome.seconds, bytes_there(case))
+    kept.predicted = asdict(predictions[0]) if predictions else {}
+    if outcome.steps_done:
+        console.print(comparison(kept.took, kept.predicted), soft_wrap=True)
     verdict = f"stopped by {outcome.stopped} at step {outcome.steps}" if outcome.stopped else _verdict(outcome, case)
     _end_record(kept, verdict, case, troubles, outcome.steps)  # whatever becomes of the pictures
     written = write_watched(messages, trace, watch, case, console, troubles, outcome.steps)
@@ -214,7 +237,7 @@ def _open_folder(
             lost = f"; lost: {resumed.lost}" if resumed.lost else ""
             kept.note(resumed.step, f"restarted from {resumed.path}{lost}")
         header = f"Written by slipstream {build['version']}, commit {build['commit']}, {datetime.now():%Y-%m-%d %H:%M}."
-        texts = {CASE: case.resolved(backend).to_toml(header), record.FILE: kept.text()}
+        texts = {CASE: case.resolved(backend).to_toml(header, folder=case.folder), record.FILE: kept.text()}
         said = _replace_results(case, {case.folder / name: text for name, text in texts.items()}, resumed is None)
     agree_on_error(said)
     return kept
@@ -247,12 +270,12 @@ def _steps_on_record(
     console: Console,
     keeper: checkpoint.Keeper,
     kept: Record,
-    look: Callable[[], None] | None,
+    between: Between,
     troubles: Troubles,
 ) -> Outcome:
     """All steps; a flow that is given up leaves a report, too."""
     try:
-        return _steps(work, case, bytes_per_cell, console, keeper, look, troubles)
+        return _steps(work, case, bytes_per_cell, console, keeper, between, troubles)
     except GivenUp as error:
         kept.add(keeper.events)
         kept.note(work.engine.step, f"given up by {error.by}")
@@ -267,13 +290,13 @@ def _steps(
     bytes_per_cell: int,
     console: Console,
     keeper: checkpoint.Keeper,
-    look: Callable[[], None] | None,
+    between: Between,
     troubles: Troubles,
 ) -> Outcome:
     """All steps, with fields written on the way and at the end; a restart goes on with the file that is there."""
     if not case.output.fields or (_remedy_of_end(case, work.engine.step, keeper.marks) and _has_frame(case, work)):
         with LiveLine(console) as line:
-            return march(work, case, case.last_step, bytes_per_cell, line.show, None, keeper, look)
+            return march(work, case, case.last_step, bytes_per_cell, line.show, None, keeper, between)
     path, fields = _open_fields(work, case, keeper.marks is not None, troubles)
 
     def write() -> None:
@@ -282,7 +305,7 @@ def _steps(
 
     try:
         with LiveLine(console) as line:
-            outcome = march(work, case, case.last_step, bytes_per_cell, line.show, write, keeper, look)
+            outcome = march(work, case, case.last_step, bytes_per_cell, line.show, write, keeper, between)
         if not outcome.stopped:
             write()
     except GivenUp:

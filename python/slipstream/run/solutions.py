@@ -9,7 +9,7 @@ from slipstream.run.plain import History
 
 #: Columns of solutions.csv behind step and time: of the linear solution of that step.
 COLUMNS = ("iterations", "residual", "true_residual")
-OF_AN_ITERATION = "bytes and times below are those of one iteration, and a step has many"
+OF_AN_ITERATION = "bytes a cell below are those of one iteration, and a step has many"
 
 
 def monitors(engine: Any, case: Case, goes_on: bool, more: Sequence[str] = ()) -> Sequence[Monitor]:

@@ -1,6 +1,6 @@
 """Frames of a run as field files of Nek5000, beside its own file of fields."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,25 @@ from slipstream.case.solver import Fields
 #: Bytes of a word.
 WORDS = {"f32": 4, "f64": 8}
 NAME = "fields0.f"
+#: Rows of a chunk of a dataset on elements (src/io/vtkhdf/vtkhdf_hexahedra.cpp).
+ROWS_OF_A_CHUNK = 1 << 17
+
+
+def bytes_on_elements(engine: Any, names: Sequence[str], scalar: str, words: str, frames: int) -> int:
+    """Bytes of so many frames of fields of f64, in the file of fields and in those of Nek5000. The first holds the mesh
+    once, and all in whole chunks. `scalar`: a field of one number a point."""
+    known: Mapping[str, int] = core().state_bytes(engine)
+    points = known[scalar] // 8
+
+    def in_chunks(rows: int, width: int) -> int:
+        return -(-rows // ROWS_OF_A_CHUNK) * ROWS_OF_A_CHUNK * width
+
+    # Places, connections, offsets and types, then the fields.
+    mesh = sum(in_chunks(points, width) for width in (24, 8)) + sum(in_chunks(1, width) for width in (8, 1))
+    values = sum(known[name] // points for name in names)
+    fields = sum(in_chunks(points * frames, known[name] // points) for name in names)
+    nek = points * WORDS[words] * (values // 8 + 3) * frames if words in WORDS else 0
+    return mesh + fields + nek
 
 
 def _step_of(path: Path) -> int | None:

@@ -21,7 +21,7 @@ from slipstream.run.series import FieldSeries
 from slipstream.run.troubles import Troubles
 from slipstream.sem import receivers
 from slipstream.sem.case import SemCase
-from slipstream.sem.nek import NekFrames
+from slipstream.sem.nek import NekFrames, bytes_on_elements
 
 if TYPE_CHECKING:
     from slipstream._core import Trace
@@ -87,6 +87,9 @@ class SemRun(PlainRun):
         if words == "no":
             return series
         return NekFrames(self.engine, words, series, path.parent, self._case.nek_items)
+
+    def bytes_of(self, frames: int) -> int:
+        return bytes_on_elements(self.engine, [*self._efforts], "u", self._case.output.nek, frames)
 
     def carried(self) -> dict[str, Any]:
         u, *more = ((name, effort.carried()) for name, effort in self._efforts.items())

@@ -75,7 +75,7 @@ def facts(case: SemCase) -> list[tuple[str, str]]:
         if table.velocity:
             found.append(("carried by", f"({', '.join(str(part) for part in table.velocity)})"))
     found += [(f"solves for {one.name}" if one.path else "solves", _solves(one)) for one in case.unknowns]
-    found.append(("predictions", OF_AN_ITERATION))
+    found.append(("iterations", OF_AN_ITERATION))
     return found
 
 
@@ -107,6 +107,10 @@ def tiles(case: SemCase, figures: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
     return [("order", str(case.sem.order))], [
         (said, f"{found[key]:.3g}") for key, said in names.items() if key in found
     ]
+
+
+def answer(case: SemCase, folder: Path) -> tuple[Sequence[Any], Sequence[str]]:
+    return (), ()
 
 
 def compared(folder: Path) -> Sequence[Any]:

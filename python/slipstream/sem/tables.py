@@ -1,6 +1,7 @@
 """The tables of a case of spectral elements."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -18,6 +19,8 @@ Edges = tuple[Positive, Positive, Positive]
 class ElementsTable(Table):
     """[sem]: the elements. [grid] has how many there are along x, y and z, and the periodic axes. Lengths and times are
     in any units that fit together."""
+
+    in_units: ClassVar[Mapping[str, str]] = {"-": "order stretch deformation", "length": "lengths map"}
 
     order: Annotated[int, Field(ge=1, le=15)] = Field(7, description="Of the polynomials in an element, 1 to 15.")
     lengths: Edges = Field((1.0, 1.0, 1.0), description="Edges of the box.")
@@ -40,6 +43,15 @@ class ElementsTable(Table):
 
 class SolveTable(Table):
     """Keys that each unknown may have of its own: coefficients, and how it is solved for."""
+
+    in_units: ClassVar[Mapping[str, str]] = {
+        "length^2 / time": "diffusivity",
+        "1 / length^2": "reaction",
+        "-": "tolerance degree",
+        "u x length^3 / time": "absolute_tolerance",
+        "iterations": "most_iterations restart",
+        "solutions": "projection",
+    }
 
     diffusivity: Positive | str = Field(
         1.0, description=f"In lengths squared a unit of time, above 0 everywhere. {_NAMES}."
@@ -84,6 +96,13 @@ class SolveTable(Table):
 class SemTable(ElementsTable, SolveTable):
     """[sem]: the equation and how it is computed."""
 
+    in_units: ClassVar[Mapping[str, str]] = {
+        "u / time": "source",
+        "length / time": "velocity",
+        "-": "target_courant",
+        "time": "time_step",
+    }
+
     equation: Literal["poisson", "helmholtz", "diffusion"] = Field(
         description="-diffusivity Lap u = source; the same with + reaction u on the left; or du/dt = diffusivity Lap u "
         "+ source."
@@ -111,6 +130,8 @@ class SemTable(ElementsTable, SolveTable):
 class SideTable(Table):
     """[boundaries.SIDE]: a side of the box that is not periodic; a value or a flux."""
 
+    in_units: ClassVar[Mapping[str, str]] = {"u": "value", "u x length / time": "flux", "length / time": "transfer"}
+
     value: Finite | str | None = Field(None, description=f"Dirichlet: u. {_AND_TIME}.")
     flux: Finite | str | None = Field(
         None, description=f"Neumann: diffusivity du/dn, n outward, what flows in. {_AND_TIME}."
@@ -134,6 +155,8 @@ class ScalarTable(SolveTable):
     """[sem.scalars.NAME]: an unknown beside u. It takes keys of diffusivity, reaction and solution that are left
     out from [sem]."""
 
+    in_units: ClassVar[Mapping[str, str]] = {"the scalar / time": "source", "the scalar": "initial exact"}
+
     source: Finite | str = Field(0.0, description=f"{_AND_TIME}.")
     boundaries: SemSidesTable = Field(SemSidesTable(), description="Its sides, as [boundaries] has those of u.")
     initial: Finite | str | None = Field(None, description=f"At the start of diffusion. {_NAMES}.")
@@ -143,6 +166,8 @@ class ScalarTable(SolveTable):
 class SemStartTable(Table):
     """[initial]: the state at the start of diffusion; left out: [exact] at time 0 where that is given, else zero. One
     of value and file."""
+
+    in_units: ClassVar[Mapping[str, str]] = {"u": "value"}
 
     value: Finite | str | None = Field(None, description=f"u. {_NAMES}.")
     file: str | None = Field(
@@ -157,6 +182,8 @@ class SemReceiverTable(Table):
     """[receivers.NAME]: u and further scalars, at a point in receivers.csv with each look at the change, or along a
     line in profiles.csv at the end."""
 
+    in_units: ClassVar[Mapping[str, str]] = {"length": "at to", "points": "points"}
+
     at: Vector = Field(description="The point, or where the line begins.")
     to: Vector | None = Field(None, description="Where the line ends.")
     points: Annotated[int, Field(ge=2)] = Field(50, description="Of the line, both ends among them.")
@@ -165,6 +192,8 @@ class SemReceiverTable(Table):
 class SemSolutionTable(Table):
     """[exact]: the solution that is known; with sides that are Neumann's or periodic alone, Poisson's but for a
     constant."""
+
+    in_units: ClassVar[Mapping[str, str]] = {"u": "value"}
 
     value: Finite | str = Field(description=f"u. {_AND_TIME}.")
 

@@ -100,6 +100,9 @@ class StencilRun(PlainRun):
     def fields(self, path: Path, goes_on: bool) -> Fields:
         return FieldSeries(self.engine, self._case, path, ["u"], goes_on)
 
+    def bytes_of(self, frames: int) -> int:
+        return frames * int(core().state_bytes(self.engine)["u"])
+
     def figures(self, outcome: Outcome) -> dict[str, Any]:
         case = self._case
         return {

@@ -1,6 +1,7 @@
 """The tables of a case of finite differences."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -13,6 +14,18 @@ _NAMES = "A number, or an expression in x, y, z (centres of cells, from the box'
 
 class StencilTable(Table):
     """[stencil]: the equation and how it is computed. Lengths and times are in any units that fit together."""
+
+    in_units: ClassVar[Mapping[str, str]] = {
+        "length": "spacing",
+        "time": "time_step",
+        "length^2 / time": "diffusivity",
+        "length / time": "speed",
+        "cells": "absorbing",
+        "steps": "steps_per_exchange",
+        "-": "tolerance order",
+        "u": "absolute_tolerance",
+        "iterations": "most_iterations",
+    }
 
     equation: Literal["heat", "wave"] = Field(
         description="du/dt = diffusivity Lap u, or d2u/dt2 = speed^2 Lap u by leapfrog."
@@ -75,6 +88,8 @@ class StencilSidesTable(SidesTable[SideTable]):
 class StartTable(Table):
     """[initial]: the state at the start; left out: zero."""
 
+    in_units: ClassVar[Mapping[str, str]] = {"u": "value", "u / time": "rate"}
+
     value: float | str = Field(0.0, description=f"u. {_NAMES}.")
     rate: float | str = Field(0.0, description=f"wave: du/dt. {_NAMES}.")
 
@@ -82,12 +97,21 @@ class StartTable(Table):
 class SolutionTable(Table):
     """[exact]: the solution that is known for the end of the run."""
 
+    in_units: ClassVar[Mapping[str, str]] = {"u": "value"}
+
     value: float | str = Field(description=f"u. {_NAMES}, and the time t.")
 
 
 class SourceTable(Table):
     """[sources.NAME]: Ricker's wavelet, (1 - 2 a) exp(-a) amplitude with a = (pi frequency (t - delay))^2, added to
     d2u/dt2 in the cell that holds a point."""
+
+    in_units: ClassVar[Mapping[str, str]] = {
+        "length": "at",
+        "1 / time": "frequency",
+        "u / time^2": "amplitude",
+        "time": "delay",
+    }
 
     at: Vector = Field(description="The point, in lengths from the box's low corner.")
     frequency: Positive = Field(description="Of the wavelet's peak.")
@@ -97,6 +121,8 @@ class SourceTable(Table):
 
 class ReceiverTable(Table):
     """[receivers.NAME]: u of the cell that holds a point after each step, in seismograms.csv."""
+
+    in_units: ClassVar[Mapping[str, str]] = {"length": "at"}
 
     at: Vector = Field(description="The point, in lengths from the box's low corner.")
 

@@ -96,7 +96,7 @@ def test_case_with_a_mesh_beside_it_runs_from_another_folder(cli: Cli, tmp_path:
     (tmp_path / "cases" / "small.toml").write_text(SMALL + body)
     out = cli("run", "cases/small.toml", "run.steps=2", "output.pictures=false", "machine.backend=host")
     assert out.returncode == 0, out.stdout + out.stderr
-    assert 'mesh = "cases/rock.obj"' in (tmp_path / "results" / "small" / "case.resolved.toml").read_text()
+    assert 'mesh = "../../cases/rock.obj"' in (tmp_path / "results" / "small" / "case.resolved.toml").read_text()
 
 
 def test_viscosity_follows_from_reynolds_number(small: Path) -> None:

@@ -10,7 +10,7 @@ from conftest import CASES, Cli
 from errors import raises
 from slipstream.base.errors import CaseError
 from slipstream.case.reader import load
-from slipstream.flow import energy, expected, initial
+from slipstream.flow import energy, initial, load_series
 from slipstream.lbm import Simulation, cautions
 
 QUICK = ["machine.backend=host", "output.pictures=false", "output.report=false", "output.fields=false"]
@@ -108,8 +108,8 @@ def test_restarted_run_keeps_its_energy_rows(cli: Cli, tmp_path: Path) -> None:
 
 def test_frequency_of_a_swing_is_found() -> None:
     time = np.arange(0, 20, 0.1)
-    assert expected.frequency(time, 2 + np.sin(2 * np.pi * 0.31 * time)) == pytest.approx(0.31, rel=1e-3)
-    assert expected.frequency(time, np.sin(0.3 * time)) is None
+    assert load_series.frequency(time, 2 + np.sin(2 * np.pi * 0.31 * time)) == pytest.approx(0.31, rel=1e-3)
+    assert load_series.frequency(time, np.sin(0.3 * time)) is None
 
 
 def test_run_says_what_was_expected_and_what_came(cli: Cli, tmp_path: Path) -> None:

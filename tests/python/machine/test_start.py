@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from slipstream.machine import start
+from slipstream.machine import discovery, start
 
 
 def test_open_mpi_may_have_more_ranks_than_cores() -> None:
@@ -16,6 +16,19 @@ def test_open_mpi_may_have_more_ranks_than_cores() -> None:
 def test_other_mpis_get_no_flags_of_open_mpi() -> None:
     words = start.command("/bin/mpiexec", 2, ["run"], open_mpi=False)
     assert words == ["/bin/mpiexec", "-n", "2", sys.executable, "-m", "slipstream", "run"]
+
+
+@pytest.mark.parametrize(("ranks", "backend", "warned"), [(1, "host", 0), (5000, "host", 1), (5000, "cuda", 0)])
+def test_more_ranks_than_cores_are_warned_of(
+    monkeypatch: pytest.MonkeyPatch, ranks: int, backend: str, warned: int
+) -> None:
+    class Found:
+        def devices(self) -> list[dict[str, str]]:
+            return [{"backend": backend}] * ranks
+
+    monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_SIZE", str(ranks))
+    said = discovery.crowding(Found())  # type: ignore[arg-type]
+    assert len(said) == warned and all(f"{ranks} ranks share" in text for text in said)
 
 
 def test_root_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -253,6 +253,31 @@ def test_words_of_a_case_are_drawn_as_they_stand(words: str, tmp_path: Path, mon
     assert len(drawn) == 5
 
 
+@pytest.mark.parametrize("cells", [[4, 16, 1], [16, 4, 1], [66, 12, 1], [40, 30, 20]])
+def test_no_title_or_label_is_cut_off(cells: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = {"description": "A sphere, a cylinder and a cube in the wake of a rather long building"}
+    case = box(cells, case=words, physics={"reynolds": 100, "lid_speed": 0.1, "length": 20.0})
+    drawn = []
+    monkeypatch.setattr(overview, "save", lambda figure, path: drawn.append(figure))
+    lines = [profiles.Profile(axis, np.linspace(0, 1, 5), np.ones((5, 3))) for axis in "yx"]
+    overview.profiles(tmp_path / "p.png", lines, None, case)
+    overview.streamlines(tmp_path / "s.png", np.ma.ones((cells[1], cells[0], 3)), case)
+    if cells[2] > 1:
+        overview.streamlines(tmp_path / "y.png", np.ma.ones((cells[2], cells[0], 3)), case, "y")
+    overview.energy(tmp_path / "e.png", case, energy.Decay(*(np.linspace(0.0, 1.0, 4) for _ in range(4))), None)
+    for figure in drawn:
+        figure.savefig(io.BytesIO())
+        whole = figure.bbox
+        shown = [text for axes in figure.axes for text in (axes.title, axes.xaxis.label, axes.yaxis.label)]
+        over = [text for text in figure.texts if text.get_text()]
+        assert over or any(text.get_text() for text in shown)
+        for text in [*shown, *over]:
+            extent = text.get_window_extent()
+            inside = extent.x0 >= -1 and extent.y0 >= -1 and extent.x1 <= whole.x1 + 1 and extent.y1 <= whole.y1 + 1
+            assert inside, f"{text.get_text()!r} reaches {extent} beyond {whole}"
+        plt.close(figure)
+
+
 def test_picture_that_fails_is_a_warning() -> None:
     said = io.StringIO()
     with Troubles(Console(file=said, width=200)).with_picture("profiles.png", 1):
@@ -296,14 +321,17 @@ def test_plot_draws_the_middle_plane_and_the_profiles(cli: Cli, small_results: P
     assert all(f"small/pictures/{name}" in result.stdout for name in drawn)
 
 
-@pytest.mark.parametrize(("centre", "normal"), [((8, 8, 8), "z"), ((8, 8, 4), "y"), ((8, 4, 4), "x"), ((4, 4, 4), "z")])
+@pytest.mark.parametrize(
+    ("centre", "normal", "at"),
+    [((8, 8, 8), "z", 0.5), ((8, 8, 4), "y", 0.5), ((8, 4, 4), "x", 0.5), ((4, 4, 4), "z", 3.5 / 16)],
+)
 def test_plane_that_is_drawn_unasked_cuts_a_body(
-    cli: Cli, small: Path, tmp_path: Path, centre: tuple[int, int, int], normal: str
+    cli: Cli, small: Path, tmp_path: Path, centre: tuple[int, int, int], normal: str, at: float
 ) -> None:
     ball = f"bodies.ball={{shape='sphere', centre={list(centre)}, radius=2}}"
     assert cli("run", str(small), ball, "run.steps=1", "output.folder=out").returncode == 0
     shown = Results(tmp_path / "out")
-    assert planes.usual(shown, shown.frame()) == planes.Cut(normal, 0.5)
+    assert planes.usual(shown, shown.frame()) == planes.Cut(normal, at)
 
 
 def test_plot_draws_what_is_named_where_it_is_named(cli: Cli, small_results: Path) -> None:

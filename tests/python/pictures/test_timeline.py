@@ -108,6 +108,20 @@ def _colour_of(svg: str, kind: str) -> str:
     return re.findall(r"fill: (#\w{6})", svg[: svg.index(f"<!-- {kind} -->")])[-1]
 
 
+def test_steps_are_shown_where_devices_make_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The host queues eight steps within 8 us; the device makes them afterwards, each in two kernels of 100 us."""
+    queued = [bar(0, 1, n, 1, "step", "step") for n in range(8)]
+    made = [bar(0, 2, 50 + 100 * n, 100, "collide" if n % 2 else "stream", "compute") for n in range(16)]
+    path = write(tmp_path / "rank0.json", queued + made)
+    shown: list[timeline.Row] = []
+    monkeypatch.setattr(timeline, "draw", lambda rows, *_: shown.extend(rows))
+    timeline.trace_steps([path], tmp_path / "x.png")
+    (row,) = shown
+    assert [(bar.name, bar.start, bar.duration) for bar in row.bars] == [
+        ("stream", 0, 100), ("collide", 100, 100), ("stream", 200, 100), ("collide", 300, 100)
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("categories", [1, 12])
 def test_legend_names_every_category(tmp_path: Path, categories: int) -> None:
     names = [f"category {n}" for n in range(categories)]

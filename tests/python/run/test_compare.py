@@ -166,16 +166,16 @@ def test_mid_plane_leaves_solid_cells_out(small: Path, cells: tuple[int, int, in
 
 
 @pytest.mark.parametrize(
-    ("solid", "normal"),
-    [((slice(None), 2, 2), "z"), ((0, slice(None), 1), "y"), ((0, 0, slice(None)), "x"), ((0, 0, 0), "z")],
+    ("solid", "where"),
+    [((slice(None), 2, 2), "z"), ((0, slice(None), 1), "y"), ((0, 0, slice(None)), "x"), ((2, 0, 0), "z=2")],
 )
-def test_mid_plane_that_is_shown_cuts_the_body(small: Path, solid: tuple[Any, ...], normal: str) -> None:
+def test_plane_that_is_shown_cuts_the_body(small: Path, solid: tuple[Any, ...], where: str) -> None:
     ball = ["bodies.ball={shape='sphere', centre=[4,4,4], radius=2}", "grid.cells=[10,10,10]"]
     flow, case = Flow((10, 10, 10)), load(small, ball)
     flow.flags[solid] = 7
-    assert profiles.shown_normal(flow, case) == normal
-    plane = profiles.mid_plane(flow, case, normal)
-    assert plane is not None and np.ma.getmaskarray(plane).any() == (solid != (0, 0, 0))
+    assert profiles.shown_plane(flow, case) == where
+    plane = profiles.mid_plane(flow, case, where)
+    assert plane is not None and np.ma.getmaskarray(plane).any()
 
 
 @pytest.mark.parametrize(("normal", "axis"), [("x", 2), ("y", 1), ("z", 0)])

@@ -22,7 +22,7 @@ from slipstream.run.series import FieldSeries
 from slipstream.run.troubles import Troubles
 from slipstream.sem.flow import points, vortex
 from slipstream.sem.flow.case import FlowCase
-from slipstream.sem.nek import NekFrames
+from slipstream.sem.nek import NekFrames, bytes_on_elements
 from slipstream.sem.running import measured
 
 if TYPE_CHECKING:
@@ -82,10 +82,16 @@ class FlowRun(PlainRun):
     def advice(self) -> str:
         return f"time step {self._case.time_step:g}, viscosity {self._case.sem.viscosity:g}; take a smaller time step"
 
-    def fields(self, path: Path, goes_on: bool) -> Fields:
+    @property
+    def _shown(self) -> list[str]:
         means = ["mean_velocity", "mean_pressure", "mean_squares", "mean_products"]
-        names = ["velocity", "pressure", *(means if self._case.sem.mean_from is not None else [])]
-        series = FieldSeries(self.engine, self._case, path, names, goes_on)
+        return ["velocity", "pressure", *(means if self._case.sem.mean_from is not None else [])]
+
+    def bytes_of(self, frames: int) -> int:
+        return bytes_on_elements(self.engine, self._shown, "pressure", self._case.output.nek, frames)
+
+    def fields(self, path: Path, goes_on: bool) -> Fields:
+        series = FieldSeries(self.engine, self._case, path, self._shown, goes_on)
         words = self._case.output.nek
         return series if words == "no" else NekFrames(self.engine, words, series, path.parent, self._case.nek_items)
 
@@ -150,14 +156,15 @@ class FlowRun(PlainRun):
         path = self._case.folder / "loads.csv"
         kinds = ("pressure", "viscous")
         columns = [f"{side}.{kind}_{axis}" for side in sides for kind in kinds for axis in "xyz"]
-        history = History(path, self.engine, self._case, goes_on, columns)
+        every = min(self._case.check_every, max(1, self._case.last_step // 100))
+        history = History(path, self.engine, self._case, goes_on, columns, every)
 
         def take() -> None:
             found = self.engine.forces()
             values = [part for side in sides for kind in found[side] for part in kind]
             history.add(dict(zip(columns, values, strict=True)))
 
-        return [Monitor(path, take)]
+        return [Monitor(path, take, every)]
 
     def figures(self, outcome: Outcome) -> dict[str, Any]:
         table = self._case.sem

@@ -1,6 +1,7 @@
 """The tables of a case of incompressible flow on spectral elements."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -15,6 +16,18 @@ Parts = tuple[Finite | str, Finite | str, Finite | str]
 
 class FlowTable(ElementsTable):
     """[sem] with equation = "navier_stokes": du/dt + u . grad u = - grad p + viscosity Lap u + force, div u = 0."""
+
+    in_units: ClassVar[Mapping[str, str]] = {
+        "length^2 / time": "viscosity",
+        "length / time^2": "force pressure_tolerance velocity_tolerance",
+        "time": "time_step mean_from",
+        "-": "target_courant courant_limit degree",
+        "steps": "divergence_damping",
+        "1 / time": "filter",
+        "modes": "filter_modes",
+        "iterations": "most_iterations restart",
+        "solutions": "projection",
+    }
 
     equation: Literal["navier_stokes"] = Field(description="Of incompressible flow.")
     viscosity: Positive = Field(description="Kinematic, in lengths squared a unit of time.")
@@ -78,6 +91,8 @@ class FlowTable(ElementsTable):
 class FlowSideTable(Table):
     """[boundaries.SIDE]: a side of the box that is not periodic; one that is not named is a wall at rest."""
 
+    in_units: ClassVar[Mapping[str, str]] = {"length / time": "velocity"}
+
     kind: Literal["wall", "velocity", "symmetry"] = Field(
         description="At rest; the fluid has a velocity there, as at an inlet, or at a wall that moves; or a mirror, on "
         "sides that are planes across x, y or z."
@@ -99,6 +114,8 @@ class FlowStartTable(Table):
     """[initial]: the velocity at the start; left out: [exact] at time 0 where that is given, else at rest. One of flow
     and velocity."""
 
+    in_units: ClassVar[Mapping[str, str]] = {"length / time": "velocity"}
+
     flow: Literal["taylor_green"] | None = Field(
         None, description="Taylor & Green 1937: (sin x cos y cos z, - cos x sin y cos z, 0)."
     )
@@ -107,6 +124,8 @@ class FlowStartTable(Table):
 
 class FlowSolutionTable(Table):
     """[exact]: the flow that is known."""
+
+    in_units: ClassVar[Mapping[str, str]] = {"length / time": "velocity", "length^2 / time^2": "pressure"}
 
     velocity: Parts | None = Field(None, description=f"{_AND_TIME}.")
     pressure: Finite | str | None = Field(None, description=f"But for a constant. {_AND_TIME}.")

@@ -1,0 +1,136 @@
+"""The keys of case files as text: `slipstream check --keys [TABLE]`."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from slipstream.base.errors import CaseError, ErrorCode
+from slipstream.base.faults import nearest_of
+from slipstream.base.keys import Table
+from slipstream.case.solver import all_solvers
+
+#: Signs of the bounds that pydantic keeps.
+_BOUNDS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+_WORDS = {bool: "true, false", int: "integer", float: "number", str: "text"}
+
+
+def tables_within(annotation: Any) -> Iterator[type[Table]]:
+    """The tables that a value may be, those of a dictionary by name among them."""
+    if isinstance(annotation, type) and issubclass(annotation, Table):
+        yield annotation
+    for part in get_args(annotation):
+        yield from tables_within(part)
+
+
+def tables(case_type: type[Table], at: str = "") -> Iterator[tuple[str, type[Table]]]:
+    """All tables of a case, or within one of them, by name: `output`, `bodies.NAME`, `walls.SIDE`."""
+    for name, field in case_type.model_fields.items():
+        for table in dict.fromkeys(tables_within(field.annotation)):
+            if table is case_type:
+                continue  # a table of its own kind, within itself
+            sides = [side for side in table.model_fields.values() if any(tables_within(side.annotation))]
+            named = "dict" in str(field.annotation)
+            path = f"{at}{field.alias or name}" + (".NAME" if named else "")
+            if sides and len(sides) == len(table.model_fields):
+                yield f"{path}.SIDE", next(tables_within(sides[0].annotation))
+            else:
+                yield path, table
+                yield from tables(table, f"{path}.")
+
+
+def rows(table: type[Table]) -> list[tuple[str, str, str, str, str]]:
+    """Each key of a table: name, values, unit, default, and what it is."""
+    units = {
+        key: unit
+        for base in reversed(table.__mro__)
+        for unit, keys in getattr(base, "in_units", {}).items()
+        for key in keys.split()
+    }
+    return [
+        (field.alias or name, values(field), units.get(name, ""), _default(field), first_sentence(field.description))
+        for name, field in table.model_fields.items()
+        if not any(tables_within(field.annotation))
+    ]
+
+
+def is_number(annotation: Any) -> bool:
+    """Whether a value may be a number, or some of them."""
+    if get_origin(annotation) is Literal:
+        return False
+    return annotation in (int, float) or any(is_number(part) for part in get_args(annotation))
+
+
+def values(field: FieldInfo) -> str:
+    """The values that a key takes: `number > 0`, `3 x integer`, `auto, host, cuda`."""
+    return _values(field.annotation, field.metadata)
+
+
+def _values(annotation: Any, metadata: Sequence[Any] = ()) -> str:
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if annotation in _WORDS:
+        bounds = [
+            f"{sign} {getattr(entry, name):g}"
+            for entry in metadata
+            for entry in (entry, *getattr(entry, "metadata", ()))
+            for name, sign in _BOUNDS.items()
+            if isinstance(getattr(entry, name, None), int | float)
+        ]
+        return " ".join([_WORDS[annotation], *bounds])
+    if origin is Literal:
+        return ", ".join(map(str, parts))
+    if origin is tuple:
+        return f"{len(parts)} x {_values(parts[0])}"
+    if origin is list:
+        return f"list of {_values(parts[0])}"
+    if origin is dict:
+        return f"by name, {_values(parts[1])}"
+    if hasattr(annotation, "__metadata__"):
+        return _values(annotation.__origin__, annotation.__metadata__)
+    said = [_values(part, metadata) for part in parts if part is not type(None)]
+    return " or ".join(dict.fromkeys(said)) or "table"
+
+
+def _default(field: FieldInfo) -> str:
+    if field.default is PydanticUndefined:
+        return "needed" if field.default_factory is None else "empty"
+    if field.default is None:
+        # Some defaults depend on other keys: only the description names them.
+        found = re.search(r"Left out: (.*?)\.( |$)", field.description or "")
+        return found[1] if found else "none"
+    return json.dumps(field.default) if not isinstance(field.default, str) else field.default or '""'
+
+
+def first_sentence(text: str | None) -> str:
+    """The first sentence of a description, without the name of its table."""
+    text = re.sub(r"^\[[^]]*\]: ", "", " ".join((text or "").split()))
+    first = re.split(r"(?<! )\. |\bLeft out: ", text)[0].strip()
+    return first.removesuffix(".")
+
+
+def listed(wanted: str) -> list[tuple[str, str, type[Table]]]:
+    """The tables called `wanted` or within one of that name; all where it is empty. Each with the solvers whose it is,
+    once where solvers share it. Raises CaseError where there is none."""
+    found: dict[tuple[str, type[Table]], list[str]] = {}
+    for solver, known in all_solvers().items():
+        for path, table in tables(known.case_type):
+            found.setdefault((path, table), []).append(f"[{solver}]")
+    known_names = list(dict.fromkeys(path for path, _ in found))
+    chosen = {
+        key: solvers
+        for key, solvers in found.items()
+        if not wanted or f"{key[0]}.".startswith(f"{wanted.rstrip('.')}.")
+    }
+    if not chosen:
+        near, there = nearest_of(wanted, known_names), ", ".join(known_names)
+        said = f"check: --keys {wanted}: no such table; " + (
+            f"did you mean '{near}'?" if near else f"there are {there}"
+        )
+        raise CaseError(said, ErrorCode.NOT_FOUND, key="--keys", given=wanted, nearest=near, allowed=there)
+    shared = len(all_solvers())
+    return [
+        (path, "" if len(solvers) == shared else " ".join(solvers), table) for (path, table), solvers in chosen.items()
+    ]

@@ -1,0 +1,116 @@
+"""Loads over the time of a run, as loads.csv has them: their means, how far they swing, and how fast."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from slipstream.base import rows
+from slipstream.case.flow_case import FlowCase
+from slipstream.flow.loads import AXES
+
+Array = np.ndarray
+PICTURE = "loads.png"
+#: Rows that a spectrum needs, and the swing over the largest value below which a load is steady.
+LEAST_ROWS, STEADY = 16, 1e-4
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Amplitudes over frequency x length / lid speed."""
+
+    strouhal: Array
+    amplitude: Array
+
+    def peak(self) -> float:
+        return float(self.strouhal[np.argmax(self.amplitude)])
+
+
+@dataclass(frozen=True)
+class LoadSeries:
+    """The load on one body. Values are coefficients where the body has an area, else forces in the unit of the file."""
+
+    name: str
+    coefficients: bool
+    time: Array  #: length / lid speed
+    values: Array  #: [row][x, y, z]
+
+    @property
+    def late(self) -> Array:
+        """The rows of the last half of the time."""
+        late: Array = self.time >= 0.5 * (self.time[0] + self.time[-1])
+        return late
+
+    def swinging(self, stream: str = "x") -> int:
+        """The axis across the stream along which the late load swings most."""
+        swing = np.ptp(self.values[self.late], axis=0)
+        return max((n for n, axis in enumerate(AXES) if axis != stream), key=lambda n: float(swing[n]))
+
+    def strouhal(self, stream: str = "x") -> float | None:
+        """Frequency x length / lid speed of the late load, by its rises through its mean; None of a steady one."""
+        late = self.values[self.late]
+        across = late[:, self.swinging(stream)]
+        if np.ptp(across) <= STEADY * np.abs(late).max():
+            return None
+        return frequency(self.time[self.late], across)
+
+    def spectrum(self, stream: str = "x") -> Spectrum | None:
+        """Amplitudes of the late load that swings most, by a Fourier transform under a Hann window. None where it is
+        steady."""
+        time, late = self.time[self.late], self.values[self.late]
+        across = late[:, self.swinging(stream)]
+        if len(time) < LEAST_ROWS or np.ptp(across) <= STEADY * np.abs(late).max():
+            return None
+        even = np.linspace(time[0], time[-1], len(time))
+        window = np.hanning(len(even))
+        values = np.interp(even, time, across)
+        values -= (window * values).sum() / window.sum()
+        amplitude = 2 * np.abs(np.fft.rfft(window * values)) / window.sum()
+        return Spectrum(np.fft.rfftfreq(len(even), even[1] - even[0])[1:], amplitude[1:])
+
+
+def frequency(time: Array, values: Array) -> float | None:
+    """Of an oscillation, by the times at which it rises through its mean; None below three such times."""
+    off = values - 0.5 * (values.max() + values.min())
+    rises = np.flatnonzero((off[:-1] < 0) & (off[1:] >= 0))
+    if len(rises) < 3:
+        return None
+    at = time[rises] - off[rises] * (time[rises + 1] - time[rises]) / (off[rises + 1] - off[rises])
+    return float((len(at) - 1) / (at[-1] - at[0]))
+
+
+def stream_axis(case: FlowCase) -> str:
+    """The axis along which fluid enters the box, x where none does."""
+    return next((side[0] for side, boundary in case.boundaries.given() if boundary.kind == "velocity"), "x")
+
+
+def read(path: Path, case: FlowCase) -> list[LoadSeries]:
+    """The loads on all bodies of a case; empty where there are no rows. Raises ValueError or KeyError where the file is
+    damaged."""
+    header, lines = rows.read(path)
+    if not lines:
+        return []
+    columns = dict(zip(header, np.array(lines, dtype=float).T, strict=True))
+    time = np.array([case.time_of(int(step)) for step in columns["step"]])
+    found = []
+    for name, body in case.bodies.items():
+        what, unit = ("coefficient", "") if body.area is not None else ("force", " (N)" if case.si else "")
+        values = np.stack([columns[f"{name} {what} {axis}{unit}"] for axis in AXES], axis=1)
+        found.append(LoadSeries(name, body.area is not None, time, values))
+    return found
+
+
+def table(found: Sequence[LoadSeries], case: FlowCase) -> tuple[list[str], list[list[str | None]]]:
+    """Columns and rows: what loads the bodies over the last half of the run, and the Strouhal number of what swings."""
+    stream, force = stream_axis(case), "force, N" if case.si else "force"
+    lines: list[list[str | None]] = []
+    for one in found:
+        late, strouhal = one.values[one.late], one.strouhal(stream)
+        what = "coefficient" if one.coefficients else force
+        for n, axis in enumerate(AXES[: case.dimensions]):
+            of = "drag" if axis == stream else "across"
+            kinds = (late[:, n].mean(), late[:, n].min(), late[:, n].max(), one.values[-1, n])
+            swings = f"{strouhal:.4f}" if strouhal is not None and n == one.swinging(stream) else None
+            lines.append([one.name, f"{of} {axis}, {what}", *(f"{value:.5g}" for value in kinds), swings])
+    return ["body", "load", "mean", "least", "largest", "last", "Strouhal number"], lines

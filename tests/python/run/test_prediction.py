@@ -1,0 +1,128 @@
+"""Predictions of a run: their words, the steps that they come from, and how they compare with the run."""
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import CASES, Cli, words
+from slipstream.base.terminal import about, size
+from slipstream.results import taken
+from slipstream.run import meter
+from slipstream.run.meter import Meter
+from slipstream.run.prediction import Prediction
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0.0204, "about 20 ms"), (1.5, "about 1.5 s"), (119, "about 119 s"), (245, "about 4.1 min"),
+     (10_000, "about 2.8 h"), (400_000, "about 4.6 days")],
+)  # fmt: skip
+def test_time_is_said_in_two_digits(seconds: float, said: str) -> None:
+    assert about(seconds) == said
+
+
+@pytest.mark.parametrize(("amount", "said"), [(0, "0.0 kB"), (1.24e9, "1.2 GB"), (52e6, "52 MB"), (3e13, "30 TB")])
+def test_size_is_said_in_two_digits(amount: float, said: str) -> None:
+    assert size(amount) == said
+
+
+def test_step_is_that_of_the_steps_after_the_warm_up() -> None:
+    clock = Meter()
+    clock.advanced(1, 0.3)  # kernels are loaded
+    for _ in range(19):
+        assert not clock.enough
+        clock.advanced(1, 0.07)
+    assert clock.enough and clock.step() == pytest.approx(0.07)
+    clock.advanced(1000, 300.0)  # what comes later is no prediction
+    assert clock.step() == pytest.approx(0.07) and clock.steps == 1020
+
+
+def test_steps_that_are_slow_are_few() -> None:
+    clock = Meter()
+    clock.advanced(1, 15.0)  # first guesses are empty
+    clock.advanced(1, 8.0)
+    assert not clock.enough
+    clock.advanced(1, 8.0)
+    assert clock.enough and clock.step() == pytest.approx(8.0)
+
+
+def test_step_of_a_run_that_ends_early_is_the_mean_of_all() -> None:
+    clock = Meter()
+    for seconds in (0.004, 0.001, 0.001):
+        clock.advanced(1, seconds)
+    assert not clock.enough and clock.step() == pytest.approx(0.002)
+
+
+def test_parts_between_steps_have_their_mean() -> None:
+    clock = Meter()
+    for _ in range(4):
+        with clock.timed("rows"):
+            pass
+    assert 0 < clock.of("rows") < 0.01 and clock.of("frames") == 0.0
+
+
+def test_what_a_run_took_stands_beside_what_was_predicted() -> None:
+    before = {"step": 0.0118, "steps": 20000, "seconds": 236.0, "bytes": 1.2e9, "at_most": True, "timed": 85}
+    came = {"step": 0.0121, "steps": 9000, "seconds": 110.0, "bytes": 1.21e9}
+    assert taken.beside(came, before) == [
+        ("ms a step", "11.8", "12.1"),
+        ("steps", "at most 20000", "9000"),
+        ("time", "at most about 3.9 min", "110 s"),
+        ("on disk", "1.2 GB", "1.2 GB"),
+    ]
+    said = taken.comparison(came, before)
+    assert said.startswith("took: ms a step 12.1 (predicted 11.8), ")
+    assert "predicted" not in taken.comparison(came, {})
+    assert Prediction(**before).words() == (
+        "at most about 3.9 min for 20000 steps of 11.8 ms (85 were timed), 1.2 GB on disk"
+    )
+
+
+@pytest.fixture
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A prediction is made after a moment."""
+    monkeypatch.setattr(meter, "SECONDS", 0.02)
+
+
+#: A case of each solver, short.
+CASES_IN_SHORT = {
+    "cavity": ["grid.cells=[24,24,24]", "run.steps=300"],
+    "car": ["units.cell=0.2", "run.time_units=1"],
+    "heat": ["run.time=0.01"],
+    "point_source": ["run.time=0.1"],
+    "decaying_turbulence": ["grid.cells=[24,24,24]", "output.every=1", "run.time=3"],
+    "heat_sem": ["sem.order=5"],
+    "walls_sem": ["sem.order=5", "output.nek=f32"],
+}
+
+
+@pytest.mark.parametrize("name", CASES_IN_SHORT)
+def test_check_says_how_much_a_run_leaves_on_the_disk(brief: None, cli: Cli, tmp_path: Path, name: str) -> None:
+    arguments = [str(CASES / f"{name}.toml"), *CASES_IN_SHORT[name], "machine.backend=host", "checkpoint.every=100"]
+    said = words(cli("check", *arguments).stdout)
+    assert " were timed), " in said and "not known" not in said, said
+    assert list(tmp_path.iterdir()) == []
+    result = cli("run", *arguments)
+    assert result.returncode == 0, result.stderr
+    (path,) = (tmp_path / "results").glob("*/run.json")
+    run = json.loads(path.read_text())
+    took, predicted = run["took"], run["predicted"]
+    assert took["steps"] == run["figures"]["steps"]
+    if predicted:
+        assert predicted["steps"] >= took["steps"]
+        there = sum(file.stat().st_size for file in [*path.parent.glob("fields*"), *path.parent.glob("checkpoints/*")])
+        # Files of HDF5 have a few kilobytes beside the values.
+        assert predicted["bytes"] == pytest.approx(there, rel=0.1, abs=60_000)
+        assert took["bytes"] == pytest.approx(there, rel=0.01, abs=1000)
+
+
+def test_page_has_the_prediction_beside_what_it_took(brief: None, cli: Cli, small: Path) -> None:
+    assert cli("run", "small.toml", "machine.backend=host", "run.steps=2000").returncode == 0
+    page = (small.parent / "results" / "small" / "report.html").read_text(encoding="utf-8")
+    assert "<th class=number>predicted</th><th class=number>took</th>" in page
+    assert "were timed" in page
+
+
+def test_check_of_a_case_that_does_not_fit_says_so_and_is_good(cli: Cli, small: Path) -> None:
+    result = cli("check", "small.toml", "grid.cells=[9000,9000,9000]", "physics.length=64", "machine.backend=host")
+    assert result.returncode == 0 and "takes not known: " in words(result.stdout)
