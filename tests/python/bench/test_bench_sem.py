@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from conftest import Cli
+from errors import is_error
 from slipstream_bench import axhelm, nekbone, sem_thesis, vortex
 
 
