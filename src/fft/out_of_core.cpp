@@ -26,7 +26,7 @@ BatchCut::Counts planes_by_device(const Decomposition& cut, Stage stage) {
 }
 std::int64_t most(const BatchCut::Counts& all) { return *std::max_element(all.begin(), all.end()); }
 /// Planes that a buffer holds for each plane of a batch, before and behind the move.
-std::int64_t landing(const BatchCut::Counts& all) {
+std::int64_t buffer_planes(const BatchCut::Counts& all) {
   return std::max(std::accumulate(all.begin(), all.end(), std::int64_t{0}),
                   static_cast<std::int64_t>(all.size()) * most(all));
 }
@@ -37,20 +37,20 @@ struct Cuts {
   Cuts(const Decomposition& cut, std::int64_t buffer)
       : y(planes_by_device(cut, Stage::spectral)), z(planes_by_device(cut, Stage::physical)) {
     const std::int64_t value = 2 * cut.word(), all = cut.modes[0], row = value * all;
-    splits = row * landing(y) > buffer;
-    const std::int64_t line = value * std::max(landing(z), splits ? landing(y) : 0);
+    splits = row * buffer_planes(y) > buffer;
+    const std::int64_t line = value * std::max(buffer_planes(z), splits ? buffer_planes(y) : 0);
     wide = even_pieces(all, buffer / line);
-    deep = splits ? 1 : std::clamp<std::int64_t>(buffer / (row * landing(y)), 1, most(z));
-    high = wide < all ? 1 : std::clamp<std::int64_t>(buffer / (row * landing(z)), 1, most(y));
-    turned = {1, true, y, by_planes(z, deep), widths(all, splits ? wide : all), cut.complex_type()};
+    deep = splits ? 1 : std::clamp<std::int64_t>(buffer / (row * buffer_planes(y)), 1, most(z));
+    high = wide < all ? 1 : std::clamp<std::int64_t>(buffer / (row * buffer_planes(z)), 1, most(y));
+    forth = {1, true, y, by_planes(z, deep), widths(all, splits ? wide : all), cut.complex_type()};
     back = {1, false, z, by_planes(y, high), widths(all, wide), cut.complex_type()};
     // Forward begins at the end, where planes are whole.
-    if (!splits) std::reverse(turned.planes.begin(), turned.planes.end());
+    if (!splits) std::reverse(forth.planes.begin(), forth.planes.end());
   }
   BatchCut::Counts y, z;  ///< by device
   bool splits;            ///< lines along x and along y have a sweep each
   std::int64_t wide, deep, high;
-  BatchCut turned, back;
+  BatchCut forth, back;
 
  private:
   static std::vector<BatchCut::Counts> by_planes(const BatchCut::Counts& all, std::int64_t each) {
@@ -78,13 +78,13 @@ std::int64_t buffer_of(std::int64_t bytes) { return parts(bytes, 256) * 256; }
 std::int64_t least_buffer(const Decomposition& cut) {
   const std::int64_t wide = std::min(together, cut.modes[0]), high = std::min(together, cut.cells[1]);
   return buffer_of(2 * cut.word() *
-                   std::max({wide * landing(planes_by_device(cut, Stage::spectral)),
-                             wide * landing(planes_by_device(cut, Stage::physical)), high * cut.modes[0]}));
+                   std::max({wide * buffer_planes(planes_by_device(cut, Stage::spectral)),
+                             wide * buffer_planes(planes_by_device(cut, Stage::physical)), high * cut.modes[0]}));
 }
 std::int64_t plane_buffer(const Decomposition& cut) {
   return buffer_of(
       2 * cut.word() * cut.modes[0] *
-      std::max(landing(planes_by_device(cut, Stage::spectral)), landing(planes_by_device(cut, Stage::physical))));
+      std::max(buffer_planes(planes_by_device(cut, Stage::spectral)), buffer_planes(planes_by_device(cut, Stage::physical))));
 }
 
 /// Device bytes for buffers of this size.
@@ -310,7 +310,7 @@ std::vector<HostRows> OutOfCore::modes(std::byte* array, std::int64_t all_z, con
 // Where planes z of all devices go: lines x of some z, for each y of the device.
 std::vector<HostRows> OutOfCore::landed_turned(std::size_t d, std::int64_t batch, std::byte* to, Range x,
                                                std::int64_t first) const {
-  const BatchCut& cut = turned_->cut();
+  const BatchCut& cut = forth_->cut();
   const std::int64_t all = cut.all_planes(batch);
   std::vector<HostRows> rows;
   std::int64_t before = 0, lowest = 0;
@@ -338,12 +338,12 @@ std::vector<HostRows> OutOfCore::landed_back(std::size_t d, std::int64_t batch, 
          modes(to, all, {x, {lowest + first, number}, {0, all}}, before * all * x.number * value_))
       rows.push_back(part);
     before += number;
-    lowest += turned_->cut().parts[s];
+    lowest += forth_->cut().parts[s];
   }
   return rows;
 }
 
-std::int64_t OutOfCore::most_y() const { return turned_ ? most(turned_->cut().parts) : ny_; }
+std::int64_t OutOfCore::most_y() const { return forth_ ? most(forth_->cut().parts) : ny_; }
 std::int64_t OutOfCore::most_z() const { return back_ ? most(back_->cut().parts) : nz_; }
 
 OutOfCore::Range OutOfCore::piece(std::int64_t n) const {
@@ -364,7 +364,7 @@ void OutOfCore::planes(std::vector<Stream>& streams, Way way, const Arrays& from
     const HostRows cells{(way.forward ? from : to)[d] + z.first * ny_ * cells_, {}, {z.number * ny_ * cells_, 1, 1}};
     const Part part{{0, mx_}, {0, ny_}, z};
     if (!way.forward) return HostBatch{modes(from[d], own_[d].z, part), {cells}, {}};
-    if (turned_) return HostBatch{{cells}, {}, landed_turned(d, batch, to[d], part.x, z.first)};
+    if (forth_) return HostBatch{{cells}, {}, landed_turned(d, batch, to[d], part.x, z.first)};
     return HostBatch{{cells}, modes(to[d], nz_, part), {}};
   };
   const auto work = [&](Stream& s, std::size_t d, std::int64_t batch, std::byte* a, std::byte* b) {
@@ -416,7 +416,7 @@ void OutOfCore::rows_along_x(std::vector<Stream>& streams, Way way, const Arrays
 }
 
 void OutOfCore::columns_along_y(std::vector<Stream>& streams, Way way, const Arrays& values, const Arrays& to) {
-  const bool moves = way.forward && turned_;
+  const bool moves = way.forward && forth_;
   const auto part = [=, this](std::size_t d, std::int64_t batch) {
     const std::int64_t z = batch / pieces();
     return Part{piece(batch), {0, ny_}, {z, z < own_[d].z ? 1 : 0}};
@@ -436,7 +436,7 @@ void OutOfCore::columns_along_y(std::vector<Stream>& streams, Way way, const Arr
     on.copied(s, a, b, p.x.number * ny_ * value_);
     on.swap_rows(s, {ny_, p.x.number, 1}, a, b);
   };
-  run(streams, pieces() * most_z(), rows, work, moves ? &*turned_ : nullptr);
+  run(streams, pieces() * most_z(), rows, work, moves ? &*forth_ : nullptr);
 }
 
 // Planes y, whole or a piece of x.

@@ -103,7 +103,7 @@ class OutOfCore {
   std::int64_t deep_ = 1, high_ = 1;  ///< planes z and y of a batch
   std::int64_t wide_ = 1;             ///< modes along x of a piece
   bool splits_ = false;
-  std::optional<BatchMoves> turned_, back_;  ///< of planes z, and of planes y
+  std::optional<BatchMoves> forth_, back_;  ///< of planes z, and of planes y
 };
 
 }  // namespace slipstream::fft
