@@ -60,7 +60,7 @@ def test_help_shows_the_options_of_its_benchmark(
         (["cavity", "--device-buffers"], "bench cavity takes no --device-buffers: pingpong only"),
         (
             ["copy", "--sizes=8", "--quick"],
-            "bench copy takes no --sizes: exchange, transpose, alltoall, fft, dns, out_of_core only",
+            "bench copy takes no --sizes: exchange, vortex, transpose, alltoall, fft, dns, out_of_core only",
         ),
         (["lbm", "--precison", "f32"], "bench lbm takes no --precison; did you mean --precision?"),
         (["lbm", "--prec", "f32"], "bench lbm takes no --prec"),
