@@ -74,7 +74,7 @@ class Topology:
 
     def which(self) -> np.ndarray:
         """The links of all devices."""
-        found = self._between[np.ix_(self._groups, self._groups)]
+        found: np.ndarray = self._between[np.ix_(self._groups, self._groups)]
         for sort in self.sorts:
             for members in sort.devices:
                 found[np.ix_(members, members)] = self.within(members)
