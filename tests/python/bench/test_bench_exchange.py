@@ -107,7 +107,7 @@ def test_sizes_are_drawn_by_their_number_of_cells() -> None:
 def test_ranks_say_when_one_device_is_missing_beside_them(cli: Cli, tmp_path: Path) -> None:
     result = cli(*QUICK_WORDS, "-n", "2", "--part", "scaling")
     assert result.returncode == 0, result.stderr
-    assert "scaling is beside one device: measure it first" in result.stdout
+    assert "scaling is relative to one device: measure it first" in result.stdout
     assert {(row["ranks"], row["devices"]) for row in rows_of(tmp_path)} == {(2, 2)}
 
 
