@@ -182,9 +182,11 @@ class MachineFile(Table):
             return [[number(self.link(a, first + b)) for b in range(per_node)] for a in range(per_node)]
 
         within = joined(0)
-        # One node has no link to another: a group that never meets itself.
-        alone = [[number({"kind": "network", "gb_per_s": 1.0, "peer": False})]]
-        return links, within, joined(per_node) if self.nodes > 1 else alone
+        if self.nodes == 1:  # a group that never meets itself
+            return links, within, [[number({"kind": "network", "gb_per_s": 1.0, "peer": False})]]
+        between = joined(per_node)
+        alike = len({link for row in between for link in row}) == 1
+        return links, within, [between[0][:1]] if alike else between
 
     def _pair(self, a: int, b: int) -> PairTable | None:
         local = {a % self.devices_per_node, b % self.devices_per_node}

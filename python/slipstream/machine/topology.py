@@ -40,8 +40,8 @@ class Topology:
         self.devices: list[Device] = machine.devices()
         classes = machine.link_classes()
         self.links: list[Link] = classes["links"]
-        #: Numbers of links, by the device that they leave and the one that they reach: a table for each kind of node, and
-        #: one for groups.
+        #: Numbers of links, by the device that they leave and the one that they reach: a table for each kind of node,
+        #: and one for groups.
         self._within = [np.array(table) for table in classes["within"]]
         self._between = np.array(classes["between"])
         self._kinds: list[int] = classes["kind"]
@@ -74,7 +74,7 @@ class Topology:
 
     def which(self) -> np.ndarray:
         """The links of all devices."""
-        found = self._between[np.ix_(self._groups, self._groups)]
+        found: np.ndarray = self._between[np.ix_(self._groups, self._groups)]
         for sort in self.sorts:
             for members in sort.devices:
                 found[np.ix_(members, members)] = self.within(members)
