@@ -326,7 +326,7 @@ TEST(MessagesOfBatches, AreThoseOfAllPairs) {
   fft::BatchCut cut;
   cut.components = 3;
   cut.parts = {4, 4, 4, 4, 3, 3, 3, 3, 0, 0};
-  cut.planes = {{2, 2, 2, 2, 2, 1, 1, 0, 0, 0}, {2, 1, 1, 1, 1, 1, 1, 1, 1, 1}};
+  cut.planes = {{2, 2, 2, 2, 2, 1, 1, 0, 0, 0}, {2, 1, 2, 1, 1, 1, 1, 1, 1, 1}};
   cut.rows = {16, 16, 5};
   for (const bool inner : {false, true}) {
     cut.inner = inner;
