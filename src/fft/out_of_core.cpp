@@ -82,9 +82,9 @@ std::int64_t least_buffer(const Decomposition& cut) {
                              wide * buffer_planes(planes_by_device(cut, Stage::physical)), high * cut.modes[0]}));
 }
 std::int64_t plane_buffer(const Decomposition& cut) {
-  return buffer_of(
-      2 * cut.word() * cut.modes[0] *
-      std::max(buffer_planes(planes_by_device(cut, Stage::spectral)), buffer_planes(planes_by_device(cut, Stage::physical))));
+  return buffer_of(2 * cut.word() * cut.modes[0] *
+                   std::max(buffer_planes(planes_by_device(cut, Stage::spectral)),
+                            buffer_planes(planes_by_device(cut, Stage::physical))));
 }
 
 /// Device bytes for buffers of this size.
