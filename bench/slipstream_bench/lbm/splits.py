@@ -219,7 +219,9 @@ def run(experiment: Experiment, arguments: argparse.Namespace, console: Console)
     backend = discovery.choose_backend(choice.backend)
     per_rank = choice.devices or experiment.devices(backend, ranks)
     if why := experiment.refusal(ranks * per_rank, ranks):
-        raise CaseError(f"bench lbm_{experiment.name}: {why}", ErrorCode.UNSUPPORTED)
+        raise CaseError(
+            f"bench lbm_{experiment.name}: {why}", ErrorCode.UNSUPPORTED, devices=ranks * per_rank, ranks=ranks
+        )
     wanted = experiment.setups(choice.cells or experiment.cells[backend], ranks * per_rank, ranks)
     # Moments have only the default layout.
     found = [

@@ -16,6 +16,13 @@ class TransformsByBatches : public OnDevices {
   Communicator alone{MPI_COMM_SELF};
   Machine one() const { return machine_here(std::get<0>(GetParam()), 1, 0, Communicator(MPI_COMM_SELF)); }
 
+  /// The least device_memory of such a transform.
+  std::int64_t least(const Communicator& on, const Machine& of, const Extent& cells, FftOptions o) const {
+    o.device_memory = 1;
+    const std::optional<Error> error = error_of([&] { Fft(on, of, cells, o); });
+    expect_error(error, ErrorCode::unsupported, {{"option", "device_memory"}, {"given", 1}});
+    return std::stoll(error->fact("needed"));
+  }
   /// Bytes of the modes, and of the backward transform.
   std::pair<std::vector<std::byte>, std::vector<std::byte>> there_and_back(const Extent& cells, const FftOptions& o,
                                                                            const Whole& values, const Whole* wanted,
@@ -70,7 +77,7 @@ TEST_P(TransformsByBatches, HaveTheSameBitsWithAnyBudget) {
         const auto whole = there_and_back(cells, o, values, &wanted);
         // Batches of two planes, of one plane (with a smaller last batch), and split planes.
         std::vector<std::int64_t> budgets{10 * value * nx * cells[1] * 2 + 8192, 5 * value * nx * cells[1] + 8192};
-        budgets.push_back(5 * 16 * value * std::max(cells[1], nx) + 4096);
+        budgets.push_back(least(alone, one(), cells, o));
         for (const std::int64_t budget : budgets) {
           SCOPED_TRACE("budget " + std::to_string(budget));
           o.device_memory = budget;
@@ -89,6 +96,7 @@ TEST_P(TransformsByBatches, HaveTheSameBitsWithAnyBudget) {
 }
 
 TEST_P(TransformsByBatches, HaveTheBitsOfPencilsWhoseLinesAreTheSame) {
+  if (machine().device(0).local.backend == Backend::cuda) GTEST_SKIP() << "GPUs store pencils' lines by other kernels";
   if (machine().devices() != 2 || comm.size() != 1) GTEST_SKIP() << "needs two devices of one rank";
   const Extent cells{32, 32, 32};
   FftOptions o;
@@ -174,11 +182,8 @@ class TransformsOnSeveral : public TransformsByBatches {
     TransformsByBatches::SetUp();
     if (!IsSkipped() && machine().devices() == 1) GTEST_SKIP() << "needs several devices";
   }
-  std::int64_t least(const Extent& cells, FftOptions o) const {
-    o.device_memory = 1;
-    const std::optional<Error> error = error_of([&] { Fft(comm, machine(), cells, o); });
-    expect_error(error, ErrorCode::unsupported, {{"option", "device_memory"}, {"given", 1}});
-    return std::stoll(error->fact("needed"));
+  std::int64_t least(const Extent& cells, const FftOptions& o) const {
+    return TransformsByBatches::least(comm, machine(), cells, o);
   }
   /// Bytes of the whole grid: this rank's blocks from the field, others from `wanted`.
   static std::vector<std::byte> with_own(const Field& field, std::vector<std::byte> wanted) {
@@ -248,9 +253,13 @@ TEST_P(TransformsOnSeveral, MoveTheBytesOfTwoSweepsOrThree) {
   const Extent cells{40, 48, 24};
   FftOptions o;
   o.type = DType::c128;
-  for (const auto& [budget, sweeps] : {std::pair{std::int64_t{1} << 24, 2.0}, {least(cells, o), 3.0}}) {
+  for (const std::int64_t budget : {std::int64_t{1} << 24, least(cells, o)}) {
     o.device_memory = budget;
     Fft fft(comm, machine(), cells, o);
+    // On four devices the tables of messages are so large that planes fit beside them.
+    const double sweeps = fft.describe().find("three sweeps") == std::string::npos ? 2 : 3;
+    EXPECT_TRUE(budget < 1 << 24 || sweeps == 2);
+    EXPECT_TRUE(budget == 1 << 24 || sweeps == 3 || machine().devices() > 2);
     std::vector<Stream> streams = streams_of(fft.physical());
     Field u(fft.physical(), fft.physical_field("u")), v(fft.spectral(), fft.spectral_field("v"));
     fft.forward(u, v, streams);

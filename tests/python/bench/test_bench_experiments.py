@@ -138,14 +138,14 @@ def test_rates_are_refused_on_grids_that_the_devices_do_not_fill(
 @pytest.mark.parametrize(
     ("words", "fault"),
     [
-        (["imbalance", "--devices", "1"], {"code": "unsupported", "limit": 2}),
+        (["imbalance", "--devices", "1"], {"code": "unsupported", "devices": 1, "ranks": 1}),
         (
             ["strong", "--cells", "9", "--devices", "2"],
             {"code": "invalid_argument", "option": "cells", "blocks": "2 x 1 x 1"},
         ),
         (
             ["weak", "--cells", "3", "--devices", "2"],
-            {"code": "invalid_argument", "option": "cells", "blocks": "2 x 1 x 1"},
+            {"code": "invalid_argument", "option": "cells", "blocks": "1 x 1 x 1"},
         ),
         (["weak", "--layout", "aos"], {"code": "invalid_argument", "benchmark": "lbm_weak", "unknown": "--layout aos"}),
         (["weak", "--precision", "f32", "--precision", "f64"], {"code": "invalid_argument", "option": "precision"}),
