@@ -30,7 +30,7 @@ enum class ErrorCode {
 /// The name of the code, as it stands in the enum.
 const char* to_string(ErrorCode code);
 
-/// A name and a value that an error tells, such as "option" and "viscosity". Numbers are written in full.
+/// A name and a value that an error carries, such as "option" and "viscosity". Numbers are written in full.
 struct Fact {
   Fact(std::string name, std::string value) : name(std::move(name)), value(std::move(value)) {}
   Fact(std::string name, const char* value) : name(std::move(name)), value(value) {}
@@ -46,11 +46,12 @@ struct Fact {
 };
 using Facts = std::vector<Fact>;
 
-/// The facts of an error and more, of which those with a name that it has are left out.
+/// The facts of an error, and those of `more` whose names it does not have yet.
 Facts joined(Facts facts, const Facts& more);
 
-/// Every room throws it. Programs read the code and the facts. The text is one sentence for people: what happened,
-/// where, and what to do about it. Its words may change from one version to the next; codes and names of facts do not.
+/// The exception of the library. Programs read the code and the facts. The text is one sentence for people: what
+/// happened, where, and what to do about it. Its words may change from one version to the next; codes and names of
+/// facts do not.
 class Error : public std::runtime_error {
  public:
   Error(ErrorCode code, const std::string& message, Facts facts = {});
@@ -66,14 +67,14 @@ class Error : public std::runtime_error {
   Facts facts_;
 };
 
-/// A wait that outlived its limit; names who waited for whom.
+/// A wait that timed out; names who waited for whom.
 class Timeout : public Error {
  public:
   explicit Timeout(const std::string& message, Facts facts = {})
       : Error(ErrorCode::timeout, message, std::move(facts)) {}
 };
 
-/// A request that the device or the host has no memory for.
+/// The device or the host has too little memory for a request.
 class OutOfMemory : public Error {
  public:
   explicit OutOfMemory(const std::string& message, Facts facts = {})
