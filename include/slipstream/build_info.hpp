@@ -5,8 +5,8 @@ namespace slipstream {
 
 /// Version of the project, as in "0.1.0".
 std::string build_version();
-/// Commit that the library was built from: twelve hex digits, "+changes" where the tree had uncommitted ones. "unknown"
-/// where the sources were not under git and SLIPSTREAM_COMMIT was not set.
+/// Commit that the library was built from: twelve hex digits, "+changes" where the tree had uncommitted ones. It is
+/// "unknown" where the sources were not under git and SLIPSTREAM_COMMIT was not set.
 std::string build_commit();
 /// Name and version of the C++ compiler.
 std::string build_compiler();

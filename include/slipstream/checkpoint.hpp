@@ -40,10 +40,11 @@ Snapshot snapshot_from_string(const std::string& name);
 /// rank then writes its own pieces with plain writes (pwrite), so a serial HDF5 is sufficient. The folder must be on a
 /// file system that all ranks share. Pieces start on multiples of 4096 bytes, so ranks do not share pages.
 ///
-/// begin() blocks while rank 0 lays out the file and reserves its space on the disk, and while the values are copied to
-/// their staging memory (Snapshot). Where pinned memory is smaller than the State, it also blocks until the thread has
-/// written the values that do not fit. Then the steps go on, and a thread of each rank computes checksums and writes.
-/// This thread calls neither MPI nor HDF5, so MPI_THREAD_FUNNELED is enough. poll() never blocks.
+/// Blocking: begin() blocks while rank 0 lays out the file and reserves its space on the disk. It also blocks while the
+/// values are copied to their staging memory (Snapshot). Where pinned memory is smaller than the State, this includes
+/// the time until the thread has written the values that do not fit. Then the steps go on, and a thread of each rank
+/// computes checksums and writes. This thread calls neither MPI nor HDF5, so MPI_THREAD_FUNNELED is enough. poll()
+/// never blocks.
 class Checkpoints {
  public:
   struct Options {

@@ -48,8 +48,8 @@ struct Forcing {
 };
 Forcing::Kind forcing_from_string(const std::string& name);
 
-/// A passive scalar with a mean gradient G: d theta / dt + u.grad theta = diffusivity lap theta - G.u. theta does not
-/// include the mean gradient's part, and its mean stays constant.
+/// A passive scalar with a mean gradient G: d theta / dt + u.grad theta = diffusivity lap theta - G.u. The mean
+/// gradient's part is not in theta, whose mean stays constant.
 struct Scalar {
   double schmidt = 1;  ///< viscosity / diffusivity: a Prandtl number where the scalar is heat
   std::array<double, 3> gradient{0, 0, 0};
@@ -127,9 +127,10 @@ struct Statistics {
   /// is Gaussian, about -0.5 and 4 in turbulence of moderate Reynolds number (Van Atta & Antonia 1980), and 0 where
   /// nothing moves. They are means over the cells, where fourth powers have aliases.
   double skewness = 0, flatness = 0;
-  /// With Options::budget: the largest |dE + lost - work| / lost of a step since the field was set, else NaN. dE is the
-  /// change of energy, `lost` the energy that viscosity dissipates, and `work` that of the forcing with its factor of
-  /// the step. The scheme's own quadrature integrates both. Where nothing is lost the error is relative to the energy.
+  /// With Options::budget: the largest |dE + lost - work| / lost of a step since the field was set, else NaN. Here dE
+  /// is the change of energy, and `lost` is the energy that viscosity dissipates. The forcing's work is `work`, with
+  /// its factor of the step. The scheme's own quadrature integrates both. Where nothing is lost the error is relative
+  /// to the energy.
   double budget_error = 0;
   /// E(k) of shells k - 1/2 <= |k| < k + 1/2, with |k| in units of the lowest wave number 2 pi / (longest edge). The
   /// sum is the energy; shell 0, which holds the mean, counts as empty.

@@ -9,15 +9,15 @@ namespace slipstream {
 
 /// Why a call failed, for callers that act on it. In Python it is the attribute `code`, by the same name.
 enum class ErrorCode {
-  invalid_argument,  ///< an argument or an option is not allowed, whatever the others are
-  unsupported,       ///< what options or objects ask for together is not offered
+  invalid_argument,  ///< an argument or an option is not allowed, independent of the others
+  unsupported,       ///< a combination of options or objects is not supported
   mismatch,          ///< ranks disagree, or objects that belong together do
   wrong_state,       ///< calls come in a wrong order, or an object is closed or busy
   unavailable,       ///< a device, a library or a compiled part is missing here, or does not work
   not_found,         ///< no file, field, body, part or item has this name or number
-  bad_file,          ///< a file is damaged, or does not hold what it should
+  bad_file,          ///< a file is damaged, or lacks required content
   io,                ///< a file or folder cannot be opened, read or written
-  locked,            ///< another process or thread holds what is asked for
+  locked,            ///< another process or thread holds the resource
   out_of_memory,     ///< the device or the host has no memory for it
   timeout,           ///< a wait was longer than its limit
   overflow,          ///< a finite value is infinite in the coding that it travels in
@@ -27,7 +27,7 @@ enum class ErrorCode {
   internal,          ///< a check of the library's own failed, or a function that it was given threw: report it
 };
 
-/// The name of the code, as it stands in the enum.
+/// The name of the code in the enum.
 const char* to_string(ErrorCode code);
 
 /// A name and a value that an error carries, such as "option" and "viscosity". Numbers are written in full.

@@ -52,8 +52,8 @@ struct ExchangeOptions {
   bool measure_errors = false;
   /// Debug mode, slow. It finds reads of values that have not arrived, and kernels that do not store all of their
   /// windows. Before every exchange all bits of its targets, messages and windows are set. Floats are then NaN,
-  /// integers -1. Only produced values reach a target before end(). end() throws Unwritten on all ranks where a place
-  /// of a window of floats still holds the poison. Sources of the exchange itself are not poisoned.
+  /// integers -1. Only produced values reach a target before end(). It throws Unwritten on all ranks where a place of a
+  /// window of floats still holds the poison. Sources of the exchange itself are not poisoned.
   bool poison = false;
 };
 
@@ -153,18 +153,18 @@ class Exchange {
   /// where an array is not on its block's device or the item was not made with `rebinds`.
   void bind(std::size_t item, ItemEnd end, const std::vector<void*>& arrays, std::vector<Stream>& streams);
 
-  /// Starts the transfer of the fields' current arrays. streams[i] is the caller's stream on the i-th device of this
-  /// rank: sending is ordered after the work that it holds. Returns without waiting for a device, unless Knobs::sync
-  /// asks for it. Where the caller has nothing to compute until end(), run() is faster. The launches of begin() and
-  /// end() leave most of a GPU to concurrent work, and Knobs::teams may leave more.
+  /// Starts the transfer of the fields' current arrays. The caller's stream on the i-th device of this rank is
+  /// streams[i]. Sending is ordered after the work that it holds. Returns without waiting for a device, unless
+  /// Knobs::sync asks for it. Where the caller has nothing to compute until end(), run() is faster. The launches of
+  /// begin() and end() leave most of a GPU to concurrent work, and Knobs::teams may leave more.
   void begin(std::vector<Stream>& streams);
   /// Orders the streams' next work after arrival. Blocks the host only where a route needs it. Elsewhere end() does not
   /// see a timeout of its own exchange: check() does, once the streams are synchronized.
   void end(std::vector<Stream>& streams);
-  /// For exchanges with produced items; they replace begin() and run(). open() orders the streams' next work after the
-  /// destinations have been freed, and windows() hands the destinations out. post() sends all that the streams have
-  /// stored until then, with the values that the engine moves itself. end() follows as usual. Waits that open() queues
-  /// have the exchange's timeout. After a timeout nothing is stored or posted.
+  /// For exchanges with produced items; they replace begin() and run(). First open() orders the streams' next work
+  /// after the destinations have been freed. Then windows() returns the destinations. Finally post() sends the values
+  /// that the streams have stored until then, and those that the engine moves itself. Call end() as usual. Waits that
+  /// open() queues have the exchange's timeout. After a timeout nothing is stored or posted.
   void open(std::vector<Stream>& streams);
   void post(std::vector<Stream>& streams);
   /// Windows of a produced item, for kernels of a device of this rank. They are valid between open() and post(), for

@@ -24,8 +24,8 @@ struct FftOptions {
   /// Type of the values in physical space. c64, c128: complex to complex. f32, f64: real to complex. The spectrum then
   /// has only the modes 0 .. n_x / 2 along x; the others are their conjugates.
   DType type = DType::c128;
-  /// Numbers of devices along y and z. {1, p} are slabs, which need one transpose; other grids are pencils, which need
-  /// two. {0, 0}: slabs where every device gets some, else the grid whose largest part is smallest.
+  /// Numbers of devices along y and z. Slabs, {1, p}, need one transpose; other grids are pencils, which need two. With
+  /// {0, 0} it is slabs where every device gets some, else the grid whose largest part is smallest.
   std::array<int, 2> process_grid{0, 0};
   /// With {0, 0}: the grid whose transforms are fastest. It is measured when the plan is made, and cached on disk with
   /// the tuner's choices (TuneOptions, those of `tune` or their defaults). Each candidate is measured in its final
@@ -131,8 +131,8 @@ struct FftProcessGrids {
 ///
 /// so that one inverts the other; without FftOptions::scaled the factor is left out. For real u, v is stored for k_x <=
 /// n_x / 2. The imaginary parts of modes that are their own conjugates are ignored. Neither changes its input, except
-/// in place: u and v of a component may begin at the same address, in an array that holds the larger of both. They may
-/// not overlap in another way.
+/// in place. For that u and v of a component may begin at the same address, in an array that holds the larger of both.
+/// They may not overlap in another way.
 ///
 /// u lies on physical(): x whole, y and z cut. v lies on spectral(): z whole, x and y cut, with the axes z, x, y in
 /// this order (z fastest). It has the axes of u where FftOptions::transposed is false. Arrays are packed: no ghosts,
@@ -173,7 +173,7 @@ class Fft {
   FieldOptions spectral_field(const std::string& name) const;
 
   /// Transforms one component, given by its arrays on this rank, one for each block of physical().local() and
-  /// spectral().local(). streams[i] is a stream on the i-th device of this rank. Work is queued; the host waits only
+  /// spectral().local(). A stream on the i-th device of this rank is streams[i]. Work is queued; the host waits only
   /// where a route of the exchange needs it.
   void forward(const std::vector<const void*>& from, const std::vector<void*>& to, std::vector<Stream>& streams);
   void backward(const std::vector<const void*>& from, const std::vector<void*>& to, std::vector<Stream>& streams);

@@ -26,7 +26,7 @@ constexpr DType dtype_of();
 
 /// Order of the axes in memory, slowest first: soa = component, z, y, x; aos = z, y, x, component; soa_z = component,
 /// x, y, z. Ghosts on the last axis are strided, one value in each piece of memory, and so are the most expensive to
-/// exchange. soa_z is for blocks that are cut along x and not along z. aos keeps a cell's values together.
+/// exchange. Take soa_z for blocks that are cut along x and not along z. With aos a cell's values are adjacent.
 enum class Layout : std::uint8_t { soa, aos, soa_z };
 /// The axis of the rows: cells along it are neighbours in memory.
 constexpr int row_axis(Layout layout) { return layout == Layout::soa_z ? 2 : 0; }
@@ -115,7 +115,7 @@ class Field {
   /// `arrays` lists them in the order of grid.local(), the copies of a block next to each other. The strides of a block
   /// must follow from its extent, because other ranks compute them. So rows are packed, ghosts included, except for
   /// options.padding; options.alignment is not used. Collective: all ranks must give the same options, and an array
-  /// that one rank refuses is an Error on all. options().shared becomes true where all arrays of all ranks can be
+  /// that one rank refuses is an Error on all. The option `shared` becomes true where all arrays of all ranks can be
   /// mapped.
   static Field adopt(const Communicator& comm, const Grid& grid, FieldOptions options,
                      const std::vector<OwnArray>& arrays);

@@ -16,9 +16,9 @@
 // part of v whose ids it owns, without gaps. The owner of an id is the device of the first block that has it, in the
 // order of blocks. A device's ids are in the order of their first points (unique_points()). So, where devices hold
 // ascending blocks, their concatenated parts of v are the same vector on any number of devices. Ids of a single point
-// are in v; points of id 0 are not, and scatter() leaves them unchanged. gather() followed by scatter() is run(), bit
-// for bit. For an id that several devices have, gather() sends one value per block to the owner, and scatter() sends
-// one to each other device.
+// are in v; points of id 0 are not, and scatter() leaves them unchanged. The call gather() followed by scatter() is
+// run(), bit for bit. For an id that several devices have, gather() sends one value per block to the owner, and
+// scatter() sends one to each other device.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -56,9 +56,9 @@ struct GatherScatterOptions {
   /// Enables gather() and scatter(). Their lists and messages take about 8 B more of device memory for each point with
   /// an id.
   bool unique = false;
-  /// For comparison only: values of ids that several devices have are copied to the host, packed there, sent by MPI,
-  /// combined and copied back. finish() does that, and waits. The bits are the same. It excludes `unique` and `tune`;
-  /// routes are ignored.
+  /// For comparison only: finish() copies values of ids that several devices have to the host. There it packs them,
+  /// sends them by MPI, combines them and copies them back, and waits for all that. The bits are the same. It excludes
+  /// `unique` and `tune`; routes are ignored.
   bool host_packed = false;
 };
 
@@ -82,7 +82,7 @@ class GatherScatter {
   /// Values of one device's points: component c of point i lies at values + (c * stride + i) * size of the type.
   struct Array {
     void* values = nullptr;
-    std::int64_t stride = 0;  ///< 0: as many as there are points; with several components no less than that
+    std::int64_t stride = 0;  ///< 0: the number of points; with several components at least that
   };
 
   /// Q Q^T in place. streams[i] and arrays[i] belong to the i-th device of this rank. Arrays may change with each call

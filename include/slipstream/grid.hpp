@@ -55,8 +55,8 @@ std::string to_string(PlacementMethod method);
 PlacementMethod placement_from_string(const std::string& name);
 
 /// Quadratic assignment of `parts` subdomains to as many devices: minimises the sum of flow[i][j] *
-/// distance[p(i)][p(j)]. Exact up to 8; beyond, pairwise exchange from several starts. Deterministic. Of several
-/// minima, it takes the one nearest to 0, 1, 2, ...
+/// distance[p(i)][p(j)]. Exact up to 8; beyond, pairwise exchange from several starts. Deterministic. It takes the
+/// minimum nearest to 0, 1, 2, ... where there are several.
 std::vector<int> quadratic_assignment(const std::vector<double>& flow, const std::vector<double>& distance, int parts);
 /// The sum that quadratic_assignment minimises.
 double assignment_cost(const std::vector<double>& flow, const std::vector<double>& distance,
@@ -100,8 +100,8 @@ class Grid {
   bool cuts_blocks(int axis) const { return cuts_blocks_[axis]; }
   /// Whether the least box round all blocks of some device is shorter than the grid along an axis.
   bool cuts_devices(int axis) const { return cuts_devices_[axis]; }
-  /// Cost of the placement in use and of the trivial one: seconds of link time, summed over all pairs of devices, for a
-  /// halo of width 1 and one byte a cell. The rates are the measured ones where given, else the machine's.
+  /// Cost of the placement in use and of the trivial one: seconds of link time, summed over all pairs of devices. It
+  /// counts a halo of width 1 and one byte a cell. The rates are the measured ones where given, else the machine's.
   double placement_cost() const { return placement_cost_; }
   double trivial_cost() const { return trivial_cost_; }
   /// Ids of blocks that overlap the box (global cells, not wrapped), ascending.

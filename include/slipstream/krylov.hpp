@@ -140,9 +140,9 @@ class ConjugateGradients {
   ~ConjugateGradients();  ///< collective
   ConjugateGradients(ConjugateGradients&&) noexcept;
 
-  /// Collective. Starts from the given x, or from zero. Throws NotSolved on all ranks: without convergence (with the
-  /// end of the history), for a right side with a part in the null space, and for a matrix that is not positive. Values
-  /// that are not finite or beyond the range are refused, too.
+  /// Collective. Starts from the given x, or from zero. Throws NotSolved on all ranks where it does not converge, with
+  /// the end of the history. Also throws for a right side with a part in the null space, and for a matrix that is not
+  /// positive. Values that are not finite or beyond the range are refused, too.
   Result solve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
                const Options& options = {});
   /// The same for each component. Errors name the component.

@@ -25,9 +25,9 @@ enum class Representation : std::uint8_t { populations, moments };
 enum class Streaming : std::uint8_t { two, in_place };
 /// Storage of blocks with cells inside of bodies. All kinds give the same bits.
 ///   dense      all cells are stored and computed
-///   flags      all are stored; of those inside a step reads nothing but their flag
-///   sparse     only fluid cells and the layer of a body beside them are stored; a step runs along a list
-///   automatic  by the share of solid cells in each block, or with `tune` by measurement
+///   flags      all are stored; of solid cells a step reads only the flag
+///   sparse     only fluid cells and the layer of a body next to them are stored; a step runs along a list
+///   automatic  chosen by the share of solid cells in each block, or with `tune` by measurement
 enum class Solids : std::uint8_t { dense, flags, sparse, automatic };
 std::string to_string(Representation representation);
 std::string to_string(Solids solids);
@@ -197,10 +197,10 @@ std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options);
 
 /// The messages that a run would send in every step; computed without allocating.
 std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& options);
-/// Of the populations: what the options say, or what suits how the grid is cut.
+/// Layout of the populations: the option, or the one suited to the partition of the grid.
 Layout layout_of(const Grid& grid, const Options& options);
 
-/// What collisions compute in, and velocity and density are stored as.
+/// Number format of collisions and of the fields velocity and density.
 DType arithmetic(DType precision);
 
 /// Bytes that one cell update must move: every population, or moment, read and written once.
@@ -213,10 +213,10 @@ int state_count(const Options& options);
 /// the lattice.
 void check(const Options& options);
 
-/// A lattice Boltzmann run: pull streaming between two arrays of populations, or in one, stored as deviations from the
-/// weights; whatever reads or sets the field `populations` between steps sees what pull leaves in its array. By moments
-/// the field is `moments`: excess of density, momentum x y z, tensor xx yy zz xy xz yz of what cells sent. Units are
-/// the lattice's (cell = step = 1, density 1). Starts at rest.
+/// A lattice Boltzmann run: pull streaming between two arrays of populations, or in one. Populations are stored as
+/// deviations from the weights. Readers and writers of the field `populations` between steps see the array that pull
+/// streaming leaves. With moments the field is `moments`: excess of density, momentum x y z, tensor xx yy zz xy xz yz,
+/// all of post-collision populations. Units are the lattice's (cell = step = 1, density 1). Starts at rest.
 class Lbm final : public Simulation {
  public:
   /// Collective. The machine must be discovered, not described. `bodies`: as for set_bodies. Bodies given here save the
@@ -243,7 +243,7 @@ class Lbm final : public Simulation {
   /// return. Call it before the first step, and before start_from, because it resets the fluid to rest. Collective.
   void set_bodies(Surfaces bodies);
   /// For each body, in the order of their names: the number of links between two fluid cells that pass right through
-  /// it, where it is too thin to have an effect (Cut::through). Collective.
+  /// it. There it is too thin to have an effect (Cut::through). Collective.
   std::vector<std::int64_t> links_through_bodies() const;
   /// Force on each wall of the domain and each body in the coming step, by momentum exchange along its links (Ladd
   /// 1994). The moment is about `about`; the domain's low corner is the origin. Sums are reproducible: they do not

@@ -39,12 +39,12 @@ double area(const Mesh& mesh);
 double volume(const Mesh& mesh);
 
 /// Reads an OBJ or STL file, by its file name extension. OBJ: polygons (concave ones are triangulated, too), negative
-/// indices, the names of objects and groups. # begins a comment at the start of a line or after a blank. A backslash at
-/// the end joins a line that continues with a number. STL: ASCII or binary, told apart by the content. Both: keywords
-/// in small or capital letters; lines that end with LF, CR LF or CR; with or without a byte-order mark. Names are
-/// UTF-8, else Latin-1. Vertices at the same position become one. Throws Error with the path, and the line where there
-/// is one. The file may be missing, cut short, damaged, UTF-16, or without triangles. It may have coordinates that are
-/// not numbers, faces with missing vertices, or curved surfaces.
+/// indices, the names of objects and groups. A hash sign begins a comment at the start of a line or after a blank. A
+/// backslash at the end joins a line that continues with a number. STL: ASCII or binary, told apart by the content.
+/// Both: keywords in small or capital letters; lines that end with LF, CR LF or CR; with or without a byte-order mark.
+/// Names are UTF-8, else Latin-1. Vertices at the same position become one. Throws Error with the path, and the line
+/// where there is one. The file may be missing, cut short, damaged, UTF-16, or without triangles. It may have
+/// coordinates that are not numbers, faces with missing vertices, or curved surfaces.
 Mesh read_mesh(const std::string& path);
 /// Writes OBJ (one object per part) or binary STL (rounded to f32), by the extension of the path.
 void write_mesh(const std::string& path, const Mesh& mesh);

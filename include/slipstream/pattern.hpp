@@ -50,10 +50,11 @@ class Halo final : public Pattern {
   Options options_;
 };
 
-/// The reverse of Halo: values of ghost cells are added (or combined by `op`) into the interior cells that a Halo of
-/// the same options would have filled them from. Ghost cells keep their values. With Op::add it is the transpose of
-/// Halo as a matrix from interior cells to interior and ghost cells: <H x, y> = <x, H* y>. Each cell combines its own
-/// value and those of ghost cells in the order of the blocks' ids. So bits do not depend on ranks, devices or routes.
+/// The reverse of Halo: adds values of ghost cells (or combines them by `op`) into interior cells. These are the cells
+/// from which a Halo of the same options would fill the ghosts. Ghost cells keep their values. With Op::add it is the
+/// transpose of Halo as a matrix from interior cells to interior and ghost cells: <H x, y> = <x, H* y>. Each cell
+/// combines its own value and those of ghost cells in the order of the blocks' ids. So bits do not depend on ranks,
+/// devices or routes.
 class HaloAdjoint final : public Pattern {
  public:
   /// `op`: any but copy, which throws Error.

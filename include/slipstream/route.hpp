@@ -27,8 +27,8 @@ struct RouteTraits {
   bool pack = false, grouping = false, chunk = false, in_place = false, streams = false;
 };
 RouteTraits traits_of(RouteKind kind);
-/// Parses names separated by commas: "direct,staged" are these and no other. "+name" adds to the names before it, and
-/// "-name" removes from them; without names before it the list starts with all routes. Throws Error where none is left.
+/// Parses names separated by commas: "direct,staged" are these and no other. A "+name" adds to the names before it, and
+/// "-name" removes from them. Without names before it the list starts with all routes. Throws Error where none is left.
 std::vector<RouteKind> routes_from_string(const std::string& text);
 
 /// Packing of a message's values, for routes that the host drives. fused: in the launch that serves all messages.
@@ -70,8 +70,8 @@ struct Knobs {
                       ///< end on GPUs by default half its multiprocessors, at most all
   std::int64_t in_place =
       -1;  ///< `direct` stores rows of at least this many bytes into ghosts, and packs others; -1: by size
-  /// Messages of `direct` of at most this many bytes travel in latency-optimised packets with the exchange's sequence
-  /// number (SealedLine), where the link stores a packet atomically; -1: by size.
+  /// Largest message of `direct`, in bytes, that travels in latency-optimised packets with the exchange's sequence
+  /// number (SealedLine). It needs a link that stores a packet atomically. -1: by size.
   std::int64_t sealed = -1;
   std::int64_t chunk = 0;       ///< bytes per signal (staged: per copy and send); 0: by size
   std::int64_t ring = 1 << 28;  ///< most bytes of the receive buffers of one message

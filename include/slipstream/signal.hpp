@@ -158,8 +158,8 @@ SLIP_FN WordPair load_relaxed(const WordPair* from) {
 
 /// Latency-optimised packet: 128 bytes with their own sequence number. If the expected number is present, the values
 /// are valid, so no fence or counter is needed. Eight adjacent threads store or load a packet in one instruction, 16
-/// bytes each. GPUs keep such a store atomic, in their own memory and over NVLink (NCCL's protocol LL128 relies on the
-/// same): the eight readers see all of it or nothing. PCI Express does not guarantee that, so packets are not used
+/// bytes each. Such a store is atomic in a GPU's own memory and over NVLink: the eight readers see all of it or
+/// nothing. NCCL's protocol LL128 relies on the same. PCI Express does not guarantee that, so packets are not used
 /// there. The host stores the number last.
 struct alignas(128) SealedLine {
   static constexpr int parts = 8;

@@ -126,8 +126,8 @@ class TimeLoop {
   TimeLoop(Simulation& simulation, Overlap overlap, Trace* trace = nullptr);
   ~TimeLoop();
 
-  /// Inspects the watched quantities after each step whose number is a multiple of `every`, from now on. run() is then
-  /// collective and throws Diverged, at the latest at its own end or `every` steps after the fault.
+  /// Inspects the watched quantities after each step whose number is a multiple of `every`, from now on. Then run() is
+  /// collective. It throws Diverged at the latest at its own end, or `every` steps after the inspection.
   void guard(const Communicator& comm, GuardOptions options);
   /// Inspects the result of the last step, and throws Diverged; does nothing without a guard. Collective.
   void inspect();

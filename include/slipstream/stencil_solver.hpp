@@ -69,8 +69,8 @@ struct Options {
   Values speeds;
   SidesOfBox sides;
   /// Thickness in cells of the absorbing layer in front of fixed sides. The damping sigma grows with the square of the
-  /// depth, so that a thousandth of a wave normal to the side returns. sigma itself reflects some of a long wave: 0.2 %
-  /// with layers of two wavelengths, 4.5 % with one.
+  /// depth, so that a thousandth of a wave normal to the side returns. The change of sigma itself reflects some of a
+  /// long wave: 0.2 % with layers of two wavelengths, 4.5 % with one.
   int absorbing = 0;
   std::vector<Source> sources;
   std::vector<Receiver> receivers;

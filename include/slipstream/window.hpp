@@ -8,7 +8,7 @@
 //
 //     route     | P_t(p) lies in
 //     kernel    | the target's array itself, in memory of this device
-//     direct    | the target's array, in the mapped memory of another device or process; in the target's landing slot
+//     direct    | the target's array, in the mapped memory of another device or process; in the target's receive buffer
 //               | where the array cannot be mapped, rows are shorter than Knobs::in_place or values are combined
 //     any other | the message that the engine sends, in memory of this device: the kernel is the packer
 //
@@ -22,7 +22,7 @@
 //     const Windows<double> out = exchange.windows<double>(0, device);
 //     launch(stream, cells, MyKernel{..., out});      // calls out.store(block, component, i, j, k, value)
 //     exchange.post(streams);
-//     ...                                             // what needs nothing that arrives
+//     ...                                             // work that needs no arriving values
 //     exchange.end(streams);
 #include <cstdint>
 

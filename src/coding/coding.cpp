@@ -51,7 +51,7 @@ std::string to_string(const Coding& coding) {
 
 namespace {
 
-/// Takes the last ", what NUMBER" off a text; none where it has none.
+/// Removes the last ", what NUMBER" from a text and returns its number; none where the text has none.
 std::optional<double> taken(std::string& text, const std::string& what) {
   const std::size_t at = text.find(what);
   if (at == std::string::npos) return {};

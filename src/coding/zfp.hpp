@@ -202,8 +202,8 @@ SLIP_FN int lowest_plane(int exponent, int dimensions) {
   return planes < Bits<Real>::width ? Bits<Real>::width - planes : 0;
 }
 
-/// Writes the planes of blocks. begin_planes() writes the first bits of each plane; add_first_bits() adds the bits of
-/// each number in the plane of its first one bit.
+/// Writes the planes of blocks. First begin_planes() writes the start of each plane. Then add_first_bits() adds the
+/// bits of each number in the plane of its first one bit.
 template <int dimensions, bool sequential, class Turn>
 struct PlaneWriter {
   static constexpr int size = 1 << 2 * dimensions, side = size / 4;
@@ -479,7 +479,7 @@ struct Zfp {
       if (turn.row(lane) != 0 || turn.rests(lane)) return;
       BitReader in{turn.code(lane)};
       if (*in.from == ~std::uint64_t{0}) {
-        marks[lane] = unwritten;  // marks of finite blocks are smaller
+        marks[lane] = unwritten;  // no code begins so: numbers are below 2^(width - 2), upper planes 0
       } else if (in.get(1)) {
         const int mark = static_cast<int>(in.get(B::exponents));
         marks[lane] = mark ? mark : not_finite;

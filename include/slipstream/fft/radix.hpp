@@ -159,8 +159,8 @@ SLIP_FN constexpr int odd_factor(int n) { return n % 2 == 0 ? odd_factor(n / 2) 
 struct RadixList {
   int count, first, second, last;  // with two radices the second is the last
 };
-/// Radices of a length. 16 to 512: a five, or a six for a factor three, then eights, then fours. 144 and 288 have two
-/// sixes, 250 and 500 have tens and fives. Longer lengths, up to 1024, have a sixteen.
+/// Radices of a length. Lengths of 16 to 512 have a five, or a six for a factor three, then eights, then fours.
+/// Exceptions: 144 and 288 have two sixes; 250 and 500 have tens and fives. Longer lengths, up to 1024, have a sixteen.
 constexpr RadixList radices_of(int length) {
   const int odd = odd_factor(length);
   if (odd == 125) return {3, 10, length / 50, 5};
