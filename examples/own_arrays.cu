@@ -1,4 +1,4 @@
-// Ghost cells of arrays that this program allocated itself, on its own communicator, boxes and stream. The code for
+// Fills ghost cells of arrays that this program has allocated, on its own communicator, boxes and stream. The code for
 // Slipstream is between the marks.
 #include <cuda_runtime.h>
 

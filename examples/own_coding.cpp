@@ -8,7 +8,7 @@
 #include <slipstream/exchange.hpp>
 #include <slipstream/own_coding.hpp>
 
-#include "exchange/own_coding_kernels.hpp"  // here alone: it compiles the coding's kernels
+#include "exchange/own_coding_kernels.hpp"  // only in this file: it compiles the coding's kernels
 namespace slip = slipstream;
 
 struct TopBits {

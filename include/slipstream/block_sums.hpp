@@ -40,7 +40,7 @@ class BlockSums {
   void run(std::vector<Stream>& streams, const std::vector<const double*>& parts, const std::vector<double*>& results);
   /// Throws Timeout where a wait of an earlier run timed out.
   void check() const;
-  /// Whether runs may be captured, and whether a graph may repeat them within itself.
+  /// Whether runs may be captured, and whether a graph may repeat them in a loop.
   bool capturable() const;
   bool loopable() const;
   /// Subtrees of all devices, whose sums the AllReduce combines.

@@ -32,7 +32,7 @@ Box shifted(const Box& box, const Extent& by);
 /// The box grown by `width[axis]` on both sides of every axis.
 Box grown(const Box& box, const Extent& width);
 
-/// Layers to set aside on the low and the high side of each axis.
+/// Widths of the boundary region on the low and the high side of each axis.
 struct Margins {
   Extent low{0, 0, 0};
   Extent high{0, 0, 0};

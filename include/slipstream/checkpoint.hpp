@@ -56,11 +56,11 @@ class Checkpoints {
     Snapshot snapshot = Snapshot::pinned;                ///< device: keeps as much device memory as the State has
   };
 
-  /// How a checkpoint that was begun has ended.
+  /// Outcome of a checkpoint.
   struct Result {
     std::int64_t step = 0;
     std::string path;   ///< of the complete file; empty where there is none
-    std::string error;  ///< why there is none: earlier checkpoints are as they were
+    std::string error;  ///< why there is none; earlier checkpoints are unchanged
   };
 
   /// Collective. Removes incomplete files of killed processes of rank 0's host. Throws where the folder cannot be
@@ -73,7 +73,7 @@ class Checkpoints {
   /// Begins a checkpoint of the State, whose devices must be idle, and finishes the one before. Collective. A full disk
   /// is not an exception but a Result with an error.
   void begin(const State& state, const std::string& notes = {});
-  /// Completes a checkpoint that all ranks have written: call it between steps. Not collective.
+  /// Completes a checkpoint once all ranks have written it. Call it between steps. Not collective.
   void poll();
   /// Waits until the checkpoint under way is complete, or has failed. Collective.
   void finish();
@@ -81,7 +81,7 @@ class Checkpoints {
   /// Checkpoints that ended since the last call, in order. Rank 0 knows them when it has polled, all ranks after
   /// finish().
   std::vector<Result> take_results();
-  /// Why values of Snapshot::mpi did not go by MPI in the last checkpoint; empty where they did.
+  /// Why the last checkpoint with Snapshot::mpi was not written by MPI-IO; empty where it was.
   std::string mpi_refusal() const;
   /// The newest complete checkpoint of this folder; empty where there is none. Known to the same ranks as
   /// take_results().

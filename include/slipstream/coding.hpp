@@ -12,7 +12,7 @@ namespace slipstream {
 enum class Narrow : std::uint8_t { f32, f16, bf16 };
 std::string to_string(Narrow type);
 
-/// How an item's values are written in flight, in the kernel that packs them, and read in the one that unpacks.
+/// Encoding of an item's values in flight. The kernel that packs them encodes, and the one that unpacks decodes.
 ///
 ///     kind       | field               | travels as                        | error at most
 ///     raw        | any                 | it is                             | none
@@ -35,9 +35,9 @@ struct Coding {
   Kind kind = Kind::raw;
   std::optional<Narrow> type = {};  ///< of cast; none: the default of the field's type
   /// Bits that a value takes in flight. blockfloat takes multiples of 4 from 8 to 28 (f32) or 48 (f64), zfp whole
-  /// numbers up to the field's own. None: half as many as in the field, or what `max_error` asks for.
+  /// numbers up to the field's own. None: half of the field's bits, or the rate for `max_error`.
   std::optional<double> rate = {};
-  /// Values that are coded together: 16 of blockfloat; 4, 16 or 64 of zfp. None: as suits each box.
+  /// Values that are coded together: 16 of blockfloat; 4, 16 or 64 of zfp. None: chosen for each box.
   std::optional<int> block = {};
   /// blockfloat rounds all values to multiples of one power of two, with at most this error. A value that is too large
   /// for its bits is an overflow.

@@ -39,7 +39,7 @@ struct AllReduceOptions {
 /// ranks. NaN stays NaN in `min` and `max`, too; sums of i64 wrap round.
 ///
 /// One object may be used by one host thread at a time. All ranks construct it together and call run equally often.
-/// Several objects may be in flight at once, on streams of their own.
+/// Several objects may be in flight at once, on different streams.
 class AllReduce {
  public:
   static constexpr int most_values = 1024;
@@ -60,7 +60,7 @@ class AllReduce {
   void check() const;
 
   ReduceMethod method() const;        ///< the method in use
-  const std::string& reason() const;  ///< why this method and none before it
+  const std::string& reason() const;  ///< why this method was chosen and no earlier one
   bool needs_host() const { return method() == ReduceMethod::mpi; }
   /// Bytes of device memory that it holds on each device.
   std::int64_t bytes_per_device() const;

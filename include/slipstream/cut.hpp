@@ -9,9 +9,9 @@ namespace slipstream {
 struct Cut {
   std::array<std::int32_t, 3> cell{0, 0, 0};  ///< global, x first
   std::uint16_t direction = 0;                ///< place in the list of directions
-  std::uint16_t body = 0;                     ///< the body that is met first
+  std::uint16_t body = 0;                     ///< the first body along the link
   std::int32_t triangle = -1;  ///< of that body's mesh; -1: the link only touches it, with one of its ends
-  float q = 1;                 ///< in (0, 1]: where the surface is, as a part of the link
+  float q = 1;                 ///< in (0, 1]: position of the surface, as a fraction of the link
   /// The link passes right through the body into a fluid cell, and the two sides that it crosses face away from each
   /// other. Links that clip an edge or graze a round body cross sides that face much the same way.
   bool through = false;

@@ -36,7 +36,7 @@ void set_host_threads(int count);
 int host_threads();
 
 DeviceInfo info(Device device);
-/// True where kernels on `from` may load and store memory of `to` in the same process; enables it on the way.
+/// True where kernels on `from` may load and store memory of `to` in the same process. Enables peer access.
 bool peer_access(Device from, Device to);
 /// Waits for all work of all streams of the device. For set-up and tests, never in a step.
 void synchronize(Device device);

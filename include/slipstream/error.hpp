@@ -19,12 +19,12 @@ enum class ErrorCode {
   io,                ///< a file or folder cannot be opened, read or written
   locked,            ///< another process or thread holds the resource
   out_of_memory,     ///< the device or the host has no memory for it
-  timeout,           ///< a wait was longer than its limit
-  overflow,          ///< a finite value is infinite in the coding that it travels in
+  timeout,           ///< a wait timed out
+  overflow,          ///< a finite value is infinite in its coding
   diverged,          ///< a simulation has values that are not finite or out of their range
   not_converged,     ///< a system of equations was not solved
   version,           ///< a file or a compiled part is of another version
-  internal,          ///< a check of the library's own failed, or a function that it was given threw: report it
+  internal,          ///< an internal check failed, or a function of the caller threw: report it
 };
 
 /// The name of the code in the enum.

@@ -83,7 +83,7 @@ struct MessageInfo {
   int source = 0;  ///< devices
   int target = 0;
   RouteKind route = RouteKind::staged;
-  std::string reason;      ///< why this route and none before it
+  std::string reason;      ///< why this route was chosen and no earlier one
   std::int64_t bytes = 0;  ///< in flight, with the coding
   std::int64_t transfers = 0;
   std::int64_t raw_bytes = 0;  ///< in the field's own type
@@ -129,7 +129,7 @@ std::vector<MessageInfo> plan_messages(const Grid& grid, const std::vector<Plann
 /// Grids and fields must outlive it. Fields with several copies share an exchange of at most 64 combinations of copies,
 /// enough for six fields that swap two arrays each.
 ///
-/// Calls of one exchange run after one another, whatever streams they come on.
+/// Calls of one exchange run after one another, on any streams.
 ///
 /// Several exchanges may be in flight on a device. Ranks may begin and end them in different orders while a GPU has
 /// room for their thread blocks. That is about seven exchanges, of which later ones get fewer blocks. A launch that

@@ -157,8 +157,8 @@ class Field {
   /// Bytes that a field would need for a block; allocates nothing.
   static std::int64_t bytes_needed(const Extent& extent, const FieldOptions& options);
 
-  /// Copies a box of global cells out, as [z][y][x][component] (component fastest), for cells of local blocks;
-  /// other cells keep what `to` holds. `to` has box.volume() * components elements.
+  /// Copies a box of global cells out, as [z][y][x][component] (component fastest), for cells of local blocks; `to` is
+  /// unchanged for other cells. `to` has box.volume() * components elements.
   void read(const Box& box, void* to, int copy = 0) const;
   /// The inverse of read(): sets interior cells (and, with `ghosts`, ghost cells inside the box) of local blocks.
   void write(const Box& box, const void* from, int copy = 0, bool ghosts = false);
@@ -173,7 +173,7 @@ class Field {
   };
   struct WithoutArrays {};
   Field(const Grid& grid, FieldOptions options, WithoutArrays);
-  /// Throws Error where these arrays cannot be taken.
+  /// Adopts the arrays. Throws Error where one cannot hold its block.
   void take(const std::vector<OwnArray>& arrays);
   const Storage& storage(std::int64_t block) const;
   void require_boxes() const;

@@ -1,10 +1,10 @@
 #pragma once
 // Gather-scatter: combines the values of points that several elements share.
 //
-// Let u hold a value for each of the n points of all devices, and let g(i) be the id of point i. Q, the scatter, is
-// the matrix of n rows with Q(i, g(i)) = 1 and 0 elsewhere; Q^T is the gather. With v = Q^T u, the sum of all copies
-// of each id, and w = Q v, which gives each copy the sum, run() replaces u by w = Q Q^T u; where g(i) = 0 it leaves
-// u(i) as it is. For other operations read their result for the sum.
+// Let u hold a value for each of the n points of all devices, and let g(i) be the id of point i. Q, the scatter, is the
+// matrix of n rows with Q(i, g(i)) = 1 and 0 elsewhere; Q^T is the gather. v = Q^T u is the sum of all copies of each
+// id, and w = Q v gives each copy the sum. So run() replaces u by w = Q Q^T u. Where g(i) = 0 it leaves u(i) unchanged.
+// Other operations replace the sum.
 //
 // Reproducibility: the copies of an id within a block are combined in the order of the points. Then these values are
 // combined in the order of the blocks' numbers. So all copies are equal bit for bit. Bits depend on the points of each
@@ -130,7 +130,7 @@ class GatherScatter {
   /// The exchange of run()'s messages; with host_packed the exchange between hosts. Null where no device shares an id
   /// with another.
   const Exchange* exchange() const;
-  /// Whether a graph may repeat run(), start() and finish() within itself.
+  /// Whether a graph may repeat run(), start() and finish() in a loop.
   bool loopable() const;
   /// The messages with the times of the last run, as in Exchange::report; empty where there is no exchange. Collective;
   /// waits.

@@ -67,7 +67,7 @@ struct GridOptions {
   int dimensions = 3;  ///< 2: the grid has one cell along z, and halos fill no ghosts along z
   PartitionOptions partition;
   PlacementMethod placement = PlacementMethod::theoretical;
-  std::uint64_t placement_seed = 0;       ///< of random, the same on all ranks
+  std::uint64_t placement_seed = 0;       ///< for random; the same on all ranks
   std::vector<double> measured_gb_per_s;  ///< for measured: devices x devices, as measure_rates gives them
   std::vector<Block> boxes;  ///< the user's own blocks (box, device); partition and placement are then not used
   bool covered = true;       ///< the user's own blocks must cover the grid

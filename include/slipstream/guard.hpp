@@ -28,7 +28,7 @@ struct InspectedBlock {
   RowFinding* rows = nullptr;  ///< on the block's device
 };
 
-/// A quantity that must stay sound in every interior cell, at the end of a step.
+/// A quantity that must stay finite and in range in every interior cell, at the end of a step.
 struct Watched {
   std::string name;
   /// The field to inspect: each of its components, f32 or f64, unless `inspect` is set.

@@ -19,7 +19,7 @@ namespace slipstream::krylov {
 using Vectors = std::vector<double*>;
 using Values = std::vector<const double*>;
 
-/// Components that one solve may have.
+/// Largest number of components of one solve.
 inline constexpr int most_components = 8;
 
 struct Layout {
@@ -35,7 +35,7 @@ struct Layout {
 
 /// Conjugate gradients need symmetric positive systems and preconditioners; flexible GMRES takes any.
 enum class Method : std::uint8_t { conjugate_gradients, flexible_gmres };
-/// "cg" or "fgmres". Throws Error: no such name.
+/// "cg" or "fgmres". Throws Error for other names.
 Method method_from_string(const std::string& name);
 
 struct Options {
@@ -135,7 +135,7 @@ class NotSolved : public Error {
 /// accurate enough.
 class ConjugateGradients {
  public:
-  /// Collective. Throws Error: components that are not 1 to most_components.
+  /// Collective. Throws Error unless there are 1 to most_components components.
   ConjugateGradients(const Communicator& comm, const Machine& machine, Layout layout);
   ~ConjugateGradients();  ///< collective
   ConjugateGradients(ConjugateGradients&&) noexcept;
@@ -165,7 +165,7 @@ class ConjugateGradients {
 /// vectors. r is scaled as in ConjugateGradients.
 class FlexibleGmres {
  public:
-  /// Collective. Throws Error on all ranks: a restart that is not 1 to 63, several components.
+  /// Collective. Throws Error on all ranks for a restart that is not 1 to 63, and for several components.
   FlexibleGmres(const Communicator& comm, const Machine& machine, Layout layout, int restart);
   ~FlexibleGmres();  ///< collective
   FlexibleGmres(FlexibleGmres&&) noexcept;
@@ -184,7 +184,7 @@ class FlexibleGmres {
 /// positive: more operators an iteration, fewer iterations and sums.
 class ChebyshevPolynomial {
  public:
-  /// Throws Error: a degree below 1.
+  /// Throws Error for a degree below 1.
   ChebyshevPolynomial(const Communicator& comm, const Machine& machine, const Layout& layout, int degree);
   /// `largest`: the eigenvalue that ConjugateGradients::spectrum finds.
   void apply(std::vector<Stream>& streams, const System& system, double largest, const Vectors& r, const Vectors& z);

@@ -68,7 +68,7 @@ struct Surfaces {
   std::vector<std::string> names;
   /// For each cell of a box in the domain [z][y][x]: 0, or 1 + the number of the body that holds it.
   std::function<std::vector<std::uint16_t>(const Box&)> solid;
-  /// Where links from the fluid cells of a box meet surfaces, sorted by z, y, x, direction; left out: half-way.
+  /// Cuts of the links from the fluid cells of a box with surfaces, sorted by z, y, x, direction; left out: half-way.
   std::function<std::vector<Cut>(const Box&, const std::vector<Direction>&)> cuts;
   /// For each name, whether its links are half-way in spite of `cuts`; left out: none are.
   std::vector<bool> half_way = {};
@@ -190,7 +190,7 @@ struct SolidBlocks {
   std::vector<std::string> notes;  ///< of all ranks, without duplicates
 };
 
-/// options.grid, periodic as the options say, and of two dimensions for D2Q9.
+/// options.grid with `periodic` of the options, and two dimensions for D2Q9.
 GridOptions grid_options(const Options& options);
 /// By device; computed without allocating.
 std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options);
@@ -203,14 +203,14 @@ Layout layout_of(const Grid& grid, const Options& options);
 /// Number format of collisions and of the fields velocity and density.
 DType arithmetic(DType precision);
 
-/// Bytes that one cell update must move: every population, or moment, read and written once.
+/// Memory traffic of one cell update in bytes: every population, or moment, is read and written once.
 int bytes_per_cell(const Options& options);
 /// Components of the populations: 9, 19 or 27.
 int population_count(Lattice lattice);
 /// Numbers that a cell holds: its populations, or ten moments.
 int state_count(const Options& options);
-/// Throws Error where the options cannot make a run: relaxation out of range, extents or a collision that do not fit
-/// the lattice.
+/// Throws Error where the options cannot make a run. Examples are a relaxation out of range, and extents or a collision
+/// that do not fit the lattice.
 void check(const Options& options);
 
 /// A lattice Boltzmann run: pull streaming between two arrays of populations, or in one. Populations are stored as

@@ -69,10 +69,10 @@ class Machine {
  public:
   struct Options {
     Backend backend = Backend::host;
-    int devices_per_rank = 0;  ///< 0: share the node's devices out (CUDA), 1 (host)
+    int devices_per_rank = 0;  ///< 0: all devices of the node are distributed over its ranks (CUDA), 1 (host)
     int ranks_per_node = 0;    ///< 0: as found; k: each k ranks act as one node, without node-local routes between
                                ///< these nodes
-    bool cyclic = false;       ///< with ranks_per_node: ranks dealt to nodes in turn, not in blocks
+    bool cyclic = false;       ///< with ranks_per_node: ranks are assigned to nodes round-robin, not in blocks
     bool bind = false;         ///< bind this rank to cores and memory near its devices
   };
   /// Collective. Finds nodes by shared memory (MPI), devices and links by the backend and NVML, distances by hwloc.
@@ -91,7 +91,7 @@ class Machine {
   const MachineDevice& device(int index) const { return found_->devices.at(index); }
   const Link& link(int from, int to) const;
   const Links& links() const { return found_->links; }
-  /// Global indices of a rank's devices, in its own order. Costs no more for more ranks.
+  /// Global indices of a rank's devices, in its own order. The cost does not grow with the number of ranks.
   std::vector<int> devices_of_rank(int rank) const;
   std::vector<int> devices_of_node(int node) const;
   /// The most devices that any rank has.
@@ -128,7 +128,7 @@ struct MeasureOptions {
   /// device's free memory. On the host backend copies do not grow, because emulated copies take no time to start.
   std::size_t most_bytes = 0;
   int trials = 3;       ///< the fastest counts
-  double seconds = 10;  ///< after that no further pair is measured
+  double seconds = 10;  ///< time limit: no further pair is measured after it
 };
 /// Collective. GB/s (1e9) from each device of a discovered machine to each other: rates[from * devices + to], the same
 /// on all ranks. Each is the rate of one direction while the other direction is equally busy, as in an exchange.

@@ -18,7 +18,7 @@ struct Around {
 };
 
 namespace detail {
-/// A step of an update on a box of cells. At namespace scope: nvcc takes no private types for kernels.
+/// A step of an update on a box of cells. It is at namespace scope because nvcc refuses private types for kernels.
 template <class T, class Update>
 struct UpdateCells {
   View<T> from, to;

@@ -17,10 +17,10 @@ std::vector<RouteKind> all_routes();
 
 /// Properties of a route. Code that uses routes tests these and not the kind.
 struct RouteTraits {
-  bool within_device = false;   ///< joins blocks of one device alone
-  bool within_process = false;  ///< joins devices of one process alone
+  bool within_device = false;   ///< connects blocks of one device only
+  bool within_process = false;  ///< connects devices of one process only
   bool needs_host = false;      ///< the host drives it in Exchange::end()
-  bool stores = false;          ///< kernels of the source store each value where it belongs
+  bool stores = false;          ///< kernels of the source store each value at its destination
   bool loops = false;           ///< a graph may repeat its exchanges in a loop on the device
   bool device_memory = false;   ///< passes device memory to MPI, after a test that MPI can take it
   /// Knobs that it uses: with `pack` also sync and mpi, with `in_place` also sealed, ring and its own teams.

@@ -79,8 +79,8 @@ struct ElementBox {
   Point lower{0, 0, 0}, upper{1, 1, 1};
   std::array<bool, 3> periodic{false, false, false};
   Point stretch{1, 1, 1};  ///< width of the last element along an axis over the first's
-  /// Amplitude of the sine map: with y in [0, 1]^3 the place in the box, every y_d grows by
-  /// deform sin(2 pi y_0) sin(2 pi y_1) sin(2 pi y_2). The sides stay where they are. Above 0.137 the map folds.
+  /// Amplitude of the sine map: with y in [0, 1]^3 the place in the box, every y_d grows by deform sin(2 pi y_0) sin(2
+  /// pi y_1) sin(2 pi y_2). The sides are unchanged. Above 0.137 the map folds.
   double deform = 0;
   /// Maps the stretched and deformed box to its final shape; none: identity. It must keep the orientation. Two opposite
   /// sides of a periodic axis must differ by a constant vector, which may be zero (a ring).
@@ -196,7 +196,7 @@ class Space {
   /// continuous, and zero where it is fixed, because the sum is taken before out is assembled.
   void apply(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2,
              const std::vector<double*>& parts = {}, const OperatorTerms& terms = {}, int components = 1);
-  /// kappa G, with kappa at each point: 48 B a point. Throws Error unless factors are stored.
+  /// Returns kappa G, with kappa given at each point: 48 B a point. Throws Error unless factors are stored.
   Vector scaled_factors(const Vector& kappa);
   /// out = B in.
   void mass(const Vector& in, Vector& out);
@@ -298,8 +298,8 @@ struct Coefficients {
 /// jacobi: the inverse diagonal. chebyshev: krylov::ChebyshevPolynomial. multigrid, schwarz: a V-cycle of p-multigrid
 /// in single precision, over the orders N, N / 2, ... and the elements' corners. Its smoothers are polynomials of
 /// Chebyshev's fourth kind (Lottes 2023) in the inverse diagonal, or in overlapping Schwarz. Schwarz's local problems
-/// have one point of each face neighbour and are solved by fast diagonalisation (Lottes & Fischer 2005, J. Sci.
-/// Comput. 24). All are symmetric and positive but for rounding.
+/// have one point of each face neighbour and are solved by fast diagonalisation (Lottes & Fischer 2005, J. Sci. Comput.
+/// 24). All are symmetric and positive up to rounding.
 enum class Preconditioner : std::uint8_t { jacobi, chebyshev, multigrid, schwarz };
 /// By its name in the enum. Throws Error where there is no such name.
 Preconditioner preconditioner_from_string(const std::string& name);

@@ -80,7 +80,7 @@ struct Options : Scalar {
   /// Courant numbers, with the velocities at both ends, below this.
   double target_courant = 0;
   double time_step = 1;  ///< steady equations solve once per step and only count it
-  int time_order = 2;    ///< 1 to 3, of the backward differences
+  int time_order = 2;    ///< order of the backward differences, 1 to 3
   /// The first steps have the full order, with the values of `initial` at the times -time_step and -2 time_step. Else
   /// step n has order min(n, time_order), which leaves an error of order 2 in the time step.
   bool exact_start = false;

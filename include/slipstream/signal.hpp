@@ -6,7 +6,7 @@
 
 namespace slipstream {
 
-/// A growing 64-bit counter in device memory that kernels of this and of other processes set and wait for.
+/// A monotonic 64-bit counter in device memory. Kernels of this and of other processes set it and wait for it.
 using Signal = std::uint64_t;
 
 namespace detail {

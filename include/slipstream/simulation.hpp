@@ -183,7 +183,7 @@ class TimeLoop {
   Trace* trace_ = nullptr;
   std::vector<Stream> streams_;
   std::vector<Stream> rim_streams_;   // where steps overlap
-  std::optional<Replay> replays_[2];  // one period of steps, and many
+  std::optional<Replay> replays_[2];  // for one period of steps, and for many
   std::unique_ptr<Guard> guard_;
   std::set<Exchange*> used_;
   std::map<const Loop*, std::unique_ptr<Again>> again_;

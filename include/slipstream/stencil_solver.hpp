@@ -14,8 +14,8 @@
 
 namespace slipstream::stencil {
 
-/// `heat`: du/dt = kappa Lap u. `wave`: d2u/dt2 + sigma du/dt = c^2 Lap u, leapfrog; sigma is 0 but in
-/// the absorbing layer.
+/// `heat`: du/dt = kappa Lap u. `wave`: d2u/dt2 + sigma du/dt = c^2 Lap u, leapfrog; sigma is 0 outside of the
+/// absorbing layer.
 enum class Equation : std::uint8_t { heat, wave };
 /// Conditions at sides that are not periodic. `fixed`: u = 0 at the centres of the first cells beyond; `insulated`
 /// (heat) and `free` (waves): du/dn = 0 at the faces of the outermost cells. Waves are extended by mirroring, odd at
@@ -77,7 +77,7 @@ struct Options {
   /// Communication avoidance: steps per exchange. Ghosts are this many times as wide, and neighbours compute the cells
   /// in them redundantly.
   int steps_per_exchange = 1;
-  GridOptions grid;  ///< `periodic` is taken from above; implicit runs cut slabs, and take nothing else
+  GridOptions grid;  ///< `periodic` is taken from above; implicit runs allow slabs only
   ExchangeOptions exchange;
   Coding coding = {};               ///< of values that travel between blocks; bits depend on the cuts, except with raw
   std::optional<TuneOptions> tune;  ///< set: the exchange's routes are measured, or taken from the cache
@@ -107,7 +107,7 @@ std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& option
 /// Result of tune_steps: the number of steps per exchange.
 struct StepsTuning {
   int steps = 1;
-  std::vector<std::pair<int, double>> tried;  ///< seconds a step of each number
+  std::vector<std::pair<int, double>> tried;  ///< each number, and its seconds per step
   std::string source;                         ///< "measured" or "cache"
   std::string file;                           ///< of the cache; empty where there is none
   std::vector<std::string> notes;             ///< a cache that was not read or not written; on rank 0
@@ -137,7 +137,7 @@ class Stencil final : public Simulation {
   /// Sets u and du/dt of the wave equation; u one time step before follows by the differences of a step. Collective.
   void start_moving(const Values& u, const Values& rate);
   /// Runs steps and waits for them. Throws krylov::NotSolved where conjugate gradients do not converge, unless
-  /// options.krylov says to go on.
+  /// options.krylov allows that.
   void advance(std::int64_t steps);
   /// The largest |u - u of the step before| / time step over all cells. Collective.
   double largest_change();

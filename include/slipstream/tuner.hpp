@@ -10,7 +10,7 @@ namespace slipstream {
 struct TuneOptions {
   bool retune = false;       ///< measures again, and ignores the cache
   std::string cache_folder;  ///< empty: $XDG_CACHE_HOME/slipstream, else ~/.cache/slipstream
-  int warm_ups = 2;          ///< exchanges before those that count
+  int warm_ups = 2;          ///< exchanges before the timed ones
   int trials = 8;            ///< the fastest counts
   double drop_factor = 3;    ///< a candidate that is slower than the best by this factor on every pair gets one trial
                              ///< only

@@ -9,8 +9,8 @@
 
 namespace slipstream::cuda {
 
-/// Threads along x, y, z that cover the box with few idle ones; at most `threads` in all.
-/// Throws Error where a coordinate of the box does not fit the kernels' int.
+/// Shape of thread blocks along x, y, z that covers the box with few idle threads; at most `threads` in all. Throws
+/// Error where a coordinate of the box does not fit the kernels' int.
 dim3 block_shape(const Box& box, int threads);
 
 /// Launches on the stream's device; throws Error where the launch is refused. `early`: its blocks may be placed while
@@ -18,7 +18,7 @@ dim3 block_shape(const Box& box, int threads);
 void launch_function(Stream& stream, const void* function, dim3 grid, dim3 block, std::size_t shared_bytes,
                      void** arguments, bool early = false);
 
-/// Blocks of a kernel that a multiprocessor of the device holds at once, as the driver says.
+/// Blocks of a kernel that a multiprocessor of the device holds at once, from the driver's occupancy calculation.
 int resident_blocks(Device device, const void* function, int threads, std::size_t shared_bytes);
 
 /// Registers a kernel, which is then loaded on each device when the next stream is made there. A kernel that is loaded
