@@ -140,8 +140,7 @@ struct Statistics {
 
 /// Energy transfer by the product u x w between the shells of Statistics::spectrum.
 struct Transfer {
-  std::vector<double> transfer;  ///< T: energy that a shell gains per time, sum over its modes of Re(conj(u_k).(u x
-                                 ///< w)_k)
+  std::vector<double> transfer;  ///< T: energy gain per time, sum over a shell's modes of Re(conj(u_k).(u x w)_k)
   std::vector<double> flux;      ///< Pi: energy flux to higher shells, minus the sum of T up to this one
 };
 

@@ -19,8 +19,8 @@ namespace slipstream {
 
 class Trace;
 
-/// A finite value that is infinite in its coding; names the item. It arrives as infinity, and the exchange keeps
-/// reporting the overflow.
+/// A finite value that is infinite in its coding; names the item. It arrives as infinity, and the exchange cannot be
+/// begun again.
 class Overflow : public Error {
  public:
   explicit Overflow(const std::string& message, Facts facts = {})
@@ -141,8 +141,9 @@ class Exchange {
  public:
   Exchange(const Communicator& comm, const Grid& grid, std::vector<ExchangeItem> items, ExchangeOptions options = {});
   /// Collective: waits for this rank's devices and then for the other ranks, whose last stores go to its memory. The
-  /// timeout for other ranks is wait_limit, at least 5 s. It applies only where a wait has timed out or an exception is
-  /// in flight. Memory that missing ranks may still store to is never freed then. Fields must outlive the destructor.
+  /// timeout for other ranks is wait_limit, at least 5 s. It is 5 s where a wait has already timed out or an exception
+  /// is in flight. Memory that missing ranks may still store to is never freed then. Fields must outlive the
+  /// destructor.
   ~Exchange();
   Exchange(Exchange&&) noexcept;
 

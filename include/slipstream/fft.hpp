@@ -47,8 +47,8 @@ struct FftOptions {
   /// without packing. It needs such a transform on the device, and the routes kernel or direct for all messages of the
   /// transpose. Otherwise the engine packs. The host has one such transform for all lines, with the same bits either
   /// way. GPUs have it for complex lines of 2^k values from 16, 3 * 2^k from 48, 5 * 2^k from 80, 9 * 2^k from 144 and
-  /// 125 * 2^k from 250. Real lines start at twice these lengths; all end at 2048. cuFFTDx adds 7 * 2^k from 448 and 15
-  /// * 2^k from 480. None: as true.
+  /// 125 * 2^k from 250. Real lines start at twice these lengths; all end at 2048. With cuFFTDx there are 7 * 2^k from
+  /// 448 and 15 * 2^k from 480, too. None: as true.
   std::optional<bool> store = {};
   /// Pipelining: a transpose that the engine packs goes in this many parts, each a range of planes. The lines of one
   /// part are transformed while the values of another travel. 0: one part on the host and with `overlap`, by size on
@@ -93,8 +93,8 @@ struct FftMemory {
 /// kappa_a = 2 pi k_a / L_a.
 struct FftFactor {
   std::complex<double> constant = 1;  ///< finite; real where the values in physical space are
-  /// (i kappa_a)^n, a derivative of order n along each axis. Where n is odd and n_a is even, the derivative of mode n_a
-  /// / 2 is zero.
+  /// (i kappa_a)^n, a derivative of order n along each axis. Where n is odd and n_a is even, mode n_a / 2 has the
+  /// derivative zero.
   std::array<int, 3> derivative{0, 0, 0};
   /// (-|kappa|^2)^n: 1 is the Laplacian, -1 its inverse, which makes the mean zero.
   int laplacian = 0;

@@ -37,8 +37,7 @@ namespace slipstream {
 /// The points of one device. Points at the same position of the domain (on faces, edges and corners that elements
 /// share) have the same id.
 struct SharedPoints {
-  std::span<const std::int64_t> ids;  ///< of each point, in host memory, from 1; 0: the point is not shared, and stays
-                                      ///< unchanged
+  std::span<const std::int64_t> ids;  ///< of each point, in host memory, from 1; 0: not shared, unchanged
   std::int64_t first_block = 0;       ///< number of the first block in the whole domain
   std::int64_t block = 1;             ///< points of a block, such as those of 64 elements; the last may be shorter
 };

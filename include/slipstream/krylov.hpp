@@ -48,7 +48,7 @@ struct Options {
   /// Appl. Mech. Eng. 163, with one vector). x must be 0 where it is fixed.
   bool fit_guess = false;
   bool must_converge = true;  ///< throws Error without convergence; false: the result says so
-  bool null_space = false;    ///< A 1 = 0: (1, b) must be zero, and x gets the mean zero
+  bool null_space = false;    ///< A 1 = 0: (1, b) must be zero, and x has the mean zero
   double imbalance = 1e-6;    ///< with null_space: the largest |(1, b)| / sqrt((1, 1) (b, b)) that is accepted
   std::string field = {};     ///< the unknown's name, for messages
   std::vector<std::string> components = {};  ///< names of several components; none: their numbers

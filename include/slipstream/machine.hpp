@@ -70,8 +70,7 @@ class Machine {
   struct Options {
     Backend backend = Backend::host;
     int devices_per_rank = 0;  ///< 0: all devices of the node are distributed over its ranks (CUDA), 1 (host)
-    int ranks_per_node = 0;    ///< 0: as found; k: each k ranks act as one node, without node-local routes between
-                               ///< these nodes
+    int ranks_per_node = 0;    ///< 0: as found; k: each k ranks act as a node, without node-local routes to others
     bool cyclic = false;       ///< with ranks_per_node: ranks are assigned to nodes round-robin, not in blocks
     bool bind = false;         ///< bind this rank to cores and memory near its devices
   };

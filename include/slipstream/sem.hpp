@@ -149,8 +149,7 @@ struct SpaceOptions {
   bool gradient = false;  ///< keeps the metric, 72 B a point
   ExchangeOptions exchange;
   std::optional<TuneOptions> tune = {};  ///< measures the routes of sums; none: by rules
-  bool overlap = true;  ///< apply() computes elements at the boundary of a device first, and overlaps their exchange;
-                        ///< bits do not depend on it
+  bool overlap = true;  ///< apply() overlaps the exchange of a device's boundary elements; bits do not depend on it
 };
 
 /// Replaces a space's G and B in an operator; null: the space's own.

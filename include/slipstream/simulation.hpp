@@ -117,7 +117,7 @@ class Simulation {
 
 /// Runs a Simulation: owns the streams, the overlap and the timing. Where the exchange overlaps the interior, it ends
 /// on streams of high priority. The boundary region is computed on them, concurrently with the interior. Steps that
-/// need no host are recorded, in the numbers of Recording, and replayed as one graph a device, unless they are traced.
+/// need no host are recorded for whole periods (Recording) and replayed as one graph a device, unless they are traced.
 /// A loop within a step is a separate graph that repeats without the host, if its exchanges allow that
 /// (Exchange::loopable). Otherwise the host checks after every few passes whether to continue.
 class TimeLoop {

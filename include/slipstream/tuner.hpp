@@ -12,8 +12,7 @@ struct TuneOptions {
   std::string cache_folder;  ///< empty: $XDG_CACHE_HOME/slipstream, else ~/.cache/slipstream
   int warm_ups = 2;          ///< exchanges before the timed ones
   int trials = 8;            ///< the fastest counts
-  double drop_factor = 3;    ///< a candidate that is slower than the best by this factor on every pair gets one trial
-                             ///< only
+  double drop_factor = 3;    ///< candidates slower by this factor on every pair get one trial only
   /// Work that exchanges overlap with, such as the interior of a step. For each measurement the exchange is begun,
   /// `work` queues the same work, and the exchange is ended. It gets one stream for each of this rank's devices. The
   /// tuner compares the total time, from a common start to the end of the exchange and the work. Called equally often

@@ -32,8 +32,7 @@ struct LineJob {
   TwoPasses two;
   bool forward = true;
   const Pair<T>* roots = nullptr;  ///< exp(-2 pi i k / length)
-  bool narrow = false;             ///< one pass with narrow tiles (is_narrow()), as in the second pass of
-                                   ///< TwoPasses::apart
+  bool narrow = false;             ///< one pass with narrow tiles, like the second of TwoPasses::apart
 };
 
 }  // namespace slipstream::fft

@@ -32,8 +32,7 @@ namespace slipstream::fft {
 /// `third`. Each line lies in memory without gaps.
 template <class T>
 struct LinePass {
-  const T* from = nullptr;                                                         ///< in numbers, of which a complex
-                                                                                   ///< value has two
+  const T* from = nullptr;                                                         ///< numbers, two a complex value
   std::int64_t step_across = 0, step_third = 0;                                    ///< numbers
   std::int32_t lines = 0, first_third = 0, thirds = 0, first_tile = 0, tiles = 0;  ///< the range to transform
   /// Only values below `low` and from `high` on are read, of lines below `used_lines`; others count as zero.
