@@ -51,9 +51,9 @@ class AllReduce {
   AllReduce(AllReduce&&) noexcept;
 
   /// Reduces in place. values[i] lies in memory of the i-th device of this rank, and streams[i] is a stream there. The
-  /// result is ready for the stream's next work. Runs follow one another, whatever streams they come on. `peer` and
-  /// `nccl` may be captured, and the graph replayed between other runs. A graph may outlive the object, but must not be
-  /// replayed afterwards. `mpi` blocks the host.
+  /// result is ready for the stream's next work. Runs follow one another, on any streams. `peer` and `nccl` may be
+  /// captured, and the graph replayed between other runs. A graph may outlive the object, but must not be replayed
+  /// afterwards. `mpi` blocks the host.
   void run(std::vector<Stream>& streams, const std::vector<void*>& values);
   /// Throws Timeout where a wait of an earlier run timed out. run() calls it, too. The object cannot be used
   /// afterwards.

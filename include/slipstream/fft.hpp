@@ -143,7 +143,7 @@ struct FftProcessGrids {
 /// One object may be used by one host thread at a time. Construction, use and destruction are collective. Ranks compare
 /// their calls, unless these are recorded: the first forward, backward and convolve each, and every convolution by an
 /// FftFactor. An argument that one rank refuses is an Error on all ranks; a missing rank is a Timeout. Calls run after
-/// one another, whatever streams they come on.
+/// one another, on any streams.
 class Fft {
  public:
   /// Throws Error where an extent is below 1, the type has no Fourier transform, or the library for it is missing. The

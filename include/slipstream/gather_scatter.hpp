@@ -63,8 +63,8 @@ struct GatherScatterOptions {
 
 /// Combines the values of points that several elements share; the contract is at the top.
 ///
-/// Calls of one object are ordered after one another, whatever streams they are given. Recorded calls are ordered as
-/// the streams that replay them. Several objects may be in flight on a device, as several exchanges may (Exchange).
+/// Calls of one object are ordered after one another, on any streams. Recorded calls are ordered as the streams that
+/// replay them. Several objects may be in flight on a device, as several exchanges may (Exchange).
 class GatherScatter {
  public:
   /// Collective. `points`: one entry for each device of this rank, in the machine's order; a device may have none. No

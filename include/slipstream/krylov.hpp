@@ -69,7 +69,7 @@ struct Result {
   std::vector<double> history;  ///< residuals of the recurrence: the first one, then one an iteration
 };
 
-/// Counts of the solutions so far.
+/// Counts of the solves so far, and the result of the last one.
 struct Effort {
   std::int64_t solutions = 0, iterations = 0, unconverged = 0, rounded = 0;
   Result last;

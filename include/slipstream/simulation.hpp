@@ -47,7 +47,7 @@ struct Loop {
   /// One number in memory of each device of this rank, equal on all devices of all ranks. Another pass follows where it
   /// is not 0 after a pass.
   std::vector<const std::int32_t*> go_on;
-  std::int64_t most = 1000;  ///< limit on passes, whatever go_on is
+  std::int64_t most = 1000;  ///< limit on passes, for any go_on
   /// Passes between two checks by the host, where the loop is not part of a graph. Passes after the last necessary one
   /// must change nothing.
   int look_every = 1;
@@ -88,7 +88,7 @@ Task sum_task(std::string name, Sums& sums, std::vector<const double*> parts, st
 /// State of a Loop in a TimeLoop: whether another pass follows.
 class Again;
 
-/// Conditions under which a TimeLoop may record steps and replay them as a graph.
+/// Period of the queued work, for a TimeLoop that records steps and replays them as a graph.
 struct Recording {
   int period = 0;            ///< number of steps after which the same work is queued again; 0: steps never repeat
   int phase = 0;             ///< of the next step, 0 .. period - 1

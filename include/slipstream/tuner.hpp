@@ -14,10 +14,10 @@ struct TuneOptions {
   int trials = 8;            ///< the fastest counts
   double drop_factor = 3;    ///< candidates slower by this factor on every pair get one trial only
   /// Work that exchanges overlap with, such as the interior of a step. For each measurement the exchange is begun,
-  /// `work` queues the same work, and the exchange is ended. It gets one stream for each of this rank's devices. The
-  /// tuner compares the total time, from a common start to the end of the exchange and the work. Called equally often
-  /// on all ranks. It may use the exchange's fields only as between begin() and end(). Empty: exchanges are measured
-  /// alone.
+  /// `work` queues the same work, and the exchange is ended. `work` gets one stream for each of this rank's devices.
+  /// The tuner compares the total time, from a common start to the end of the exchange and the work. Called equally
+  /// often on all ranks. It may use the exchange's fields only as between begin() and end(). Empty: exchanges are
+  /// measured alone.
   std::function<void(std::vector<Stream>&)> work = {};
   std::string work_name = {};  ///< with work: its key in the cache; the same on all ranks
 };
