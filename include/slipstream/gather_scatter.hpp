@@ -2,9 +2,9 @@
 // Gather-scatter: combines the values of points that several elements share.
 //
 // Let u hold a value for each of the n points of all devices, and let g(i) be the id of point i. Q, the scatter, is the
-// matrix of n rows with Q(i, g(i)) = 1 and 0 elsewhere; Q^T is the gather. v = Q^T u is the sum of all copies of each
-// id, and w = Q v gives each copy the sum. So run() replaces u by w = Q Q^T u. Where g(i) = 0 it leaves u(i) unchanged.
-// Other operations replace the sum.
+// matrix of n rows with Q(i, g(i)) = 1 and 0 elsewhere; Q^T is the gather. The vector v = Q^T u is the sum of all
+// copies of each id, and w = Q v gives each copy the sum. So run() replaces u by w = Q Q^T u. Where g(i) = 0 it leaves
+// u(i) unchanged. Other operations replace the sum.
 //
 // Reproducibility: the copies of an id within a block are combined in the order of the points. Then these values are
 // combined in the order of the blocks' numbers. So all copies are equal bit for bit. Bits depend on the points of each
