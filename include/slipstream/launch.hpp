@@ -75,10 +75,10 @@ int resident_teams([[maybe_unused]] Device device, [[maybe_unused]] int threads,
 /// Runs `kernel(team)` for `teams` teams of `threads` threads that share `shared_bytes` bytes of fast memory.
 /// `team.each(f)` calls f(thread) on every thread and ends with a barrier: the code between two calls is a phase. State
 /// that lives longer than a phase belongs in shared memory. A single team runs on the stream's own worker and may wait
-/// for other streams. Several teams may wait for one another only if each takes its work by number from a counter. It
-/// must wait for lower numbers only. Then a team may run alone. A functor may state `cost`, the words that a team
-/// moves, by which the host decides whether to share teams among threads. `team.sequential` is true where one thread
-/// runs a whole team: loops may then go along rows.
+/// for other streams. Several teams may wait for one another only if each takes its work by number from a counter. Such
+/// a team waits only for work of lower numbers, so that it may run alone. A functor may state `cost`, the words that a
+/// team moves, by which the host decides whether to share teams among threads. `team.sequential` is true where one
+/// thread runs a whole team: loops may then go along rows.
 template <class Kernel>
 void launch_teams(Stream& stream, std::int64_t teams, int threads, std::size_t shared_bytes, const Kernel& kernel) {
   if (stream.device().backend == Backend::host) {

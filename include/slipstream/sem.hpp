@@ -41,8 +41,8 @@ inline constexpr int least_order = 1, most_order = 15;
 /// The highest order of carry() and advect(). Above it the tables in their kernels' arguments exceed 4096 B.
 inline constexpr int most_advected_order = 11;
 
-/// Gauss-Lobatto-Legendre quadrature of order + 1 points on [-1, 1], including both ends: exact up to degree 2 order -
-/// 1.
+/// Gauss-Lobatto-Legendre quadrature of order + 1 points on [-1, 1], including both ends. It is exact up to degree 2
+/// order - 1.
 struct Rule {
   int order = 0;
   std::vector<double> points;      ///< ascending
