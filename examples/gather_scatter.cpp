@@ -1,5 +1,5 @@
-// Sums over points that elements share, on this program's own array: a ring of elements, one a rank, with three points
-// each; the last point of an element is the first of the next rank's.
+// Sums over points that elements share, on this program's own array. The elements form a ring, one a rank, with three
+// points each. The last point of an element is the first of the next rank's.
 #include <cstdio>
 
 // <slipstream>

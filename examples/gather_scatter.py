@@ -1,4 +1,4 @@
-"""Sums over points that elements share: a ring of elements, one a rank, whose last point is the next one's first."""
+"""Sums over points that elements share. In a ring of elements, one a rank, the last point is the next one's first."""
 
 import numpy as np
 import slipstream as slip

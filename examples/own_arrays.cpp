@@ -8,7 +8,7 @@ namespace slip = slipstream;
 
 constexpr int n = 16, g = 2, wide = n + 2 * g;  // cells a side, ghost layers, both
 
-/// Prints what lies left of the first interior cell; whether it is not the left rank's.
+/// Prints the ghost left of the first interior cell. Returns true if it is not the left rank's value.
 bool wrong_ghost(const std::vector<float>& u, int rank, int ranks) {
   const float ghost = u[(g * wide + g) * wide];
   std::printf("rank %d: ghosts on the left hold %g\n", rank, ghost);

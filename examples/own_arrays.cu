@@ -1,5 +1,5 @@
-// Ghost cells of arrays that this program allocated itself, on its own communicator, boxes and stream. What it writes
-// for Slipstream stands between the marks; the rest is its own.
+// Fills ghost cells of arrays that this program has allocated, on its own communicator, boxes and stream. The code for
+// Slipstream is between the marks.
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -27,7 +27,7 @@ cudaStream_t own_stream(int device) {
   return stream;
 }
 
-/// Prints what lies left of the first interior cell; whether it is not the left rank's.
+/// Prints the ghost left of the first interior cell. Returns true if it is not the left rank's value.
 bool wrong_ghost(const float* u, int rank, int ranks) {
   unsigned char ghost = 0;
   cudaMemcpy(&ghost, u + (g * wide + g) * wide, 1, cudaMemcpyDeviceToHost);

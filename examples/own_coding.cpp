@@ -1,5 +1,5 @@
-// A coding of your own: ghost cells travel as the upper half of their bits, in half the bytes. Unlike a cast to f32 it
-// keeps the range of f64. On GPUs where the library has them and there are some.
+// A user-defined coding: ghost cells travel as the upper half of their bits, in half the bytes. Unlike a cast to f32 it
+// keeps the range of f64. Runs on GPUs if the library supports them and there are any.
 #include <bit>
 #include <cmath>
 #include <cstdio>
@@ -8,7 +8,7 @@
 #include <slipstream/exchange.hpp>
 #include <slipstream/own_coding.hpp>
 
-#include "exchange/own_coding_kernels.hpp"  // here alone: it compiles the coding's kernels
+#include "exchange/own_coding_kernels.hpp"  // only in this file: it compiles the coding's kernels
 namespace slip = slipstream;
 
 struct TopBits {
@@ -16,7 +16,7 @@ struct TopBits {
   using Code = std::uint32_t;
   static constexpr Code sign = 0x80000000u, infinite = 0x7ff00000u, nan = 0x7ff80000u, too_large = 0x7ff5a5a5u;
 
-  /// The nearest, of two the even one. The bits of a NaN are free to say that a value was too large.
+  /// Rounds to nearest, ties to even. A pattern of NaN marks a value that was too large.
   static SLIP_FN Code encode(double value, bool& overflow) {
     const auto bits = std::bit_cast<std::uint64_t>(value);
     if ((bits & ~(std::uint64_t{sign} << 32)) > std::uint64_t{infinite} << 32) return nan;

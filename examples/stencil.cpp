@@ -1,4 +1,5 @@
-// Your own stencil: heat on a periodic box, on any ranks; on GPUs where the library has them and there are some.
+// A user-defined stencil: the heat equation on a periodic box, on any number of ranks. Runs on GPUs if the library
+// supports them and there are any.
 #include <cmath>
 #include <cstdio>
 

@@ -1,4 +1,4 @@
-"""Heat on a periodic box by your own update: `python stencil.py`, or `mpiexec -n 2 python stencil.py`."""
+"""The heat equation on a periodic box by a user-defined update: `[mpiexec -n 2] python stencil.py`."""
 
 import numpy as np
 import slipstream as slip

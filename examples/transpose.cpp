@@ -1,5 +1,5 @@
-// A transpose on this program's own arrays: slabs along z become slabs along x, with x and z exchanged, so that each
-// rank then holds whole lines along what was z, side by side in memory.
+// A transpose on this program's own arrays: slabs along z become slabs along x, with x and z swapped. Each rank then
+// holds whole lines along the former z, contiguous in memory.
 #include <complex>
 #include <cstdio>
 

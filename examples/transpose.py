@@ -1,4 +1,4 @@
-"""Slabs along z become slabs along x, with x and z exchanged: then whole lines along z lie side by side on one rank."""
+"""Slabs along z become slabs along x, with x and z swapped. Each rank then holds whole lines along z, contiguous."""
 
 import numpy as np
 import slipstream as slip

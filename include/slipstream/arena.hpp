@@ -14,7 +14,7 @@ namespace detail {
 
 class ArenaMemory;
 
-/// A stretch of a chunk, which its end gives back. Move-only.
+/// A range of bytes of a chunk. The destructor returns it to the arena. Move-only.
 class Piece {
  public:
   Piece() = default;
@@ -41,9 +41,9 @@ class Piece {
 
 }  // namespace detail
 
-/// `size()` values of T in an arena. Move-only, as a Buffer; contents start undefined. It keeps its arena's memory
-/// alive, and gives its own back at its end: by then nobody may store there any more. What somebody still might store
-/// to is given to keep_for_ever() instead, and never used again.
+/// `size()` values of T in an arena. Move-only, like a Buffer; contents start undefined. A span keeps its arena's
+/// memory alive, and its destructor returns the values to the arena. By then nobody may store there any more. Memory
+/// that somebody may still store to goes to keep_for_ever() instead, and is never used again.
 template <class T>
 class Span {
  public:
@@ -71,15 +71,16 @@ class Span {
   std::size_t size_ = 0;
 };
 
-/// The memory that exchanges of one device share: for landing slots, counters and packed messages. It grows by chunks,
-/// which processes of a node export and map whole, once for all that lies in them, and hands out spans of them. Who
-/// takes a span has it alone until its end, so that no exchange waits for another's memory.
+/// The memory that exchanges of one device share: receive buffers, counters and packed messages. An arena grows by
+/// chunks and hands out spans of them. Processes of a node export and map a whole chunk once, for all that lies in it.
+/// A span has one owner until its end, so no exchange waits for another's memory.
 ///
-/// A handle; the memory goes with the last handle and the last span. Chunks of which nothing is in use are freed
-/// before, where the process would else run short of memory. Any thread may use it.
+/// An Arena is a handle. The memory is freed with the last handle and the last span. Chunks without spans are freed
+/// earlier where the process would run out of memory otherwise. Any thread may use it.
 class Arena {
  public:
-  /// A chunk is as large as what did not fit, and at least as large as all chunks so far, up to `most_growth` bytes.
+  /// A new chunk holds the request that did not fit. It is at least as large as all chunks so far, up to `most_growth`
+  /// bytes.
   static constexpr std::size_t least_chunk = std::size_t{2} << 20;
   static constexpr std::size_t most_growth = std::size_t{64} << 20;
 
@@ -87,14 +88,14 @@ class Arena {
   explicit Arena(std::shared_ptr<detail::ArenaMemory> memory) : memory_(std::move(memory)) {}
   Device device() const;
 
-  /// Spans start at multiples of 256 B, in host memory at pages. `memory`: as of a Buffer, but for `host`; `device` is
-  /// as good as `shared`, and `pinned_shared` is zero at first, every time. Throws OutOfMemory.
+  /// Spans start at multiples of 256 B, in host memory at pages. `memory` has the kinds of a Buffer except `host`.
+  /// `device` memory is `shared`, too; `pinned_shared` memory is zero each time it is taken. Throws OutOfMemory.
   template <class T>
   Span<T> take(std::size_t size, Memory memory = Memory::device) const {
     return {device(), size ? piece(size * sizeof(T), memory) : detail::Piece{}, size};
   }
 
-  /// What was allocated, and what of it is in spans.
+  /// Memory that was allocated, and the part of it that spans use.
   struct Use {
     std::size_t chunks = 0;
     std::size_t bytes = 0;
@@ -108,7 +109,7 @@ class Arena {
   std::shared_ptr<detail::ArenaMemory> memory_;
 };
 
-/// One arena for each device, as long as somebody uses it.
+/// One arena for each device, kept while somebody uses it.
 class Arenas {
  public:
   Arena of(Device device);

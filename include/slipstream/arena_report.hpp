@@ -8,14 +8,14 @@
 
 namespace slipstream {
 
-/// The memory that all exchanges of a communicator share on a device, whichever they are.
+/// The memory that all exchanges of a communicator share on a device.
 struct ArenaRow {
   int device = 0;
-  Arena::Use on_device;  ///< slots, counters, packed messages
+  Arena::Use on_device;  ///< receive buffers, counters, packed messages
   Arena::Use on_host;    ///< pinned memory through which messages go
 };
 
-/// Of every device of the machine. Collective.
+/// One row for each device of the machine. Collective.
 std::vector<ArenaRow> arena_report(const Communicator& comm, const Machine& machine);
 
 }  // namespace slipstream

@@ -1,7 +1,7 @@
 #pragma once
-// Arrays in host memory that devices work on batch by batch: the memory of a device holds four batches, or six where
-// they move between devices, whatever the arrays take. The pipeline is the asynchronous one of Ravikumar, Appelhans &
-// Yeung (OpenPOWER ADG workshop, 2018).
+// Out-of-core pipeline: arrays in host memory that devices work on batch by batch. The memory of a device holds four
+// batches, whatever the size of the arrays. It holds six where batches move between devices. The pipeline is the
+// asynchronous one of Ravikumar, Appelhans & Yeung (OpenPOWER ADG workshop, 2018).
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -18,8 +18,8 @@ class Trace;
 
 /// How rows of a batch travel.
 enum class RowCopies : std::uint8_t {
-  measured,  ///< pitched or kernel, each way, for each length of rows, by the time beside pitched copies the other way;
-             ///< on the host pitched
+  measured,  ///< pitched or kernel, the faster one for each direction and row length, timed with pitched copies in the
+             ///< other direction; pitched on the host
   single,    ///< a copy for each row
   pitched,   ///< one copy of all rows, by the copy engine
   kernel,    ///< a few thread blocks load or store them, without the copy engine ("zero-copy")
@@ -28,7 +28,7 @@ enum class RowCopies : std::uint8_t {
 std::string to_string(RowCopies copies);
 RowCopies row_copies_from_string(const std::string& name);
 
-/// Rows in pinned host memory, by bytes; in a buffer of the device they begin at `at`.
+/// Rows in pinned host memory. All sizes are in bytes. In a buffer of the device they begin at `at`.
 struct HostRows {
   void* host = nullptr;
   Pitch pitch;
@@ -37,67 +37,66 @@ struct HostRows {
   Pitch in_buffer = {};  ///< zeros: without gaps
 };
 
-/// Queues one way of rows, in or out; `measured` counts as pitched here.
+/// Queues the copy of rows in one direction, in or out. `measured` counts as pitched here.
 void copy_rows(Stream& stream, const HostRows& rows, std::byte* buffer, bool in, RowCopies copies);
 
-/// The rows that a batch reads, and those that it leaves; `landed` are those of the buffer in which a BatchMove puts
-/// values of other devices. Rows of one list must not overlap.
+/// The rows that a batch reads (`in`) and writes (`out`). `landed` are the rows of the buffer that receives a
+/// BatchMove's values from other devices. Rows of one list must not overlap.
 struct HostBatch {
   std::vector<HostRows> in, out, landed;
 };
 
 struct BatchOptions {
   RowCopies copies = RowCopies::measured;
-  bool synchronous = false;  ///< a batch comes when the one before it has left: no copy beside work, to compare with
+  bool synchronous = false;  ///< a batch comes when the one before it has left; no copy overlaps work, for comparison
   Trace* trace = nullptr;    ///< records copies and work; must outlive the batches
 };
 
-/// Values that go between devices when a batch has been worked on: from Batches::leaving(), of all devices, to
-/// Batches::landing().
+/// Moves the values of a batch between devices after the work on it, from Batches::leaving() to Batches::landing().
 class BatchMove {
  public:
   virtual ~BatchMove() = default;
-  /// On streams of this rank's devices, one each. A batch ends before the next one begins.
+  /// streams[i] is on the i-th device of this rank. A batch ends before the next one begins.
   virtual void begin(std::int64_t batch, std::vector<Stream>& streams) = 0;
   virtual void end(std::int64_t batch, std::vector<Stream>& streams) = 0;
 };
 
 /// Buffers and streams of the devices of this rank. While a batch is worked on, the next one comes and the one before
-/// it leaves; with a BatchMove that one goes to other devices first. Events order all of it; the host waits only where
-/// the move does.
+/// it leaves. With a BatchMove that one goes to other devices first. Events order all copies and work; the host waits
+/// only where the move does.
 class Batches {
  public:
-  /// In, work on, out, and one more: work goes from one buffer to another.
+  /// One batch comes, one leaves, and work reads one buffer and writes another.
   static constexpr int buffers = 4;
-  /// Where batches move: two each to come, to go to other devices, and to land.
+  /// With a BatchMove: two buffers each to come, to go to other devices, and to receive from them.
   static constexpr int buffers_of_moves = 6;
 
-  /// Throws Error where a device has no room.
+  /// Throws Error where a device has too little memory.
   Batches(const std::vector<Device>& devices, std::int64_t bytes_of_buffer, BatchOptions options = {},
           bool moves = false);
 
-  /// The batch's rows on a device of this rank; none where it has no part of it. Asked for on the host, in the order of
-  /// the batches.
+  /// Returns a batch's rows on a device of this rank; none where the device has no part of it. Called on the host, in
+  /// the order of the batches.
   using Rows = std::function<HostBatch(std::size_t device, std::int64_t batch)>;
-  /// Queues what becomes of `from`, which may be changed, and shall lie in `to`.
+  /// Queues the work on `from`, which may change it. The result must lie in `to`.
   using Work =
       std::function<void(Stream& stream, std::size_t device, std::int64_t batch, std::byte* from, std::byte* to)>;
-  /// Runs after what `streams` hold, one a device; what is queued on them afterwards runs when all batches have left. A
-  /// batch may write what it or an earlier one has read, and nothing that a later one reads. With a move all ranks have
-  /// equally many batches, and `landed` may be written while the next batch is read. Throws Error where rows do not fit
-  /// a buffer.
+  /// Runs after the work that `streams` hold, one a device. Work queued on them afterwards runs when all batches have
+  /// left. A batch may write rows that it or an earlier one has read, and no rows that a later one reads. With a move
+  /// all ranks have equally many batches, and `landed` may be written while the next batch is read. Throws Error where
+  /// rows do not fit a buffer.
   void run(std::vector<Stream>& streams, std::int64_t count, const Rows& rows, const Work& work,
            BatchMove* move = nullptr);
 
-  /// Where a moving batch lies before and behind its move. With `parity` = batch % 2.
+  /// Buffers of a moving batch before and after its move. `parity` is batch % 2.
   std::byte* leaving(std::size_t device, int parity) const { return at(device, 2 + parity); }
   std::byte* landing(std::size_t device, int parity) const { return at(device, 4 + parity); }
-  /// Bytes of each device.
+  /// Bytes of device memory on each device.
   std::int64_t bytes() const { return number_ * size_; }
   std::int64_t bytes_of_buffer() const { return size_; }
-  /// Bytes that have come and left since the object was made, on all devices of this rank.
+  /// Bytes copied in and out since construction, on all devices of this rank.
   std::int64_t moved() const { return moved_; }
-  /// Lengths of rows and what was chosen for them, with microseconds of a batch.
+  /// Row lengths, the copies chosen for them, and the microseconds of a batch.
   std::string describe() const;
 
  private:

@@ -13,7 +13,7 @@ constexpr std::int64_t volume(const Extent& e) { return e[0] * e[1] * e[2]; }
 /// "a x b x c".
 std::string to_string(const Extent& e);
 
-// Constant expressions, so that kernels may call them too.
+// The members are constexpr, so that kernels may call them, too.
 /// A half-open box of cells [lo, hi). Two-dimensional boxes have one layer in z.
 struct Box {
   Extent lo{0, 0, 0};
@@ -32,14 +32,14 @@ Box shifted(const Box& box, const Extent& by);
 /// The box grown by `width[axis]` on both sides of every axis.
 Box grown(const Box& box, const Extent& width);
 
-/// Layers to set aside on the low and the high side of each axis.
+/// Widths of the boundary region on the low and the high side of each axis.
 struct Margins {
   Extent low{0, 0, 0};
   Extent high{0, 0, 0};
 };
 
-/// Cuts a box into its interior and at most six rim slabs that together cover every cell exactly once.
-/// Margins that meet or cross leave an empty interior. Rim slabs that would be empty are left out.
+/// Splits a box into its interior and at most six slabs of the boundary region. Together they cover every cell exactly
+/// once. Margins that meet or cross leave an empty interior. Empty slabs are left out.
 struct InteriorAndRim {
   Box interior;
   std::vector<Box> rim;

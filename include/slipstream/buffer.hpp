@@ -12,18 +12,18 @@
 
 namespace slipstream {
 
-/// Where a buffer lies. `device` memory belongs to one Device; `pinned` memory is host memory that the device
-/// can copy from and to without a detour; `shared` is device memory that other processes of the node may map
-/// (plain device memory on CUDA, a memory file on the host backend); `pinned_shared` is pinned memory, zero at first,
-/// that other processes of the node may map and their devices copy from and to. `message` is device memory whose
-/// addresses a message library is given: the process keeps it for the next such Buffer, until it runs short of memory.
+/// Where a buffer lies. `device` memory belongs to one Device. `pinned` memory is host memory that the device can copy
+/// from and to without a detour. `shared` is device memory that other processes of the node may map (plain device
+/// memory on CUDA, a memory file on the host backend). `pinned_shared` is pinned memory, zero at first, that other
+/// processes of the node may map; their devices can copy from and to it. `message` is device memory whose addresses are
+/// passed to a message library. The process caches it for the next such Buffer, until it runs out of memory.
 enum class Memory : std::uint8_t { device, shared, pinned, pinned_shared, host, message };
 
-/// 128 random bits that tell one allocation from all others, in whatever process they are.
+/// 128 random bits that identify an allocation among those of all processes.
 using MemoryProof = std::array<std::uint64_t, 2>;
 
-/// A name for memory of another process of the same node: which allocation, and how far into it.
-/// Trivially copyable, so that it can travel in a message.
+/// Names memory of another process of the same node by its allocation and the offset in it. Trivially copyable, so that
+/// it can travel in a message.
 struct MemoryHandle {
   Backend backend = Backend::host;
   std::int32_t process = 0;
@@ -85,17 +85,18 @@ class Buffer {
   T* data_ = nullptr;
 };
 
-/// Memory that no Buffer owns: why kernels of the device cannot use `bytes` bytes from `pointer` on, as far as the
-/// backend can tell; empty where they can.
+/// For memory that no Buffer owns: why kernels of the device cannot use the `bytes` bytes from `pointer` on. Empty
+/// where they can, as far as the backend can tell.
 std::string memory_problem(Device device, const void* pointer, std::size_t bytes);
-/// True where export_memory() can name the memory for other processes: not for memory of a pool, managed or mapped by
-/// hand (CUDA), nor for any that is not in a Buffer of kind Memory::shared (host).
+/// True where export_memory() can name the memory for other processes. On CUDA it is false for memory of a pool,
+/// managed memory, and memory that was mapped by hand. On the host it is true only in a Buffer of kind Memory::shared.
 bool mappable(Device device, const void* pointer);
 /// Names memory inside a `shared` allocation of this process for other processes of the node.
 MemoryHandle export_memory(Device device, const void* pointer);
-/// Maps memory named by another process. An allocation is mapped once, whoever asks, and unmapped when the last of
-/// these pointers goes, which must be before its owner frees it. Throws Error where the memory cannot be mapped, or
-/// where the mapped memory does not hold the handle's proof: process numbers are ambiguous between containers.
+/// Maps memory that another process has named. An allocation is mapped once for all callers, and unmapped with the last
+/// of these pointers. That must be before its owner frees it. Throws Error where the memory cannot be mapped. Also
+/// throws where the mapped memory does not hold the handle's proof, because process numbers are ambiguous between
+/// containers.
 std::shared_ptr<void> import_memory(Device device, const MemoryHandle& handle);
 
 }  // namespace slipstream

@@ -7,12 +7,12 @@
 
 namespace slipstream {
 
-/// Numbers that travel in the place of wider ones: IEEE 754's of 32 and 16 bits, and bfloat16, the first half of an
-/// f32.
+/// Number formats that values are narrowed to in flight: IEEE 754's of 32 and 16 bits, and bfloat16, the upper half of
+/// an f32.
 enum class Narrow : std::uint8_t { f32, f16, bf16 };
 std::string to_string(Narrow type);
 
-/// How an item's values are written in flight, in the kernel that packs them, and read in the one that unpacks.
+/// Encoding of an item's values in flight. The kernel that packs them encodes, and the one that unpacks decodes.
 ///
 ///     kind       | field               | travels as                        | error at most
 ///     raw        | any                 | it is                             | none
@@ -23,34 +23,34 @@ std::string to_string(Narrow type);
 ///     zfp        | f32, f64, c64, c128 | 4, 16 or 64, as zfp 1.0 has them  | docs/coding.md
 ///     own        | one type            | as the caller's code writes them  | as it says
 ///
-/// `cast` rounds to the nearest number, of two the even one (f32: below 2^-126 the error is 2^-150; f16: below 2^-14,
-/// 2^-25). Infinities and NaN arrive as such by raw and cast. In a block they are an overflow,
-/// and so is a finite value that cast rounds to infinity: the same error of the exchange on all ranks.
-/// Exchange::end() and run() throw it where a host drives a route, and Exchange::check() elsewhere.
+/// `cast` rounds to the nearest number, ties to even (f32: below 2^-126 the error is 2^-150; f16: below 2^-14, 2^-25).
+/// Raw and cast keep infinities and NaN. In a block they are an overflow. A finite value that cast rounds to infinity
+/// is an overflow, too. An overflow is the same error of the exchange on all ranks. Exchange::end() and run() throw it
+/// where a host drives a route, and Exchange::check() elsewhere.
 struct Coding {
-  /// `automatic`: raw, or the fastest of those that keep `max_error`, as a share of the largest magnitude of a block;
-  /// choose_codings() measures (slipstream/tuner.hpp). Exchanges take none of it.
-  /// `own`: one of the caller's own, by its `name` (slipstream/own_coding.hpp).
+  /// `automatic`: raw, or the fastest coding that keeps `max_error`, relative to the largest magnitude of a block.
+  /// choose_codings() measures it (slipstream/tuner.hpp); exchanges refuse it. `own`: a coding of the caller, by its
+  /// `name` (slipstream/own_coding.hpp).
   enum class Kind : std::uint8_t { raw, cast, blockfloat, zfp, automatic, own };
   Kind kind = Kind::raw;
-  std::optional<Narrow> type = {};  ///< of cast; none: the default of the field's
+  std::optional<Narrow> type = {};  ///< of cast; none: the default of the field's type
   /// Bits that a value takes in flight. blockfloat takes multiples of 4 from 8 to 28 (f32) or 48 (f64), zfp whole
-  /// numbers up to the field's own. None: half as many as in the field, or what `max_error` asks for.
+  /// numbers up to the field's own. None: half of the field's bits, or the rate for `max_error`.
   std::optional<double> rate = {};
-  /// Values that are coded together: 16 of blockfloat; 4, 16 or 64 of zfp. None: as suits each box.
+  /// Values that are coded together: 16 of blockfloat; 4, 16 or 64 of zfp. None: chosen for each box.
   std::optional<int> block = {};
-  /// blockfloat rounds all values to multiples of one power of two, none by more than this. A larger value than its
-  /// bits hold is an overflow.
+  /// blockfloat rounds all values to multiples of one power of two, with at most this error. A value that is too large
+  /// for its bits is an overflow.
   ///
-  /// zfp takes the least rate whose worst error, over the largest magnitude of a block, is not above this.
+  /// zfp takes the least rate whose worst error, relative to the largest magnitude of a block, is at most this.
   std::optional<double> max_error = {};
-  std::string name = {};  ///< of a coding of one's own
+  std::string name = {};  ///< of a coding of kind `own`
   bool operator==(const Coding&) const = default;
 };
 
 /// Texts such as "raw", "cast to f16", "zfp, rate 8, block 64", "auto, max error 0.001" and "own NAME". The second
-/// reads what the first writes, and throws Error for other texts. Whether a kind has a rate, a block or an error is
-/// asked where it is used.
+/// reads what the first writes, and throws Error for other texts. Neither checks whether a kind has a rate, a block or
+/// an error.
 std::string to_string(const Coding& coding);
 Coding coding_from_string(const std::string& text);
 

@@ -6,15 +6,15 @@
 namespace slipstream::lbm {
 
 enum class Lattice : std::uint8_t { d2q9, d3q19, d3q27 };
-/// By populations all but the last two run on every lattice, but for cumulant, which runs on D3Q27. By moments only the
-/// last two run, on D3Q19.
+/// Collision models. With populations the first four are available, on every lattice; cumulant needs D3Q27. With
+/// moments only the last two are available, on D3Q19.
 enum class Collision : std::uint8_t {
   srt,
   trt,
   mrt,
   cumulant,
-  regularised,  ///< of second order (Latt & Chopard 2006)
-  recursive     ///< with terms of third order that follow from those of second (Malaspinas 2015)
+  regularised,  ///< regularised to second order (Latt & Chopard 2006)
+  recursive     ///< with third-order terms by recursion from the second-order ones (Malaspinas 2015)
 };
 std::string to_string(Lattice lattice);
 std::string to_string(Collision collision);

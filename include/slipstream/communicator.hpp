@@ -10,20 +10,21 @@
 
 namespace slipstream {
 
-/// A communicator of Slipstream's own, duplicated from the caller's, so that messages never mix.
-/// Cheap to copy. Without MPI started (a serial program), Communicator::world() starts MPI as a single rank.
+/// Slipstream's own communicator, duplicated from the caller's, so that messages never mix. Cheap to copy. Where MPI
+/// has not been started (a serial program), Communicator::world() starts it as a single rank.
 ///
-/// Threads: the library calls MPI from threads of its callers alone. MPI_THREAD_FUNNELED is enough where these calls
-/// come from the thread that started MPI; others need MPI_THREAD_SERIALIZED, at once MPI_THREAD_MULTIPLE. Throws Error
-/// in a thread that may not call MPI. Collective calls wait for the other ranks without a limit, as MPI's own do.
+/// Threads: the library calls MPI only from threads of its callers. MPI_THREAD_FUNNELED is enough where these calls
+/// come from the thread that started MPI. Calls from other threads need MPI_THREAD_SERIALIZED, concurrent calls
+/// MPI_THREAD_MULTIPLE. Throws Error in a thread that may not call MPI. Collective calls wait for the other ranks
+/// without a timeout, as MPI's own do.
 class Communicator {
  public:
-  /// All ranks of the job. Starts MPI (MPI_THREAD_FUNNELED) unless the host program did; what it started it also ends.
-  /// Environment variables and signal handlers are as before. Duplicates once: every call returns the same
+  /// All ranks of the job. Starts MPI (MPI_THREAD_FUNNELED) unless the host program did. MPI that it started it also
+  /// ends. Environment variables and signal handlers stay as before. Duplicates once: every call returns the same
   /// communicator. The first call is collective.
   static Communicator world();
-  /// A guest in another program: any communicator, sub-communicators too. Collective, and so is the end of the last
-  /// copy, which frees the duplicate; where its thread may not call MPI, the end of MPI does.
+  /// For use in another program: any communicator, sub-communicators too. Collective, and so is the destructor of the
+  /// last copy, which frees the duplicate. Where its thread may not call MPI, the duplicate is freed when MPI ends.
   explicit Communicator(MPI_Comm comm);
 
   int rank() const { return rank_; }
@@ -40,7 +41,7 @@ class Communicator {
   std::vector<std::string> all_gather(const std::string& mine) const;
   std::vector<std::int64_t> all_gather(std::int64_t mine) const;
 
-  /// What all that is made with this communicator, or a copy of it, shares on a device of this rank.
+  /// The memory arena of a device of this rank, shared by all objects that use this communicator or a copy of it.
   Arena arena(Device device) const { return arenas_->of(device); }
 
   /// Ends all ranks with this exit code, for errors that only one rank knows of.

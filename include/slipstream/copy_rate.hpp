@@ -5,9 +5,9 @@
 
 namespace slipstream {
 
-/// Bytes read and written per second (1e9) by copying an array of `bytes` bytes onto another on the device, over and
-/// over for about `seconds`; the best of the passes. On the host: a plain loop of all threads, without non-temporal
-/// stores; on a GPU: the driver's device-to-device copy.
+/// Rate of a copy within the memory of a device, read + write, in GB/s (1e9). It copies an array of `bytes` bytes onto
+/// another for about `seconds`, and returns the best pass. On the host it is a plain loop of all threads, without
+/// non-temporal stores. On a GPU it is the driver's device-to-device copy.
 double copy_rate(Device device, std::size_t bytes, double seconds);
 
 }  // namespace slipstream

@@ -4,16 +4,16 @@
 
 namespace slipstream {
 
-/// A lattice link that a body's surface cuts: it starts at the centre of a fluid cell and leads along one direction of
-/// the caller's list. What interpolated bounce-back needs (Bouzidi, Firdaouss & Lallemand 2001).
+/// A lattice link that a body's surface cuts. It starts at the centre of a fluid cell and leads along one direction of
+/// the caller's list. Interpolated bounce-back uses it (Bouzidi, Firdaouss & Lallemand 2001).
 struct Cut {
   std::array<std::int32_t, 3> cell{0, 0, 0};  ///< global, x first
   std::uint16_t direction = 0;                ///< place in the list of directions
-  std::uint16_t body = 0;                     ///< the body that is met first
+  std::uint16_t body = 0;                     ///< the first body along the link
   std::int32_t triangle = -1;  ///< of that body's mesh; -1: the link only touches it, with one of its ends
-  float q = 1;                 ///< in (0, 1]: where the surface is, as a part of the link
-  /// The link goes right through the body, in and out by sides that face away from each other, into a fluid cell. Links
-  /// that clip an edge or graze a round body meet sides that face much the same way.
+  float q = 1;                 ///< in (0, 1]: position of the surface, as a fraction of the link
+  /// The link passes right through the body into a fluid cell, and the two sides that it crosses face away from each
+  /// other. Links that clip an edge or graze a round body cross sides that face much the same way.
   bool through = false;
   bool operator==(const Cut&) const = default;
 };

@@ -6,7 +6,7 @@
 
 namespace slipstream {
 
-/// Who runs the kernels. A CUDA build holds both and chooses at run time.
+/// The backend that runs the kernels. A CUDA build holds both and chooses at run time.
 enum class Backend : std::uint8_t { host, cuda };
 
 /// One GPU, or one emulated device of the host backend, as this process numbers them.
@@ -27,7 +27,7 @@ struct DeviceInfo {
 
 /// True where this build and this machine can run the backend.
 bool available(Backend backend);
-/// Devices of this process. The host backend has as many as set_host_devices said (1 at first).
+/// Devices of this process. The host backend has the number set by set_host_devices (initially 1).
 int device_count(Backend backend);
 /// Sets how many virtual devices the host backend of this process emulates. Devices in use stay valid.
 void set_host_devices(int count);
@@ -36,7 +36,7 @@ void set_host_threads(int count);
 int host_threads();
 
 DeviceInfo info(Device device);
-/// True where kernels on `from` may load and store memory of `to` in the same process; enables it on the way.
+/// True where kernels on `from` may load and store memory of `to` in the same process. Enables peer access.
 bool peer_access(Device from, Device to);
 /// Waits for all work of all streams of the device. For set-up and tests, never in a step.
 void synchronize(Device device);

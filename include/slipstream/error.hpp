@@ -9,28 +9,28 @@ namespace slipstream {
 
 /// Why a call failed, for callers that act on it. In Python it is the attribute `code`, by the same name.
 enum class ErrorCode {
-  invalid_argument,  ///< an argument or an option is not allowed, whatever the others are
-  unsupported,       ///< what options or objects ask for together is not offered
+  invalid_argument,  ///< an argument or an option is not allowed, independent of the others
+  unsupported,       ///< a combination of options or objects is not supported
   mismatch,          ///< ranks disagree, or objects that belong together do
   wrong_state,       ///< calls come in a wrong order, or an object is closed or busy
   unavailable,       ///< a device, a library or a compiled part is missing here, or does not work
   not_found,         ///< no file, field, body, part or item has this name or number
-  bad_file,          ///< a file is damaged, or does not hold what it should
+  bad_file,          ///< a file is damaged, or lacks required content
   io,                ///< a file or folder cannot be opened, read or written
-  locked,            ///< another process or thread holds what is asked for
+  locked,            ///< another process or thread holds the resource
   out_of_memory,     ///< the device or the host has no memory for it
-  timeout,           ///< a wait was longer than its limit
-  overflow,          ///< a finite value is infinite in the coding that it travels in
+  timeout,           ///< a wait timed out
+  overflow,          ///< a finite value is infinite in its coding
   diverged,          ///< a simulation has values that are not finite or out of their range
   not_converged,     ///< a system of equations was not solved
   version,           ///< a file or a compiled part is of another version
-  internal,          ///< a check of the library's own failed, or a function that it was given threw: report it
+  internal,          ///< an internal check failed, or a function of the caller threw: report it
 };
 
-/// The name of the code, as it stands in the enum.
+/// The name of the code in the enum.
 const char* to_string(ErrorCode code);
 
-/// A name and a value that an error tells, such as "option" and "viscosity". Numbers are written in full.
+/// A name and a value that an error carries, such as "option" and "viscosity". Numbers are written in full.
 struct Fact {
   Fact(std::string name, std::string value) : name(std::move(name)), value(std::move(value)) {}
   Fact(std::string name, const char* value) : name(std::move(name)), value(value) {}
@@ -46,11 +46,12 @@ struct Fact {
 };
 using Facts = std::vector<Fact>;
 
-/// The facts of an error and more, of which those with a name that it has are left out.
+/// The facts of an error, and those of `more` whose names it does not have yet.
 Facts joined(Facts facts, const Facts& more);
 
-/// Every room throws it. Programs read the code and the facts. The text is one sentence for people: what happened,
-/// where, and what to do about it. Its words may change from one version to the next; codes and names of facts do not.
+/// The exception of the library. Programs read the code and the facts. The text is one sentence for people: what
+/// happened, where, and what to do about it. Its words may change from one version to the next; codes and names of
+/// facts do not.
 class Error : public std::runtime_error {
  public:
   Error(ErrorCode code, const std::string& message, Facts facts = {});
@@ -66,14 +67,14 @@ class Error : public std::runtime_error {
   Facts facts_;
 };
 
-/// A wait that outlived its limit; names who waited for whom.
+/// A wait that timed out; names who waited for whom.
 class Timeout : public Error {
  public:
   explicit Timeout(const std::string& message, Facts facts = {})
       : Error(ErrorCode::timeout, message, std::move(facts)) {}
 };
 
-/// A request that the device or the host has no memory for.
+/// The device or the host has too little memory for a request.
 class OutOfMemory : public Error {
  public:
   explicit OutOfMemory(const std::string& message, Facts facts = {})

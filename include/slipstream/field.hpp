@@ -14,8 +14,8 @@
 
 namespace slipstream {
 
-/// f16 is a way to store: fields of it are moved, and nothing here adds or compares their values. c64 and c128 are
-/// complex numbers, real part first, of f32 and f64: they have no order, so that neither min nor max takes them.
+/// f16 is a storage format: its values are moved, but not added or compared here. c64 and c128 are complex numbers of
+/// f32 and f64, real part first. They have no order, so min and max refuse them.
 enum class DType : std::uint8_t { u8, i32, i64, f32, f64, f16, c64, c128 };
 std::size_t size_of(DType type);
 bool is_complex(DType type);
@@ -25,17 +25,17 @@ template <class T>
 constexpr DType dtype_of();
 
 /// Order of the axes in memory, slowest first: soa = component, z, y, x; aos = z, y, x, component; soa_z = component,
-/// x, y, z. Ghosts on the last axis lie one by one, each in a piece of memory of its own, and are the dearest to
-/// exchange: soa_z is for blocks that are cut along x and not along z, and aos gives a cell's values one place.
+/// x, y, z. Ghosts on the last axis are strided, one value in each piece of memory, and so are the most expensive to
+/// exchange. Take soa_z for blocks that are cut along x and not along z. With aos a cell's values are adjacent.
 enum class Layout : std::uint8_t { soa, aos, soa_z };
 /// The axis of the rows: cells along it are neighbours in memory.
 constexpr int row_axis(Layout layout) { return layout == Layout::soa_z ? 2 : 0; }
-/// What is given for x, y and z in the order of memory, rows first; and back again.
+/// Reorders values given for x, y and z into the order of memory, rows first. It is its own inverse.
 constexpr Extent by_rows(Layout layout, const Extent& e) {
   return row_axis(layout) == 2 ? Extent{e[2], e[1], e[0]} : e;
 }
-/// Where exchanges cost least of the layouts that keep components apart: soa_z on GPUs where devices share the grid
-/// along x and no block is cut along z; soa elsewhere, and where rows along z would be shorter than a warp.
+/// The layout with separate components whose exchanges cost least. It is soa_z on GPUs where devices share the grid
+/// along x and no block is cut along z. It is soa elsewhere, and where rows along z would be shorter than a warp.
 Layout suited_layout(const Grid& grid);
 std::string to_string(Layout layout);
 Layout layout_from_string(const std::string& name);
@@ -46,20 +46,20 @@ struct FieldOptions {
   int components = 1;
   Extent ghost{0, 0, 0};  ///< ghost layers per axis
   Layout layout = Layout::soa;
-  /// Bytes; the first interior cell of every row starts on a multiple; 1: rows are packed. 32, a sector of a GPU's
-  /// memory: wider gaps between rows make thin ghosts dearer to fill.
+  /// In bytes: the first interior cell of every row starts on a multiple; 1: rows are packed. The default is a sector
+  /// of a GPU's memory, because wider gaps between rows make thin ghosts more expensive to fill.
   int alignment = 32;
   int copies = 1;       ///< 2 for a pair of arrays that a step swaps
   bool shared = false;  ///< mappable by other processes of the node (route `direct`)
   /// Unused layers of elements behind the last ghosts of each axis.
   Extent padding{0, 0, 0};
-  std::int64_t apart = 0;  ///< elements of a component, at least: unused ones lie behind its last ghosts (not of aos)
-  /// Of every block of the grid, by id: -1, or how many values of a component are stored, one after the other, in an
-  /// order that only their owner knows. Exchanges reach those of such a block by lists of elements; nobody reads it by
-  /// cells. None: every block is stored as a box.
+  std::int64_t apart = 0;  ///< least distance of components, in elements; without effect for aos
+  /// For every block of the grid, by id: -1, or the number of stored values of a component. These lie one after the
+  /// other, in an order that only their owner knows. Exchanges address values of such a block by lists of elements; it
+  /// cannot be read by cells. None: every block is stored as a box.
   std::shared_ptr<const std::vector<std::int64_t>> packed = nullptr;
-  /// In pinned memory of the host, which the device copies from and to, and reaches with its kernels over the link
-  /// between both. Exchanges do not take such fields.
+  /// Arrays lie in pinned memory of the host. The device copies from and to it, and its kernels reach it over the link.
+  /// Exchanges refuse such fields.
   bool pinned = false;
   bool later = false;  ///< no arrays before make_arrays()
   bool adopted =
@@ -70,12 +70,13 @@ struct FieldOptions {
 /// (aos).
 struct OwnArray {
   void* data = nullptr;  ///< first value: component 0 of the corner of the ghosts
-  /// As the caller believes them, in elements, x first; zeros are not compared. An axis one layer long may have any.
+  /// Strides that the caller expects, in elements, x first; the field checks them. Zeros are not compared. An axis one
+  /// layer long may have any stride.
   Extent stride{0, 0, 0};
   std::int64_t component_stride = 0;
 };
 
-/// Where the values of one block lie: all sizes in elements, 64-bit.
+/// Memory layout of one block; all sizes are in elements, 64-bit.
 struct BlockShape {
   Extent extent{0, 0, 0};  ///< interior cells
   Extent ghost{0, 0, 0};
@@ -85,12 +86,12 @@ struct BlockShape {
   std::int64_t elements = 0;  ///< allocated
   int row_axis = 0;           ///< along which cells are neighbours in memory
 };
-/// Of a block that is stored as a box.
+/// Shape of a block that is stored as a box.
 BlockShape block_shape(const Extent& extent, const FieldOptions& options);
-/// Of any block of the grid. A packed one has the extent of its cells and no strides along y and z.
+/// Shape of any block of the grid. A packed block has the extent of its cells and no strides along y and z.
 BlockShape block_shape(const Grid& grid, std::int64_t block, const FieldOptions& options);
 
-/// The array of a block, where it lies.
+/// Address and layout of the array of a block.
 struct BlockData {
   std::byte* origin = nullptr;  ///< of interior cell (0, 0, 0), component 0
   BlockShape shape;
@@ -110,10 +111,11 @@ class Field {
  public:
   Field(const Grid& grid, FieldOptions options);
   /// A field over arrays of the caller, who keeps owning them and frees them after the field and its exchanges.
-  /// `arrays` lists them in the order of grid.local(), the copies of a block beside each other. Every rank must be able
-  /// to tell the strides of every block from its extent: rows are packed, ghosts included, but for options.padding;
-  /// options.alignment is not used. Collective: all ranks must give the same options, an array that one rank must
-  /// refuse is an Error on all, and options().shared becomes true where all arrays of all ranks can be mapped.
+  /// `arrays` lists them in the order of grid.local(), the copies of a block next to each other. The strides of a block
+  /// must follow from its extent, because other ranks compute them. So rows are packed, ghosts included, except for
+  /// options.padding; options.alignment is not used. Collective: all ranks must give the same options, and an array
+  /// that one rank refuses is an Error on all. The option `shared` becomes true where all arrays of all ranks can be
+  /// mapped.
   static Field adopt(const Communicator& comm, const Grid& grid, FieldOptions options,
                      const std::vector<OwnArray>& arrays);
 
@@ -123,7 +125,7 @@ class Field {
   Device device(std::int64_t block) const;
   /// First byte of an array of a block; `copy` 0 is the current one.
   std::byte* data(std::int64_t block, int copy = 0) const;
-  /// First byte as physical array `array`, whatever swap() did. Exchanges are compiled against these.
+  /// First byte of physical array `array`, which swap() does not change. Exchanges are compiled against these.
   std::byte* array(std::int64_t block, int array) const;
   int physical(int copy) const { return (current_ + copy) % options_.copies; }
   /// Makes copy 1 the current one, for all blocks.
@@ -131,9 +133,9 @@ class Field {
   std::int64_t bytes_on(Device device) const;
   /// Why an array of the caller's cannot hold a block of this rank; empty where it can.
   std::string refusal(std::int64_t block, const void* array) const;
-  /// Frees the arrays of a field that owns them; and makes them again, filled with zeros, where it has none. Exchanges
-  /// that were made before refuse the field's new arrays. An array that other processes store to is freed when their
-  /// exchange has ended, too.
+  /// drop_arrays() frees the arrays of a field that owns them. make_arrays() allocates them again, filled with zeros,
+  /// where there are none. Exchanges that were made before refuse the new arrays. An array that other processes store
+  /// to is freed only after their exchange has ended, too.
   void drop_arrays();
   void make_arrays();
   /// Counts the calls of drop_arrays() and make_arrays() that changed the arrays.
@@ -151,13 +153,13 @@ class Field {
             s.component_stride};
   }
 
-  /// Bytes that a field would take for a block, without making it.
+  /// Bytes that a field would need for a block; allocates nothing.
   static std::int64_t bytes_needed(const Extent& extent, const FieldOptions& options);
 
-  /// Copies a box of global cells out, as [z][y][x][component] (component fastest), for cells of local blocks;
-  /// other cells keep what `to` holds. `to` has box.volume() * components elements.
+  /// Copies a box of global cells out, as [z][y][x][component] (component fastest), for cells of local blocks; `to` is
+  /// unchanged for other cells. `to` has box.volume() * components elements.
   void read(const Box& box, void* to, int copy = 0) const;
-  /// The opposite: sets interior cells (and, with `ghosts`, ghost cells inside the box) of local blocks.
+  /// The inverse of read(): sets interior cells (and, with `ghosts`, ghost cells inside the box) of local blocks.
   void write(const Box& box, const void* from, int copy = 0, bool ghosts = false);
 
  private:
@@ -170,7 +172,7 @@ class Field {
   };
   struct WithoutArrays {};
   Field(const Grid& grid, FieldOptions options, WithoutArrays);
-  /// Throws Error where these arrays cannot be taken.
+  /// Adopts the arrays. Throws Error where one cannot hold its block.
   void take(const std::vector<OwnArray>& arrays);
   const Storage& storage(std::int64_t block) const;
   void require_boxes() const;

@@ -10,13 +10,13 @@
 
 namespace slipstream {
 
-/// Which axis is cut where several are longest.
+/// Tie-break of the bisection: the axis to cut where several are longest.
 enum class Tie : std::uint8_t { slowest, x_first };
 
 /// Prime factors of n, largest first.
 std::vector<int> prime_factors(int n);
-/// How often recursive inertial bisection cuts each axis: for each prime factor of `parts`, largest first, the axis
-/// whose pieces are longest (Pearson et al. 2020, III.A).
+/// Number of pieces per axis by recursive inertial bisection: each prime factor of `parts`, largest first, cuts the
+/// axis whose pieces are longest (Pearson et al. 2020, III.A).
 Extent bisect(const Extent& extent, int parts, Tie tie = Tie::slowest);
 /// The box of piece `index` when `box` is cut `counts[a]` times per axis; the first remainder pieces are one longer.
 Box piece(const Box& box, const Extent& counts, const Extent& index);
@@ -31,7 +31,7 @@ struct Block {
   double weight = 1;
 };
 
-/// How to cut. Zeros mean: by bisection.
+/// Numbers of pieces per axis at each level. Zeros: by bisection.
 struct PartitionOptions {
   Extent nodes{0, 0, 0};    ///< node grid
   Extent devices{0, 0, 0};  ///< device grid within a node
@@ -39,25 +39,26 @@ struct PartitionOptions {
   Tie tie = Tie::slowest;
 };
 
-/// Nodes, then devices, then blocks, each level cut by itself; boxes in order node, device, block (x fastest).
+/// Hierarchical partition: nodes, then devices, then blocks, each level cut separately. Boxes are in the order node,
+/// device, block (x fastest).
 struct Partition {
   Extent nodes{1, 1, 1}, devices{1, 1, 1}, blocks{1, 1, 1};  ///< counts per level
-  std::vector<Box> device_boxes;                             ///< what each device holds, before it is cut into blocks
+  std::vector<Box> device_boxes;                             ///< the box of each device, before it is cut into blocks
   std::vector<Box> boxes;                                    ///< the blocks
 };
 Partition partition(const Extent& extent, int nodes, int devices_per_node, const PartitionOptions& options = {});
 
-/// How subdomains are given to devices: in order, shuffled, or by quadratic assignment with distance = 1 / rate, where
-/// the rates are the machine's own or measured ones.
+/// Assignment of subdomains to devices. trivial: in order. random: shuffled. theoretical, measured: by quadratic
+/// assignment with distance = 1 / rate, where the rates are the machine's own or measured ones.
 enum class PlacementMethod : std::uint8_t { trivial, random, theoretical, measured };
 std::string to_string(PlacementMethod method);
 PlacementMethod placement_from_string(const std::string& name);
 
-/// Assigns `parts` subdomains to as many devices: minimises the sum of flow[i][j] * distance[p(i)][p(j)].
-/// Exact up to 8, pairwise exchange from several starts beyond. Deterministic. Where several are equally good, the one
-/// nearest to 0, 1, 2, ... is taken.
+/// Quadratic assignment of `parts` subdomains to as many devices: minimises the sum of flow[i][j] *
+/// distance[p(i)][p(j)]. Exact up to 8; beyond, pairwise exchange from several starts. Deterministic. It takes the
+/// minimum nearest to 0, 1, 2, ... where there are several.
 std::vector<int> quadratic_assignment(const std::vector<double>& flow, const std::vector<double>& distance, int parts);
-/// The sum that quadratic_assignment makes small.
+/// The sum that quadratic_assignment minimises.
 double assignment_cost(const std::vector<double>& flow, const std::vector<double>& distance,
                        const std::vector<int>& place);
 
@@ -66,7 +67,7 @@ struct GridOptions {
   int dimensions = 3;  ///< 2: the grid has one cell along z, and halos fill no ghosts along z
   PartitionOptions partition;
   PlacementMethod placement = PlacementMethod::theoretical;
-  std::uint64_t placement_seed = 0;       ///< of random, the same on all ranks
+  std::uint64_t placement_seed = 0;       ///< for random; the same on all ranks
   std::vector<double> measured_gb_per_s;  ///< for measured: devices x devices, as measure_rates gives them
   std::vector<Block> boxes;  ///< the user's own blocks (box, device); partition and placement are then not used
   bool covered = true;       ///< the user's own blocks must cover the grid
@@ -99,8 +100,8 @@ class Grid {
   bool cuts_blocks(int axis) const { return cuts_blocks_[axis]; }
   /// Whether the least box round all blocks of some device is shorter than the grid along an axis.
   bool cuts_devices(int axis) const { return cuts_devices_[axis]; }
-  /// Cost of the placement in use and of the trivial one: seconds of link time, summed over all pairs of devices, for a
-  /// halo of width 1 and one byte a cell; by the measured rates where they were given, else by the machine's.
+  /// Cost of the placement in use and of the trivial one: seconds of link time, summed over all pairs of devices. It
+  /// counts a halo of width 1 and one byte a cell. The rates are the measured ones where given, else the machine's.
   double placement_cost() const { return placement_cost_; }
   double trivial_cost() const { return trivial_cost_; }
   /// Ids of blocks that overlap the box (global cells, not wrapped), ascending.

@@ -15,26 +15,26 @@
 
 namespace slipstream {
 
-/// The first fault in a row of cells, along the axis that shape.row_axis of the field's block names; a row without has
-/// none. Rows are counted along y first, then along the third axis.
+/// The first fault in a row of cells along the axis shape.row_axis of the field's block. Rows are counted along y
+/// first, then along the third axis.
 struct RowFinding {
-  std::int32_t at = -1;  ///< along the row
+  std::int32_t at = -1;  ///< place along the row; -1: no fault
   double value = 0;
 };
 
-/// A block whose inspection leaves rows[n] = row n's first fault.
+/// A block to inspect. The inspection stores the first fault of row n in rows[n].
 struct InspectedBlock {
   std::int64_t block = 0;
   RowFinding* rows = nullptr;  ///< on the block's device
 };
 
-/// A quantity that must stay sound in every interior cell, at the end of a step.
+/// A quantity that must stay finite and in range in every interior cell, at the end of a step.
 struct Watched {
   std::string name;
-  /// Where nothing else is said, each of its components, f32 or f64.
+  /// The field to inspect: each of its components, f32 or f64, unless `inspect` is set.
   const Field* field = nullptr;
-  /// For a quantity that is computed from the field: queues the inspection of blocks of the stream's device. At fault
-  /// is a value that is not at least `lowest` and at most `highest`.
+  /// For a quantity that is computed from the field: queues the inspection of blocks of the stream's device. A value is
+  /// a fault unless lowest <= value <= highest.
   std::function<void(Stream&, std::span<const InspectedBlock>, double lowest, double highest)> inspect = {};
 };
 
@@ -46,7 +46,7 @@ struct GuardOptions {
   std::array<double, 3> spacing{1, 1, 1};  ///< edges of a cell
 };
 
-/// Where a run went wrong.
+/// The first fault of a run.
 struct Finding {
   std::string quantity;
   double value = 0;
@@ -56,15 +56,15 @@ struct Finding {
   std::array<double, 3> position{0, 0, 0};  ///< its centre
 };
 
-/// The flow is no longer sound. Thrown on all ranks, after the devices have stopped.
+/// The flow has values that are not finite or out of range. Thrown on all ranks, after the devices have stopped.
 class Diverged : public Error {
  public:
   Diverged(const Finding& finding, const std::string& text, const Facts& more = {});
   Finding finding;
 };
 
-/// Looks for values that are no numbers or out of range, on the devices: each inspection reads the watched fields once
-/// and leaves a few bytes, which the host reads one inspection later, when it need not wait for them. Between
+/// Searches values that are not finite or out of range, on the devices. Each inspection reads the watched fields once
+/// and leaves a few bytes. The host reads these one inspection later, so that it need not wait for them. Between
 /// inspections it costs nothing.
 class Guard {
  public:
@@ -73,10 +73,10 @@ class Guard {
   ~Guard();
 
   std::int64_t every() const;
-  /// Queues an inspection behind what the streams hold; streams[i] is on the i-th device of this rank.
+  /// Queues an inspection after the work that the streams hold; streams[i] is on the i-th device of this rank.
   void inspect(std::vector<Stream>& streams, std::int64_t step);
-  /// What the last inspection found, on whichever rank (the lowest that found something); the same on all ranks. Waits
-  /// for it; nothing where there was none since the last call. Collective.
+  /// The finding of the last inspection, from the lowest rank that has one; the same on all ranks. Waits for the
+  /// inspection. Empty where there was no inspection since the last call. Collective.
   std::optional<Finding> look();
   std::string explain(const Finding& finding) const;
 

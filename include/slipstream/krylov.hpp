@@ -12,30 +12,30 @@
 #include <slipstream/stream.hpp>
 #include <slipstream/trace.hpp>
 
-/// Krylov methods. They know no element and no stencil: vectors are values on devices, cut into blocks of sums.
+/// Krylov methods. They do not depend on a discretisation: vectors are values on devices, cut into blocks for sums.
 namespace slipstream::krylov {
 
 /// Values of this rank's devices, one pointer each.
 using Vectors = std::vector<double*>;
 using Values = std::vector<const double*>;
 
-/// Components that one solve may have.
+/// Largest number of components of one solve.
 inline constexpr int most_components = 8;
 
 struct Layout {
   std::vector<std::int64_t> points;       ///< of each device of this rank, of a component
   std::vector<std::int64_t> first_block;  ///< number of its first block among those of all devices
-  std::int64_t block = 1;                 ///< points of a block; the last of a device may be shorter
-  /// Memory of the caller for the direction of search, which the operator is applied to: for operators that want ghosts
-  /// among the values. Where the operator writes nothing, its image is then 0. None: it is made.
+  std::int64_t block = 1;                 ///< points of a block; the last block of a device may be shorter
+  /// Memory of the caller for the search direction, which the operator is applied to. It is for operators that need
+  /// ghosts among the values. Where the operator writes nothing, its image is then 0. None: the solver allocates it.
   Vectors directions = {};
-  /// Component c of a vector lies behind c times a device's points. Weights and diagonals have one, for all.
+  /// Component c of a vector begins after c times a device's points. Weights and diagonals have one component, for all.
   int components = 1;
 };
 
-/// Conjugate gradients are for symmetric and positive systems and preconditioners; flexible GMRES takes any.
+/// Conjugate gradients need symmetric positive systems and preconditioners; flexible GMRES takes any.
 enum class Method : std::uint8_t { conjugate_gradients, flexible_gmres };
-/// "cg" or "fgmres". Throws Error: no such name.
+/// "cg" or "fgmres". Throws Error for other names.
 Method method_from_string(const std::string& name);
 
 struct Options {
@@ -43,77 +43,78 @@ struct Options {
   double tolerance = 1e-10;
   double absolute_tolerance = 0;
   int most_iterations = 1000;
-  bool from_zero = false;  ///< sets x to zero first, which spares the first operator
-  /// Multiplies x by (x, b) / (x, A x) first, which leaves the least error of all multiples (Fischer 1998, Comput.
-  /// Methods Appl. Mech. Eng. 163, with one vector). x must be 0 where it is fixed.
+  bool from_zero = false;  ///< sets x to zero first, which saves the first operator
+  /// Scales x by (x, b) / (x, A x) first, which gives the least error of all multiples (Fischer 1998, Comput. Methods
+  /// Appl. Mech. Eng. 163, with one vector). x must be 0 where it is fixed.
   bool fit_guess = false;
-  bool must_converge = true;  ///< throws Error where it does not; else the result says so
-  bool null_space = false;    ///< A 1 = 0: (1, b) must be zero, and x gets the mean zero
-  double imbalance = 1e-6;    ///< with null_space: the greatest |(1, b)| / sqrt((1, 1) (b, b)) that passes
+  bool must_converge = true;  ///< throws Error without convergence; false: the result says so
+  bool null_space = false;    ///< A 1 = 0: (1, b) must be zero, and x has the mean zero
+  double imbalance = 1e-6;    ///< with null_space: the largest |(1, b)| / sqrt((1, 1) (b, b)) that is accepted
   std::string field = {};     ///< the unknown's name, for messages
   std::vector<std::string> components = {};  ///< names of several components; none: their numbers
-  std::string hard = {};  ///< for messages: what makes such a system hard to solve, and what to do about it
-  /// For comparison: the host waits for the parts of each sum, adds them up, and all ranks' by MPI, and hands back the
-  /// result. The bits then depend on the ranks.
+  std::string hard = {};  ///< for messages: why such a system is hard to solve, and what to do about it
+  /// For comparison: the host waits for the partial sums, adds them, combines all ranks by MPI, and returns the result
+  /// to the devices. The bits then depend on the ranks.
   bool sums_on_host = false;
-  Trace* trace = nullptr;  ///< records sums, passes over vectors and the host's looks
+  Trace* trace = nullptr;  ///< records sums, passes over vectors and the host's reads
 };
 
 struct Result {
-  int iterations = 0;  ///< those made: the solve ends on the first residual that is small enough
+  int iterations = 0;  ///< iterations made: the solve ends on the first residual that is small enough
   bool converged = false;
-  bool rounded = false;         ///< it has converged, but the true residual is over ten times the tolerance: rounding
+  bool rounded = false;         ///< converged, but rounding keeps the true residual over ten times the tolerance
   double imbalance = 0;         ///< with null_space: |(1, b)| / sqrt((1, 1) (b, b))
   double reported = 0;          ///< sqrt((r, r) / (b, b)) of the recurrence; b = 0: over the first (r, r)
   double true_residual = 0;     ///< the same of b - A x
-  std::vector<double> history;  ///< of the recurrence: the start, then one residual an iteration
+  std::vector<double> history;  ///< residuals of the recurrence: the first one, then one an iteration
 };
 
-/// What the solutions so far have taken.
+/// Counts of the solves so far, and the result of the last one.
 struct Effort {
   std::int64_t solutions = 0, iterations = 0, unconverged = 0, rounded = 0;
   Result last;
   void add(Result result);
 };
 
-/// Queues z = P r on the streams: r is alike in all copies, and so must z be, and zero where x is fixed.
+/// Queues z = P r on the streams. All copies of r are equal, and so must all copies of z be. z must be zero where x is
+/// fixed.
 using Precondition = std::function<void(const Vectors& r, const Vectors& z)>;
 
-/// What is solved: A x = b, A symmetric and positive in the inner product
+/// The linear system A x = b. A is symmetric and positive in the inner product
 ///
 ///     (u, v) = sum of w_i u_i v_i,
 ///
-/// where w counts a value kept in several places once, and is 0 where x is fixed. A's image must be equal in all
-/// copies, and where x is fixed zero, or anything finite if D is zero there.
+/// where w counts a value with several copies once, and is 0 where x is fixed. All copies of A's image must be equal.
+/// Where x is fixed the image must be zero, or anything finite if D is zero there.
 struct System {
   std::function<void(const Vectors& in, const Vectors& out)> apply;  ///< queues out = A in on the streams
-  /// The same, and leaves the parts of (in, A in): of each device's blocks in their order, one component after the
-  /// other. It is for operators that find them as they go, which spares a pass. None: they are summed afterwards.
+  /// The same, and stores the partial sums of (in, A in): of each device's blocks in their order, one component after
+  /// the other. It is for operators that compute them on the way, which saves a pass. None: they are summed afterwards.
   std::function<void(const Vectors& in, const Vectors& out, const Vectors& parts)> apply_with_parts;
-  /// Queues out = A x for the x that a solve starts from, where that takes less than `apply`. None: it is applied.
+  /// Queues out = A x for the first guess x, where that is cheaper than `apply`. None: `apply` is used.
   std::function<void(const Vectors& out)> apply_to_guess;
-  /// For conjugate gradients symmetric and positive in (u, v) but for rounding, as in single precision: directions are
-  /// made conjugate as flexible conjugate gradients make them. For flexible GMRES any. None: z = D r.
+  /// For conjugate gradients it must be symmetric and positive in (u, v), up to rounding, such as that of single
+  /// precision. Directions are orthogonalised as in flexible conjugate gradients. Flexible GMRES takes any. None: z = D
+  /// r.
   Precondition precondition;
-  /// Not 0: apply and precondition queue the same work while this number stays, and graphs may repeat it within
-  /// themselves. It comes from new_recording(). Iterations are then replayed; those of conjugate gradients end on the
-  /// devices.
+  /// Not 0: apply and precondition queue the same work while this number stays, and graphs may repeat it in a loop. The
+  /// number comes from new_recording(). Iterations are then replayed; conjugate gradients end theirs on the devices.
   std::uint64_t recording = 0;
   Values weights;           ///< w
   Values inverse_diagonal;  ///< D
   Values measure;           ///< with null_space: the mean of x is sum of measure_i x_i over that of measure_i
 };
 
-/// A number that no other call of this process gives.
+/// A number that is unique in this process.
 std::uint64_t new_recording();
 
-/// The ends of a spectrum, as Lanczos's method has seen them: from within, and nearly. 0 and 0: there is nothing to
-/// see.
+/// Estimates of the extreme eigenvalues by Lanczos's method; they lie within the spectrum. Both are 0 where there is no
+/// estimate.
 struct Spectrum {
   double smallest = 0, largest = 0;
 };
 
-/// A system that was not solved: the message has the unknown, the end of the residual history, and the likely cause.
+/// A system was not solved. The message has the unknown, the end of the residual history, and the likely cause.
 class NotSolved : public Error {
  public:
   explicit NotSolved(const std::string& message, Facts facts = {})
@@ -121,33 +122,35 @@ class NotSolved : public Error {
 };
 
 /// Preconditioned conjugate gradients (Hestenes and Stiefel 1952; Saad 2003, algorithm 9.1). Coefficients stay on the
-/// devices. With System::recording a solve that comes again is one graph a device: the devices end it, and the host
-/// reads all residuals at once. Elsewhere the host reads the residual of each iteration. Sums go over blocks by
-/// BlockSums: bits depend on the blocks, and not on devices, ranks or graphs.
+/// devices. With System::recording a repeated solve is one graph a device: the devices end it, and the host reads all
+/// residuals at once. Otherwise the host reads the residual of each iteration. Sums go over blocks by BlockSums: bits
+/// depend on the blocks, and not on devices, ranks or graphs.
 ///
-/// Several components have one operator and one preconditioner: an iteration applies them to all, in one call, and
-/// makes one sum of all their dot products. Each has coefficients of its own and ends on its own residual. So its
-/// iterations and bits are those of a solve by itself.
+/// Several components share the operator and the preconditioner. An iteration applies them to all components in one
+/// call, and sums all their dot products at once. Each component has its own coefficients and ends on its own residual.
+/// So its iterations and bits are those of a separate solve.
 ///
 /// r and p are scaled by a power of two, from the largest value in b and in the first b - A x. So data times a power of
-/// two give the same bits, scaled. That value must be within 2^-900 to 2^900, unless the first x is good enough.
+/// two give the same bits, scaled. That largest value must be within 2^-900 to 2^900, unless the first x is already
+/// accurate enough.
 class ConjugateGradients {
  public:
-  /// Collective. Throws Error: components that are not 1 to most_components.
+  /// Collective. Throws Error unless there are 1 to most_components components.
   ConjugateGradients(const Communicator& comm, const Machine& machine, Layout layout);
   ~ConjugateGradients();  ///< collective
   ConjugateGradients(ConjugateGradients&&) noexcept;
 
-  /// Collective. From x as it comes, or from zero. Throws NotSolved on all ranks: a right side that has a part in the
-  /// null space, a matrix that is not positive, no convergence (with the end of the history). Values that are not
-  /// finite or beyond the range are refused, too.
+  /// Collective. Starts from the given x, or from zero. Throws NotSolved on all ranks where it does not converge, with
+  /// the end of the history. Also throws for a right side with a part in the null space, and for a matrix that is not
+  /// positive. Values that are not finite or beyond the range are refused, too.
   Result solve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
                const Options& options = {});
-  /// The same, of each component. Errors name the component.
+  /// The same for each component. Errors name the component.
   std::vector<Result> solve_all(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
                                 const Options& options = {});
-  /// It finds that of D A, or of the preconditioner times A, by twelve steps of Lanczos's method from noise, which
-  /// conjugate gradients contain. `reduction`: fewer, where (r, z) has fallen by that. Collective.
+  /// Estimates the spectrum of D A, or of the preconditioner times A. It takes 12 Lanczos steps from the coefficients
+  /// of conjugate gradients on a random right-hand side. `reduction`: stops earlier where (r, z) has decreased by this
+  /// factor. Collective.
   Spectrum spectrum(std::vector<Stream>& streams, const System& system, double reduction = 0);
 
  private:
@@ -155,14 +158,14 @@ class ConjugateGradients {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Flexible GMRES, restarted (Saad 1993, SIAM J. Sci. Comput. 14), preconditioned from the right: z_j = P v_j may be
-/// another P in each iteration, and nothing need be symmetric. Orthogonalised twice by classical Gram and Schmidt, with
-/// one sum over all vectors each time. The residual is that of the least squares problem; after each restart and at the
-/// end it is that of b - A x. The host reads one column of the Hessenberg matrix an iteration. Memory: 2 restart + 1
-/// vectors. r is scaled as conjugate gradients scale it.
+/// Restarted flexible GMRES (Saad 1993, SIAM J. Sci. Comput. 14), preconditioned from the right. In z_j = P v_j, P may
+/// differ in each iteration, and nothing need be symmetric. Vectors are orthogonalised twice by classical Gram-Schmidt,
+/// with one sum over all vectors each time. The residual is that of the least squares problem; after each restart and
+/// at the end it is b - A x. The host reads one column of the Hessenberg matrix an iteration. Memory: 2 restart + 1
+/// vectors. r is scaled as in ConjugateGradients.
 class FlexibleGmres {
  public:
-  /// Collective. Throws Error on all ranks: a restart that is not 1 to 63, several components.
+  /// Collective. Throws Error on all ranks for a restart that is not 1 to 63, and for several components.
   FlexibleGmres(const Communicator& comm, const Machine& machine, Layout layout, int restart);
   ~FlexibleGmres();  ///< collective
   FlexibleGmres(FlexibleGmres&&) noexcept;
@@ -176,12 +179,12 @@ class FlexibleGmres {
   std::unique_ptr<Impl> impl_;
 };
 
-/// z = p(D A) D r: Chebyshev's iteration from zero, which damps the upper part of the spectrum (Saad 2003, algorithm
-/// 12.1; Adams et al. 2003). It takes degree - 1 operators. It makes a System::precondition, symmetric and positive:
-/// more operators an iteration, fewer iterations and sums.
+/// z = p(D A) D r: Chebyshev iteration from zero, which damps the upper part of the spectrum (Saad 2003, algorithm
+/// 12.1; Adams et al. 2003). It applies the operator degree - 1 times. As a System::precondition it is symmetric and
+/// positive: more operators an iteration, fewer iterations and sums.
 class ChebyshevPolynomial {
  public:
-  /// Throws Error: a degree below 1.
+  /// Throws Error for a degree below 1.
   ChebyshevPolynomial(const Communicator& comm, const Machine& machine, const Layout& layout, int degree);
   /// `largest`: the eigenvalue that ConjugateGradients::spectrum finds.
   void apply(std::vector<Stream>& streams, const System& system, double largest, const Vectors& r, const Vectors& z);
@@ -192,40 +195,40 @@ class ChebyshevPolynomial {
   std::vector<Buffer<double>> change_, image_;
 };
 
-/// Symmetry and cost of operator and preconditioner, measured with two vectors of noise. Symmetric ones have
-/// asymmetries of 0 but for rounding.
+/// Symmetry and cost of operator and preconditioner, measured with two random vectors. Symmetric ones have an asymmetry
+/// of 0 up to rounding.
 struct Fit {
   double operator_asymmetry = 0;        ///< |(u, A v) - (v, A u)| over sqrt((u, A u) (v, A v))
   double preconditioner_asymmetry = 0;  ///< the same of P
   bool operator_positive = true;        ///< (u, A u) > 0 for both
   bool preconditioner_positive = true;
   double operator_us = 0, preconditioner_us = 0;  ///< of one application, by the clock of the slowest rank
-  double coarse_us = 0;  ///< of the latter, by its coarsest problem, where a caller measures it; 0: there is none
+  double coarse_us = 0;  ///< the part of preconditioner_us in its coarsest problem, where a caller measures it; 0: none
 };
 /// Collective; waits. Without System::precondition, P is the inverse diagonal.
 Fit fit(const Communicator& comm, const Machine& machine, const Layout& layout, std::vector<Stream>& streams,
         const System& system);
-/// Throws NotSolved where conjugate gradients may not be used: "problem" is "pair" where the preconditioner does not
-/// fit, "indefinite" where the operator does not.
+/// Throws NotSolved where conjugate gradients cannot be used. Its fact "problem" is "pair" where the preconditioner is
+/// unsuitable, and "indefinite" where the operator is.
 void require_fit(const Fit& fit);
 
-/// The span of earlier solutions of systems with one A. Its element of least error in the norm of A is a first guess
-/// (Fischer 1998, Comput. Methods Appl. Mech. Eng. 163, with vectors kept orthonormal in (u, A v)).
+/// Projection onto the span of earlier solutions of systems with one A. The element of least error in the norm of A is
+/// the first guess (Fischer 1998, Comput. Methods Appl. Mech. Eng. 163, with vectors kept orthonormal in (u, A v)).
 class Projection {
  public:
-  /// Collective. Keeps so many vectors of one component, 1 to 63; the next one after these starts anew. `memory`: by
-  /// device, where they lie one after the other, so that a caller may write them to a checkpoint; empty: in its own.
+  /// Collective. Keeps up to `most` vectors of one component, 1 to 63, then starts anew. `memory`: by device, where the
+  /// vectors lie one after the other, so that a caller may write them to a checkpoint. Empty: the object allocates it.
   Projection(const Communicator& comm, const Machine& machine, Layout layout, int most, const Vectors& memory = {});
   ~Projection();  ///< collective
   Projection(Projection&&) noexcept;
 
   /// x += the best element for b - A x. One operator. Collective.
   void improve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x);
-  /// Takes in what a solve has added since improve(). One operator. Collective.
+  /// Adds the change of x since improve() to the span. One operator. Collective.
   void keep(std::vector<Stream>& streams, const System& system, const Vectors& x);
-  /// Where A is another one.
+  /// Call it where A changes.
   void forget() { set_vectors(0); }
-  /// How many there are; a caller who sets `memory` sets them, too.
+  /// Number of vectors in the span. A caller who fills `memory` sets it, too.
   int vectors() const;
   void set_vectors(int count);
 

@@ -11,7 +11,7 @@
 
 namespace slipstream {
 
-/// As launch(), for a kernel that is made for GPUs: the host's loops are not compiled.
+/// As launch(), for a kernel for GPUs only: the host's loops are not compiled.
 template <class Kernel>
 void launch_on_gpu([[maybe_unused]] Stream& stream, const Box& box, [[maybe_unused]] const Kernel& kernel) {
   if (box.empty()) return;
@@ -22,7 +22,7 @@ void launch_on_gpu([[maybe_unused]] Stream& stream, const Box& box, [[maybe_unus
 #endif
 }
 
-/// As launch(), for a kernel that is made for the host: it is not compiled for GPUs.
+/// As launch(), for a kernel for the host only: it is not compiled for GPUs.
 template <class Kernel>
 void launch_on_host(Stream& stream, const Box& box, const Kernel& kernel) {
   if (!box.empty()) host::launch(stream.impl(), box, kernel);
@@ -46,13 +46,13 @@ void launch_teams_on_host(Stream& stream, std::int64_t teams, int threads, std::
 }
 
 /// Runs `kernel(i, j, k)` (int) once for every cell of the box, in no order; cells must not depend on one another.
-/// `kernel` is a trivially copyable functor with `SLIP_FN void operator()(int, int, int) const`.
-/// A functor with decisions that depend on j and k only may offer them as `row(j, k)`, whose result is called with i:
-/// the host then decides once per row and runs a plain loop along it, or calls its `cells(first, end)` if it has one.
-/// One that offers `bool early() const` may, where
-/// that is true, be placed on a GPU while the launch before it in the stream still ends; none of its cells begins
-/// before that has ended. Its blocks hold their places while they wait: not for what shall leave room for other
-/// streams. Files that launch are compiled as CUDA in a CUDA build (CMake: slipstream_kernels).
+/// `kernel` is a trivially copyable functor with `SLIP_FN void operator()(int, int, int) const`. A functor with
+/// branches that depend on j and k only may offer `row(j, k)`, whose result is called with i. The host then branches
+/// once per row and runs a plain loop along it. If the result has `cells(first, end)`, the host calls that instead. A
+/// functor may offer `bool early() const` (programmatic dependent launch). Where it is true, a GPU may place the kernel
+/// while the launch before it in the stream still ends. No cell begins before that launch has ended. The waiting blocks
+/// occupy the GPU, so do not use it for kernels that must leave room for other streams. Files that launch are compiled
+/// as CUDA in a CUDA build (CMake: slipstream_kernels).
 template <class Kernel>
 void launch(Stream& stream, const Box& box, const Kernel& kernel) {
   if (stream.device().backend != Backend::host) {
@@ -62,7 +62,7 @@ void launch(Stream& stream, const Box& box, const Kernel& kernel) {
   }
 }
 
-/// Teams of a kernel that a GPU's multiprocessor holds at once; 1 on the host, and where CUDA is not compiled.
+/// Teams of a kernel that a GPU's multiprocessor holds at once; 1 on the host, and without CUDA.
 template <class Kernel>
 int resident_teams([[maybe_unused]] Device device, [[maybe_unused]] int threads,
                    [[maybe_unused]] std::size_t shared_bytes) {
@@ -73,12 +73,12 @@ int resident_teams([[maybe_unused]] Device device, [[maybe_unused]] int threads,
 }
 
 /// Runs `kernel(team)` for `teams` teams of `threads` threads that share `shared_bytes` bytes of fast memory.
-/// Inside, `team.each(f)` calls f(thread) on every thread and ends with a barrier: what lies between two calls is
-/// a phase. State that lives longer than a phase belongs in shared memory. A single team runs on the stream's own
-/// worker and may wait for other streams; several teams must not wait for one another, unless each team takes its work
-/// by number from a counter and waits only for work of lower numbers: it may run alone. A functor may state `cost`, the
-/// words that a team moves, by which the host decides whether to share teams among threads. `team.sequential` is true
-/// where one thread runs a whole team: loops may then go along rows.
+/// `team.each(f)` calls f(thread) on every thread and ends with a barrier: the code between two calls is a phase. State
+/// that lives longer than a phase belongs in shared memory. A single team runs on the stream's own worker and may wait
+/// for other streams. Several teams may wait for one another only if each takes its work by number from a counter. Such
+/// a team waits only for work of lower numbers, so that it may run alone. A functor may state `cost`, the words that a
+/// team moves, by which the host decides whether to share teams among threads. `team.sequential` is true where one
+/// thread runs a whole team: loops may then go along rows.
 template <class Kernel>
 void launch_teams(Stream& stream, std::int64_t teams, int threads, std::size_t shared_bytes, const Kernel& kernel) {
   if (stream.device().backend == Backend::host) {

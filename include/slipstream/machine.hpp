@@ -11,14 +11,14 @@
 
 namespace slipstream {
 
-/// How two devices are joined, nearest first.
+/// Connection of two devices, nearest first.
 enum class LinkKind : std::uint8_t { same, nvlink, pcie_switch, host_bridge, numa, system, memory, network };
 std::string to_string(LinkKind kind);
 LinkKind link_kind_from_string(const std::string& name);
 
 struct Link {
   LinkKind kind = LinkKind::system;
-  double gb_per_s = 0;  ///< each way, 1e9 bytes per second; stated or rated, not measured
+  double gb_per_s = 0;  ///< in each direction, 1e9 bytes per second; stated or rated, not measured
   bool peer = false;    ///< kernels of one may load and store memory of the other
   bool operator==(const Link&) const = default;
 };
@@ -27,15 +27,15 @@ struct Link {
 struct MachineDevice {
   int node = 0;
   int rank = 0;
-  Device local;  ///< as its rank numbers it
+  Device local;  ///< as its rank numbers devices
   std::string name;
   std::string uuid;            ///< equal for two entries that share one physical device
   std::int64_t memory = 0;     ///< bytes
   double memory_gb_per_s = 0;  ///< read + write, rated; 0 where not known
-  bool takes_turns = false;    ///< processes use it one at a time, for some milliseconds each: a GPU without MPS
+  bool takes_turns = false;    ///< processes are time-sliced, for some milliseconds each: a GPU without MPS
 };
 
-/// Links from each to each of some devices, or of some groups of devices.
+/// Links between all pairs of some devices, or of some groups of devices.
 struct LinkTable {
   int size = 0;
   std::vector<Link> links;  ///< [from * size + to]
@@ -43,18 +43,18 @@ struct LinkTable {
   bool operator==(const LinkTable&) const = default;
 };
 
-/// Links by class: within a node by the kind of the node, between nodes by groups of devices. They take memory for
-/// each device and each class, not for each pair of devices.
+/// Links by class: within a node by the kind of the node, between nodes by groups of devices. So memory grows with
+/// devices and classes, not with pairs of devices.
 struct Links {
   std::vector<LinkTable> within;  ///< by kind: of a node's devices, counted on the node
   std::vector<int> kind;          ///< by node
   LinkTable between;              ///< of groups
   std::vector<int> group;         ///< by device
 };
-/// The same links as `link` tells of each two devices, which are sorted by node.
+/// Compresses the links that `link` returns for each pair of devices. The devices are sorted by node.
 Links links_by_class(const std::vector<MachineDevice>& devices, const std::function<Link(int from, int to)>& link);
 
-/// What one rank was bound to.
+/// The cores, memory and network card that a rank is bound to.
 struct Binding {
   int rank = 0;
   std::string host;
@@ -69,16 +69,17 @@ class Machine {
  public:
   struct Options {
     Backend backend = Backend::host;
-    int devices_per_rank = 0;  ///< 0: share the node's devices out (CUDA), 1 (host)
-    int ranks_per_node = 0;    ///< 0: as found; k: each k ranks act as one node, routes on a node off between them
-    bool cyclic = false;       ///< with ranks_per_node: ranks dealt to nodes in turn, not in blocks
+    int devices_per_rank = 0;  ///< 0: all devices of the node are distributed over its ranks (CUDA), 1 (host)
+    int ranks_per_node = 0;    ///< 0: as found; k: each k ranks act as a node, without node-local routes to others
+    bool cyclic = false;       ///< with ranks_per_node: ranks are assigned to nodes round-robin, not in blocks
     bool bind = false;         ///< bind this rank to cores and memory near its devices
   };
   /// Collective. Finds nodes by shared memory (MPI), devices and links by the backend and NVML, distances by hwloc.
-  /// Opens this rank's devices; where a rank cannot, all throw what it says.
+  /// Opens this rank's devices. Where a rank cannot, all ranks throw its error.
   static Machine discover(const Communicator& comm, const Options& options);
 
-  /// A machine that is not there: devices sorted by node then rank; links by class, or links[a * devices + b].
+  /// A described machine, which need not exist: devices sorted by node, then rank; links by class, or links[a * devices
+  /// + b].
   Machine(std::string name, std::vector<MachineDevice> devices, Links links);
   Machine(std::string name, std::vector<MachineDevice> devices, const std::vector<Link>& links);
 
@@ -89,12 +90,12 @@ class Machine {
   const MachineDevice& device(int index) const { return found_->devices.at(index); }
   const Link& link(int from, int to) const;
   const Links& links() const { return found_->links; }
-  /// Global indices of a rank's devices, in its own order. Costs no more for more ranks.
+  /// Global indices of a rank's devices, in its own order. The cost does not grow with the number of ranks.
   std::vector<int> devices_of_rank(int rank) const;
   std::vector<int> devices_of_node(int node) const;
   /// The most devices that any rank has.
   int most_devices_of_rank() const { return found_->most_devices_of_rank; }
-  /// Whether another rank uses the same physical device, and whether that is so of any device.
+  /// Whether another rank uses the same physical device; any_shared(): whether that holds for any device.
   bool shared(int device) const { return found_->shared.at(device); }
   bool any_shared() const { return found_->any_shared; }
   /// True where all nodes have equally many devices, as the hierarchical partition needs.
@@ -103,7 +104,7 @@ class Machine {
   bool discovered() const { return discovered_; }
 
  private:
-  /// All copies share it: thousands of devices take megabytes.
+  /// All copies share it, because thousands of devices take megabytes.
   struct Found {
     std::vector<MachineDevice> devices;
     Links links;
@@ -119,21 +120,21 @@ class Machine {
   bool discovered_ = false;
 };
 
-/// How measure_rates measures.
+/// Options of measure_rates.
 struct MeasureOptions {
   std::size_t bytes = std::size_t{4} << 20;  ///< of the first copies
-  /// Of the last ones, which grow until their rate settles. 0: 256 MiB, as far as a sixteenth of a device's free memory
-  /// holds it; on the host backend no growth, because emulated copies take no time to start.
+  /// Size of the last copies. Copies grow to it until their rate settles. 0: 256 MiB, but at most a sixteenth of a
+  /// device's free memory. On the host backend copies do not grow, because emulated copies take no time to start.
   std::size_t most_bytes = 0;
   int trials = 3;       ///< the fastest counts
-  double seconds = 10;  ///< after that no further pair is measured
+  double seconds = 10;  ///< time limit: no further pair is measured after it
 };
 /// Collective. GB/s (1e9) from each device of a discovered machine to each other: rates[from * devices + to], the same
-/// on all ranks. Each is that of one way while the other way is as busy, as in an exchange. Devices that reach each
-/// other's memory copy into it, those of one node that do not go through the host, and of two nodes the first devices
-/// stand for all. Copies grow until their rate changes by less than 2 %. Pairs of a node are measured one by one, nodes
-/// beside one another. A pair that time did not allow gets the mean of the measured links of its kind, else the link's
-/// own rate.
+/// on all ranks. Each is the rate of one direction while the other direction is equally busy, as in an exchange.
+/// Devices copy directly where they reach each other's memory, else through the host. Between two nodes the first
+/// devices stand for all. Copies grow until their rate changes by less than 2 %. Pairs of a node are measured one by
+/// one, nodes concurrently. A pair without time gets the mean of the measured links of its kind, else the link's own
+/// rate.
 std::vector<double> measure_rates(const Communicator& comm, const Machine& machine, const MeasureOptions& options = {});
 
 }  // namespace slipstream

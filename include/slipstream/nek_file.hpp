@@ -10,11 +10,12 @@
 
 namespace slipstream {
 
-/// Field files of Nek5000 and nekRS (NAME0.f00000), of one file for all elements, in three dimensions.
+/// Reader and writer of Nek5000 and nekRS field files (NAME0.f00000), with all elements in one file, in three
+/// dimensions.
 ///
 /// - 132 characters: "#std", bytes of a word, points along r, s and t, elements here and in all, time, step, number and
 ///   count of files, code.
-/// - f32: 6.54321. It tells the order of bytes.
+/// - f32: 6.54321. It determines the byte order.
 /// - i32: numbers of the elements, from 1.
 /// - f32 or f64, by the code: X places, U velocity, P pressure, T temperature, S01, S02, ... scalars. Each element has
 ///   its components one after the other. Values lie at Gauss-Lobatto-Legendre points, i fastest.
@@ -26,7 +27,7 @@ namespace slipstream {
 struct NekFields {
   int order = 1;
   std::int64_t elements = 0;
-  /// Places of the nodes of an element; each rank asks for its own. None: the file has no X.
+  /// Positions of the nodes of an element. Each rank calls it for its own elements. None: the file has no X.
   std::function<std::vector<std::array<double, 3>>(std::int64_t element)> places = {};
   const Field* velocity = nullptr;  ///< of three components
   const Field* pressure = nullptr;
@@ -34,18 +35,18 @@ struct NekFields {
   std::vector<const Field*> scalars = {};  ///< 99 at most
 };
 
-/// Writes a file, in place of one that is there: under another name first, and that is changed at the end. Every rank
-/// writes its own elements. `word_bytes`: 4 or 8. The devices must be idle. Collective; where one rank fails, all throw
-/// the same Error, and the file is as it was.
+/// Writes a file and replaces an existing one. It is written under a temporary name and renamed at the end. Every rank
+/// writes its own elements. `word_bytes`: 4 or 8. The devices must be idle. Collective. Where one rank fails, all throw
+/// the same Error, and an existing file is unchanged.
 void write_nek_file(const Communicator& comm, const std::string& path, double time, std::int64_t step, int word_bytes,
                     const NekFields& fields);
 
-/// Reads files of either order of bytes. No call is collective.
+/// Reads files of either byte order. No call is collective.
 class NekFile {
  public:
-  /// Reads the header and the elements' numbers. Throws Error with the fact "file": not_found without it. Where it is
-  /// damaged: bad_file, with "problem" as header, endian, length or numbers. Where it has two dimensions, or is one of
-  /// several files: unsupported, with "problem" as dimensions or files.
+  /// Reads the header and the elements' numbers. Throws Error with the fact "file". The code is not_found for a missing
+  /// file. It is bad_file for a damaged one, with "problem" as header, endian, length or numbers. It is unsupported for
+  /// two dimensions and for one of several files, with "problem" as dimensions or files.
   explicit NekFile(std::string path);
 
   const std::string& path() const { return path_; }
@@ -54,9 +55,9 @@ class NekFile {
   std::int64_t elements() const { return static_cast<std::int64_t>(position_.size()); }
   double time() const { return time_; }
   std::int64_t step() const { return step_; }
-  /// X, U, P, T, S01 and so on, as far as they are there.
+  /// The fields in the file, of X, U, P, T, S01 and so on.
   const std::vector<std::string>& fields() const { return fields_; }
-  /// Values of one element, [component][node], of a field among fields(). Throws Error not_found where it is not.
+  /// Values of one element, [component][node], of a field among fields(). Throws Error not_found for other fields.
   std::vector<double> read(const std::string& field, std::int64_t element) const;
 
  private:

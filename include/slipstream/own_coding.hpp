@@ -1,5 +1,5 @@
 #pragma once
-// A coding of one's own, written in C++ as a class:
+// A user-defined coding, written in C++ as a class:
 //
 //     struct TopBits {
 //       using Value = double;
@@ -12,13 +12,13 @@
 // `Value` is float or double. `Code` is an unsigned number of 1, 2 or 4 bytes, narrower than the value. The bound is
 // the largest error of a value whose magnitude is at most `largest`.
 //
-// Both functions run in the engine's kernels, on hosts and GPUs. The same bits on both are the coding's to keep. Either
-// sets `overflow` where a value cannot be written. The receiver must find out from the code alone, for it tells its own
-// rank so. Bytes of 0xff, of memory that nobody has written (ExchangeOptions::poison), should be no number.
+// Both functions run in the engine's kernels, on hosts and GPUs; they must give the same bits on both. Either sets
+// `overflow` where a value cannot be written. The receiver must detect that from the code alone, because it reports to
+// its own rank. Bytes of 0xff mark memory that nobody has written (ExchangeOptions::poison), and should decode to NaN.
 //
-// The file that calls add_coding<TopBits>() includes "exchange/own_coding_kernels.hpp" besides. It compiles the
-// kernels, as CUDA where they shall run on a GPU. That header and those that it includes are installed for this alone,
-// with the target Slipstream::coding. Nothing else in them is an interface.
+// The file that calls add_coding<TopBits>() also includes "exchange/own_coding_kernels.hpp". It compiles the kernels,
+// as CUDA if they are to run on a GPU. That header and those that it includes are installed only for this purpose, with
+// the target Slipstream::coding. Nothing else in them is an interface.
 #include <string>
 
 #include <slipstream/device.hpp>
@@ -31,7 +31,7 @@ struct ProgramParts;
 struct Pulse;
 struct ErrorMeasure;
 
-/// A coding of one's own, as the engine knows it: its values, and who starts its kernels.
+/// A user-defined coding as the engine knows it: its values, and functions that launch its kernels.
 struct OwnCoding {
   std::string name;
   DType type = DType::f64;  ///< of fields: f32 or f64
@@ -42,12 +42,12 @@ struct OwnCoding {
   void (*measure)(Stream& stream, const ErrorMeasure& measure) = nullptr;
 };
 
-/// Makes a coding known to this process: the items of its exchanges may have {Coding::Kind::own, .name = its name} from
-/// then on. All ranks add the same ones. Throws Error where the name is empty or taken, where 255 are known, and where
-/// a value's code is no narrower than the value.
+/// Registers a coding in this process. Items of exchanges may then have {Coding::Kind::own, .name = its name}. All
+/// ranks register the same codings. Throws Error where the name is empty or taken, where 255 codings are registered,
+/// and where a value's code is not narrower than the value.
 void add_coding(OwnCoding coding);
 
-/// From 1 on; 0 where nobody has added one of this name.
+/// Number of a coding, from 1; 0 where no coding has this name.
 int own_coding_number(const std::string& name);
 const OwnCoding& own_coding(int number);
 

@@ -9,7 +9,7 @@
 
 namespace slipstream {
 
-/// A cell and its neighbours, as an update reads them: u(dx, dy, dz).
+/// Access to a cell and its neighbours in an update: u(dx, dy, dz).
 template <class T>
 struct Around {
   const T* here;
@@ -18,7 +18,7 @@ struct Around {
 };
 
 namespace detail {
-/// A step of an update on a box of cells. At namespace scope: nvcc takes no private types for kernels.
+/// A step of an update on a box of cells. It is at namespace scope because nvcc refuses private types for kernels.
 template <class T, class Update>
 struct UpdateCells {
   View<T> from, to;
@@ -30,19 +30,19 @@ struct UpdateCells {
 };
 }  // namespace detail
 
-/// Your own stencil: steps of a point-wise update on the blocks of a grid, with the halo exchange, the overlap and the
-/// graphs done for you. `Update` is a trivially copyable functor with
+/// A user-defined stencil: time steps of a point-wise update on the blocks of a grid. The class adds the halo exchange,
+/// the overlap and the graphs. `Update` is a trivially copyable functor with
 ///
 ///     SLIP_FN T operator()(const Around<T>& u) const
 ///
-/// which gives the new value of a cell. Files that use it are compiled as CUDA in a CUDA build. Cells beyond sides that
-/// are not periodic hold zeros. In a grid of two dimensions dz is 0.
+/// which returns the new value of a cell. Files that use it are compiled as CUDA in a CUDA build. Cells beyond sides
+/// that are not periodic hold zeros. In a grid of two dimensions dz is 0.
 template <class T, class Update>
 class PointUpdate final : public Simulation {
  public:
   struct Options {
     int radius = 1;            ///< the farthest neighbour along any axis
-    Reach reach = Reach::all;  ///< faces: where no neighbour differs along two axes at once
+    Reach reach = Reach::all;  ///< faces: if no neighbour differs along two axes at once
     ExchangeOptions exchange;
     Overlap overlap = Overlap::automatic;
   };
@@ -71,7 +71,7 @@ class PointUpdate final : public Simulation {
     loop_.emplace(*this, options.overlap, options.exchange.trace);
   }
 
-  /// One component, interior cells of the current values: read and write it between steps.
+  /// The current values, one component. Read and write its interior cells between steps.
   Field& field() { return field_; }
   /// Sets each cell of this rank to value(place), a cell of the whole grid.
   template <class Value>
@@ -105,7 +105,7 @@ class PointUpdate final : public Simulation {
   Recording recording() const override { return {2, field_.physical(0), 0}; }
 
  private:
-  /// With room for a block's values on the host, [z][y][x].
+  /// Calls `work` for each local block with host memory for its values, [z][y][x].
   template <class Work>
   void each_block(Work work) const {
     for (const std::int64_t id : grid_.local()) {

@@ -16,32 +16,33 @@
 #include <slipstream/stream.hpp>
 #include <slipstream/tuner.hpp>
 
-/// Spectral elements: polynomials of order N on hexahedra, known by their values at the Gauss-Lobatto-Legendre (GLL)
-/// points, which are the points of the quadrature too.
+/// Spectral elements: polynomials of order N on hexahedra, given by their values at the Gauss-Lobatto-Legendre (GLL)
+/// points. These are the quadrature points, too.
 ///
 /// Poisson's and Helmholtz's equations in the weak form: find u, zero on Dirichlet sides, such that for all such v
 ///
 ///     h1 int grad v . grad u dx  +  h2 int v u dx  =  int v f dx.
 ///
-/// Fields are local to elements: (N+1)^3 values an element, i fastest, points of faces kept by each element that has
-/// them. With D the derivative matrix at the GLL points r, s, t of [-1, 1]^3 and w their weights, an element's part is
+/// Fields are local to elements: (N+1)^3 values an element, i fastest. Each element has its own copy of points on
+/// faces. With D the derivative matrix at the GLL points r, s, t of [-1, 1]^3 and w their weights, an element's
+/// matrices are
 ///
 ///     A = (D_r D_s D_t)^T G (D_r D_s D_t),   G_ab = w_i w_j w_k |J| grad a . grad b,   a, b of r, s, t,
 ///     B = diag(w_i w_j w_k |J|),             H = h1 A + h2 B.
 ///
-/// The system that is solved is M Q Q^T H u = M Q Q^T B f: Q gives each point the value of its id, Q^T sums the copies
-/// (see GatherScatter), M is zero at Dirichlet points (Constraint). Every u in it is continuous: u = Q Q^T W u, with W
+/// The linear system is M Q Q^T H u = M Q Q^T B f. Q gives each point the value of its id, Q^T sums the copies (see
+/// GatherScatter), and M is zero at Dirichlet points (Constraint). Every u in it is continuous: u = Q Q^T W u, with W
 /// one over the number of copies. So (u, v) = sum W u v counts each point of the domain once.
 ///
 /// Source: Deville, Fischer, Mund, High-Order Methods for Incompressible Fluid Flow, 2002, chapters 2 and 4.
 namespace slipstream::sem {
 
 inline constexpr int least_order = 1, most_order = 15;
-/// The highest order of carry() and advect(): above it the tables in their kernels' arguments pass 4096 B.
+/// The highest order of carry() and advect(). Above it the tables in their kernels' arguments exceed 4096 B.
 inline constexpr int most_advected_order = 11;
 
-/// Gauss-Lobatto-Legendre quadrature of order + 1 points on [-1, 1], both ends among them: exact up to degree
-/// 2 order - 1.
+/// Gauss-Lobatto-Legendre quadrature of order + 1 points on [-1, 1], including both ends. It is exact up to degree 2
+/// order - 1.
 struct Rule {
   int order = 0;
   std::vector<double> points;      ///< ascending
@@ -50,19 +51,21 @@ struct Rule {
 };
 /// Throws Error unless least_order <= order <= most_order.
 Rule gauss_lobatto(int order);
-/// Takes values at the points to those of the polynomial whose Legendre modes are multiplied by `factors`, order + 1 of
-/// them: row i, column m; (order + 1)^2.
+/// Matrix of a modal filter: it multiplies the Legendre modes by `factors`, order + 1 of them. It maps values at the
+/// points to filtered values: row i, column m; (order + 1)^2.
 std::vector<double> modal_filter(const Rule& rule, std::span<const double> factors);
-/// Row i, column m: the m-th Lagrange polynomial of `from`'s points at to[i]; to.size() x (order + 1).
+/// Interpolation matrix, to.size() x (order + 1). Row i, column m: the m-th Lagrange polynomial of `from`'s points at
+/// to[i].
 std::vector<double> interpolation(const Rule& from, std::span<const double> to);
 
 using Point = std::array<double, 3>;
 
-/// The places to which a map takes places, in their order. Called by one thread at a time, with some thousands of them.
+/// A map of places: returns the image of each, in the same order. Called by one thread at a time, with some thousands
+/// of places.
 using Map = std::function<std::vector<Point>(std::span<const Point>)>;
 
-/// Flags of the elements' faces on the sides of a box: an unknown is given there (Dirichlet's condition). They lie as
-/// [axis][low, high][face], the lower of the two other axes fastest.
+/// Flags of the elements' faces on the sides of a box, set where an unknown is given (Dirichlet's condition). Indexed
+/// as [axis][low, high][face], the lower of the two other axes fastest.
 struct DirichletFaces {
   std::array<std::array<std::vector<bool>, 2>, 3> of;
   bool any() const;
@@ -76,38 +79,39 @@ struct ElementBox {
   Point lower{0, 0, 0}, upper{1, 1, 1};
   std::array<bool, 3> periodic{false, false, false};
   Point stretch{1, 1, 1};  ///< width of the last element along an axis over the first's
-  /// Amplitude of the sine map: with y in [0, 1]^3 the place in the box, every y_d grows by
-  /// deform sin(2 pi y_0) sin(2 pi y_1) sin(2 pi y_2). The sides stay where they are. Above 0.137 the map folds.
+  /// Amplitude of the sine map: with y in [0, 1]^3 the place in the box, every y_d grows by deform sin(2 pi y_0) sin(2
+  /// pi y_1) sin(2 pi y_2). The sides are unchanged. Above 0.137 the map folds.
   double deform = 0;
-  /// Takes the places, stretched and deformed, to where they are; none: they stay. Orientation stays, and two opposite
-  /// sides of a periodic axis differ by one and the same vector, which may be zero (a ring).
+  /// Maps the stretched and deformed box to its final shape; none: identity. It must keep the orientation. Two opposite
+  /// sides of a periodic axis must differ by a constant vector, which may be zero (a ring).
   Map map = {};
-  bool straight = false;  ///< edges of elements are straight: of the maps, the corners count
+  bool straight = false;  ///< edges of elements are straight: only corners are mapped
 
   std::int64_t count() const { return elements[0] * elements[1] * elements[2]; }
-  /// Throws Error: no elements along an axis, an empty extent, a stretch that is not positive, a map that does not keep
-  /// a periodic axis periodic, as corners and middles of the sides' faces show (257 along an axis at most).
+  /// Throws Error for an axis without elements, an empty extent, or a stretch that is not positive. Also throws for a
+  /// map that does not keep a periodic axis periodic. It tests corners and middles of the sides' faces for that, 257
+  /// along an axis at most.
   void check() const;
-  /// Place of a point of an element, r in [-1, 1]^3.
+  /// Position of a point of an element, r in [-1, 1]^3.
   Point place(std::int64_t element, const Point& r) const;
-  /// Appends one id a point of elements [first, last): from 1, equal where points are one and the same; 0 within an
-  /// element, whose points nobody shares. Throws Error where ids do not fit 64 bits.
+  /// Returns one id for each point of elements [first, last), for GatherScatter. Ids start at 1 and are equal at shared
+  /// points; points within an element have 0. Throws Error where ids do not fit 64 bits.
   std::vector<std::int64_t> ids(std::int64_t first, std::int64_t last, int order) const;
   /// The faces of whole sides; a periodic axis has none.
   DirichletFaces dirichlet(const SideFlags& sides = {{{true, true}, {true, true}, {true, true}}}) const;
   /// Centres of the elements' faces on a side, the lower of the two other axes fastest. Calls the map once.
   std::vector<Point> face_centres(int axis, int end) const;
-  /// Number of the face that an element has on a side that it lies at.
+  /// Number of an element's face on a side. The element must lie at the low or high end of the axis.
   std::int64_t face_of(int axis, std::int64_t element) const;
-  /// One a point: 0 on these faces, in all elements that have the point, else 1.
+  /// One value for each point: 0 on these faces, in all elements that have the point, else 1.
   std::vector<double> mask(const DirichletFaces& faces, std::int64_t first, std::int64_t last, int order) const;
-  /// Points of these elements on the low (end = 0) or high (1) side of an axis, as counted through the elements.
+  /// Points of these elements on the low (end = 0) or high (1) side of an axis, numbered through the elements.
   std::vector<std::int64_t> points_on(int axis, int end, std::int64_t first, std::int64_t last, int order) const;
 };
 
-/// `stored`: G at every point, 48 B each. `affine`: one matrix an element, for boxes whose elements are
-/// parallelepipeds; the operator then reads 16 B a point and not 64. `trilinear`: eight corners an element, for those
-/// with straight edges; the operator reads 16 B a point, too, and computes G anew.
+/// Storage of the geometric factors. `stored`: G at every point, 48 B each. `affine`: one matrix an element, for boxes
+/// whose elements are parallelepipeds; the operator then reads 16 B a point, not 64. `trilinear`: eight corners an
+/// element, for elements with straight edges; the operator reads 16 B a point, and recomputes G.
 enum class Factors : std::uint8_t { stored, affine, trilinear };
 std::string to_string(Factors factors);
 Factors factors_from_string(const std::string& name);
@@ -121,19 +125,19 @@ struct Geometry {
   std::vector<double> metric;     ///< d(r, s, t)/d(x, y, z): [element][rx ry rz sx sy sz tx ty tz][point]
   std::vector<Point> places;      ///< [element][point]
 };
-/// Throws Error that names element and place where the Jacobian's determinant is not positive. It is looked at between
-/// the elements' points, too, and in the map itself: below 1e-10 of an element's mean it counts as zero. Throws Error
-/// where factors shall be affine or trilinear and an element is not. `with_metric`: fills that, for
+/// Throws Error that names element and place where the Jacobian's determinant is not positive. The determinant is
+/// tested between the elements' points, too, and in the map itself; below 1e-10 of an element's mean it counts as zero.
+/// Throws Error for affine or trilinear factors where an element has not that shape. `with_metric`: fills `metric`, for
 /// gradients.
 Geometry geometry(const ElementBox& box, const Rule& rule, std::int64_t first, std::int64_t last, Factors factors,
                   bool with_metric = false);
 
-/// Weights of the quadrature over a side, at its points as points_on() lists them: w_a w_b |J grad c| with a and b
-/// within the side and c across it. A point of several elements has a part of each.
+/// Quadrature weights of a side, at its points as points_on() lists them: w_a w_b |J grad c| with a and b within the
+/// side and c across it. A point of several elements has a weight in each.
 std::vector<double> side_weights(const ElementBox& box, const Rule& rule, int axis, int end, std::int64_t first,
                                  std::int64_t last);
 
-/// The same times the normal, outward.
+/// The same times the outward normal.
 std::vector<Point> side_areas(const ElementBox& box, const Rule& rule, int axis, int end, std::int64_t first,
                               std::int64_t last);
 
@@ -144,28 +148,28 @@ struct SpaceOptions {
   Factors factors = Factors::stored;
   bool gradient = false;  ///< keeps the metric, 72 B a point
   ExchangeOptions exchange;
-  std::optional<TuneOptions> tune = {};  ///< measure how sums travel; none: by rules
-  bool overlap = true;  ///< apply() computes elements at the border of a device first; bits do not depend on it
+  std::optional<TuneOptions> tune = {};  ///< measures the routes of sums; none: by rules
+  bool overlap = true;  ///< apply() overlaps the exchange of a device's boundary elements; bits do not depend on it
 };
 
-/// Replaces a space's own G and B in an operator; none: the space's.
+/// Replaces a space's G and B in an operator; null: the space's own.
 struct OperatorTerms {
   const Vector* factors = nullptr;  ///< as Space::scaled_factors makes them
   const Vector* mass = nullptr;     ///< one a point
 };
 
-/// A box of elements dealt out to devices, ranges of whole blocks of elements to each, and the operators there. Work is
-/// queued on streams(), one a device of this rank, and not waited for.
+/// A box of elements distributed over devices, and the operators on it. Each device has a range of whole blocks of
+/// elements. Work is queued on streams(), one a device of this rank; calls do not wait for it.
 class Space {
  public:
-  /// The unit of sums and of dealing, whatever the devices: 1 of up to 1023 elements, 2 of up to 2047, and so on to 64,
-  /// so that there are 512 blocks or more where elements suffice.
+  /// Elements of a block, the unit of sums and of distribution. It does not depend on the devices: 1 for up to 1023
+  /// elements, 2 for up to 2047, and so on to 64. So there are 512 blocks or more where there are enough elements.
   static std::int64_t elements_of_a_block(std::int64_t elements);
   std::int64_t elements_of_a_block() const;
-  /// Of so many elements, the first that a device has: each has those up to the next one's.
+  /// First element of a device; its elements end before the next device's first.
   static std::int64_t first_of(std::int64_t elements, int devices, int device);
 
-  /// Collective. Throws Error on all ranks: what ElementBox, Rule and geometry throw.
+  /// Collective. Throws the errors of ElementBox, Rule and geometry on all ranks.
   Space(const Communicator& comm, const Machine& machine, const ElementBox& box, int order, SpaceOptions options = {});
   ~Space();  ///< collective
   Space(Space&&) noexcept;
@@ -177,21 +181,21 @@ class Space {
   std::int64_t elements(std::size_t device) const;
   std::int64_t points(std::size_t device) const;
   std::vector<Stream>& streams();
-  Vector vector(int components = 1) const;  ///< zeros; component c lies behind c times points()
-  /// The points' places, from host memory, in the order of the values.
+  Vector vector(int components = 1) const;  ///< zeros; component c begins after c times points()
+  /// The points' positions, in host memory, in the order of the values.
   const std::vector<Point>& places(std::size_t device) const;
 
   /// out = (h1 A + h2 B) in, element by element, not summed; in may be out.
   void helmholtz(const Vector& in, Vector& out, double h1, double h2, const OperatorTerms& terms = {});
   void helmholtz(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2,
                  const OperatorTerms& terms = {});
-  /// out = Q Q^T (h1 A + h2 B) in of so many components, in one launch and one message for each pair of devices.
-  /// Elements at the border of a device come first, whose sums travel meanwhile. Where given, parts[device] gets of
-  /// each of its blocks the part of (in, out) = sum W in out, one component after the other. `in` must then be
-  /// continuous, and zero where it is fixed: the sum is that of in times what the elements make of it.
+  /// out = Q Q^T (h1 A + h2 B) in for `components` components, in one launch and one message for each pair of devices.
+  /// Elements at the boundary of a device come first; their sums travel meanwhile. If given, parts[device] gets the
+  /// partial sums of (in, out) = sum W in out of each of its blocks, one component after the other. `in` must then be
+  /// continuous, and zero where it is fixed, because the sum is taken before out is assembled.
   void apply(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2,
              const std::vector<double*>& parts = {}, const OperatorTerms& terms = {}, int components = 1);
-  /// kappa G, with kappa at each point: 48 B a point. Throws Error unless factors are stored.
+  /// Returns kappa G, with kappa given at each point: 48 B a point. Throws Error unless factors are stored.
   Vector scaled_factors(const Vector& kappa);
   /// out = B in.
   void mass(const Vector& in, Vector& out);
@@ -201,43 +205,43 @@ class Space {
   /// SpaceOptions::gradient.
   void divergence(const std::array<const Vector*, 3>& u, Vector& out);
   void curl(const std::array<const Vector*, 3>& u, const std::array<Vector*, 3>& out);
-  /// For all polynomials phi of an element, out has int grad phi . g dx, not summed. A null part of g is zero. Needs
+  /// out = int grad phi . g dx for all polynomials phi of an element, not summed. A null component of g is zero. Needs
   /// SpaceOptions::gradient.
   void weak_divergence(const std::array<const Vector*, 3>& g, Vector& out);
-  /// s such that explicit steps u -= a M^-1 Q Q^T D^T s M D u lower the divergence D u for each a below 2. In an
-  /// element s is constant: one over a bound on the largest eigenvalue of D^T M D u = e M u. The bound is strict for
-  /// bricks. Needs SpaceOptions::gradient.
+  /// Step sizes s such that explicit steps u -= a M^-1 Q Q^T D^T s M D u lower the divergence D u for each a below 2.
+  /// In an element s is constant: one over an upper bound of the largest eigenvalue of D^T M D u = e M u. The bound is
+  /// strict for bricks. Needs SpaceOptions::gradient.
   Vector grad_div_step();
-  /// Advection without aliases: for all polynomials phi of an element, out has int phi c . grad v dx, not summed, by a
-  /// rule of fine_points() along an edge, 3/2 (order + 1) rounded up. First carry() makes w |J| grad a . c, a of r, s
-  /// and t, at the finer points, once for all that c advects. The metric there is that of the elements' polynomials. On
-  /// parallelepipeds the integral is exact. On bent elements the metric's own degree is left, which falls with the
-  /// order: 1.5e-11 of it at order 7, bent by 0.1. The first call puts the places on the devices, 24 B a point. Each
-  /// reads 48 B a point (affine factors: 24 B) and writes 24 B a finer point.
-  /// Throw Error unsupported above most_advected_order.
+  /// Dealiased advection: out = int phi c . grad v dx for all polynomials phi of an element, not summed. The quadrature
+  /// has fine_points() along an edge, 3/2 (order + 1) rounded up. First carry() computes w |J| grad a . c, a of r, s
+  /// and t, at the finer points, once for all fields that c advects. The metric there is that of the elements'
+  /// polynomials. On parallelepipeds the integral is exact. On curved elements an error from the metric's own degree is
+  /// left, which falls with the order: 1.5e-11 at order 7, with edges bent by 0.1. The first call copies the positions
+  /// to the devices, 24 B a point. Each call reads 48 B a point (affine factors: 24 B) and writes 24 B a finer point.
+  /// Both throw Error unsupported above most_advected_order.
   int fine_points() const;
   Vector fine_vector() const;  ///< zeros, fine_points()^3 an element
   void carry(const std::array<const Vector*, 3>& c, const std::array<Vector*, 3>& fine);
   void advect(const std::array<const Vector*, 3>& fine, const Vector& v, Vector& out);
-  /// Courant number of c for a time step of 1, and its place. At a point it is the sum over a = r, s, t of |c . grad a|
-  /// over the distance in a to the nearest point. Needs SpaceOptions::gradient. Waits for the devices. Collective.
+  /// Largest Courant number of c for a time step of 1, and its place. At a point it is the sum over a = r, s, t of |c .
+  /// grad a| over the distance in a to the nearest point. Needs SpaceOptions::gradient. Waits for the devices.
+  /// Collective.
   struct Fastest {
     double rate = 0;
     std::int64_t element = 0;
     Point place{};
   };
   Fastest fastest(const std::array<const Vector*, 3>& c);
-  /// out = at the points of this space, what the polynomials of another order have there: `in` is of a space of the
-  /// same elements on the same devices, whose streams are waited for. To a higher order nothing is lost. Throws Error
-  /// where the spaces do not fit.
+  /// Interpolates polynomials of another order to the points of this space. `in` belongs to `from`, a space of the same
+  /// elements on the same devices; the call waits for its streams. To a higher order it is exact. Throws Error where
+  /// the spaces do not match.
   void interpolate(const Vector& in, Space& from, Vector& out);
   /// Damps the highest of an element's Legendre modes, element by element, along each axis. With k0 = order + 1 -
-  /// modes, the factor of mode k is 1 - strength ((k - k0 + 1) / modes)^2 from k0 on. Lower modes stay to rounding.
-  /// `strength` is from 0 to 1, `modes` from 1 to the order.
-  /// Source: Fischer & Mullen, Filter-based stabilization of spectral element methods, 2001. nekRS has the quadratic
-  /// transfer function, too.
+  /// modes, the factor of mode k is 1 - strength ((k - k0 + 1) / modes)^2 from k0 on. Lower modes are unchanged to
+  /// rounding. `strength` is from 0 to 1, `modes` from 1 to the order. Source: Fischer & Mullen, Filter-based
+  /// stabilization of spectral element methods, 2001. nekRS has the quadratic transfer function, too.
   void filter(Vector& u, double strength, int modes = 1);
-  /// u = Q Q^T u, of so many components in one message for each pair of devices.
+  /// u = Q Q^T u for `components` components, in one message for each pair of devices.
   void assemble(Vector& u, int components = 1);
   void assemble(const std::vector<double*>& u, int components = 1);
   /// One over the diagonal of M Q Q^T H Q; 0 where the mask M is.
@@ -248,9 +252,9 @@ class Space {
   const Communicator& comm() const;
   const Machine& machine() const;
   const SpaceOptions& options() const;
-  /// It sums so many components. The first call for a number of them is collective.
+  /// The gather-scatter for this number of components. The first call for each number is collective.
   GatherScatter& gather_scatter(int components = 1);
-  /// Whether graphs may repeat apply() and sums of so many components within themselves.
+  /// Whether graphs may repeat apply() and sums of this number of components in a loop.
   bool loopable(int components = 1);
   /// Geometric factors of a device, in its memory, as Geometry::stiffness has them.
   const double* factors(std::size_t device) const;
@@ -260,18 +264,17 @@ class Space {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Where an unknown is fixed: the points on Dirichlet faces. A Space has as many as it has unknowns whose conditions
-/// differ.
+/// The points on Dirichlet faces, where an unknown is fixed. Unknowns with different conditions need a Constraint each.
 class Constraint {
  public:
-  /// Collective; the space must outlive it and stay where it is. None given: all sides that are not periodic.
+  /// Collective; the space must outlive it and must not be moved. Without `faces`: all sides that are not periodic.
   explicit Constraint(Space& space);
   Constraint(Space& space, DirichletFaces faces);
 
   bool any() const;               ///< whether some point is fixed
   const Vector& mask() const;     ///< M: 0 at fixed points, else 1
   const Vector& weights() const;  ///< M over the number of copies
-  /// u = M u, of so many components.
+  /// u = M u for `components` components.
   void apply(const std::vector<double*>& u, int components = 1);
   /// u = M Q Q^T u.
   void assemble(Vector& u, int components = 1);
@@ -285,49 +288,52 @@ class Constraint {
   Vector mask_, weights_;
 };
 
-/// Coefficients of an unknown that differ from point to point; empty: none.
+/// Coefficients of an unknown that vary in space; empty: none.
 struct Coefficients {
   Vector factors;   ///< Space::scaled_factors, in place of G
-  Vector reaction;  ///< is added to h2 B: c B, and the surfaces' mass of Robin's condition
+  Vector reaction;  ///< added to h2 B: c B, and the surface mass of Robin's condition
 };
 
 /// jacobi: the inverse diagonal. chebyshev: krylov::ChebyshevPolynomial. multigrid, schwarz: a V-cycle of p-multigrid
 /// in single precision, over the orders N, N / 2, ... and the elements' corners. Its smoothers are polynomials of
 /// Chebyshev's fourth kind (Lottes 2023) in the inverse diagonal, or in overlapping Schwarz. Schwarz's local problems
-/// have one point of each face neighbour and are solved by fast diagonalisation (Lottes & Fischer 2005, J. Sci.
-/// Comput. 24). All are symmetric and positive but for rounding.
+/// have one point of each face neighbour and are solved by fast diagonalisation (Lottes & Fischer 2005, J. Sci. Comput.
+/// 24). All are symmetric and positive up to rounding.
 enum class Preconditioner : std::uint8_t { jacobi, chebyshev, multigrid, schwarz };
-/// By its name here. Throws Error: no such name.
+/// By its name in the enum. Throws Error where there is no such name.
 Preconditioner preconditioner_from_string(const std::string& name);
 
-/// How a HelmholtzSolver solves.
+/// Method and preconditioner of a HelmholtzSolver.
 struct SolverOptions {
   krylov::Method method = krylov::Method::conjugate_gradients;
   Preconditioner preconditioner = Preconditioner::jacobi;
   int degree = 2;    ///< of the polynomials
   int restart = 30;  ///< vectors of flexible GMRES
-  /// Unknowns that one call solves for, each with a right side of its own: 1 to krylov::most_components. Several go
-  /// with conjugate gradients, without projection.
+  /// Unknowns that one call solves for, each with its own right side: 1 to krylov::most_components. Several need
+  /// conjugate gradients, without projection.
   int components = 1;
-  /// Earlier solutions that give the first guess: the one of least error in their span (Fischer 1998); 0: none.
+  /// Number of earlier solutions for the first guess, which is the one of least error in their span (Fischer 1998); 0:
+  /// none.
   int projection = 0;
-  /// Where these lie, as krylov::Projection takes it: in a field of checkpoints; empty: in memory of the solver's.
+  /// Memory of these solutions, as for krylov::Projection, such as a field of checkpoints; empty: the solver's own
+  /// memory.
   krylov::Vectors earlier = {};
 };
 
-/// Values of the elements' polynomials at any points. Newton's method on the polynomials through an element's places
-/// finds where a point lies in it, r in [-1, 1]^3. It tries the elements whose boxes hold the point. Where several
-/// elements share a point, the one of the lowest number has it: values do not depend on devices or ranks.
+/// Evaluates the elements' polynomials at any points. Newton's method inverts the map of an element, whose result is r
+/// in [-1, 1]^3. It tries the elements whose bounding boxes hold the point. Where several elements share a point, the
+/// one of the lowest number has it, so values do not depend on devices or ranks.
 class Probe {
  public:
-  /// The same points on every rank. Collective; all ranks throw Error not_found, with the fact "point" and its number
-  /// "index", where one is in no element. To 1e-8 of an element's extent, points outside lie on its side.
+  /// The same points on every rank. Collective. Where a point is in no element, all ranks throw Error not_found, with
+  /// the fact "point" and its number "index". Points outside by at most 1e-8 of an element's extent count as on its
+  /// side.
   Probe(Space& space, std::vector<Point> points);  ///< the space must outlive it
   ~Probe();
   Probe(Probe&&) noexcept;
 
   const std::vector<Point>& points() const;
-  /// By point, on every rank. Reads the values of the elements that have points, on their devices. Collective.
+  /// Values by point, on every rank. It reads only elements that have points. Collective.
   std::vector<double> values(const std::vector<const double*>& u);
 
  private:
@@ -335,29 +341,29 @@ class Probe {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Solves M Q Q^T (h1 A + h2 B) x = b, as often as one likes.
+/// Solves M Q Q^T (h1 A + h2 B) x = b, any number of times.
 class HelmholtzSolver {
  public:
-  /// Collective; all must outlive it. Throws Error on all ranks: numbers below 1 (projection: below 0).
+  /// Collective; the arguments must outlive it. Throws Error on all ranks for numbers below 1 (projection: below 0).
   HelmholtzSolver(Space& space, const Constraint& constraint, SolverOptions options = {});
   HelmholtzSolver(Space& space, const Constraint& constraint, const Coefficients& coefficients,
                   SolverOptions options = {});
   ~HelmholtzSolver();  ///< collective
   HelmholtzSolver(HelmholtzSolver&&) noexcept;
 
-  /// From x as it comes, zero at fixed points. b is assembled. Where no point is fixed, h2 is 0 and there is no
-  /// reaction, x is the solution whose mean is zero. The preconditioner is made anew where h1 or h2 are not those of
-  /// the call before. Collective; throws what krylov::ConjugateGradients::solve throws. A pair of method and
-  /// preconditioner is checked once for each h1 and h2, by fit(): conjugate gradients refuse what is not symmetric and
+  /// Starts from the given x, which must be zero at fixed points. b must be assembled. Without fixed points and
+  /// reaction, and with h2 = 0, x is the solution whose mean is zero. The preconditioner is rebuilt where h1 or h2
+  /// differ from the last call. Collective; throws the errors of krylov::ConjugateGradients::solve. fit() checks a pair
+  /// of method and preconditioner once for each h1 and h2. Conjugate gradients refuse pairs that are not symmetric and
   /// positive.
   krylov::Result solve(const Vector& b, Vector& x, double h1, double h2, krylov::Options options = {});
-  /// The same of each component, which Space::vector(components) holds side by side.
+  /// The same for each component of vectors made by Space::vector(components).
   std::vector<krylov::Result> solve_all(const Vector& b, Vector& x, double h1, double h2, krylov::Options options = {});
   /// u = (h1 A + h2 B) u with the coefficients, element by element, not summed.
   void apply(Vector& u, double h1, double h2);
   /// Measures operator and preconditioner. Collective.
   krylov::Fit fit(double h1, double h2);
-  /// Earlier solutions that there are now. A restart sets as many, of the operator that comes next.
+  /// Current number of earlier solutions. A restart sets it; they must belong to the operator of the next solve.
   int earlier() const;
   void set_earlier(int count);
 
@@ -366,11 +372,11 @@ class HelmholtzSolver {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The same for one right side.
+/// Solves for one right side.
 krylov::Result solve(Space& space, const Constraint& constraint, const Vector& b, Vector& x, double h1, double h2,
                      krylov::Options options = {});
 
-/// Pointers of all parts.
+/// Pointers to the values of all devices.
 std::vector<double*> pointers(const Vector& vector);
 
 }  // namespace slipstream::sem

@@ -11,14 +11,14 @@
 
 namespace slipstream::sem {
 
-/// A side is the opposite one; the velocity is given there (a wall, an inlet); or nothing goes through it and nothing
-/// drags along it.
+/// Condition on a side. periodic: joined to the opposite side. velocity: given velocity (a wall, an inlet). symmetry:
+/// no flow through it and no friction along it.
 enum class FlowCondition : std::uint8_t { periodic, velocity, symmetry };
 
 struct FlowSide {
   FlowCondition condition = FlowCondition::velocity;
   std::array<Given, 3> velocity = {};  ///< none: zero
-  /// As of Side.
+  /// As in Side.
   Function where = {};
   std::vector<FlowSide> otherwise = {};
 };
@@ -35,34 +35,34 @@ struct FlowOptions {
   double viscosity = 1;  ///< kinematic
   FlowSides sides;
   std::array<Given, 3> force = {};  ///< by mass
-  /// The velocity at time 0 within the box; none: zero. With exact_start on its sides and before, too.
+  /// The velocity at time 0 within the box; none: zero. With exact_start it is also evaluated on the sides, and at
+  /// earlier times.
   std::array<Function, 3> initial = {};
   double time_step = 1;
   int time_order = 3;  ///< 1 to 3
-  /// The first steps are of the full order, from what `initial` gives for the times before. Else step n is of order
-  /// min(n, time_order), and an error of order 2 in the time step stays.
+  /// The first steps have the full order, with the values of `initial` at earlier times. Else step n has order min(n,
+  /// time_order), which leaves an error of order 2 in the time step.
   bool exact_start = false;
-  /// Above 0: each time step is made in 1, 2, 3, 4, 6, 8, 12 and so on equal parts. They are as few as keep the Courant
-  /// number of the velocity at its start at this.
+  /// Above 0: splits each time step into 1, 2, 3, 4, 6, 8, 12 and so on equal parts. It takes the fewest that keep the
+  /// Courant number, with the velocity at the start, below this.
   double target_courant = 0;
   /// Damps the highest modes by du/dt = - filter (u - G u), G as Space::filter makes it with strength 1; 0: none.
   double filter = 0;
   int filter_modes = 1;
   /// Damps the divergence after each time step by explicit steps of Space::grad_div_step(). Their factors add up to
-  /// this, each at most 1; 0: none. The projection makes the divergence zero against continuous polynomials alone. The
+  /// this, each at most 1; 0: none. The projection makes the divergence orthogonal to continuous polynomials only. The
   /// rest grows where the elements are coarse (Fehn et al. 2018, J. Comput. Phys. 372).
   double divergence_damping = 1;
   /// The Courant number that ends a run; none: largest_courant(), above which advection by a uniform velocity grows.
   std::optional<double> courant_limit = {};
-  /// Solutions end where the root of the mean square residual, sqrt((r, r) / volume), is at most this; r is an
-  /// integral.
+  /// Solves end where the root mean square residual, sqrt((r, r) / volume), is at most this; r is an integral.
   double pressure_tolerance = 1e-5, velocity_tolerance = 1e-7;
   int most_iterations = 1000;
-  bool must_converge = true;  ///< throws where a solution does not; else it is counted
-  bool sums_on_host = false;  ///< for comparison, as krylov::Options
+  bool must_converge = true;  ///< throws where a solve does not converge; else it is counted
+  bool sums_on_host = false;  ///< for comparison, as in krylov::Options
   SolverOptions pressure{.preconditioner = Preconditioner::schwarz, .degree = 2, .projection = 10};
-  SolverOptions velocity{};  ///< by the diagonal unless it says otherwise
-  /// From this time on, running means are kept of velocity, pressure and products of the velocity's parts; none: not.
+  SolverOptions velocity{};  ///< default: Jacobi
+  /// Running means of velocity, pressure and products of velocity components start at this time; none: no means.
   std::optional<double> mean_from = {};
   ExchangeOptions exchange;
   std::optional<TuneOptions> tune = {};  ///< measure how sums travel; none: by rules
@@ -73,7 +73,7 @@ struct SideForce {
   std::size_t axis = 0, end = 0;
   Point pressure{0, 0, 0}, viscous{0, 0, 0};
 };
-/// Means over a plane of points across an axis.
+/// Means over a plane of points normal to an axis.
 struct PlaneMeans {
   double place = 0;  ///< along the axis
   Point velocity{0, 0, 0};
@@ -82,7 +82,7 @@ struct PlaneMeans {
   Point products{0, 0, 0};  ///< uv uw vw
 };
 
-/// Means over the domain at one moment, by the elements' quadrature.
+/// Means over the domain at one time, by the elements' quadrature.
 struct FlowStatistics {
   double volume = 0;
   double energy = 0;        ///< u . u / 2
@@ -91,9 +91,9 @@ struct FlowStatistics {
   double decay = 0;         ///< -d energy / dt, by differences of the velocities of three steps
   double divergence = 0;    ///< root of int (div u)^2 over int grad u : grad u; 0 where that is 0
   Point mean{0, 0, 0};      ///< of the velocity
-  double distance = 0;      ///< from a given velocity: root of int (u - e)^2 over int e^2
+  double distance = 0;      ///< relative L2 error against a given velocity: root of int (u - e)^2 over int e^2
   double largest_off = 0;   ///< greatest |u - e| of a component at a point
-  double pressure_off = 0;  ///< the same of a given pressure, both less their means: root of int over int e^2
+  double pressure_off = 0;  ///< relative L2 error against a given pressure, both less their means
 };
 /// Exact solutions to compare with; none: no distance.
 struct FlowSolution {
@@ -111,55 +111,54 @@ struct FlowSolution {
 ///     Lap p = div g,   dp/dn = n . (g - b_0 u^{n+1} / dt)                     one Poisson problem
 ///     (b_0 / dt - nu Lap) u^{n+1} = g + nu curl curl u* - grad p              three Helmholtz problems
 ///
-/// all in the weak form. curl curl u* in place of -Lap u* keeps the error of the splitting at the order k at walls.
-/// Products are integrated without aliases (Space::advect). Both problems are solved for the increment over what
-/// extrapolation gives. The pressure has the mean zero.
-/// Sources: Karniadakis, Israeli & Orszag 1991, J. Comput. Phys. 97; Tomboulides, Lee & Orszag 1997, J. Sci.
-/// Comput. 12.
+/// all in the weak form. curl curl u* in place of -Lap u* keeps the splitting error at the order k at walls. Advection
+/// is dealiased (Space::advect). Both problems are solved for the increment over the extrapolated values. The pressure
+/// has the mean zero. Sources: Karniadakis, Israeli & Orszag 1991, J. Comput. Phys. 97; Tomboulides, Lee & Orszag 1997,
+/// J. Sci. Comput. 12.
 ///
-/// The state is velocity, velocity1, velocity2 (of one and two steps before), pressure and pressure1; with running
-/// means mean_velocity, mean_pressure, mean_squares (uu vv ww) and mean_products (uv uw vw), too. With projection it
-/// has earlier_pressures: SolverOptions::projection components, of which Past::earlier are solutions. Bits of the state
-/// depend on the elements and on nothing else. All calls but those that say otherwise are collective.
+/// The state is velocity, velocity1, velocity2 (of one and two steps before), pressure and pressure1. Running means add
+/// mean_velocity, mean_pressure, mean_squares (uu vv ww) and mean_products (uv uw vw). Projection adds
+/// earlier_pressures, with SolverOptions::projection components, of which Past::earlier are solutions. Bits of the
+/// state depend only on the elements. All calls are collective, except those that say otherwise.
 class Flow final : public Simulation {
  public:
-  /// Throws what Space throws. Throws Error where a side has no condition somewhere; or where symmetry holds on one
-  /// that is no plane across an axis. Its fact "problem" is "balance" where inflow and outflow differ.
+  /// Throws the errors of Space. Throws Error where a side has no condition somewhere, or where a symmetry side is not
+  /// a plane normal to an axis. Throws it with the fact "problem" = "balance" where inflow and outflow differ.
   Flow(const Communicator& comm, const Machine& machine, FlowOptions options);
   ~Flow() override;
 
-  /// Throws krylov::NotSolved where a linear solution does not converge, and where given data throw. It has the
-  /// "problem" balance where inflow and outflow come to differ. It has the "problem" courant above the limit of Courant
-  /// numbers. Throws Diverged where a guard finds a value that is not finite.
+  /// Throws krylov::NotSolved where a linear solve does not converge, and where given data throw. Its fact "problem" is
+  /// "balance" where inflow and outflow come to differ, and "courant" above the limit of Courant numbers. Throws
+  /// Diverged where a guard finds a value that is not finite.
   void advance(std::int64_t steps);
   void guard(std::int64_t every);
   void inspect();
-  /// Doubts about what is meant. Not collective.
+  /// Warnings about input that may not be intended. Not collective.
   const std::vector<std::string>& cautions() const;
 
   FlowStatistics statistics(const FlowSolution& exact = {});
   /// Forces on all sides that are not periodic, x- to z+.
   std::vector<SideForce> forces();
-  /// Means over planes across an axis, low to high: of the running means where there are some, else of this moment.
-  /// Points of a bent box count by their numbers.
+  /// Means over planes normal to an axis, low to high: of the running means if there are any, else of the current
+  /// fields. In a curved box a plane is a set of points with one number along the axis.
   std::vector<PlaneMeans> planes(std::size_t axis);
   /// The greatest |du/dt| of a component in the last step.
   double largest_change();
   /// Courant number of the last step or part of one.
   double courant() const;
-  /// A component of a field of the state at points; by point, on every rank.
+  /// Values of a component of a field of the state at the probe's points, on every rank.
   std::vector<double> at(Probe& probe, const std::string& field, int component);
-  /// Counts linear solutions of all steps so far; a restart begins anew.
+  /// Counts of the linear solves of all steps so far; a restart begins at zero.
   const krylov::Effort& pressure_effort() const;
   const krylov::Effort& velocity_effort() const;
-  /// Operator and preconditioner of the pressure, measured.
+  /// Measures operator and preconditioner of the pressure.
   krylov::Fit fit();
-  /// A restart must know this beside the state: lengths of the last two steps or parts, how many there were, and more.
+  /// Data that a restart needs besides the state: lengths of the last two steps or parts, their number, and more.
   struct Past {
     double last = 0, before = 0;
     std::int64_t count = 0;
-    double averaged = 0;  ///< time over which running means go
-    int earlier = 0;      ///< solutions for the pressure that first guesses come from
+    double averaged = 0;  ///< time interval of the running means
+    int earlier = 0;      ///< earlier pressure solutions for the first guess
   };
   Past past() const;
   void set_past(const Past& past);
@@ -179,13 +178,13 @@ class Flow final : public Simulation {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The problem of one component, as an equation of diffusion: box, sides and steps.
+/// The options of one velocity component as a diffusion equation: box, sides and steps.
 Options component_of(const FlowOptions& options, std::size_t component);
 /// Throws Error where options cannot make a run.
 void check(const FlowOptions& options);
 /// By device; computed without allocating.
 std::vector<ArrayBytes> memory_needed(const Machine& machine, const FlowOptions& options);
-/// Bytes a point that an iteration of the pressure moves.
+/// Memory traffic of a pressure iteration in bytes per point.
 int bytes_per_point(const FlowOptions& options);
 
 }  // namespace slipstream::sem

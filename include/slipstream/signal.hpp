@@ -6,16 +6,16 @@
 
 namespace slipstream {
 
-/// A growing 64-bit counter in device memory that kernels of this and of other processes set and wait for.
+/// A monotonic 64-bit counter in device memory. Kernels of this and of other processes set it and wait for it.
 using Signal = std::uint64_t;
 
 namespace detail {
-/// Sleeps a little, longer in later rounds; host backend only.
+/// Sleeps briefly, longer in later rounds; host backend only.
 void host_backoff(int round);
 std::uint64_t host_clock_ns();
 }  // namespace detail
 
-/// Reads a counter; what its setter wrote before is visible after.
+/// Load-acquire of a counter: writes of its setter before the store are visible afterwards.
 SLIP_FN std::uint64_t load_acquire(const Signal* signal) {
 #if defined(__CUDA_ARCH__)
   std::uint64_t value;
@@ -26,7 +26,7 @@ SLIP_FN std::uint64_t load_acquire(const Signal* signal) {
 #endif
 }
 
-/// Sets a counter, here or in a peer's memory, after everything that the stream did before.
+/// Store-release of a counter, here or in a peer's memory, after all earlier work of the stream.
 SLIP_FN void store_release(Signal* signal, std::uint64_t value) {
 #if defined(__CUDA_ARCH__)
   __threadfence_system();
@@ -36,7 +36,7 @@ SLIP_FN void store_release(Signal* signal, std::uint64_t value) {
 #endif
 }
 
-/// Adds to a counter of this device and returns what it held; other teams see both adds in one order.
+/// Adds to a counter of this device and returns its old value. All teams see the adds in the same order.
 SLIP_FN std::uint32_t atomic_add(std::uint32_t* counter, std::uint32_t value) {
 #if defined(__CUDA_ARCH__)
   return atomicAdd(counter, value);
@@ -45,7 +45,7 @@ SLIP_FN std::uint32_t atomic_add(std::uint32_t* counter, std::uint32_t value) {
 #endif
 }
 
-/// Adds one to a counter that goes back to 0 after `last`, and returns what it held.
+/// Adds one to a counter that wraps to 0 after `last`, and returns its old value.
 SLIP_FN std::uint32_t atomic_cycle(std::uint32_t* counter, std::uint32_t last) {
 #if defined(__CUDA_ARCH__)
   return atomicInc(counter, last);
@@ -58,7 +58,7 @@ SLIP_FN std::uint32_t atomic_cycle(std::uint32_t* counter, std::uint32_t last) {
 #endif
 }
 
-/// Keeps the larger of the number there and a new one; asks for no answer.
+/// Atomic maximum, without a result.
 SLIP_FN void keep_larger(std::uint64_t* number, std::uint64_t value) {
 #if defined(__CUDA_ARCH__)
   atomicMax(reinterpret_cast<unsigned long long*>(number), static_cast<unsigned long long>(value));
@@ -70,7 +70,8 @@ SLIP_FN void keep_larger(std::uint64_t* number, std::uint64_t value) {
 #endif
 }
 
-/// Orders what this thread (and, after a barrier, its team) did before what it does after, for this device's teams.
+/// Memory fence for this device's teams: orders earlier accesses of this thread (and, after a barrier, of its team)
+/// before later ones.
 SLIP_FN void fence_device() {
 #if defined(__CUDA_ARCH__)
   asm volatile("fence.acq_rel.gpu;" ::: "memory");
@@ -113,7 +114,7 @@ SLIP_FN void backoff(int round) {
 #endif
 }
 
-/// Backs off for waits that are expected to end within microseconds: a GPU spins first.
+/// Backoff for waits that usually end within microseconds: a GPU spins first.
 SLIP_FN void spin(unsigned round) {
 #if defined(__CUDA_ARCH__)
   if (round >= 4096) __nanosleep(100);
@@ -122,14 +123,14 @@ SLIP_FN void spin(unsigned round) {
 #endif
 }
 
-/// Two words beside each other, the first on a multiple of 16 bytes.
+/// Two adjacent words; the first must be aligned to 16 bytes.
 struct WordPair {
   std::uint64_t first = 0;
   std::uint64_t second = 0;
 };
 
-/// Stores a pair here or in a peer's memory. Each word arrives whole; the two in no order, and nothing is ordered by
-/// it.
+/// Relaxed store of a pair, here or in a peer's memory. Each word is atomic. The two have no order, and the store
+/// orders nothing.
 SLIP_FN void store_relaxed(WordPair* to, WordPair pair) {
 #if defined(__CUDA_ARCH__)
   asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(to), "l"(pair.first), "l"(pair.second) : "memory");
@@ -139,7 +140,7 @@ SLIP_FN void store_relaxed(WordPair* to, WordPair pair) {
 #endif
 }
 
-/// Reads a pair that others store; each word is seen whole.
+/// Relaxed load of a pair that others store; each word is atomic.
 SLIP_FN WordPair load_relaxed(const WordPair* from) {
   WordPair pair;
 #if defined(__CUDA_ARCH__)
@@ -155,29 +156,30 @@ SLIP_FN WordPair load_relaxed(const WordPair* from) {
   return pair;
 }
 
-/// 128 bytes that carry their own number: who finds it there finds the values beside it, without a fence or a counter.
-/// Eight threads side by side store or load one, 16 bytes each, in one instruction. GPUs keep such a store in one
-/// piece, in their own memory and over NVLink (NCCL's protocol LL128 rests on the same): the eight that read see all of
-/// it or nothing. PCI Express promises less: no lines there. The host stores the number last.
+/// Latency-optimised packet: 128 bytes with their own sequence number. If the expected number is present, the values
+/// are valid, so no fence or counter is needed. Eight adjacent threads store or load a packet in one instruction, 16
+/// bytes each. Such a store is atomic in a GPU's own memory and over NVLink: the eight readers see all of it or
+/// nothing. NCCL's protocol LL128 relies on the same. PCI Express does not guarantee that, so packets are not used
+/// there. The host stores the number last.
 struct alignas(128) SealedLine {
   static constexpr int parts = 8;
   static constexpr int part_words = 4;                  ///< of 4 bytes
-  static constexpr int words = parts * part_words - 1;  ///< the last place holds the number
+  static constexpr int words = parts * part_words - 1;  ///< the last one holds the number
   WordPair part[parts];
 };
 SLIP_FN constexpr std::int64_t lines_for(std::int64_t words) {
   return (words + SealedLine::words - 1) / SealedLine::words;
 }
 
-/// The eight threads of a line go on together. Threads that took different branches before (one of them has no word to
-/// load) may otherwise store or load their parts in instructions of their own, and a line would no longer be one piece.
+/// Reconverges the eight threads of a line. Threads that took different branches before, such as one without a word to
+/// load, may otherwise store or load in separate instructions. The line would then not be atomic.
 SLIP_FN void join_line() {
 #if defined(__CUDA_ARCH__)
   __syncwarp(0xffu << (threadIdx.x & 24));
 #endif
 }
 
-/// Stores one part; the number is the last value of the last. The eight threads of a line call it together.
+/// Stores one part. The last value of the last part is the number. The eight threads of a line call it together.
 SLIP_FN void store_sealed(SealedLine* line, int lane, const std::uint32_t (&values)[SealedLine::part_words]) {
   const WordPair pair{values[0] | std::uint64_t{values[1]} << 32, values[2] | std::uint64_t{values[3]} << 32};
 #if defined(__CUDA_ARCH__)
@@ -190,7 +192,7 @@ SLIP_FN void store_sealed(SealedLine* line, int lane, const std::uint32_t (&valu
 #endif
 }
 
-/// One part as it was loaded, with the number that the line had then (on a GPU the last part alone holds it).
+/// A loaded part, with the number that the line had at that time (on a GPU only the last part holds it).
 struct SealedPart {
   WordPair values;
   std::uint32_t number = 0;
@@ -199,7 +201,7 @@ struct SealedPart {
   }
 };
 
-/// One part. The eight threads of a line call it together.
+/// Loads one part. The eight threads of a line call it together.
 SLIP_FN SealedPart load_part(const SealedLine* line, int lane) {
 #if defined(__CUDA_ARCH__)
   join_line();
@@ -210,7 +212,7 @@ SLIP_FN SealedPart load_part(const SealedLine* line, int lane) {
 #endif
 }
 
-/// The number of the line that a part was loaded with. The eight threads of a line call it together.
+/// The sequence number of the line of a loaded part. The eight threads of a line call it together.
 SLIP_FN std::uint32_t number_of(const SealedPart& part) {
 #if defined(__CUDA_ARCH__)
   return __shfl_sync(0xffu << (threadIdx.x & 24), part.value(SealedLine::part_words - 1), SealedLine::parts - 1,
@@ -220,7 +222,7 @@ SLIP_FN std::uint32_t number_of(const SealedPart& part) {
 #endif
 }
 
-/// True on all of a line's threads where it is on one.
+/// True on all threads of a line if `mine` is true on one.
 SLIP_FN bool any_of_line(bool mine) {
 #if defined(__CUDA_ARCH__)
   return __any_sync(0xffu << (threadIdx.x & 24), mine) != 0;
@@ -229,7 +231,7 @@ SLIP_FN bool any_of_line(bool mine) {
 #endif
 }
 
-/// Waits until the counter has reached the value; false where `limit_ns` passed first.
+/// Waits until the counter has reached the value; false after a timeout of `limit_ns`.
 SLIP_FN bool wait_for(const Signal* signal, std::uint64_t value, std::uint64_t limit_ns) {
   if (load_acquire(signal) >= value) return true;
   const std::uint64_t start = clock_ns();

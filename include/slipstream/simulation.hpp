@@ -15,11 +15,11 @@
 
 namespace slipstream {
 
-/// Whether a step computes its interior while the exchange is under way. `automatic`: where messages leave a GPU.
+/// Whether a step overlaps its interior with the exchange. `automatic`: where messages leave a GPU.
 enum class Overlap : std::uint8_t { automatic, off, on };
 enum class Part : std::uint8_t { all, interior, rim };
 
-/// Arrays of a kind on one device, as a plan lists them.
+/// Bytes of one kind of array on one device, for plans.
 struct ArrayBytes {
   int device = 0;
   std::string array;
@@ -29,35 +29,36 @@ struct ArrayBytes {
 struct Task;
 using Tasks = std::vector<Task>;
 
-/// Queues work on the device-th device of this rank. `interior` reads no ghost; `all` is interior and rim together.
+/// Queues work on the device-th device of this rank. Part::interior reads no ghosts; Part::rim is the boundary region;
+/// Part::all is both.
 using Kernel = std::function<void(Stream&, std::size_t device, Part)>;
 
-/// Work that devices do together: a reduction whose result stays on them, a transform.
+/// Work that all devices do together, such as a reduction whose result stays on them, or a transform.
 struct Collective {
   std::function<void(std::vector<Stream>&)> run;
-  std::function<void()> check;  ///< throws Timeout where a wait of an earlier run gave up
+  std::function<void()> check;  ///< throws Timeout where a wait of an earlier run timed out
   bool capturable = false;
-  bool loopable = false;  ///< whether it may be repeated within a graph
+  bool loopable = false;  ///< whether a graph may repeat it in a loop
 };
 
-/// Tasks that are repeated until a number on the devices says that it is enough; they run once at least.
+/// Tasks that are repeated while a number on the devices is not 0. They run at least once.
 struct Loop {
   Tasks tasks;
-  /// In memory of each device of this rank, alike on all devices of all ranks: after a pass another one follows where
-  /// this is not 0.
+  /// One number in memory of each device of this rank, equal on all devices of all ranks. Another pass follows where it
+  /// is not 0 after a pass.
   std::vector<const std::int32_t*> go_on;
-  std::int64_t most = 1000;  ///< passes, whatever go_on says
-  /// Passes between two looks of the host, where the loop is not part of a graph. Those after the last one that was
-  /// needed must change nothing.
+  std::int64_t most = 1000;  ///< limit on passes, for any go_on
+  /// Passes between two checks by the host, where the loop is not part of a graph. Passes after the last necessary one
+  /// must change nothing.
   int look_every = 1;
 };
 
-/// One thing that a step does, on all devices: a kernel, an exchange, work of all devices together or a loop. A step is
-/// a list of tasks, in the order in which one would tell it.
+/// One task of a step, on all devices: a kernel, an exchange, collective work or a loop. A step is a list of tasks in
+/// sequential order.
 struct Task {
   std::string name;
   Kernel kernel = {};
-  /// Whether the kernel can be queued as interior and rim: the interior then overlaps the exchange that comes before
+  /// Whether the kernel can be split into interior and boundary region. The interior then overlaps the exchange before
   /// it.
   bool splits = false;
   Exchange* exchange = nullptr;
@@ -66,7 +67,7 @@ struct Task {
 };
 
 Task kernel_task(std::string name, Kernel kernel);
-/// A kernel that reads the ghosts of the exchange before it, and can be queued as interior and rim.
+/// A kernel that reads the ghosts of the exchange before it, and can be split into interior and boundary region.
 Task split_kernel_task(std::string name, Kernel kernel);
 Task exchange_task(std::string name, Exchange& exchange);
 Task collective_task(std::string name, Collective collective);
@@ -84,64 +85,64 @@ Task sum_task(std::string name, Sums& sums, std::vector<const double*> parts, st
   return collective_task(std::move(name), std::move(collective));
 }
 
-/// What a TimeLoop keeps for a loop: whether another pass follows.
+/// State of a Loop in a TimeLoop: whether another pass follows.
 class Again;
 
-/// What a TimeLoop must know to record steps and replay them as a graph.
+/// Period of the queued work, for a TimeLoop that records steps and replays them as a graph.
 struct Recording {
-  int period = 0;            ///< after so many steps the same work is queued again; 0: a step is never the same
-  int phase = 0;             ///< of the step to come, 0 .. period - 1
-  std::uint64_t serial = 0;  ///< another one whenever what was recorded is out of date
+  int period = 0;            ///< number of steps after which the same work is queued again; 0: steps never repeat
+  int phase = 0;             ///< of the next step, 0 .. period - 1
+  std::uint64_t serial = 0;  ///< changes whenever earlier recordings become invalid
 };
 
-/// A State and a step. Knows nothing of ranks, routes or pictures; the time loop runs it.
+/// Interface of solvers: a State and a step. A TimeLoop runs it. It does not depend on ranks, routes or pictures.
 class Simulation {
  public:
   virtual ~Simulation() = default;
   virtual State& state() = 0;
   virtual const std::vector<Device>& devices() const = 0;
-  /// Those of the next step.
+  /// Tasks of the next step.
   virtual const Tasks& tasks() const = 0;
-  /// Those of the step at a phase of recording(), where not all steps have the same.
+  /// Tasks of the step at a phase of recording(), for solvers whose steps differ.
   virtual const Tasks& tasks_at(int /*phase*/) const { return tasks(); }
-  /// Called on the host before the first step of a run, the devices being idle: puts back what was rearranged for
-  /// others.
+  /// Called on the host before the first step of a run, while the devices are idle. It restores the solver's own form
+  /// of fields that were rearranged for readers.
   virtual void begin_steps() {}
   /// Called on the host after a step has been queued: swaps arrays, counts the step.
   virtual void finish_step() = 0;
   virtual Recording recording() const { return {}; }
-  /// What a guard looks at: if a solver does not say otherwise, every component of its fields of f32 and f64.
+  /// Quantities for a guard. The default is every component of the fields of f32 and f64.
   virtual std::vector<Watched> watched();
 };
 
 /// Runs a Simulation: owns the streams, the overlap and the timing. Where the exchange overlaps the interior, it ends
-/// on streams of high priority, on which the rim is computed beside the interior. Steps that need no host are recorded,
-/// as many as a Recording says, and replayed as one graph a device; not while they are traced. A loop within a step is
-/// a graph of its own that repeats itself without the host, where its exchanges may be repeated so
-/// (Exchange::loopable); elsewhere the host looks after every few passes whether to go on.
+/// on streams of high priority. The boundary region is computed on them, concurrently with the interior. Steps that
+/// need no host are recorded for whole periods (Recording) and replayed as one graph a device, unless they are traced.
+/// A loop within a step is a separate graph that repeats without the host, if its exchanges allow that
+/// (Exchange::loopable). Otherwise the host checks after every few passes whether to continue.
 class TimeLoop {
  public:
   /// `trace` records what the steps do; it must outlive the loop.
   TimeLoop(Simulation& simulation, Overlap overlap, Trace* trace = nullptr);
   ~TimeLoop();
 
-  /// From now on the watched quantities are inspected after each step whose number is a multiple of `every`, and run()
-  /// is collective and throws Diverged, at the latest at its own end or `every` steps later.
+  /// Inspects the watched quantities after each step whose number is a multiple of `every`, from now on. Then run() is
+  /// collective. It throws Diverged at the latest at its own end, or `every` steps after the inspection.
   void guard(const Communicator& comm, GuardOptions options);
-  /// Inspects what the last step left, and throws Diverged; does nothing without a guard. Collective.
+  /// Inspects the result of the last step, and throws Diverged; does nothing without a guard. Collective.
   void inspect();
 
-  /// Queues the steps and waits for them. Throws what they threw (Timeout of an exchange among it).
+  /// Queues the steps and waits for them. Throws their errors, such as the Timeout of an exchange.
   void run(std::int64_t steps);
   std::vector<Stream>& streams() { return streams_; }
   bool overlapped() const { return overlap_; }
 
-  /// Device time of one part of the step, measured by events in one step of `sample_every` on this rank's first device:
-  /// from the end of the part before it, so that what is hidden takes no time.
+  /// Device time of one part of the step, measured by events in every `sample_every`-th step on this rank's first
+  /// device. It counts from the end of the part before, so hidden work takes no time.
   struct Phase {
     std::string name;
     std::int64_t calls = 0;
-    double seconds = 0;  ///< calls times the mean of the sampled ones
+    double seconds = 0;  ///< calls times the mean of the samples
   };
   std::vector<Phase> phases() const;
 
@@ -154,7 +155,7 @@ class TimeLoop {
     Event event;
   };
   using Marks = std::vector<Mark>;
-  /// Work between loops, or a loop: a graph a device.
+  /// The work between two loops, or one loop: one graph a device.
   struct Segment {
     std::vector<Graph> graphs;
     Again* again = nullptr;  // of a loop
@@ -182,7 +183,7 @@ class TimeLoop {
   Trace* trace_ = nullptr;
   std::vector<Stream> streams_;
   std::vector<Stream> rim_streams_;   // where steps overlap
-  std::optional<Replay> replays_[2];  // one period of steps, and many
+  std::optional<Replay> replays_[2];  // for one period of steps, and for many
   std::unique_ptr<Guard> guard_;
   std::set<Exchange*> used_;
   std::map<const Loop*, std::unique_ptr<Again>> again_;

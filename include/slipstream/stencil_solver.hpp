@@ -14,12 +14,12 @@
 
 namespace slipstream::stencil {
 
-/// `heat`: du/dt = kappa Lap u. `wave`: d2u/dt2 + sigma du/dt = c^2 Lap u, leapfrog; sigma is 0 but in
-/// the absorbing layer.
+/// `heat`: du/dt = kappa Lap u. `wave`: d2u/dt2 + sigma du/dt = c^2 Lap u, leapfrog; sigma is 0 outside of the
+/// absorbing layer.
 enum class Equation : std::uint8_t { heat, wave };
 /// Conditions at sides that are not periodic. `fixed`: u = 0 at the centres of the first cells beyond; `insulated`
-/// (heat) and `free` (waves): du/dn = 0 at the faces of the outermost cells. Waves are mirrored there, odd at fixed
-/// sides and even at free ones. They keep their order where the speed has no gradient normal to the side.
+/// (heat) and `free` (waves): du/dn = 0 at the faces of the outermost cells. Waves are extended by mirroring, odd at
+/// fixed sides and even at free ones. They keep their order where the speed has no gradient normal to the side.
 enum class Sides : std::uint8_t { fixed, insulated, free };
 /// The condition of each side of the box: [axis][0] at the low end, [axis][1] at the high end.
 struct SidesOfBox {
@@ -27,8 +27,8 @@ struct SidesOfBox {
   SidesOfBox(Sides all = Sides::fixed) : of{{{all, all}, {all, all}, {all, all}}} {}  // NOLINT: one for all sides
 };
 
-/// Of the heat equation in time. `backward_euler` (order 1) and `crank_nicolson` (order 2) solve a linear system a step
-/// by conjugate gradients, and are stable for all time steps.
+/// Time integration of the heat equation. `backward_euler` (order 1) and `crank_nicolson` (order 2) solve a linear
+/// system a step by conjugate gradients, and are stable for all time steps.
 enum class Scheme : std::uint8_t { forward_euler, backward_euler, crank_nicolson };
 Scheme scheme_from_string(const std::string& name);
 
@@ -38,7 +38,7 @@ struct Source {
   Extent cell{0, 0, 0};
   double frequency = 1, amplitude = 1, delay = 0;
 };
-/// A cell whose values are kept, step by step.
+/// A cell whose values are recorded at each step.
 struct Receiver {
   std::string name;
   Extent cell{0, 0, 0};
@@ -47,38 +47,40 @@ struct Receiver {
 /// Values of a box of global cells, [z][y][x].
 using Values = std::function<std::vector<double>(const Box&)>;
 
-/// Lengths and times in any units that fit together.
+/// Lengths and times are in any consistent units.
 struct Options {
-  Extent cells{0, 0, 0};  ///< axes behind the last one that has more than one cell have one
+  Extent cells{0, 0, 0};  ///< unused axes come last and have one cell
   std::array<bool, 3> periodic{false, false, false};
   Equation equation = Equation::heat;
-  /// Of the heat equation in three dimensions: 7, or 27, the isotropic stencil (1/30 of -128, 14 to faces, 3 to edges,
-  /// 1 to corners), which with one cell along an axis is that of two dimensions (-20, 4, 1)/6.
+  /// Points of the heat equation's stencil in three dimensions: 7, or 27, the isotropic stencil (1/30 of -128, 14 to
+  /// faces, 3 to edges, 1 to corners). With one cell along an axis 27 is the isotropic stencil in two dimensions, (-20,
+  /// 4, 1)/6.
   int points = 7;
   Scheme scheme = Scheme::forward_euler;
   krylov::Options krylov;  ///< of implicit schemes
   int order = 2;           ///< of the wave equation in space: 2, 4, 6 or 8, central differences of radius order / 2
   DType precision = DType::f32;
   double spacing = 1;      ///< edge of a cell
-  double time_step = 0;    ///< 0: 0.9 of the largest stable one; of implicit schemes it must be given
+  double time_step = 0;    ///< 0: 0.9 of the largest stable one; implicit schemes need a value
   double diffusivity = 1;  ///< kappa
-  double speed = 1;        ///< c, everywhere, or where `speeds` is given the largest value of it
-  /// c of each cell. Asked for boxes that reach beyond the grid: over periodic sides to the other end, over others to
-  /// cells whose value does not count, but must be sound.
+  double speed = 1;        ///< c everywhere; with `speeds`, their largest value
+  /// c of each cell. It is called for boxes that reach beyond the grid. Beyond periodic sides these are the cells of
+  /// the other end. Beyond others the value has no effect, but must be finite and in range.
   Values speeds;
   SidesOfBox sides;
-  /// Layers of cells in front of fixed sides in which waves are damped. The damping sigma grows with the square of the
-  /// depth, so that a thousandth of a wave normal to the side comes back. Where the wave is long, sigma itself reflects
-  /// some of it: 0.2 % with layers two waves deep, 4.5 % with one.
+  /// Thickness in cells of the absorbing layer in front of fixed sides. The damping sigma grows with the square of the
+  /// depth, so that a thousandth of a wave normal to the side returns. The change of sigma itself reflects some of a
+  /// long wave: 0.2 % with layers of two wavelengths, 4.5 % with one.
   int absorbing = 0;
   std::vector<Source> sources;
   std::vector<Receiver> receivers;
-  /// Steps for one exchange: ghosts are so many times as wide, and what lies between is computed by all who need it.
+  /// Communication avoidance: steps per exchange. Ghosts are this many times as wide, and neighbours compute the cells
+  /// in them redundantly.
   int steps_per_exchange = 1;
-  GridOptions grid;  ///< `periodic` is taken from above; implicit runs cut slabs, and take nothing else
+  GridOptions grid;  ///< `periodic` is taken from above; implicit runs allow slabs only
   ExchangeOptions exchange;
-  Coding coding = {};               ///< of values that travel between blocks; but raw, the bits depend on the cuts
-  std::optional<TuneOptions> tune;  ///< given: the exchange's routes are measured, or taken from the cache
+  Coding coding = {};               ///< of values that travel between blocks; bits depend on the cuts, except with raw
+  std::optional<TuneOptions> tune;  ///< set: the exchange's routes are measured, or taken from the cache
   Overlap overlap = Overlap::automatic;
 };
 
@@ -87,12 +89,12 @@ int radius(const Options& options);
 /// The largest time step for which no wave on the grid grows: 2 / (kappa m) and 2 / (c sqrt(m)), m the largest
 /// eigenvalue of the stencil of -Lap.
 double stable_time_step(const Options& options);
-/// Bytes that one cell update must move: heat reads and writes u; wave reads u, the u before and c, and writes u; an
-/// iteration of an implicit scheme has 16 B of the operator and 104 B of the vectors of conjugate gradients.
+/// Memory traffic of one cell update in bytes. heat reads and writes u. wave reads u, the u before and c, and writes u.
+/// An iteration of an implicit scheme moves 16 B for the operator and 104 B for the vectors of conjugate gradients.
 int bytes_per_cell(const Options& options);
 /// Throws Error where the options cannot make a run.
 void check(const Options& options);
-/// How a run cuts its cells.
+/// The partition of a run's cells.
 Grid plan_grid(const Machine& machine, const Options& options, int rank = 0);
 /// Throws Error where a block is shorter than its neighbours' ghosts.
 void check_blocks(const Grid& grid, const Options& options);
@@ -102,28 +104,27 @@ std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options);
 /// The messages of one exchange; computed without allocating.
 std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& options);
 
-/// How many steps one exchange should serve.
+/// Result of tune_steps: the number of steps per exchange.
 struct StepsTuning {
   int steps = 1;
-  std::vector<std::pair<int, double>> tried;  ///< seconds a step of each number
+  std::vector<std::pair<int, double>> tried;  ///< each number, and its seconds per step
   std::string source;                         ///< "measured" or "cache"
   std::string file;                           ///< of the cache; empty where there is none
   std::vector<std::string> notes;             ///< a cache that was not read or not written; on rank 0
 };
-/// Measures a step with several numbers of steps for one exchange, those for which blocks are too thin or devices have
-/// not the memory left out; what was found is remembered on disk by machine, version, equation and shape. Throws Error
-/// where values are coded: bits would depend on what was measured. Collective; rank 0 decides.
+/// Measures a step with several numbers of steps per exchange. It skips numbers for which blocks are too thin or
+/// devices have too little memory. The result is cached on disk by machine, version, equation and shape. Throws Error
+/// where values are coded, because bits would depend on the measurement. Collective; rank 0 decides.
 StepsTuning tune_steps(const Communicator& comm, const Machine& machine, Options options, const TuneOptions& how = {});
 
-/// Finite differences on a box of cells. Bits depend on none of: cuts, devices, routes, overlap, steps for one
-/// exchange.
+/// Finite differences on a box of cells. Bits do not depend on cuts, devices, routes, overlap or steps per exchange.
 class Stencil final : public Simulation {
  public:
   /// Collective. Starts at zero.
   Stencil(const Communicator& comm, const Machine& machine, Options options);
   ~Stencil() override;
 
-  State& state() override;  ///< u, and of the wave equation u of the step before: "before"
+  State& state() override;  ///< u; for the wave equation also "before", u of the step before
   const std::vector<Device>& devices() const override;
   const Tasks& tasks() const override;
   const Tasks& tasks_at(int phase) const override;
@@ -131,17 +132,17 @@ class Stencil final : public Simulation {
   void finish_step() override;
   Recording recording() const override;
 
-  /// Sets u, and of the wave equation u one time step before; left out, a wave starts from rest. Collective.
+  /// Sets u and, for the wave equation, u one time step before. Without `before` a wave starts from rest. Collective.
   void start_from(const Values& u, const Values& before = {});
   /// Sets u and du/dt of the wave equation; u one time step before follows by the differences of a step. Collective.
   void start_moving(const Values& u, const Values& rate);
   /// Runs steps and waits for them. Throws krylov::NotSolved where conjugate gradients do not converge, unless
-  /// options.krylov says to go on.
+  /// options.krylov allows that.
   void advance(std::int64_t steps);
   /// The largest |u - u of the step before| / time step over all cells. Collective.
   double largest_change();
-  /// Of the receiver with this number in the options: u after each step from `since` to now, without that one, and
-  /// none from before the start or the last restart; on all ranks. Collective.
+  /// u at receiver `receiver` after each step in (since, now]. Steps before the last start or restart are not included.
+  /// All ranks get the values. Collective.
   std::vector<double> seismogram(std::size_t receiver, std::int64_t since = 0);
 
   const Grid& grid() const;
@@ -150,7 +151,7 @@ class Stencil final : public Simulation {
   Field& field(const std::string& name);
   Exchange& exchange();
   const Tuning& tuning() const;
-  /// Of the linear solutions since the start, or the last restart.
+  /// Counts of the linear solves since the last start or restart.
   const krylov::Effort& effort() const;
   TimeLoop& time_loop();
 

@@ -17,7 +17,7 @@ namespace detail {
 class StreamImpl;
 class EventImpl;
 
-/// Something that recorded work uses and that may end before the graph: whose memory may be another's then.
+/// A resource of recorded work that may end before the graph. Its memory may then belong to somebody else.
 struct Used {
   explicit Used(std::string what) : what(std::move(what)) {}
   const std::string what;
@@ -45,7 +45,7 @@ double milliseconds(const Event& from, const Event& to);
 
 enum class Priority : unsigned char { normal, high };
 
-/// An in-order queue of device work. Streams of one device run beside one another. Move-only.
+/// An in-order queue of device work. Streams of one device run concurrently. Move-only.
 class Stream {
  public:
   explicit Stream(Device device, Priority priority = Priority::normal);
@@ -53,26 +53,26 @@ class Stream {
   Stream(Stream&&) noexcept;
   Stream& operator=(Stream&&) noexcept;
 
-  /// A queue that exists already (CUDA: a cudaStream_t); the caller keeps owning it.
+  /// Wraps an existing queue (CUDA: a cudaStream_t); the caller keeps owning it.
   static Stream wrap(Device device, void* native);
 
   Device device() const;
   void* native() const;  ///< cudaStream_t, or null on the host backend
-  /// Tells queues apart: two Streams that wrap one queue have the same, and no later queue has it again.
+  /// Identifies the queue: Streams that wrap the same queue have the same id, and it is never reused.
   std::uint64_t id() const;
 
   void record(const Event& event);
   /// Work queued after this call runs after the event's latest recording.
   void wait(const Event& event);
-  /// Blocks the host until everything queued is done; throws what the work threw.
+  /// Blocks the host until all queued work is done; throws the errors of that work.
   void synchronize();
   bool idle() const;
 
-  /// From here to end_capture, work is recorded and not run; other streams join by waiting for an event.
+  /// From here to end_capture, work is recorded instead of run. Other streams join by waiting for an event.
   void begin_capture();
   Graph end_capture();
   bool capturing() const;
-  /// While the stream is captured: what is recorded uses this, and the graph is not launched once that is over.
+  /// During capture: declares that the recorded work uses `used`. The graph refuses to launch once used->over is set.
   void uses(const std::shared_ptr<const detail::Used>& used);
 
   detail::StreamImpl& impl() const { return *impl_; }
@@ -82,7 +82,7 @@ class Stream {
   std::unique_ptr<detail::StreamImpl> impl_;
 };
 
-/// Recorded work that replays, in order after what the stream holds.
+/// Recorded work. A replay is ordered after the work that the stream holds.
 class Graph {
  public:
   struct Impl {
@@ -93,7 +93,7 @@ class Graph {
     std::vector<std::shared_ptr<const detail::Used>> used;  ///< by the recorded work
   };
   explicit Graph(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
-  /// Throws Error, and launches nothing, where the recorded work uses an exchange or an all-reduce that is no more.
+  /// Throws Error, and launches nothing, where the recorded work uses an exchange or an all-reduce that has ended.
   void launch(Stream& stream) const;
   std::size_t nodes() const { return impl_->nodes(); }
   const std::shared_ptr<Impl>& impl() const { return impl_; }
@@ -102,11 +102,11 @@ class Graph {
   std::shared_ptr<Impl> impl_;
 };
 
-/// A graph that replays another one until, after a replay, a number in the device's memory is 0; once at least. The
-/// work of the other one must be kernels, copies and fills of that device alone.
+/// A graph that replays `body` until *again, in the device's memory, is 0 after a replay; at least once. The body may
+/// only contain kernels, copies and fills of that device.
 Graph repeat(Device device, const Graph& body, const std::int32_t* again);
 
-/// Copies bytes between any two memories that the stream's device reaches, by the copy engine where there is one.
+/// Copies bytes between any two memories that the stream's device can access, by the copy engine where there is one.
 void copy(Stream& stream, void* to, const void* from, std::size_t bytes);
 /// Sets bytes.
 void fill(Stream& stream, void* to, unsigned char value, std::size_t bytes);

@@ -3,9 +3,10 @@
 
 namespace slipstream {
 
-/// A slow network on one host, for planning and for tests: a message of n bytes arrives `latency_us` + n / `gb_per_s`
-/// after its exchange began at the sender, or later. Messages of one pair of devices follow one another, those of other
-/// pairs travel beside them. For routes whose messages the host sends (staged, gpu_mpi); the others refuse.
+/// Simulates a slow network on one host, for planning and for tests. A message of n bytes arrives at the earliest
+/// `latency_us` + n / `gb_per_s` after its exchange began at the sender. Messages of one pair of devices follow one
+/// another; those of other pairs are concurrent. Only for routes whose messages the host sends (staged, gpu_mpi); other
+/// routes refuse it.
 struct Throttle {
   double gb_per_s = 0;  ///< 0: none
   double latency_us = 0;
@@ -14,7 +15,7 @@ struct Throttle {
   bool operator==(const Throttle&) const = default;
 };
 
-/// Bounds of what can be kept to by a host that is asked now and then.
+/// Bounds that a polling host can keep to.
 constexpr double least_throttled_gb_per_s = 1e-6, most_throttled_gb_per_s = 1000, most_throttled_us = 1e7;
 
 /// "12.5 GB/s, 2 us", "12.5 GB/s", or "none". Reading throws Error for other texts, and for rates and latencies out of

@@ -8,9 +8,10 @@
 
 namespace slipstream {
 
-/// What the host, the streams and the state machines of this rank did, on one clock. Device work is timed by events
-/// around it, host work by the host's clock; a reference event a device, recorded at its first use, joins the two to
-/// within the time of one synchronization. Not for work that is being captured into a graph. One host thread.
+/// Timeline of the host, the streams and the state machines of this rank, on one clock. Device work is timed by events
+/// around it, host work by the host's clock. A reference event on each device, recorded at its first use, aligns the
+/// two to within the time of one synchronization. Not for work that is being captured into a graph. One host thread may
+/// use it.
 class Trace {
  public:
   /// Nothing is recorded beyond `most` spans.
@@ -19,20 +20,21 @@ class Trace {
 
   /// Microseconds since the trace was made.
   double now() const;
-  /// Something that lasted from `start` to now, on a row of its own name.
+  /// Adds a span from `start` to now, on the row of this name.
   void add(const std::string& row, const std::string& name, const std::string& category, double start);
-  /// A row's state from here on; empty: none. Ends the state before.
+  /// Sets a row's state from now on and ends the state before; empty: no state.
   void state(const std::string& row, const std::string& name, const std::string& category);
-  /// Before and after work is queued on a stream; the number joins them (-1: not recorded).
+  /// Call open() before and close() after work is queued on a stream. The number of the span joins them; -1: not
+  /// recorded.
   std::int64_t open(const std::string& row, const std::string& name, const std::string& category, Stream& stream);
   void close(std::int64_t span, Stream& stream);
 
-  /// Spans so far, those that are still open or on their way too; and those that found no place.
+  /// size(): spans so far, including open and unfinished ones. dropped(): spans beyond the limit.
   std::int64_t size() const;
   std::int64_t dropped() const;
   /// Chrome-trace JSON: waits for the recorded work. Times count from `epoch`, of system_epoch_us().
   std::string json(int rank, double epoch = 0);
-  /// When the trace was made, by the system's clock: what ranks of one machine have in common.
+  /// Time of construction by the system's clock, which the ranks of one machine share.
   double system_epoch_us() const;
 
  private:

@@ -8,12 +8,12 @@
 
 namespace slipstream {
 
-/// What the target does with an arriving value.
+/// The operation of the target with an arriving value.
 enum class Op : std::uint8_t { copy, add, min, max, multiply };
 
-/// Which values of a block: the cells of a box (local coordinates: 0 is the first interior cell, ghosts are negative
-/// or beyond) times some components, component slowest, then z, y, x; or a list of elements, counted from interior
-/// cell (0, 0, 0) of component 0, in the order of the list.
+/// A set of values of a block: a box of cells times some components, or a list of elements. Boxes have local
+/// coordinates: 0 is the first interior cell, ghosts are negative or beyond. Their order is component slowest, then z,
+/// y, x. Listed elements are counted from interior cell (0, 0, 0) of component 0, in the order of the list.
 struct IndexSet {
   Box box;
   std::vector<int> components;
@@ -24,8 +24,8 @@ struct IndexSet {
   }
 };
 
-/// Values that go from one block to another; both sides list equally many, in the same order. Of boxes: axis a of the
-/// source's is axis axes[a] of the target's, so that both are equally long.
+/// Values that one block sends to another. Both sides list the same number, in the same order. For boxes, axis a of the
+/// source is axis axes[a] of the target, and both have the same length.
 struct Transfer {
   std::int64_t source_block = 0;
   std::int64_t target_block = 0;

@@ -7,31 +7,31 @@
 
 namespace slipstream {
 
-/// A whole grid of values goes from one decomposition to another, with its axes in another order.
+/// Moves a whole grid of values to another decomposition, with its axes permuted.
 ///
 /// Let n be the extent of the source's grid and m that of the target's. For a permutation s = axes of {0, 1, 2} with
 /// m[s[a]] = n[a], and for every cell p of the source,
 ///
 ///     target(q) = source(p),   q[s[a]] = p[a],
 ///
-/// for every component. axes = {0, 1, 2} moves cells between blocks and turns nothing; {2, 1, 0} changes x for z. In
-/// memory the axes turn once more where the fields' layouts differ. Each grid may be cut in any way: slabs, pencils,
-/// bricks, by the user's own boxes, unevenly, with devices that hold nothing. Values that stay on a device are moved
-/// within it. Ghosts are neither read nor written. With axes t of the way back, t[s[a]] = a, a Transpose from the
+/// for every component. axes = {0, 1, 2} moves cells between blocks without a permutation; {2, 1, 0} swaps x and z. In
+/// memory the axes are permuted once more where the fields' layouts differ. Each grid may be cut in any way: slabs,
+/// pencils, bricks, the user's own boxes, unevenly, with devices that hold nothing. Values that stay on a device are
+/// moved within it. Ghosts are neither read nor written. With the inverse axes t, t[s[a]] = a, a Transpose from the
 /// target to the source is its inverse.
 class Transpose final : public Pattern {
  public:
-  /// First cell, and one behind the last.
+  /// The first cell, and one past the last.
   using Range = std::pair<std::int64_t, std::int64_t>;
   struct Options {
     std::array<int, 3> axes{0, 1, 2};
-    /// Along each axis of the source: cells that travel, as ascending ranges that do not meet; none: all. Of the
-    /// modes of a Fourier transform these are those that truncation leaves. Cells of the target that get nothing keep
-    /// what they hold.
+    /// Along each axis of the source: cells that travel, as ascending ranges with gaps between them; empty: all. For a
+    /// truncated Fourier transform these are the modes that are kept. Cells of the target that get nothing keep their
+    /// values.
     std::array<std::vector<Range>, 3> kept;
   };
-  /// Both grids must outlive it and lie on the same machine. Throws Error where axes is no permutation, extents do not
-  /// match or a range leaves its axis.
+  /// Both grids must outlive it and lie on the same machine. Throws Error where axes is not a permutation, extents do
+  /// not match or a range leaves its axis.
   Transpose(const Grid& source, const Grid& target, Options options);
   Transpose(const Grid& source, const Grid& target) : Transpose(source, target, Options{}) {}
 
@@ -39,7 +39,7 @@ class Transpose final : public Pattern {
   std::uint64_t fingerprint() const override;
   const Grid& target(const Grid&) const override { return target_; }
   std::vector<Transfer> transfers(const Grid& grid, int components, const Extent& ghost, int rank) const override;
-  /// The permutation of the way back.
+  /// The inverse permutation.
   static std::array<int, 3> inverse(const std::array<int, 3>& axes);
 
  private:

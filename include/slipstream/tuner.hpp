@@ -8,20 +8,21 @@
 namespace slipstream {
 
 struct TuneOptions {
-  bool retune = false;       ///< measure again, whatever the cache holds
+  bool retune = false;       ///< measures again, and ignores the cache
   std::string cache_folder;  ///< empty: $XDG_CACHE_HOME/slipstream, else ~/.cache/slipstream
-  int warm_ups = 2;          ///< exchanges before those that count
+  int warm_ups = 2;          ///< exchanges before the timed ones
   int trials = 8;            ///< the fastest counts
-  double drop_factor = 3;    ///< a candidate that is so much slower than the best on every pair gets one trial only
-  /// What exchanges are overlapped with, as a step of the interior. Each exchange that is measured is begun, this
-  /// queues the same work each time, on one stream for each of this rank's devices, and it is ended: the time of the
-  /// whole decides, from a common start to the end of the exchange and the work. Called on all ranks equally often. It
-  /// may not touch the exchange's fields but as between begin() and end(). Empty: exchanges are measured alone.
+  double drop_factor = 3;    ///< candidates slower by this factor on every pair get one trial only
+  /// Work that exchanges overlap with, such as the interior of a step. For each measurement the exchange is begun,
+  /// `work` queues the same work, and the exchange is ended. `work` gets one stream for each of this rank's devices.
+  /// The tuner compares the total time, from a common start to the end of the exchange and the work. Called equally
+  /// often on all ranks. It may use the exchange's fields only as between begin() and end(). Empty: exchanges are
+  /// measured alone.
   std::function<void(std::vector<Stream>&)> work = {};
-  std::string work_name = {};  ///< with work: what choices are remembered by; the same on all ranks
+  std::string work_name = {};  ///< with work: its key in the cache; the same on all ranks
 };
 
-/// What was found, and how.
+/// Result of the tuner, and its source.
 struct Tuning {
   ExchangeOptions options;  ///< with `chosen`, `reasons` and `knobs` filled
   std::string source;       ///< "measured", "cache", or "rules" where there was nothing to measure
@@ -30,12 +31,12 @@ struct Tuning {
   std::vector<std::string> notes;  ///< candidates that refused or timed out, caches not read; on rank 0
 };
 
-/// Measures the routes that the options allow, with the exchange's own messages, and keeps for each pair of devices
-/// the fastest, but no mixture that is slower as a whole than one route for all. Remembered on disk by machine, version
-/// and shape. Runs exchanges of the fields: their ghosts are overwritten. Patterns that combine values are not
-/// measured, because an exchange would change what it sums: they follow the rules. Collective; rank 0 decides. Throws
-/// Error on all ranks where they do not all tune the same exchange beside the same work with as many trials. A
-/// candidate beside which the work fails is dropped, as one that fails itself.
+/// Measures the routes that the options allow, with the exchange's own messages, and keeps the fastest for each pair of
+/// devices. It rejects a mixture that is slower as a whole than one route for all. Results are cached on disk by
+/// machine, version and shape. It runs exchanges of the fields, which overwrite their ghosts. Patterns that combine
+/// values are not measured, because an exchange would change the sums; they follow the rules. Collective; rank 0
+/// decides. Throws Error on all ranks where they do not all tune the same exchange with the same work and number of
+/// trials. A candidate that fails, or with which the work fails, is dropped.
 Tuning tune(const Communicator& comm, const Grid& grid, const std::vector<ExchangeItem>& items,
             const ExchangeOptions& options, const TuneOptions& how = {});
 
@@ -44,21 +45,21 @@ inline ExchangeOptions tuned(const Communicator& comm, const Grid& grid, const s
   return tune(comm, grid, items, options, how).options;
 }
 
-/// Codings of a type whose error, over the largest magnitude of a block, is at most this; without raw. Throws Error
-/// where the error is not above 0 and finite.
+/// Codings of a type whose error, relative to the largest magnitude of a block, is at most `max_error`; without raw.
+/// Throws Error unless max_error is above 0 and finite.
 std::vector<Coding> codings_that_keep(DType type, double max_error);
 
 struct CodingChoice {
-  std::vector<ExchangeItem> items;  ///< as given, none of the coding `automatic`
-  std::string reason;               ///< what was chosen, and the times that decided
+  std::vector<ExchangeItem> items;  ///< as given, with the chosen codings in place of `automatic`
+  std::string reason;               ///< the choice, and the times behind it
 };
-/// Measures codings for items of the coding `automatic`, by exchanges of the fields as they are: their ghosts are
-/// overwritten. An item takes raw, unless it has a max error and a coding that keeps it is faster. A coding that cannot
-/// hold some value is not taken. Collective. Throws Error for patterns that combine values.
+/// Measures codings for items with the coding `automatic`, by exchanges of the current fields, which overwrite their
+/// ghosts. An item takes raw, unless it has a max error and a coding within it is faster. A coding in which some value
+/// overflows is not taken. Collective. Throws Error for patterns that combine values.
 CodingChoice choose_codings(const Communicator& comm, const Grid& grid, std::vector<ExchangeItem> items,
                             const ExchangeOptions& options);
 
-/// Where tuned choices lie: $XDG_CACHE_HOME/slipstream, else ~/.cache/slipstream; empty where neither is known.
+/// Folder of the tuner's cache: $XDG_CACHE_HOME/slipstream, else ~/.cache/slipstream; empty where neither is known.
 std::string tuner_cache_folder();
 
 }  // namespace slipstream

@@ -16,18 +16,18 @@ namespace slipstream {
 /// A time series of cell fields on a uniform grid in one VTKHDF file (ImageData, temporal), which ParaView opens by
 /// double click. Two-dimensional grids are one cell thick.
 ///
-/// Between two calls the file is closed: complete, readable by others and without a lock. A step counts as written
-/// only when all its values are, so a reader never meets half a step. All members are collective but the destructor,
-/// which does nothing; where one rank fails, all ranks throw the same Error and the file keeps the earlier steps.
+/// Between two calls the file is closed: complete, readable by others and without a lock. A step counts as written only
+/// when all its values are, so a reader never sees half a step. All members are collective, except the destructor,
+/// which does nothing. Where one rank fails, all ranks throw the same Error and the file keeps the earlier steps.
 class VtkhdfSeries {
  public:
   struct Options {
     std::array<double, 3> origin{0, 0, 0};   ///< low corner of cell (0, 0, 0)
     std::array<double, 3> spacing{1, 1, 1};  ///< edges of a cell
     bool overwrite = false;                  ///< replace an existing file
-    std::optional<double> up_to = {};        ///< go on with an existing file, behind its steps up to this time
+    std::optional<double> up_to = {};        ///< continue an existing file after its steps up to this time
     bool collect = false;  ///< rank 0 writes for all, as it does wherever only a serial HDF5 is installed
-    std::int64_t piece_bytes = std::int64_t{64} << 20;  ///< largest piece a rank copies out and writes at once
+    std::int64_t piece_bytes = std::int64_t{64} << 20;  ///< largest piece that a rank copies and writes at once
   };
 
   /// One field of a step.
@@ -36,21 +36,21 @@ class VtkhdfSeries {
     const Field* field;  ///< current values of interior cells; their devices must be idle
     double scale = 1;    ///< factor of f32 and f64 fields: lattice to physical units
     std::string unit{};  ///< attribute "unit" of the dataset in /Series, from the first step; empty: none
-    /// Makes from the values of a box of this rank's cells, [z][y][x][component] in the type of the field, those of the
-    /// file, in their place and before the scale: what follows from a field and needs no memory of its own.
+    /// Computes a derived quantity from the field, so that it needs no field of its own. It replaces the values of a
+    /// box of this rank's cells in place, before the scale: [z][y][x][component] in the type of the field.
     std::function<void(const Box&, void*)> derive{};
   };
 
-  /// Makes the file, with no steps in it yet, or goes on with one. Throws where the path cannot be written, exists
-  /// without `overwrite` and `up_to`, or cannot be gone on with: then it is as it was.
+  /// Creates the file without steps, or continues one. Throws where the path cannot be written, exists without
+  /// `overwrite` and `up_to`, or cannot be continued. An existing file is unchanged then.
   VtkhdfSeries(const Communicator& comm, const Grid& grid, std::string path, Options options);
   VtkhdfSeries(VtkhdfSeries&&) noexcept;
   VtkhdfSeries& operator=(VtkhdfSeries&&) noexcept;
   ~VtkhdfSeries();
 
-  /// Appends one time step; values keep the field's own type and components. Times must grow. The first step names
-  /// every field of the series; a later step may leave some out, which then keep the values last written (walls,
-  /// flags) and take no further space. Throws where the disk is too full, before anything is written.
+  /// Appends one time step; values keep the field's own type and components. Times must increase. The first step names
+  /// every field of the series. A later step may omit some, such as walls and flags. These keep the values last written
+  /// and take no further space. Throws where the disk is too full, before anything is written.
   void write(double time, const std::vector<Item>& items);
 
   /// Ends the series: a later write() is an error.
@@ -58,7 +58,7 @@ class VtkhdfSeries {
 
   const std::string& path() const;
   std::int64_t steps() const;  ///< in the file so far
-  double last_time() const;    ///< of the last of them; minus infinity where there is none
+  double last_time() const;    ///< of the last step; minus infinity where there is none
 
  private:
   struct State;

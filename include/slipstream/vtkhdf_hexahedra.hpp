@@ -15,21 +15,21 @@ namespace slipstream {
 /// Elements of high order over time in one VTKHDF file (UnstructuredGrid, temporal, Lagrange hexahedra), which ParaView
 /// opens by double click and draws curved.
 ///
-/// The cells of VTK have equidistant nodes, and the elements here other ones: `to_even` takes the values at an
-/// element's nodes along an edge to those at equidistant ones, so that the file holds the same polynomials. Places go
-/// the same way. Elements share no points in the file; the mesh is written once. Nodes go corners, edges, faces,
-/// inside, as vtkLagrangeHexahedron numbers them.
+/// The cells of VTK have equidistant nodes, and the elements here have others. The matrix `to_even` interpolates an
+/// element's values along an edge to equidistant nodes, so the file holds the same polynomials. Positions are
+/// interpolated in the same way. Elements share no points in the file; the mesh is written once. Nodes are in the order
+/// of vtkLagrangeHexahedron: corners, edges, faces, inside.
 ///
-/// Every rank writes its own elements, some at a time; with a serial HDF5 rank 0 writes what the others send. The file
-/// does not depend on the number of ranks. Between two calls it is closed and whole. All members are collective but the
-/// destructor, which does nothing; where one rank fails, all ranks throw the same Error.
+/// Every rank writes its own elements, some at a time; with a serial HDF5 the others send theirs to rank 0. The file
+/// does not depend on the number of ranks. Between two calls it is closed and complete. All members are collective,
+/// except the destructor, which does nothing. Where one rank fails, all ranks throw the same Error.
 class HexahedraSeries {
  public:
   struct Mesh {
     int order = 1;
     std::int64_t elements = 0;
     std::vector<double> to_even;  ///< row i, column m: of node m at equidistant point i; (order + 1)^2
-    /// Places of the nodes of an element, i fastest; each rank asks for some elements.
+    /// Positions of the nodes of an element, i fastest. Each rank calls it for some elements.
     std::function<std::vector<std::array<double, 3>>(std::int64_t element)> places;
   };
   struct Item {
@@ -39,13 +39,13 @@ class HexahedraSeries {
     std::string unit{};
   };
 
-  /// Makes the file with the mesh and no steps, in place of one that is there. With `up_to` it goes on with that one
-  /// behind its steps up to this time. Throws where it cannot: then the file is as it was.
+  /// Creates the file with the mesh and no steps, and replaces an existing one. With `up_to` it continues that one
+  /// after its steps up to this time. Throws where it cannot; an existing file is unchanged then.
   HexahedraSeries(const Communicator& comm, std::string path, Mesh mesh, std::optional<double> up_to = {});
   HexahedraSeries(HexahedraSeries&&) noexcept;
   ~HexahedraSeries();
 
-  /// Appends one time step; times must grow, and every step has the same fields, of the same types and components.
+  /// Appends one time step. Times must increase, and every step has the same fields, of the same types and components.
   void write(double time, const std::vector<Item>& items);
   double last_time() const;  ///< of the last step; minus infinity where there is none
   /// Ends the series: a later write() is an error.
@@ -56,7 +56,7 @@ class HexahedraSeries {
   std::unique_ptr<State> state_;
 };
 
-/// Places of VTK's nodes of a Lagrange hexahedron among (order + 1)^3 that go i fastest.
+/// Index of each of VTK's nodes of a Lagrange hexahedron among (order + 1)^3 nodes with i fastest.
 std::vector<std::int64_t> vtk_hexahedron_nodes(int order);
 
 }  // namespace slipstream

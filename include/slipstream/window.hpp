@@ -1,28 +1,28 @@
 #pragma once
-// Transfers that the caller's kernels drive: they store their results where they must go, and nothing packs.
+// Transfers by the caller's kernels, which store their results directly at the destinations, without packing.
 //
-// Let an item be produced (ExchangeItem::produced), and let its pattern's transfers be t = 1 ... n, each from a box S_t
-// of cells of a block b_t of this device to places elsewhere. Between Exchange::open() and Exchange::post() there is,
-// for each component c that t moves, a window (b_t, c, S_t, P_t): P_t(p) is the address at which the value of cell p of
-// S_t must be stored, that is
+// Consider a produced item (ExchangeItem::produced) whose pattern has the transfers t = 1 ... n. Each goes from a box
+// S_t of cells of a block b_t of this device to places elsewhere. Between Exchange::open() and Exchange::post() there
+// is a window (b_t, c, S_t, P_t) for each component c that t moves. P_t(p) is the address at which the value of cell p
+// of S_t must be stored:
 //
 //     route     | P_t(p) lies in
 //     kernel    | the target's array itself, in memory of this device
-//     direct    | the target's array, in the mapped memory of another device or process; in the target's landing slot
+//     direct    | the target's array, in the mapped memory of another device or process; in the target's receive buffer
 //               | where the array cannot be mapped, rows are shorter than Knobs::in_place or values are combined
 //     any other | the message that the engine sends, in memory of this device: the kernel is the packer
 //
-// and the exchange is right when every P_t(p) has been stored by work that the caller's streams hold before post(). The
-// engine does the rest as for values that it moves itself: it opens the places (open() is ordered behind what frees
-// them at the targets), sends, signals, unpacks or combines, limits waits, and reports. What lies in the source's
-// arrays is never read: a source may have none (FieldOptions::later). A cell may lie in no window, in one (a
-// transpose), or in several (a halo: a corner goes to several neighbours).
+// The exchange is correct when every P_t(p) has been stored by work that the caller's streams hold before post(). The
+// engine does the rest as for values that it moves itself. It frees the destinations (open() is ordered after their
+// last use at the targets), sends, signals, unpacks or combines, applies timeouts, and reports. The source's arrays are
+// never read: a source may have none (FieldOptions::later). A cell may lie in no window, in one (a transpose), or in
+// several (a halo: a corner goes to several neighbours).
 //
 //     exchange.open(streams);
 //     const Windows<double> out = exchange.windows<double>(0, device);
 //     launch(stream, cells, MyKernel{..., out});      // calls out.store(block, component, i, j, k, value)
 //     exchange.post(streams);
-//     ...                                             // what needs nothing that arrives
+//     ...                                             // work that needs no arriving values
 //     exchange.end(streams);
 #include <cstdint>
 
@@ -32,13 +32,13 @@
 
 namespace slipstream {
 
-/// Where the values of a box of cells, of one component, are stored.
+/// Destination of the values of a box of cells, of one component.
 struct Window {
   std::int32_t item = 0;
   std::int32_t component = 0;                         ///< of the source's field
   std::int64_t block = 0;                             ///< of the source's grid, by id
   std::int64_t lo[3] = {0, 0, 0}, hi[3] = {0, 0, 0};  ///< cells, as the block counts them: 0 is the first inside
-  std::int64_t base = 0;    ///< where cell lo is: an address, or bytes from the first of array number `array`
+  std::int64_t base = 0;    ///< place of cell lo: an address, or bytes from the start of array number `array`
   std::int32_t array = -1;  ///< see Arrays
   std::int64_t stride[3] = {0, 0, 0};  ///< in bytes, by axes of the source
 
@@ -47,8 +47,8 @@ struct Window {
   }
 };
 
-/// The windows of an item on a device, for its kernels, which get it as an argument; for one exchange, from open() to
-/// post(). Blocks are counted as Grid::local() lists them.
+/// The windows of an item on a device, an argument for its kernels. Valid for one exchange, from open() to post().
+/// Blocks are numbered by their position in Grid::local().
 template <class T>
 class Windows {
  public:
@@ -56,16 +56,17 @@ class Windows {
   Windows(const Window* all, const std::int32_t* first, int components, std::byte* const* arrays, const Signal* broken)
       : all_(all), first_(first), components_(components), arrays_(arrays), broken_(broken) {}
 
-  /// False once a wait of the exchange has given up: places are not open then, and nothing may be stored. store() asks.
+  /// False after a wait of the exchange has timed out. The destinations may still be in use then, so nothing may be
+  /// stored. store() checks it.
   SLIP_FN bool open() const { return load_acquire(broken_) == 0; }
-  /// Stores the value of a cell in all places that it goes to: in none where it lies in no window.
+  /// Stores the value of a cell at all its destinations; at none where it lies in no window.
   SLIP_FN void store(int block, int component, std::int64_t i, std::int64_t j, std::int64_t k, const T& value) const {
     if (!open()) return;
     const int at = block * components_ + component;
     for (std::int32_t n = first_[at]; n < first_[at + 1]; ++n)
       if (all_[n].holds(i, j, k)) *place(n, i, j, k) = value;
   }
-  /// Of a kernel that goes through one window: its cell's place in window n of Exchange::window_list(). Ask open()
+  /// For a kernel that works on one window: the address of a cell in window n of Exchange::window_list(). Check open()
   /// first.
   SLIP_FN T* place(std::int32_t n, std::int64_t i, std::int64_t j, std::int64_t k) const {
     const Window& w = all_[n];

@@ -1,8 +1,9 @@
 #pragma once
-// How lanes find the cells of blocks. A lane holds four cells side by side: those of one to four rows of a run, of a
-// row of a square or of a cube. All lanes together hold 128, of 32, 8 or 2 blocks.
+// Maps the lanes of a warp to the cells of blocks. A lane holds four adjacent cells of a row. A block has one lane as a
+// run of 4 cells, 4 lanes as a run of 16 or a square, and 16 as a cube. All lanes together hold 128 cells, of 32, 8 or
+// 2 blocks.
 //
-// On a GPU a lane's numbers are registers, and pass from lane to lane without memory where they can.
+// On a GPU a lane's numbers are in registers, and pass from lane to lane without memory where possible.
 #include <bit>
 #include <cstdint>
 
@@ -15,7 +16,7 @@ namespace slipstream {
 
 constexpr int cells_of_lane = 4;
 
-/// Memory that lanes share while they code blocks: 128 cells, and the words of their codes.
+/// Scratch memory of the lanes of a warp while they code blocks: 128 cells, and the words of their codes.
 struct BlockScratch {
   std::uint64_t cells[128];
   std::uint64_t words[128];
@@ -25,18 +26,18 @@ struct BlockScratch {
 struct LaneCells {
   std::int32_t at[3];
   int axis;
-  int start;    ///< of the lane's, in its block's row
+  int start;    ///< position of the lane's first cell in its block's row
   int valid;    ///< cells of that row that lie in the box
-  bool inside;  ///< whether the row does
+  bool inside;  ///< whether the row lies in the box
 
   SLIP_FN bool has(int i) const { return inside && start + i < valid; }
-  /// From the lane's first cell to the i-th, or to the one that stands for it where it lies beside the box. As in zfp,
-  /// the second cell of a row repeats the first, the third the second, the fourth the first.
+  /// Offset from the lane's first cell to the i-th. A cell outside of the box is padded by one inside. As in zfp, the
+  /// second cell of a row repeats the first, the third the second, the fourth the first.
   SLIP_FN int step(int i) const { return stand_in(start + i, valid) - start; }
   SLIP_FN static int stand_in(int place, int valid) { return place < valid ? place : (place & 3) == 3 ? 0 : valid - 1; }
 };
 
-/// `block` counts blocks along each axis; `row`: which of the block's lanes.
+/// The cells of a lane. `block`: number of the block along each axis; `row`: number of the lane in its block.
 SLIP_FN LaneCells cells_of(const CellBlock& shape, const std::int32_t (&box)[3], const std::uint32_t (&block)[3],
                            int row) {
   LaneCells cells{};
@@ -68,14 +69,14 @@ struct Four {
   T of[cells_of_lane];
 };
 
-/// The blocks that lanes code at once, of `rows` lanes each.
+/// The blocks that the lanes of a warp code at once, of `rows` lanes each.
 template <bool sequential, int rows>
 struct BlockTurn {
   static constexpr int at_once = 32 / rows;
   Warp<sequential> lanes;
   int rate, quantum;     ///< see Wire
   int words;             ///< of a block's code
-  int blocks;            ///< that there are; lanes of others move no values
+  int blocks;            ///< that exist; lanes of others move no values
   std::uint64_t* codes;  ///< of the first block
   BlockScratch* scratch;
 
@@ -86,7 +87,7 @@ struct BlockTurn {
   SLIP_FN std::uint64_t* cells(int lane) const { return scratch->cells + cells_of_lane * (lane & ~(rows - 1)); }
 };
 
-/// Widths of the fields of a number.
+/// Widths of the bit fields of a floating-point number.
 template <class Real>
 struct Bits;
 template <>
@@ -102,13 +103,13 @@ struct Bits<double> {
   static constexpr int width = 64, mantissa = 52, exponents = 11, bias = 1023;
 };
 
-/// 1 + the exponent's field of a number is at most this.
+/// Largest value of 1 + the exponent field of a finite number.
 template <class Real>
 constexpr int most_mark = (1 << Bits<Real>::exponents) - 1;
 
 SLIP_FN int greater(int a, int b) { return a > b ? a : b; }
 
-/// 2^exponent as two numbers, the second of which is 1 where one can hold it.
+/// 2^exponent as a product of two numbers; the second is 1 where one number can represent it.
 template <class Real>
 struct PowerOfTwo {
   Real near, rest;
@@ -121,7 +122,7 @@ struct PowerOfTwo {
     near = power(first);
     rest = power(exponent - first);
   }
-  /// A product that is subnormal has been rounded once, if the value is 1 or more.
+  /// A subnormal product is rounded only once, if the value is 1 or more.
   SLIP_FN Real times(Real value) const { return value * near * rest; }
 };
 

@@ -1,9 +1,9 @@
 #pragma once
-// Sixteen values with one exponent. The head of a block has 16 bits: the exponent of its unit, a power of two. Values
-// are multiples of the unit in `rate` - 1 bits, sign included. Each of a block's four lanes writes four bits of the
-// head and its own four values: 4 `rate` bits.
+// Block floating point: sixteen values with one exponent. The head of a block has 16 bits: the exponent of its unit, a
+// power of two. Values are multiples of the unit in `rate` - 1 bits, sign included. Each of a block's four lanes writes
+// four bits of the head and its own four values: 4 `rate` bits.
 //
-// Floats are coded as doubles, which hold all of them as normal numbers.
+// Floats are coded as doubles, in which all of them are normal numbers.
 #include <bit>
 #include <cstdint>
 
@@ -13,19 +13,18 @@ namespace slipstream {
 
 namespace blockfloat {
 
-/// Heads beside exponents: of a block with a value that cannot be written, and of memory that nobody has written
-/// (poison_byte).
+/// Special heads: of a block with a value that cannot be written, and of memory that nobody has written (poison_byte).
 constexpr std::uint32_t refused = 0xfffe, unwritten = 0xffff;
 constexpr int zero_exponent = 8192;
 
 SLIP_FN double most_multiple(int bits) { return static_cast<double>((std::int64_t{1} << (bits - 1)) - 1); }
 SLIP_FN double magnitude(double value) { return value < 0 ? -value : value; }
-/// Whether a value, in units, rounds to a number of so many bits; it does not where it is none.
+/// Whether a value, in units, rounds to a whole number of this many bits. False for NaN.
 SLIP_FN bool fits(double units, int bits) { return magnitude(units) < most_multiple(bits) + 0.5; }
-/// Added to a number below 2^51, it leaves the nearest whole number, of two the even one, in the lowest bits.
+/// Adding it to a number below 2^51 leaves the nearest whole number, ties to even, in the lowest bits.
 constexpr double whole_in_low_bits = 0x1.8p52;
 
-/// Exponents' fields stand in the upper half of a double.
+/// The upper half of a double without the sign, which contains the exponent field.
 SLIP_FN int upper_half(double value) {
   return static_cast<int>(std::bit_cast<std::uint64_t>(value) >> 32) & 0x7fffffff;
 }
@@ -38,18 +37,18 @@ SLIP_FN std::uint32_t lower_word(std::uint32_t high, std::uint32_t low, int righ
   return static_cast<std::uint32_t>((std::uint64_t{high} << 32 | low) >> right);
 }
 
-/// A lane's part of a block's code, in four words, or in six for numbers of more than 32 bits.
+/// A lane's part of a block's code, a shift register of four words, or of six for numbers of more than 32 bits.
 template <int words>
 struct LaneCode {
   static constexpr bool wide = words > 4;
   std::uint32_t word[words] = {};
 
-  /// Moves all bits up, and puts others below; fewer than 32.
+  /// Shifts all bits up and inserts `count` bits below, fewer than 32.
   SLIP_FN void push_few(std::uint32_t bits, int count) {
     for (int k = words - 1; k > 0; --k) word[k] = upper_word(word[k], word[k - 1], count);
     word[0] = word[0] << count | bits;
   }
-  /// The same of a value: fewer than 32 bits, or 32 and more.
+  /// The same for the bits of a value: fewer than 32, or 32 and more with a wide code.
   SLIP_FN void push(std::uint64_t bits, int count) {
     if constexpr (!wide) {
       push_few(static_cast<std::uint32_t>(bits), count);
@@ -63,7 +62,7 @@ struct LaneCode {
     for (int k = 0; k + 1 < words; ++k) word[k] = lower_word(word[k + 1], word[k], count);
     word[words - 1] >>= count;
   }
-  /// Takes the lowest bits away, as a number with a sign.
+  /// Removes the lowest bits and returns them as a signed number.
   SLIP_FN double pop(int count) {
     if constexpr (!wide) {
       const auto whole = static_cast<std::int32_t>(word[0] << (32 - count)) >> (32 - count);
@@ -79,7 +78,7 @@ struct LaneCode {
     }
   }
 
-  // A part of 4 `rate` bits starts on as many bytes as divide it.
+  // A part of 4 `rate` bits is aligned to 4 bytes where `rate` is a multiple of 8, else to 2 bytes.
   SLIP_FN void store(std::uint64_t* block, int row, int rate) const {
     void* const to = reinterpret_cast<std::uint8_t*>(block) + row * rate / 2;
     if (rate % 8 == 0) {
@@ -102,7 +101,7 @@ struct LaneCode {
   }
 };
 
-/// Calls f with an empty code for values of a rate.
+/// Calls f with an empty LaneCode for this rate.
 template <class Real, class F>
 SLIP_FN void with_code(int rate, F f) {
   if constexpr (sizeof(Real) > 4) {
@@ -136,7 +135,7 @@ struct BlockFloat {
       turn.lanes.each([&](int lane) {
         const bool bad = upper[lane] >= not_finite;
         lost |= bad;
-        // Subnormal numbers have the unit of the least normal ones.
+        // Subnormal numbers use the unit of the least normal ones.
         const int least = 1 - Bits<Real>::bias, above = (upper[lane] >> 20) + 1 - Bits<double>::bias;
         const int exponent = floats ? greater(above, least) - (bits - 1) : fixed;
         const PowerOfTwo<double> to_units(-exponent);
@@ -145,7 +144,7 @@ struct BlockFloat {
         Code code;
         for (int i = cells_of_lane - 1; i >= 0; --i) {
           double units = to_units.times(values[lane].of[i]);
-          // A value that rounds up to the next power of two is left a unit below it.
+          // A value that would round up to the next power of two is clamped to a unit below it.
           if (magnitude(units) > most) units = units < 0 ? -most : most;
           code.push(std::bit_cast<std::uint64_t>(units + whole_in_low_bits) & mask, bits);
         }
@@ -172,7 +171,7 @@ struct BlockFloat {
         codes[lane].pop_few(4);
       });
       turn.lanes.template reduce<rows>(heads, [](std::uint32_t a, std::uint32_t b) { return a | b; });
-      // Others' codes come to the same memory when all lanes have read theirs.
+      // Codes of other blocks overwrite this memory after all lanes have read theirs.
       turn.lanes.each([&](int lane) {
         const std::uint32_t head = heads[lane];
         lost |= head == refused && !turn.rests(lane);
@@ -186,12 +185,12 @@ struct BlockFloat {
   }
 };
 
-/// A value as it travels where all have one unit; what does not fit stays as it is.
+/// Rounds a value as coding does where all values have one unit. Values that do not fit are unchanged.
 template <class Real>
 SLIP_FN Real rounded_to_unit(Real value, int quantum, int rate) {
   const double units = PowerOfTwo<double>(-quantum).times(value);
   if (!blockfloat::fits(units, rate - 1)) return value;
-  // There is one zero among the multiples.
+  // Multiples have a single zero, without sign.
   const double whole = (units + blockfloat::whole_in_low_bits) - blockfloat::whole_in_low_bits;
   return static_cast<Real>(PowerOfTwo<double>(quantum).times(whole));
 }

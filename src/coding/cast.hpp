@@ -1,8 +1,8 @@
 #pragma once
-// Numbers as they travel in a narrower format, and back; on the host and on GPUs with the same bits.
+// Casts of numbers to a narrower format in flight, and back, with the same bits on the host and on GPUs.
 //
-// A NaN travels as one of a fixed pattern, so that another pattern is free to say that a finite value has overflowed:
-// the receiver sees that too, by whatever route, without a message of its own.
+// Every NaN travels as one fixed pattern. Another NaN pattern marks a finite value that has overflowed. So the receiver
+// sees overflows by any route, without an extra message.
 #include <bit>
 #include <cstdint>
 #include <type_traits>
@@ -41,7 +41,7 @@ struct CastToF32 {
   }
 };
 
-/// f32 as 16 bits, of which `infinite` are the code of infinity; `Format` rounds and widens what is no NaN.
+/// f32 as 16 bits. `Format` rounds and widens numbers other than NaN; `Format::infinite` is the code of infinity.
 template <class Format>
 struct CastTo16 {
   using Value = float;
@@ -74,7 +74,7 @@ struct F16 {
 
 struct Bf16 {
   static constexpr std::uint16_t infinite = 0x7f80u, nan = 0x7fc0u, overflowed = 0x7fdau;
-  /// Half a unit in the last place is added, less one bit where the last place is even.
+  /// Round to nearest, ties to even: adds half a unit in the last place, less one bit where the last place is even.
   static SLIP_FN std::uint32_t rounded(float value) {
     const auto bits = std::bit_cast<std::uint32_t>(value);
     return (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
@@ -87,7 +87,7 @@ struct Bf16 {
 using CastToF16 = CastTo16<F16>;
 using CastToBf16 = CastTo16<Bf16>;
 
-/// A complex number as a pair.
+/// A complex number: casts both parts.
 struct CastPairToF32 {
   using Value = Complex<double>;
   using Code = Complex<std::uint32_t>;
@@ -99,7 +99,7 @@ struct CastPairToF32 {
   }
 };
 
-/// Several values side by side, which memory moves as one word of 16 bytes.
+/// Several adjacent values, loaded as one word of 16 bytes.
 template <class Cast>
 struct Together {
   static constexpr int count = 16 / static_cast<int>(sizeof(typename Cast::Value));
@@ -121,7 +121,7 @@ struct Together {
   }
 };
 
-// What is done to a value between an end and the other; `overflow` says afterwards whether some value was too large.
+// Conversions of a value between source and target. `overflow` is true afterwards if some value was too large.
 
 template <class Cast>
 struct Encode {
@@ -137,7 +137,7 @@ struct Decode {
   mutable bool overflow = false;
   SLIP_FN To operator()(const From& code) const { return Cast::decode(code, overflow); }
 };
-/// As if it had travelled: of values that stay on their device.
+/// Encodes and decodes, for values that stay on their device.
 template <class Cast>
 struct RoundTrip {
   using From = typename Cast::Value;
@@ -146,8 +146,8 @@ struct RoundTrip {
   SLIP_FN To operator()(const From& value) const { return Cast::decode(Cast::encode(value, overflow), overflow); }
 };
 
-/// Calls f with the cast that a type and its wire format name. `Own`: the one of the caller's own, where there is one;
-/// kernels that know it know no other.
+/// Calls f with the cast for a type and its wire format. `Own`: a user-defined cast or void. Kernels with a
+/// user-defined cast contain no other.
 template <class Own, class F>
 SLIP_FN void with_cast([[maybe_unused]] DType type, [[maybe_unused]] Wire wire, F f) {
   if constexpr (!std::is_void_v<Own>) {

@@ -23,7 +23,7 @@ constexpr std::array<std::pair<Coding::Kind, const char*>, 6> kinds{{{Coding::Ki
 const std::string cast_to = "cast to ", own_is = "own ", rate_is = ", rate ", block_is = ", block ",
                   error_is = ", max error ";
 
-/// The shortest text that reads as this number.
+/// The shortest text that parses to this number.
 std::string written(double number) {
   char text[32];
   return {text, std::to_chars(text, text + sizeof text, number).ptr};
@@ -51,7 +51,7 @@ std::string to_string(const Coding& coding) {
 
 namespace {
 
-/// Takes the last ", what NUMBER" off a text; none where it has none.
+/// Removes the last ", what NUMBER" from a text and returns its number; none where the text has none.
 std::optional<double> taken(std::string& text, const std::string& what) {
   const std::size_t at = text.find(what);
   if (at == std::string::npos) return {};

@@ -8,7 +8,7 @@
 namespace slipstream {
 namespace {
 
-/// Never shorter: exchanges hold numbers of codings.
+/// Entries are never removed, because exchanges refer to them by number.
 struct Known {
   std::mutex mutex;
   std::deque<OwnCoding> codings;

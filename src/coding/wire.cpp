@@ -18,8 +18,8 @@ constexpr CellBlock squares[] = {{{4, 4, 1}}, {{4, 1, 4}}, {{1, 4, 4}}};
 constexpr CellBlock pieces[] = {{{4, 1, 1}}, {{1, 4, 1}}, {{1, 1, 4}}};
 constexpr CellBlock cube = {{4, 4, 4}};
 
-/// Blocks that hold more beside a box than a quarter of it are left for those of fewer dimensions: of a rim of three
-/// layers, cubes would hold a third.
+/// Blocks may cover at most a quarter more cells than the box has; else blocks of fewer dimensions are used. For a
+/// boundary region of three layers, cubes would cover a third more.
 constexpr double most_beside = 1.25;
 
 double cells_of_blocks(const Extent& box, const CellBlock& block) {
@@ -34,10 +34,10 @@ const CellBlock& fewest_cells(std::span<const CellBlock> blocks, const Extent& b
 
 int bits_of(DType type) { return part_type(type) == DType::f32 ? 32 : 64; }
 
-/// zfp's largest error over the largest magnitude of a block, whose code has so many bits (docs/coding.md says why).
-/// Planes fit where their values and tests do. Planes left out add two thirds of a unit to every coefficient. The
-/// inverse transform along an axis takes at most 15/4 of the largest coefficient. Both transforms and the conversions
-/// round by less than eight units of the last plane an axis.
+/// Bound of zfp's error relative to the largest magnitude of a block, for a code of `bits` bits (derived in
+/// docs/coding.md). A plane fits where its value and test bits fit. Omitted planes add at most two thirds of a unit to
+/// every coefficient. The inverse transform along an axis takes at most 15/4 of the largest coefficient. Both
+/// transforms and the conversions round by less than eight units of the last plane an axis.
 double zfp_error(DType type, int dimensions, int bits) {
   const int width = bits_of(type), cells = 1 << 2 * dimensions, head = width == 32 ? 9 : 12;
   const int planes = std::clamp((bits - head - cells) / (cells + 1), 0, width);
@@ -47,7 +47,7 @@ double zfp_error(DType type, int dimensions, int bits) {
   return gain * (left_out + 8 * dimensions * std::ldexp(1., 3 - width)) + rounding;
 }
 
-/// Says that a coding does not fit.
+/// Throws Error for a coding that does not suit a field.
 struct Refusing {
   const Coding& coding;
   DType type;
@@ -63,7 +63,7 @@ struct Refusing {
   }
 };
 
-/// For raw and cast.
+/// The Wire of raw and cast.
 Wire wire_by_value(const Coding& coding, DType type, const Refusing& refuse) {
   refuse.unless(!coding.rate && !coding.block && !coding.max_error, ErrorCode::unsupported,
                 (coding.kind == Coding::Kind::raw ? std::string("raw sends values as they are")
@@ -113,7 +113,7 @@ Wire wire_of_blockfloat(const Coding& coding, DType type, const Refusing& refuse
                 "a block of blockfloat has 16 values", "block");
   Wire wire = Wire::blockfloat;
   std::fill(wire.rates, wire.rates + 3, static_cast<std::uint8_t>(rate));
-  // Multiples of 2^quantum are at most half of that away.
+  // Rounding to multiples of 2^quantum has an error of at most half of that.
   if (coding.max_error) wire.quantum = static_cast<std::int16_t>(std::ilogb(*coding.max_error) + 1);
   return wire;
 }
@@ -158,7 +158,7 @@ CellBlock Wire::block_of(const Extent& box, bool listed, bool turned) const {
   if (by_value()) return {};
   if (kind == blockfloat) {
     if (listed) return runs[0];
-    // Four values of a square lie side by side at either end.
+    // In a square, four values are adjacent at both ends, even if rows become columns.
     const CellBlock &run = fewest_cells(runs, box), &square = fewest_cells(squares, box);
     const double of_run = cells_of_blocks(box, run), of_square = cells_of_blocks(box, square);
     return of_square < of_run || (turned && of_square == of_run) ? square : run;
@@ -183,10 +183,11 @@ double Wire::bound(DType type, const CellBlock& block, double largest) const {
   if (kind == own) return own_coding(number).bound(largest);
   if (by_value()) return std::ldexp(largest, kind == f32 ? -24 : kind == f16 ? -11 : -8);
   if (quantum != floating) return std::ldexp(0.5, quantum);
-  // Blocks of subnormal numbers have the exponent of the least normal one.
+  // Blocks of subnormal numbers use the exponent of the least normal number.
   largest = std::max(largest, part_type(type) == DType::f32 ? 0x1p-126 : 0x1p-1022);
   if (kind == zfp) return largest * zfp_error(type, block.dimensions(), 8 * code_bytes(*this, block));
-  // A unit: 2^(3 - rate) of the power of two that is not above the largest; half of it, but next to the power above.
+  // The bound is one unit: 2^(3 - rate) of the largest power of two up to `largest`. The error is half a unit, except
+  // just below the next power.
   return std::ldexp(1., std::ilogb(largest) + 3 - rate(block));
 }
 

@@ -1,12 +1,12 @@
 #pragma once
-// The bytes that zfp 1.0 writes at a fixed rate, and their values: P. Lindstrom, "Fixed-rate compressed floating-point
-// arrays", IEEE TVCG 20(12), 2014, and "Algorithm" in zfp's documentation. A block's values become whole numbers with
-// one exponent. They are transformed along each axis, sorted by total sequency and written in base -2. Their bits are
-// sent plane by plane, the most significant first, until the block is full.
+// Encoder and decoder of zfp 1.0's fixed-rate format, with the same bytes: P. Lindstrom, "Fixed-rate compressed
+// floating-point arrays", IEEE TVCG 20(12), 2014, and "Algorithm" in zfp's documentation. A block's values become whole
+// numbers with one exponent. They are transformed along each axis, sorted by total sequency and written in base -2.
+// Their bits are sent plane by plane, the most significant first, until the block is full.
 //
-// Lanes share a block. When it is written, each takes a plane at a time. The bits of a plane are as many as follows
-// from the numbers that had a bit in the planes above, and their place from sums over these planes. When a block is
-// read, its first lane alone finds the planes, whose places depend on all that came before. No block of zfp has the
+// Several lanes code a block. The encoder assigns one plane at a time to each lane. The length of a plane follows from
+// the numbers with a bit in the planes above, and its position is a prefix sum of lengths. In the decoder the first
+// lane of a block finds all planes, because each position depends on all bits before it. No block of zfp has the
 // exponent 0: here it says that a value of the block is not finite.
 #include <bit>
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace slipstream {
 
 namespace zfp {
 
-/// Adds bits to a code from a place on, at most 32 `words` - 31; what lies beyond the code's end is left out.
+/// Writes bits to a code at a position, at most 32 `words` - 31 of them. Bits beyond the code's end are dropped.
 template <bool sequential, int words = 3>
 SLIP_FN void put_bits(std::uint64_t* code, int at, int end, std::uint64_t bits) {
   if constexpr (sequential) {
@@ -58,7 +58,7 @@ struct BitReader {
   }
 };
 
-/// The transform along an axis, and back.
+/// zfp's lifting transform along an axis, and its inverse below.
 template <class Int>
 SLIP_FN void lift(Four<Int>& p) {
   Int x = p.of[0], y = p.of[1], z = p.of[2], w = p.of[3];
@@ -76,7 +76,7 @@ SLIP_FN void lift(Four<Int>& p) {
 }
 template <class Int, class UInt>
 SLIP_FN void unlift(Four<Int>& p) {
-  // Codes that no block has may go round beyond the largest number.
+  // Invalid codes may overflow: the arithmetic wraps round.
   const auto plus = [](Int a, Int b) { return static_cast<Int>(static_cast<UInt>(a) + static_cast<UInt>(b)); };
   const auto minus = [](Int a, Int b) { return static_cast<Int>(static_cast<UInt>(a) - static_cast<UInt>(b)); };
   Int x = p.of[0], y = p.of[1], z = p.of[2], w = p.of[3];
@@ -96,8 +96,8 @@ SLIP_FN void unlift(Four<Int>& p) {
 template <class UInt>
 constexpr UInt negabinary_mask = static_cast<UInt>(0xaaaaaaaaaaaaaaaau);
 
-/// Places in the order of sequency of the four cells of a lane along the last axis, one a byte. Chosen, and not found
-/// in a table, which a GPU would keep in memory.
+/// Positions in sequency order of the four cells of a lane along the last axis, one a byte. They are selected by code
+/// and not by a table, which a GPU would keep in memory.
 template <int dimensions>
 SLIP_FN std::uint32_t places_of(int row) {
   using Places = std::uint32_t;
@@ -114,7 +114,7 @@ SLIP_FN std::uint32_t places_of(int row) {
                        of_four(0x33281c12, 0x392f241d, 0x3c373029, 0x3f3e3b35)));
 }
 
-/// Columns whose number lacks a bit.
+/// Mask of the columns whose number lacks a bit.
 SLIP_FN constexpr std::uint32_t columns_without(int bit) {
   return bit == 16  ? 0x0000ffffu
          : bit == 8 ? 0x00ff00ffu
@@ -122,13 +122,13 @@ SLIP_FN constexpr std::uint32_t columns_without(int bit) {
          : bit == 2 ? 0x33333333u
                     : 0x55555555u;
 }
-/// The upper half of a row changes places with the lower half of one that is `far` further.
+/// Bit-matrix transpose step: swaps the upper half of a row with the lower half of the row that is `far` further.
 SLIP_FN void swap_halves(std::uint32_t& row, std::uint32_t& farther, int far) {
   const std::uint32_t swapped = ((row >> far) ^ farther) & columns_without(far);
   row ^= swapped << far;
   farther ^= swapped;
 }
-/// The same of the rows of lanes that are as far apart.
+/// The same for rows of lanes that are `far` apart.
 template <bool sequential>
 SLIP_FN void swap_among_lanes(const Warp<sequential>& lanes, OfLane<sequential, Four<std::uint32_t>>& rows, int far) {
   if constexpr (sequential) {
@@ -145,9 +145,9 @@ SLIP_FN void swap_among_lanes(const Warp<sequential>& lanes, OfLane<sequential, 
     }
   }
 }
-/// Bits of numbers of 32 bits become planes, and back. Row r + j 4^(d-1) of 4^d numbers is the j-th of lane r. Row r <
-/// 32 of cubes becomes plane r of the first 32 numbers, row 32 + r that of the others. Row r of squares then holds
-/// planes r and r + 16, of runs planes r, r + 4, r + 8 ...
+/// Bit-matrix transpose of 32-bit numbers to bit planes, and back. Row r + j 4^(d-1) of 4^d numbers is the j-th of lane
+/// r. In cubes, row r < 32 becomes plane r of the first 32 numbers, and row 32 + r that of the others. In squares, row
+/// r then holds planes r and r + 16. In runs it holds planes r, r + 4, r + 8 ...
 template <int dimensions, bool sequential>
 SLIP_FN void turn_bits(const Warp<sequential>& lanes, OfLane<sequential, Four<std::uint32_t>>& rows) {
   constexpr int in_lane = dimensions == 3 ? 16 : dimensions == 2 ? 4 : 1;  // from one row of a lane to the next
@@ -162,7 +162,7 @@ SLIP_FN void turn_bits(const Warp<sequential>& lanes, OfLane<sequential, Four<st
   });
   for (int far = in_lane / 2; far > 0; far /= 2) swap_among_lanes(lanes, rows, far);
 }
-/// Bits of the planes of half a number that a lane sees in a round: planes 32 - (round + 1) 4^(d-1) + lane.
+/// The plane of a lane in a round, from 32 of the numbers' bits: plane 32 - (round + 1) 4^(d-1) + lane.
 template <int dimensions>
 SLIP_FN std::uint64_t plane_of(const Four<std::uint32_t>& rows, int round) {
   const auto row = [&](int j) { return j == 0 ? rows.of[0] : j == 1 ? rows.of[1] : j == 2 ? rows.of[2] : rows.of[3]; };
@@ -172,7 +172,7 @@ SLIP_FN std::uint64_t plane_of(const Four<std::uint32_t>& rows, int round) {
   return row(3 - (round & 3)) >> (28 - (round & ~3)) & 15;
 }
 
-/// Planes of a block, in memory: where they lie when their bits are to be turned.
+/// Planes of a block in memory, laid out for the bit-matrix transpose.
 template <int dimensions>
 struct Planes {
   static constexpr int size = 1 << 2 * dimensions;
@@ -195,25 +195,25 @@ struct Planes {
   }
 };
 
-/// The lowest plane of blocks that are so small that zfp ends them with the last bit of a subnormal number.
+/// The lowest plane to code. For blocks of very small values zfp stops at the last bit of a subnormal number.
 template <class Real>
 SLIP_FN int lowest_plane(int exponent, int dimensions) {
   const int planes = exponent + 1074 + 2 * (dimensions + 1);
   return planes < Bits<Real>::width ? Bits<Real>::width - planes : 0;
 }
 
-/// Planes of blocks as lanes write them: what a plane's bits begin with, and what each number adds to them where it has
-/// its first bit.
+/// Writes the planes of blocks. First begin_planes() writes the start of each plane. Then add_first_bits() adds the
+/// bits of each number in the plane of its first one bit.
 template <int dimensions, bool sequential, class Turn>
 struct PlaneWriter {
   static constexpr int size = 1 << 2 * dimensions, side = size / 4;
-  /// Planes that the memory for cells holds at once, of all blocks.
+  /// Planes of all blocks that fit into the scratch memory at once.
   static constexpr int at_once = dimensions == 1 ? 4 : 16, words_each = dimensions == 3 ? 2 : 1;
 
   const Turn& turn;
-  OfLane<sequential, int> used;    ///< bits of a lane's block that are written
-  OfLane<sequential, int> known;   ///< its numbers that have had a bit
-  OfLane<sequential, int> lowest;  ///< the last plane that is wanted
+  OfLane<sequential, int> used;    ///< written bits of a lane's block
+  OfLane<sequential, int> known;   ///< its numbers with a one bit so far
+  OfLane<sequential, int> lowest;  ///< the last plane to write
 
   SLIP_FN int end() const { return 64 * turn.words; }
   SLIP_FN bool done() const {
@@ -223,7 +223,7 @@ struct PlaneWriter {
     return turn.scratch->cells + words_each * (turn.block(lane) * at_once + (plane & (at_once - 1)));
   }
 
-  /// On one thread: 32 planes from `first` on, block by block.
+  /// Sequential version: writes 32 planes from `first` on, block by block.
   SLIP_FN void write_in_order(OfLane<sequential, Four<std::uint32_t>>& half, int first) {
     for (int lane = 0; lane < turn.lanes.busy; lane += side)
       for (int k = 31; k >= 0 && used[lane] < end() && first + k >= lowest[lane]; --k) {
@@ -235,7 +235,8 @@ struct PlaneWriter {
         put_bits<sequential>(turn.code(lane), at, end(), (x & mask) | (left ? mask + 1 : 0));
         at += n + (n < size);
         while (left) {
-          // A one is followed by one that says that there is another, the last one by a zero, or by nothing.
+          // After each one bit, a one says that another one follows. After the last it is a zero, or nothing at the end
+          // of the numbers.
           const int zeros = trailing_zeros(left);
           left = left >> zeros >> 1;
           at += zeros + 2;
@@ -247,7 +248,8 @@ struct PlaneWriter {
       }
   }
 
-  /// Numbers that are known as they are, and whether there is a one among the others. Lane r has plane `first` + r.
+  /// Writes the bits of known numbers verbatim, then a bit that says whether the others have a one. Lane r has plane
+  /// `first` + r.
   SLIP_FN void begin_planes(OfLane<sequential, std::uint64_t>& planes, int first) {
     OfLane<sequential, int> before, bits, all;
     turn.lanes.alone([&](int lane) { before[lane] = bit_length(planes[lane]); });
@@ -256,8 +258,8 @@ struct PlaneWriter {
       const std::uint64_t x = planes[lane];
       const int top = bit_length(x), n = before[lane] = greater(known[lane], before[lane]);
       known[lane] = greater(known[lane], all[lane]);
-      // While some number is left: whether a one is, and zeros up to it and the one, which goes without saying where
-      // one number is left.
+      // While numbers are left, the code has a bit that says whether a one follows, then zeros and the one. With a
+      // single number left, the one is implied.
       int length = n + (n < size);
       if (top > n) length = top + count_ones(x >> n) + (top < size ? 1 : -1);
       bits[lane] = first + turn.row(lane) < lowest[lane] ? 0 : length;
@@ -282,7 +284,8 @@ struct PlaneWriter {
     });
   }
 
-  /// Numbers that have their first bit in planes from `first` on. It is followed by a one if there is another.
+  /// Writes the first one bit of numbers that have it in planes from `first` on. A one follows if the plane has another
+  /// such number.
   SLIP_FN void add_first_bits(const OfLane<sequential, std::uint32_t>& lengths, int first) {
     turn.lanes.each([&](int lane) {
       for (int j = 0; j < 4; ++j) {
@@ -312,7 +315,7 @@ SLIP_FN void read_planes(const Planes<dimensions>& planes, BitReader& in, int bi
     while (bits && known < size) {
       --bits;
       if (!in.get(1)) break;
-      // Zeros, then a one, which goes without saying where one number is left: all that is there at once.
+      // Reads all zeros and the one at once. With a single number left, the one is implied.
       const int left = size - 1 - known, room = left < bits ? left : bits;
       const std::uint64_t next = BitReader(in).get(room);
       const int zeros = next ? trailing_zeros(next) : room, steps = zeros < room ? zeros + 1 : room;
@@ -325,22 +328,22 @@ SLIP_FN void read_planes(const Planes<dimensions>& planes, BitReader& in, int bi
   }
 }
 
-/// Where cells lie while lanes pass them on: lines along any axis are read and written without bank conflicts.
+/// Position of a cell in scratch memory: lanes read and write lines along any axis without bank conflicts.
 SLIP_FN int slot(int cell) { return cell ^ 5 * (cell >> 4 & 3); }
-/// The j-th of a lane's four cells along an axis, of all lanes' cells.
+/// Number of the j-th of a lane's four cells along an axis, among the cells of all lanes.
 SLIP_FN int cell_of(int dimensions, int axis, int lane, int j) {
   const int row = lane & ((1 << 2 * (dimensions - 1)) - 1), first = 4 * (lane - row);
   return first + (axis == 0 ? 4 * row + j : axis == 1 ? 16 * (row >> 2) + (row & 3) + 4 * j : row + 16 * j);
 }
 
-/// A number whose order is that of magnitudes: of their exponents, and of nothing and something.
+/// An integer whose order is that of magnitudes, as far as exponents differ or one value is zero.
 SLIP_FN int order_of(double value) {
   const auto bits = std::bit_cast<std::uint64_t>(value);
   return static_cast<int>((bits >> 32 & 0x7fffffff) | (static_cast<std::uint32_t>(bits) != 0));
 }
 SLIP_FN int order_of(float value) { return static_cast<int>(std::bit_cast<std::uint32_t>(value) & 0x7fffffff); }
-/// 1 + the exponent's field of a number, which lies below 2^(this - bias); 0 of zero, more than `most_mark` of what is
-/// not finite.
+/// 1 + the exponent field of a number, whose magnitude is below 2^(mark - bias). 0 for zero; more than `most_mark` for
+/// values that are not finite.
 template <class Real>
 SLIP_FN int mark_of(int order) {
   constexpr int shift = sizeof(Real) == 4 ? 23 : 20;
@@ -476,7 +479,7 @@ struct Zfp {
       if (turn.row(lane) != 0 || turn.rests(lane)) return;
       BitReader in{turn.code(lane)};
       if (*in.from == ~std::uint64_t{0}) {
-        marks[lane] = unwritten;  // of numbers below 2^(width - 2) no plane above has a bit
+        marks[lane] = unwritten;  // no code begins so: numbers are below 2^(width - 2), upper planes 0
       } else if (in.get(1)) {
         const int mark = static_cast<int>(in.get(B::exponents));
         marks[lane] = mark ? mark : not_finite;

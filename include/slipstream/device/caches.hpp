@@ -6,7 +6,8 @@
 
 namespace slipstream {
 
-/// Reads a value that no kernel writes and that nobody reads again soon: a GPU's caches keep others before it.
+/// Streaming load of a value that is not read again soon: a GPU's caches evict it first. No kernel may write it
+/// meanwhile.
 template <class T>
 SLIP_FN T load_once(const T* from) {
 #if defined(__CUDA_ARCH__)
@@ -16,7 +17,7 @@ SLIP_FN T load_once(const T* from) {
 #endif
 }
 
-/// Reads 4, 8 or 16 bytes that nobody writes while the kernel runs: a GPU may read them before stores that come first.
+/// Reads 4, 8 or 16 bytes that nobody writes while the kernel runs. A GPU may move the load before earlier stores.
 template <class T>
 SLIP_FN T load_constant(const T* from) {
 #if defined(__CUDA_ARCH__)
@@ -31,8 +32,8 @@ SLIP_FN T load_constant(const T* from) {
 #endif
 }
 
-/// Has the line of memory that holds `at` brought into a GPU's second cache, for a load some time from now; on the host
-/// nothing happens. Any address of the device will do.
+/// Prefetches the cache line that holds `at` into a GPU's L2 cache; does nothing on the host. Any address of the device
+/// is allowed.
 SLIP_FN void fetch_ahead([[maybe_unused]] const void* at) {
 #if defined(__CUDA_ARCH__)
   asm volatile("prefetch.global.L2 [%0];" ::"l"(at));

@@ -2,7 +2,7 @@
 
 namespace slipstream {
 
-/// A complex number as fields of c64 and c128 hold it.
+/// A complex number in the layout of fields of c64 and c128.
 template <class T>
 struct Complex {
   T real, imaginary;

@@ -10,13 +10,13 @@
 
 namespace slipstream {
 
-/// A number of 16 bits as IEEE 754 lays it out: 1 of sign, 5 of exponent, 10 of significand. Only a way to store.
+/// IEEE 754 binary16: 1 bit of sign, 5 of exponent, 10 of significand. A storage format only.
 struct Half {
   std::uint16_t bits = 0;
 };
 
-// On the host by selections between results that are all computed, so that loops over values become vector instructions
-// on any processor; on GPUs by the instructions for it. Both agree in all bits.
+// The host computes all possible results and selects one, so that loops over values become vector instructions on any
+// processor. GPUs use their instructions for it. Both agree in all bits.
 
 /// Exact.
 SLIP_FN float float_of(Half half) {
@@ -25,7 +25,7 @@ SLIP_FN float float_of(Half half) {
 #else
   constexpr std::uint32_t exponent = 0x1fu << 23, rebias = 112u << 23, least_normal = 113u << 23;
   const std::uint32_t sign = (half.bits & 0x8000u) << 16, magnitude = (half.bits & 0x7fffu) << 13;
-  // Below the least normal number the significand has no hidden bit: one is put there and subtracted.
+  // A subnormal number has no hidden bit: one is added and subtracted.
   const float small = std::bit_cast<float>(magnitude + least_normal) - std::bit_cast<float>(least_normal);
   const std::uint32_t usual = magnitude + rebias;
   const std::uint32_t finite = magnitude < (1u << 23) ? std::bit_cast<std::uint32_t>(small) : usual;
@@ -33,11 +33,11 @@ SLIP_FN float float_of(Half half) {
 #endif
 }
 
-/// A float taken apart by the host.
+/// The parts of a float, for conversions on the host.
 struct FloatParts {
   static constexpr std::uint32_t infinity = 0xffu << 23, rebias = 112u << 23, least_normal = 113u << 23;
   static constexpr std::uint32_t too_large = (127u + 16u) << 23;  // 65536
-  // Added to 1/2, whose last bit is worth 2^-24, a small number is rounded to that by the addition.
+  // The last bit of 1/2 is worth 2^-24. Adding a small number to 1/2 therefore rounds it to a multiple of 2^-24.
   static constexpr float half = 0.5f;
   std::uint32_t bits, magnitude;
   float sum;
@@ -47,7 +47,7 @@ struct FloatParts {
         magnitude(bits & 0x7fffffffu),
         sum(std::bit_cast<float>(magnitude) + half) {}
   std::uint32_t small() const { return std::bit_cast<std::uint32_t>(sum) - std::bit_cast<std::uint32_t>(half); }
-  /// The half of this sign whose other bits are `below` under the least normal number, and `beyond` from 65536 on.
+  /// The half of this sign: its other bits are `below` for subnormal results, `beyond` from 65536 on, and else `usual`.
   Half half_of(std::uint32_t below, std::uint32_t usual, std::uint32_t beyond) const {
     const std::uint32_t finite = magnitude < least_normal ? below : usual;
     const std::uint32_t bounded = magnitude < too_large ? finite : magnitude < infinity ? beyond : 0x7c00u;
@@ -56,7 +56,7 @@ struct FloatParts {
   }
 };
 
-/// The nearest, of two the even one; infinite from 65520 on. Every NaN becomes 0x7fff.
+/// Rounds to nearest, ties to even; infinite from 65520 on. Every NaN becomes 0x7fff.
 SLIP_FN Half half_of(float value) {
 #if defined(__CUDA_ARCH__)
   return {__half_as_ushort(__float2half_rn(value))};
@@ -67,13 +67,13 @@ SLIP_FN Half half_of(float value) {
 #endif
 }
 
-/// The nearest on the side of zero; what is finite stays so, at most 65504. Every NaN becomes 0x7fff.
+/// Rounds towards zero: finite values stay finite, at most 65504. Every NaN becomes 0x7fff.
 SLIP_FN Half half_towards_zero(float value) {
 #if defined(__CUDA_ARCH__)
   return {__half_as_ushort(__float2half_rz(value))};
 #else
   const FloatParts parts(value);
-  // One less where the addition went up.
+  // One less where the addition rounded up.
   const bool up = parts.sum - FloatParts::half > std::bit_cast<float>(parts.magnitude);
   return parts.half_of(parts.small() - (up ? 1u : 0u), (parts.magnitude - FloatParts::rebias) >> 13, 0x7bffu);
 #endif

@@ -1,6 +1,5 @@
 #pragma once
-// Thirty-two threads that go on together, a warp of a GPU; on the host one thread plays all of them, one after the
-// other.
+// A warp: 32 threads of a GPU that run in lockstep. On the host one thread runs all lanes, one after the other.
 #include <bit>
 #include <cstdint>
 
@@ -8,7 +7,7 @@
 
 namespace slipstream {
 
-/// A value that each lane keeps from one step to the next.
+/// A value of each lane that lives from one step to the next.
 template <bool sequential, class T>
 struct OfLane {
   T all[sequential ? 32 : 1];
@@ -20,9 +19,9 @@ template <bool sequential>
 struct Warp {
   static constexpr int count = 32;
   int own = 0;       ///< this thread's lane, on a GPU
-  int busy = count;  ///< lanes that the host plays, the first ones; a GPU runs all
+  int busy = count;  ///< lanes that the host runs, the first ones; a GPU runs all
 
-  /// Calls f(lane) on every lane, all of which call this. Each sees afterwards what the others stored.
+  /// Calls f(lane) on every lane; all lanes must call it. Afterwards each lane sees what the others stored.
   template <class F>
   SLIP_FN void each(F f) const {
     alone(f);
@@ -39,7 +38,7 @@ struct Warp {
       f(own);
     }
   }
-  /// Every lane's value becomes op of all those of `width` lanes, a power of two.
+  /// Butterfly reduction: every lane's value becomes op of the values of its group of `width` lanes, a power of two.
   template <int width, class T, class Op>
   SLIP_FN void reduce(OfLane<sequential, T>& values, Op op) const {
     if constexpr (sequential) {
@@ -54,7 +53,7 @@ struct Warp {
 #endif
     }
   }
-  /// Another lane's value, whose number differs in one bit; on a GPU.
+  /// The value of the lane whose number differs in one bit. On a GPU only.
   SLIP_FN static std::uint32_t across(std::uint32_t value, [[maybe_unused]] int bit) {
 #if defined(__CUDA_ARCH__)
     return __shfl_xor_sync(~0u, value, bit);
@@ -62,7 +61,8 @@ struct Warp {
     return value;
 #endif
   }
-  /// Every lane's value becomes op of those of the lanes above it among `width`, or 0; `all`: op of all of them.
+  /// Exclusive scan from above: every lane's value becomes op of the lanes above it in its group of `width`, or 0.
+  /// `all`: op of the whole group.
   template <int width, class Op>
   SLIP_FN void from_above(OfLane<sequential, int>& values, OfLane<sequential, int>& all, Op op) const {
     if constexpr (sequential) {
@@ -106,7 +106,7 @@ struct Warp {
   }
 };
 
-/// Sets bits of a word, of which other lanes may set others at the same time.
+/// Sets bits of a word; other lanes may set other bits at the same time.
 SLIP_FN void set_bits(std::uint32_t* word, std::uint32_t bits) {
 #if defined(__CUDA_ARCH__)
   atomicOr(word, bits);
@@ -115,14 +115,14 @@ SLIP_FN void set_bits(std::uint32_t* word, std::uint32_t bits) {
 #endif
 }
 
-/// Tells the compiler that this is memory of a team, which it reads by shorter ways.
+/// Tells the compiler that this is shared memory, for which it has faster loads.
 SLIP_FN void is_team_memory([[maybe_unused]] const void* memory) {
 #if defined(__CUDA_ARCH__)
   __builtin_assume(__isShared(memory));
 #endif
 }
 
-/// Zero bits below the lowest one; of a number that is not 0.
+/// Number of zero bits below the lowest set bit. `bits` must not be 0.
 SLIP_FN int trailing_zeros(std::uint64_t bits) {
 #if defined(__CUDA_ARCH__)
   return __ffsll(static_cast<long long>(bits)) - 1;
@@ -130,7 +130,7 @@ SLIP_FN int trailing_zeros(std::uint64_t bits) {
   return std::countr_zero(bits);
 #endif
 }
-/// Bits up to the highest one.
+/// Number of bits up to the highest set bit.
 SLIP_FN int bit_length(std::uint64_t bits) {
 #if defined(__CUDA_ARCH__)
   return 64 - __clzll(static_cast<long long>(bits));

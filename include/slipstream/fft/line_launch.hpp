@@ -1,13 +1,14 @@
 #pragma once
-// The lines that kernels exist for, and what a launch of them is told.
+// Lengths of lines that have kernels, and the arguments of a launch.
 #include <slipstream/fft/line_tiles.hpp>
 
 namespace slipstream::fft {
 
-/// Lengths that kernels for GPUs exist for: 2^k, 3 * 2^k, 5 * 2^k, 9 * 2^k and 125 * 2^k, of real lines from twice the
+/// Kernels for GPUs exist for lengths of 2^k, 3 * 2^k, 5 * 2^k, 9 * 2^k and 125 * 2^k; for real lines from twice the
 /// shortest on.
 constexpr int longest_line = 2048;
-/// Of those that are read through an operation: longer ones go in parts, each of which would do it for the whole line.
+/// Longest line that is transformed in one part when an operation is applied on load. Longer lines are split, and each
+/// part would apply it to the whole line.
 constexpr int longest_line_through = 512;
 constexpr int shortest_line(int odd) {
   return odd == 1 ? 16 : odd == 3 ? 48 : odd == 5 ? 80 : odd == 9 ? 144 : odd == 125 ? 250 : 0;  // 0: none
@@ -18,8 +19,8 @@ constexpr bool is_line(std::int64_t length, bool real) {
   return shortest > 0 && length >= (real ? 2 : 1) * shortest;
 }
 
-/// The host transforms by FFTW. In f64 it has these of the kernels' lines, too, by which tests see without a GPU each
-/// way in which lines are read, done in parts and stored (docs/notes/performance.md).
+/// The host transforms by FFTW. In f64 it has kernels of these lengths, too. With them, tests without a GPU cover every
+/// way to read, split and store lines (docs/notes/performance.md).
 constexpr bool is_host_line(bool twice, std::int64_t length, bool real) {
   if (!twice) return false;
   return length == 32 || (real ? length == 2048 : length == 16 || length == 1024);
@@ -31,7 +32,7 @@ struct LineJob {
   TwoPasses two;
   bool forward = true;
   const Pair<T>* roots = nullptr;  ///< exp(-2 pi i k / length)
-  bool narrow = false;             ///< one pass, of narrow tiles (is_narrow()), as the second of two apart has them
+  bool narrow = false;             ///< one pass with narrow tiles, like the second of TwoPasses::apart
 };
 
 }  // namespace slipstream::fft

@@ -1,24 +1,24 @@
 #pragma once
-// Lines by a team in its shared memory, of 2^k values, of 3, 5, 9 or 125 times 2^k, or of what a library for device
-// code has: transforms that store their results where they must go.
+// Line transforms by a team in its shared memory, which store their results directly at the destinations. Lines have
+// 2^k values, 3, 5, 9 or 125 times 2^k, or lengths of a library for device code.
 //
-// A tile is as many lines side by side as 128 bytes hold values, which is what a store over a link wants to fill. Where
-// it would take more than 64 KB, it is done in `parts`: with N = S M and w = exp(-2 pi i / N), the modes k = q + S k'
-// of part q are the transform, of M values, of
+// A tile has as many adjacent lines as 128 bytes hold values, because a store over a link should fill 128 bytes. A tile
+// of more than 64 KB is split into `parts`. With N = S M and w = exp(-2 pi i / N), the modes k = q + S k' of part q are
+// the transform, of M values, of
 //
 //     s(n) = w^(n q) sum over i < S of x(n + i M) exp(-2 pi i i q / S),    0 <= n < M,
 //
-// so that a team for each part reads the line again (from L2, for they run side by side) and several teams share a
-// multiprocessor: one loads while another stores. Lines of real values x are transformed as z_n = x_(2n) + i x_(2n+1),
-// half as many; with p = N / 2 - k their modes are E_k + exp(-2 pi i k / N) O_k for k <= N / 2, where
-// E = (Z_k + conj Z_p) / 2 and O = -i (Z_k - conj Z_p) / 2.
+// so that a team for each part reads the line again (from L2, because the teams are concurrent). Several teams share a
+// multiprocessor: one loads while another stores. Lines of real values x are transformed as half as many complex values
+// z_n = x_(2n) + i x_(2n+1). With p = N / 2 - k their modes are E_k + exp(-2 pi i k / N) O_k for k <= N / 2, where E =
+// (Z_k + conj Z_p) / 2 and O = -i (Z_k - conj Z_p) / 2.
 //
-// A backward transform is the forward one of values whose parts are exchanged, before and after.
+// A backward transform is the forward one with real and imaginary parts swapped, before and after.
 //
-// Two passes may go together: lines along x, left turned in an array, and lines along y, stored through windows. Teams
-// take items by number; those of the second pass follow those of the first that they read, `lead` chunks of planes
-// later, so that the link is busy while lines along x are transformed. Or two passes of which none reads what the other
-// leaves share a launch, for the same reason.
+// Two passes may be fused: lines along x, stored permuted in an array, and lines along y, stored through windows. Teams
+// take items by number. Items of the second pass come `lead` chunks of planes after the items of the first that they
+// read. So the link is busy while lines along x are transformed. Two independent passes may share a launch, too, for
+// the same reason.
 #include <slipstream/window.hpp>
 
 #include <complex>
@@ -28,46 +28,46 @@
 
 namespace slipstream::fft {
 
-/// Lines of a pass lie side by side along the axis `across`, cut into tiles, and again and again along `third`. Each
-/// lies in memory without gaps.
+/// One pass over lines. Lines are adjacent along the axis `across`, which is cut into tiles, and repeat along the axis
+/// `third`. Each line lies in memory without gaps.
 template <class T>
 struct LinePass {
-  const T* from = nullptr;                                                         ///< numbers: of a complex value two
+  const T* from = nullptr;                                                         ///< numbers, two a complex value
   std::int64_t step_across = 0, step_third = 0;                                    ///< numbers
-  std::int32_t lines = 0, first_third = 0, thirds = 0, first_tile = 0, tiles = 0;  ///< what is asked for of them
-  /// Read are the values below `low` and from `high` on, of lines below `used_lines`: others count as zero.
+  std::int32_t lines = 0, first_third = 0, thirds = 0, first_tile = 0, tiles = 0;  ///< the range to transform
+  /// Only values below `low` and from `high` on are read, of lines below `used_lines`; others count as zero.
   std::int32_t low = 0x7fffffff, high = 0x7fffffff, used_lines = 0x7fffffff;
-  // Into an array, where there is one.
+  // Results go into an array, if `to` is set.
   Pair<T>* to = nullptr;
   std::int64_t to_along = 0, to_across = 0, to_third = 0;  ///< values
-  std::int32_t modes = 0;                                  ///< that are stored: 0 .. modes - 1
-  // Or through windows.
+  std::int32_t modes = 0;                                  ///< modes stored: 0 .. modes - 1
+  // Otherwise results go through windows.
   std::int32_t windows = 0;
   const Window* list = nullptr;
   Windows<std::complex<T>> out;
   std::int32_t line_axis = 0, tile_axis = 0;  ///< of the source
-  /// Thirds are taken from so many equal ranges in turn: where ranges go to different devices, their links are busy
-  /// together.
+  /// Thirds are taken from this many equal ranges in turn. Where ranges go to different devices, their links are busy
+  /// at the same time.
   std::int32_t ranges = 1;
 
-  /// The n-th that is taken.
+  /// The n-th third in this order.
   SLIP_FN std::int32_t third(std::int32_t n) const {
     const std::int32_t range = n % ranges, rest = thirds % ranges;
     return first_third + range * (thirds / ranges) + (range < rest ? range : rest) + n / ranges;
   }
 };
 
-/// Items of two passes: a chunk of the second has `deep` tiles for each of its thirds, whose lines the first leaves in
-/// the planes of that chunk.
+/// Order of the items of two fused passes. A chunk of the second pass has `deep` tiles for each of its thirds. The
+/// first pass stores their lines in the planes of that chunk.
 struct TwoPasses {
   std::int32_t chunks = 0;  ///< 0: there is one pass
   std::int32_t deep = 0, lead = 0;
-  bool apart = false;               ///< without chunks: both are one launch, and none waits for the other
-  std::uint32_t* ticket = nullptr;  ///< and behind it a counter for each chunk, zero at the start
+  bool apart = false;               ///< without chunks: both passes are one launch, and none waits for the other
+  std::uint32_t* ticket = nullptr;  ///< followed by a counter for each chunk, zero at the start
 };
 
-/// Whether tiles of half as many lines hold twice as much of each: what stays on the device is then read once. Over a
-/// link they would take longer.
+/// Whether narrow tiles are used: half as many lines with twice as much of each. Values that stay on the device are
+/// then read once. Over a link narrow tiles are slower.
 constexpr bool is_narrow(int length) {
   const int odd = odd_factor(length);
   return length > 512 && (odd == 1 || odd == 3 || odd == 5 || odd == 9);
@@ -76,8 +76,9 @@ constexpr bool is_narrow(int length) {
 template <class T, int length>
 struct NarrowTiling;
 
-/// Two butterflies of eight a thread (of lines with an odd factor about three, as many threads as of the power of two
-/// below), and 64 registers of 4 bytes or of 8 for it: as many blocks as these allow.
+/// Tile and thread counts. A thread makes two radix-8 butterflies, about three for lines with an odd factor, which have
+/// the threads of the next lower power of two. It needs 64 registers of 4 bytes or 8 bytes, which limits the resident
+/// blocks.
 template <class T, int length>
 struct Tiling {
   static constexpr int wide = 128 / static_cast<int>(sizeof(Pair<T>));
@@ -88,24 +89,24 @@ struct Tiling {
   static constexpr int threads = sought < 64 ? 64 : sought;
   static constexpr int resident = 4096 / static_cast<int>(sizeof(T)) / threads;
   static constexpr int block_rows = 1;  ///< of threads in a block
-  /// How a part of a line is transformed. A library's has one pass (`count`), by which each thread of a line, which are
-  /// a row of the block, has `first` values of it in registers: i, i + M / first, ... for thread i.
+  /// The passes of a part of a line. A library's transform has one pass (`count`). The threads of a line are then a row
+  /// of the block, and thread i holds `first` of its values in registers: i, i + M / first, ...
   template <int values>
   using Passes = Radices<values>;
   using Narrow = std::conditional_t<is_narrow(length), NarrowTiling<T, length>, Tiling>;
 };
 
-/// As many threads, and as much shared memory.
+/// The tiling with narrow tiles, for the same number of threads and the same shared memory.
 template <class T, int length>
 struct NarrowTiling : Tiling<T, length> {
   static constexpr int wide = Tiling<T, length>::wide / 2;
   static constexpr int parts(int n) { return n > 2 * Tiling<T, length>::most ? 2 * parts(n / 2) : 1; }
 };
 
-/// How values of lines are read: as they are, or through `read(value, place, line, plane)` of complex lines.
+/// Reads values of lines unchanged. Other readers of complex lines have `read(value, place, line, plane)`.
 struct AsTheyAre {};
 
-/// Where a tile's values go: modes lo .. lo + modes - 1 of lines first .. first + lines - 1.
+/// A destination of a tile's values: modes lo .. lo + modes - 1 of lines first .. first + lines - 1.
 struct Outlet {
   std::byte* at;
   std::int64_t along, across;  // bytes
@@ -134,13 +135,13 @@ struct LineTiles {
     constexpr int a = first_half / first_parts, b = length / second_parts;
     return sizeof(Pair<T>) * wide * (a > b ? a : b) + sizeof(Head);
   }
-  /// For one pass, or for two that do not wait.
+  /// Teams for one pass, or for two independent passes.
   std::int64_t teams() const { return teams_of(0) + (two.apart ? teams_of(1) : 0); }
   SLIP_FN std::int64_t teams_of(int which) const {
     return static_cast<std::int64_t>(pass[which].thirds) * pass[which].tiles *
            (which == 0 ? first_parts : Narrow::first_parts);
   }
-  /// Of both.
+  /// Teams for two fused passes.
   SLIP_FN std::int64_t items(int which) const {  // of a chunk
     return which == 0 ? static_cast<std::int64_t>(two.deep) * wide * pass[0].tiles * first_parts
                       : static_cast<std::int64_t>(two.deep) * pass[1].thirds * second_parts;
@@ -216,7 +217,8 @@ struct LineTiles {
     return item;
   }
 
-  /// First those of the first pass for `lead` chunks, last those of the second for as many, in between both in turn.
+  /// Order of items: those of the first pass for `lead` chunks, then both passes in turn, then those of the second pass
+  /// for `lead` chunks.
   SLIP_FN Item item_of(std::int64_t number) const {
     const std::int64_t a = items(0), b = items(1), begin = a * two.lead, both = (a + b) * (two.chunks - two.lead);
     std::int64_t index = number;  // among those of its pass
@@ -244,13 +246,14 @@ struct LineTiles {
     return item;
   }
 
-  /// Neither what runs along a line nor what runs across meets itself in a bank.
+  /// Address in shared memory without bank conflicts, along a line or across lines.
   SLIP_FN static int at(int e, int line) {
     constexpr int rows = 128 / (wide * static_cast<int>(sizeof(Pair<T>)));  // of all banks
     return e * wide + ((line + e / rows) & (wide - 1));
   }
 
-  /// `ranges`: the values that are read may be some of them alone; to ask that of each takes a tenth of the time.
+  /// `ranges`: only some values may be read. Testing each value costs a tenth of the time, so it is a template
+  /// parameter.
   template <int n, int parts, bool real, bool ranges, class Team>
   SLIP_FN void lines(const Team& team, const LinePass<T>& p, const Item& item, Pair<T>* tile, Head& head) const {
     constexpr int held_values = n / parts;
@@ -314,7 +317,7 @@ struct LineTiles {
     }
   }
 
-  /// Whether anything of the tile goes anywhere.
+  /// Whether the tile has any destination.
   SLIP_FN static bool some(const LinePass<T>& p, const Head& head) {
     if (p.to || p.windows > held) return true;
     bool any = false;
@@ -346,7 +349,7 @@ struct LineTiles {
             static_cast<std::int32_t>(end - begin)};
   }
 
-  /// Values i, i + m, ... of part q of a line, without w^(n q).
+  /// Loads values i, i + m, ... of part q of a line, without the factor w^(n q).
   template <int n, int parts, int radix, bool real, bool ranges>
   SLIP_FN void load(Pair<T> (&x)[radix], int i, int line, const T* from, const LinePass<T>& p, int first,
                     const Item& item) const {
@@ -357,7 +360,7 @@ struct LineTiles {
     const auto value = [&](int k) { return !ranges || k < low || k >= high ? row[k] : Pair<T>{T(0), T(0)}; };
     if constexpr (parts == 1) {
       for (int j = 0; j < radix; ++j) x[j] = value(i + j * m);
-      // All are asked for before the first is changed.
+      // All loads are issued before the first value is used.
       if constexpr (!plain)
         for (int j = 0; j < radix; ++j) x[j] = read(x[j], i + j * m, first + line, item.third);
     } else if constexpr (parts == 2) {
@@ -369,7 +372,7 @@ struct LineTiles {
     } else {
       static_assert(parts == 4);
       const T sign = q % 2 == 0 ? T(1) : T(-1), other = q < 2 ? T(1) : T(-1);
-      // (-i)^q is 1, -i, -1, i; with parts exchanged i takes the place of -i after the exchange, as everywhere.
+      // (-i)^q is 1, -i, -1, i. In a backward transform, real and imaginary parts are swapped, so i replaces -i.
       for (int j = 0; j < radix; ++j) {
         const int k = i + j * m;
         Pair<T> a = value(k), c = value(k + 2 * values), b1 = value(k + values), d = value(k + 3 * values);
@@ -408,7 +411,7 @@ struct LineTiles {
     }
   }
 
-  /// By a library for device code.
+  /// Transforms a part by a library for device code.
   template <class R, int n, int parts, bool real, bool ranges, class Team>
   SLIP_FN void whole(const Team& team, Pair<T>* tile, const T* from, const LinePass<T>& p, int first, int count,
                      const Item& item) const {
@@ -480,7 +483,7 @@ struct LineTiles {
     });
   }
 
-  /// From the transform of z to that of the real values.
+  /// Computes the modes of the real values from the transform of z.
   template <class R, int n, int parts>
   SLIP_FN void part(int thread, int size, const Pair<T>* tile, const LinePass<T>& p, const Head& head, int first,
                     const Item& item, int count) const {

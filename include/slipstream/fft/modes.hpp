@@ -1,5 +1,5 @@
 #pragma once
-// Which wave numbers the values of a block of modes have.
+// Wave numbers of the values of a block of modes.
 #include <cstdint>
 
 #include <slipstream/device/function.hpp>
@@ -13,7 +13,7 @@ struct Mode {
   std::int64_t at;
 };
 
-/// Of a device.
+/// The modes of one block of the spectrum.
 struct ModeBlock {
   std::int32_t cells[3];    ///< of the whole box, along x, y, z
   std::int32_t first[3];    ///< index of the block's first mode along x, y, z
@@ -27,7 +27,7 @@ struct ModeBlock {
   }
   SLIP_FN bool used(int axis, std::int32_t k) const { return k <= highest[axis] && -k <= highest[axis]; }
   SLIP_FN bool used(const Mode& mode) const { return used(0, mode.x) && used(1, mode.y) && used(2, mode.z); }
-  /// By its place along the axes of the block.
+  /// The mode at a place along the axes of the block.
   SLIP_FN Mode mode(std::int32_t i, std::int32_t j, std::int32_t k) const {
     return {wave(0, transposed ? j : i), wave(1, transposed ? k : j), wave(2, transposed ? i : k),
             (static_cast<std::int64_t>(k) * extent[1] + j) * extent[0] + i};
@@ -35,7 +35,7 @@ struct ModeBlock {
   SLIP_FN std::int64_t volume() const { return static_cast<std::int64_t>(extent[0]) * extent[1] * extent[2]; }
 };
 
-/// An operation on the values of a block, times a factor. Modes that are not used become zero.
+/// Applies an operation and a factor to the values of a block. Modes that are not used become zero.
 template <class T, class F>
 struct OnModes {
   ModeBlock block;

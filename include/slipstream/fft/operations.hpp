@@ -1,5 +1,5 @@
 #pragma once
-// Operations on modes of one's own, for Fft::convolve().
+// User-defined operations on modes, for Fft::convolve().
 #include <slipstream/fft.hpp>
 
 #include <slipstream/fft/line_kernels.hpp>
@@ -7,8 +7,8 @@
 
 namespace slipstream::fft {
 
-/// Lengths of lines along the first axis that kernels are made for, where an operation names them: those that
-/// is_line() knows, up to longest_line_through.
+/// Lengths of lines along the first axis for which an operation compiles kernels: lengths of is_line(), up to
+/// longest_line_through.
 template <int... lengths>
 struct Lengths {
   static bool hold(std::int64_t length) { return ((length == lengths) || ...); }
@@ -18,7 +18,8 @@ struct Lengths {
   }
 };
 
-/// For Fft::convolve(): a functor for each local block of the spectrum. T: float or double, as the plan has it.
+/// Makes the operations of Fft::convolve() from one functor for each local block of the spectrum. T: float or double,
+/// the plan's precision.
 template <class T, class Held = NoLengths, class F>
 Fft::Operations operations_of(const Fft& plan, const std::vector<F>& functors) {
   const std::vector<std::int64_t>& local = plan.spectral().local();

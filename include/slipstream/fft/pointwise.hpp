@@ -1,5 +1,5 @@
 #pragma once
-// What is done with each mode between a forward and a backward transform (Fft::convolve), in the kernels of a device.
+// Point-wise operations on modes between a forward and a backward transform (Fft::convolve).
 #include <memory>
 #include <utility>
 
@@ -11,20 +11,20 @@
 
 namespace slipstream::fft {
 
-/// How lines of a launch are numbered in their block: across * (number in the plane) + third * (plane).
+/// Number of a line in its block: across * (number in the plane) + third * (plane).
 struct LineNumbers {
   std::int32_t across = 1, third = 0;
 };
 
-/// On the modes of one block. Whoever queues it keeps it until it has run.
+/// An operation on the modes of one block. The caller must keep it until it has run.
 class Pointwise {
  public:
   virtual ~Pointwise() = default;
-  /// In a pass of its own; both may be the same array.
+  /// Runs as a separate pass; both may be the same array.
   virtual void pass(Stream& stream, const void* from, void* to) const = 0;
-  /// On the host: of lines first .. behind - 1 along the block's first axis, of which `values` are the first's.
+  /// Runs on the host, on lines first .. behind - 1 along the block's first axis. `values` points to line `first`.
   virtual void lines(std::int64_t first, std::int64_t behind, void* values) const = 0;
-  /// Whether kernels exist in which lines of this length along the first axis are read through it.
+  /// Whether kernels exist that apply it on load, to lines of this length along the first axis.
   virtual bool rides(std::int64_t length) const = 0;
   virtual void ride(Stream&, int, const LineJob<float>&, const LineNumbers&) const { refuse(); }
   virtual void ride(Stream&, int, const LineJob<double>&, const LineNumbers&) const { refuse(); }
@@ -35,7 +35,7 @@ class Pointwise {
   }
 };
 
-/// Reads the lines of a launch through an operation.
+/// Applies an operation to the lines of a launch on load.
 template <class T, class F>
 struct ReadThrough {
   OnModes<T, F> on;
@@ -47,7 +47,7 @@ struct ReadThrough {
   }
 };
 
-/// A pass over a block.
+/// A separate pass over a block.
 template <class T, class F>
 struct PassOver {
   OnModes<T, F> on;
@@ -59,16 +59,16 @@ struct PassOver {
   }
 };
 
-/// No kernels but those of a pass.
+/// No kernels that apply it on load; only a separate pass.
 struct NoLengths {
   static bool hold(std::int64_t) { return false; }
   template <class T, class Read>
   static void launch(Stream&, int, const LineJob<T>&, const Read&) {}
 };
 
-/// Of a functor with `SLIP_FN Pair<T> operator()(const Mode&, const Pair<T>&) const`, trivially copyable. Held:
-/// lengths of lines that kernels read through it (Lengths of slipstream/fft/operations.hpp). A file that names this is
-/// compiled as CUDA where it shall run on GPUs.
+/// Pointwise from a trivially copyable functor with `SLIP_FN Pair<T> operator()(const Mode&, const Pair<T>&) const`.
+/// Held: lengths of lines whose kernels apply it on load (Lengths of slipstream/fft/operations.hpp). To run on GPUs,
+/// compile the file that uses it as CUDA.
 template <class T, class F, class Held = NoLengths>
 class PointwiseOf final : public Pointwise {
  public:

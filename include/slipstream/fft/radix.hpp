@@ -1,13 +1,12 @@
 #pragma once
-// Butterflies, and the places of modes among them.
+// Butterflies of fast Fourier transforms, and the places of modes in their output.
 //
 // With N = r_1 r_2 ... r_m and decimation in frequency, pass s turns each group of L = N / (r_1 ... r_(s-1)) values
 // into r_s groups of M = L / r_s,
 //
 //     y_q(n) = w_L^(n q) sum over j < r_s of x(n + j M) w_(r_s)^(j q),    w_L = exp(-2 pi i / L),   0 <= n < M,
 //
-// in the places that it read. Mode k = q_1 + r_1 q_2 + r_1 r_2 q_3 + ... ends at place q_1 N / r_1 + q_2 N / (r_1 r_2)
-// + ... + q_m.
+// in place. Mode k = q_1 + r_1 q_2 + r_1 r_2 q_3 + ... ends at place q_1 N / r_1 + q_2 N / (r_1 r_2) + ... + q_m.
 #include <cstdint>
 
 #include <slipstream/device/function.hpp>
@@ -48,7 +47,7 @@ SLIP_FN void butterfly4(Pair<T>& a, Pair<T>& b, Pair<T>& c, Pair<T>& d) {
 }
 template <class T>
 SLIP_FN void butterfly3(Pair<T>& a, Pair<T>& b, Pair<T>& c) {
-  constexpr T sine = static_cast<T>(0.86602540378443864676);  // of 2 pi / 3, whose cosine is -1/2
+  constexpr T sine = static_cast<T>(0.86602540378443864676);  // of 2 pi / 3; its cosine is -1/2
   const Pair<T> sum = b + c, difference = b - c;
   const Pair<T> middle = {fused(T(-0.5), sum.re, a.re), fused(T(-0.5), sum.im, a.im)};
   const Pair<T> across = Pair<T>{difference.re * sine, difference.im * sine}.turned();
@@ -58,7 +57,7 @@ SLIP_FN void butterfly3(Pair<T>& a, Pair<T>& b, Pair<T>& c) {
 }
 template <class T>
 SLIP_FN void butterfly5(Pair<T> (&x)[5]) {
-  // Of 2 pi / 5 and twice as much.
+  // Sines and cosines of 2 pi / 5 and 4 pi / 5.
   constexpr T cosine = static_cast<T>(0.30901699437494742410), cosine2 = static_cast<T>(-0.80901699437494742410);
   constexpr T sine = static_cast<T>(0.95105651629515357212), sine2 = static_cast<T>(0.58778525229247312917);
   const Pair<T> near = x[1] + x[4], far = x[2] + x[3], a = x[1] - x[4], b = x[2] - x[3];
@@ -79,7 +78,7 @@ SLIP_FN void butterfly(Pair<T> (&x)[radix]) {
   } else if constexpr (radix == 5) {
     butterfly5(x);
   } else if constexpr (radix == 6) {
-    // x_(3 a + 2 b mod 6): no roots between two and three, which have no factor in common.
+    // Prime-factor algorithm with x_(3 a + 2 b mod 6): 2 and 3 are coprime, so there are no twiddle factors.
     butterfly3(x[0], x[2], x[4]);
     butterfly3(x[3], x[5], x[1]);
     butterfly2(x[0], x[3]);  // q = 0 and 3
@@ -88,7 +87,7 @@ SLIP_FN void butterfly(Pair<T> (&x)[radix]) {
     const Pair<T> one = x[5], two = x[4], four = x[2], five = x[1];
     x[1] = one, x[2] = two, x[4] = four, x[5] = five;
   } else if constexpr (radix == 10) {
-    // x_(5 a + 2 b mod 10), in the same way.
+    // Prime-factor algorithm with x_(5 a + 2 b mod 10).
     Pair<T> even[5] = {x[0], x[2], x[4], x[6], x[8]}, odd[5] = {x[5], x[7], x[9], x[1], x[3]};
     butterfly5(even);
     butterfly5(odd);
@@ -126,9 +125,9 @@ SLIP_FN void butterfly(Pair<T> (&x)[radix]) {
     x[3] = six + seven, x[7] = six - seven;
   }
 }
-/// x_q = w^q x_q with w = roots[step], where powers of w are products: what a warp would fetch of them lies far apart.
-/// One more is fetched of six, w^3, of ten, w^5, and of sixteen, w^4: w^5, w^9 and w^15 as products would have five to
-/// fifteen times the error of w.
+/// Twiddle factors: x_q = w^q x_q with w = roots[step]. Powers of w are products, because a warp's loads of them would
+/// be far apart in memory. One more root is loaded: w^3 for radix 6, w^5 for radix 10, and w^4 for radix 16. As
+/// products, w^5, w^9 and w^15 would have five to fifteen times the error of w.
 template <int radix, class T>
 SLIP_FN void turn(Pair<T> (&x)[radix], const Pair<T>* roots, int step) {
   const Pair<T> w = roots[step];
@@ -158,10 +157,10 @@ SLIP_FN void turn(Pair<T> (&x)[radix], const Pair<T>* roots, int step) {
 SLIP_FN constexpr int odd_factor(int n) { return n % 2 == 0 ? odd_factor(n / 2) : n; }
 
 struct RadixList {
-  int count, first, second, last;  // of two the second is the last
+  int count, first, second, last;  // with two radices the second is the last
 };
-/// Of a length of 16 to 512: a five, or a six in place of a three, then eights, then fours; of 144 and 288 two sixes,
-/// of 250 and 500 tens and fives. Longer ones, up to 1024, have a sixteen.
+/// Radices of a length. Lengths of 16 to 512 have a five, or a six for a factor three, then eights, then fours.
+/// Exceptions: 144 and 288 have two sixes; 250 and 500 have tens and fives. Longer lengths, up to 1024, have a sixteen.
 constexpr RadixList radices_of(int length) {
   const int odd = odd_factor(length);
   if (odd == 125) return {3, 10, length / 50, 5};

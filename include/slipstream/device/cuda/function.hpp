@@ -1,5 +1,5 @@
 #pragma once
-// The part of a launch that does not depend on the kernel's type.
+// Launch functions that do not depend on the kernel's type.
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace slipstream::cuda {
 
-/// Threads along x, y, z that cover the box with few idle ones; at most `threads` in all.
-/// Throws Error where a coordinate of the box does not fit the kernels' int.
+/// Shape of thread blocks along x, y, z that covers the box with few idle threads; at most `threads` in all. Throws
+/// Error where a coordinate of the box does not fit the kernels' int.
 dim3 block_shape(const Box& box, int threads);
 
 /// Launches on the stream's device; throws Error where the launch is refused. `early`: its blocks may be placed while
@@ -18,13 +18,14 @@ dim3 block_shape(const Box& box, int threads);
 void launch_function(Stream& stream, const void* function, dim3 grid, dim3 block, std::size_t shared_bytes,
                      void** arguments, bool early = false);
 
-/// Blocks of a kernel that a multiprocessor of the device holds at once, as the driver says.
+/// Blocks of a kernel that a multiprocessor of the device holds at once, from the driver's occupancy calculation.
 int resident_blocks(Device device, const void* function, int threads, std::size_t shared_bytes);
 
-/// Notes a kernel to be loaded on each device when a stream is next made there: a kernel that is loaded at its first
-/// launch may make the driver wait for the whole device, and so for a kernel that waits for that very launch.
+/// Registers a kernel, which is then loaded on each device when the next stream is made there. A kernel that is loaded
+/// at its first launch may make the driver wait for the whole device. That would deadlock with a kernel that waits for
+/// this launch.
 int register_function(const void* function);
-/// Loads what was noted and is not yet loaded on the device.
+/// Loads all registered kernels that are not yet loaded on the device.
 void load_functions(Device device);
 
 }  // namespace slipstream::cuda

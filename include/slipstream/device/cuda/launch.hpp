@@ -11,7 +11,7 @@
 
 namespace slipstream::cuda {
 
-/// Threads per block: what the functor states as `threads`, else the given number.
+/// Threads per block: the functor's `threads` if it has that, else the given number.
 template <class Kernel>
 constexpr int threads_of(int otherwise) {
   if constexpr (requires { Kernel::threads; }) {
@@ -20,8 +20,9 @@ constexpr int threads_of(int otherwise) {
     return otherwise;
   }
 }
-/// Blocks that a multiprocessor shall hold at once: what the functor states as `resident`, else the given number;
-/// registers are given out accordingly. 0 leaves that to the compiler, which is not the same as 1.
+/// Least number of blocks that a multiprocessor must hold at once: the functor's `resident` if it has that, else the
+/// given number. The compiler limits registers accordingly. 0 leaves the limit to the compiler, which is not the same
+/// as 1.
 template <class Kernel>
 constexpr int resident_of(int otherwise) {
   if constexpr (requires { Kernel::resident; }) {
@@ -30,7 +31,7 @@ constexpr int resident_of(int otherwise) {
     return otherwise;
   }
 }
-/// Rows of a team's threads, for libraries that tell threads by two numbers.
+/// Rows of a team's threads, for libraries that index threads by two numbers.
 template <class Kernel>
 constexpr int block_rows_of() {
   if constexpr (requires { Kernel::block_rows; }) {
@@ -42,8 +43,8 @@ constexpr int block_rows_of() {
 inline constexpr int cell_threads = 256;
 inline constexpr int most_threads = 1024;
 
-/// A functor may be launched early, where its `early()` says so: it then waits itself for the work before it, and lets
-/// what follows be placed as soon as all of its own blocks are.
+/// Programmatic dependent launch: true where the functor's `early()` says so. The kernel then waits for its predecessor
+/// itself. Its successor may be placed as soon as all of the kernel's own blocks are.
 template <class Kernel>
 bool early(const Kernel& kernel) {
   if constexpr (requires { kernel.early(); }) {

@@ -10,8 +10,8 @@ namespace slipstream::detail {
 class StreamImpl;
 /// Queues a task on a host stream (or records it while the stream is being captured).
 void submit(StreamImpl& stream, std::function<void()> task);
-/// Calls body(begin, end) on pieces of [0, count) from the threads of the process's pool; returns when all are done.
-/// Small counts run on the caller.
+/// Parallel for: calls body(begin, end) on pieces of [0, count) from the threads of the process's pool. Returns when
+/// all are done. Small counts run on the caller.
 void parallel(std::int64_t count, std::int64_t cost, const std::function<void(std::int64_t, std::int64_t)>& body);
 }  // namespace slipstream::detail
 
@@ -40,14 +40,14 @@ class Team {
 };
 
 #if defined(SLIPSTREAM_LOOPS_APART)
-// Compiled by another compiler from the same file, where they are defined as below (CMake: slipstream_loops).
+// Another compiler compiles them from the same file, with the definitions below (CMake: slipstream_loops).
 template <class Kernel>
 void launch(detail::StreamImpl& stream, const Box& box, const Kernel& kernel);
 template <class Kernel>
 void launch_teams(detail::StreamImpl& stream, std::int64_t teams, int threads, std::size_t shared_bytes,
                   const Kernel& kernel);
 #else
-// Flattened: only a loop whose body holds no call becomes vector instructions.
+// flatten inlines all calls: only a loop without calls is vectorised.
 template <class Kernel>
 [[gnu::flatten]] void run_rows(const Box& box, const Kernel& kernel, std::int64_t first, std::int64_t last) {
   const Kernel local = kernel;
@@ -79,7 +79,7 @@ template <class Kernel>
   });
 }
 
-// Neither is inlined, so that objects that were compiled without them find them.
+// Neither is inlined, so that objects compiled without the definitions can link to them.
 template <class Kernel>
 [[gnu::noipa]] void launch_teams(detail::StreamImpl& stream, std::int64_t teams, int threads, std::size_t shared_bytes,
                                  const Kernel& kernel) {
