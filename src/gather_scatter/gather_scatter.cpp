@@ -389,8 +389,8 @@ struct GatherScatter::Impl {
     }
   }
 
-  /// If the messages are small, the exchange is one launch on the caller's stream, concurrent with local work.
-  /// Launches would then take longer than the kernels, so a repeated call is replayed as one graph.
+  /// If the messages are small, the exchange is one launch on the caller's stream, concurrent with local work. Launches
+  /// would then take longer than the kernels, so a repeated call is replayed as one graph.
   void run(std::vector<Stream>& streams) {
     Exchange* const exchange = current_exchange();
     if (!exchange || !way->small) {

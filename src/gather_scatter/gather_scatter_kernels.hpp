@@ -40,8 +40,7 @@ class CopiesOnDevice {
   /// Combines the copies within each block and writes the values to send.
   void pack(Stream& stream, const Values& values, const Values& mailbox, DType type, int components, Op op) const;
   /// Combines ids that no other device has, and writes the result to all copies. `wire`: the coding to which each
-  /// block's
-  /// value is rounded if several blocks share the id.
+  /// block's value is rounded if several blocks share the id.
   void combine_local(Stream& stream, const Values& values, DType type, const Wire& wire, int components, Op op) const;
   /// The same for ids with values of other devices in the mailbox. Does nothing if the exchange is `broken` (not 0).
   void combine_shared(Stream& stream, const Values& values, const Values& mailbox, const Signal* broken, DType type,

@@ -35,8 +35,7 @@ struct GroupTiles {
   Buffer<std::uint32_t> entries;
   Buffer<std::uint32_t> bases;
   /// Header of each tile: the number of stretches, the stretches, and one bit per slot. The bit is set if the copy lies
-  /// in
-  /// another block than the copy before it.
+  /// in another block than the copy before it.
   Buffer<std::uint32_t> headers;
   Buffer<std::uint32_t> starts;     ///< first word of each tile's header
   DeviceRows<std::uint32_t> large;  ///< groups that are larger than a tile

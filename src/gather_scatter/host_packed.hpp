@@ -12,8 +12,7 @@ namespace slipstream {
 
 /// The method of Neko's gather-scatter on GPUs before J. Wahlgren's thesis (KTH, 2022). A kernel combines the copies of
 /// each shared id into a buffer, and the whole buffer is copied to the host. The host packs it for each neighbour,
-/// sends it
-/// by MPI and combines it with the received values. The result is copied back.
+/// sends it by MPI and combines it with the received values. The result is copied back.
 ///
 /// The host part is itself a gather-scatter of these buffers on devices of the host backend. Each rank is a node of its
 /// own, so that MPI carries all shared values. Each value is a block's partial result, so results equal those of the

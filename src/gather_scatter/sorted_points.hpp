@@ -32,8 +32,7 @@ class SortedPoints {
   Points all();
   /// Copies of each id that has two or more of them and is not in `ids` (ascending). Rows are ordered by their first
   /// copies, so that neighbouring rows have neighbouring values. All these functions belong to set-up and block until
-  /// the
-  /// device has finished.
+  /// the device has finished.
   DeviceRows<std::uint32_t> copies_but(const std::vector<std::int64_t>& ids);
   Stream& stream() { return stream_; }
 
