@@ -64,7 +64,7 @@ struct CombineTiles {
     return load_constant(bases + number / Tiles::chunk) + (entry & Tiles::most_point);
   }
 
-  /// Loads all values of a thread. Each loop is unrolled, so that all its loads are in flight at once.
+  /// Loads all values of a thread. Each loop does one step for all of them, so that all loads are in flight at once.
   SLIP_FN void ask(const T* mine, T (&value)[each], std::uint32_t (&kept)[each], std::uint32_t first, int thread,
                    bool fetch) const {
     if (fetch)

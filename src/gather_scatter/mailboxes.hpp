@@ -1,5 +1,5 @@
 #pragma once
-// Mailboxes and their exchange. A mailbox is a device's array of values to send and received values.
+// Mailboxes and their exchange. A mailbox is a device's array of outgoing and received values.
 #include <memory>
 #include <optional>
 #include <string>
