@@ -174,8 +174,8 @@ void AllToAll::lay_out(const RouteSetup& setup, bool staged) {
   }
 }
 
-/// MPI_Put needs the block's offset in the other rank's window. The window holds one copy of all blocks per place in
-/// turn.
+/// MPI_Put needs the offsets of this rank's blocks in the other ranks' windows. A window holds its places one after
+/// another.
 void AllToAll::allocate(const RouteSetup& setup, bool staged) {
   const std::vector<int> mine = setup.machine.devices_of_rank(rank_);
   if (mine.empty()) return;

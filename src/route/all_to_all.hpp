@@ -52,7 +52,7 @@ class AllToAll final : public Mail {
 
  private:
   enum class Phase : std::uint8_t { gathering, meeting, agreeing, calling, leaving };
-  /// All messages between this rank and another one. `units`, `outgoing` and `incoming` are sizes and offsets.
+  /// Messages between this rank and another one. `units`: size of those sent. `outgoing`, `incoming`: offsets in bytes.
   struct Block {
     int rank = 0;  ///< the other rank in comm_
     std::int64_t units = 0, outgoing = 0, incoming = 0;

@@ -82,7 +82,8 @@ void HostSender::make_movers(const SendSite& site) {
 
 void HostSender::make_parts(const SendSite& site) {
   std::size_t at = 0;
-  // The caller's kernels store produced values, so nothing is left to pack part by part.
+  // If some values are produced, the parts are not sent before these are stored. One launch then packs all other
+  // values.
   if (message_.produced) batches.emplace_back();
   for (const Chunk& chunk : message_.parts->chunks) {
     auto movers = lowering_.to_slot(chunk.legs, places_of(chunk, site.sources), {packed_.data() + at, {}});

@@ -211,7 +211,7 @@ class Clique final : public NcclClique {
     std::string end;
   };
 
-  /// All devices of a rank must join at once, in the same order on all ranks. Blocks until all members have joined.
+  /// A group lets all devices of a rank join at once. Each call alone would block until all members have joined.
   static void join(Joining& joining) {
     if (joining.seats.empty()) return;
     const Nccl& nccl = Nccl::get();
@@ -319,7 +319,7 @@ void retire(Clique* clique) {
   }
 }
 
-/// Destroys retired cliques of these ranks that no graph holds any more on any rank. Collective: NCCL synchronises
+/// Destroys retired cliques of these ranks if no graph on any rank still holds them. Collective: NCCL synchronises
 /// ranks.
 void destroy_retired(const Communicator& comm) {
   std::string mine;
