@@ -187,7 +187,7 @@ void Agreement::ask_now_and_then(std::uint64_t number) {
   ask(number);
 }
 
-/// An unanswered check stays pending for ever, so the ranks cannot part with values_ any more.
+/// An unanswered check stays pending for ever. The ranks then release values_ without a collective end.
 bool Agreement::part(double seconds) noexcept {
   if (!values_) return own_.part(seconds);
   const std::optional<int> somewhere = own_.greatest(unanswered_, seconds);

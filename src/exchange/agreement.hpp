@@ -46,7 +46,8 @@ class Agreement {
   /// Asks after the work that encodes values. `encoded` tells whether this work has run. Its timeout is longer than
   /// that of a wait on the device.
   void ask_at_end(std::uint64_t number, const std::function<bool()>& encoded);
-  /// Asks in every 64th exchange, at its beginning. Hosts do not wait for their devices here.
+  /// Asks at the beginning of an exchange, once every `asked_every` exchanges. Hosts do not wait for their devices
+  /// here.
   void ask_now_and_then(std::uint64_t number);
 
   /// Waits up to `seconds` for the other ranks to end the exchange. Returns true if all did.

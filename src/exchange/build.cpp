@@ -63,8 +63,7 @@ Exchange::Impl::Impl(const Communicator& world, const Grid& grid, std::vector<Ex
 /// continue, and then all unwind.
 void Exchange::Impl::make(std::vector<ExchangeItem> items, ExchangeOptions options) {
   const std::string what = "an exchange could not be made";
-  // This comparison comes first. If check_items fails here, the rank reports it in the same call as the others'
-  // comparison.
+  // This comparison comes first. A rank whose check fails takes part in it and reports its problem, so no rank waits.
   std::string words;
   const Problem unplanned = failure_of([&] {
     check_items(comm, grid, items);
