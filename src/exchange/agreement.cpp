@@ -14,12 +14,13 @@
 namespace slipstream {
 namespace {
 
-/// A message as one of its ends has planned it.
+/// One end's plan of a message, for comparison with the other end's.
 struct Entry {
   std::int64_t source = 0, target = 0;
-  std::uint64_t transfers = 0;  // their hash
+  std::uint64_t transfers = 0;  // hash of the transfers
   std::int64_t route = 0;
-  /// In all, in each slot and in host memory; slots; chunks; whether some values are stored in place.
+  /// Total bytes, bytes per slot and in host memory; number of slots and of chunks; whether some values are stored in
+  /// place.
   std::int64_t bytes = 0, slot_bytes = 0, host_bytes = 0, depth = 0, chunks = 0, in_place = 0;
 
   bool same_layout(const Entry& other) const {
@@ -52,7 +53,7 @@ std::string ranks_of(const Entry& entry) {
               {{"device", entry.source}, {"peer", entry.target}});
 }
 
-/// A library may be missing on one of them.
+/// Throws mismatch if the two ends differ. A library that is missing on one of them is one cause.
 void require_alike(const Entry& mine, const Entry& theirs) {
   if (mine.transfers != theirs.transfers) list_differently(mine);
   if (mine.route != theirs.route)
@@ -70,10 +71,11 @@ void require_alike(const Entry& mine, const Entry& theirs) {
                 {{"device", mine.source}, {"peer", mine.target}, {"problem", "layout"}});
 }
 
-/// Seconds in which a library starts, however impatient exchanges are: NCCL and NVSHMEM take 1 to 5 on some GPUs.
+/// Minimum timeout in seconds for starting a library, however short the timeout of exchanges is. NCCL and NVSHMEM take
+/// 1 to 5 s on some GPUs.
 constexpr double least_patience = 15;
 
-/// Exchanges of device-driven routes between two questions of their hosts to each other, which wait for no device.
+/// Number of exchanges between two checks by the hosts. These checks do not wait for devices.
 constexpr int asked_every = 64;
 
 }  // namespace
@@ -131,14 +133,14 @@ void Agreement::prepare_routes(RouteStates& states) {
   }
 }
 
-/// Ranks that replay a graph and ranks that do not would not ask each other equally often.
+/// The decision is common because ranks that replay a graph check less often than ranks that do not.
 bool Agreement::settle_captures(Plan& plan) {
   if (values_) {
     told_at_end_ = plan.looks() || !comm_.all(!plan.host_driven);
     plan.capturable = comm_.all(plan.capturable && !plan.looks());
     plan.limited_in_graphs = comm_.all(plan.limited_in_graphs);
   }
-  // A graph holds the work of a copy engine or a library for one exchange, or for two in turn.
+  // A graph contains the work of a copy engine or a library for one exchange, or for two alternating ones.
   return comm_.all(plan.capturable && std::all_of(plan.channels.begin(), plan.channels.end(),
                                                   [](const Channel& c) { return traits_of(c.choice.route).loops; }));
 }
@@ -148,7 +150,7 @@ void Agreement::check(std::uint64_t number) const {
   if (too_large_of_ > 0) throw too_large(number, too_large_of_ - 1);
 }
 
-/// The packing device knows it, so that no rank needs to wait for what arrives.
+/// The device that packs records an overflow, so no rank waits for messages here.
 void Agreement::ask(std::uint64_t number) {
   const double seconds = plan_.options.wait_limit;
   const std::optional<int> found = values_->greatest(waits_.too_large(), seconds);
@@ -185,7 +187,7 @@ void Agreement::ask_now_and_then(std::uint64_t number) {
   ask(number);
 }
 
-/// A question that some rank has not answered is under way for good: the ranks do not meet there any more.
+/// An unanswered check stays pending for ever. The ranks then release values_ without a collective end.
 bool Agreement::part(double seconds) noexcept {
   if (!values_) return own_.part(seconds);
   const std::optional<int> somewhere = own_.greatest(unanswered_, seconds);

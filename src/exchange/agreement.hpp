@@ -1,5 +1,5 @@
 #pragma once
-// The ranks of an exchange tell each other what all of them must know. They move no value.
+// Agreements between the ranks of an exchange, about its set-up and about lost values. No field values are moved.
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,42 +13,44 @@
 
 namespace slipstream {
 
-/// Every call is collective, but where it says not, and throws the same code on all ranks, or on none. Its
-/// arguments must outlive it.
+/// Calls are collective unless stated otherwise. They throw the same code on all ranks, or on none. Constructor
+/// arguments must outlive the object.
 class Agreement {
  public:
-  /// `unwritten`: the error that names a place that this rank's kernels have left, or none.
+  /// `unwritten`: returns an error that names a value which this rank's kernels did not store, or none.
   Agreement(const Communicator& comm, const Plan& plan, Waits& waits, std::function<Problem()> unwritten);
 
   // Set-up
-  /// Carries messages of this exchange alone. Not collective.
+  /// Messages of this exchange alone. Not collective.
   Parting& own() { return own_; }
-  /// Seconds in which a library starts. Not collective.
+  /// Timeout in seconds for starting a library. Not collective.
   double patience() const;
-  /// Compares both ends of each message: transfers, route and layout. Throws mismatch.
+  /// Compares both ends' plans of each message: transfers, route and layout. Throws mismatch.
   void compare_messages();
-  /// Prepares the routes that any rank uses, each on all ranks. Where one fails, `states` has those before it.
+  /// Prepares the routes that any rank uses, on all ranks. If one fails, `states` has the routes before it.
   void prepare_routes(RouteStates& states);
-  /// Where values may not get through, none captures a plan that some rank cannot. Returns whether one graph may hold
-  /// several exchanges.
+  /// If values may be lost, no rank captures unless all ranks can. Returns whether one graph may contain several
+  /// exchanges.
   bool settle_captures(Plan& plan);
 
-  // Values that did not get through
-  /// Whether all ranks tell each other at end(): some rank's host drives a route, or windows are looked at. Not
-  /// collective, as check().
+  // Lost values: overflows of codings, and windows that were not stored.
+  /// Whether all ranks agree at every end(): some rank's host drives a route, or windows are checked. Not collective;
+  /// nor is check().
   bool told_at_end() const { return told_at_end_; }
-  /// Throws what all ranks know: Overflow, Unwritten.
+  /// Throws a known error, Overflow or Unwritten; it is the same on all ranks.
   void check(std::uint64_t number) const;
-  /// Asks all ranks. Throws Timeout, too, where some do not come.
+  /// Asks all ranks for lost values. Also throws Timeout if some rank does not answer.
   void ask(std::uint64_t number);
-  /// Asks where end() does not, and no rank knows of any value yet.
+  /// Asks if end() does not and no lost value is known yet.
   void ask_last(std::uint64_t number);
-  /// Behind what encodes values, of which `encoded` tells whether it has run: a device's own waits end first.
+  /// Asks after the work that encodes values. `encoded` tells whether this work has run. Its timeout is longer than
+  /// that of a wait on the device.
   void ask_at_end(std::uint64_t number, const std::function<bool()>& encoded);
-  /// At the beginning of an exchange, whose devices the hosts do not wait for: now and then.
+  /// Asks at the beginning of an exchange, once every `asked_every` exchanges. Hosts do not wait for their devices
+  /// here.
   void ask_now_and_then(std::uint64_t number);
 
-  /// Waits so long for others to end the exchange, too; true where all did.
+  /// Waits up to `seconds` for the other ranks to end the exchange. Returns true if all did.
   bool part(double seconds) noexcept;
 
  private:
@@ -59,12 +61,12 @@ class Agreement {
   Waits& waits_;
   std::function<Problem()> unwritten_here_;
   Parting own_;
-  std::unique_ptr<Parting> values_;  // where values may not get through
+  std::unique_ptr<Parting> values_;  // null if no values may be lost
   bool told_at_end_ = false;
-  int too_large_of_ = 0;                // 1 + the item of such a value; the same on all ranks
+  int too_large_of_ = 0;                // 1 + item of a value that overflowed; the same on all ranks
   std::optional<Unwritten> unwritten_;  // the same on all ranks
-  bool unanswered_ = false;             // when this rank asked the others
-  int begun_unasked_ = 0;               // exchanges since
+  bool unanswered_ = false;             // this rank asked, and some rank did not answer
+  int begun_unasked_ = 0;               // exchanges since the last check
 };
 
 }  // namespace slipstream

@@ -1,17 +1,17 @@
 #pragma once
-// Whether arrays that a call is given share memory.
+// Tests whether arrays that were passed to a call share memory.
 #include <cstddef>
 #include <cstdint>
 
 namespace slipstream {
 
-/// Rows of so many bytes, `step` bytes from one to the next.
+/// Rows of `bytes` bytes. Their starts are `step` bytes apart.
 struct ByteRows {
   const void* first = nullptr;
   std::int64_t bytes = 0, rows = 1, step = 0;
 };
 
-/// Whether both have some byte in common.
+/// Whether some byte belongs to both.
 inline bool share_memory(const ByteRows& a, const ByteRows& b) {
   if (a.bytes <= 0 || b.bytes <= 0 || a.rows <= 0 || b.rows <= 0) return false;
   const auto row = [](const ByteRows& of, std::int64_t n) {

@@ -13,9 +13,9 @@
 namespace slipstream {
 namespace {
 
-constexpr int most_combinations = 64;  // tables of addresses, and graphs of run()
+constexpr int most_combinations = 64;  // limits the tables of addresses, and the graphs of run()
 
-/// Words are as wide as this at most.
+/// Largest word of a mover, in bytes.
 constexpr std::uintptr_t widest_word = 16;
 
 std::uintptr_t rest(const void* address) { return reinterpret_cast<std::uintptr_t>(address) % widest_word; }
@@ -82,7 +82,7 @@ void ItemArrays::publish() {
   }
 }
 
-/// Which of a field's arrays is current in a combination.
+/// Index of the current array of a field in a combination.
 int ItemArrays::copy_in(int combination, const Field& field) const {
   for (const Field* other : copied_) {
     if (other == &field) return combination % field.options().copies;
@@ -109,7 +109,7 @@ Field& ItemArrays::field_of(const ArrayName& name) const {
   return name.end == ItemEnd::source ? *item.source : item.to();
 }
 
-/// As a device of this rank reaches it: the block may be another device's.
+/// Address as a device of this rank reaches it. The block may belong to another device.
 std::byte* ItemArrays::address_of(const ArrayName& name, int copy, const DeviceMemory& user) {
   const ExchangeItem& item = items[static_cast<std::size_t>(name.item)];
   const Grid& on = name.end == ItemEnd::source ? plan_.grid : item.pattern->target(plan_.grid);
@@ -119,7 +119,7 @@ std::byte* ItemArrays::address_of(const ArrayName& name, int copy, const DeviceM
       memory_.directory.find({Directory::What::field, device, -1, name.item, copy, name.block}, user.device));
 }
 
-/// In the list of those that may change.
+/// Number of an array in the table, which has the arrays that may be replaced.
 int ItemArrays::number_of(const ArrayName& name, DeviceArrays& on) {
   const auto [found, added] = on.numbers.try_emplace(name, on.table.count);
   if (!added) return found->second;
@@ -142,7 +142,7 @@ Place ItemArrays::place_of(const Leg& leg, ItemEnd end, DeviceArrays& on) {
   place.type = field.options().type;
   place.free_gaps = !field.options().adopted;
   place.shape = block_shape(field.grid(), block, field.options());
-  if (at_source && leg.produced) return place;  // never read
+  if (at_source && leg.produced) return place;  // produced values are never read
   if (item.rebinds || field.options().copies > 1) {
     place.array = number_of(name, on);
     place.origin = on.table.planned[static_cast<std::size_t>(place.array)];
@@ -226,7 +226,7 @@ void ItemArrays::check() {
               " has dropped or remade its arrays since its exchange was made, which would use the memory of the old "
               "ones: make the exchange anew",
           {{"field", field->options().name}});
-  // The plan was made for values that are not moved onto each other.
+  // The plan assumed that source and target do not overlap.
   if (bound_anew_ && !plan_.overlaps)
     for (const DeviceArrays& on : devices_)
       for (std::size_t i = 0; i < items.size(); ++i) check_apart(on, static_cast<int>(i));

@@ -1,5 +1,5 @@
 #pragma once
-// Where the values of an exchange's items lie, now and when the caller takes other arrays.
+// Addresses of the arrays of an exchange's items. The caller may replace arrays later.
 #include <deque>
 #include <map>
 #include <memory>
@@ -12,51 +12,51 @@
 
 namespace slipstream {
 
-/// The array of an item's block.
+/// Identifies the array of one block of an item.
 struct ArrayName {
   int item = 0;
-  ItemEnd end = ItemEnd::source;  // of an item with one field: the source
+  ItemEnd end = ItemEnd::source;  // source if the item has one field
   std::int64_t block = 0;
   auto operator<=>(const ArrayName&) const = default;
 };
 
-/// Arrays that a device of this rank knows by number.
+/// Numbered arrays of one device of this rank.
 struct DeviceArrays {
   DeviceMemory& memory;
   Arrays table = {};
   std::map<ArrayName, int> numbers = {};
   std::vector<std::vector<std::byte*>> places = {};  // [array][combination]
 
-  /// Once all are numbered.
+  /// Copies the table to the device. Call it once all arrays are numbered.
   void upload();
-  /// Turns the address of a window in a numbered array into bytes behind the first one.
+  /// Replaces a window's address in a numbered array by its offset from the array's start.
   void count_from_array(Window& window) const;
 };
 
-/// Arrays of the fields of all items, on all devices of this rank. Plan, fields and memory must outlive it.
+/// Arrays of all items' fields, on all devices of this rank. Plan, fields and memory must outlive it.
 class ItemArrays {
  public:
-  /// Throws Error (unsupported) where fields have more combinations of copies than are listed.
+  /// Throws Error (unsupported) if the copies of the fields form too many combinations.
   ItemArrays(const Plan& plan, std::vector<ExchangeItem> items, ExchangeMemory& memory);
 
-  /// Tells the directory the arrays that other devices store into.
+  /// Publishes in the directory the arrays into which other devices store.
   void publish();
-  /// The places of a leg's block, or of the blocks of a message's legs, as a device reaches them. Once ranks have
-  /// exchanged their directories.
+  /// Places of a leg's block, or of the blocks of all legs of a message, as a device reaches them. Call these after the
+  /// ranks have exchanged their directories.
   Place place_of(const Leg& leg, ItemEnd end, DeviceArrays& on);
   std::vector<Place> places(const Channel& channel, ItemEnd end, DeviceArrays& on);
   DeviceArrays& of(const DeviceMemory& memory);
 
-  /// The number of the combination of copies that is current.
+  /// Number of the current combination of copies.
   int current() const;
   void select(int combination);
-  /// Other arrays take the places of an item's, behind what the streams hold. Throws Error, and changes nothing, where
-  /// they do not fit: not_found, unsupported, mismatch, invalid_argument; wrong_state where the exchange is `open`.
+  /// Replaces an item's arrays, after the work that the streams hold. If they do not fit, throws Error and changes
+  /// nothing: not_found, unsupported, mismatch, invalid_argument; wrong_state if the exchange is `open`.
   void bind(std::size_t item, ItemEnd end, const std::vector<void*>& arrays, std::vector<Stream>& streams, bool open);
-  /// Throws Error where the plan's arrays are no more (wrong_state), and where source and target of an item have come
-  /// to share memory (unsupported).
+  /// Throws Error if the plan's arrays no longer exist (wrong_state), or if an item's source and target now share
+  /// memory (unsupported).
   void check();
-  /// Others may still store into arrays of this rank: nobody frees them any more.
+  /// Never frees arrays of this rank into which other ranks may still store.
   void keep();
 
   const std::vector<ExchangeItem> items;
@@ -73,9 +73,9 @@ class ItemArrays {
   std::deque<DeviceArrays> devices_;                                 // in the order of streams
   std::vector<const Field*> copied_;                                 // fields with several copies, once each
   int combinations_ = 1;                                             // of their copies
-  std::vector<std::pair<const Field*, std::uint64_t>> generations_;  // of the arrays that the plan has
+  std::vector<std::pair<const Field*, std::uint64_t>> generations_;  // of the planned arrays
   std::vector<std::shared_ptr<const void>> stored_by_others_;
-  bool bound_anew_ = false;  // since it was seen that arrays are apart
+  bool bound_anew_ = false;  // arrays were replaced since the last overlap check
 };
 
 }  // namespace slipstream

@@ -7,7 +7,7 @@
 namespace slipstream {
 inline namespace arrays_kernels {
 
-/// Travels as an argument of the launch.
+/// The addresses are arguments of the launch, whose size is limited.
 constexpr std::size_t in_one_launch = 64;
 
 struct StorePlaces {

@@ -12,7 +12,7 @@ struct ArrayPlace {
   std::byte* array = nullptr;
 };
 
-/// Writes addresses into a table in device memory, in stream order; the list may be freed at once.
+/// Writes addresses into a table in device memory, in stream order. The list may be freed after the call.
 void store_places(Stream& stream, std::byte** table, const std::vector<ArrayPlace>& places);
 
 }  // namespace slipstream

@@ -13,7 +13,7 @@
 namespace slipstream {
 namespace {
 
-/// The engine would read and write beyond the blocks of fields that lie on other grids than those it plans with.
+/// Checks that all fields are on the expected grids. Kernels would otherwise access memory outside their blocks.
 void check_items(const Communicator& comm, const Grid& grid, const std::vector<ExchangeItem>& items) {
   const auto same = [](const Grid& a, const Grid& b) {
     if (&a == &b) return true;
@@ -38,7 +38,7 @@ void check_items(const Communicator& comm, const Grid& grid, const std::vector<E
   }
 }
 
-/// Asked with messages, by all ranks.
+/// Tests MPI with messages of device memory. Collective.
 std::string gpu_mpi_refusal(const Communicator& comm, const Grid& grid) {
   std::vector<Device> devices;
   for (const int index : grid.machine().devices_of_rank(grid.rank()))
@@ -59,11 +59,11 @@ Exchange::Impl::Impl(const Communicator& world, const Grid& grid, std::vector<Ex
   }
 }
 
-/// Steps in which a rank may fail alone lie between those that ranks do together: all agree on a failure before anybody
-/// goes on, and all unwind.
+/// Local steps, which may fail on one rank, alternate with collective ones. All ranks agree on a failure before they
+/// continue, and then all unwind.
 void Exchange::Impl::make(std::vector<ExchangeItem> items, ExchangeOptions options) {
   const std::string what = "an exchange could not be made";
-  // First of all, whatever the others are about to make: one that fails here says so in the same words.
+  // This comparison comes first. A rank whose check fails takes part in it and reports its problem, so no rank waits.
   std::string words;
   const Problem unplanned = failure_of([&] {
     check_items(comm, grid, items);
@@ -102,7 +102,7 @@ void Exchange::Impl::make(std::vector<ExchangeItem> items, ExchangeOptions optio
   });
   memory->directory.exchange(agreement->own(), agreement->patience());
   if (comm.size() > 1 && !comm.all(memory->maps_hosts())) plan->unshare_hosts();
-  // It ends together, too: nobody stores before everybody's signals are zero.
+  // The last step is collective too: all signals must be zero before any rank stores.
   on_all_ranks(comm, what, [&] {
     memory->find_words_of_writers();
     make_launches();
@@ -128,8 +128,8 @@ void Exchange::Impl::make_launches() {
   }
 }
 
-/// Whether what begin, end and run queued has ended, as it has where a device failed. Replays of a caller's graph are
-/// not seen.
+/// Whether the work of begin, end and run has finished; also true if a device failed. Replays of a caller's graph are
+/// not counted.
 bool Exchange::Impl::over() const noexcept {
   try {
     return calls.over() && (!memory || std::all_of(memory->devices.begin(), memory->devices.end(),
@@ -139,15 +139,16 @@ bool Exchange::Impl::over() const noexcept {
   }
 }
 
-/// A rank unmaps memory before its owners free it, and they free it when all have let go. `failed`: it was never made.
+/// Each rank unmaps foreign memory before the owners free it. Owners wait until all ranks have unmapped. `failed`:
+/// set-up did not complete.
 void Exchange::Impl::unwind(bool failed) noexcept {
-  // Its spans of the arena are another's soon: a graph that holds it would store there, and at its neighbours.
+  // The arena will reuse this memory, so a graph that contains the exchange must not be replayed.
   calls.close();
   if (waits) waits->finish(sequence, [this] { return over(); });
   if (memory) {
-    // All of the device: run() and graphs that replay work on the callers' streams.
+    // Waits for whole devices: run() and replayed graphs work on the callers' streams.
     for (const auto& mine : memory->devices) wait_quietly(mine->device);
-    // Senders may still be copying into memory that is about to be unmapped.
+    // Senders may still copy into memory that is about to be unmapped.
     if (plan->host_driven)
       for (const auto& each : launches) each->drop_ends();
   }
@@ -157,7 +158,7 @@ void Exchange::Impl::unwind(bool failed) noexcept {
     memory->directory.release();
   }
   if (!agreement || agreement->part(Parting::patience(plan->options.wait_limit, failed || waits->late()))) return;
-  // Others may still store to what they did not let go.
+  // Ranks that did not part may still store into this memory.
   if (arrays) arrays->keep();
   if (memory) memory->keep();
   for (const auto& [kind, state] : states) state->keep_memory();

@@ -1,5 +1,5 @@
 #pragma once
-// Calls of one object, on whatever streams they come.
+// Orders the calls of one object across streams.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -11,35 +11,35 @@
 
 namespace slipstream {
 
-/// Orders the calls of an object after one another, whatever streams they come on: all of them use its memory. A
-/// recorded call follows the work of its graph's streams, and may not be replayed after the object's end.
+/// Serialises the calls of an object on any streams, because all calls use its memory. A captured call follows the work
+/// of its graph's streams. The graph must not be replayed after the object is destroyed.
 class CallsInOrder {
  public:
-  /// `what`: as "a gather-scatter".
+  /// `what`: a noun phrase such as "a gather-scatter".
   explicit CallsInOrder(std::string what) : used_(std::make_shared<detail::Used>(std::move(what))) {}
 
-  /// One more of the object's devices, to each of which a stream of every call belongs.
+  /// Adds a device of the object. Every call passes one stream per device.
   void add(Device device) { devices_.emplace_back(device); }
-  /// Before the work of a call is queued, and behind it.
+  /// Call begin() before the work of a call is queued, and end() after it.
   void begin(std::vector<Stream>& streams);
   void end(std::vector<Stream>& streams);
 
-  /// Whether the last call has run, or its device has failed; what a caller records is not seen.
+  /// Whether the last call has run, or its device has failed. Captured calls are not counted.
   bool over() const noexcept;
-  /// The object ends: its graphs are not replayed any more.
+  /// Marks the object as destroyed. Its graphs can no longer be replayed.
   void close() { used_->over = true; }
-  /// Until the devices have done what is queued.
+  /// Blocks until the devices have finished all queued work.
   void wait() const noexcept;
 
  private:
   struct OfDevice {
     explicit OfDevice(Device of) : device(of), last(of) {}
     Device device;
-    Event last;                // the end of the last call
-    std::uint64_t stream = 0;  // and its stream, which needs no event; 0: there was no call
+    Event last;                // end of the last call
+    std::uint64_t stream = 0;  // stream of the last call, which needs no event; 0: none
   };
   std::vector<OfDevice> devices_;
-  std::shared_ptr<detail::Used> used_;  // by graphs of the caller
+  std::shared_ptr<detail::Used> used_;  // shared with the caller's graphs
 };
 
 }  // namespace slipstream

@@ -9,7 +9,7 @@
 namespace slipstream {
 namespace {
 
-/// Trials of steps last about so long: shorter ones are at the mercy of the host's scheduler.
+/// Target duration of a trial in seconds. Shorter trials vary too much with the host's scheduler.
 constexpr double trial_seconds = 0.04;
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-// The one loop that measures choices, and remembers what it found.
+// Measures choices, and caches the results on disk.
 #include <functional>
 #include <limits>
 #include <string>
@@ -10,59 +10,59 @@
 
 namespace slipstream {
 
-/// Seconds of what could not be measured.
+/// Time of a choice that could not be measured.
 inline constexpr double never = std::numeric_limits<double>::infinity();
-/// Times of one and the same thing differ by this factor.
+/// Repeated measurements of the same choice differ by up to this factor.
 inline constexpr double timing_noise = 1.03;
 
-/// How a choice is measured.
+/// Measurement of one choice.
 struct Trial {
-  /// Runs it once, and returns the seconds that count.
+  /// Runs the choice once and returns the seconds that count.
   std::function<double()> run;
-  /// Warms it up; empty: run().
+  /// Warm-up; empty: run().
   std::function<void()> warm_up = {};
-  /// Asked with the seconds of the first trial, the same on all ranks: whether it is the last.
+  /// Called with the seconds of the first trial, the same on all ranks. Returns true to skip the other trials.
   std::function<bool(double)> hopeless = {};
 };
 
 struct Trials {
-  double seconds = never;  ///< the least of all trials, of which each is the slowest rank's
-  Problem failure;         ///< of some rank, the same on all
+  double seconds = never;  ///< minimum over the trials; a trial counts its slowest rank
+  Problem failure;         ///< of some rank; the same on all
 };
 
-/// Warms up and tries as often as `how` says, but once at least. Each trial has a common start. The first failure of a
-/// rank ends it on all. Collective.
+/// Warms up, then runs as many trials as `how` says, at least one. All ranks start each trial together. All ranks stop
+/// at the first failure of any rank. Collective.
 Trials measure(const Communicator& comm, const TuneOptions& how, const Trial& trial);
 
-/// Seconds of a step on the slowest rank, the least of some trials of many steps each. `run` runs so many steps, a
-/// `multiple` of a number, and waits for them. Throws Error on all ranks where one fails. Collective.
+/// Seconds per step on the slowest rank: the minimum over a few trials of many steps. `run` runs the given number of
+/// steps, a multiple of `multiple`, and waits for them. Throws Error on all ranks if one fails. Collective.
 double seconds_a_step(const Communicator& comm, const TuneOptions& how, const std::function<void(std::int64_t)>& run,
                       std::int64_t multiple = 1);
 
-/// A choice that is to be made.
+/// Alternatives to choose from.
 struct Choices {
   Remembered::Kind kind;
-  std::string key;                 ///< all that the answer depends on: see Remembered
-  std::vector<std::string> names;  ///< of the choices, a line each, no two alike; the preferred ones first
-  double tie = 1;                  ///< a choice that is slower than the fastest by less than this factor is as fast
+  std::string key;                 ///< everything on which the result depends, see Remembered
+  std::vector<std::string> names;  ///< one line per choice, all different; preferred ones first
+  double tie = 1;                  ///< choices slower than the fastest by less than this factor count as equal
 };
 
 struct Chosen {
   std::size_t choice = 0;          ///< the first of the fastest
   std::vector<double> seconds;     ///< of every choice
-  std::string source;              ///< "measured", "cache"; empty where nothing could be measured
-  std::string file;                ///< of the cache; empty where there is none
-  double spent = 0;                ///< seconds that the choice took
-  std::vector<std::string> notes;  ///< a cache that was not read or not written; on rank 0
+  std::string source;              ///< "measured" or "cache"; empty if nothing could be measured
+  std::string file;                ///< cache file; empty if there is none
+  double spent = 0;                ///< duration of the choice in seconds
+  std::vector<std::string> notes;  ///< problems with the cache file; on rank 0
 };
 
-/// Times as Remembered keeps them, a line for each choice that could be measured; and back, empty where a line names
-/// none of the choices.
+/// Converts times to lines for Remembered and back. Choices without a time have no line. The result is empty if a line
+/// names an unknown choice.
 std::string times_to_lines(const std::vector<std::string>& names, const std::vector<double>& seconds);
 std::vector<double> times_from_lines(const std::string& lines, const std::vector<std::string>& names);
 
-/// Takes the fastest, by times on disk or else by `seconds`. That is asked for the number of each choice in turn, on
-/// all ranks, and tells all the same: never, where it could not be measured. Collective.
+/// Takes the fastest choice, by cached times or else by `seconds`. All ranks call seconds(number) for each choice in
+/// turn and must get the same result: `never` if the choice could not be measured. Collective.
 Chosen choose_by_time(const Communicator& comm, const Choices& choices, const TuneOptions& how,
                       const std::function<double(std::size_t)>& seconds);
 

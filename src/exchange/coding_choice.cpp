@@ -1,5 +1,5 @@
-// The choice of a coding for items of the coding `auto`: the fastest of those that keep its error, by exchanges of its
-// own values.
+// Selects the coding of items with the coding `auto`: the fastest one within the given error. It is measured in
+// exchanges of the items' own values.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -17,7 +17,7 @@ namespace {
 
 bool is_automatic(const ExchangeItem& item) { return item.coding.kind == Coding::Kind::automatic; }
 
-/// Seconds of an exchange on the slowest rank; infinite where a value does not fit its coding. Collective.
+/// Seconds of an exchange on the slowest rank; infinite if a value overflows its coding. Collective.
 double time_of(const Communicator& comm, const Grid& grid, const std::vector<ExchangeItem>& items,
                const ExchangeOptions& options) {
   Exchange exchange(comm, grid, items, options);
@@ -61,7 +61,7 @@ std::vector<Coding> codings_that_keep(DType type, double max_error) {
     try {
       return wire_of(coding, type, "a field").worst(type, 1) > max_error;
     } catch (const Error&) {
-      return true;  // not of this type, or at no rate
+      return true;  // wrong type or rate
     }
   };
   std::erase_if(all, fails);
@@ -71,7 +71,7 @@ std::vector<Coding> codings_that_keep(DType type, double max_error) {
 CodingChoice choose_codings(const Communicator& comm, const Grid& grid, std::vector<ExchangeItem> items,
                             const ExchangeOptions& options) {
   CodingChoice choice;
-  // Items that may take the same codings take the same one: so many exchanges are measured as there are codings.
+  // Items with the same allowed codings get the same coding, so that the number of trials is the number of codings.
   std::vector<Coding> all;
   bool lossy = false;
   on_all_ranks(comm, "codings cannot be chosen", [&] {
@@ -87,7 +87,7 @@ CodingChoice choose_codings(const Communicator& comm, const Grid& grid, std::vec
         if (std::find(all.begin(), all.end(), coding) == all.end()) all.push_back(coding);
     }
   });
-  /// All items, where those that may take this coding do.
+  /// Items with this coding where it is allowed, else raw.
   const auto with = [&](const Coding& coding) {
     std::vector<ExchangeItem> coded = items;
     for (ExchangeItem& item : coded) {

@@ -1,5 +1,5 @@
 #pragma once
-// The kernel that measures the errors of codings, for the files that compile its forms.
+// The kernel that measures errors of codings, for the files that instantiate its variants.
 #include <type_traits>
 
 #include <slipstream/launch.hpp>
@@ -18,7 +18,7 @@ constexpr int parts_of = 1;
 template <>
 constexpr int parts_of<Complex<double>> = 2;
 
-/// `Own`: a coding of the caller's own.
+/// `Own`: the caller's own coding, or void.
 template <class Own>
 struct MeasureErrors {
   ErrorMeasure given;
@@ -51,7 +51,7 @@ struct MeasureErrors {
   }
 
   SLIP_FN static void add(double difference, ErrorSums& sums) {
-    if (difference - difference != 0) return;  // one of them is infinite or no number
+    if (difference - difference != 0) return;  // one of them is infinite or NaN
     const double size = difference < 0 ? -difference : difference;
     if (size > sums.largest) sums.largest = size;
     sums.squares += difference * difference;
@@ -102,7 +102,7 @@ struct MeasureErrors {
   }
 };
 
-/// One thread, or the teams of a GPU.
+/// Uses one thread on the host, several teams on a GPU.
 template <class Own>
 void start_measure(Stream& stream, const ErrorMeasure& measure) {
   const bool one = measure.threads == 1;

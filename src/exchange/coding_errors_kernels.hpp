@@ -1,5 +1,5 @@
 #pragma once
-// How far values are from what is decoded of them, measured on the device that encodes them.
+// Measures the errors of codings on the device that encodes the values.
 #include <cstdint>
 #include <vector>
 
@@ -10,7 +10,7 @@
 
 namespace slipstream {
 
-/// Over numbers that are finite before and after; of complex values both parts count.
+/// Sums over numbers that are finite before and after coding. Complex values count as two numbers.
 struct ErrorSums {
   double largest = 0, squares = 0;
   std::int64_t numbers = 0;
@@ -21,25 +21,25 @@ struct ErrorSums {
   }
 };
 
-/// Arguments of a launch that measures.
+/// Arguments of the kernel.
 struct ErrorMeasure {
   const Work* works = nullptr;
   std::size_t count = 0;
   std::byte* const* arrays = nullptr;
-  ErrorSums* partial = nullptr;  ///< of every thread
-  int threads = 1;               ///< of all teams
+  ErrorSums* partial = nullptr;  ///< one per thread
+  int threads = 1;               ///< total number of threads
 };
-/// On a GPU.
+/// Launch size on a GPU.
 constexpr int error_teams = 64, error_threads = 128;
 
-/// Of the values that some movers encode.
+/// Measures the errors of the values that some movers encode.
 class ErrorProbe {
  public:
-  /// `arrays`: those that the movers know by number; must outlive this.
+  /// `arrays`: the arrays that movers refer to by number; must outlive this object.
   ErrorProbe(Device device, const std::vector<Mover>& movers, const Arrays& arrays);
-  /// Reads the values once more, behind what the stream holds.
+  /// Reads and codes the values again, after the work that the stream holds.
   void run(Stream& stream) const;
-  /// Of the last run. Waits for the device.
+  /// Coding errors of the last run. Blocks until the device has finished.
   ErrorSums sums() const;
   std::int64_t bytes() const;
 
@@ -48,9 +48,9 @@ class ErrorProbe {
   const Arrays* arrays_;
   std::size_t count_ = 0;
   int threads_ = 1;
-  int own_ = 0;  // a coding of the caller's own
+  int own_ = 0;  // number of the caller's own coding; 0: none
   Buffer<Work> works_;
-  Buffer<ErrorSums> partial_;  // of every thread
+  Buffer<ErrorSums> partial_;  // one per thread
 };
 
 }  // namespace slipstream

@@ -1,5 +1,5 @@
 #pragma once
-// The time of encoding and decoding a message, alone, for the report.
+// Times the encoding and decoding of a message in isolation, for the report.
 #include <vector>
 
 #include "route/mover.hpp"
@@ -10,8 +10,8 @@ struct CodingTimes {
   double encode_us = -1, decode_us = -1;
 };
 
-/// `encoding`: the movers of a message that encode. Their values are read where they lie. Codes and decoded values,
-/// side by side, go to memory that ends with the call. Waits for the device.
+/// `encoding`: the movers of a message that encode. They read the values in place. Codes and decoded values go to
+/// temporary memory. Blocks until the device has finished.
 CodingTimes time_coding(Device device, std::vector<Mover> encoding, const Arrays& arrays);
 
 }  // namespace slipstream

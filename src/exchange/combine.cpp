@@ -32,7 +32,7 @@ Mover shared_mover(const Contributor& c) {
   return mover;
 }
 
-/// Element of a packed leg that holds a cell and component of its target box.
+/// Index in a packed leg of a cell and component of its target box.
 std::int64_t packed_at(const Leg& leg, std::size_t component, const Extent& cell) {
   const Box& box = leg.transfer->target.box;
   const Extent e = in_order(leg, box.extents()),
@@ -50,7 +50,7 @@ void Combiner::add(Mover mover, const std::vector<Contribution>& contributions, 
 
 std::vector<Mover> Combiner::movers(const std::vector<Contributor>& contributors) {
   std::vector<Mover> out, copies;
-  // By array of a block, whichever item of the exchange names it.
+  // Grouped by array, since several items may have the same target array.
   std::map<const std::byte*, std::vector<const Contributor*>> arrays;
   for (const Contributor& c : contributors) {
     const Leg& leg = *c.arrived.leg;
@@ -92,7 +92,7 @@ std::vector<Mover> Combiner::movers(const std::vector<Contributor>& contributors
   return out;
 }
 
-/// Cuts the targets' boxes along all their faces: the pieces have the same contributors throughout.
+/// Cuts the targets' boxes along all their faces. Each piece then has the same contributors throughout.
 void Combiner::boxes(const std::vector<const Contributor*>& all, std::vector<Mover>& out) {
   std::set<std::int64_t> cuts[3];
   std::set<int> components;
@@ -148,13 +148,14 @@ void Combiner::boxes(const std::vector<const Contributor*>& all, std::vector<Mov
         }
 }
 
-/// Sorts single values by target; those with equally many contributors, alike placed, form one mover.
+/// Groups single values by target. Targets with equal numbers of contributors and equal positions of the own value form
+/// one mover.
 void Combiner::lists(const std::vector<const Contributor*>& all, std::vector<Mover>& out) {
   struct One {
     const Contributor* from;
     const std::byte* value;
   };
-  std::map<std::int64_t, std::vector<One>> targets;  // by element, in the order of the contributors
+  std::map<std::int64_t, std::vector<One>> targets;  // by element; contributors in order
   for (const Contributor* c : all) {
     const Leg& leg = *c->arrived.leg;
     const IndexSet& set = leg.transfer->target;
@@ -166,7 +167,7 @@ void Combiner::lists(const std::vector<const Contributor*>& all, std::vector<Mov
   }
   struct Group {
     std::vector<std::int64_t> targets;
-    std::vector<std::vector<std::int64_t>> sources;  // by contributor: element addresses
+    std::vector<std::vector<std::int64_t>> sources;  // element indices, per contributor
   };
   std::map<std::pair<std::size_t, int>, Group> groups;
   const Leg& one = *all.front()->arrived.leg;

@@ -1,5 +1,5 @@
 #pragma once
-// Values that several blocks contribute to one: who adds what to what, in which order.
+// Combines values that several blocks contribute to the same target, in a fixed order.
 #include <deque>
 #include <vector>
 
@@ -8,15 +8,15 @@
 
 namespace slipstream {
 
-/// One leg that arrived, with the place of its target.
+/// A received leg and its target.
 struct Contributor {
   Arrived arrived;
   Place target;
 };
 
-/// Movers that combine all contributions to each target value with its own, in the order of the source blocks' ids; a
-/// block's own value stands at its own id, before what the block sends itself. Legs that copy, which travel in the same
-/// messages, are copied. Owns what the movers point to.
+/// Creates movers that combine all contributions to a value with the target's own value, in the order of source block
+/// ids. The own value comes at its block's id, before contributions of the same block. Legs of the same messages that
+/// only copy are copied. Owns all data to which the movers point.
 class Combiner {
  public:
   explicit Combiner(Device device) : device_(device), lists_(device) {}
@@ -25,12 +25,12 @@ class Combiner {
  private:
   void boxes(const std::vector<const Contributor*>& all, std::vector<Mover>& out);
   void lists(const std::vector<const Contributor*>& all, std::vector<Mover>& out);
-  /// Completes a mover and lists it with its contributions.
+  /// Appends a mover and its contributions.
   void add(Mover mover, const std::vector<Contribution>& contributions, std::vector<Mover>& out);
 
   Device device_;
   Lowering lists_;
-  std::vector<Contribution> gathered_;  // of the call under way, mover after mover
+  std::vector<Contribution> gathered_;  // of the current call, by mover
   std::deque<Buffer<Contribution>> kept_;
 };
 

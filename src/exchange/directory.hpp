@@ -1,5 +1,5 @@
 #pragma once
-// Every rank tells its neighbours the addresses that they store to, once, at plan time.
+// Addresses into which neighbours store, exchanged between ranks once at set-up.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -16,10 +16,10 @@ namespace slipstream {
 class Directory {
  public:
   enum class What : std::int32_t { full, free, ready, landed, slot, field, host, broken };
-  /// Counters set by `peer` on `device`, `item` is the chunk: full and landed at a receiver, free and ready at a
-  /// sender; slot: the ring on `device` for
-  /// messages of `peer`; host: the same in pinned host memory; field: array `array` of block `block` of item `item` on
-  /// `device` (peer = -1); broken: the word by which `device` sees that it may store no more (peer = -1).
+  /// Counters that `peer` sets on `device`, with the chunk in `item`: full and landed at a receiver, free and ready at
+  /// a sender. slot: the ring on `device` for messages of `peer`. host: the same in pinned host memory. field: array
+  /// `array` of block `block` of item `item` on `device` (peer = -1). broken: the failure flag of `device`; if set, it
+  /// must not store any more (peer = -1).
   struct Key {
     What what = What::full;
     std::int32_t device = 0;
@@ -31,11 +31,11 @@ class Directory {
   };
 
   explicit Directory(int rank) : rank_(rank) {}
-  /// `user`: the rank that stores to it. Another one than this maps it.
+  /// `user`: the rank that uses the address. If it is another rank, it maps the memory.
   void publish(const Key& key, int user, Device device, void* address);
-  /// Collective: brings what ranks published to its users, each within so many seconds.
+  /// Sends the published addresses to their users, with a timeout of `seconds`. Collective.
   void exchange(Parting& own, double seconds);
-  /// The address as `user`, a device of this rank, can use it; maps it where it belongs to another process.
+  /// Address as `user`, a device of this rank, can use it. Maps the memory if it belongs to another process.
   void* find(const Key& key, Device user);
   /// Unmaps what find() mapped.
   void release() { imported_.clear(); }
@@ -43,7 +43,7 @@ class Directory {
  private:
   struct Record {
     Key key;
-    std::int64_t mapped = 0;  ///< where it belongs to another process
+    std::int64_t mapped = 0;  ///< 1: another process must map it
     std::uint64_t address = 0;
     MemoryHandle handle;
   };

@@ -12,7 +12,7 @@
 
 namespace slipstream {
 
-/// Null where the device is not of this rank.
+/// Null if the device does not belong to this rank.
 Launches* Exchange::Impl::on(Device device) const {
   for (const auto& each : launches)
     if (each->memory().device == device) return each.get();
@@ -70,13 +70,13 @@ bool Exchange::Impl::drive_states() {
   return done;
 }
 
-/// Once all devices have their work: those of one rank may wait for each other.
+/// Called once all devices have their work, because devices of one rank may wait for each other.
 void Exchange::Impl::wait_if_asked(const std::vector<Stream*>& streams) {
   if (!plan->options.knobs.sync || !plan->host_driven) return;
   for (Stream* stream : streams) stream->synchronize();
 }
 
-/// A user's own graph is not watched.
+/// The watchdog does not cover graphs that the caller captures.
 void Exchange::Impl::transfer(const std::vector<Stream*>& streams) {
   if (!transfers) return;
   waits->watched(sequence, streams, [&] {
@@ -87,7 +87,7 @@ void Exchange::Impl::transfer(const std::vector<Stream*>& streams) {
       if (launches[i]->transfers()) launches[i]->transfer(sequence, *streams[i]);
     for (auto& group : groups) group->close(memory->devices.front()->device);
   });
-  // Here every end still waits: one that is quick may never be seen to by progress().
+  // All ends still wait here. A fast end may finish before progress() records its state.
   if (plan->options.trace && plan->host_driven) trace_states();
 }
 
@@ -110,7 +110,7 @@ void Exchange::Impl::ask_at_end() {
   });
 }
 
-/// On the engine's own streams, behind what the caller's hold.
+/// Queues the work on the exchange's own streams, after the work that the callers' streams hold.
 void Exchange::Impl::send_all(std::vector<Stream>& streams, bool after_opening) {
   open = true;
   if (plan->host_driven) driven.open();
@@ -197,7 +197,7 @@ void Exchange::Impl::run(std::vector<Stream>& streams) {
     mark_encoded(callers, false);
     mark_encoded(callers, true);
   } else if (plan->capturable && !plan->options.trace && !captured(streams)) {
-    // A graph of its own, unless the caller records one or wants to see the parts.
+    // Replays a graph of the exchange, unless the caller captures or wants a trace of the parts.
     const std::vector<Graph>& graphs = recording();
     waits->watched(sequence, callers, [&] {
       for (std::size_t i = 0; i < launches.size(); ++i) graphs[i].launch(streams[i]);
@@ -209,7 +209,7 @@ void Exchange::Impl::run(std::vector<Stream>& streams) {
   ask_at_end();
 }
 
-/// All of an exchange whose routes queue work between sending and arrival.
+/// Queues a whole exchange if its routes queue work between sending and arrival.
 void Exchange::Impl::queue(const std::vector<Stream*>& streams) {
   open = true;
   for (std::size_t i = 0; i < launches.size(); ++i) {
@@ -225,7 +225,8 @@ void Exchange::Impl::queue(const std::vector<Stream*>& streams) {
   mark_encoded(streams, true);
 }
 
-/// One launch a device instead of some for each message; made at its first use with these arrays.
+/// One graph launch per device replaces several launches per message. The graph is captured when these arrays are first
+/// used.
 const std::vector<Graph>& Exchange::Impl::recording() {
   std::vector<Graph>& graphs = recordings[combination];
   if (!graphs.empty()) return graphs;
@@ -242,7 +243,7 @@ const std::vector<Graph>& Exchange::Impl::recording() {
   return graphs = std::move(made);
 }
 
-/// Nothing of it has run.
+/// Undoes a failed capture; nothing of it has run.
 void Exchange::Impl::stop_recording() noexcept {
   open = false;
   --sequence;
@@ -250,7 +251,7 @@ void Exchange::Impl::stop_recording() noexcept {
     try {
       if (mine->stream.capturing()) mine->stream.end_capture();
     } catch (const Error&) {
-      // It has ended all the same; whoever recorded is told why.
+      // The capture has ended nevertheless. The caller gets the original error.
     }
   }
 }
@@ -263,7 +264,7 @@ bool Exchange::Impl::progress() {
   return done;
 }
 
-/// A row for what the ends of a route share, and for each end.
+/// Writes one trace row for the shared state of each route, and one for each end.
 void Exchange::Impl::trace_states() const {
   for (const auto& [kind, state] : states)
     plan->options.trace->state("rank " + std::to_string(grid.rank()) + " " + to_string(kind), state->waiting_for(),
@@ -272,7 +273,7 @@ void Exchange::Impl::trace_states() const {
 }
 
 std::pair<int, std::string> Exchange::Impl::who_waits() const {
-  // They know more of a message with many parts than who waits for one of them.
+  // Shared states know which part of a message is missing; the ends only know that they wait.
   for (const auto& [kind, state] : states)
     if (auto what = state->waiting_for(); !what.empty()) return {memory->devices.front()->index, std::move(what)};
   for (const auto& each : launches)
@@ -295,7 +296,7 @@ void Exchange::Impl::drive_host_routes() {
                                                seconds, {{"device", device}, {"whom", whom}}));
 }
 
-/// Tells of the places that this rank's kernels have left; none where they have stored everything.
+/// Error that names the values which this rank's kernels did not store; none if they stored all.
 Problem Exchange::Impl::unwritten_here() const {
   Poison::Left first;
   std::int64_t all = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// An Exchange is its parts: build.cpp joins them, exchange.cpp runs them.
+// Parts of an Exchange. build.cpp creates them, exchange.cpp runs them.
 #include <map>
 #include <memory>
 #include <optional>
@@ -54,7 +54,7 @@ struct Exchange::Impl {
   void stop_recording() noexcept;
   bool progress();
   void trace_states() const;
-  std::pair<int, std::string> who_waits() const;  ///< the device, and for whom; empty: nobody
+  std::pair<int, std::string> who_waits() const;  ///< device, and for whom it waits; empty: nobody waits
   void drive_host_routes();
   Problem unwritten_here() const;
   void check();
@@ -67,7 +67,7 @@ struct Exchange::Impl {
   std::optional<ExchangeMemory> memory;
   std::optional<ItemArrays> arrays;
   std::vector<std::unique_ptr<Launches>> launches;  // in the order of streams
-  std::map<int, std::vector<Graph>> recordings;     // of run(), per combination of arrays
+  std::map<int, std::vector<Graph>> recordings;     // graphs of run(), per combination of arrays
   int combination = 0;
   bool transfers = false;  // some end queues work between sending and arrival
   bool loopable = false;
@@ -77,7 +77,7 @@ struct Exchange::Impl {
   CallsInOrder calls{"an exchange"};
   OpenExchange driven{[this] { progress(); }};
   std::optional<Waits> waits;
-  std::optional<Agreement> agreement;  // goes first
+  std::optional<Agreement> agreement;  // destroyed first
 };
 
 }  // namespace slipstream

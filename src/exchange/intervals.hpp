@@ -1,5 +1,5 @@
 #pragma once
-// Ranges of addresses, sorted so that those that meet another range are found without a look at all.
+// Sorted address ranges with a fast search for overlaps.
 #include <algorithm>
 #include <cstddef>
 #include <utility>
@@ -7,13 +7,14 @@
 
 namespace slipstream {
 
-/// Addresses first <= address < behind.
+/// Range first <= address < behind.
 struct Bytes {
   const std::byte *first = nullptr, *behind = nullptr;
   bool meet(const Bytes& other) const { return first < other.behind && other.first < behind; }
 };
 
-/// Values by ranges, which may meet one another. A query takes O(log n) and the ranges that begin in reach of it.
+/// Values keyed by ranges, which may overlap. A query takes O(log n), plus the ranges between the first possible and
+/// the last possible overlap.
 template <class T>
 class Intervals {
  public:
@@ -25,7 +26,7 @@ class Intervals {
       farthest_.push_back(farthest_.empty() ? bytes.behind : std::max(farthest_.back(), bytes.behind));
   }
 
-  /// Calls f(value) for ranges that meet this one until it returns true; whether it did.
+  /// Calls f(value) for the ranges that overlap `bytes`, until f returns true. Returns whether it did.
   template <class F>
   bool any_meeting(const Bytes& bytes, F f) const {
     const auto behind = std::lower_bound(entries_.begin(), entries_.end(), bytes.behind,
@@ -37,7 +38,7 @@ class Intervals {
 
  private:
   std::vector<std::pair<Bytes, T>> entries_;  // by first address
-  std::vector<const std::byte*> farthest_;    // the end that is farthest of this range and those before it
+  std::vector<const std::byte*> farthest_;    // prefix maximum of the ranges' ends
 };
 
 }  // namespace slipstream

@@ -11,15 +11,16 @@
 namespace slipstream {
 namespace {
 
-/// The caller computes between begin and end. A team on every second multiprocessor leaves most of a device to it. Each
-/// multiprocessor has one at most where a number is asked for. The host has all: 0.
+/// Number of teams for launches between begin and end, while the caller computes. One team on every second
+/// multiprocessor leaves most of the device to the caller. A requested number is limited to one team per
+/// multiprocessor. On the host 0 selects all threads.
 int teams_beside(Device device, int asked, int users) {
   if (device.backend == Backend::host) return asked;
   const int processors = info(device).processors / users;
   return std::max(1, asked > 0 ? std::min(asked, processors) : processors / 2);
 }
 
-/// Devices of the machine that are this one: another rank's, too.
+/// Number of the machine's devices that are this physical device, used by other ranks too.
 int users_of(const Machine& machine, int device) {
   const std::string& uuid = machine.device(device).uuid;
   if (uuid.empty()) return 1;
@@ -28,7 +29,7 @@ int users_of(const Machine& machine, int device) {
   return users;
 }
 
-/// Values as they are packed that are not coded.
+/// The same leg without a coding.
 Leg raw(const Leg& leg) {
   Leg decoded = leg;
   decoded.wire = Wire::same;
@@ -110,7 +111,7 @@ void Launches::add_receiver(std::size_t number) {
   });
 }
 
-/// Waits for the end of batches of the same launch.
+/// Adds counters to batches of a launch. Returns waits for the end of these batches.
 std::vector<Wait> Launches::waits_for(const std::vector<Batch*>& batches) {
   Span<Signal>& counters =
       counters_.emplace_back(mine_.arena.take<Signal>(std::max<std::size_t>(1, batches.size()) * signal_line));
@@ -126,7 +127,7 @@ std::vector<Wait> Launches::waits_for(const std::vector<Batch*>& batches) {
   return waits;
 }
 
-/// In one launch with the packing, the values that are changed may be those that other teams still pack.
+/// Packing and combining may run in the same launch. Combining must not change values that other teams still pack.
 std::vector<Wait> Launches::waits_for_packing() {
   std::vector<Batch*> packings;
   for (const Outgoing& out : outgoing_)
@@ -134,7 +135,7 @@ std::vector<Wait> Launches::waits_for_packing() {
   return waits_for(packings);
 }
 
-/// Values that are coded in blocks are decoded into memory, where they are combined as raw ones.
+/// Decodes values that are coded in blocks into memory, where they are combined like raw values.
 void Launches::decode_apart() {
   const auto each = [&](const auto& f) {
     for (const Incoming& in : incoming_)
@@ -150,7 +151,7 @@ void Launches::decode_apart() {
   each([&](Receiver& receiver, Arrived& arrived) {
     const Leg& decoded = decoded_legs_.emplace_back(raw(*arrived.leg));
     const auto movers = Lowering::decoding(*arrived.leg, arrived.values, to);
-    // All of a combined message is there at once.
+    // All values of a combined message are in place at the same time, so one batch suffices.
     std::vector<Mover>& all = receiver.batches.front().movers;
     all.insert(all.end(), movers.begin(), movers.end());
     arrived = {&decoded, to};
@@ -158,7 +159,7 @@ void Launches::decode_apart() {
   });
 }
 
-/// One batch for everything that is combined on a device: it waits for all messages, and frees all slots.
+/// Creates one batch for all values that are combined on the device. It waits for all messages and frees all slots.
 void Launches::combine() {
   Batch all;
   std::vector<Contributor> contributors;
@@ -237,7 +238,8 @@ void Launches::make_windows() {
   }
 }
 
-/// One team that says which places are open here, then waits for those that the caller's kernels will store into.
+/// Launch of one team. It signals which places are open here, then waits for the places into which the caller's kernels
+/// will store.
 void Launches::make_opening(const Batch& opened) {
   Batch waits;
   for (const Outgoing& out : outgoing_)
@@ -248,7 +250,7 @@ void Launches::make_opening(const Batch& opened) {
   mine_.in_room_for("the tables of the launches", [&] { opening_ = Program(mine_.device, both, nullptr, 1); });
 }
 
-/// For what senders encode: values that stay on a device are rounded there, too.
+/// Creates error probes for encoded values. Values that stay on a device are rounded, and are included.
 void Launches::make_probes() {
   for (Outgoing& out : outgoing_) {
     std::vector<Mover> coded;
@@ -267,7 +269,7 @@ void Launches::make_probes() {
 void Launches::make_programs(const std::optional<Reads>& reads) {
   if (poison_)
     for (const Incoming& in : incoming_) poison_->hold_release(in.end->batches);
-  // A field that is moved onto itself is packed before any of it is unpacked.
+  // If a field is moved onto itself, everything is packed before anything is unpacked.
   if (plan_.overlaps)
     mine_.in_room_for("the counters", [&] {
       const std::vector<Wait> packed = waits_for_packing();
@@ -300,7 +302,7 @@ void Launches::make_programs(const std::optional<Reads>& reads) {
   fill(mine_.stream, stamps_.data(), 0, stamps_.bytes());
   mine_.stream.synchronize();
   const Batch nothing;
-  // Somebody must count the exchange, where anybody waits for its number.
+  // Some launch must advance the exchange's number if anybody waits for it.
   const bool alone = outgoing_.empty() && incoming_.empty();
   if (schedule.early.empty() && !alone) schedule.early.push_back({&nothing, 0, 0, 0});
   std::vector<Scheduled> both = schedule.early;
@@ -354,7 +356,7 @@ void Launches::open(std::uint64_t number, Stream& stream) {
   if (poison_) poison_->fill_windows(stream);
 }
 
-/// Before anything of it changes a value.
+/// Runs before the exchange changes any value.
 void Launches::measure_errors(Stream& stream) const {
   for (const Outgoing& out : outgoing_)
     if (out.probe) out.probe->run(stream);
@@ -419,7 +421,7 @@ std::string Launches::waiting_for() const {
   return {};
 }
 
-/// A row for each end that the host drives: what it waits for.
+/// Writes one trace row for each end that the host drives, with the end for which it waits.
 void Launches::trace_states() const {
   Trace& trace = *plan_.options.trace;
   const std::string device = to_string(mine_.device);

@@ -1,5 +1,5 @@
 #pragma once
-// One device in an exchange: the ends of its messages, and the launches that run them.
+// Message ends of one device in an exchange, and the launches that run them.
 #include <deque>
 #include <map>
 #include <memory>
@@ -18,86 +18,86 @@
 
 namespace slipstream {
 
-/// Where the caller's kernels store an item's values.
+/// Windows into which the caller's kernels store an item's values.
 struct ProducedWindows {
   std::vector<Window> list;    ///< by block in the order of Grid::local(), then by component
-  Buffer<Window> table;        ///< the same
-  Buffer<std::int32_t> first;  ///< of [block][component]
+  Buffer<Window> table;        ///< copy of `list`
+  Buffer<std::int32_t> first;  ///< index of the first window per [block][component]
 };
 
-/// Errors and times of the coding of a message, which its sender knows.
+/// Coding errors and times of a message, measured by its sender.
 struct MeasuredCoding {
   std::int64_t source = 0, target = 0;  ///< devices
   ErrorSums sums;
   CodingTimes times;
 };
 
-/// One device of this rank. Every call queues work and waits for nothing, but where it says so. Its arguments
-/// must outlive it. Streams are on its device, `number` is that of the exchange.
+/// One device of this rank. Calls queue work and do not block, unless stated otherwise. Constructor arguments must
+/// outlive the object. Streams belong to its device; `number` is the exchange's number.
 class Launches {
  public:
   Launches(const Plan& plan, ExchangeMemory& memory, ItemArrays& arrays, DeviceMemory& mine);
 
-  // Set-up: all ends, by the number of their channel, then the programs. Throw OutOfMemory.
+  // Set-up: first all ends, by channel number, then the programs. Throws OutOfMemory.
   void add_sender(std::size_t channel);
   void add_receiver(std::size_t channel);
-  /// `reads`: of the exchange, where it poisons.
+  /// `reads`: values that the exchange reads; needed for poison.
   void make_programs(const std::optional<Reads>& reads);
 
-  /// Whether ends queue work between sending and arrival, and whether it is there alone.
+  /// Whether ends queue work between sending and arrival. delivers(): only at arrival.
   bool transfers() const { return transfers_; }
   bool delivers() const { return delivers_; }
 
-  /// The engine's stream, behind what the caller's holds; and the caller's behind that.
+  /// The exchange's stream, ordered after the caller's. join() orders the caller's after it.
   Stream& behind(Stream& caller);
   void join(Stream& caller);
-  /// The first of an exchange: posts receives, and poisons.
+  /// First step of an exchange: posts receives, and poisons.
   void start(std::uint64_t number, Stream& stream);
-  /// Opens the places that the caller's kernels store to.
+  /// Opens the places into which the caller's kernels store.
   void open(std::uint64_t number, Stream& stream);
-  /// Sends, behind start() or, where the exchange was `opened`, behind the caller's kernels.
+  /// Sends: after start(), or after the caller's kernels if the exchange was `opened`.
   void send(Stream& stream, bool opened);
   void transfer(std::uint64_t number, Stream& stream);
   void receive(std::uint64_t number, Stream& stream);
-  /// Sends and receives in one launch: where ends queue nothing between, and nothing is poisoned.
+  /// Sends and receives in one launch. Requires that no end queues work in between and that nothing is poisoned.
   void run(Stream& stream);
-  /// The stream's next work follows what start() poisoned.
+  /// Orders the stream's next work after the poison of start().
   void order_behind_poison(Stream& stream) const { poison_->order(stream); }
-  /// Marks the end of all that encodes values, of which a part may begin `late`, at end().
+  /// Marks the end of the work that encodes values. Parts that run in end() are `late`.
   void mark_encoded(Stream& stream, bool late);
   bool encoded() const { return encoded_.done(); }
 
-  /// Drives ends that need the host; true when they need it no more.
+  /// Drives ends that need the host. Returns true once none needs it any more.
   bool progress(std::uint64_t number);
-  /// Names whom some end waits for; empty: nobody.
+  /// Names the end for which some end waits; empty: none waits.
   std::string waiting_for() const;
   void trace_states() const;
-  /// Lets go of the ends.
+  /// Destroys the ends.
   void drop_ends();
 
-  /// Microseconds from the beginning of the last exchange to arrival, into the places of channels. Waits for the
-  /// device.
+  /// Writes the microseconds from the beginning of the last exchange to arrival, per channel. Blocks until the device
+  /// has finished.
   void arrivals(std::vector<double>& by_channel);
-  /// Measures senders whose values are coded, where errors are wanted; waits.
+  /// Errors and times of all senders with codings, if errors are to be measured. Blocks.
   std::vector<MeasuredCoding> measured_codings() const;
   const Poisoning* poison() const { return poison_ ? &*poison_ : nullptr; }
   const std::map<std::size_t, ProducedWindows>& windows() const { return windows_; }
   const DeviceMemory& memory() const { return mine_; }
   const Arrays& arrays() const { return on_.table; }
-  /// Bytes of device memory that ends, tables and programs hold.
+  /// Bytes of device memory of ends, tables and programs.
   std::int64_t bytes() const;
 
  private:
   struct Outgoing {
     std::unique_ptr<Sender> end;
     std::size_t channel = 0;
-    std::optional<ErrorProbe> probe = {};  // where it codes values whose errors are measured
-    std::vector<Mover> encoders = {};      // and what encodes these for the way
+    std::optional<ErrorProbe> probe = {};  // if it codes values and errors are measured
+    std::vector<Mover> encoders = {};      // movers that encode, without those that round
   };
   struct Incoming {
     std::unique_ptr<Receiver> end;
     std::size_t channel = 0;
-    int stamp = 0;  // of arrival; 0: none
+    int stamp = 0;  // index of the arrival time; 0: none
   };
 
   const Channel& channel_of(std::size_t number) const { return plan_.channels[number]; }
@@ -125,13 +125,13 @@ class Launches {
   std::vector<Outgoing> outgoing_;         // farthest first
   std::vector<Incoming> incoming_;
   Combiner combiner_;
-  std::vector<Span<Signal>> counters_;  // by which batches of one launch wait for others of it
-  Span<std::byte> decodings_;           // of values that are combined
-  std::deque<Leg> decoded_legs_;        // and what these are
+  std::vector<Span<Signal>> counters_;  // for waits between batches of one launch
+  Span<std::byte> decodings_;           // decoded values that are combined
+  std::deque<Leg> decoded_legs_;        // legs of these values
   std::optional<Batch> combining_;
   Program first_, last_, whole_, gates_, opening_;
   std::optional<Poisoning> poison_;
-  std::map<std::size_t, ProducedWindows> windows_;  // of items that are produced
+  std::map<std::size_t, ProducedWindows> windows_;  // of produced items
   bool transfers_ = false, delivers_ = false;
   bool encodes_late_ = false;
 };

@@ -19,7 +19,7 @@ constexpr std::size_t page = 4096;
 std::size_t device_bytes(const Channel& c) { return c.need.slot_bytes * static_cast<std::size_t>(c.need.depth); }
 std::size_t host_bytes(const Channel& c) { return round_up(c.need.host_bytes, page); }
 
-/// Names the room that each message takes, the largest first.
+/// Lists the memory that each message takes, the largest first.
 std::string by_message(const std::vector<Channel>& channels, int target, std::size_t (*bytes)(const Channel&)) {
   std::vector<std::pair<std::size_t, const Channel*>> all;
   for (const Channel& c : channels)
@@ -54,7 +54,7 @@ ExchangeMemory::ExchangeMemory(const Plan& plan, const Communicator& comm) : dir
   const Machine& machine = plan.grid.machine();
   for (const int index : machine.devices_of_rank(plan.grid.rank()))
     devices.push_back(std::make_unique<DeviceMemory>(plan, index, comm.arena(machine.device(index).local)));
-  // Both ways: the source stores values, the target's kernels store counters.
+  // Both directions: the source stores values, and the target's kernels set counters.
   for (const Channel& channel : plan.channels) {
     if (!channel.pair.same_process || channel.pair.same_device) continue;
     const Device from = of(channel.message.source).device, to = of(channel.message.target).device;
@@ -87,7 +87,7 @@ void ExchangeMemory::make_counters_and_slots(DeviceMemory& mine) {
     counters.push_back({key, signals++});
   };
   const auto rank_of = [&](int device) { return plan_.grid.machine().device(device).rank; };
-  std::set<int> written;  // ranks whose fields the device stores into
+  std::set<int> written;  // ranks into whose fields the device stores
   for (const Channel& channel : plan_.channels) {
     const Message& m = channel.message;
     const SlotNeed& need = channel.need;
@@ -120,7 +120,7 @@ void ExchangeMemory::make_counters_and_slots(DeviceMemory& mine) {
                       joined(error.facts(), {{"purpose", "landing slots"}, {"rank", rank}, {"needed", slot_bytes}}));
   }
   fill(mine.stream, mine.signals.data(), 0, mine.signals.bytes());
-  // Lines that an earlier exchange left in the same memory must not pass for this one's.
+  // Packets of an earlier exchange in the same memory must not look like packets of this one.
   if (slot_bytes) fill(mine.stream, mine.slots.data(), 0, mine.slots.bytes());
   mine.stream.synchronize();
   for (const int other : written) directory.publish({What::broken, mine.index, -1}, other, mine.device, mine.broken());
@@ -131,7 +131,8 @@ void ExchangeMemory::make_counters_and_slots(DeviceMemory& mine) {
                       mine.device, mine.slots.data() + offset);
 }
 
-/// Landing places in host memory, of messages within this process, or from others of the node.
+/// Allocates receive buffers in host memory for messages within this process, or from other ranks of the node
+/// (`mapped`).
 void ExchangeMemory::make_host_slots(DeviceMemory& mine, bool mapped) {
   const int rank = plan_.grid.rank();
   std::size_t bytes = 0;
@@ -152,7 +153,7 @@ void ExchangeMemory::make_host_slots(DeviceMemory& mine, bool mapped) {
                             " of rank " + std::to_string(rank) + ", " + std::to_string(bytes) +
                             " B: " + by_message(plan_.channels, mine.index, host_bytes) + " (" + error.what() + ")",
                         joined(error.facts(), {{"purpose", "landing places"}, {"rank", rank}, {"needed", bytes}}));
-    return;  // nothing is published, so that maps_hosts() fails and messages go through MPI
+    return;  // nothing is published: maps_hosts() fails, and messages go through MPI
   }
   if (!mapped) std::memset(places.data(), 0, places.bytes());
   for (const auto& [message, offset] : offsets)
@@ -160,7 +161,7 @@ void ExchangeMemory::make_host_slots(DeviceMemory& mine, bool mapped) {
                       places.data() + offset);
 }
 
-/// Containers may forbid it.
+/// Mapping may fail, for example in containers.
 bool ExchangeMemory::maps_hosts() {
   try {
     for (const Channel& channel : plan_.channels) {
@@ -211,7 +212,7 @@ void ExchangeMemory::revoke() noexcept {
       fill(mine->stream, broken, 0xff, sizeof *broken);
       mine->stream.synchronize();
     } catch (...) {
-      // The device has failed, and with it the memory that others would store to.
+      // The device has failed, so its memory cannot be written by others either.
     }
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Where messages land: memory for them, and who knows its addresses.
+// Receive buffers and counters of an exchange, and the directory of their addresses.
 #include <functional>
 #include <memory>
 #include <utility>
@@ -13,14 +13,14 @@
 
 namespace slipstream {
 
-/// Signals from one to the next, so that no two share a cache line.
+/// Distance between signals, so that no two share a cache line.
 inline constexpr std::size_t signal_line = 128 / sizeof(Signal);
 
-/// Memory of an exchange on one device of this rank, all of it from the arena of the device.
+/// Memory of an exchange on one device of this rank. All of it comes from the device's arena.
 struct DeviceMemory {
   DeviceMemory(const Plan& plan, int index, Arena arena);
 
-  /// Makes what is small beside slots and buffers of messages; OutOfMemory names it.
+  /// Allocates small objects. OutOfMemory names `what`.
   void in_room_for(const char* what, const std::function<void()>& make) const;
   Signal* sequence() const { return signals.data(); }
   Signal* broken() const { return signals.data() + 1; }
@@ -28,11 +28,11 @@ struct DeviceMemory {
   Pulse pulse() const { return {sequence(), failure.data(), broken(), plan.limit_ns}; }
 
   const Plan& plan;
-  int index;  ///< in the machine's numbering
+  int index;  ///< numbered by the machine
   Device device;
   Arena arena;
   Stream stream;
-  Span<Signal> signals;  ///< the exchange's number and whether a wait gave up, then one per line
+  Span<Signal> signals;  ///< the exchange's number and failure flag, then one signal per cache line
   Span<std::byte> slots, host_slots, mapped_host_slots;
   Span<Failure> failure;
 };
@@ -40,26 +40,27 @@ struct DeviceMemory {
 /// Memory of an exchange on all devices of this rank. The plan must outlive it.
 class ExchangeMemory {
  public:
-  /// Nothing yet; but devices of this rank reach each other where messages join them.
+  /// Allocates nothing yet. Enables peer access between devices of this rank that exchange messages.
   ExchangeMemory(const Plan& plan, const Communicator& comm);
 
-  /// Makes counters, which are zero, and the slots of all messages; tells the directory. Throws OutOfMemory, but where
-  /// the host memory that processes share has no room.
+  /// Allocates zeroed counters and the slots of all messages, and publishes them in the directory. Throws OutOfMemory,
+  /// except if shared host memory has no room.
   void make();
-  /// Once ranks have exchanged their directories: whether this one maps all host memory that its messages go to.
+  /// Whether this rank can map all host memory to which its messages go. Call it after the ranks have exchanged their
+  /// directories.
   bool maps_hosts();
-  /// Finds the words by which other ranks see that they may store no more into fields of this one. Behind that.
+  /// Finds the failure flags of devices on other ranks that store into fields of this rank. Call it after maps_hosts().
   void find_words_of_writers();
-  /// The addresses of a message's counters and slots, as a device of this rank reaches them.
+  /// Counters and slots of a message, as a device of this rank reaches them.
   Landing landing_of(const Channel& channel, Device user);
 
-  /// Others that are late may still be about to store into fields of this rank, which its user goes on with: they see
-  /// first that they must not. They hold that word until all ranks have parted.
+  /// Sets the failure flags of devices on other ranks. Late devices then no longer store into fields of this rank,
+  /// which the user may use again. The flags stay mapped until all ranks have parted.
   void revoke() noexcept;
-  /// Never frees it: others, who did not part, may still store to it.
+  /// Never frees the memory: ranks that did not part may still store into it.
   void keep();
 
-  /// Throws not_found where a device is not of this rank.
+  /// Throws not_found if the device does not belong to this rank.
   DeviceMemory& of(int device) const;
 
   std::vector<std::unique_ptr<DeviceMemory>> devices;  ///< in the order of streams
@@ -70,7 +71,7 @@ class ExchangeMemory {
   void make_host_slots(DeviceMemory& mine, bool mapped);
 
   const Plan& plan_;
-  std::vector<std::pair<DeviceMemory*, Signal*>> writers_;  // of each word the device that tells
+  std::vector<std::pair<DeviceMemory*, Signal*>> writers_;  // own device, and flag of a device that stores into it
 };
 
 }  // namespace slipstream

@@ -48,7 +48,7 @@ void OpenExchange::drive_others() const {
     try {
       other->drive_();
     } catch (const Error&) {
-      // Its own end() meets the same error.
+      // The exchange's own end() reports the same error.
     }
   }
 }

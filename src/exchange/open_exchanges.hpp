@@ -4,11 +4,11 @@
 
 namespace slipstream {
 
-/// Registers an exchange while it is open, so that the host drives it also while it waits for another one: ranks may
-/// end several in differing orders.
+/// Registers an open exchange. The host drives it also while it waits for another one, because ranks may end several
+/// exchanges in different orders.
 class OpenExchange {
  public:
-  /// `drive` is called by the thread that called open(), and by no other.
+  /// `drive` is called only by the thread that called open().
   explicit OpenExchange(std::function<void()> drive) : drive_(std::move(drive)) {}
   ~OpenExchange() { close(); }
   OpenExchange(const OpenExchange&) = delete;
@@ -16,7 +16,7 @@ class OpenExchange {
 
   void open();
   void close() noexcept;
-  /// Drives the others that this thread has opened.
+  /// Drives the other open exchanges of this thread.
   void drive_others() const;
 
  private:

@@ -9,7 +9,7 @@
 namespace slipstream {
 namespace {
 
-/// That end of a transfer, in each copy of its field; nothing where it is not of this rank, or has no arrays.
+/// One end of a leg, for each copy of its field. Empty if the block belongs to another rank or has no arrays.
 std::vector<Touched> touched(const Grid& grid, const ExchangeItem& item, const Leg& leg, ItemEnd end) {
   const bool at_source = end == ItemEnd::source;
   const Field& field = at_source ? *item.source : item.to();
@@ -25,7 +25,7 @@ std::vector<Touched> touched(const Grid& grid, const ExchangeItem& item, const L
   return all;
 }
 
-/// Whether the target's values are the source's own, in their own places.
+/// Whether source and target values are the same memory.
 bool rests(const Grid& grid, const std::vector<ExchangeItem>& items, const Leg& leg) {
   const ExchangeItem& item = items[static_cast<std::size_t>(leg.item)];
   const Transfer& t = *leg.transfer;
@@ -131,7 +131,7 @@ void leave_what_rests(const Grid& grid, const std::vector<ExchangeItem>& items, 
 }
 
 bool moved_onto_itself(const Grid& grid, const std::vector<ExchangeItem>& items, const Bundles& bundles) {
-  // What is combined is taken from everywhere before any of it is changed, always.
+  // Combining always reads all values before it changes any.
   if (std::any_of(items.begin(), items.end(), [](const auto& item) { return item.pattern->op() != Op::copy; }))
     return false;
   const Reads reads(grid, items, bundles);

@@ -1,5 +1,5 @@
 #pragma once
-// Cells that an exchange both reads and writes: of fields that are moved onto themselves.
+// Finds values that an exchange both reads and writes, if fields are moved onto themselves.
 #include <vector>
 
 #include <slipstream/exchange.hpp>
@@ -9,36 +9,36 @@
 
 namespace slipstream {
 
-/// From the first value of a block, ghosts among them, to behind the last one: an array may end before its shape's
-/// elements do, which count the room that aligned rows leave in front.
+/// Range from the first value of a block, ghosts included, to the end of the last one. An array may be shorter than its
+/// shape's elements, which include the padding in front of aligned rows.
 Bytes bytes_of(const std::byte* array, const BlockShape& shape, const FieldOptions& field);
 
-/// The values at one end of a transfer, in one array.
+/// Values at one end of a transfer, in one array.
 struct Touched {
   const std::byte* array = nullptr;
   BlockShape shape;
   DType type = DType::f32;
   const IndexSet* set = nullptr;
-  Bytes bytes;  ///< of all of the array's values
+  Bytes bytes;  ///< range of all values of the array
 
-  /// Laid out alike from the same address on.
+  /// Whether both have the same address and layout.
   bool alike(const Touched& other) const;
 };
 
-/// What transfers read from the arrays of this rank.
+/// Values that the transfers of this rank read.
 class Reads {
  public:
   Reads(const Grid& grid, const std::vector<ExchangeItem>& items, const Bundles& bundles);
-  /// Whether some value that the transfer writes is read, too. Where arrays share memory and are laid out in different
-  /// ways, it is not asked which.
+  /// Whether the transfer writes a value that is read. Returns true without a closer look if arrays share memory but
+  /// have different layouts.
   bool touched_by(const Leg& leg) const;
 
  private:
   struct InArray {
     std::vector<Touched> sets;
-    bool alike = true;           // all of them
-    Box around;                  // the least box that holds those of all sets
-    std::vector<bool> elements;  // that are read, where some are listed
+    bool alike = true;           // all sets have the same layout
+    Box around;                  // bounding box of all sets
+    std::vector<bool> elements;  // elements that are read; only if some transfer lists elements
     void add(const Touched& t);
     bool holds_some_of(const Touched& t) const;
   };
@@ -47,10 +47,10 @@ class Reads {
   Intervals<InArray> arrays_;
 };
 
-/// Leaves out what already lies where it would go: nothing has to be moved.
+/// Removes legs whose values are already in place.
 void leave_what_rests(const Grid& grid, const std::vector<ExchangeItem>& items, Bundles& bundles);
 
-/// Whether some transfer writes what another one reads: values must be taken from everywhere before any is changed.
+/// Whether some transfer writes values that another one reads. Then all values must be packed before any is changed.
 bool moved_onto_itself(const Grid& grid, const std::vector<ExchangeItem>& items, const Bundles& bundles);
 
 }  // namespace slipstream

@@ -1,5 +1,5 @@
 #pragma once
-// The kernels of a coding of one's own (slipstream/own_coding.hpp), for the file that adds it.
+// Kernels of the caller's own coding (slipstream/own_coding.hpp), for the file that adds it.
 #include <string>
 #include <type_traits>
 
@@ -22,7 +22,7 @@ void start_own(Stream& stream, const ProgramParts& parts, bool combines, const P
            : start_program<false, true, Coded::by_value, Own>(stream, parts, pulse, advance);
 }
 
-/// As add_coding(), of a class.
+/// add_coding() for a class.
 template <class Own>
 void add_coding(const std::string& name) {
   static_assert(std::is_unsigned_v<typename Own::Code>, "the code of a value is an unsigned number");

@@ -20,7 +20,7 @@ std::string named(const FieldOptions& field) {
 
 namespace {
 
-/// Throws Error where an item cannot be moved as its pattern wants.
+/// Throws Error if an item does not support the transfers of its pattern.
 void check(const PlannedItem& item) {
   const FieldOptions &from = item.source, &to = item.to();
   const std::string what = "the pattern '" + item.pattern->name() + "' ";
@@ -88,7 +88,8 @@ std::vector<PlannedItem> planned(const std::vector<ExchangeItem>& items) {
 
 namespace {
 
-/// A box that would take no fewer bytes in blocks travels as it is, unless others rely on how its values are rounded.
+/// Selects the block size of a leg. If blocks would save no bytes, the box travels uncoded, unless results depend on
+/// the rounding.
 void choose_block(Leg& leg) {
   if (leg.wire.by_value()) return;
   const Extent cells = packed_extent(leg);
@@ -116,7 +117,7 @@ Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank
     for (const Transfer& t : result.transfers[i]) {
       checks.check(t);
       const Block &source = grid.block(t.source_block), &target = to.block(t.target_block);
-      // A message of no values would be taken for an answer, which proves that a slot may be used again.
+      // An empty message must not count as a reply, which proves that a slot is free again.
       if (t.source.size() == 0 || (source.rank != rank && target.rank != rank)) continue;
       const std::pair key{source.device, target.device};
       Bundle& b = result.by_pair[key];
@@ -189,7 +190,7 @@ Choice choose(const Pair& pair, int source, int target, const ExchangeOptions& o
     if (why.empty()) return {given->second, reason == options.reasons.end() ? "chosen by measurement" : reason->second};
     refuse("chosen, but refused,", given->second, why);
   }
-  // A kernel that waits keeps the other ranks from a GPU until its turn is over: such routes come last there.
+  // Ranks may share a GPU in turns. A kernel that waits there blocks the other ranks, so such routes are tried last.
   const bool turns = pair.takes_turns && !pair.same_device;
   for (const bool last : {false, true}) {
     if (last && !turns) break;
@@ -217,7 +218,7 @@ std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items,
     add(hash, item.source);
     hash.add(std::uint64_t{item.rebinds});
     hash.add(to_string(item.coding));
-    // An unknown one is refused later.
+    // Unknown codings are rejected later.
     if (const int number = item.coding.kind == Coding::Kind::own ? own_coding_number(item.coding.name) : 0)
       hash.add(static_cast<std::uint64_t>(own_coding(number).code_bytes));
     hash.add(std::uint64_t{item.produced});
@@ -226,7 +227,7 @@ std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items,
     add(hash, item.pattern->target(grid));
   }
   const Knobs& k = options.knobs;
-  // All but `teams`: no message depends on the number of thread blocks.
+  // All knobs except `teams`: messages do not depend on the number of teams.
   for (const auto value :
        {static_cast<std::int64_t>(k.pack), static_cast<std::int64_t>(k.streams), static_cast<std::int64_t>(k.grouping),
         static_cast<std::int64_t>(k.mpi), static_cast<std::int64_t>(k.sync), k.in_place, k.sealed, k.chunk, k.ring})
@@ -284,7 +285,7 @@ Plan::Plan(const Grid& grid, std::vector<PlannedItem> wanted, ExchangeOptions ch
   hash = plan_hash(grid, items, options);
 }
 
-/// Kernels that know a coding of the caller's own know no other.
+/// The kernels of one's own coding support no other coding except raw.
 void Plan::check_own_codings() const {
   const Coding* own = nullptr;
   for (const auto& item : items)
@@ -338,7 +339,7 @@ void Plan::choose_routes(bool onto_itself, const std::string& gpu_mpi_refusal) {
   for (Channel& channel : channels)
     channel.need = route(channel.choice.route).need(channel.message, channel.bundle->legs);
   std::stable_sort(channels.begin(), channels.end(), [](const Channel& a, const Channel& b) {
-    // Farthest first: other nodes, then other devices, then by the slowest route.
+    // Sorts the farthest first: other nodes, then other devices, then by the slowest route.
     return std::tuple(a.pair.same_node, a.pair.same_device, b.choice.route) <
            std::tuple(b.pair.same_node, b.pair.same_device, a.choice.route);
   });
@@ -351,7 +352,7 @@ void Plan::choose_routes(bool onto_itself, const std::string& gpu_mpi_refusal) {
 Message Plan::message_of(const Channel& channel) const {
   const Bundle& b = *channel.bundle;
   const Machine& machine = grid.machine();
-  // Tags tell a rank's devices apart by their place among its own.
+  // Tags contain the devices' indices within their ranks.
   const auto place = [&](int device) { return device - machine.devices_of_rank(machine.device(device).rank).front(); };
   Message m;
   m.source = b.source;
@@ -386,13 +387,14 @@ Message Plan::message_of(const Channel& channel) const {
   return m;
 }
 
-/// A message is answered where its target sends back by a way whose arrival the source's device waits for.
+/// A message is answered (symmetric pair) if its target sends back by a route that lets the source's device see the
+/// arrival.
 void Plan::prove_answers() {
   const auto proves = [](const Channel& c) {
     const RouteTraits traits = traits_of(c.choice.route);
     return traits.stores && (!traits.within_device || c.message.through_slots());
   };
-  std::set<std::pair<int, int>> proving;  // the devices of messages that do
+  std::set<std::pair<int, int>> proving;  // devices of messages with such routes
   for (const Channel& channel : channels)
     if (proves(channel)) proving.emplace(channel.message.source, channel.message.target);
   for (Channel& channel : channels)
@@ -463,7 +465,7 @@ Timeout Plan::too_late(std::uint64_t number, const std::string& who, const std::
 
 namespace {
 
-/// Of pairs of which the same is true the first alone is asked about: large plans have very many pairs.
+/// Caches the choice per set of properties of a pair, because large plans have very many pairs.
 class KnownChoices {
  public:
   KnownChoices(const Machine& machine, const std::vector<PlannedItem>& items, const ExchangeOptions& options)

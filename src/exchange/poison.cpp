@@ -8,12 +8,12 @@
 namespace slipstream {
 namespace {
 
-/// Of floats the poison is a value that nobody computes, of integers it is -1.
+/// Poison of floats is a NaN that no computation yields. Poison of integers is -1, which may be a real value.
 bool can_be_looked_at(DType type) { return type != DType::u8 && type != DType::i32 && type != DType::i64; }
 
 std::int64_t volume(const Window& w) { return (w.hi[0] - w.lo[0]) * (w.hi[1] - w.lo[1]) * (w.hi[2] - w.lo[2]); }
 
-/// Which cell the n-th value of a window is.
+/// Cell of the n-th value of a window.
 Extent cell_of(const Window& w, std::int64_t n) {
   const std::int64_t width = w.hi[0] - w.lo[0], height = w.hi[1] - w.lo[1];
   return {w.lo[0] + n % width, w.lo[1] + n / width % height, w.lo[2] + n / width / height};

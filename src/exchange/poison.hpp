@@ -1,5 +1,5 @@
 #pragma once
-// Poison finds values that are read before they come, or never stored (ExchangeOptions::poison), on one device.
+// Poison of one device. It reveals values that are read before they arrive or never stored (ExchangeOptions::poison).
 #include <optional>
 #include <vector>
 
@@ -10,29 +10,29 @@
 
 namespace slipstream {
 
-/// The poison of one device. Its arguments must outlive it.
+/// Constructor arguments must outlive the object.
 class Poisoning {
  public:
   Poisoning(const Plan& plan, ItemArrays& arrays, DeviceArrays& on)
       : plan_(plan), arrays_(arrays), on_(on), filled_(on.memory.device) {}
 
-  /// Takes from batches that unpack the words that their slots are free: they are, once poisoned, and not before.
+  /// Takes the slots' release counters from batches that unpack. Slots are released once they are poisoned.
   void hold_release(std::vector<Batch>& batches);
-  /// Makes the tables: of places that these legs bring values to and that the exchange does not read, and of windows.
+  /// Creates the tables: places that these legs write and the exchange does not read, and windows.
   void make(const std::vector<const Leg*>& received, const std::vector<Window>& windows, const Reads& reads);
 
-  /// Poisons the places that values come to, before anything else of an exchange.
+  /// Poisons the places to which values come. Called before all other work of an exchange.
   void fill(Stream& stream);
-  /// The stream's next work follows that.
+  /// Orders the stream's next work after fill().
   void order(Stream& stream) const { stream.wait(filled_); }
-  /// Poisons windows, and looks for what the caller's kernels have left of it.
+  /// Poisons windows. look() finds the poison that the caller's kernels left.
   void fill_windows(Stream& stream);
   void look(Stream& stream);
-  /// Behind what unpacks, and poisons slots: tells their sources that they are free.
+  /// Releases the poisoned slots to their sources. Called after the slots are unpacked and poisoned.
   void release(Stream& stream, const Pulse& pulse) const;
-  /// Values that this rank's kernels have left, once look() has run.
+  /// Values that this rank's kernels did not store. Valid once look() has run.
   Poison::Left left() const { return windows_ ? windows_->left() : Poison::Left{}; }
-  /// The error of an exchange, whose devices' kernels left so many values in all, these of this one first.
+  /// Error of an exchange whose kernels left `all` values unwritten. `left`: those of this device; it names the first.
   Unwritten unwritten(std::uint64_t number, const Poison::Left& left, std::int64_t all) const;
   std::int64_t bytes() const;
 

@@ -1,5 +1,5 @@
 #pragma once
-// Places that are poisoned before an exchange brings them values, and looked at after the caller's kernels stored them.
+// Fills places with poison before an exchange writes them, and checks them after the caller's kernels stored values.
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -12,31 +12,31 @@
 
 namespace slipstream {
 
-/// The values of a window, or those at listed elements from its base on. Its base is an address, or bytes from the
-/// first of an array that is known by number.
+/// Values of a window, or of listed elements from its base on. The base is an address, or an offset into a numbered
+/// array.
 struct Poisoned {
   Window places;
   const std::int64_t* ids = nullptr;  ///< in device memory
-  std::int64_t count = 0;             ///< values
-  std::int32_t bytes = 0;             ///< of a value
+  std::int64_t count = 0;             ///< number of values
+  std::int32_t bytes = 0;             ///< bytes per value
 };
 
 class Poison {
  public:
-  /// `arrays`: those that places know by number; must outlive this, as what `ids` point to.
+  /// `arrays`: the arrays that places refer to by number. They and the ids must outlive this object.
   Poison(Device device, std::vector<Poisoned> places, const Arrays& arrays);
   bool empty() const { return places_.empty(); }
-  /// Behind what the stream holds; nothing where `broken` says so.
+  /// Fills after the work that the stream holds. Does nothing if the exchange has failed (`broken`).
   void fill(Stream& stream, const Signal* broken) const;
-  /// Looks whether values are as fill() left them.
+  /// Counts the values that still hold poison.
   void look(Stream& stream, const Signal* broken);
   struct Left {
-    std::int64_t count = 0;       ///< of values
-    std::int64_t place = -1;      ///< of the first: its place, of those that this was made with
-    std::int64_t value = 0;       ///< and which of its values, x fastest
-    void add(const Left& other);  ///< the first of both
+    std::int64_t count = 0;       ///< number of values
+    std::int64_t place = -1;      ///< place of the first value
+    std::int64_t value = 0;       ///< index of the first value in its place, x fastest
+    void add(const Left& other);  ///< keeps the first of both
   };
-  /// What look() found, where it has ended.
+  /// Result of the last look(). Valid once it has run.
   Left left() const;
   const Window& window(std::int64_t place) const { return places_[static_cast<std::size_t>(place)].places; }
   std::int64_t bytes() const;
@@ -47,7 +47,7 @@ class Poison {
   const Arrays* arrays_;
   int teams_, threads_;
   Buffer<Poisoned> table_;
-  Buffer<Left> found_;       // of every thread
+  Buffer<Left> found_;       // one per thread
   Buffer<Left> found_here_;  // pinned
 };
 

@@ -15,10 +15,10 @@
 namespace slipstream {
 namespace {
 
-/// With a last line that tells whether they are whole, and what they were.
+/// Appends a line with a checksum, which reveals truncated or changed files.
 std::string with_checksum(const std::string& lines) { return lines + "end " + hex(hash_of(lines)) + "\n"; }
 
-/// Nothing where there is none.
+/// Content of a file; nothing if there is none.
 std::optional<std::string> text_of_file(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
   if (!in) return {};
@@ -27,7 +27,8 @@ std::optional<std::string> text_of_file(const std::string& file) {
   return text.str();
 }
 
-/// Makes the folder, writes beside the file and renames: nobody ever reads half of it. Empty, or why it failed.
+/// Creates the folder, writes a temporary file and renames it, so that no reader sees a partial file. Returns the
+/// reason for a failure, else an empty string.
 std::string write_file(const std::string& file, const std::string& text) {
   std::error_code failed;
   std::filesystem::create_directories(std::filesystem::path(file).parent_path(), failed);
@@ -51,7 +52,7 @@ std::string tuner_cache_folder() {
     const char* value = std::getenv(name);
     return std::string(value ? value : "");
   };
-  // Relative paths are to be ignored (XDG Base Directory Specification).
+  // The XDG Base Directory Specification says that relative paths are ignored.
   if (const std::string xdg = variable("XDG_CACHE_HOME"); xdg.starts_with('/')) return xdg + "/slipstream";
   if (const std::string home = variable("HOME"); !home.empty()) return home + "/.cache/slipstream";
   return "";
@@ -94,7 +95,7 @@ void Remembered::keep(const std::string& lines) {
 }
 
 void Remembered::find(const Communicator& comm, const Read& read, const std::function<std::string()>& measure) {
-  // Ranks may know machines by other names.
+  // Ranks may have different names for the machine, so the key of rank 0 counts.
   key_ = comm.broadcast(key_, 0);
   name_file();
   std::string lines;

@@ -1,5 +1,5 @@
 #pragma once
-// What was measured once, and is read from disk the next time.
+// Cache of measured results on disk.
 #include <functional>
 #include <optional>
 #include <string>
@@ -10,32 +10,32 @@
 
 namespace slipstream {
 
-/// One answer, in lines, in a file of its own: the form that it is written in, the key under which it is true, the
-/// lines, and a last one that tells whether all of it is whole. A file that is damaged, or of another form, is noted
-/// and counts as none; where nothing can be written, a note says so.
+/// One result in a file of its own: format, key, lines, and a checksum. A damaged file or another format counts as
+/// missing, with a note. A note also tells if the file cannot be written.
 class Remembered {
  public:
   struct Kind {
-    std::string what;  ///< in notes and errors: "the width of the rim"
-    std::string form;  ///< names what is written and how, with a number that grows: "slipstream tuned rim 3"
+    std::string what;  ///< name in notes and errors: "the width of the rim"
+    std::string form;  ///< name of the format with a version: "slipstream tuned rim 3"
   };
 
-  /// `key`: one line with all that the answer depends on; see tuner_key().
+  /// `key`: one line with everything on which the result depends; see tuner_key().
   Remembered(Kind kind, std::string key, const TuneOptions& how);
 
-  /// Whether the lines can be read; keeps what it reads.
+  /// Parses the lines and keeps the result. Returns false if they cannot be parsed.
   using Read = std::function<bool(const std::string& lines)>;
 
-  /// On one rank: nothing, too, where `how` says to measure again.
+  /// Reads the file; on one rank only. Returns nothing if `how` says to measure again.
   std::optional<std::string> recall(const Read& read);
   void keep(const std::string& lines);
 
-  /// Collective: what rank 0 recalls under its key, else what `measure` tells it, which it keeps; `measure` is asked on
-  /// all ranks. `read` gets the answer last, on every rank. Empty lines are no answer: they are neither kept nor read.
+  /// Rank 0 reads the file under its key. Without a result, all ranks call `measure`, and rank 0 stores its own result.
+  /// Then `read` gets the result on every rank. Empty lines count as no result: they are neither stored nor read.
+  /// Collective.
   void find(const Communicator& comm, const Read& read, const std::function<std::string()>& measure);
 
-  bool measured() const { return measured_; }           ///< by find(), rather than recalled
-  const std::string& file() const { return file_; }     ///< empty where there is no folder for it
+  bool measured() const { return measured_; }           ///< find() has measured
+  const std::string& file() const { return file_; }     ///< empty if there is no folder for it
   std::vector<std::string>& notes() { return notes_; }  ///< on the ranks that read and write
 
  private:

@@ -1,4 +1,4 @@
-// What the messages of the last exchange took, gathered from all ranks.
+// Report of the last exchange's messages, gathered from all ranks.
 #include <algorithm>
 #include <cmath>
 
@@ -28,7 +28,7 @@ void rate(ReportRow& row, const Machine& machine) {
   if (row.microseconds <= 0) return;
   row.gb_per_s = static_cast<double>(row.message.bytes) / row.microseconds / 1e3;
   const bool within = row.message.source == row.message.target;
-  // Memory's rate counts what is read and what is written.
+  // The memory bandwidth counts reads and writes.
   const double whole =
       within ? target.memory_gb_per_s / 2 : machine.link(row.message.source, row.message.target).gb_per_s;
   if (whole > 0) row.percent = 100 * row.gb_per_s / whole;
@@ -50,7 +50,7 @@ std::vector<ReportRow> Exchange::report() {
         if (sequence()) append_record(errors, measured);
   });
   for (std::size_t m = 0; m < messages().size(); ++m)
-    // Who receives a message knows its time.
+    // The receiving rank measures a message's time.
     if (impl_->plan->local(messages()[m].target)) {
       ReportRow row;
       row.message = messages()[m];

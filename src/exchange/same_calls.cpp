@@ -13,9 +13,9 @@ namespace {
 
 constexpr std::array operations{"copy", "add", "min", "max", "multiply"};
 
-/// A call is one number: its kind and operation, and which of all it is.
+/// A call is encoded in one number: its kind, its operation and its sequence number.
 constexpr int calls = 1 << 24;
-/// What a rank says that has a problem: more than any call, the first rank most.
+/// Number that a rank with a problem reports, minus its rank. It is larger than any call, so the first such rank wins.
 constexpr int most = std::numeric_limits<int>::max();
 constexpr std::uint64_t detail_range = 1 << 30;
 

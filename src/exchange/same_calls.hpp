@@ -1,5 +1,5 @@
 #pragma once
-// Ranks compare the calls of one object.
+// Compares the calls of one object between ranks.
 #include <set>
 #include <string>
 #include <vector>
@@ -13,18 +13,18 @@
 
 namespace slipstream {
 
-/// Calls that all ranks make alike: copies would differ where some add and others take the largest, and where one rank
-/// refuses its arrays the others would wait.
+/// Checks that all ranks make the same calls. Different operations would give different copies on ranks. If one rank
+/// rejected its arrays, the others would wait for it.
 class SameCalls {
  public:
-  /// Calls of `what`, of these kinds. `seconds` that a rank waits for the others. Collective, and so is its end.
+  /// `what`: the object. `kinds`: the names of its calls. `seconds`: timeout. Collective, and so is the destructor.
   SameCalls(const Communicator& comm, std::string what, std::vector<std::string> kinds, double seconds);
 
-  /// One more call.
+  /// Counts one more call.
   void count() { ++made_; }
-  /// Collective where this rank has not yet compared such a call, or where it is compared `each` time. Throws Error on
-  /// all ranks where the last calls that they counted differ, or where some have a `problem`, which is theirs; Timeout
-  /// where some do not come. `details`, of each call that is compared each time: a number that is the same on all.
+  /// Collective for the first call of a kind and operation, and always if `each` is true. Throws Error on all ranks if
+  /// their calls differ, or if some rank has a `problem`; that rank throws its own. Throws Timeout if some rank does
+  /// not come. `details` must be equal on all ranks; it is compared if `each` is true.
   void compare(int kind, Op op, const Problem& problem, bool each = false, std::uint64_t details = 0);
 
  private:
@@ -35,12 +35,12 @@ class SameCalls {
   std::string what_;
   std::vector<std::string> kinds_;
   double seconds_;
-  Parting own_;  // what is asked meets nobody else's
+  Parting own_;  // separate from all other messages
   int made_ = 0;
   std::set<int> compared_;
 };
 
-/// A call that is recorded is not compared.
+/// Whether a stream is being captured. Captured calls are not compared.
 bool captured(const std::vector<Stream>& streams);
 
 }  // namespace slipstream

@@ -1,5 +1,5 @@
 #pragma once
-// What all ranks say first when they make an exchange, or tune one.
+// First step of creating or tuning an exchange: all ranks check that they create the same one.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -11,11 +11,11 @@
 
 namespace slipstream {
 
-/// The fields, their patterns and the grid, in words.
+/// Describes fields, patterns and grid in words.
 std::string described(const Grid& grid, const std::vector<PlannedItem>& items);
 
-/// Collective. Throws on all ranks where some of them are about to make another of `things`: `number` is equal on two
-/// ranks that make the same, and `text` says it in words. Where some have a `problem` with it, the error is theirs.
+/// Throws on all ranks if they are about to create different `things`. `number` is a hash of the thing, and `text`
+/// describes it. If some rank has a `problem`, its error is thrown instead. Collective.
 void require_same(const Communicator& comm, std::uint64_t number, const std::string& text,
                   const std::string& things = "exchanges", const Problem& problem = {});
 

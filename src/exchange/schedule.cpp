@@ -7,20 +7,20 @@
 namespace slipstream {
 namespace {
 
-// Places on either line, beyond all that has bytes or a round: what combines, which comes after everything else, and
-// before it what only waits for rows that others store in place, which no neighbour waits for.
+// Positions after everything that has bytes or a round. Combining is last. Before it come waits for rows that other
+// devices store in place; no neighbour depends on these.
 constexpr double last = 1e13, landing = 1e12;
 
-// Bytes: of more of them packing is bound by memory, and rows in place by the link.
+// Traffic in bytes above which packing is limited by memory, and stores in place by the link.
 constexpr double large_traffic = 8e6;
 
-// Shares, the fastest of those that were tried on H100s and H200s.
-// Of all rounds: before rows are stored in place, chunks are packed alone.
+// The following shares were the fastest of those tried on H100 and H200. Share of all rounds in which chunks are packed
+// before stores in place begin.
 constexpr double rounds_before_rows = 0.3;
-// Of the first part of large traffic, in which chunks are packed: where rows in place begin, and how much longer than
-// its bytes packing takes.
+// Large traffic packs its chunks in a first part. Stores in place begin after this share of it. The factor tells how
+// much longer packing takes than its bytes suggest.
 constexpr double packed_before_rows = 0.6, packing_takes = 1.2;
-// Of all bytes: from the sending of a round to the unpacking of what neighbours sent in theirs.
+// Fraction of all bytes in flight between sending a round and unpacking the neighbours' round.
 constexpr double large_on_its_way = 0.3, small_on_its_way = 0.2;
 
 double bytes_of(const Batch& batch) {
@@ -31,12 +31,12 @@ double bytes_of(const Batch& batch) {
 
 bool is_local(const Batch& batch) { return batch.before.empty() && batch.after.empty() && !batch.sealed; }
 
-/// Such a batch asks in this exchange whether the ghosts are open.
+/// An in-place batch waits in this exchange until the ghosts are open.
 bool is_in_place(const Batch& batch) { return !batch.before.empty() && batch.before.front().lag == 0 && !batch.late; }
 
 bool is_packed(const Batch& batch) { return !is_local(batch) && !is_in_place(batch); }
 
-/// Packed chunks of all messages by round, then what goes into ghosts.
+/// Sorts packed chunks of all messages by round. Batches that store into ghosts come last.
 std::vector<const Batch*> in_order(std::vector<const Batch*> outgoing) {
   const auto place = [](const Batch& b) {
     return std::pair(b.before.empty() || b.before.front().lag > 0 ? 0 : 1, b.round);
@@ -50,16 +50,16 @@ struct Interval {
   double from, to;
 };
 
-/// Where batches stand in the order of a launch.
+/// Strategy that assigns positions to the batches of a launch.
 class Order {
  public:
   virtual ~Order() = default;
-  /// In the order of sending.
+  /// Called in the order of sending.
   virtual Interval place_sent(const Batch& batch) = 0;
   virtual double place_received(const Batch& batch) const = 0;
 };
 
-/// On a line of rounds. A chunk is sent in its round, when what lay in its slot is unpacked, half a round before.
+/// Positions count rounds. The slot of a chunk is unpacked half a round before the next chunk is sent through it.
 class Rounds final : public Order {
  public:
   explicit Rounds(const Traffic& traffic) : depth_(traffic.depth) {
@@ -80,7 +80,7 @@ class Rounds final : public Order {
   double depth_, rounds_ = 1;
 };
 
-/// On a line of bytes: of what this device sends, or copies within itself, whichever is more.
+/// Positions count bytes: those that this device sends or those that it copies locally, whichever is more.
 class Line final : public Order {
  public:
   explicit Line(const Traffic& traffic) {
@@ -110,9 +110,10 @@ class Line final : public Order {
  private:
   bool large() const { return span_ > large_traffic; }
 
-  // Of large messages the first part packs, which waits for the link, and copies within the device, which does not; the
-  // second stores rows in place, which waits for the link, and unpacks, which waits for memory. Teams that unpack too
-  // early would only wait. Where nearly all is stored in place there is no first part, and copies lie between the rows.
+  // Large traffic has two parts. The first part packs chunks, limited by the link, and copies within the device. The
+  // second part stores rows in place, limited by the link, and unpacks, limited by memory. Teams that unpack too early
+  // would only wait. If nearly all bytes are stored in place, there is no first part, and local copies are spread
+  // between the rows.
   Interval place_local() const { return large() ? Interval{0, (1 - share_) * span_} : Interval{span_, span_}; }
 
   Interval place_rows(const Batch& batch) {
@@ -134,7 +135,7 @@ class Line final : public Order {
   }
 
   double span_ = 1, packed_ = 0, packed_at_ = 0, at_ = 0;
-  double share_ = 0;  ///< of what is packed in what is sent, at most a half
+  double share_ = 0;  ///< share of packed bytes in the sent bytes, at most a half
   std::map<int, double> round_sent_;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// The order in which one device's launch sends and receives.
+// Order in which one device's launch sends and receives.
 #include <map>
 #include <vector>
 
@@ -8,27 +8,27 @@
 
 namespace slipstream {
 
-/// The batches of one device in one exchange.
+/// Batches of one device in one exchange.
 struct Traffic {
-  const Batch* opening = nullptr;  ///< tells neighbours that ghosts may be overwritten
+  const Batch* opening = nullptr;  ///< signals neighbours that ghosts may be overwritten
   std::vector<const Batch*> outgoing;
-  std::vector<std::vector<const Batch*>> incoming;  ///< of each message that arrives
-  /// Outgoing batches that are messages of the device to itself, and which of those that arrive they are.
+  std::vector<std::vector<const Batch*>> incoming;  ///< batches of each incoming message
+  /// Outgoing batches that are local messages, with the index of the same message in `incoming`.
   std::map<const Batch*, std::size_t> completing;
-  const Batch* combining = nullptr;  ///< of values of several messages
-  int depth = 0;  ///< slots of the shortest ring among those that are shorter than their messages; 0: none is
+  const Batch* combining = nullptr;  ///< combines values of several messages
+  int depth = 0;                     ///< slots of the shortest ring that is smaller than its message; 0: there is none
 };
 
-/// What leaves the device goes first and keeps the link busy; copies that stay on it are spread between; what arrives
-/// is unpacked somewhat after this device sent the like, when its neighbours will have, too. Where rings are shorter
-/// than their messages the order is by rounds, the same on all devices, so that every slot is emptied before it is
-/// asked for, and not much before.
+/// Batches to other devices come first and keep the link busy. Local copies are spread between them. Messages are
+/// unpacked somewhat after this device sent the same bytes, since neighbours progress alike. If rings are smaller than
+/// their messages, the order is by rounds, the same on all devices. Every slot is then emptied shortly before it is
+/// needed.
 struct Schedule {
   explicit Schedule(const Traffic& traffic);
   std::vector<Scheduled> early;  ///< may run before end()
   std::vector<Scheduled> late;
-  std::vector<int> message_stamp;  ///< of each message that arrives: that of all its batches; 0: it has none
-  int stamps = 0;                  ///< the highest
+  std::vector<int> message_stamp;  ///< stamp of each incoming message, shared by all its batches; 0: none
+  int stamps = 0;                  ///< the highest stamp
 };
 
 }  // namespace slipstream

@@ -13,7 +13,7 @@ bool is_packed(const FieldOptions& field, std::int64_t block) {
   return field.packed && field.packed->at(static_cast<std::size_t>(block)) >= 0;
 }
 
-/// Tells which elements of a block's array are values of its cells and ghosts, and not gaps between rows.
+/// Tells which elements of a block's array are values of cells or ghosts, and which are padding between rows.
 class Values {
  public:
   Values(const Grid& grid, std::int64_t block, const FieldOptions& field)
@@ -48,7 +48,7 @@ class Values {
   bool packed_;
   std::array<int, 3> axes_{};  // slowest first
   Extent count_{};
-  std::int64_t components_ = 1, all_ = 1;  // all_: elements from a component to the next
+  std::int64_t components_ = 1, all_ = 1;  // all_: elements from one component to the next
   std::int64_t before_ = 0;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Checks of the transfers that patterns list, which may be the user's own.
+// Checks the transfers of patterns, which may be user-defined.
 #include <vector>
 
 #include <slipstream/exchange.hpp>
@@ -12,8 +12,8 @@ namespace slipstream {
 class TransferChecks {
  public:
   TransferChecks(const Grid& grid, const PlannedItem& item);
-  /// Throws Error where the two ends do not list equally many values in the same order. It also throws where an end
-  /// leaves its block, the ghosts or the components of its field. The error names pattern, blocks and place.
+  /// Throws Error unless both ends list the same number of values in the same order. Also throws if an end exceeds its
+  /// block with ghosts, or the components of its field. The error names pattern, blocks and place.
   void check(const Transfer& t) const;
 
  private:
@@ -32,8 +32,8 @@ class TransferChecks {
   End source_, target_;
 };
 
-/// Throws Error where two transfers bring values to one place of a block of this rank, and one of them copies: no order
-/// is kept between the two. They may belong to one item, or to two with the same target field.
+/// Throws Error if two transfers write the same value of a block of this rank and one of them copies, because their
+/// order is undefined. The transfers may belong to one item, or to two with the same target field.
 void check_writers(const Grid& grid, const std::vector<ExchangeItem>& items, const Bundles& bundles);
 
 }  // namespace slipstream

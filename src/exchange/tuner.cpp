@@ -28,10 +28,10 @@ namespace {
 using PairKey = std::pair<int, int>;
 using Times = std::map<PairKey, double>;  // microseconds
 
-/// One route on every pair that it can serve, with one setting of the knobs that it knows; the rules elsewhere.
+/// One route for all pairs that it can serve, with one setting of its knobs. Other pairs follow the rules.
 struct Candidate {
   std::string name;
-  std::optional<RouteKind> route;  // none: the rules everywhere
+  std::optional<RouteKind> route;  // none: all pairs follow the rules
   Knobs knobs;
   std::map<PairKey, RouteKind> chosen;
   Times times = {};
@@ -52,7 +52,7 @@ class Tuner {
       : comm_(comm), grid_(grid), items_(items), options_(options), how_(how), once_(once) {
     if (!how.work_name.empty()) beside_ = " beside '" + how.work_name + "'";
     std::replace(beside_.begin(), beside_.end(), '\n', ' ');
-    // Measured with values that the engine packs: nobody else is there to store them.
+    // Tuning packs produced values too, because the caller's kernels are not there to store them.
     for (ExchangeItem& item : items_) {
       if (item.produced && item.source->options().later) bare_ = item.source->options().name;
       item.produced = false;
@@ -85,7 +85,7 @@ class Tuner {
   }
 
  private:
-  /// Of what all ranks must do alike, and of no exchange.
+  /// Hash of everything that must be equal on all ranks. It differs from the hash of any exchange.
   std::uint64_t number() const {
     Hash hash;
     for (const std::uint64_t value :
@@ -96,9 +96,9 @@ class Tuner {
     return hash.value();
   }
 
-  // What there is to choose ---------------------------------------------------------------------------------------
+  // Candidates ----------------------------------------------------------------------------------------------------
 
-  /// All messages between two devices, of all ranks, with their bytes.
+  /// Lists all messages between two devices, of all ranks, with their sizes.
   void list_pairs() {
     Bundles bundles;
     bool onto_itself = false;
@@ -142,7 +142,7 @@ class Tuner {
     return !pairs_.empty();
   }
 
-  /// As the exchanges will find them: MPI is asked with messages whether it takes device memory. Collective.
+  /// Properties as the exchanges will find them, including the test of MPI with device memory. Collective.
   Pairs proven_pairs() const {
     const auto& allowed = options_.routes;
     std::vector<Device> devices;
@@ -175,7 +175,7 @@ class Tuner {
         candidates_.push_back({to_string(kind) + name, kind, knobs, chosen});
   }
 
-  /// Settings of the knobs that a route knows; what the user set stays as it is.
+  /// Settings of the knobs that a route supports. Knobs that the user set stay unchanged.
   std::vector<std::pair<std::string, Knobs>> variants(RouteKind kind, double largest) const {
     const Knobs asked = options_.knobs, plain;
     std::vector<std::pair<std::string, Knobs>> list{{"", asked}};
@@ -196,7 +196,7 @@ class Tuner {
         also(", rows of 64 B in place" + with, [&](Knobs& k) { unsealed(k), k.in_place = 64; });
         also(", all in slots" + with, [&](Knobs& k) { unsealed(k), k.in_place = std::int64_t{1} << 60; });
       }
-      // Slots that are used again soon stay in a device's cache.
+      // A small ring stays in the device's cache.
       if (constexpr std::int64_t small_ring = 8 << 20; asked.ring == plain.ring && largest > 2 * small_ring)
         also(", a ring of 8 MiB", [](Knobs& k) { k.ring = small_ring; });
       if (asked.sealed == plain.sealed) also(", all in lines", [](Knobs& k) { k.sealed = std::int64_t{1} << 60; });
@@ -215,7 +215,7 @@ class Tuner {
         (!traits.device_memory || one_device_a_rank()))
       for (const MpiCalls calls :
            {MpiCalls::alltoallv, MpiCalls::ialltoallv, MpiCalls::put_fence, MpiCalls::put_lock}) {
-        // A library that fails in windows of device memory may not end any more: who wants them names them.
+        // A library that fails on windows of device memory may hang. Such calls are tried only if the user names them.
         const bool puts = calls == MpiCalls::put_fence || calls == MpiCalls::put_lock;
         if (puts && gpu && traits.device_memory) continue;
         also(", mpi = " + to_string(calls), [&](Knobs& k) { k.mpi = calls; });
@@ -231,7 +231,7 @@ class Tuner {
     return std::any_of(items_.begin(), items_.end(),
                        [](const ExchangeItem& item) { return item.coding.kind != Coding::Kind::raw; });
   }
-  /// Whether a call for all ranks may pay: all send to all, and there are several.
+  /// Whether all-rank calls may pay: several ranks, and all send to all.
   bool all_to_all() const {
     const auto is_transpose = [](const ExchangeItem& item) { return item.pattern->name() == "transpose"; };
     return comm_.size() > 1 && std::any_of(items_.begin(), items_.end(), is_transpose);
@@ -252,7 +252,7 @@ class Tuner {
     return all;
   }
 
-  /// The same times on all ranks, each from the rank that the message reached.
+  /// Times from the receiving ranks, gathered on all ranks.
   Times gathered(const Exchange& exchange, const std::vector<double>& best) const {
     std::string mine;
     for (std::size_t m = 0; m < best.size(); ++m) {
@@ -263,7 +263,7 @@ class Tuner {
     return gathered(mine);
   }
 
-  /// Work that keeps what an Overflow says: values that are too large for their coding are no fault of a route.
+  /// Records an Overflow of the work: it is no fault of the route.
   std::function<void()> watched(std::function<void()> work) {
     return [this, work = std::move(work)] {
       try {
@@ -275,8 +275,8 @@ class Tuner {
     };
   }
 
-  /// True where nothing failed on any rank. Otherwise the candidate is dropped, with a note. Throws Overflow on all
-  /// ranks where some met one. Collective.
+  /// True if no rank failed. Otherwise drops the candidate with a note. Throws Overflow on all ranks if some rank met
+  /// one. Collective.
   bool goes_on(Candidate& candidate, const Problem& failed_here) {
     const Problem failure = first_failure(comm_, failed_here);
     if (!failure) return true;
@@ -289,7 +289,7 @@ class Tuner {
     return false;
   }
 
-  /// A message of this rank that takes another route than it should; empty where none does.
+  /// Describes a message of this rank that takes another route than requested; empty if there is none.
   static std::string astray(const Exchange& exchange, const Candidate& candidate) {
     for (const MessageInfo& m : exchange.messages())
       if (const auto asked = candidate.chosen.find({m.source, m.target});
@@ -345,7 +345,7 @@ class Tuner {
     }
   }
 
-  /// All ranks hold the same times and answer alike.
+  /// All ranks have the same times and return the same.
   bool hopeless(const Candidate& candidate) const {
     if (best_.empty()) return false;
     if (overlaps()) return candidate.whole > how_.drop_factor * best_whole_;
@@ -358,7 +358,7 @@ class Tuner {
 
   // Deciding ------------------------------------------------------------------------------------------------------
 
-  /// Where other work hides messages, how long they take says nothing.
+  /// Whether other work overlaps with the messages. Single message times are then meaningless.
   bool overlaps() const { return !beside_.empty(); }
 
   double cost(const Candidate& candidate) const {
@@ -371,7 +371,7 @@ class Tuner {
     return sum;
   }
 
-  /// The best setting of each route.
+  /// Best setting of each route.
   std::map<RouteKind, const Candidate*> champions() const {
     std::map<RouteKind, const Candidate*> best;
     for (const Candidate& candidate : candidates_) {
@@ -382,7 +382,8 @@ class Tuner {
     return best;
   }
 
-  /// Each pair by the route that was fastest for it. Knobs are the exchange's: each from the route that it concerns.
+  /// Combines the fastest route of each pair. Knobs belong to the whole exchange, so each knob comes from a route that
+  /// it affects.
   Candidate mixture(const std::map<RouteKind, const Candidate*>& champions) {
     Candidate mixed{"the fastest for each pair", {}, options_.knobs, {}};
     std::set<RouteKind> used;
@@ -431,12 +432,12 @@ class Tuner {
     });
   }
 
-  /// Every rank measures; what rank 0 answers goes to all.
+  /// Every rank measures. The result of rank 0 is used on all ranks.
   Found decide() {
     const Pairs pairs = proven_pairs();
     list_candidates(pairs);
     for (Candidate& candidate : candidates_) measure(candidate);
-    // The rules came first, when devices and links had been idle; the best of both times counts.
+    // The rules were measured first, on idle devices and links. They are measured again, and the better time counts.
     if (candidates_.front().measured) measure(candidates_.front());
     Candidate mixed = mixture(champions());
     if (!measured_before(mixed)) {
@@ -465,10 +466,10 @@ class Tuner {
     return found;
   }
 
-  // Remembering ---------------------------------------------------------------------------------------------------
+  // Cache ---------------------------------------------------------------------------------------------------------
 
   void find() {
-    // Options and lists of patterns are in what they transfer.
+    // The list of transfers covers the options and lists of patterns.
     Remembered memory({"what was measured", "slipstream tuned exchange 5"},
                       tuner_key(grid_, planned_, options_) + " transfers " + std::to_string(transfers_) + beside_,
                       how_);
@@ -504,17 +505,17 @@ class Tuner {
   ExchangeOptions options_;
   const TuneOptions& how_;
   const Once& once_;
-  std::string beside_;  // what is overlapped; empty: nothing
+  std::string beside_;  // name of the overlapped work; empty: none
   std::vector<PlannedItem> planned_;
   Times pairs_;                  // bytes of each pair's message
   std::uint64_t transfers_ = 0;  // hash of all ranks' transfers
   Times best_;
   double best_whole_ = never;
   std::vector<Stream> streams_;
-  std::vector<Arena> arenas_;  // so that one candidate's memory serves the next
+  std::vector<Arena> arenas_;  // keep memory for the next candidate
   std::vector<Candidate> candidates_;
   std::map<PairKey, std::string> reasons_;
-  Problem too_large_;  // what an Overflow here said
+  Problem too_large_;  // Overflow on this rank
   Tuning result_;
 };
 
@@ -533,7 +534,7 @@ void check_work(const Communicator& comm, const TuneOptions& how) {
 void run_beside(Exchange& exchange, std::vector<Stream>& streams,
                 const std::function<void(std::vector<Stream>&)>& work) {
   exchange.begin(streams);
-  // Other ranks wait for the end.
+  // Other ranks wait for end(), so an error of the work is thrown after it.
   const std::exception_ptr failed = [&]() -> std::exception_ptr {
     try {
       work(streams);

@@ -19,7 +19,7 @@ std::string mpi_version() {
   return all.substr(0, all.find_first_of(",\n"));
 }
 
-/// Names, counts, places and links, but nothing that tells two equal nodes apart.
+/// Names, counts, positions and links of devices. Equal nodes have equal fingerprints.
 std::string fingerprint(const Machine& machine) {
   std::map<std::string, int> names;
   std::string layout;
@@ -93,7 +93,7 @@ std::optional<Found> found_from_lines(const std::string& text) {
       if (words.bad() || (words.fail() && !words.eof())) return {};
     }
   } catch (const Error&) {
-    return {};  // of a build that has other routes
+    return {};  // of a build with other routes
   }
   return found;
 }

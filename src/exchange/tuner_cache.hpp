@@ -1,5 +1,5 @@
 #pragma once
-// What a tuner found, as text: sent to all ranks, and kept on disk.
+// Serialised tuning results, broadcast to all ranks and cached on disk.
 #include <map>
 #include <optional>
 #include <string>
@@ -9,20 +9,20 @@
 
 namespace slipstream {
 
-/// The part of ExchangeOptions that measurement fills.
+/// The part of ExchangeOptions that tuning sets.
 struct Found {
   Knobs knobs;
   std::map<std::pair<int, int>, RouteKind> chosen;
   std::map<std::pair<int, int>, std::string> reasons;
 };
 
-/// One line: the machine's devices and links, versions, and the hash of what is exchanged and allowed. Where it is
-/// equal, so is the answer.
+/// Key of a tuning result in one line: devices and links of the machine, versions, and a hash of items and allowed
+/// options. Equal keys have equal results.
 std::string tuner_key(const Grid& grid, const std::vector<PlannedItem>& items, const ExchangeOptions& options);
 
-/// As a file holds it; see Remembered.
+/// Lines of the file; see Remembered.
 std::string to_lines(const Found& found);
-/// Nothing where they are not of this form, or of a build that has other routes.
+/// Nothing if the format differs, or if the build had other routes.
 std::optional<Found> found_from_lines(const std::string& lines);
 
 }  // namespace slipstream

@@ -75,9 +75,9 @@ void Waits::watched_delivery(std::uint64_t number, const std::vector<Stream*>& s
   waits_in_deliver_ ? watched(number, streams, work) : work();
 }
 
-/// A library's kernels wait for a dead rank for ever, and so would a stream that is synchronized.
+/// A library's kernels would wait for a dead rank for ever, and so would a synchronised stream.
 void Waits::finish(std::uint64_t number, const std::function<bool()>& over) noexcept {
-  // The watchdog's last complaint is kept: it goes.
+  // Saves the watchdog's complaint before it is destroyed.
   try {
     check();
   } catch (const Error& error) {
@@ -89,7 +89,7 @@ void Waits::finish(std::uint64_t number, const std::function<bool()>& over) noex
   abandon(complaint_->what(), true);
 }
 
-/// The library does not say which of its neighbours a device waits for.
+/// Timeout of a wait within a library. The library does not tell for which neighbour a device waits.
 Timeout Waits::late_in_library(std::uint64_t number, std::size_t device, double seconds) const {
   const auto place = [&](int of) { return end_of(of, plan_.grid.machine().device(of).rank); };
   const int me = devices_[device].index;
@@ -106,7 +106,7 @@ Timeout Waits::late_in_library(std::uint64_t number, std::size_t device, double 
   return plan_.too_late(number, place(me) + " waited", whom, seconds, {{"device", me}});
 }
 
-/// Where nothing ends what a stream waits for, whoever waits for the stream would wait for ever.
+/// Ends the job if a wait cannot be cancelled. Every thread that synchronised the stream would block for ever.
 void Waits::abandon(const std::string& why, bool all) const {
   bool ended = true;
   for (const auto& [kind, state] : states_)

@@ -1,5 +1,5 @@
 #pragma once
-// A rank keeps what it has waited for in vain. It asks no other rank.
+// Timeouts of one rank's waits. Uses no other rank.
 #include <functional>
 #include <memory>
 #include <optional>
@@ -11,31 +11,32 @@
 
 namespace slipstream {
 
-/// Waits of one exchange, by its devices, by libraries, and by its host. Once one has given up, the exchange does no
-/// more: what others sent last is not to be trusted. Plan and communicator must outlive it.
+/// Waits of one exchange: by its devices, by libraries and by its host. After a timeout the exchange moves nothing
+/// more, because received values may be incomplete. Plan and communicator must outlive the object.
 class Waits {
  public:
   Waits(const Communicator& comm, const Plan& plan) : comm_(comm), plan_(plan) {}
 
-  /// A device of this rank, by its number in the machine, which tells there where it gave up. In the order of streams.
+  /// Adds a device of this rank, by its number in the machine, with its record of a timed-out wait. Call it in the
+  /// order of streams.
   void add(int device, const Failure* told) { devices_.push_back({device, told}); }
-  /// From here on a thread ends what these wait for without a limit of their own. Once, where there are devices.
+  /// Starts a thread that ends library waits without a timeout of their own. Called once, if the rank has devices.
   void guard(const RouteStates& states);
 
-  /// Throws Timeout where some wait has given up.
+  /// Throws Timeout if some wait has timed out.
   void check() const;
   bool late() const noexcept;
-  /// Throws that, and so does check() from here on.
+  /// Throws the timeout; check() throws it too from here on.
   [[noreturn]] void give_up(const Timeout& timeout);
-  /// 1 + the greatest item of which a device found a value too large for its coding, in what has run; 0: none.
+  /// 1 + the highest item with a value that overflowed its coding, in the work that has run; 0: none.
   int too_large() const;
 
-  /// Queues work; watched where a library may wait in it, unless a stream is being captured.
+  /// Queues work. The watchdog covers it if a library may wait in it, unless a stream is being captured.
   void watched(std::uint64_t number, const std::vector<Stream*>& streams, const std::function<void()>& work);
-  /// The same of work that receives, where libraries wait in it only then.
+  /// The same for work that receives; only needed if libraries wait on delivery.
   void watched_delivery(std::uint64_t number, const std::vector<Stream*>& streams, const std::function<void()>& work);
-  /// Waits until all of it is over, and has libraries give up where it does not end in time. Where one cannot, the job
-  /// ends.
+  /// Waits until all work has finished. After the timeout, cancels the waits of libraries. If that is impossible, the
+  /// job ends.
   void finish(std::uint64_t number, const std::function<bool()>& over) noexcept;
 
  private:
@@ -50,9 +51,9 @@ class Waits {
   const Plan& plan_;
   std::vector<OfDevice> devices_;
   RouteStates states_;
-  std::unique_ptr<Watchdog> watchdog_;  // where one of them waits for ever
-  bool waits_in_deliver_ = false;       // one of them does so when messages are delivered
-  std::optional<Timeout> complaint_;    // after which the host gave up
+  std::unique_ptr<Watchdog> watchdog_;  // null if no library waits without a timeout
+  bool waits_in_deliver_ = false;       // some library waits on delivery
+  std::optional<Timeout> complaint_;    // timeout of the host
 };
 
 }  // namespace slipstream

@@ -16,7 +16,7 @@ std::chrono::steady_clock::duration duration_of(double seconds) {
   return std::chrono::duration_cast<Duration>(std::chrono::nanoseconds(ns));
 }
 
-/// Between two looks: seldom enough to cost nothing, often enough to be late by little.
+/// Interval between checks: long enough to cost nothing, short enough to detect timeouts promptly.
 std::chrono::steady_clock::duration pause_for(std::chrono::steady_clock::duration limit) {
   return std::clamp<std::chrono::steady_clock::duration>(limit / 20, std::chrono::milliseconds(1),
                                                          std::chrono::milliseconds(50));
@@ -129,7 +129,8 @@ void Watchdog::look() try {
     if (const auto stream = late_stream(oldest)) {
       const std::uint64_t number = oldest.number;
       const double seconds = std::chrono::duration<double>(limit()).count();
-      // What ends now would only be late again; and whoever is told may look at the complaint.
+      // The thread ends here: later work would only be late too. The lock is released because the callback may call
+      // complain().
       lock.unlock();
       late_(*this, number, *stream, seconds);
       return;
@@ -137,7 +138,7 @@ void Watchdog::look() try {
     changed_.wait_for(lock, pause_for(limit_));
   }
 } catch (...) {
-  // A device failed: whoever uses its streams is told.
+  // A device has failed; the next call on its streams reports it.
 }
 
 }  // namespace slipstream

@@ -1,5 +1,5 @@
 #pragma once
-// Ends what a library's kernels, which have no limit of their own, wait for in vain.
+// Timeout for the kernels of libraries, which have none of their own.
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -16,32 +16,32 @@
 
 namespace slipstream {
 
-/// Looks from a thread of its own whether queued work ends in time: a shift for each exchange, or all-reduce. Time
-/// counts from when the device has reached the work; while the host still queues it, from when it began to.
+/// Checks in a separate thread whether queued work ends in time. A shift is the work of one exchange or all-reduce. Its
+/// time starts when the device reaches the work; while the host still queues it, when the host began.
 class Watchdog {
  public:
-  /// Called once, from the watchdog's thread, for which whoever holds the watchdog may just be ending it: the shift's
-  /// number, which of its streams is late, and the limit that it had.
+  /// Called once from the watchdog's thread, possibly while the watchdog's owner is being destroyed. Arguments: the
+  /// shift's number, the index of the late stream, and the timeout.
   using Late = std::function<void(Watchdog& watchdog, std::uint64_t number, std::size_t stream, double seconds)>;
 
-  /// In its first work a library may set up what it needs: NCCL connects pairs of devices, in 1 to 4 s on four H200s.
+  /// The first work of a library may include its set-up: NCCL connects pairs of devices in 1 to 4 s on four H200.
   static constexpr double set_up_seconds = 60;
 
-  /// The first shift may last `first_seconds`, where those are more.
+  /// The first shift may last `first_seconds`, if that is more than `seconds`.
   Watchdog(double seconds, Late late, double first_seconds = set_up_seconds);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  /// What is queued from here to close() belongs to a shift. Not while a stream is being captured.
+  /// Work that is queued between open() and close() forms a shift. Not allowed while a stream is being captured.
   void open(std::uint64_t number, const std::vector<Stream*>& streams);
   void close(const std::vector<Stream*>& streams);
 
-  /// Queues work as a shift; unwatched where a stream is being captured: false then. Throws Timeout where the work
-  /// failed because the watchdog had ended it.
+  /// Queues work as a shift. If a stream is being captured, the work is not watched and the result is false. Throws
+  /// Timeout if the work failed because the watchdog had ended it.
   bool watch(std::uint64_t number, const std::vector<Stream*>& streams, const std::function<void()>& work);
 
-  /// Throws Timeout where somebody complained.
+  /// Throws the Timeout passed to complain(), if any.
   void check() const;
   void complain(const Timeout& timeout);
 
@@ -49,7 +49,7 @@ class Watchdog {
   using Clock = std::chrono::steady_clock;
   struct Span {
     Event begun, ended;
-    std::optional<Clock::time_point> since;  // when it was first seen to run
+    std::optional<Clock::time_point> since;  // time when it was first seen to run
   };
   struct Shift {
     std::uint64_t number = 0;
@@ -69,8 +69,8 @@ class Watchdog {
   const Late late_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Shift> shifts_;              // the oldest first; the last may be open
-  std::vector<std::vector<Span>> spare_;  // to be used again
+  std::deque<Shift> shifts_;              // oldest first; the last may be open
+  std::vector<std::vector<Span>> spare_;  // for reuse
   std::optional<Timeout> complaint_;
   bool young_ = true;  // no shift has ended yet
   bool ending_ = false;

@@ -1,4 +1,4 @@
-// Finds values that an exchange would write twice in no order.
+// Finds values that an exchange would write twice in undefined order.
 #include <algorithm>
 #include <tuple>
 
@@ -43,7 +43,7 @@ void check_boxes(const Writer& a, const Writer& b) {
   refuse(a, b, "cell " + cell_text(both.lo));
 }
 
-/// The axis along which boxes begin at most places.
+/// Axis along which the boxes have the most distinct starts.
 int axis_of_most_starts(Writers first, Writers last) {
   std::array<std::size_t, 3> starts{};
   for (std::size_t a = 0; a < 3; ++a) {
@@ -55,7 +55,7 @@ int axis_of_most_starts(Writers first, Writers last) {
   return static_cast<int>(std::max_element(starts.begin(), starts.end()) - starts.begin());
 }
 
-/// Sweeps along one axis: only boxes whose ranges meet there are compared.
+/// Sweeps along one axis. Only boxes whose ranges overlap on it are compared.
 void sweep(Writers first, Writers last) {
   const int axis = axis_of_most_starts(first, last);
   std::vector<Writer> sorted(first, last);
@@ -66,7 +66,7 @@ void sweep(Writers first, Writers last) {
       check_boxes(sorted[i], sorted[j]);
 }
 
-/// Marks each element that is copied to, where elements are listed.
+/// Marks each element that is copied to, if elements are listed.
 void mark(const BlockShape& shape, Writers first, Writers last) {
   std::vector<bool> copied(static_cast<std::size_t>(shape.elements));
   const auto writer_of = [&](std::int64_t element) {

@@ -18,7 +18,7 @@
 namespace slipstream {
 namespace {
 
-/// Neighbouring numbers go to different ranks.
+/// Home rank of an id. The hash spreads neighbouring ids over the ranks.
 int home_of(std::int64_t id, int ranks) {
   std::uint64_t x = static_cast<std::uint64_t>(id);
   x = (x ^ (x >> 33)) * 0xff51afd7ed558ccdull;
@@ -32,7 +32,8 @@ std::vector<Holder> holders_in(const std::map<int, std::string>& texts) {
   return holders;
 }
 
-/// Letters to the ranks that hold an id of several devices: all holders of it. `problem`: of blocks on two devices.
+/// Writes all holders of each id that several devices have, one message for each rank that holds the id.
+/// `problem`: set to an error if two devices have the same block.
 void list_shared(std::vector<Holder> met, const Machine& machine, std::map<int, std::string>& letters,
                  Problem& problem) {
   std::sort(met.begin(), met.end());
@@ -57,7 +58,7 @@ void list_shared(std::vector<Holder> met, const Machine& machine, std::map<int, 
   });
 }
 
-/// The ids that several devices have, each with all its holders in the order of blocks. Leaves nothing of `mine`.
+/// Ids that several devices have, each with all its holders in the order of blocks. Clears `mine`.
 std::vector<Holder> meet(const Communicator& comm, const Machine& machine, std::vector<std::vector<Holder>>& mine,
                          double seconds) {
   std::map<int, std::string> letters;
@@ -97,8 +98,8 @@ Mailbox laid_out(std::map<int, MailboxShare>& mail) {
 
 namespace {
 
-/// Lists of one device, from its points, those that may be others' too and all holders of ids that it shares with
-/// others.
+/// Compiles the lists of one device. `asked`: its points whose ids other devices may have.
+/// `shared`: all holders of the ids that several devices have.
 class Compiler {
  public:
   Compiler(int device, const SharedPoints& points, const Points& asked, const std::vector<Holder>& shared)
@@ -121,7 +122,7 @@ class Compiler {
  private:
   bool own(const Holder& holder) const { return holder.device == copies_.device; }
 
-  /// The holders of one id, if this device is among them.
+  /// Records the range of one id's holders, if this device is among them.
   void note(std::size_t first, std::size_t last) {
     if (std::none_of(shared_.begin() + first, shared_.begin() + last, [&](const Holder& h) { return own(h); })) return;
     groups_.push_back({first, last});
@@ -169,7 +170,7 @@ class Compiler {
     copies_.shared.close();
   }
 
-  /// In the order in which the other device lists what it receives: of ids, then of blocks.
+  /// The order is that in which the other device lists what it receives: by id, then by block.
   void list_outgoing(int other) {
     for (const auto& [first, last] : groups_) {
       const auto begin = shared_.begin() + first, end = shared_.begin() + last;
@@ -201,7 +202,7 @@ class Compiler {
   const SharedPoints& points_;
   const Points& asked_;
   const std::vector<Holder>& shared_;
-  std::vector<std::pair<std::size_t, std::size_t>> groups_;  // of this device's ids in shared_
+  std::vector<std::pair<std::size_t, std::size_t>> groups_;  // ranges of shared_ with the ids of this device
   std::map<int, MailboxShare> mail_;
   std::map<int, std::int64_t> next_incoming_;
   Copies copies_;
@@ -237,7 +238,7 @@ std::vector<Copies> find_copies(const Communicator& comm, const Machine& machine
       ranges[d] = sorted[d]->range();
     });
   });
-  // Where devices hold parts of a numbered mesh, few ids can be another's: no others need to be asked about.
+  // If devices hold parts of a numbered mesh, few id ranges overlap. Ids outside the overlaps are not exchanged.
   const std::vector<Range> all = by_device(comm, machine, ranges);
   on_all_ranks(comm, [&] {
     each_device([&](std::size_t d) {

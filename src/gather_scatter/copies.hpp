@@ -1,6 +1,6 @@
 #pragma once
-// Which points are copies of one another, on a device and on all of them: what a gather-scatter compiles its lists
-// from.
+// Finds the points that are copies of one another, within a device and across devices. Gather-scatters compile their
+// lists from them.
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -14,14 +14,14 @@
 
 namespace slipstream {
 
-/// One term of an id that several devices have: a copy here, or a value that another device has combined from the
-/// copies of one of its blocks.
+/// One term in the sum of an id that several devices have: a local copy, or a value from another device. Such a value
+/// already combines the copies within one of that device's blocks.
 struct Term {
-  std::uint32_t index = 0;     ///< of the point, or of the value in the mailbox
-  std::uint32_t incoming = 0;  ///< 1: the latter
+  std::uint32_t index = 0;     ///< index of the point, or of the value in the mailbox
+  std::uint32_t incoming = 0;  ///< 1: `index` is a value in the mailbox
 };
 
-/// What a device holds of each message in its mailbox, an array of values: first what it sends, then what it receives.
+/// Range of one message in a device's mailbox. The mailbox is an array: values to send, then received values.
 struct MailboxShare {
   int device = 0;  ///< the other one
   std::int64_t outgoing = 0, outgoing_count = 0;
@@ -29,50 +29,50 @@ struct MailboxShare {
 };
 
 struct Mailbox {
-  std::vector<MailboxShare> mail;  ///< by device
+  std::vector<MailboxShare> mail;  ///< sorted by device
   std::int64_t size = 0;           ///< values of one component
 };
 
-/// What one device does to gather its points' values into those of unique ids, and to scatter these: the lists of Q^T
-/// and Q alone. A value belongs to the device that has the id's first block.
+/// Lists of one device for Q^T alone (gather into unique values) and Q alone (scatter). The device that has an id's
+/// first block owns its value.
 struct UniqueCopies {
-  std::vector<std::uint32_t> points;  ///< of each of the device's unique values, the first copy; ascending
+  std::vector<std::uint32_t> points;  ///< first copy of each unique value of this device; ascending
   Lists<std::uint32_t> own;           ///< copies of ids that no other device has
-  std::vector<std::uint32_t> own_at;  ///< of each of these rows, the unique value
-  Lists<Term> met;                    ///< of ids that others have too, in the order of blocks, as they are gathered
+  std::vector<std::uint32_t> own_at;  ///< for each of these rows, its unique value
+  Lists<Term> met;                    ///< terms of ids that other devices have too, in the order of blocks
   std::vector<std::uint32_t> met_at;
-  Lists<std::uint32_t> met_copies;       ///< of the same ids, the copies here
-  Lists<std::uint32_t> gathered;         ///< of each value that leaves to be gathered, the copies within one block
-  std::vector<std::uint32_t> sent;       ///< of each value that is sent to be scattered, the unique value
+  Lists<std::uint32_t> met_copies;       ///< local copies of the same ids
+  Lists<std::uint32_t> gathered;         ///< for each value that is sent to its owner, the copies within one block
+  std::vector<std::uint32_t> sent;       ///< for each value that an owner sends, its unique value
   Lists<std::uint32_t> theirs;           ///< copies of ids whose values belong to other devices
-  std::vector<std::uint32_t> theirs_at;  ///< of each of these rows, the value in the mailbox
+  std::vector<std::uint32_t> theirs_at;  ///< for each of these rows, its value in the mailbox
   Mailbox gather, scatter;
 };
 
-/// What blocks of one device have of ids that other devices have too: a value each.
+/// Partial results of one device: one value per pair of block and id that other devices have too.
 struct Partials {
-  std::int64_t first_block = 0;  ///< of the device
+  std::int64_t first_block = 0;  ///< first block of the device
   std::vector<std::int64_t> ids;
   Lists<std::uint32_t> copies;  ///< within the block
 };
 
-/// What one device combines. Rows of points are in ascending order.
+/// Lists of one device for Q Q^T. Points within a row are in ascending order.
 struct Copies {
   int device = 0;
-  std::int64_t block = 1;  ///< points of a block
+  std::int64_t block = 1;  ///< points per block
   std::int64_t points = 0;
-  GroupTiles local;  ///< of ids that no other device has, two copies or more: in the device's memory
-  std::int64_t local_groups = 0, local_copies = 0;  ///< in these
-  Lists<Term> shared;                               ///< of ids that others have too, in the order of blocks
-  Lists<std::uint32_t> outgoing;                    ///< of each value that is sent, the copies within one block
+  GroupTiles local;  ///< ids of this device alone with two or more copies; in device memory
+  std::int64_t local_groups = 0, local_copies = 0;  ///< of `local`
+  Lists<Term> shared;                               ///< terms of ids that other devices have too, by block
+  Lists<std::uint32_t> outgoing;                    ///< for each value that is sent, the copies within one block
   Mailbox mailbox;
-  std::optional<UniqueCopies> unique;  ///< where they were asked for
+  std::optional<UniqueCopies> unique;  ///< only if requested
   std::optional<Partials> partials;
 };
 
-/// Collective. Finds all of this rank's devices'; ids meet at home ranks, which no rank but their owners hears of.
-/// Throws the same Error on all ranks where one rank's points are bad. `unique`, `host_packed`: what the options of
-/// these names need, too.
+/// Finds the lists of all devices of this rank. Collective. Throws the same Error on all ranks if one rank's points are
+/// invalid. Each id is matched at a home rank (a hash), which replies only to the ranks that have the id.
+/// `unique`, `host_packed`: also build the lists that the options of these names need.
 std::vector<Copies> find_copies(const Communicator& comm, const Machine& machine,
                                 const std::vector<SharedPoints>& points, bool unique, bool host_packed, double seconds);
 

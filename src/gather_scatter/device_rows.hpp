@@ -1,5 +1,5 @@
 #pragma once
-// Rows of numbers in the memory of a device.
+// Lists (compressed rows of numbers) in device memory.
 #include <cstdint>
 
 #include <slipstream/buffer.hpp>
@@ -10,7 +10,7 @@
 
 namespace slipstream {
 
-/// As Lists, in the memory of a device.
+/// Lists in device memory.
 template <class Item>
 struct DeviceRows {
   Buffer<std::uint32_t> starts;
@@ -24,7 +24,7 @@ DeviceRows<Item> uploaded(Stream& stream, const Lists<Item>& lists) {
   return {upload(stream, lists.starts), upload(stream, lists.items), static_cast<std::int64_t>(lists.rows())};
 }
 
-/// Rows as kernels take them.
+/// View of DeviceRows that kernels take by value.
 template <class Item>
 struct RowsHere {
   const std::uint32_t* starts;

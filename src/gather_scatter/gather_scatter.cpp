@@ -27,7 +27,7 @@
 namespace slipstream {
 namespace {
 
-/// Seconds that set-up waits for other ranks at least: they may have more points to sort.
+/// Minimum timeout of set-up in seconds. Other ranks may have more points to sort.
 constexpr double least_patience = 60;
 
 }  // namespace
@@ -54,7 +54,7 @@ struct GatherScatter::Impl {
     if (options.unique) {
       gather.mail =
           mailboxes("gather", options.coding, [](const Copies& c) -> const Mailbox& { return c.unique->gather; });
-      // What was combined travels as it is, so that all copies are equal.
+      // Combined values are sent without a coding, so that all copies are equal.
       scatter.mail = mailboxes("scatter", {}, [](const Copies& c) -> const Mailbox& { return c.unique->scatter; });
     }
     on_all_ranks(comm, "a gather-scatter could not be made", [&] {
@@ -81,7 +81,7 @@ struct GatherScatter::Impl {
       const std::vector<std::string> kinds{"run", "gather", "scatter"};
       same_calls.emplace(comm, "a gather-scatter", kinds, options.exchange.wait_limit);
     }
-    // On the devices they are needed, here no more.
+    // The devices have their own copies of these lists.
     for (Copies& c : copies) {
       unique_points.push_back(c.unique ? std::move(c.unique->points) : std::vector<std::uint32_t>{});
       c.shared = {};
@@ -91,7 +91,7 @@ struct GatherScatter::Impl {
     }
   }
 
-  /// Exchanges, which wait for what is under way, go first; then what the devices do by themselves is waited for.
+  /// Destroys the exchanges first: they wait for their own work. Then waits for local work.
   ~Impl() {
     in_order.close();
     for (Way* each : {&scatter, &gather, &both}) each->mail.reset();
@@ -99,7 +99,7 @@ struct GatherScatter::Impl {
     in_order.wait();
   }
 
-  /// Measured are whole gather-scatters, of zeros, but for what follows the messages, which is the same by any route.
+  /// Times whole gather-scatters of zeros. The step after the messages is left out: it costs the same by every route.
   void connect() {
     std::optional<TuneOptions> how = options.tune;
     std::vector<Buffer<std::byte>> zeros;
@@ -124,7 +124,7 @@ struct GatherScatter::Impl {
       });
       how->work_name = std::to_string(static_cast<std::int64_t>(comm.sum_in_rank_order(own_points))) + " points" +
                        (how->work ? " and " + how->work_name : "");
-      how->work = [](std::vector<Stream>&) {};  // below
+      how->work = [](std::vector<Stream>&) {};  // the callback of connect() below does the work
     }
     for (Way* each : {&both, &gather, &scatter}) {
       if (!each->mail) continue;
@@ -144,7 +144,7 @@ struct GatherScatter::Impl {
         });
       });
     }
-    for (Beside& own : besides) own.stream.synchronize();  // what failed may not have been waited for
+    for (Beside& own : besides) own.stream.synchronize();  // after an error nothing has waited for these
   }
 
   void check_options() {
@@ -233,7 +233,7 @@ struct GatherScatter::Impl {
 
   static const char* kind_of_array(const char* what) { return *what ? "unique values" : "points"; }
 
-  /// What comes again is not looked at again.
+  /// Checks an array unless the same one has been checked before.
   void check_memory(std::size_t d, const Values& values, std::int64_t count, const char* what) {
     if (options.components > 1 && values.stride < count)
       throw Error(ErrorCode::invalid_argument,
@@ -253,7 +253,7 @@ struct GatherScatter::Impl {
     sound.insert({d, values.data, elements});
   }
 
-  /// Where the values of each device lie; `count(d)` of them.
+  /// Arrays of all devices, checked. `count(d)`: number of values on device d.
   template <class Count>
   std::vector<Values> taken(const std::vector<Stream>& streams, const std::vector<Array>& arrays, const char* what,
                             const Count& count) {
@@ -277,13 +277,13 @@ struct GatherScatter::Impl {
     return all;
   }
 
-  /// What one call does.
+  /// One of the three operations: Q Q^T, Q^T or Q.
   struct Way {
     std::unique_ptr<Mailboxes> mail;
     bool small = false;  // on all ranks
   };
 
-  /// An array that a call writes shares no memory with another of its arrays.
+  /// Throws Error if an array that a call writes shares memory with another of its arrays.
   void require_apart(const Way& chosen, const std::vector<Values>& points, const std::vector<Values>& unique) const {
     struct Part {
       ByteRows at;
@@ -344,13 +344,13 @@ struct GatherScatter::Impl {
     operation = op;
   }
 
-  /// Its place among the names that same_calls has.
+  /// Index of the operation among the names given to same_calls.
   int kind_of(const Way& chosen) const { return &chosen == &both ? 0 : &chosen == &gather ? 1 : 2; }
 
-  /// Of the devices; null where none shares an id with another, and where the host does what it would.
+  /// Exchange of the current operation. Null if no devices share an id, or if the host does the exchange.
   Exchange* current_exchange() const { return host ? nullptr : way->mail->exchange(); }
 
-  // The steps of a device, whichever is asked for.
+  // The steps of the current operation on one device.
 
   void pack(std::size_t d, Stream& stream) const {
     if (host) return host->pack(d, stream, current[d], operation);
@@ -364,7 +364,7 @@ struct GatherScatter::Impl {
     }
   }
 
-  /// What needs no other device.
+  /// Work that needs no message.
   void do_own(std::size_t d, Stream& stream) const {
     if (way == &both) {
       lists[d].combine_local(stream, current[d], options.type, wire, options.components, operation);
@@ -375,7 +375,7 @@ struct GatherScatter::Impl {
     }
   }
 
-  /// What needs the messages.
+  /// Work that needs the received values.
   void do_shared(std::size_t d, Stream& stream) const {
     const Values mailbox = way->mail->values(d);
     const Signal* const broken = way->mail->exchange()->broken_on(stream.device());
@@ -389,8 +389,8 @@ struct GatherScatter::Impl {
     }
   }
 
-  /// Where the messages are small, the exchange is one launch on the caller's stream, and what lies on the device alone
-  /// is done beside it. The host's launches would take longer than the devices: a call that comes again is one graph.
+  /// If the messages are small, the exchange is one launch on the caller's stream, concurrent with local work. Launches
+  /// would then take longer than the kernels, so a repeated call is replayed as one graph.
   void run(std::vector<Stream>& streams) {
     Exchange* const exchange = current_exchange();
     if (!exchange || !way->small) {
@@ -403,7 +403,7 @@ struct GatherScatter::Impl {
     in_order.end(streams);
   }
 
-  /// Whether a graph did it.
+  /// Returns true if a graph was launched.
   bool replayed(Exchange& exchange, std::vector<Stream>& streams) {
     if (!recordable(exchange, streams)) return false;
     exchange.check();
@@ -419,8 +419,8 @@ struct GatherScatter::Impl {
     for (std::size_t d = 0; d < copies.size(); ++d) do_shared(d, streams[d]);
   }
 
-  /// Not what the caller records or traces, nor what Exchange::run records itself and watches, nor codings, whose ranks
-  /// ask each other for values that were too large.
+  /// Calls are not recorded while the caller captures its streams or asks for a trace. Codings are not recorded either:
+  /// their ranks must report values that were too large.
   bool recordable(const Exchange& exchange, const std::vector<Stream>& streams) const {
     return exchange.loopable() && !options.exchange.trace && options.coding == Coding{} && !captured(streams);
   }
@@ -435,10 +435,10 @@ struct GatherScatter::Impl {
     for (const Copies& c : copies) synchronize(machine.device(c.device).local);
   }
 
-  /// Up to the arrival of the messages, in one launch.
+  /// Runs everything up to the arrival of the messages in one launch. Local work is concurrent with it.
   void run_with(Exchange& exchange, std::vector<Stream>& streams) {
     std::size_t beside = 0;
-    // Also where a message fails: what follows on the streams finds own copies combined, and may give the arrays away.
+    // Also joins after an error: the caller may free the arrays behind this call on its streams.
     const auto join = [&] {
       for (std::size_t d = 0; d < beside; ++d) streams[d].wait(besides[d].after);
     };
@@ -491,20 +491,20 @@ struct GatherScatter::Impl {
   std::vector<std::vector<std::uint32_t>> unique_points;
   std::vector<Counts> counts;
   std::vector<std::vector<std::int64_t>> remote;
-  // Of the last call:
+  // State of the last call:
   const Way* way = nullptr;
   std::vector<Values> current, uniques;
   Op operation = Op::add;
   bool open = false;
-  std::optional<SameCalls> same_calls;        // of several ranks
-  CallsInOrder in_order{"a gather-scatter"};  // all calls have the same mailboxes
+  std::optional<SameCalls> same_calls;        // null on a single rank
+  CallsInOrder in_order{"a gather-scatter"};  // all calls use the same mailboxes
   struct Beside {
     explicit Beside(Device device) : stream(device), before(device), after(device) {}
     Stream stream;
     Event before, after;
   };
-  std::vector<Beside> besides;  // of run(), a device each
-  /// What one of them is called with.
+  std::vector<Beside> besides;  // for run(), one per device
+  /// Key of a recorded call.
   struct Call {
     const Way* way;
     Op op;
@@ -512,7 +512,7 @@ struct GatherScatter::Impl {
     bool operator==(const Call&) const = default;
   };
   RecordedCalls<Call> calls;
-  std::set<std::tuple<std::size_t, const void*, std::int64_t>> sound;  // arrays, and elements that were looked at
+  std::set<std::tuple<std::size_t, const void*, std::int64_t>> sound;  // arrays that were checked, with their sizes
   std::unique_ptr<HostPacked> host;
   Way both, gather, scatter;
 };

@@ -4,16 +4,16 @@
 namespace slipstream {
 inline namespace gather_scatter_kernels {
 
-/// The groups of a tile: their copies are read in the order of addresses into the team's memory, combined there, and
-/// written in that order. So what lies together is asked for once and written once, however many groups have a part in
-/// it, and all of a tile is under way at once.
+/// Combines the groups of a tile in shared memory. Copies are read and written in the order of their addresses. Each
+/// memory sector is therefore loaded and stored once, even if several groups have points in it. All loads of a tile are
+/// in flight at once.
 template <class T, class Turn>
 struct CombineTiles {
   using Tiles = GroupTiles;
   static constexpr int threads = 128;
   static constexpr int resident = sizeof(T) > 8 ? 5 : 7;  // 72 registers; with 48 it is slower
   static constexpr std::int64_t cost = Tiles::capacity;
-  static constexpr int each = Tiles::capacity / threads;  // entries of a thread
+  static constexpr int each = Tiles::capacity / threads;  // entries per thread
   static constexpr std::size_t shared_bytes = Tiles::capacity * sizeof(T) + Tiles::header_words * sizeof(std::uint32_t);
   T* values;
   std::int64_t stride;
@@ -29,7 +29,7 @@ struct CombineTiles {
     auto* const header = reinterpret_cast<std::uint32_t*>(held + Tiles::capacity);
     const std::uint32_t first = static_cast<std::uint32_t>(team.index()) * Tiles::capacity;
     const std::uint32_t start = load_constant(starts + team.index()), end = load_constant(starts + team.index() + 1);
-    [[maybe_unused]] std::uint32_t kept[each];  // of a thread of a GPU
+    [[maybe_unused]] std::uint32_t kept[each];  // entries of a GPU thread
     for (int c = 0; c < components; ++c) {
       T* const mine = values + c * stride;
       team.each([&](int thread) {
@@ -41,7 +41,7 @@ struct CombineTiles {
           self.read_all(mine, held, first);
           read_header();
         } else {
-          // What the header waits for comes while the values do.
+          // The loads of the header overlap with those of the values.
           T value[each];
           self.ask(mine, value, kept, first, thread, c == 0);
           read_header();
@@ -64,7 +64,7 @@ struct CombineTiles {
     return load_constant(bases + number / Tiles::chunk) + (entry & Tiles::most_point);
   }
 
-  /// A thread's values, all under way at once: each step for all of them.
+  /// Loads all values of a thread. Each loop does one step for all of them, so that all loads are in flight at once.
   SLIP_FN void ask(const T* mine, T (&value)[each], std::uint32_t (&kept)[each], std::uint32_t first, int thread,
                    bool fetch) const {
     if (fetch)
@@ -111,7 +111,7 @@ struct CombineTiles {
   }
 };
 
-/// Of groups that are larger than a tile.
+/// Combines groups that are larger than a tile.
 template <class T, class Turn>
 struct CombineRows {
   T* values;
@@ -181,14 +181,14 @@ struct PackOutgoing {
   }
 };
 
-/// Gives all points of a row one value.
+/// Writes one value to all points of a row.
 template <class T>
 struct ScatterRows {
   const T* source;
   std::int64_t source_stride;
   T* values;
   std::int64_t stride;
-  const Signal* broken;  // null: cannot be
+  const Signal* broken;  // null: the exchange cannot break
   RowsHere<std::uint32_t> rows;
   const std::uint32_t* at;
   int components;

@@ -1,5 +1,5 @@
 #pragma once
-// What kernels over rows of copies share.
+// Device functions that combine rows of copies.
 #include <algorithm>
 #include <cstdint>
 
@@ -15,14 +15,14 @@
 
 namespace slipstream {
 
-/// What happens to the value of a block that shares an id with others: nothing, or what happens to it on its way.
+/// Applied to a block's value before it is combined with other blocks' values. Kept returns the value unchanged.
 struct Kept {
   template <class T>
   SLIP_FN T operator()(const T& value) const {
     return value;
   }
 };
-/// What does not fit stays as it is: it is an error where it travels, and none where it does not.
+/// Rounds the value as its coding would. A value that overflows stays unchanged: it is an error only where it is sent.
 template <class Cast>
 struct Rounded {
   using T = typename Cast::Value;
@@ -33,7 +33,7 @@ struct Rounded {
   }
 };
 
-/// To multiples of one unit.
+/// Rounds to a multiple of one unit.
 template <class Real>
 struct RoundedToUnit {
   int quantum, rate;
@@ -43,12 +43,12 @@ struct RoundedToUnit {
   }
 };
 
-/// Combines values in the order of blocks: those of a block first among themselves.
+/// Combines the values of each block first, then the blocks' results in order.
 template <class T, class Turn>
 class GroupSum {
  public:
   SLIP_FN GroupSum(Op op, const Turn& turn, T first) : op_(op), turn_(turn), partial_(first) {}
-  /// `another`: of another block than the value before it.
+  /// `another`: the value belongs to another block than the one before it.
   SLIP_FN void add(T value, bool another) {
     if (another) {
       close();
@@ -58,7 +58,7 @@ class GroupSum {
     }
   }
   SLIP_FN T result() {
-    if (empty_) return partial_;  // of one block
+    if (empty_) return partial_;  // all values were of one block
     close();
     return total_;
   }
@@ -75,7 +75,7 @@ class GroupSum {
   T total_{}, partial_;
 };
 
-/// Of a row of copies.
+/// Combines a row of copies.
 template <class T, class Turn>
 SLIP_FN T folded(const T* values, const std::uint32_t* items, std::uint32_t first, std::uint32_t last,
                  std::uint32_t block, Op op, const Turn& turn) {
@@ -90,7 +90,7 @@ SLIP_FN T folded(const T* values, const std::uint32_t* items, std::uint32_t firs
   return sum.result();
 }
 
-/// Of a row of copies and values in the mailbox.
+/// Combines a row of copies and values in the mailbox.
 template <class T, class Turn>
 SLIP_FN T folded(const T* values, const T* mailbox, const Term* items, std::uint32_t first, std::uint32_t last,
                  std::uint32_t block, Op op, const Turn& turn) {
@@ -99,14 +99,14 @@ SLIP_FN T folded(const T* values, const T* mailbox, const Term* items, std::uint
   GroupSum<T, Turn> sum(op, turn, value(before));
   for (std::uint32_t n = first + 1; n < last; ++n) {
     const Term term = items[n];
-    // What comes from other devices has a block of its own each.
+    // Each value from another device counts as a block.
     sum.add(value(term), term.incoming || before.incoming || term.index / block != before.index / block);
     before = term;
   }
   return sum.result();
 }
 
-/// Calls f with a value of the type.
+/// Calls f with a value of the C++ type.
 template <class F>
 void with_type(DType type, const F& f) {
   switch (type) {
@@ -129,7 +129,7 @@ void with_type(DType type, const F& f) {
   }
 }
 
-/// Calls f with a type and what happens to its values.
+/// Calls f with a value of the C++ type and the rounding of its coding.
 template <class F>
 void with_turn(DType type, const Wire& wire, const F& f) {
   if (wire == Wire::same) return with_type(type, [&](auto value) { f(value, Kept{}); });

@@ -1,6 +1,6 @@
 #pragma once
-// Groups of copies as a device combines them where they lie: in tiles, whose points it reads and writes in the order of
-// their addresses, by way of a team's own memory.
+// Groups of copies of one device, cut into tiles. A team combines a tile in its shared memory, and reads and writes the
+// points in the order of their addresses.
 #include <cstdint>
 
 #include <slipstream/buffer.hpp>
@@ -12,37 +12,38 @@
 
 namespace slipstream {
 
-/// A tile holds groups whose first copies follow one another. Each of its copies has a slot in the team's memory: those
-/// of groups of one size lie together, a stretch: copy c of its group g in the stretch's first slot + c * groups + g,
-/// so that threads which combine neighbouring groups touch neighbouring slots.
+/// A tile holds consecutive groups, ordered by their first copies. Each copy has a slot in the team's shared memory.
+/// Groups of equal size form a stretch: copy c of its group g has the slot first + c * groups + g. Threads that combine
+/// neighbouring groups therefore access neighbouring slots.
 struct GroupTiles {
-  /// Slots of a tile, and entries. All tiles have as many, so that a team reads its own without asking where they are.
+  /// Slots and entries of a tile. All tiles have the same number, so that a team finds its entries without a table.
   static constexpr std::uint32_t capacity = 1024;
   /// Entries that count their points from one base.
   static constexpr std::uint32_t chunk = 32;
   static constexpr std::uint32_t point_bits = 22, most_point = (std::uint32_t{1} << point_bits) - 1;
-  /// No entry: the last of a tile, and of a chunk where the next point lies too far away.
+  /// Padding entry. It ends a tile, and a chunk whose next point is too far from the base.
   static constexpr std::uint32_t none = ~std::uint32_t{0};
-  /// Sizes of groups that differ, two copies and more, in a tile at most.
+  /// Largest number of stretches of a tile. The sizes of their groups differ and are at least 2: 2 + 3 + ... + 44 <
+  /// 1024.
   static constexpr std::uint32_t most_stretches = 43;
   static constexpr std::uint32_t header_words = 1 + most_stretches + capacity / 32;
 
   SLIP_FN static std::uint32_t entry(std::uint32_t slot, std::uint32_t point) { return slot << point_bits | point; }
   SLIP_FN static std::uint32_t stretch(std::uint32_t groups, std::uint32_t copies) { return copies << 16 | groups; }
 
-  /// A slot, and a point counted from its chunk's base: of each copy, in the order of points.
+  /// One entry per copy, in the order of points: the slot, and the point counted from its chunk's base.
   Buffer<std::uint32_t> entries;
   Buffer<std::uint32_t> bases;
-  /// Of each tile: how many stretches, each of them, and a bit for each slot whose copy lies in another block than the
-  /// one before it.
+  /// Header of each tile: the number of stretches, the stretches, and one bit per slot. The bit is set if the copy lies
+  /// in another block than the copy before it.
   Buffer<std::uint32_t> headers;
-  Buffer<std::uint32_t> starts;     ///< of the tiles' headers
-  DeviceRows<std::uint32_t> large;  ///< groups that no tile takes
+  Buffer<std::uint32_t> starts;     ///< first word of each tile's header
+  DeviceRows<std::uint32_t> large;  ///< groups that are larger than a tile
   std::int64_t tiles = 0;
 };
 
-/// Of rows of ascending points, in ascending order of their first ones, with `block` points a block. The device makes
-/// them; waits for it.
+/// Builds the tiles on the device and blocks until they are ready. The points of each row must ascend, and so must the
+/// rows' first points. `block`: points per block.
 GroupTiles group_tiles(Stream& stream, const DeviceRows<std::uint32_t>& rows, std::int64_t block);
 
 }  // namespace slipstream

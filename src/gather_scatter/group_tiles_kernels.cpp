@@ -11,12 +11,12 @@ inline namespace group_tiles_kernels {
 
 using Tiles = GroupTiles;
 
-/// What a segment of rows makes, or what those before it have made.
+/// Counts of one segment's output. A prefix sum turns them into offsets.
 struct Made {
   std::uint32_t tiles = 0, words = 0, large_rows = 0, large_items = 0;
 };
 
-/// Sorts ascending. Behind them the array has places up to the next power of two.
+/// Sorts ascending. The array must have room up to the next power of two.
 template <class Team>
 SLIP_FN void sort_together(const Team& team, std::uint64_t* keys, std::uint32_t count) {
   if constexpr (Team::sequential) {
@@ -41,20 +41,20 @@ SLIP_FN void sort_together(const Team& team, std::uint64_t* keys, std::uint32_t 
   }
 }
 
-/// Makes the tiles of a segment, the rows that begin in so many copies, one after the other: first to count them, then
-/// to keep them where the segments before leave off.
+/// Builds the tiles of one segment: the rows that begin within a fixed number of copies. The first pass counts. The
+/// second pass (`keep`) writes from the offsets of its segment.
 template <bool keep>
 struct MakeTiles {
-  /// Copies of a segment: tiles enough, so that few are left half empty at its end.
+  /// Copies per segment: so many tiles that the last one, which may be partly empty, costs little.
   static constexpr std::int64_t segment = 64 * Tiles::capacity;
   static constexpr int threads = 128;
   static constexpr std::int64_t cost = segment;
 
   struct Held {
-    std::uint64_t copies[Tiles::capacity];      // the point, whether in another block than the copy before, the slot
-    std::uint64_t groups[Tiles::capacity / 2];  // copies, and which row
+    std::uint64_t copies[Tiles::capacity];      // point, then a bit for a new block, then slot
+    std::uint64_t groups[Tiles::capacity / 2];  // number of copies, then row
     std::uint32_t entries[Tiles::capacity], bases[Tiles::capacity / Tiles::chunk];
-    std::uint32_t first[Tiles::capacity / 2], apart[Tiles::capacity / 2];  // slots of a group
+    std::uint32_t first[Tiles::capacity / 2], apart[Tiles::capacity / 2];  // first slot of a group, slot stride
     std::uint32_t stretches[Tiles::most_stretches], marks[Tiles::capacity / 32];
     std::uint32_t stretch_count, entry_count;
   };
@@ -84,7 +84,7 @@ struct MakeTiles {
         add_large(team, row++, at);
         room = Tiles::capacity;
       } else {
-        // Points so far apart that chunks stay half empty: fewer of them.
+        // The points are so far apart that chunks are padded. Try again with fewer copies.
         const std::uint32_t fewer = copies * Tiles::capacity / wanted;
         room = fewer < copies - 1 ? fewer : copies - 1;
       }
@@ -95,14 +95,14 @@ struct MakeTiles {
       });
   }
 
-  /// The first row of a segment.
+  /// First row of a segment.
   SLIP_FN std::int64_t first_of(std::int64_t number) const { return place_among(rows.starts, count, number * segment); }
-  /// The end of the rows that a tile with so much room takes: one at least.
+  /// End of the rows that fit in a tile with `room` copies; at least one row.
   SLIP_FN std::int64_t filled(std::int64_t row, std::int64_t last, std::uint32_t room) const {
     const std::int64_t ends = place_among(rows.starts + row + 1, last - row, std::int64_t{rows.starts[row]} + room + 1);
     return row + (ends > 0 ? ends : 1);
   }
-  /// The entries of a tile of some rows. How many there are.
+  /// Lists the entries of a tile and returns their number.
   template <class Team>
   SLIP_FN std::uint32_t list(const Team& team, Held& held, std::int64_t row, std::uint32_t groups,
                              std::uint32_t copies) const {
@@ -169,7 +169,7 @@ struct MakeTiles {
     for (std::uint32_t c = 0; c < copies; ++c) {
       const auto point = static_cast<std::uint32_t>(held.copies[c] >> 32);
       const auto slot = static_cast<std::uint32_t>(held.copies[c] & 0xffff);
-      // The highest point of the highest slot would be no entry.
+      // The largest offset is excluded: with the last slot the entry would equal `none`.
       if (n % Tiles::chunk != 0 && point - base >= Tiles::most_point)
         while (n % Tiles::chunk != 0) add(Tiles::none);
       if (n % Tiles::chunk == 0) {
@@ -235,7 +235,7 @@ GroupTiles group_tiles(Stream& stream, const DeviceRows<std::uint32_t>& rows, st
         stream, segments, device.backend == Backend::host ? 1 : Make::threads, sizeof(typename Make::Held),
         Make{here(rows), rows.count, points_of_block(block), places.data(), tiles.entries.data(), tiles.bases.data(),
              tiles.headers.data(), tiles.starts.data(), tiles.large.starts.data(), tiles.large.items.data()});
-    stream.synchronize();  // what fails later frees no memory under it
+    stream.synchronize();  // memory must not be freed under the kernel after an error
   };
   make(std::false_type{});
   download(stream, places.data(), made.size(), made.data());
@@ -250,7 +250,7 @@ GroupTiles group_tiles(Stream& stream, const DeviceRows<std::uint32_t>& rows, st
     large_items += each.large_items;
     each = before;
   }
-  // Kernels number entries by 32 bits.
+  // Kernels index entries with 32 bits.
   const std::size_t entries = counted(std::size_t{tile_count} * Tiles::capacity);
   const auto room = [&](std::size_t count) { return Buffer<std::uint32_t>(device, count); };
   tiles.tiles = tile_count;

@@ -1,5 +1,5 @@
 #pragma once
-// Who has which id: what the lists of gather-scatters are compiled from.
+// Holders of ids. The lists of gather-scatters are compiled from them.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace slipstream {
 
-/// Of a device: lists hold indices of 32 bits.
+/// Most points of a device: lists hold 32-bit indices.
 constexpr std::int64_t most_points = std::int64_t{1} << 32;
 
 struct Point {
@@ -22,16 +22,16 @@ struct Point {
   bool operator<(const Point& other) const { return std::tie(id, index) < std::tie(other.id, other.index); }
 };
 
-/// Many: threads write them first.
+/// Not zeroed: threads write the points first.
 using Points = Unset<Point>;
 
-/// That a block has an id.
+/// A block that has an id.
 struct Holder {
   std::int64_t id, block, device;
   bool operator<(const Holder& other) const { return std::tie(id, block) < std::tie(other.id, other.block); }
 };
 
-/// Calls f(first, last) for each run of one id.
+/// Calls f(first, last) for each run of equal ids.
 template <class Items, class F>
 void each_id(const Items& items, const F& f) {
   for (std::size_t first = 0; first < items.size();) {
@@ -46,12 +46,12 @@ inline std::int64_t block_of(const SharedPoints& points, const Point& point) {
   return points.first_block + point.index / points.block;
 }
 
-/// Of the first copy of an id.
+/// Index of the first copy of an id: the lower bound in the sorted points.
 inline std::size_t place_of(const Points& sorted, std::int64_t id) {
   return static_cast<std::size_t>(std::lower_bound(sorted.begin(), sorted.end(), Point{id, 0}) - sorted.begin());
 }
 
-/// Calls f(index) for the copies that a holder, this device, has; `at` is the first of the id that was not.
+/// Calls f(index) for the local copies of a holder. `at`: the next copy of the id; advanced behind the copies visited.
 template <class F>
 void each_copy(const SharedPoints& points, const Points& sorted, const Holder& holder, std::size_t& at, const F& f) {
   for (; at < sorted.size() && sorted[at].id == holder.id && block_of(points, sorted[at]) == holder.block; ++at)
@@ -60,12 +60,12 @@ void each_copy(const SharedPoints& points, const Points& sorted, const Holder& h
 
 class SortedPoints;
 
-/// The lists of one device. `asked`: those of its points that may be others', too. `shared`: all holders of the ids
-/// that it shares with others, in the order of ids and blocks.
+/// Compiles the lists of one device. `asked`: its points whose ids other devices may have.
+/// `shared`: all holders of the ids that several devices have, in the order of ids and blocks.
 Copies copies_of(int device, const SharedPoints& points, SortedPoints& sorted, const Points& asked,
                  const std::vector<Holder>& shared, bool host_packed);
 
-/// Lays out what each message holds, by the other device: what leaves, then what comes.
+/// Lays out the mailbox: all outgoing ranges, then all incoming ones, each by the other device.
 Mailbox laid_out(std::map<int, MailboxShare>& mail);
 
 }  // namespace slipstream

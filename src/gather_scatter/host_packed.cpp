@@ -22,12 +22,12 @@ GatherScatterOptions options_on_host(const GatherScatterOptions& asked) {
   options.exchange.routes = {RouteKind::staged};
   options.exchange.chosen.clear();
   options.exchange.reasons.clear();
-  // What is packed lies in host memory already, where MPI takes it.
+  // The values to pack are in host memory already, where MPI can read them.
   if (options.exchange.knobs.pack == Knobs{}.pack) options.exchange.knobs.pack = Pack::zero_copy;
   return options;
 }
 
-/// A device's first block, and how many values it gives to the host.
+/// First block of a device, and the number of values that it copies to the host.
 struct Share {
   std::int64_t first_block = 0, count = 0;
 };
@@ -54,7 +54,7 @@ HostPacked::HostPacked(const Communicator& comm, const Machine& machine, const s
           c.partials->ids.size() * static_cast<std::size_t>(options.components) * size_of(options.type));
     for (const int device : host.devices_of_rank(comm.rank())) streams_.emplace_back(host.device(device).local);
   });
-  // Each value is a block of its own; in the order of the blocks that they come from.
+  // Each value counts as a block. Values are numbered in the order of their devices' first blocks.
   std::vector<Share> mine;
   for (const Copies& c : copies)
     mine.push_back({c.partials->first_block, static_cast<std::int64_t>(c.partials->ids.size())});
@@ -69,14 +69,14 @@ HostPacked::HostPacked(const Communicator& comm, const Machine& machine, const s
   host_ = std::make_unique<GatherScatter>(comm, host, points, options_on_host(options));
 }
 
-/// What was queued reads and writes memory that goes back to the arenas.
+/// Waits for the streams, because queued work uses memory that returns to the arenas.
 HostPacked::~HostPacked() {
   for (const Here& here : devices_) {
     try {
       here.left.synchronize();
       here.back.synchronize();
     } catch (...) {
-      // A destructor has nobody to tell; the same error was thrown where the stream was used.
+      // A destructor cannot report errors. The same error was thrown where the stream was used.
     }
   }
 }

@@ -1,5 +1,5 @@
 #pragma once
-// A gather-scatter whose shared values are packed, sent and combined by the host, to compare with.
+// A gather-scatter whose host packs, sends and combines the shared values. It is a baseline for comparisons.
 #include <memory>
 #include <vector>
 
@@ -10,23 +10,23 @@
 
 namespace slipstream {
 
-/// As Neko's gather-scatter on GPUs was before J. Wahlgren's thesis (KTH, 2022): a kernel combines the copies of each
-/// id that other devices share into a buffer, all of which is copied to the host, packed there for each neighbour, sent
-/// by MPI, combined there with what came, and copied back.
+/// The method of Neko's gather-scatter on GPUs before J. Wahlgren's thesis (KTH, 2022). A kernel combines the copies of
+/// each shared id into a buffer, and the whole buffer is copied to the host. The host packs it for each neighbour,
+/// sends it by MPI and combines it with the received values. The result is copied back.
 ///
-/// What the host does is a gather-scatter, too: of the buffers, which lie in host memory, on devices of the host
-/// backend, each rank a node of its own, so that MPI carries what ranks share. A value of the buffer is what a block
-/// has of an id, so that bits are those of any other.
+/// The host part is itself a gather-scatter of these buffers on devices of the host backend. Each rank is a node of its
+/// own, so that MPI carries all shared values. Each value is a block's partial result, so results equal those of the
+/// other methods bit for bit.
 class HostPacked {
  public:
-  /// Collective. `copies`: with their partials.
+  /// Collective. `copies` must have partials.
   HostPacked(const Communicator& comm, const Machine& machine, const std::vector<Copies>& copies,
              const GatherScatterOptions& options);
   ~HostPacked();
 
   /// Combines the copies in each block, and starts the copy to the host.
   void pack(std::size_t device, Stream& stream, const Values& values, Op op);
-  /// Waits for the copies, lets the host combine, and queues what gives the results to all points.
+  /// Waits for the copies, combines on the host, and queues the copies back and the scatter to all points.
   void finish(std::vector<Stream>& streams, const std::vector<Values>& values, Op op);
 
   GatherScatter& on_host() { return *host_; }
@@ -35,13 +35,13 @@ class HostPacked {
   struct Here {
     Here(const Arena& arena, const Lists<std::uint32_t>& copies, std::size_t bytes);
     DeviceRows<std::uint32_t> rows;
-    Span<std::byte> there, here;  // the buffer, and on the host
-    Event left, back;             // copied to the host, and back
+    Span<std::byte> there, here;  // buffer on the device, and its copy on the host
+    Event left, back;             // after the copy to the host, and after the copy back
   };
   DType type_;
   int components_;
   std::vector<Here> devices_;
-  std::vector<Stream> streams_;  // of the host's devices
+  std::vector<Stream> streams_;  // of the host backend's devices
   std::unique_ptr<GatherScatter> host_;
 };
 

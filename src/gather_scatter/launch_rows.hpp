@@ -1,16 +1,16 @@
 #pragma once
-// What kernels over rows share: a thread a row.
+// Launches kernels with one thread per row.
 #include <cstdint>
 
 #include <slipstream/launch.hpp>
 
 namespace slipstream {
 
-/// Indices of a launch are int: rows lie along x and y.
+/// Launch indices are int, so row numbers are split between x and y.
 constexpr int row_bits = 20;
 SLIP_FN std::int64_t row_of(int i, int j) { return i + (std::int64_t{j} << row_bits); }
 
-/// Where a number would be put among so many ascending ones, before those that are equal.
+/// Lower bound: the first index i with numbers[i] >= sought, or `count`.
 template <class Number, class Sought>
 SLIP_FN std::int64_t place_among(const Number* numbers, std::int64_t count, Sought sought) {
   std::int64_t low = 0, high = count;
@@ -25,7 +25,7 @@ SLIP_FN std::int64_t place_among(const Number* numbers, std::int64_t count, Soug
   return low;
 }
 
-/// Calls the kernel for all rows, as kernel(i, j, 0) of row_of(i, j).
+/// Calls kernel(i, j, 0) for all rows; row_of(i, j) is the row.
 template <class Kernel>
 void launch_rows(Stream& stream, std::int64_t rows, const Kernel& kernel) {
   constexpr std::int64_t width = std::int64_t{1} << row_bits;

@@ -9,7 +9,7 @@
 
 namespace slipstream {
 
-/// As many as 32 bits count, which a device's lists are made of.
+/// Converts to 32 bits, the index type of lists. Throws Error if the number is too large.
 inline std::uint32_t counted(std::size_t items) {
   require(items <= UINT32_MAX, ErrorCode::unsupported,
           "a device shares " + std::to_string(items) +
@@ -18,7 +18,7 @@ inline std::uint32_t counted(std::size_t items) {
   return static_cast<std::uint32_t>(items);
 }
 
-/// Rows of numbers, one after the other: row r is items[starts[r]] to items[starts[r + 1]].
+/// Compressed rows: row r is items[starts[r]] to items[starts[r + 1]], the end excluded.
 template <class Item>
 struct Lists {
   std::vector<std::uint32_t> starts{0};
@@ -27,7 +27,7 @@ struct Lists {
   void close() { starts.push_back(counted(items.size())); }
 };
 
-/// Of copies, whose number a device may take for that of a point's block.
+/// Points per block in 32 bits. A larger block contains every 32-bit index, so clamping changes no result.
 inline std::uint32_t points_of_block(std::int64_t block) {
   return static_cast<std::uint32_t>(std::min(block, std::int64_t{UINT32_MAX}));
 }

@@ -15,17 +15,17 @@
 namespace slipstream {
 namespace {
 
-/// Copies between mailboxes, each a block of a grid of one row: a stretch of one becomes a stretch of another.
+/// Copies ranges of values between mailboxes. Each mailbox is a block of a one-dimensional grid.
 class MailboxPattern final : public Pattern {
  public:
   struct Stretch {
-    std::int64_t source = 0, target = 0;  ///< devices, which are blocks
+    std::int64_t source = 0, target = 0;  ///< devices; equal to blocks
     std::int64_t from = 0, to = 0, count = 0;
     bool operator<(const Stretch& other) const {
       return std::pair(source, target) < std::pair(other.source, other.target);
     }
   };
-  /// Collective: no rank knows the stretches of others, and all have one fingerprint.
+  /// Collective. A rank knows its own stretches only; all ranks compute one common fingerprint.
   MailboxPattern(const Communicator& comm, std::string name, std::vector<Stretch> stretches)
       : name_(std::move(name)), stretches_(std::move(stretches)) {
     std::sort(stretches_.begin(), stretches_.end());
@@ -39,7 +39,7 @@ class MailboxPattern final : public Pattern {
   }
   std::string name() const override { return name_; }
   std::uint64_t fingerprint() const override { return fingerprint_; }
-  /// Of this rank alone: no other knows of its stretches.
+  /// Only for the own rank, because the stretches of others are unknown.
   std::vector<Transfer> transfers(const Grid& grid, int components, const Extent&, int rank) const override {
     require(rank == grid.rank(), ErrorCode::mismatch, "a gather-scatter is planned by its own rank alone");
     std::vector<int> all(static_cast<std::size_t>(components));
@@ -60,13 +60,13 @@ class MailboxPattern final : public Pattern {
   std::uint64_t fingerprint_ = 0;
 };
 
-/// What a device tells another of its mailbox.
+/// Position of one message in both parts of a device's mailbox, sent to the other device.
 struct Address {
   std::int64_t device = 0, other = 0;
-  std::int64_t outgoing = 0, incoming = 0, count = 0;  ///< values that the other sends
+  std::int64_t outgoing = 0, incoming = 0, count = 0;  ///< count: values that this device receives
 };
 
-/// Stretches that are sent and received, as both devices of a pair list them.
+/// Stretches to send and to receive. Throws mismatch if the two devices of a pair disagree on their number of values.
 std::vector<MailboxPattern::Stretch> matched(const Communicator& comm, const Machine& machine,
                                              const std::vector<int>& devices, const std::vector<const Mailbox*>& boxes,
                                              const std::map<int, std::string>& received) {
@@ -87,14 +87,14 @@ std::vector<MailboxPattern::Stretch> matched(const Communicator& comm, const Mac
                         " of a gather-scatter list different numbers of shared values",
                     {{"device", devices[d]}, {"peer", mail.device}});
       list({devices[d], mail.device, mail.outgoing, there->second.incoming, mail.outgoing_count});
-      // Of two devices of this rank, each lists what it sends.
+      // If both devices belong to this rank, each lists its outgoing stretch only.
       if (machine.device(mail.device).rank != comm.rank())
         list({mail.device, devices[d], there->second.outgoing, mail.incoming, mail.incoming_count});
     }
   return stretches;
 }
 
-/// `devices`: this rank's.
+/// `devices`: those of this rank.
 std::vector<MailboxPattern::Stretch> stretches_of(const Communicator& comm, const Machine& machine,
                                                   const std::vector<int>& devices,
                                                   const std::vector<const Mailbox*>& boxes, double seconds) {
@@ -122,7 +122,7 @@ Mailboxes::Mailboxes(const Communicator& comm, const Machine& machine, const std
   const std::vector<MailboxPattern::Stretch> stretches = stretches_of(comm, machine, devices, boxes, seconds);
   if (comm.all(stretches.empty())) return;
   pattern_ = std::make_unique<MailboxPattern>(comm, name, stretches);
-  // A field of a block a device, whose values the exchange moves.
+  // Each device's mailbox is one block of a field, which the exchange moves.
   on_all_ranks(comm, "a gather-scatter could not be made", [&] {
     GridOptions blocks;
     std::int64_t at = 0;

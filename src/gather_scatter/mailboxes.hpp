@@ -1,5 +1,5 @@
 #pragma once
-// Exchanges between mailboxes, an array a device: what a gather-scatter sends and receives.
+// Mailboxes and their exchange. A mailbox is a device's array of outgoing and received values.
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,7 +16,7 @@
 
 namespace slipstream {
 
-/// The mailboxes of this rank's devices, and the exchange that carries what they hold.
+/// Mailboxes of this rank's devices, and the exchange between them.
 class Mailboxes {
  public:
   struct Options {
@@ -24,17 +24,17 @@ class Mailboxes {
     int components = 1;
     Coding coding = {};
   };
-  /// Collective. `boxes`: of each of this rank's devices, in the machine's order; `name`: what errors call it.
+  /// Collective. `boxes`: one per device of this rank, in the machine's order. `name`: name in error messages.
   Mailboxes(const Communicator& comm, const Machine& machine, const std::string& name,
             const std::vector<const Mailbox*>& boxes, const Options& options, double seconds);
 
-  /// Collective, once. Routes are measured where `how` says so, with exchanges that `once` runs.
+  /// Creates the exchange. Collective, called once. If `how` is given, routes are tuned with exchanges run by `once`.
   void connect(const Communicator& comm, const ExchangeOptions& options, const std::optional<TuneOptions>& how,
                const Once& once);
 
-  /// Null where no device has a message for another; the same on all ranks.
+  /// Null if no device has a message for another; the same on all ranks.
   Exchange* exchange() const { return exchange_.get(); }
-  /// Of the i-th device of this rank.
+  /// Mailbox of local device `device`.
   Values values(std::size_t device) const { return values_.empty() ? Values{} : values_[device]; }
   const Tuning& tuning() const { return tuning_; }
 
@@ -45,7 +45,7 @@ class Mailboxes {
   std::unique_ptr<Grid> grid_;
   std::unique_ptr<Pattern> pattern_;
   std::unique_ptr<Field> field_;
-  std::unique_ptr<Exchange> exchange_;  // goes first
+  std::unique_ptr<Exchange> exchange_;  // destroyed first
 };
 
 }  // namespace slipstream

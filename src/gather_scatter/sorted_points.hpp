@@ -1,5 +1,5 @@
 #pragma once
-// The points of a device in the order of their ids, in its memory.
+// Points of a device, sorted by id in device memory.
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -14,24 +14,25 @@
 
 namespace slipstream {
 
-/// From the least to the greatest id.
+/// Smallest and largest id.
 struct Range {
   std::int64_t low = 0, high = -1;
 };
 
 class SortedPoints {
  public:
-  /// Of one device: the points that have an id. Throws Error where they are bad.
+  /// Sorts the points that have an id. Throws Error if they are invalid.
   SortedPoints(Device device, const SharedPoints& points);
 
-  /// Of all ids; the empty one where there is none.
+  /// Range of all ids; empty if there are none.
   Range range();
-  /// Those whose ids are in one of the ranges, on the host.
+  /// Points with ids in one of the ranges, copied to the host.
   Points in(const std::vector<Range>& ranges);
-  /// All of them, on the host.
+  /// All points, copied to the host.
   Points all();
-  /// The copies of each id, two or more, that is not among these ascending ones: in the order of the first copies, so
-  /// that neighbouring rows have neighbouring values. For set-up, as all of these: waits for the device.
+  /// Copies of each id that has two or more of them and is not in `ids` (ascending). Rows are ordered by their first
+  /// copies, so that neighbouring rows have neighbouring values. All these functions belong to set-up and block until
+  /// the device has finished.
   DeviceRows<std::uint32_t> copies_but(const std::vector<std::int64_t>& ids);
   Stream& stream() { return stream_; }
 

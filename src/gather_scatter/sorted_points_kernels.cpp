@@ -34,13 +34,13 @@ struct FindPlaces {
   }
 };
 
-/// Of runs of one id.
+/// Sorted ids and their points. A run is a range of equal ids.
 struct Runs {
   const std::uint64_t* ids;
   const std::uint32_t* indices;
   std::int64_t count;
 
-  /// Doubles its steps, then halves them: most runs are short.
+  /// End of a run by exponential search, then binary search: most runs are short.
   SLIP_FN std::int64_t end(std::int64_t first) const {
     const std::uint64_t id = ids[first];
     std::int64_t step = 1;
@@ -50,7 +50,7 @@ struct Runs {
   }
 };
 
-/// Whether a run of two points or more begins, of none of the ids that are left out.
+/// Marks the first index of each run of two or more points, except runs of excluded ids.
 struct MarkRuns {
   Runs runs;
   const std::uint64_t* but;
@@ -68,7 +68,7 @@ struct MarkRuns {
   }
 };
 
-/// Runs by their first points.
+/// Lists the marked runs with their first points.
 struct ListRuns {
   Runs runs;
   const std::uint32_t* places;
@@ -126,14 +126,14 @@ Points points_with_ids(const SharedPoints& points) {
   });
 }
 
-/// Waits for the kernel: what fails later frees no memory under it.
+/// Blocks until the kernel has finished: an error after this must not free memory that it uses.
 template <class Kernel>
 void for_rows(Stream& stream, std::int64_t rows, const Kernel& kernel) {
   launch_rows(stream, rows, kernel);
   stream.synchronize();
 }
 
-/// The last number of those in the memory of a device.
+/// Last element of an array in device memory.
 std::uint32_t last_of(Stream& stream, const Buffer<std::uint32_t>& numbers) {
   std::uint32_t last = 0;
   download(stream, numbers.data() + numbers.size() - 1, 1, &last);

@@ -24,10 +24,10 @@ class Finder {
   }
 
  private:
-  /// The holders of an id, this device among them.
+  /// Holders of an id that this device has too.
   struct Group {
-    std::size_t first, last;  // in shared_
-    std::uint32_t at = 0;     // its unique value, where it is this device's
+    std::size_t first, last;  // range of shared_
+    std::uint32_t at = 0;     // its unique value, if this device owns it
   };
   int owner(const Group& group) const { return static_cast<int>(shared_[group.first].device); }
   bool owned(const Group& group) const { return owner(group) == device_; }
@@ -57,11 +57,11 @@ class Finder {
     for (const int other : others(group)) ++scatter_mail_[other].outgoing_count;
   }
 
-  /// The unique values, in the order of their first points; with the copies of those that are here alone.
+  /// Lists the unique values in the order of their first points, and the copies of ids that only this device has.
   void list_owned() {
     struct Run {
-      std::uint32_t index, first, count;  // of the first point, of its place in sorted_, of the copies
-      Group* group;                       // null: here alone
+      std::uint32_t index, first, count;  // first point; its index in sorted_; number of copies
+      Group* group;                       // null: only this device has the id
     };
     std::vector<Run> runs;
     std::size_t next = 0;
@@ -110,7 +110,7 @@ class Finder {
     }
   }
 
-  /// In the order in which the owner lists what it receives: of ids, then of blocks.
+  /// The order is that in which the owner lists what it receives: by id, then by block.
   void list_gathered(int to) {
     for (const Group& group : groups_) {
       if (owned(group) || owner(group) != to) continue;
@@ -136,7 +136,7 @@ class Finder {
   const SharedPoints& points_;
   const Points& sorted_;
   const std::vector<Holder>& shared_;
-  std::vector<Group> groups_;  // by id
+  std::vector<Group> groups_;  // sorted by id
   std::map<int, MailboxShare> gather_mail_, scatter_mail_;
   std::map<int, std::int64_t> next_gathered_, next_scattered_;
   UniqueCopies found_;

@@ -5,7 +5,7 @@
 
 namespace slipstream {
 
-/// Of one device, from its points and from all holders of ids that it shares with others, both sorted.
+/// Compiles the lists of one device. `sorted`: its points, sorted by id. `shared`: all holders of ids that it shares.
 UniqueCopies find_unique(int device, const SharedPoints& points, const Points& sorted,
                          const std::vector<Holder>& shared);
 

@@ -14,7 +14,8 @@
 namespace slipstream {
 namespace {
 
-/// MPI counts in int. A type that it knows by itself: device memory is no place for derived ones.
+/// Unit of counts, which are int in MPI. The type is predefined: derived types do not work with device memory
+/// everywhere.
 constexpr std::int64_t unit = 16;
 MPI_Datatype unit_type() { return MPI_C_DOUBLE_COMPLEX; }
 
@@ -98,7 +99,7 @@ AllToAll::AllToAll(const RouteSetup& setup, bool staged)
     allocate(setup, staged);
   });
   const bool member = std::find(members_.begin(), members_.end(), rank_) != members_.end();
-  // Each of these is collective: a rank on which one fails must not keep the others waiting in the next.
+  // Each step is collective. If one fails on some rank, all ranks stop before the next one.
   on_all_ranks(setup.comm, [&] {
     check_mpi(MPI_Comm_split(setup.mpi, member ? 0 : MPI_UNDEFINED, rank_, &comm_), "gather the ranks of an exchange");
   });
@@ -117,7 +118,7 @@ AllToAll::AllToAll(const RouteSetup& setup, bool staged)
   });
 }
 
-/// All ranks know all messages: both ends of a block lay it out alike, by source and target.
+/// Every rank knows all messages, so both ends of a block lay it out alike: by source, then target.
 void AllToAll::lay_out(const RouteSetup& setup, bool staged) {
   const auto rank_of = [&](int device) { return setup.machine.device(device).rank; };
   std::set<int> members;
@@ -173,7 +174,8 @@ void AllToAll::lay_out(const RouteSetup& setup, bool staged) {
   }
 }
 
-/// Blocks that other ranks put need their place in that rank's windows, whose places take turns.
+/// MPI_Put needs the offsets of this rank's blocks in the other ranks' windows. A window holds its places one after
+/// another.
 void AllToAll::allocate(const RouteSetup& setup, bool staged) {
   const std::vector<int> mine = setup.machine.devices_of_rank(rank_);
   if (mine.empty()) return;
@@ -186,7 +188,7 @@ void AllToAll::allocate(const RouteSetup& setup, bool staged) {
 AllToAll::~AllToAll() {
   int ended = 0;
   MPI_Finalized(&ended);
-  // A window is freed by all ranks together or by none; then it still names this rank's memory.
+  // All ranks must free a window together. If some cannot, the window must keep this rank's memory.
   if (ended || abandoned_ || comm_ == MPI_COMM_NULL) return;
   if (!all_are_clean()) {
     keep_memory();
@@ -200,13 +202,14 @@ AllToAll::~AllToAll() {
   MPI_Comm_free(&farewell_);
 }
 
-/// False, too, where some do not say. Asked on a communicator of its own: a call on the other may be pending for ever.
+/// Whether no rank has a call under way; false also if a rank does not answer in time. Uses a communicator of its own,
+/// because a call on the other one may stay pending for ever.
 bool AllToAll::all_are_clean() noexcept {
   struct Asked {
     int mine = 0, all = 0;
     MPI_Request request = MPI_REQUEST_NULL;
   };
-  auto* const asked = new Asked;  // MPI writes to it for as long as it likes
+  auto* const asked = new Asked;  // never freed if a rank does not answer: MPI may still write to it
   asked->mine = dirty_ ? 0 : 1;
   constexpr double seconds = 5;
   int flag = 0;
@@ -221,7 +224,7 @@ bool AllToAll::all_are_clean() noexcept {
 }
 
 PlaceRing AllToAll::outgoing_place(const Message& message) const {
-  // Nothing arrives where nothing is sent from.
+  // The cast is safe: an outgoing place is only read.
   std::byte* const base = const_cast<std::byte*>(out_.data());
   return {base + offsets_.at({message.source, message.target}).first};
 }
@@ -275,7 +278,7 @@ bool AllToAll::progress(std::uint64_t sequence) {
   }
   if (!answered()) return false;
   if (phase_ == Phase::leaving) {
-    // What others put into this rank's memory becomes visible to it.
+    // Makes the values that other ranks have put visible to this rank.
     check_mpi(MPI_Win_lock(MPI_LOCK_SHARED, blocks_[0].rank, 0, window_), "lock a window");
     check_mpi(MPI_Win_sync(window_), "see what other ranks put");
     check_mpi(MPI_Win_unlock(blocks_[0].rank, window_), "unlock a window");
@@ -300,7 +303,7 @@ void AllToAll::call() {
   }
 }
 
-/// In a ring, so that not all begin with the same rank.
+/// Starts with the own rank and goes round, so that ranks do not all put to the same rank at once.
 void AllToAll::put() {
   const std::size_t count = blocks_.size();
   const auto me = static_cast<std::size_t>(std::find(members_.begin(), members_.end(), rank_) - members_.begin());
@@ -328,7 +331,7 @@ std::string AllToAll::remark(int source, int target) const {
                                              : "";
 }
 
-/// A call that the others never come to cannot be taken back.
+/// A call that some ranks never enter cannot be cancelled, so its buffers are kept.
 void AllToAll::part() {
   dirty_ = sequence_ > 0 && done_ < sequence_ && phase_ != Phase::gathering;
   if (!dirty_) return;

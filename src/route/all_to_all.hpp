@@ -1,16 +1,17 @@
 #pragma once
-// Messages that travel in one call of MPI for all ranks: MPI_Alltoallv, MPI_Ialltoallv, or MPI_Put between fences or
-// under locks. What a rank sends lies side by side in one buffer, by the ranks that it goes to, and what it receives in
-// another, by those that it comes from: pinned host memory of `staged`, the device's of `gpu_mpi`. The call is made
-// when all of this rank's messages have been packed and the places of all that arrive are free.
+// Messages of a route that travel in one MPI call for all ranks: MPI_Alltoallv, MPI_Ialltoallv, or MPI_Put between
+// fences or under locks. Outgoing messages are contiguous in one buffer, ordered by their target ranks. Incoming
+// messages are contiguous in a second buffer, ordered by their source ranks. Both are pinned host memory for `staged`
+// and device memory for `gpu_mpi`. The call starts when all messages of this rank are packed and all their receive
+// buffers are free.
 //
-// What blocks is called when all ranks have said twice, without blocking, that they are about to: one that comes late
-// finds that those who gave up have not said so again, and gives up in its turn.
+// All ranks pass two nonblocking barriers before a blocking call. If some ranks have timed out, the second barrier
+// never completes. A late rank therefore times out too, instead of blocking for ever.
 //
-// Both buffers are spans of the arena, windows too: MPI opens one over any memory, and every rank its own.
+// Both buffers are spans of the arena. A window also uses such a span, since MPI_Win_create takes any memory.
 //
-// No envelopes: calls are matched by their order on a communicator of this exchange's own, so that a rank which is in
-// another exchange, or in none, only keeps the others waiting.
+// The messages have no envelopes. Calls match by their order on a communicator of this exchange. A rank in another
+// exchange, or in none, therefore only delays the others.
 #include <map>
 #include <memory>
 #include <utility>
@@ -44,18 +45,18 @@ class AllToAll final : public Mail {
   void part() override;
   void keep_memory() override;
 
-  // For the ends of messages.
+  // Called by the ends of messages.
   void packed() { ++packed_; }
   void opened() { ++opened_; }
   bool over(std::uint64_t sequence) const { return done_ >= sequence; }
 
  private:
   enum class Phase : std::uint8_t { gathering, meeting, agreeing, calling, leaving };
-  /// What goes from one rank to another, in units.
+  /// Messages between this rank and another one. `units`: size of those sent. `outgoing`, `incoming`: offsets in bytes.
   struct Block {
-    int rank = 0;  ///< of the other, in the communicator of those that take part
+    int rank = 0;  ///< the other rank in comm_
     std::int64_t units = 0, outgoing = 0, incoming = 0;
-    std::int64_t there = 0, whole = 0;  ///< in the other's place, and bytes of that
+    std::int64_t there = 0, whole = 0;  ///< offset in the other rank's receive buffer, and size of one of its places
   };
   void lay_out(const RouteSetup& setup, bool staged);
   void allocate(const RouteSetup& setup, bool staged);
@@ -68,10 +69,10 @@ class AllToAll final : public Mail {
 
   MpiCalls calls_;
   int rank_ = 0;
-  int depth_ = 2;  // places in turn for what arrives
+  int depth_ = 2;  // receive buffers in turn
   std::vector<int> members_;
-  std::map<std::pair<int, int>, std::pair<std::int64_t, std::int64_t>> offsets_;  // in bytes: here sent, here received
-  std::vector<Block> blocks_;                                                     // by the other's rank
+  std::map<std::pair<int, int>, std::pair<std::int64_t, std::int64_t>> offsets_;  // send and receive offset in bytes
+  std::vector<Block> blocks_;                                                     // by rank
   std::vector<int> counts_out_, counts_in_, at_out_, at_in_;
   std::int64_t bytes_out_ = 0, bytes_in_ = 0;
   int sends_ = 0, receives_ = 0;  // messages of this rank
@@ -82,18 +83,18 @@ class AllToAll final : public Mail {
   Phase phase_ = Phase::gathering;
   std::uint64_t sequence_ = 0, ending_ = 0, done_ = 0;
   int packed_ = 0, opened_ = 0;
-  bool dirty_ = false;      // a call is still under way
-  bool abandoned_ = false;  // other ranks did not part
+  bool dirty_ = false;      // a call has not completed
+  bool abandoned_ = false;  // some ranks did not part
 };
 
-/// Why calls for all ranks do not bring device memory to where it must go, the same on all ranks; empty where small and
-/// large messages arrived as they were sent. Libraries that move messages between devices may still move wrong bytes,
-/// or crash, in windows. Collective; asked once for a communicator.
+/// Tests the call on device memory. Returns why it does not work, the same text on all ranks; empty if small and large
+/// messages arrived intact. The test is needed because a library with support for device memory may still corrupt data
+/// or crash in windows. Collective; cached per communicator.
 std::string proof_of_calls(const RouteSetup& setup);
-/// The proof itself, never remembered.
+/// Runs the test without the cache.
 std::string try_calls(const RouteSetup& setup, Liar liar = nullptr);
 
-/// Null where the knobs want sends, or nothing of the route leaves its rank. Collective.
+/// Null if the knobs select point-to-point sends, or if no message of the route leaves its rank. Collective.
 std::shared_ptr<RouteState> all_to_all_mail(const RouteSetup& setup, bool staged);
 
 }  // namespace slipstream

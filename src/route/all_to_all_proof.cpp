@@ -1,4 +1,4 @@
-// A trial of calls for all ranks on device memory, before an exchange relies on them.
+// Tests all-rank calls on device memory before an exchange relies on them.
 #include <slipstream/error.hpp>
 #include <slipstream/stream.hpp>
 
@@ -15,7 +15,7 @@ unsigned char value_of(int source, int target, std::size_t n) {
   return static_cast<unsigned char>(source * 37 + target * 11 + static_cast<int>(n % 251) + 1);
 }
 
-/// Messages between all ranks, one of each, from device memory to device memory.
+/// One message from each rank to each, from device memory to device memory.
 class Trial {
  public:
   Trial(const RouteSetup& setup, std::size_t bytes)
@@ -40,7 +40,7 @@ class Trial {
   }
   std::string run(Liar liar) {
     if (liar) liar(mail_->outgoing_place(letter(me_, me_)).base, bytes_);
-    mail_->progress(1);  // begins it
+    mail_->progress(1);  // starts the call
     for (int other = 0; other < setup_.machine.devices(); ++other) {
       mail_->packed();
       mail_->opened();
@@ -57,7 +57,7 @@ class Trial {
     }
     return {};
   }
-  /// Nothing that others may still write to is freed, and no window, which all would have to free together.
+  /// Keeps all memory that other ranks may still write to, and the window, which only all ranks together can free.
   void leave() {
     mail_->part();
     mail_->keep_memory();
@@ -97,7 +97,7 @@ MpiQuestion question_of(MpiCalls calls) {
   }
 }
 
-/// Whether another kind of answer than `trial`'s can come is for the caller to say: an exception is one, too.
+/// Result of the trial, or the text of the exception that it throws.
 std::string words_of(const std::function<std::string()>& trial) {
   std::string words;
   const Problem thrown = failure_of([&] { words = trial(); });
@@ -107,7 +107,7 @@ std::string words_of(const std::function<std::string()>& trial) {
 }  // namespace
 
 std::string try_calls(const RouteSetup& setup, Liar liar) {
-  // Blocking calls have no limit of their own.
+  // Blocking calls have no timeout of their own.
   const Deadline deadline(setup.comm, 3 * gpu_mpi_seconds,
                           "the proof that MPI takes device memory with mpi = " + to_string(setup.knobs.mpi));
   for (const std::size_t bytes : {std::size_t{64}, std::size_t{1} << 20}) {

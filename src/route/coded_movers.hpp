@@ -1,15 +1,15 @@
 #pragma once
-// Movers whose words hold several values, encoded or decoded together.
+// Movers whose words hold several values that are encoded or decoded together.
 
 #include "route/mover.hpp"
 
 namespace slipstream {
 
-/// Values in a word, where they are encoded or decoded: some side by side, or one.
+/// Values per word: several if they are encoded or decoded together, else 1.
 int values_of(const Mover& mover);
-/// Bytes of what is written at the target.
+/// Bytes written at the target per word.
 int target_word(const Mover& mover);
-/// The same of words that hold one value each.
+/// The same mover with one value per word.
 Mover by_values(Mover mover);
 
 }  // namespace slipstream

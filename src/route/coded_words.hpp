@@ -1,5 +1,5 @@
 #pragma once
-// How the threads of a team move values that are encoded or decoded on the way: as words.hpp moves words.
+// Device functions by which the threads of a team encode and decode values while they move them; see words.hpp.
 #include "coding/blockfloat.hpp"
 #include "coding/cast.hpp"
 #include "coding/zfp.hpp"
@@ -7,7 +7,7 @@
 
 namespace slipstream {
 
-/// Calls f with what a work does to its words by a cast, and tells of a value that was too large.
+/// Calls f with the conversion of a work's words. The conversion reports values that are too large.
 template <class Cast, class F>
 SLIP_FN void with_turn_of(const Work& w, const Watch& watch, F f) {
   const auto turned = [&](auto turn) {
@@ -19,7 +19,7 @@ SLIP_FN void with_turn_of(const Work& w, const Watch& watch, F f) {
   turned(RoundTrip<Cast>{});
 }
 
-/// Of words that hold one value.
+/// The same for any coding of single values.
 template <class Own, class F>
 SLIP_FN void with_turn(const Work& w, const Watch& watch, F f) {
   with_cast<Own>(w.type, w.wire, [&]<class Cast>(Cast) { with_turn_of<Cast>(w, watch, f); });
@@ -39,7 +39,7 @@ SLIP_FN void recode_words(const Work& w, const Part& part, const Watch& watch, S
   });
 }
 
-/// Combines contributions as they are decoded.
+/// Decodes contributions and combines them.
 template <class Own>
 SLIP_FN void combine_coded(const Work& w, const Part& part, const Watch& watch, Share share) {
   with_cast<Own>(w.type, w.wire, [&]<class Cast>(Cast) {
@@ -49,7 +49,7 @@ SLIP_FN void combine_coded(const Work& w, const Part& part, const Watch& watch, 
   });
 }
 
-/// The second half of a transpose; the first one, which fills the square, moves words.
+/// Second phase of a transpose, which converts the values. The first phase moves words into the square.
 template <class Own>
 SLIP_FN void recode_second_half(const Work& w, const Part& part, const Watch& watch, const void* square, Share share) {
   with_turn<Own>(w, watch, [&]<class Turn>(const Turn& turn) {
@@ -59,7 +59,7 @@ SLIP_FN void recode_second_half(const Work& w, const Part& part, const Watch& wa
   });
 }
 
-/// Where the four cells of a lane lie at an end: in a box, or at the elements that a list names.
+/// Positions of a lane's four cells at one end: in a box, or at listed elements.
 struct LanePlaces {
   const std::int64_t* ids;
   std::int64_t first, along;
@@ -73,11 +73,11 @@ struct LanePlaces {
   SLIP_FN std::int64_t at(int step) const { return ids ? ids[step] * along : first + step * along; }
 };
 
-/// The same of blocks that lie wholly in a box, as nearly all do: less to reckon.
+/// The same for blocks that are completely inside a box. This common case needs less arithmetic.
 struct WholeBlocks {
-  std::uint32_t count[3];          ///< along each axis
-  std::int64_t x, y, z;            ///< from one to the next
-  std::int64_t along, row, plane;  ///< from a lane's cell to the next, and to the next lane's along the other axes
+  std::uint32_t count[3];          ///< whole blocks along each axis
+  std::int64_t x, y, z;            ///< distance between blocks
+  std::int64_t along, row, plane;  ///< from a lane's cell to the next, and between lanes along the other axes
 
   SLIP_FN WholeBlocks(const Work& w, const End& end) {
     const auto& wide = w.block.extent;
@@ -96,8 +96,8 @@ struct WholeBlocks {
   }
 };
 
-/// Calls whole(lane, place of its first cell, from one to the next) for lanes of whole blocks of a box, and
-/// partial(lane, its cells, their places) for lanes of others.
+/// Calls whole(lane, offset of its first cell, stride) for lanes of whole blocks of a box. Calls partial(lane, cells,
+/// places) for all other lanes.
 template <class Turn, class Whole, class Partial>
 SLIP_FN void each_of_blocks(const Work& w, const Turn& turn, const Rows& rows, std::uint32_t first, const End& end,
                             const std::int64_t* ids, const WholeBlocks& places, Whole whole, Partial partial) {
@@ -111,7 +111,7 @@ SLIP_FN void each_of_blocks(const Work& w, const Turn& turn, const Rows& rows, s
   });
 }
 
-/// Numbers side by side that memory moves as a Word16.
+/// Adjacent numbers that are loaded and stored as one Word16.
 template <class Real>
 struct WordOf {
   static constexpr int count = 16 / sizeof(Real);
@@ -180,7 +180,7 @@ SLIP_FN void with_blocks(const Work& w, F f) {
   dimensions == 2 ? f(Zfp<2>{}) : f(Zfp<3>{});
 }
 
-/// Calls f(turn, number of its first block in the part) for blocks that 32 threads take at once.
+/// Calls f(turn, number of its first block in the part) for groups of blocks that 32 threads take together.
 template <class Blocks, bool sequential, class F>
 SLIP_FN void each_turn(const Work& w, const Part& part, BlockScratch* scratch, Share share, F f) {
   using Turn = BlockTurn<sequential, Blocks::rows>;
@@ -200,7 +200,8 @@ SLIP_FN void each_turn(const Work& w, const Part& part, BlockScratch* scratch, S
   }
 }
 
-/// Codes of a turn's blocks, by all lanes: they are written and read in pieces, which far memory would move one by one.
+/// Copies the codes of a turn with all lanes. Blocks write their codes in small pieces, which remote memory would
+/// transfer one by one.
 template <class Turn>
 SLIP_FN void copy_codes(const Turn& turn, const std::uint64_t* from, std::uint64_t* to) {
   turn.lanes.each([&](int lane) {
@@ -214,7 +215,7 @@ SLIP_FN void copy_codes(const Turn& turn, const std::uint64_t* from, std::uint64
   });
 }
 
-/// Each of a function of its own, so that registers are given out for one coding and not for all that a kernel does.
+/// Each coding is a separate function. Otherwise all code of the kernel would share the register count of the largest.
 template <class Blocks, bool sequential, class Real>
 [[gnu::noinline]] SLIP_FN void recode_blocks(const Work& w, const Part& part, const Watch& watch, BlockScratch* scratch,
                                              Share share) {
@@ -246,7 +247,7 @@ template <class Blocks, bool sequential, class Real>
   if (lost) watch.tell_of_overflow(w.item);
 }
 
-/// Moves a part of a work that encodes or decodes. `scratch`: of each 32 threads.
+/// Moves a part of a work that encodes or decodes. `scratch`: one per 32 threads.
 template <bool sequential, bool combines, bool blocks, class Own>
 SLIP_FN void run_coded(const Work& w, const Part& part, const Watch& watch, [[maybe_unused]] BlockScratch* scratch,
                        Share share) {

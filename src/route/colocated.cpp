@@ -1,4 +1,5 @@
-// Devices of different processes of one node: pack, copy engine into the neighbour's mapped slot, unpack there.
+// Devices of different processes on one node. The source packs, its copy engine writes the target's mapped slot, and
+// the target unpacks.
 #include "route/copy_ends.hpp"
 
 namespace slipstream {

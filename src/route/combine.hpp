@@ -8,7 +8,7 @@
 
 namespace slipstream {
 
-/// Sums and products; complex numbers have no order.
+/// Supports sums and products only: complex numbers are not ordered.
 template <class T>
 SLIP_FN Complex<T> combine(Op op, const Complex<T>& a, const Complex<T>& b) {
   if (op == Op::add) return {a.real + b.real, a.imaginary + b.imaginary};
@@ -17,14 +17,14 @@ SLIP_FN Complex<T> combine(Op op, const Complex<T>& a, const Complex<T>& b) {
   return b;
 }
 
-/// What all that combines two values does, wherever it runs. A NaN wins in every operation, so that neither the order
-/// of operands nor who combines decides whether one is seen. Sums and products of integers wrap round.
+/// The one definition of how two values are combined, on host and device. A NaN operand gives NaN in every operation,
+/// so the result does not depend on the order of operands. Sums and products of integers wrap around.
 template <class T>
 SLIP_FN T combine(Op op, T a, T b) {
   if constexpr (std::is_integral_v<T>) {
     using U = std::make_unsigned_t<T>;
     if (op == Op::add) return static_cast<T>(static_cast<U>(static_cast<U>(a) + static_cast<U>(b)));
-    // In 64 bits: two short factors would be multiplied as signed numbers.
+    // Multiplies in 64 bits: promotion to int would make the product of two short factors overflow.
     if (op == Op::multiply) return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
   } else {
     if (op == Op::add) return a + b;

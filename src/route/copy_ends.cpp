@@ -33,7 +33,8 @@ void CopySender::transfer(Stream& stream, std::uint64_t) {
   }
   const DeviceSpan span(trace_, lane, row_, "copy", "copy");
   faults::reach(faults::Lane::departure, lane);
-  // Where the wait for the slot gave up, nothing was packed: these are the bytes that lie in the slot already.
+  // If the wait for the slot has timed out, nothing was packed. The copy then writes the bytes that the slot holds
+  // already.
   copy(lane, landing_.slot, packed_.data(), message_.bytes);
   post(lane, landing_.full.front(), pulse_);
   if (lane_) lane.record(sent_);
@@ -57,7 +58,7 @@ CopyReceiver::CopyReceiver(const Message& message, const ReceiveSite& site)
   batches.push_back(std::move(batch));
 }
 
-/// Of tests alone.
+/// For tests only.
 bool CopyReceiver::delivers() const { return faults::held(faults::Lane::arrival); }
 void CopyReceiver::deliver(Stream& stream, std::uint64_t) { faults::reach(faults::Lane::arrival, stream); }
 

@@ -1,5 +1,6 @@
 #pragma once
-// The ends that peer and colocated share: pack here, copy engine into the target's slot, unpack there.
+// The ends that peer and colocated share. The source packs, the copy engine writes the target's slot, and the target
+// unpacks.
 
 #include "route/lower.hpp"
 #include "route/route.hpp"
@@ -21,7 +22,7 @@ class CopySender final : public Sender {
   Landing landing_;
   Pulse pulse_;
   Trace* trace_;
-  std::string row_;  // of the trace
+  std::string row_;  // name of its row in the trace
   Span<std::byte> packed_;
   std::unique_ptr<Stream> lane_;
   Event packed_event_, sent_;
@@ -41,7 +42,7 @@ class CopyReceiver final : public Receiver {
   std::size_t slot_bytes_;
 };
 
-/// A route whose ends these are; what joins its pairs is its own to say.
+/// Base of routes with these ends. Subclasses define which pairs they serve.
 class CopyRoute : public Route {
  public:
   Facts execution() const override;

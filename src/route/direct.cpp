@@ -1,6 +1,6 @@
-// The sender's teams store into the target's memory: long rows straight into its ghost cells, which the target opens at
-// its begin, when everything that read the last values is behind it in stream order; thin ones packed into its slots;
-// small messages in lines that carry the exchange's number.
+// The source's kernel stores into the target's memory. Long rows go directly into the target's ghost cells. The target
+// opens these at begin, once earlier readers have finished in stream order. Thin rows are packed into the target's
+// slots. Small messages travel in latency-optimised packets that carry the exchange's number.
 #include "route/store_ends.hpp"
 
 namespace slipstream {

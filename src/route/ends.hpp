@@ -1,5 +1,5 @@
 #pragma once
-// The two ends of a message: what they are made from, and what an exchange asks of them.
+// Interface of the two ends of a message, and the data that they are made from.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,113 +17,114 @@ namespace slipstream {
 
 class Trace;
 
-/// Waits until a counter has reached the exchange's number less `lag`.
+/// Waits until a counter has reached the exchange's number minus `lag`.
 struct Wait {
   const Signal* signal = nullptr;
   std::int64_t lag = 0;
-  int peer = 0;  ///< the device that sets it
-  /// The batch stores into a field: it must not where the exchange has broken since.
+  int peer = 0;  ///< device that sets it
+  /// The batch stores into a field. It must not do so if the exchange has failed meanwhile.
   bool into_field = false;
 };
 
-/// Values that start on their way together once every wait holds; when all are there, the counters are set to the
-/// exchange's number.
+/// Movers that start together once all waits hold. After all values are stored, the counters are set to the exchange's
+/// number.
 struct Batch {
   std::vector<Mover> movers;
   std::vector<Wait> before;
   std::vector<Signal*> after;
-  int round = 0;      ///< of chunks through a ring
-  bool late = false;  ///< must not run before end(): it waits for what other batches of this exchange free
-  /// The values are their own signal; `peer` is the other device.
+  int round = 0;      ///< round of chunks through a ring
+  bool late = false;  ///< runs in end() only: it waits for slots that other batches of this exchange free
+  /// Values travel in latency-optimised packets, which need no counter. `peer`: the other device.
   bool sealed = false;
   int peer = -1;
 };
 
-/// The counters of a message. `full` and `free` have one counter a chunk.
+/// Receive buffer of a message and its counters. `full` and `free` have one counter per chunk.
 struct Landing {
-  std::byte* slot = nullptr;  ///< the ring at the target
+  std::byte* slot = nullptr;  ///< ring at the target
   std::vector<Signal*> full;  ///< in the target's memory, set by the source
   std::vector<Signal*> free;  ///< in the source's memory, set by the target
   Signal* ready = nullptr;    ///< in the source's memory: the target's ghosts may be overwritten
   Signal* landed = nullptr;   ///< in the target's memory: its ghosts hold the new values
-  std::byte* host = nullptr;  ///< SlotNeed::host_bytes of pinned memory that both ends reach; zero at first
+  std::byte* host = nullptr;  ///< SlotNeed::host_bytes of pinned memory that both ends reach; zeroed
 };
 
-/// Record of a wait that gave up, in pinned memory.
+/// Record of a timed-out wait, in pinned memory.
 struct Failure {
-  std::uint64_t set = 0;  ///< 1 once the rest is written
+  std::uint64_t set = 0;  ///< 1 once all other members are written
   std::uint64_t sequence = 0;
-  std::int64_t peer = -1;      ///< the device that was waited for; -1: a neighbour has ended its exchange
-  std::uint64_t overflow = 0;  ///< 1 + the item of which a value was too large for its coding
+  std::int64_t peer = -1;      ///< device that was waited for; -1: a neighbour has ended its exchange
+  std::uint64_t overflow = 0;  ///< 1 + the item with a value too large for its coding
 };
 
-/// What all work of one device in an exchange shares.
+/// State of an exchange that all work of one device shares.
 struct Pulse {
-  Signal* sequence = nullptr;  ///< number of the exchange, in device memory
+  Signal* sequence = nullptr;  ///< number of the exchange; in device memory
   Failure* failure = nullptr;
-  /// In device memory, beside the number: not 0 once a wait gave up, or a neighbour that did has ended its exchange.
-  /// From then on nothing is moved and nothing posted. Behind it: 1 once a value has overflowed.
+  /// Failure flag, in device memory next to `sequence`. Not 0 once a wait has timed out, or once a neighbour that timed
+  /// out has ended its exchange. Nothing is moved and no counter is set from then on. The next word is 1 once a value
+  /// has overflowed.
   Signal* broken = nullptr;
-  std::uint64_t limit_ns = 0;          ///< of a wait
-  std::uint64_t* stamps = nullptr;     ///< device clock in ns: of the beginning, then of each batch's end
-  std::byte* const* arrays = nullptr;  ///< in device memory, see Arrays
+  std::uint64_t limit_ns = 0;          ///< timeout of a wait
+  std::uint64_t* stamps = nullptr;     ///< device clock in ns: beginning of the launch, then end of each batch
+  std::byte* const* arrays = nullptr;  ///< table in device memory, see Arrays
 };
 
-/// What a route works with at the sending end.
+/// Arguments of a route's sender.
 struct SendSite {
   Device device;
-  Arena arena{device};  ///< for all memory that the end needs, of any kind
+  Arena arena{device};  ///< for all memory of the end, of any kind
   std::vector<Leg> legs = {};
-  /// Place of each leg's block here and, for routes that store into it, at the target.
+  /// Places of the legs' blocks: here and, for routes that store into the target, there.
   std::vector<Place> sources = {}, targets = {};
   Landing landing = {};
-  Pulse pulse = {};  ///< without stamps
+  Pulse pulse = {};  ///< has no stamps
   const Arrays* arrays = nullptr;
-  Trace* trace = nullptr;  ///< of the exchange, where one is kept
+  Trace* trace = nullptr;  ///< null if the exchange keeps no trace
 };
 
 struct ReceiveSite {
   Device device;
   Arena arena{device};
   std::vector<Leg> legs = {};
-  std::vector<Place> targets = {};  // of each leg
+  std::vector<Place> targets = {};  // one per leg
   Landing landing = {};
   Pulse pulse = {};
   const Arrays* arrays = nullptr;
   Trace* trace = nullptr;
 };
 
-/// Where the packed values of a leg lie once they have arrived; for messages that are combined.
+/// Packed values of a leg that have arrived, for messages that are combined.
 struct Arrived {
   const Leg* leg = nullptr;
   const std::byte* values = nullptr;
 };
 
-/// What of a route's work runs in the one launch of its device, and what around it. A begin runs, in stream order, the
-/// batches of all senders, then transfer() of each sender and receiver.
+/// The sending end. Its batches run in the one launch of its device. At begin the batches of all senders come first in
+/// stream order, then transfer() of each sender and receiver.
 class Sender {
  public:
   virtual ~Sender() = default;
   std::vector<Batch> batches;
-  /// What transfer() packs by launches of its own though Pack::fused was asked for; for who looks at what is sent.
+  /// Movers that transfer() runs in launches of its own, although Pack::fused was requested. Error probes read them.
   std::vector<Mover> apart;
-  std::vector<Window> windows;  ///< of legs that are produced; of arrays in Arrays, base is an address in the first
+  std::vector<Window> windows;  ///< windows of produced legs; `base` refers to the first combination of Arrays
   virtual bool transfers() const { return false; }
   virtual void transfer(Stream&, std::uint64_t) {}
-  /// After transfer() of all: orders the stream after what this one queued elsewhere.
+  /// Called after transfer() of all ends. Makes the stream wait for work that this end queued on other streams.
   virtual void join(Stream&) {}
-  /// Drives what needs the host; true when this sequence needs it no more.
+  /// Drives work of the host. True once this exchange needs no more of it.
   virtual bool progress(std::uint64_t) { return true; }
   virtual std::string waiting_for() const { return {}; }
-  /// Of device memory that it holds.
+  /// Bytes of device memory that it holds.
   virtual std::int64_t bytes() const { return 0; }
-  /// Poisons what values are packed into (exchange/poison.hpp), before anybody packs.
+  /// Poisons the buffer of packed values (exchange/poison.hpp) before anything is packed.
   virtual void poison(Stream&) {}
 };
 
-/// The receiving end. At begin, before anything is sent: set `opened`, post(). At end: progress() until true, wait for
-/// `gate`, deliver(), then the batches. Where the message is combined, batches hold no movers and `arrived` says what
-/// came.
+/// The receiving end. At begin, before anything is sent, the exchange sets `opened` and calls post(). At end it calls
+/// progress() until true, waits for `gate`, calls deliver() and runs the batches. If the message is combined, the
+/// batches hold no movers and `arrived` lists the received values.
 class Receiver {
  public:
   virtual ~Receiver() = default;
@@ -132,26 +133,27 @@ class Receiver {
   std::vector<Batch> batches;
   std::vector<Arrived> arrived;
   virtual void post(Stream&, std::uint64_t) {}
-  /// True where transfer() queues work at begin.
+  /// True if transfer() queues work at begin.
   virtual bool transfers() const { return false; }
   virtual void transfer(Stream&, std::uint64_t) {}
   virtual bool progress(std::uint64_t) { return true; }
-  /// True where deliver() queues work that must run before the batches.
+  /// True if deliver() queues work that must run before the batches.
   virtual bool delivers() const { return false; }
   virtual void deliver(Stream&, std::uint64_t) {}
   virtual std::string waiting_for() const { return {}; }
   virtual std::int64_t bytes() const { return 0; }
-  /// Poisons where the next message lands, once this one has been unpacked and before its source is told so.
+  /// Poisons the next message's receive buffer: after this message is unpacked, before its source is told that it is
+  /// free.
   virtual void poison(Stream&) {}
 };
 
-/// How a message's landing slots are laid out; both ends compute the same.
+/// Layout of a message's slots. Both ends compute the same.
 struct SlotNeed {
-  std::size_t slot_bytes = 0;  ///< of one slot; 0: no slots
+  std::size_t slot_bytes = 0;  ///< size of one slot; 0: no slots
   int depth = 1;               ///< slots in the ring
-  int chunks = 0;              ///< counters full and free
-  bool in_place = false;       ///< counters ready and landed, and the target's fields at the source
-  std::size_t host_bytes = 0;  ///< of pinned host memory of the target that the source reaches too
+  int chunks = 0;              ///< number of counters full and free
+  bool in_place = false;       ///< needs the counters ready and landed, and access of the source to the target's fields
+  std::size_t host_bytes = 0;  ///< pinned host memory of the target that the source reaches too
 };
 
 }  // namespace slipstream

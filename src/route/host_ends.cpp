@@ -12,7 +12,7 @@
 namespace slipstream {
 namespace {
 
-/// Whether movers reach the place in host memory themselves.
+/// Whether movers access the place in host memory directly.
 bool goes_straight(const Message& m, bool staged) {
   require(staged || m.knobs.pack != Pack::zero_copy, ErrorCode::unsupported,
           "pack = zero_copy packs into host memory, and the route gpu_mpi sends device memory: choose another "
@@ -33,7 +33,7 @@ std::string within(const std::string& escort) { return escort.empty() ? "" : ", 
 HostSender::HostSender(const Message& message, const SendSite& site, bool staged)
     : message_(message),
       staged_(staged),
-      // The caller's kernels store into memory of their device, all of it at once.
+      // The caller's kernels store all values at once, into memory of their device.
       straight_((goes_straight(message, staged) && !message.produced) || (!staged && mail_of(message))),
       lowering_(site.device),
       pieces_(pieces_of(message, staged)),
@@ -42,7 +42,7 @@ HostSender::HostSender(const Message& message, const SendSite& site, bool staged
       lane_(lane_of(message, site.device)),
       trace_(site.trace),
       row_("to device " + std::to_string(message.target)) {
-  // Without a detour through the host MPI sends from here.
+  // MPI sends from this buffer unless values go through the host.
   const Memory memory = staged ? Memory::device : Memory::message;
   if (!straight_) packed_ = site.arena.take<std::byte>(message.bytes, memory);
   if (Mail* mail = mail_of(message)) {
@@ -82,7 +82,8 @@ void HostSender::make_movers(const SendSite& site) {
 
 void HostSender::make_parts(const SendSite& site) {
   std::size_t at = 0;
-  // What the caller's kernels store is packed when the parts are.
+  // If some values are produced, the parts are not sent before these are stored. One launch then packs all other
+  // values.
   if (message_.produced) batches.emplace_back();
   for (const Chunk& chunk : message_.parts->chunks) {
     auto movers = lowering_.to_slot(chunk.legs, places_of(chunk, site.sources), {packed_.data() + at, {}});
@@ -157,7 +158,7 @@ void HostSender::start(std::uint64_t sequence) {
 bool HostSender::progress(std::uint64_t sequence) {
   if (state_ == State::waiting && outlet_->room(sequence)) start(sequence);
   if (state_ == State::copying) {
-    // Where a wait of the launch that packs has given up, what was copied is old: the exchange ends here.
+    // If the launch that packs has timed out, the copied values are old. They are not sent.
     for (; sent_ < pieces_.count() && copied(sent_).done() && !load_acquire(&failure_->set); ++sent_)
       outlet_->send(sent_, sequence);
     outlet_->drive();
@@ -205,12 +206,12 @@ void HostReceiver::make_places(const ReceiveSite& site) {
   if (site.landing.host) {
     places_ = host_places(message_, site.landing.host);
     inlet_ = mapped_inlet(message_, pieces_, site.landing.host);
-    // The source takes them as they are before any has been opened.
+    // The source may write these places before any of them is opened, so they are poisoned now.
     for (; message_.poison && poisoned_ < static_cast<std::uint64_t>(places_.depth); ++poisoned_)
       poison_place(poisoned_ + 1);
     return;
   }
-  // What is combined is read from one address, so that its place cannot take turns.
+  // The combining kernel reads from fixed addresses, so places cannot alternate.
   places_.depth = message_.combines && !staged_ ? 1 : 2;
   places_.stride = round_up(message_.bytes, slot_alignment);
   landing_ = site.arena.take<std::byte>(places_.stride * places_.depth, staged_ ? Memory::pinned : Memory::message);
@@ -247,7 +248,8 @@ void HostReceiver::make_parts(const ReceiveSite& site) {
   unpacking_ = std::make_unique<Stream>(site.device, Priority::high);
 }
 
-/// Its readers were those of the exchange `depth` before, which the next one's turn comes after.
+/// The place was last read `depth` exchanges before. The event of the exchange after that one proves that its readers
+/// are done.
 bool HostReceiver::place_is_free(std::uint64_t sequence) const {
   const std::uint64_t after = sequence - static_cast<std::uint64_t>(places_.depth) + 1;
   if (after == 0) return true;
@@ -263,7 +265,7 @@ void HostReceiver::open_places(std::uint64_t sequence) {
   }
 }
 
-/// Of a message of its own; those of nodes and of all ranks lie among others.
+/// Only for a message with its own buffer. Messages of nodes and of all ranks share one.
 void HostReceiver::poison_place(std::uint64_t sequence) {
   if (mail_of(message_)) return;
   std::byte* const place = places_.of(sequence);
@@ -306,7 +308,7 @@ bool HostReceiver::progress(std::uint64_t sequence) {
   return true;
 }
 
-/// Brings pieces up to `to` to the device.
+/// Copies the pieces before number `to` to the device.
 void HostReceiver::upload(Stream& lane, int to, std::uint64_t sequence) {
   if (uploaded_ == 0 && to > 0 && lane_) lane.wait(turn_[sequence % 2]);
   if (!uploads_ || uploaded_ == to) {
@@ -321,7 +323,7 @@ void HostReceiver::upload(Stream& lane, int to, std::uint64_t sequence) {
   }
 }
 
-/// Those that have been brought to the device.
+/// Unpacks the parts that are completely on the device.
 void HostReceiver::unpack_parts(Stream& lane, std::uint64_t sequence) {
   const std::size_t brought = std::min(pieces_.at(uploaded_), message_.bytes);
   for (; unpacked_parts_ < parts_.size() && parts_[unpacked_parts_].end <= brought; ++unpacked_parts_) {

@@ -1,7 +1,7 @@
 #pragma once
-// The ends that staged and gpu_mpi share. Both are small state machines that the host drives: pack, copy to where the
-// host may send from (staged), send piece by piece; and the same backwards. Places at the target are two in turn, so
-// that no begin waits for a device.
+// The ends that staged and gpu_mpi share: two state machines driven by the host. The sender packs, copies to host
+// memory (staged only) and sends piece by piece. The receiver does the reverse. The target has two places in turn, so
+// that begin never waits for a device.
 #include <memory>
 
 #include "route/carriage.hpp"
@@ -39,17 +39,17 @@ class HostSender final : public Sender {
   Span<std::byte> packed_, host_;
   PlaceRing places_;
   std::unique_ptr<Outlet> outlet_;
-  std::unique_ptr<Moves> moves_;  // unless the launch for all messages packs
-  std::vector<PartMoves> parts_;  // or these, on the stream of the exchange
+  std::unique_ptr<Moves> moves_;  // null if the device's one launch packs
+  std::vector<PartMoves> parts_;  // replaces moves_; runs on the exchange's stream
   std::size_t packed_parts_ = 0;
-  Event ready_;  // the caller's values
+  Event ready_;  // after the work that computes the caller's values
   std::vector<Event> copied_;
   std::unique_ptr<Stream> lane_;
   Stream* stream_ = nullptr;
   State state_ = State::idle;
   int sent_ = 0;
   Trace* trace_;
-  std::string row_;  // of the trace
+  std::string row_;  // name of its row in the trace
 };
 
 class HostReceiver final : public Receiver {
@@ -88,15 +88,15 @@ class HostReceiver final : public Receiver {
   std::unique_ptr<Moves> moves_;
   std::vector<PartMoves> parts_;
   std::size_t unpacked_parts_ = 0;
-  Event turn_[2];  // of an exchange: everything that read the one before is over
+  Event turn_[2];  // of alternate exchanges: all readers of the one before are done
   Event landed_;
   std::unique_ptr<Stream> lane_, unpacking_;
   std::uint64_t opened_ = 0, turned_ = 0;
-  std::uint64_t poisoned_ = 0;  // exchanges whose places were, when they were made
+  std::uint64_t poisoned_ = 0;  // leading exchanges whose places were poisoned at set-up
   int uploaded_ = 0;
   bool waiting_ = false;
   Trace* trace_;
-  std::string row_;  // of the trace
+  std::string row_;  // name of its row in the trace
 };
 
 }  // namespace slipstream

@@ -1,11 +1,10 @@
-// Same device: the movers copy from block to block; stream order is all the order there is. Values that are combined
-// go through slots, as those of other devices do: all are taken before any is changed.
+// Messages within a device. Movers copy from block to block, ordered by the stream alone. Values that are combined go
+// through slots, as those from other devices do: all are read before any target changes.
 #include "route/store_ends.hpp"
 
 namespace slipstream {
 namespace {
 
-/// Copies from block to block.
 class KernelSender final : public Sender {
  public:
   KernelSender(const Message& message, const SendSite& site) : lowering_(site.device) {

@@ -1,5 +1,5 @@
 #pragma once
-// Libraries that are found when the program runs, so that one that was built with them starts without them too.
+// Libraries that are loaded at run time, so that the program also starts without them.
 #include <string>
 #include <vector>
 
@@ -7,12 +7,12 @@ namespace slipstream {
 
 class Library {
  public:
-  /// Tries the files in order. `missing()` says what was looked for where none can be loaded.
+  /// Tries the files in order. If none can be loaded, `missing()` tells which files were tried.
   explicit Library(const std::vector<std::string>& files);
   bool loaded() const { return handle_ != nullptr; }
   const std::string& missing() const { return missing_; }
 
-  /// Remembers a function that the library lacks as missing.
+  /// Looks up a function. If the library lacks it, `missing()` names it.
   template <class Function>
   void find(Function*& function, const char* name) {
     function = reinterpret_cast<Function*>(symbol(name));
@@ -21,12 +21,12 @@ class Library {
  private:
   void* symbol(const char* name);
 
-  void* handle_ = nullptr;  // never closed: its threads may run until the process ends
+  void* handle_ = nullptr;  // never unloaded: its threads may run until the process ends
   std::string missing_;
 };
 
-/// The file that a variable of the environment names (where it does), one that the system's loader finds by its name,
-/// one where the build found it.
+/// Candidate files in order: the file that the environment variable names (if set), the plain name, and the path that
+/// the build found. The system's loader searches for the plain name.
 std::vector<std::string> library_files(const char* variable, const std::string& name, const std::string& built);
 
 }  // namespace slipstream

@@ -12,12 +12,12 @@
 namespace slipstream {
 namespace {
 
-/// Half of so many cells, in whole blocks.
+/// About half the cells, rounded to whole blocks.
 std::int64_t half(std::int64_t cells, std::int64_t block) {
   return std::max(cells / 2 / block, std::int64_t{1}) * block;
 }
 
-/// The first and the second half of both index sets; components first where they lie apart.
+/// Splits both index sets into halves; by components first if these are stored apart.
 std::pair<Transfer, Transfer> halves(const Leg& leg, const Transfer& whole) {
   Transfer a = whole, b = whole;
   if (whole.source.ids || whole.target.ids) {
@@ -124,7 +124,7 @@ std::shared_ptr<const Cut> cut(const std::vector<Leg>& legs, std::size_t limit) 
     pieces(legs[l], *legs[l].transfer, std::max((bytes + chunks - 1) / chunks, std::min<std::size_t>(limit, 16384)),
            parts);
     for (std::size_t p = 0; p < parts.size(); ++p) {
-      // Pieces of a large leg go to all chunks in turn, a small leg to one.
+      // Spreads the pieces of a large leg over all chunks. A small leg goes to one chunk.
       const std::size_t to = parts.size() > 1 ? p * chunks / parts.size() : lightest++ % chunks;
       Chunk& chunk = result->chunks[to];
       result->transfers.push_back(std::move(parts[p]));
@@ -149,13 +149,14 @@ Lowering::Places places_of(const Chunk& chunk, const Lowering::Places& places) {
   return result;
 }
 
-/// One side of a leg: a sequence of equally large pieces (components), each a strided box, a dense run or ids.
+/// One end of a leg: a sequence of pieces (components) of equal size. Each piece is a strided box, a contiguous run or
+/// a list of elements.
 struct Lowering::End {
   std::byte* base = nullptr;
   int array = -1;
   Extent extent{0, 0, 0};
   std::int64_t stride[3] = {0, 0, 0};
-  std::vector<std::int64_t> piece_offset;  // in values, per component; empty for ids and slots
+  std::vector<std::int64_t> piece_offset;  // in values, one per component; empty for ids and slots
   const std::int64_t* ids = nullptr;
   std::int64_t count = 0;
   Ring ring;
@@ -206,7 +207,7 @@ Lowering::End Lowering::field_end(const Leg& leg, const IndexSet& set, const Pla
   end.base = place.origin;
   end.array = place.array;
   end.count = set.size();
-  // Of a box that ends where the ghosts end.
+  // True for a box that extends to the end of the ghost cells.
   const int along = place.shape.row_axis;
   const std::int64_t ghost = place.shape.ghost[along];
   end.free_gaps =
@@ -270,10 +271,11 @@ bool divides(const std::byte* address, const std::int64_t* stride, const std::in
   return whole(ring.bytes);
 }
 
-/// Rows of so many bytes pay for moving their last bytes apart.
+/// Smallest row in bytes for which a separate mover for the remainder pays.
 constexpr std::int64_t long_row = 128;
 
-/// Whether words of so many values, or bytes of a value where nothing is encoded, serve both ends.
+/// Whether both ends are aligned to words of `factor` values. If nothing is encoded, `factor` counts words of the
+/// mover.
 bool serves(const Mover& mover, int factor) {
   return divides(mover.source, mover.source_stride, mover.extent, mover.source_ring, factor * mover.word, mover.word) &&
          divides(mover.target, mover.target_stride, mover.extent, mover.target_ring, factor * target_word(mover),
@@ -289,8 +291,7 @@ void use_words(Mover& mover, int factor) {
   mover.word *= factor;
 }
 
-/// How many times wider words may be, the widest first. Values that are encoded or decoded fill 16 bytes, or stand
-/// alone.
+/// Possible widening factors of the word, largest first. Encoded or decoded values use 16-byte words or single values.
 std::vector<int> wider(const Mover& mover) {
   if (mover.source_ids || mover.target_ids || mover.op != Op::copy || !mover.wire.by_value()) return {};
   std::vector<int> factors;
@@ -303,7 +304,7 @@ std::vector<int> wider(const Mover& mover) {
   return factors;
 }
 
-/// The widest words that rows start on; what is left over at the ends of long rows becomes a mover of its own.
+/// Uses the widest words to which rows are aligned. The remainder of long rows becomes a mover of its own.
 void widen(Mover mover, std::vector<Mover>& movers) {
   const std::int64_t values = mover.extent[0];
   for (const int factor : wider(mover)) {
@@ -368,7 +369,7 @@ void Lowering::join(const End& source, const End& target, const Leg& leg, bool w
   }
 }
 
-/// Each part of complex numbers is a mover, of numbers that lie twice as far apart.
+/// Real and imaginary parts are separate movers with twice the stride.
 void Lowering::join_blocks(const End& source, const End& target, const Leg& leg, std::vector<Mover>& movers) {
   const End& shaped = source.piece_offset.empty() ? target : source;
   const std::size_t count = std::max<std::size_t>(1, shaped.piece_offset.size());
@@ -474,7 +475,7 @@ bool sealable(const Leg& leg) {
   if (leg.transfer->source.ids || leg.transfer->target.ids) return false;
   const std::size_t size = size_of(leg.type);
   if (size <= 4) return size == 4;
-  // Larger values are some words, which must lie side by side in rows at both ends.
+  // Larger values take several words, which must be contiguous within rows at both ends.
   const bool apart = leg.layout != Layout::aos || leg.components == 1;
   const bool target_apart = leg.target_layout != Layout::aos || leg.target_components == 1;
   const bool along = leg.transfer->axes[row_axis(leg.layout)] == row_axis(leg.target_layout);
@@ -489,7 +490,7 @@ std::size_t sealed_bytes(const Leg& leg) {
 
 namespace {
 
-/// Words of 4 bytes; values that are larger lie side by side in rows.
+/// Splits words into words of 4 bytes. Values larger than that are contiguous within rows.
 void narrow(Mover& mover) {
   const std::int64_t factor = mover.word / 4;
   mover.word = 4;
@@ -500,7 +501,7 @@ void narrow(Mover& mover) {
   }
 }
 
-/// Gives every mover lines of its own, one after the other.
+/// Assigns consecutive packets to each mover.
 std::vector<Mover> through_lines(std::vector<Mover> movers, Mover::Lines end, const Slot& slot) {
   std::byte* line = slot.base;
   for (Mover& mover : movers) {

@@ -6,86 +6,87 @@
 
 namespace slipstream {
 
-/// Legs whose packed values fill one slot at most; a large leg is cut into several.
+/// Legs whose packed values fit in one slot. A large leg is cut into several.
 struct Chunk {
   std::vector<Leg> legs;            ///< offsets count from the chunk's start
-  std::vector<std::size_t> parent;  ///< the leg of the message that each was cut from
+  std::vector<std::size_t> parent;  ///< for each leg, the message's leg that it was cut from
   std::size_t bytes = 0;
 };
 struct Cut {
-  std::deque<Transfer> transfers;  ///< that the cut legs point to
+  std::deque<Transfer> transfers;  ///< referenced by the cut legs
   std::vector<Chunk> chunks;
-  std::size_t slot_bytes = 0;  ///< of the largest chunk, aligned
+  std::size_t slot_bytes = 0;  ///< aligned size of the largest chunk
 };
-/// Cuts into chunks of about `limit` bytes; each holds a part of every large leg, so that legs that touch the same rows
-/// stay together. Depends on its arguments alone: both ends cut alike.
+/// Cuts a message into chunks of about `limit` bytes. Each chunk holds a part of every large leg, so that legs with
+/// common rows stay together. The result depends on the arguments alone: both ends get the same.
 std::shared_ptr<const Cut> cut(const std::vector<Leg>& legs, std::size_t limit);
 
-/// What is given for the source's x, y and z by the rows of the source's array, in which order values are packed, and
-/// back. Where one end lists elements, x stays first: so the lists go through boxes.
+/// Permutes values given for the source's axes x, y, z into packing order, which follows the rows of the source's
+/// array. The permutation is its own inverse. If one end lists elements, x stays first, so that lists also describe
+/// boxes.
 Extent in_order(const Leg& leg, const Extent& by_axis);
-/// The same of what is given for the target's axes.
+/// The same for values given for the target's axes.
 Extent target_in_order(const Leg& leg, const Extent& by_axis);
-/// Cells of one component as they are packed, by the rows of the source's array; or a list's length.
+/// Extent in cells of one packed component, in packing order; or the length of a list.
 Extent packed_extent(const Leg& leg);
-/// True where the components of a cell lie side by side at both ends and all travel: they are packed side by side too,
-/// unless cells are coded together.
+/// True if all components of a cell travel and are adjacent at both ends. They are then adjacent in the packed values
+/// too, unless cells are coded together.
 bool rows_hold_components(const Leg& leg);
-/// Bytes of a leg that lie side by side in a row of the target; one value for lists.
+/// Contiguous bytes of a leg in a row of the target; one value for lists.
 std::size_t row_bytes(const Leg& leg);
-/// Of every byte of a place that has not been written: of floats that is no number.
+/// Each byte of a place that has not been written. Floats made of it are NaN.
 constexpr unsigned char poison_byte = 0xff;
 constexpr std::size_t slot_alignment = 256;
 constexpr std::size_t leg_alignment = 16;
-constexpr std::size_t large_leg = 4096, large_leg_alignment = 128;  // whole lines of memory cross links better
+constexpr std::size_t large_leg = 4096, large_leg_alignment = 128;  // whole cache lines cross links faster
 constexpr std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
-/// Where packed values lie: at `base`, in the ring's slot.
+/// Position of packed values: at `base`, in the current slot of the ring.
 struct Slot {
   std::byte* base = nullptr;
   Ring ring;
 };
 
-/// Of several buffers together.
+/// Total bytes of several buffers.
 template <class... Buffers>
 std::int64_t bytes_of(const Buffers&... buffers) {
   return (std::int64_t{0} + ... + static_cast<std::int64_t>(buffers.bytes()));
 }
 
-/// Turns legs into movers of the widest words that both sides allow, or of values that they encode and decode; owns the
-/// id lists that they point to, in device memory.
+/// Lowers legs to movers. Movers use the widest words that both ends allow, or encode and decode values. Owns their id
+/// lists in device memory.
 class Lowering {
  public:
   explicit Lowering(Device device) : device_(device) {}
 
   using Places = std::vector<Place>;
   std::vector<Mover> box_to_box(const std::vector<Leg>& legs, const Places& sources, const Places& targets);
-  /// To or from packed values.
+  /// Movers to or from packed values.
   std::vector<Mover> to_slot(const std::vector<Leg>& legs, const Places& sources, const Slot& slot);
   std::vector<Mover> from_slot(const std::vector<Leg>& legs, const Places& targets, const Slot& slot);
-  /// From packed values to such as a leg packs that is not coded; of values that are coded in blocks.
+  /// Movers that decode a leg's packed blocks into packed values without a coding.
   static std::vector<Mover> decoding(const Leg& leg, const std::byte* values, std::byte* to);
-  /// To or from lines (slipstream/signal.hpp), one box after the other; of legs that can be sealed.
+  /// Movers to or from latency-optimised packets (SealedLine), one box after the other. Legs must be sealable.
   std::vector<Mover> to_lines(const std::vector<Leg>& legs, const Places& sources, const Slot& slot);
   std::vector<Mover> from_lines(const std::vector<Leg>& legs, const Places& targets, const Slot& slot);
-  /// The ids in device memory, for as long as this lives.
+  /// Copies ids to device memory. The copy lives as long as this object.
   const std::int64_t* keep(const std::vector<std::int64_t>& ids);
-  /// Of device memory.
+  /// Bytes of device memory.
   std::int64_t bytes() const;
-  /// Of produced legs that came by on their way to a slot or a box, in the place of movers.
+  /// Windows of the produced legs seen so far. A produced leg has windows and no movers.
   const std::vector<Window>& windows() const { return windows_; }
 
  private:
   struct End;
   End source_end(const Leg& leg, const Place& place);
   End target_end(const Leg& leg, const Place& place);
-  /// `in_order` brings what is given for this end's axes into the order of the mover's.
+  /// `in_order` permutes values given for this end's axes into the mover's order.
   template <class InOrder>
   End field_end(const Leg& leg, const IndexSet& set, const Place& place, const InOrder& in_order);
   static End slot_end(const Leg& leg, const IndexSet& set, const Slot& slot);
-  /// `wide`: of the widest words that serve both ends.
+  /// `wide`: use the widest words that serve both ends.
   static void join(const End& source, const End& target, const Leg& leg, bool wide, std::vector<Mover>& movers);
-  /// The same, where values are coded in blocks.
+  /// The same for values that are coded in blocks.
   static void join_blocks(const End& source, const End& target, const Leg& leg, std::vector<Mover>& movers);
   std::vector<Mover> packing(const std::vector<Leg>& legs, const Places& sources, const Slot& slot, bool wide);
   std::vector<Mover> unpacking(const std::vector<Leg>& legs, const Places& targets, const Slot& slot, bool wide);
@@ -95,20 +96,20 @@ class Lowering {
   std::vector<Window> windows_;
 };
 
-/// Of a produced leg, a window for each component: in packed values, which lie as movers would lay them, and in the
-/// target's array.
+/// Adds the windows of a produced leg, one per component. They refer to packed values with the layout of movers, or to
+/// the target's array.
 void add_windows(const Leg& leg, const Slot& slot, std::vector<Window>& windows);
 void add_windows(const Leg& leg, const Place& target, std::vector<Window>& windows);
 
-/// Whether boxes of such legs are made of words of 4 bytes, which travel as they are.
+/// Whether a leg can travel in latency-optimised packets: its values consist of 4-byte words and are not coded.
 bool sealable(const Leg& leg);
-/// Bytes of the lines that hold a leg.
+/// Bytes of a leg in latency-optimised packets.
 std::size_t sealed_bytes(const Leg& leg);
 
-/// Where the packed values of a message that is combined lie from `values` on.
+/// Positions of the packed values of each leg, for a message that is combined.
 std::vector<Arrived> arrived_at(const std::vector<Leg>& legs, const std::byte* values);
 
-/// The places of a chunk's legs, from those of the message's.
+/// Places of a chunk's legs, taken from those of the message's legs.
 Lowering::Places places_of(const Chunk& chunk, const Lowering::Places& places);
 
 }  // namespace slipstream

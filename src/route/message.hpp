@@ -1,5 +1,5 @@
 #pragma once
-// A message between two devices: what both ends know of it before there are ends.
+// A message between two devices: the facts that both ends share.
 #include <mpi.h>
 
 #include <cstddef>
@@ -16,79 +16,78 @@
 
 namespace slipstream {
 
-/// What is true of a pair of devices.
+/// Properties of a pair of devices.
 struct Pair {
   bool same_device = false;  ///< one device of one process
   bool same_process = false;
   bool same_node = false;
-  bool peer = false;         ///< kernels of the source may store to the target
-  bool mappable = true;      ///< the target's fields can be mapped by other processes
-  bool combines = false;     ///< some transfer does more than copy
-  bool host = false;         ///< devices of the host backend
+  bool peer = false;         ///< kernels of the source can store to the target
+  bool mappable = true;      ///< other processes can map the target's fields
+  bool combines = false;     ///< some transfer combines values
+  bool host = false;         ///< both devices belong to the host backend
   bool unshared = true;      ///< neither device is used by a second rank
   bool takes_turns = false;  ///< ranks that share one of the devices use it one at a time
-  bool whole_lines = false;  ///< lines that kernels of the source store reach the target in one piece
+  bool whole_lines = false;  ///< a cache line that the source's kernels store reaches the target in one piece
   bool exclusive = true;     ///< no device of the machine is used by a second rank
   bool one_each = true;      ///< every rank drives one device
-  std::string gpu_mpi;       ///< why device memory cannot be given to MPI; empty where a message proved that it can
+  std::string gpu_mpi;       ///< reason why MPI cannot take device memory; empty if a test message arrived
   auto operator<=>(const Pair&) const = default;
 };
 
 class RouteState;
-/// The array of a block as a mover sees it.
+/// A block's array with the attributes that movers need.
 struct Place : BlockData {
-  bool free_gaps = false;  ///< elements between rows, beyond the ghosts, are nobody's and may be overwritten
-  int array = -1;          ///< its number in Arrays, where it has one
+  bool free_gaps = false;  ///< padding between rows, beyond the ghosts, may be overwritten
+  int array = -1;          ///< its number in Arrays; -1: none
 };
 
 struct Cut;
 
-/// Everything about one message (all transfers from one device to another) that the two ends agree on.
+/// All transfers from one device to another, as one message. Both ends have the same description.
 struct Message {
-  int source = 0;  ///< devices, in the machine's numbering
+  int source = 0;  ///< devices, numbered by the machine
   int target = 0;
   int source_rank = 0;
   int target_rank = 0;
   int tag = 0;
   std::uint64_t plan = 0;
-  std::size_t bytes = 0;  ///< packed, as it travels
-  /// Where the route packs it in parts, one behind the other: these, in which legs have other places than by
-  /// themselves.
+  std::size_t bytes = 0;  ///< size when packed and encoded
+  /// Parts in which the route packs the message; null: it packs at once. Legs have other offsets in parts.
   std::shared_ptr<const Cut> parts;
   MPI_Comm comm = MPI_COMM_NULL;
   Knobs knobs;
   Throttle throttle;
-  std::shared_ptr<RouteState> state;  ///< what the route's prepare() made
-  bool combines = false;              ///< the target adds (...) what arrives, in an order over all messages
-  bool answered = false;              ///< the target sends to the source too, by the same route
-  bool in_place_ok = true;            ///< ghosts of the target can be addressed by the source
+  std::shared_ptr<RouteState> state;  ///< made by the route's prepare()
+  bool combines = false;              ///< the target combines the received values, in an order over all messages
+  bool answered = false;              ///< symmetric pair: the target sends to the source too, by the same route
+  bool in_place_ok = true;            ///< the source can address the target's ghosts
   bool host_shared = false;           ///< both ends can map the same host memory
-  bool whole_lines = false;           ///< lines that the source stores reach the target in one piece
+  bool whole_lines = false;           ///< cache lines that the source stores reach the target in one piece
   bool produced = false;              ///< the caller's kernels store some of its legs
-  bool overlaps = false;  ///< targets of the exchange are sources, too: nothing is stored before all is packed
-  bool poison = false;    ///< nothing but what is produced reaches the target's arrays before end()
+  bool overlaps = false;  ///< some targets of the exchange are also sources: all is packed before anything is stored
+  bool poison = false;    ///< only produced values reach the target's arrays before end()
 
-  /// All of its values lie in slots at once, which are freed by a counter.
+  /// All values are in slots at the same time. A counter frees the slots.
   bool at_once() const { return combines || produced || overlaps || poison; }
-  /// Also of blocks of one device.
+  /// True also for blocks of one device.
   bool through_slots() const { return combines || overlaps; }
 };
 
-/// One transfer of one item within a message. Packed values have the order of the source's memory and are encoded.
+/// One transfer of one item within a message. Packed values are encoded, in the order of the source's memory.
 struct Leg {
   const Transfer* transfer = nullptr;
   int item = 0;
-  std::size_t offset = 0;  ///< bytes into the packed message (of its chunk)
+  std::size_t offset = 0;  ///< offset in bytes within the packed message or chunk
   DType type = DType::f32;
   Layout layout = Layout::soa, target_layout = Layout::soa;
-  int components = 1, target_components = 1;  ///< of the fields
+  int components = 1, target_components = 1;  ///< number of components of the fields
   bool rebinds = false;
-  Wire wire = Wire::same;  ///< how its values travel
+  Wire wire = Wire::same;  ///< coding of its values
   bool produced = false;   ///< the caller's kernels store its values: it has windows and no movers
-  CellBlock block = {};    ///< of the whole transfer, where only a part of it is here
+  CellBlock block = {};    ///< block of the whole transfer, if this is a part of it
 
   bool coded() const { return wire.codes(); }
-  /// Packed, one component behind the other, and one part of complex numbers where blocks hold them.
+  /// Packed size. Components follow one another. So do real and imaginary parts, if values are coded in blocks.
   std::size_t bytes() const;
 };
 

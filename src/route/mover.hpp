@@ -1,5 +1,5 @@
 #pragma once
-// What moves the values of a message, as launches and copies take it.
+// Movers: boxes or lists of values that one launch or copy moves.
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -11,34 +11,33 @@
 
 namespace slipstream {
 
-/// Where a landing place is one of a ring of slots: chunk `chunk` of `chunks` in exchange n lies in slot
-/// ((n - 1) chunks + chunk) mod depth.
+/// Ring of slots: in exchange n, chunk `chunk` of `chunks` is in slot ((n - 1) chunks + chunk) mod depth.
 struct Ring {
-  std::int64_t bytes = 0;  ///< from slot to slot; 0: no ring
+  std::int64_t bytes = 0;  ///< distance between slots; 0: no ring
   std::int32_t depth = 1;
   std::int32_t chunks = 1;
   std::int32_t chunk = 0;
 };
 
-/// Further values that a combining mover reads, in order.
+/// Further operand of a combining mover.
 struct Contribution {
   const std::byte* base = nullptr;
   std::int64_t stride[3] = {0, 0, 0};  ///< in words
   const std::int64_t* ids = nullptr;   ///< in device memory
 };
 
-/// What a mover does to values on their way: nothing, for it moves words; writes them as they travel; reads them so; or
-/// both, of those that stay on a device: so they are rounded wherever they go.
+/// Conversion of values by a mover: none (it moves words), encode, decode, or round. Values that stay on a device are
+/// rounded, so that results do not depend on where blocks are.
 enum class Recode : std::uint8_t { none, encode, decode, round };
 
-/// Moves a dense or strided box of words, or a list of them, once per exchange. With contributions, combines them and
-/// the target's own value, which is the `own`-th, from first to last. Where it encodes or decodes, it counts values,
-/// and each end's strides are in its own.
+/// Moves a box or a list of words, once per exchange. With contributions it combines these with the target's own value,
+/// in order; the own value is the `own`-th operand. If it encodes or decodes, extents count values, and each end's
+/// strides count its own words.
 struct Mover {
   const std::byte* source = nullptr;
   std::byte* target = nullptr;
-  /// Where an end lies in an array that may be changed for another: its number in the device's Arrays, and the address
-  /// above is in the one that it was planned with.
+  /// Number of the end's array in the device's Arrays, if the array can be replaced. The address above is that of the
+  /// array at planning time.
   std::int32_t source_array = -1, target_array = -1;
   std::int64_t extent[3] = {0, 0, 0};
   std::int64_t source_stride[3] = {0, 0, 0};  ///< in words
@@ -51,17 +50,17 @@ struct Mover {
   std::int32_t own = 0;
   Op op = Op::copy;
   DType type = DType::f32;
-  int word = 4;  ///< bytes: 1, 2, 4, 8 or 16; of what is read at the source
-  /// How values of `type` are written, and read as contributions.
+  int word = 4;  ///< bytes read at the source per word: 1, 2, 4, 8 or 16
+  /// Conversion of values of `type`, also of contributions.
   Recode recode = Recode::none;
   Wire wire = Wire::same;
-  CellBlock block;        ///< of values that are coded together; the packed end then holds one block behind the other
-  std::int32_t item = 0;  ///< whose values these are, to be named where one overflows
-  /// One end may be lines (slipstream/signal.hpp) instead of a box; then a word is 4 bytes.
+  CellBlock block;        ///< values coded together; the packed end then holds one block after another
+  std::int32_t item = 0;  ///< item of the values, named in the error if one overflows
+  /// One end may be latency-optimised packets (slipstream/signal.hpp). A word then has 4 bytes.
   enum class Lines : std::uint8_t { none, source, target } lines = Lines::none;
-  bool free_gaps = false;  ///< what lies between the target's rows, beyond the ghosts, may be overwritten
+  bool free_gaps = false;  ///< padding between the target's rows, beyond the ghosts, may be overwritten
   std::int64_t words() const { return extent[0] * extent[1] * extent[2]; }
-  /// Bytes of what is written at the target.
+  /// Bytes written at the target per word.
   int target_word() const {
     if (recode == Recode::none) return word;
     if (recode == Recode::encode && wire.by_value()) return static_cast<int>(size_of(wire, type));
@@ -69,14 +68,14 @@ struct Mover {
   }
 };
 
-/// The arrays that movers of one device know by number: those of fields with several copies, and those that the caller
-/// may change for others. A launch reads where they are.
+/// Table of the arrays that a device's movers refer to by number: fields with several copies, and arrays that the
+/// caller may replace. Each launch reads the current addresses.
 struct Arrays {
   int count = 0;
-  int combination = 0;              ///< of the fields' copies, from begin to end
+  int combination = 0;              ///< current combination of the fields' copies; constant from begin to end
   std::vector<std::byte*> host;     ///< first bytes, [combination][array]
-  std::vector<std::byte*> planned;  ///< those of the first combination, as the movers were planned
-  Buffer<std::byte*> device;        ///< as host
+  std::vector<std::byte*> planned;  ///< addresses of the first combination when the movers were planned
+  Buffer<std::byte*> device;        ///< copy of `host`
 
   std::byte* const* on_host() const { return host.data() + std::ptrdiff_t{combination} * count; }
   std::byte* const* on_device() const { return device.data() + std::ptrdiff_t{combination} * count; }

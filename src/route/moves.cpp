@@ -11,7 +11,7 @@ std::int64_t ring_bytes(const Ring& ring, std::uint64_t sequence) {
   return chunk % ring.depth * ring.bytes;
 }
 
-/// From the array that a mover was planned with to the one that is there now.
+/// Offset from the array at planning time to the current one.
 std::ptrdiff_t moved(const Arrays* arrays, int array) {
   return array < 0 ? 0 : arrays->on_host()[array] - arrays->planned[static_cast<std::size_t>(array)];
 }
@@ -27,7 +27,7 @@ void copy_mover(Stream& stream, const Mover& m, const Arrays* arrays, std::uint6
              {m.extent[0] * m.word, m.extent[1], m.extent[2]});
     return;
   }
-  // Words that do not lie side by side are rows of one word.
+  // Words that are not contiguous are copied as rows of one word.
   for (std::int64_t z = 0; z < m.extent[2]; ++z)
     copy_box(stream, to + z * m.target_stride[2] * m.word, pitch(m.target_stride, 0),
              from + z * m.source_stride[2] * m.word, pitch(m.source_stride, 0), {m.word, m.extent[0], m.extent[1]});

@@ -5,17 +5,17 @@
 
 namespace slipstream {
 
-/// The movers of one message outside the launch that serves all: a launch of their own, or a strided copy a box.
+/// Movers of one message outside the device's one launch: a separate launch, or one strided copy per box.
 class Moves {
  public:
-  /// Throws Error where `pack` is memcpy3d and a mover takes a list of elements.
+  /// Throws Error if `pack` is memcpy3d and a mover takes a list of elements or converts values.
   Moves(Device device, std::vector<Mover> movers, const Arrays* arrays, const Knobs& knobs, const Pulse& pulse);
   void run(Stream& stream, std::uint64_t sequence) const;
-  /// Of device memory.
+  /// Bytes of device memory.
   std::int64_t bytes() const { return program_.bytes(); }
 
  private:
-  std::vector<Mover> boxes_;  // empty where there is a program
+  std::vector<Mover> boxes_;  // empty if there is a program
   Program program_;
   const Arrays* arrays_;
   Pulse pulse_;

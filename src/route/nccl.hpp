@@ -1,5 +1,5 @@
 #pragma once
-// The calls of the library NCCL, in a build that has it (nccl_cuda.cpp) or has not (nccl_nocuda.cpp).
+// Interface to the library NCCL. A build with NCCL uses nccl_cuda.cpp, others use nccl_nocuda.cpp.
 #include <memory>
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace slipstream {
 
-/// Devices that can send to one another in stream order.
+/// NCCL communicator of a set of devices, for sends and receives in stream order.
 class NcclClique : public RouteState {
  public:
   bool waits_for_ever() const override { return true; }
@@ -15,11 +15,11 @@ class NcclClique : public RouteState {
   virtual void receive(Stream& stream, std::byte* to, std::size_t bytes, int source, int target) = 0;
 };
 
-/// Empty where the library can be used, else the reason why not.
+/// Reason why the library cannot be used; empty if it can.
 std::string nccl_missing();
 /// Collective.
 std::shared_ptr<NcclClique> nccl_clique(const RouteSetup& setup);
-/// Calls between its making and close() start together.
+/// Calls between construction and close() start together.
 std::unique_ptr<RouteGroup> nccl_group();
 
 }  // namespace slipstream

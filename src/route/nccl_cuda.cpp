@@ -1,4 +1,4 @@
-// NCCL, loaded when it is there.
+// NCCL, loaded at run time.
 #include <nccl.h>
 
 #include <algorithm>
@@ -65,7 +65,7 @@ class Nccl {
   std::string missing_;
 };
 
-/// Between open and close; a group that an error leaves open would swallow all later calls of this thread.
+/// NCCL group. The destructor closes it after an error: an open group would swallow all later calls of this thread.
 class Group final : public RouteGroup {
  public:
   Group() { Nccl::get().check(Nccl::get().group_start(), "start a group of calls"); }
@@ -91,14 +91,14 @@ std::vector<int> devices_of(const RouteSetup& setup) {
   return {devices.begin(), devices.end()};
 }
 
-/// One communicator of the library for each device of this rank.
+/// One NCCL communicator for each device of this rank.
 class Clique final : public NcclClique {
  public:
   Clique(const RouteSetup& setup, const std::vector<int>& devices, std::int64_t serial)
       : serial(serial), ranks(setup.comm), own_(setup.comm, "a clique of NCCL") {
     const Nccl& nccl = Nccl::get();
     for (std::size_t place = 0; place < devices.size(); ++place) place_of_[devices[place]] = static_cast<int>(place);
-    // A rank that fails tells the others, which would wait for its name of the clique.
+    // A rank that fails before it sends the clique's id must tell the others, which wait for it.
     const int root = setup.machine.device(devices.front()).rank;
     std::string name;
     ncclResult_t result = ncclSuccess;
@@ -132,13 +132,13 @@ class Clique final : public NcclClique {
     throw Error(*first);
   }
 
-  /// The library waits here for the other ranks of a node, and until it knows of graphs that have just gone.
+  /// NCCL blocks here until all ranks of the node have come and released graphs are gone.
   ~Clique() override {
     for (const auto& [comm, local] : taken()) end(comm, local, Nccl::get().destroy);
   }
 
-  /// The library ends its kernels at once. Then it waits as at the end, for graphs that live on and ranks that never
-  /// come: in a thread of its own.
+  /// NCCL aborts its kernels at once. Then it waits for live graphs and for ranks that may never come, so the call is
+  /// made in a separate thread.
   bool abandon() override {
     std::packaged_task<void()> task([ended = taken()] {
       for (const auto& [comm, local] : ended) end(comm, local, Nccl::get().abort);
@@ -153,18 +153,19 @@ class Clique final : public NcclClique {
     return true;
   }
 
-  /// Whether a graph that lives on this rank holds work of this clique.
+  /// Whether a live graph of this rank holds work of this clique.
   bool in_graphs() const { return graphs_.use_count() > 1; }
 
-  /// What becomes of it at its end, on all ranks alike: where graphs of one live it is kept, and abandoned where one
-  /// has abandoned it or does not come. Collective; a graph that has just gone may be seen to live for a moment.
+  /// Decides how the clique ends, the same on all ranks. It is kept while graphs with its work are alive. It is
+  /// abandoned if a rank has abandoned it or does not come. Collective. A graph that was just released may count as
+  /// live for a moment.
   enum class Ending : int { destroyed, kept, abandoned };
   Ending ending() {
     const bool over = std::any_of(members_.begin(), members_.end(),
                                   [](const auto& entry) { return entry.second.comm.load() == nullptr; });
     Ending mine = Ending::abandoned;
     if (!over) mine = asked_until([this] { return !in_graphs(); }, 1) ? Ending::destroyed : Ending::kept;
-    constexpr double longest = 30;  // seconds between the ends on two ranks
+    constexpr double longest = 30;  // largest delay in seconds between the ends on two ranks
     const auto all = own_.greatest(static_cast<int>(mine), over ? 0 : Parting::patience(longest, false));
     const Ending found = all ? static_cast<Ending>(*all) : Ending::abandoned;
     if (found == Ending::abandoned) own_.part_alone();
@@ -188,21 +189,21 @@ class Clique final : public NcclClique {
   }
 
   const std::int64_t serial;
-  const Communicator ranks;  // a copy, so that no other has its handle
+  const Communicator ranks;  // a duplicate: its handle is unique while the clique lives
 
  private:
   struct Member {
     Device local;
-    std::atomic<ncclComm_t> comm = nullptr;  // none after abandon(), which a watchdog calls
-    unsigned long long capture = 0;          // the last whose graph was noted
+    std::atomic<ncclComm_t> comm = nullptr;  // null after abandon(), which a watchdog calls
+    unsigned long long capture = 0;          // last capture that was registered in graphs_
   };
 
   struct Seat {
     int device, place;
     Device local;
-    ncclComm_t comm;  // which the library fills in when the group ends
+    ncclComm_t comm;  // set by NCCL when the group closes
   };
-  /// What a thread that may never come back works on.
+  /// State of a thread that may never return.
   struct Joining {
     ncclUniqueId id{};
     int ranks = 0;
@@ -210,7 +211,7 @@ class Clique final : public NcclClique {
     std::string end;
   };
 
-  /// All of a rank's devices must join at once, and in no other rank's order. Waits for all that shall join.
+  /// A group lets all devices of a rank join at once. Each call alone would block until all members have joined.
   static void join(Joining& joining) {
     if (joining.seats.empty()) return;
     const Nccl& nccl = Nccl::get();
@@ -225,8 +226,8 @@ class Clique final : public NcclClique {
     group.close(joining.end);
   }
 
-  /// The library has no limit for ranks that never join: it is left waiting in a thread of its own. False where another
-  /// rank failed, which says why.
+  /// NCCL has no timeout for ranks that never join, so the call is made in a separate thread. Returns false if another
+  /// rank failed; that rank reports the error.
   bool join_in_time(const std::shared_ptr<Joining>& joining, double seconds) const {
     std::packaged_task<void()> task([joining] { join(*joining); });
     std::future<void> joined = task.get_future();
@@ -248,7 +249,7 @@ class Clique final : public NcclClique {
     }
   }
 
-  /// So that the others need not wait until their time is over; agreed upon is it later.
+  /// Tells the other ranks at once, so that they need not wait for their timeouts. All ranks agree on the error later.
   void tell_of_failure() const {
     int size = 0;
     check_mpi(MPI_Comm_size(own_.mpi(), &size), "count the ranks of a clique");
@@ -285,23 +286,23 @@ class Clique final : public NcclClique {
       const cuda::DeviceScope scope(local);
       how(comm);
     } catch (...) {
-      // Called where an exchange ends: nobody is left to tell.
+      // Runs when an exchange ends, so there is no caller to report an error to.
     }
   }
 
   std::map<int, int> place_of_;
   std::map<int, Member> members_;
-  Parting own_;                                                  // for the clique's end
-  const std::shared_ptr<int> graphs_ = std::make_shared<int>();  // has an owner in each graph
+  Parting own_;                                                  // agrees on the clique's end
+  const std::shared_ptr<int> graphs_ = std::make_shared<int>();  // shared by each graph that holds its work
 };
 
-/// Of what follows: exchanges may end in any thread.
+/// Guards the following objects: exchanges may end in any thread.
 std::mutex& registry() {
   static std::mutex mutex;
   return mutex;
 }
 
-/// Cliques without users whose work graphs still held. Never destroyed, since graphs may outlive every static object.
+/// Unused cliques whose work is still held by graphs. Never destroyed, because graphs may outlive all static objects.
 std::vector<std::unique_ptr<Clique>>& retired() {
   static auto* const all = new std::vector<std::unique_ptr<Clique>>;
   return *all;
@@ -314,11 +315,12 @@ void retire(Clique* clique) {
     const std::lock_guard lock(registry());
     retired().push_back(std::move(ended));
   } else if (ending == Clique::Ending::abandoned) {
-    ended->abandon();  // to destroy it would be to wait for the ranks that did not come
+    ended->abandon();  // destroy would wait for the ranks that did not come
   }
 }
 
-/// Destroys those of these ranks whose graphs are gone on all of them. Collective: the library waits for the others.
+/// Destroys retired cliques of these ranks if no graph on any rank still holds them. Collective: NCCL synchronises
+/// ranks.
 void destroy_retired(const Communicator& comm) {
   std::string mine;
   {
@@ -327,7 +329,7 @@ void destroy_retired(const Communicator& comm) {
       if (clique->ranks.mpi() == comm.mpi() && !clique->in_graphs())
         mine.append(reinterpret_cast<const char*>(&clique->serial), sizeof clique->serial);
   }
-  std::map<std::int64_t, int> ready;  // on how many ranks
+  std::map<std::int64_t, int> ready;  // number of ranks
   for (const std::string& text : comm.all_gather(mine))
     for (std::size_t at = 0; at < text.size(); at += sizeof(std::int64_t)) {
       std::int64_t serial = 0;
@@ -347,8 +349,7 @@ void destroy_retired(const Communicator& comm) {
   }
 }
 
-/// Cliques that exchanges still use. Whoever uses one keeps its communicator, so that no other can have the same
-/// handle.
+/// Cliques in use by exchanges. Each user holds the communicator, so its handle stays unique.
 std::map<std::pair<MPI_Comm, std::vector<int>>, std::weak_ptr<Clique>>& cliques() {
   static std::map<std::pair<MPI_Comm, std::vector<int>>, std::weak_ptr<Clique>> known;
   return known;
@@ -369,7 +370,7 @@ std::shared_ptr<NcclClique> nccl_clique(const RouteSetup& setup) {
     std::erase_if(cliques(), [](const auto& entry) { return entry.second.expired(); });
     if (const auto known = cliques().find(key); known != cliques().end()) clique = known->second.lock();
   }
-  // Exchanges may end on one rank before they do on another: all ranks must still have the same clique.
+  // An exchange may end earlier on some ranks. The cached clique is used only if all ranks still have the same one.
   bool same = clique != nullptr;
   for (const std::int64_t serial : setup.comm.all_gather(clique ? clique->serial : 0))
     same &= clique && serial == clique->serial;

@@ -1,6 +1,6 @@
 #pragma once
-// What lies in the host memory that the ranks of a node share for one message between nodes. Only hosts touch the
-// counters; all of them grow.
+// Layout of the shared host memory of a node for one message between nodes. Only hosts access the counters, which never
+// decrease.
 #include <slipstream/signal.hpp>
 
 #include "route/lower.hpp"
@@ -8,13 +8,13 @@
 
 namespace slipstream {
 
-/// Before the message leaves: counters, then one place.
+/// Buffer of an outgoing message: counters, then one place.
 class NodeOutbox {
  public:
   NodeOutbox(const NodeMessage& message, std::byte* base) : message_(&message), base_(base) {}
-  /// The last exchange whose message has left.
+  /// Number of the last exchange whose message has left.
   Signal* sent() const { return line(0); }
-  /// Pieces of a part that lie in the place, of all exchanges so far.
+  /// Number of pieces of a part that were written, over all exchanges so far.
   Signal* full(int part) const { return line(1 + part); }
   std::byte* place() const { return base_ + counters(*message_); }
   static std::size_t bytes(const NodeMessage& message) { return counters(message) + message.chunks.bytes; }
@@ -29,16 +29,16 @@ class NodeOutbox {
   std::byte* base_;
 };
 
-/// After it came: counters, then places in turn.
+/// Buffer of an incoming message: counters, then several places in turn.
 class NodeInbox {
  public:
   static constexpr int depth = 2;
   NodeInbox(const NodeMessage& message, std::byte* base) : message_(&message), base_(base) {}
-  /// The last exchange whose place a part's receiver lets be written.
+  /// Number of the last exchange whose place the receiver of a part has freed.
   Signal* free(int part) const {
     return reinterpret_cast<Signal*>(base_ + line_bytes * static_cast<std::size_t>(part));
   }
-  /// The last exchange whose chunk lies in its place.
+  /// Number of the last exchange whose chunk has arrived in its place.
   Signal* full(int chunk) const { return reinterpret_cast<Signal*>(base_ + frees(*message_)) + chunk; }
   PlaceRing places() const {
     return {base_ + frees(*message_) + fulls(*message_), round_up(message_->chunks.bytes, NodeMessage::head), depth};

@@ -1,6 +1,6 @@
 #pragma once
-// State machines of the ranks that give a message between nodes to MPI and take it from there. Neither waits for
-// anything in an order: chunks leave as they fill, and may arrive in any order.
+// State machines that send and receive a message between nodes by MPI. Chunks leave as soon as they are full, and may
+// arrive in any order.
 #include <string>
 #include <vector>
 
@@ -9,20 +9,20 @@
 
 namespace slipstream {
 
-/// What MPI is told about a message.
+/// MPI communicator and tags of a message.
 struct NodeAddress {
   MPI_Comm comm = MPI_COMM_NULL;
-  int tag = 0;  ///< of the first chunk; each has its own
+  int tag = 0;  ///< tag of the first chunk; each chunk has its own
   std::uint64_t plan = 0;
 };
 
 class NodeDispatch {
  public:
   NodeDispatch(const NodeMessage& message, const NodeOutbox& box, const NodeAddress& address);
-  /// True when this exchange's message has left.
+  /// True once the message of this exchange has left.
   bool progress(std::uint64_t sequence);
   std::string waiting_for() const;
-  /// At the end: false where MPI may still use the box.
+  /// Called at the end. False if MPI may still access the buffer.
   bool settle() { return requests_.settle(); }
 
  private:
@@ -30,17 +30,17 @@ class NodeDispatch {
   const NodeMessage& message_;
   NodeOutbox box_;
   std::uint64_t plan_;
-  std::vector<std::size_t> first_part_;  // in each chunk
+  std::vector<std::size_t> first_part_;  // for each chunk
   Requests requests_;
   std::uint64_t sequence_ = 0, sent_ = 0;
-  std::vector<bool> started_;  // chunks
-  int left_ = 0;               // chunks not started
+  std::vector<bool> started_;  // for each chunk
+  int left_ = 0;               // chunks that have not started
 };
 
 class NodeArrival {
  public:
   NodeArrival(const NodeMessage& message, const NodeInbox& box, const NodeAddress& address);
-  /// True when this exchange's message has arrived.
+  /// True once the message of this exchange has arrived.
   bool progress(std::uint64_t sequence);
   std::string waiting_for() const;
   bool settle() { return requests_.settle(); }
@@ -53,8 +53,8 @@ class NodeArrival {
   Requests requests_;
   std::uint64_t sequence_ = 0;
   bool open_ = false;
-  std::vector<bool> arrived_;  // chunks
-  int left_ = 0;               // chunks under way
+  std::vector<bool> arrived_;  // for each chunk
+  int left_ = 0;               // chunks that have not arrived
 };
 
 }  // namespace slipstream

@@ -55,7 +55,8 @@ class NodeInlet final : public Inlet {
       verify(message_, *reinterpret_cast<const Envelope*>(box_.places().of(sequence)), sequence);
       verified_ = true;
     }
-    // Values may come before the envelope, which is in the first chunk; the message is not complete without it.
+    // Values may arrive before the envelope, which is in the first chunk. The last piece counts only once it is
+    // verified.
     const int pieces = node_message_.pieces_within(next_, part_);
     return verified_ ? pieces : std::min(pieces, std::max(0, part_.pieces.count() - 1));
   }
@@ -69,7 +70,7 @@ class NodeInlet final : public Inlet {
   Signal* free_;
   Message message_;
   std::uint64_t sequence_ = 0;
-  int next_ = 0;  // the part's first chunk that has not been seen
+  int next_ = 0;  // first chunk of the part that has not arrived
   bool verified_ = false;
 };
 
@@ -89,7 +90,7 @@ NodeMail::NodeMail(const RouteSetup& setup) : rank_(setup.comm.rank()) {
 
 NodeMail::~NodeMail() = default;
 
-/// Lays the boxes of each message into the memory of the ranks that drive it; returns the bytes of this rank's.
+/// Assigns offsets to the buffers of each message, in the memory of the ranks that drive it. Returns this rank's size.
 std::size_t NodeMail::place_boxes() {
   std::map<int, std::size_t> bytes;
   const auto place = [&](int rank, std::size_t box) {
@@ -104,7 +105,7 @@ std::size_t NodeMail::place_boxes() {
   return bytes[rank_];
 }
 
-/// Every rank that drives a message offers its memory, and every rank with a part maps it.
+/// Each rank that drives a message exports its memory. Each rank with a part maps it.
 void NodeMail::share(const RouteSetup& setup, std::size_t bytes) {
   const std::vector<int> mine = setup.machine.devices_of_rank(rank_);
   const Device device = mine.empty() ? Device{} : setup.machine.device(mine.front()).local;
@@ -136,7 +137,7 @@ void NodeMail::share(const RouteSetup& setup, std::size_t bytes) {
   }
   if (refusal_.empty()) return;
   mapped_.clear();
-  setup.comm.barrier();  // nobody frees what another still maps
+  setup.comm.barrier();  // memory must not be freed before all ranks have unmapped it
   memory_ = {};
 }
 

@@ -1,9 +1,9 @@
 #pragma once
-// Messages between nodes that travel as one for each pair of nodes. The parts of a message lie side by side in pinned
-// host memory of the rank that sends it, which the node's other ranks map: each device copies its part there, or packs
-// straight into it, and its rank raises a counter beside it. The sending rank gives a chunk to MPI as soon as all that
-// belongs into it has come. The receiving rank lets it arrive in memory that its node maps too and raises the chunk's
-// counter; each device takes its part from there, and its rank says when it is done with it.
+// One message for each pair of nodes. Its parts are contiguous in pinned host memory of the rank that sends it, and all
+// ranks of the node map this memory. Each device copies or packs its part into it, and the device's rank increments a
+// counter. The sending rank passes a chunk to MPI once all pieces in the chunk are written. The receiving rank receives
+// into memory that its node maps too, and sets the chunk's counter. Each device then reads its part, and its rank frees
+// it.
 #include <map>
 #include <memory>
 #include <vector>
@@ -16,13 +16,13 @@
 
 namespace slipstream {
 
-/// The two ends' drivers of one message between nodes, on the ranks that send and receive it.
+/// Drivers of one message between nodes, on the rank that sends it and the rank that receives it.
 class NodeDispatch;
 class NodeArrival;
 
 class NodeMail final : public Mail {
  public:
-  /// Collective. Where some rank cannot share host memory with its node, no message is carried, on any rank alike.
+  /// Collective. If some rank cannot share host memory with its node, no rank carries any message.
   explicit NodeMail(const RouteSetup& setup);
   ~NodeMail() override;
 
@@ -39,7 +39,7 @@ class NodeMail final : public Mail {
   void keep_memory() override;
 
  private:
-  /// A message with the places of its boxes in the memory of the ranks that drive it.
+  /// A message and the positions of its buffers in the memory of the ranks that drive it.
   struct Carried {
     NodeMessage message;
     std::size_t outbox = 0, inbox = 0;
@@ -55,11 +55,11 @@ class NodeMail final : public Mail {
   std::byte* memory_of(int rank) const;
 
   std::vector<Carried> messages_;
-  std::map<std::pair<int, int>, std::pair<std::size_t, int>> part_of_;  // by devices: message and its part
+  std::map<std::pair<int, int>, std::pair<std::size_t, int>> part_of_;  // message and part, by source and target device
   std::string refusal_;
   int rank_ = 0;
   Span<std::byte> memory_;
-  std::map<int, std::shared_ptr<void>> mapped_;  // of other ranks
+  std::map<int, std::shared_ptr<void>> mapped_;  // memory of other ranks
   std::vector<std::unique_ptr<NodeDispatch>> dispatches_;
   std::vector<std::unique_ptr<NodeArrival>> arrivals_;
 };

@@ -1,5 +1,5 @@
-// GPUs of one process each: pack, put into the slot in the target's symmetric memory with a counter, unpack. The
-// counter grows by one with each message: nothing that a graph would freeze is an argument of the put.
+// GPUs of one process each. The source packs and puts the values into the slot in the target's symmetric memory. The
+// put increments a counter by one, so its arguments stay valid in a graph. The target then unpacks.
 #include "route/nvshmem.hpp"
 
 #include <algorithm>
@@ -14,9 +14,9 @@
 namespace slipstream {
 
 SymmetricLayout symmetric_layout(const std::vector<RouteSetup::Letter>& letters) {
-  constexpr std::size_t line = 128;  // bytes between counters, so that no two share a cache line
+  constexpr std::size_t line = 128;  // one cache line per counter
   SymmetricLayout layout;
-  std::map<int, std::size_t> counters, values;  // bytes taken on each device
+  std::map<int, std::size_t> counters, values;  // bytes used on each device
   const auto take = [](std::size_t& end, std::size_t bytes) { return std::exchange(end, end + bytes); };
   for (const auto& letter : letters) {
     auto& place = layout.places[{letter.source, letter.target}];
@@ -39,7 +39,7 @@ SymmetricLayout symmetric_layout(const std::vector<RouteSetup::Letter>& letters)
 
 namespace {
 
-/// What both ends know of their message's place.
+/// Position of a message in symmetric memory, for both ends.
 class NvshmemEnd {
  public:
   explicit NvshmemEnd(const Message& message)
@@ -84,8 +84,8 @@ class NvshmemSender final : public Sender {
   Lowering lowering_;
 };
 
-/// Unpacks from the slot. On a node kernels wait for the slot and free it; between
-/// nodes the library does both, and frees it at the next begin.
+/// Unpacks from the slot. Kernels wait for the slot and free it on a node. Between nodes the library does both, and the
+/// slot is freed at the next begin.
 class NvshmemReceiver final : public Receiver {
  public:
   NvshmemReceiver(const Message& message, const ReceiveSite& site)
@@ -125,7 +125,7 @@ class NvshmemReceiver final : public Receiver {
  private:
   NvshmemEnd end_;
   Lowering lowering_;
-  Signal* free_;  // at the source; null between nodes
+  Signal* free_;  // in the source's memory; null between nodes
 };
 
 class NvshmemRoute final : public Route {

@@ -1,5 +1,5 @@
 #pragma once
-// The calls of the library NVSHMEM, in a build that has it (nvshmem_cuda.cpp) or has not (nvshmem_nocuda.cpp).
+// Interface to the library NVSHMEM. A build with NVSHMEM uses nvshmem_cuda.cpp, others use nvshmem_nocuda.cpp.
 #include <map>
 #include <memory>
 #include <string>
@@ -8,43 +8,43 @@
 
 namespace slipstream {
 
-/// Where each message has its places in a block of memory that every rank has, at the same offsets.
+/// Offsets of each message in a block of symmetric memory. Every rank has the block, with the same offsets.
 struct SymmetricLayout {
   struct Place {
     std::size_t full = 0;      ///< counter at the target
     std::size_t free = 0;      ///< counter at the source
     std::size_t slot = 0;      ///< at the target
-    std::size_t outgoing = 0;  ///< at the source: the library sends from memory that it knows
-    std::size_t bytes = 0;     ///< of each of the two
+    std::size_t outgoing = 0;  ///< at the source, because the library sends from its own heap only
+    std::size_t bytes = 0;     ///< size of each of the two
   };
-  std::map<std::pair<int, int>, Place> places;  ///< by source and target
-  std::size_t counter_bytes = 0;                ///< at the block's start
+  std::map<std::pair<int, int>, Place> places;  ///< by source and target device
+  std::size_t counter_bytes = 0;                ///< size of all counters, at the block's start
   std::size_t bytes = 0;
 };
 SymmetricLayout symmetric_layout(const std::vector<RouteSetup::Letter>& letters);
 
-/// A block of every rank's symmetric memory, and what the library does with it in stream order. No span of an arena:
-/// the library's own heap alone is what it puts to and from, and all ranks must take and free its pieces together, in
-/// one order, wherever they lie.
+/// A block of symmetric memory, and NVSHMEM's operations on it in stream order. The block is no span of an arena,
+/// because NVSHMEM only accesses its own heap. All ranks must also allocate and free its memory together and in the
+/// same order.
 class NvshmemBlock : public RouteState {
  public:
-  /// In this rank's block.
+  /// Address in this rank's block.
   virtual std::byte* at(std::size_t offset) const = 0;
-  /// In that rank's block, where this rank's kernels reach it by loads and stores; else null.
+  /// Address in that rank's block if this rank's kernels can load and store there, else null.
   virtual std::byte* mapped(std::size_t offset, int rank) const = 0;
-  /// Copies to the same block of another rank and then adds 1 to a counter there.
+  /// Copies to the same block of another rank, then adds 1 to a counter there.
   virtual void put(Stream& stream, std::size_t to, const std::byte* from, std::size_t bytes, std::size_t counter,
                    int rank) = 0;
   virtual void set(Stream& stream, std::size_t counter, std::uint64_t value, int rank) = 0;
-  /// Until a counter of this rank has reached the value and what was put before it can be read.
+  /// Blocks the stream until a counter of this rank has reached the value. Data that was put before is then visible.
   virtual void wait(Stream& stream, std::size_t counter, std::uint64_t value) = 0;
 
   SymmetricLayout layout;
 };
 
-/// Empty where the library can be used, else the reason why not.
+/// Reason why the library cannot be used; empty if it can.
 std::string nvshmem_missing();
-/// Collective. The block's counters are 0; no rank may set any before all ranks have returned.
+/// Collective. All counters are 0. No rank may set one before all ranks have returned.
 std::shared_ptr<NvshmemBlock> nvshmem_block(const RouteSetup& setup);
 
 }  // namespace slipstream

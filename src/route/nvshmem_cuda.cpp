@@ -1,5 +1,5 @@
-// NVSHMEM's host library, loaded when it is there and started once in a process. It is never ended: that is collective,
-// and no rank knows when the others are done.
+// NVSHMEM's host library, loaded at run time and initialised once per process. It is never finalised: that is
+// collective, and no rank knows when the others have finished.
 #include <nvshmem_host.h>
 
 #include <algorithm>
@@ -31,8 +31,8 @@ class Nvshmem {
   }
   const std::string& missing() const { return missing_; }
 
-  /// Collective. All exchanges of a process must join the same ranks. The library waits for all of them without a limit
-  /// and cannot be told to stop: the job ends where they take longer.
+  /// Collective. All exchanges of a process must use the same ranks. NVSHMEM waits for all of them without a timeout
+  /// and cannot be cancelled, so the job ends if `seconds` pass.
   void start(const Communicator& comm, Device device, double seconds);
 
   decltype(&nvshmemx_get_uniqueid) unique_id = nullptr;
@@ -99,7 +99,7 @@ void Nvshmem::start(const Communicator& comm, Device device, double seconds) {
   check_mpi(MPI_Comm_dup(comm.mpi(), &started_), "keep the ranks of NVSHMEM");
 }
 
-/// Memory of all ranks' heaps, allocated together and kept until the process ends; all ranks number it alike.
+/// Symmetric memory, allocated by all ranks together and kept until the process ends. All ranks use the same numbers.
 struct HeapChunk {
   std::byte* base = nullptr;
   std::size_t bytes = 0;
@@ -124,7 +124,7 @@ std::byte* base_of(std::size_t chunk) {
   return chunks()[chunk].base;
 }
 
-/// All ranks must call the library in one order: of two threads that start exchanges, each might wait on one rank.
+/// All ranks must call NVSHMEM in the same order. Two threads that create exchanges at once could deadlock.
 class OneAtATime {
  public:
   explicit OneAtATime(const Communicator& comm) : lock_(mutex(), std::try_to_lock) {
@@ -142,7 +142,7 @@ class OneAtATime {
   std::unique_lock<std::mutex> lock_;
 };
 
-/// The smallest chunk that is free on all ranks, or a new one. Collective.
+/// Index of the smallest chunk that is free on all ranks and large enough, or of a new one. Collective.
 std::size_t take_chunk(const Communicator& comm, Device device, std::size_t bytes, double seconds) {
   const Nvshmem& library = Nvshmem::get();
   const Deadline deadline(comm, seconds, "an allocation of NVSHMEM, which all ranks make together,");
@@ -160,7 +160,7 @@ std::size_t take_chunk(const Communicator& comm, Device device, std::size_t byte
   for (std::size_t c = 0; c < free.size(); ++c)
     if (free[c] == 'y' && (best == free.size() || chunks()[c].bytes < chunks()[best].bytes)) best = c;
   if (best < chunks().size()) {
-    synchronize(device);  // counters of its last exchange may still be on their way
+    synchronize(device);  // counters of the last exchange may still be in flight
     library.barrier();
   } else {
     auto* base = static_cast<std::byte*>(library.allocate(bytes));
@@ -204,10 +204,10 @@ class HeapBlock final : public NvshmemBlock {
     if (!abandoned_) set_free(chunk_);
   }
   bool capturable(int source, int target) const override { return !unmapped_.contains({source, target}); }
-  /// Kernels wait where they can free the slot themselves, and they have a limit.
+  /// Without a mapping NVSHMEM waits, and has no timeout. Waits of kernels have one.
   bool waits_for_ever() const override { return waits_; }
   bool waits_in_deliver() const override { return waits_; }
-  /// Nothing ends the library's waits; and nobody may get memory that they look at.
+  /// NVSHMEM waits cannot be cancelled, so the memory they poll must never be reused.
   bool abandon() override {
     abandoned_ = true;
     return !waits_;
@@ -235,7 +235,7 @@ class HeapBlock final : public NvshmemBlock {
   }
 
  private:
-  /// Clears the counters and asks which ranks' blocks kernels reach: a letter for each.
+  /// Clears the counters. Returns one letter per rank: y if kernels can access its block, else n.
   std::string map(const Communicator& comm) {
     Stream stream(device_);
     fill(stream, base_, 0, layout.counter_bytes);
@@ -257,9 +257,9 @@ class HeapBlock final : public NvshmemBlock {
   std::size_t chunk_ = 0;
   std::byte* base_ = nullptr;
   std::vector<std::byte*> mapped_;
-  std::set<std::pair<int, int>> unmapped_;  // messages whose target's kernels do not reach the source's memory
-  bool waits_ = false;                      // for one of them, on this rank
-  std::atomic<bool> abandoned_ = false;     // a watchdog sets it
+  std::set<std::pair<int, int>> unmapped_;  // messages whose target's kernels cannot access the source's memory
+  bool waits_ = false;                      // this rank receives such a message
+  std::atomic<bool> abandoned_ = false;     // set by a watchdog
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 #pragma once
-// A large message that the host drives is packed and unpacked in parts, so that its first values are on their way
-// while the others are still packed, and are unpacked while the last ones travel.
+// Parts of a large message that the host drives. The first part is sent while later ones are packed, and unpacked while
+// later ones travel.
 #include <memory>
 
 #include "route/lower.hpp"
@@ -9,16 +9,16 @@
 
 namespace slipstream {
 
-/// The parts of a message; null where it is packed and unpacked at once. Each holds something of every large leg, so
-/// that both ends of thin rows are moved together. Depends on what both ends know.
+/// Parts of a message; null if it is packed and unpacked at once. Each part holds some of every large leg, so that both
+/// ends of thin rows are moved together. Both ends compute the same parts.
 std::shared_ptr<const Cut> parts_of(const Message& message, const std::vector<Leg>& legs);
-/// Bytes of all parts, one behind the other.
+/// Total size of all parts.
 std::size_t bytes_of_parts(const Cut& parts);
 
-/// A part's launch, with the event behind it or before it.
+/// Movers of one part, with an event before or after them.
 struct PartMoves {
-  std::size_t begin = 0, end = 0;  ///< bytes in the message
-  std::unique_ptr<Moves> moves;    ///< null: nothing to do
+  std::size_t begin = 0, end = 0;  ///< byte range in the message
+  std::unique_ptr<Moves> moves;    ///< null: nothing to move
   Event done;
 };
 

@@ -1,4 +1,4 @@
-// Devices of one process: pack, copy engine, unpack.
+// Devices of one process. The source packs, the copy engine writes the target's slot, and the target unpacks.
 #include "route/copy_ends.hpp"
 
 namespace slipstream {

@@ -1,5 +1,5 @@
 #pragma once
-// The batches of many messages as one launch of one device.
+// Batches of many messages, run as one launch per device.
 #include <cstdint>
 #include <vector>
 
@@ -9,31 +9,31 @@
 
 namespace slipstream {
 
-/// A batch, with its place in the order of the launch.
+/// A batch and its position in the launch.
 struct Scheduled {
   const Batch* batch = nullptr;
-  double from = 0, to = 0;  ///< movers spread evenly between; lower numbers start earlier
+  double from = 0, to = 0;  ///< its movers are spread evenly over this range; lower numbers start earlier
   int stamp = 0;            ///< index into Pulse::stamps; 0: none
 };
 
-/// The movers of a program encode or decode nothing, values one by one, or blocks of them, too.
+/// Conversions of a program's movers: none, single values, or blocks as well.
 enum class Coded : std::uint8_t { none, by_value, in_blocks };
 
-/// Batches cut into tiles of about equal work. Teams of a launch take tiles by number, so that a tile may wait for what
-/// this device's earlier tiles make other devices do, however few teams run at once.
+/// Batches that are cut into tiles of about equal work. Teams take tiles in order of their numbers. A tile may
+/// therefore wait for another device that depends on earlier tiles, however few teams run at once.
 class Program {
  public:
   Program() = default;
-  /// `arrays`: those that movers know by number; must outlive this. `teams` 0, and at most: as many as the device holds
-  /// at once, or this process's share of them where `users` processes use it. Teams of all of these may wait for one
-  /// another: more than the device holds, where it runs them side by side (MPS), would keep out those that are waited
-  /// for.
+  /// `arrays`: the arrays that movers refer to by number; must outlive this object.
+  /// `teams`: 0 selects as many teams as the device holds at once. That is also the limit. If `users` processes share
+  /// the device, each gets its share. More teams would not fit under MPS, and teams of all processes may wait for one
+  /// another.
   Program(Device device, const std::vector<Scheduled>& batches, const Arrays* arrays, int teams, int users = 1);
   bool empty() const { return tile_count_ == 0; }
   std::int64_t bytes() const;
-  /// Runs everything, on as many teams as the device has room for (Residency), but nothing where the exchange is
-  /// broken. A wait that gives up breaks it: its batch, and all that the team would have done after it, moves nothing
-  /// and posts nothing; batches whose waits held are completed. `advance`: this launch starts a new exchange, and
+  /// Runs all batches, on as many teams as the device has room for (Residency); runs nothing if the exchange has
+  /// failed. A wait that times out makes the exchange fail. Its batch, and all later work of the team, moves nothing
+  /// and sets no counter. Batches whose waits held are completed. `advance`: this launch starts a new exchange and
   /// counts it when done.
   void run(Stream& stream, const Pulse& pulse, bool advance) const;
 
@@ -41,18 +41,18 @@ class Program {
   Buffer<std::byte> smalls_, tiles_;
   Buffer<Wait> waits_;
   Buffer<Signal*> posts_;
-  mutable Buffer<std::uint32_t> counters_;  // tiles drawn, then tiles done of each batch
+  mutable Buffer<std::uint32_t> counters_;  // tiles drawn, then finished tiles per batch
   std::uint32_t tile_count_ = 0;
   int teams_ = 1;
-  int resident_ = 1;  // teams that a multiprocessor holds at once
+  int resident_ = 1;  // teams per multiprocessor
   std::int64_t bytes_moved_ = 0;
   const Arrays* arrays_ = nullptr;
   bool combines_ = false, transposes_ = false;
   Coded coded_ = Coded::none;
-  int own_ = 0;  // the coding of the caller's own that its movers have
+  int own_ = 0;  // number of the caller's own coding; 0: none
 };
 
-/// What a program's kernel works with, in device memory.
+/// Arguments of a program's kernel, in device memory.
 struct ProgramParts {
   const void *tiles = nullptr, *smalls = nullptr;
   const Wait* waits = nullptr;
@@ -60,16 +60,16 @@ struct ProgramParts {
   std::uint32_t* counters = nullptr;
   std::uint32_t tile_count = 0;
   int teams = 1;
-  std::int64_t cost = 0;  ///< bytes that a team moves
+  std::int64_t cost = 0;  ///< bytes per team
 };
-/// Teams of a program that encodes or decodes values, or blocks too, that a multiprocessor holds at once.
+/// Teams per multiprocessor for programs that encode or decode single values, or blocks as well.
 int resident_coded(Device device, bool combines);
 int resident_in_blocks(Device device, bool combines);
 /// Starts such a program.
 void start_coded(Stream& stream, const ProgramParts& parts, bool combines, const Pulse& pulse, bool advance);
 void start_in_blocks(Stream& stream, const ProgramParts& parts, bool combines, const Pulse& pulse, bool advance);
 
-/// Sets a counter to the exchange's number, in stream order, unless the exchange is broken.
+/// Sets a counter to the exchange's number in stream order, unless the exchange has failed.
 void post(Stream& stream, Signal* signal, const Pulse& pulse);
 
 }  // namespace slipstream

@@ -1,5 +1,5 @@
-// The forms of a program's kernel that encode and decode blocks, apart: their code takes more registers than that of
-// values one by one, and calls.
+// Kernels of programs that encode and decode blocks. They are compiled apart because their code takes more registers
+// and makes function calls.
 #include "route/program_kernel.hpp"
 
 namespace slipstream {

@@ -1,5 +1,5 @@
-// The forms of a program's kernel that encode and decode values one by one, apart: each cast makes code of its own of
-// each form of a work.
+// Kernels of programs that encode and decode single values. They are compiled apart because each cast instantiates
+// every form of a work.
 #include "route/program_kernel.hpp"
 
 namespace slipstream {

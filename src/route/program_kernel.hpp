@@ -1,5 +1,5 @@
 #pragma once
-// The kernel that runs a program, for the files that compile its forms.
+// The kernel of a program, for the files that instantiate its variants.
 #include <algorithm>
 #include <cstdint>
 
@@ -12,7 +12,7 @@
 
 namespace slipstream {
 
-/// A piece of a large work by all threads, or small works whole, by 32 threads each.
+/// Runs a piece of a large work with all threads, or several small works with 32 threads each.
 template <bool combines, Coded coded, class Own, class Team>
 SLIP_FN void run_tile(const Team& team, const Tile& tile, const Work* smalls, const Watch& watch, void* scratch,
                       int thread) {
@@ -23,7 +23,7 @@ SLIP_FN void run_tile(const Team& team, const Tile& tile, const Work* smalls, co
   Share share{static_cast<std::uint32_t>(thread), static_cast<std::uint32_t>(team.threads())};
   if (!whole_team) share = {static_cast<std::uint32_t>(thread % group), group};
   const int last = whole_team ? 1 : tile.smalls;
-  // One loop for both: the code that moves words is large, and stands here once.
+  // One loop serves both cases: the inlined code is large and should exist once.
   for (int s = whole_team ? 0 : thread / group; s < last; s += groups) {
     const Work& w = whole_team ? tile.work : smalls[tile.first_small + s];
     const Part part = whole_team ? Part{tile.first, tile.x, tile.row, static_cast<std::uint32_t>(tile.count)}
@@ -39,9 +39,8 @@ SLIP_FN void run_tile(const Team& team, const Tile& tile, const Work* smalls, co
   }
 }
 
-/// Programs that combine have a kernel of their own: it takes more registers. So have those that transpose: it takes
-/// memory of the team. And those that encode or decode, whose code is large: values one by one, or blocks of them, too,
-/// or values by a coding of the caller's own.
+/// Separate kernels keep the resources of simple programs low. Combining takes more registers, and transposing takes
+/// shared memory. Encoding and decoding add much code: for single values, for blocks, and for the caller's own codings.
 template <bool combines, bool transposes, Coded coded, class Own = void>
 struct RunProgram {
   static constexpr int threads = 512;
@@ -60,12 +59,12 @@ struct RunProgram {
   struct Shared {
     std::uint64_t now;
     std::uint32_t next;
-    std::uint32_t broken;  // 1: the team only draws what is left
-    Tile tile[2];          // in turn: the last one is still read when the next one comes
+    std::uint32_t broken;  // 1: the team only draws the remaining tiles
+    Tile tile[2];          // double buffer: the last tile is still read while the next one is loaded
     alignas(16) std::byte square[transposes ? square_bytes : 16];
   };
 
-  /// Whether a tile goes through the team's memory, in two phases.
+  /// Whether a tile goes through shared memory in two phases.
   template <class Team>
   SLIP_FN static bool in_halves(const Tile& tile) {
     return transposes && !Team::sequential && tile.smalls == 0 && tile.work.form == Form::transpose;
@@ -82,7 +81,7 @@ struct RunProgram {
     run_second_half(w, part, watch, square, share);
   }
 
-  /// False where the wait gave up.
+  /// Returns false if the wait timed out.
   SLIP_FN bool await(const Wait& wait, std::uint64_t now) const {
     const std::uint64_t target = now > static_cast<std::uint64_t>(wait.lag) ? now - wait.lag : 0;
     const Watch watch{pulse, now, wait.peer};
@@ -95,7 +94,7 @@ struct RunProgram {
     return false;
   }
 
-  /// Counts tiles of a batch as done; who counts the last one sets its counters.
+  /// Counts finished tiles of a batch. The team that counts the last one sets the batch's counters.
   template <class Team>
   SLIP_FN void finish(const Team& team, const Tile& tile, std::uint64_t now, std::uint32_t tiles_done) const {
     const BatchInfo& info = tile.info;
@@ -106,8 +105,8 @@ struct RunProgram {
       if (thread != 0) return;
       if (info.stamp) keep_larger(self.pulse.stamps + info.stamp, clock_ns());
       if (!info.posts) return;
-      // What the whole team stored comes before the count; what all teams counted, before the counters of the
-      // neighbours.
+      // The first fence orders the team's stores before the count. The second orders the stores of all teams before the
+      // neighbours' counters.
       fence_device();
       if (info.tiles != tiles_done && atomic_add(done, tiles_done) + tiles_done != info.tiles) return;
       if (info.tiles != tiles_done) *done = 0;
@@ -116,9 +115,9 @@ struct RunProgram {
     });
   }
 
-  // A team's first tile: its own number where all teams are there at once, else from the counter, for a team that runs
-  // alone must find all tiles in their order. Teams draw until they find no tile, and who draws last counts the
-  // exchange: all others have read its number.
+  // Draws the next tile. On a GPU all teams are resident, so a team's first tile is its own number. On the host a team
+  // that runs alone must find all tiles in order, so it draws the first one too. Every team draws until no tile is
+  // left. The last draw advances the exchange's number, because all other teams have read it by then.
   template <class Team>
   SLIP_FN std::uint32_t draw(std::uint64_t now) const {
     constexpr bool counted = Team::sequential;
@@ -128,8 +127,8 @@ struct RunProgram {
     return number;
   }
 
-  /// The tile of a number where all threads read it soon: fields that are read one after the other from the table would
-  /// cost its latency each time.
+  /// Prefetches a tile into shared memory. Dependent loads of its fields from the table would cost the latency each
+  /// time.
   template <class Team>
   SLIP_FN void fetch(const Team& team, std::uint32_t number, int turn, int thread) const {
     if constexpr (!Team::sequential) {
@@ -149,7 +148,7 @@ struct RunProgram {
     team.each([&](int thread) {
       self.fetch(team, number, 0, thread);
       if (thread != 0) return;
-      // Asked for first: both answers are under way at once.
+      // Loaded before `sequence` so that both loads overlap.
       const bool broken = *self.pulse.broken != 0;
       shared->now = load_acquire(self.pulse.sequence) + self.advance;
       shared->broken = broken ? 1 : 0;
@@ -180,7 +179,7 @@ struct RunProgram {
           });
       }
       team.each([&](int thread) {
-        // Asked for early: the answer comes while the values move.
+        // Drawn early: the atomic's latency overlaps with the moves.
         if (thread == 0) next = self.template draw<Team>(now);
         if (!shared->broken) {
           const Watch watch{self.pulse, now, tile.wait.peer};
@@ -204,7 +203,7 @@ struct RunProgram {
   }
 };
 
-/// Teams of the kernel of a program's form that a multiprocessor holds at once.
+/// Teams of this kernel variant that a multiprocessor holds.
 template <bool combines, bool transposes, Coded coded, class Own = void>
 int resident_of_form(Device device) {
   using Kernel = RunProgram<combines, transposes, coded, Own>;
@@ -212,7 +211,7 @@ int resident_of_form(Device device) {
                     Kernel::resident);
 }
 
-/// Starts the kernel of a program's form on its teams.
+/// Starts this kernel variant.
 template <bool combines, bool transposes, Coded coded, class Own = void>
 void start_program(Stream& stream, const ProgramParts& parts, const Pulse& pulse, bool advance) {
   using Kernel = RunProgram<combines, transposes, coded, Own>;

@@ -43,7 +43,8 @@ Program::Program(Device device, const std::vector<Scheduled>& batches, const Arr
   if (host) {
     teams_ = teams > 0 ? teams : host_threads();
   } else {
-    // More would find their first tiles only when others end, which may wait for what those send.
+    // All teams must be resident. Others would start only after some end, and these may wait for messages that the
+    // others send.
     resident_ = own_                         ? own_coding(own_).resident(device, combines_)
                 : coded_ == Coded::in_blocks ? resident_in_blocks(device, combines_)
                 : coded_ == Coded::by_value  ? resident_coded(device, combines_)

@@ -1,5 +1,5 @@
 #pragma once
-// MPI requests that are made once and started for every exchange.
+// Persistent MPI requests, started in every exchange.
 #include <mpi.h>
 
 #include <cstddef>
@@ -7,20 +7,20 @@
 
 namespace slipstream {
 
-/// Persistent requests, started one by one: MPI matches messages in the order in which receives are started, which
-/// MPI_Startall leaves open.
+/// Persistent requests that are started one by one. MPI matches messages in the order in which receives start, and
+/// MPI_Startall leaves this order undefined.
 class Requests {
  public:
   Requests() = default;
   Requests(const Requests&) = delete;
   Requests& operator=(const Requests&) = delete;
-  /// Where a message never came (its exchange timed out): see settle().
+  /// A message may never have arrived, if its exchange timed out: see settle().
   ~Requests();
-  /// Cancels what has not completed, and gives it some time. False where MPI may still read or write the memory that
-  /// the requests were made for: a large message that both ends have matched is under way until its other end goes on,
-  /// and MPI-4.1, 3.8.4, lets no cancel reach it. That memory must stay then. All of this is done once.
+  /// Cancels incomplete requests and waits briefly. Returns false if MPI may still access the memory of the requests;
+  /// then it must stay allocated. MPI-4.1, 3.8.4, does not allow to cancel a large message that both ends have matched,
+  /// and it stays active until the other end continues. Later calls do nothing.
   bool settle();
-  /// Each gets the next index.
+  /// Requests are numbered in the order of these calls.
   void add_send(const void* from, std::size_t bytes, int rank, int tag, MPI_Comm comm);
   void add_receive(void* to, std::size_t bytes, int rank, int tag, MPI_Comm comm);
   void start(int index);

@@ -9,7 +9,7 @@
 namespace slipstream {
 namespace {
 
-/// By kind: in the order in which the rules prefer them.
+/// All routes by kind. The selection rules prefer lower kinds.
 std::map<RouteKind, const Route*>& known() {
   static std::map<RouteKind, const Route*> routes;
   return routes;
@@ -56,7 +56,7 @@ auto value_of(const Table& table, const std::string& text, const std::string& wh
 }  // namespace
 
 KnownRoute::KnownRoute(const Route& route) : kind_(route.kind()) {
-  // Ranks tell each other the routes in use as so many bits.
+  // Ranks exchange the routes in use as a bit mask.
   require(static_cast<int>(kind_) < 64 && known().emplace(kind_, &route).second, ErrorCode::internal,
           "two routes are of kind " + std::to_string(static_cast<int>(kind_)) + ", or it is beyond 63");
 }
@@ -98,7 +98,7 @@ std::vector<RouteKind> all_routes() {
 std::vector<RouteSetup::Letter> letters_of_all(const RouteSetup& setup) {
   std::string mine;
   for (const RouteSetup::Letter& letter : setup.letters) append_record(mine, letter);
-  std::map<std::pair<int, int>, RouteSetup::Letter> known;  // both ends tell of a message
+  std::map<std::pair<int, int>, RouteSetup::Letter> known;  // both ends report a message
   for (const auto& letter : records_of<RouteSetup::Letter>(setup.comm.all_gather(mine)))
     known[{letter.source, letter.target}] = letter;
   std::vector<RouteSetup::Letter> letters;

@@ -1,6 +1,6 @@
-// Anywhere: pack, copy to pinned host memory, copy to the target's device, unpack, piece by piece. Between the two
-// copies lies MPI, or nothing where both ends reach the same host memory: in one process and on one node. MPI gets a
-// message of each pair of devices or of each pair of nodes (node_mail.hpp), or one call for all ranks (all_to_all.hpp).
+// Transport between any two devices. The source packs, copies to pinned host memory and sends piece by piece; the
+// target copies to its device and unpacks. Within a process or a node both ends map the same host memory. Else MPI
+// sends one message per pair of devices, one per pair of nodes (node_mail.hpp), or all in one call (all_to_all.hpp).
 #include "route/all_to_all.hpp"
 #include "route/host_ends.hpp"
 #include "route/node_mail.hpp"

@@ -5,27 +5,27 @@
 namespace slipstream {
 namespace {
 
-// Below this, one pass of stores into slots and one out of them cost less than asking whether the ghosts are free.
+// Below this size, packing into slots and unpacking cost less than the handshake for stores into ghost cells.
 constexpr std::size_t small_message = 4 << 20;
-// Rows shorter than this fill their 32-byte sectors badly and cross the link at a quarter of its rate.
+// Shorter rows fill their 32-byte sectors badly and reach a quarter of the link's bandwidth.
 constexpr std::size_t short_row = 128;
-// Lines save a fence and a counter, some microseconds, and take a 31st more of the link.
+// Latency-optimised packets save a fence and a counter, some microseconds, but send 1/31 more bytes.
 constexpr std::size_t most_sealed = 2 << 20;
 constexpr std::size_t ever_sealed = 1 << 30;  // words are counted in 32 bits
 constexpr std::size_t smallest_chunk = 1 << 18;
 constexpr std::size_t most_chunks = 48;
 
 std::size_t least_row_in_place(const Message& m, const Leg& leg) {
-  // Whole values would cross the link, and be rounded there.
+  // Stores in place would send the values uncoded.
   if (leg.coded()) return SIZE_MAX;
   if (m.poison && !leg.produced) return SIZE_MAX;
   if (m.through_slots() || !m.in_place_ok || (leg.rebinds && m.source_rank != m.target_rank)) return SIZE_MAX;
   if (m.knobs.in_place >= 0) return static_cast<std::size_t>(m.knobs.in_place);
-  if (leg.produced) return 0;  // who computes the values is the slower, and they are stored once
+  if (leg.produced) return 0;  // computing the values takes longer, and this way they are stored once
   return m.answered && m.bytes < small_message ? SIZE_MAX : short_row;
 }
 
-/// Bytes of the lines of a message that travels in them, else 0.
+/// Size of a message in latency-optimised packets; 0 if it does not use them.
 std::size_t bytes_in_lines(const Message& m, const std::vector<Leg>& legs) {
   const std::size_t most = m.knobs.sealed >= 0 ? static_cast<std::size_t>(m.knobs.sealed) : most_sealed;
   if (m.through_slots() || m.produced || !m.answered || !m.whole_lines || m.bytes > std::min(most, ever_sealed))
@@ -37,7 +37,7 @@ std::size_t bytes_in_lines(const Message& m, const std::vector<Leg>& legs) {
 }
 
 std::size_t chunk_limit(const Message& m, std::size_t packed) {
-  // One chunk, whose legs keep the order in which they are combined, or whose places are all open at once.
+  // One chunk: its legs keep their order for combining, or all its places must be open at once.
   if (m.at_once()) return SIZE_MAX / 2;
   const std::size_t least = (packed + most_chunks - 1) / most_chunks;
   if (m.knobs.chunk > 0) return std::max(static_cast<std::size_t>(m.knobs.chunk), least);
@@ -61,7 +61,7 @@ Lowering::Places chosen(const std::vector<std::size_t>& legs, const Lowering::Pl
   return result;
 }
 
-/// Places of the legs that are packed.
+/// Places of the packed legs.
 Lowering::Places packed(const StorePlan& plan, const Lowering::Places& places) {
   return chosen(plan.packed_parent, places);
 }
@@ -73,7 +73,7 @@ Batch sealed(int peer) {
   return batch;
 }
 
-/// What the slot of a chunk last held: the chunk, and how many exchanges ago.
+/// Previous content of a chunk's slot: the chunk, and how many exchanges ago.
 struct Before {
   int chunk = 0, lag = 0;
 };
@@ -109,12 +109,12 @@ StorePlan store_plan(const Message& message, const std::vector<Leg>& legs) {
   if (message.at_once()) {
     plan.depth = chunks;
   } else if (room >= 2 * chunks) {
-    // What the other side answered in the last exchange proves that it had emptied the slots of the one before.
+    // The target's message of the last exchange proves that it had emptied the slots of the exchange before.
     plan.depth = 2 * chunks;
     plan.freed = !message.answered;
   } else {
     plan.depth = static_cast<int>(std::clamp<std::int64_t>(room, 2, 2 * chunks));
-    if (plan.depth == chunks) ++plan.depth;  // a slot for each chunk is the layout without a ring
+    if (plan.depth == chunks) ++plan.depth;  // depth == chunks means a layout without a ring
   }
   return plan;
 }
@@ -187,7 +187,7 @@ StoreReceiver::StoreReceiver(const Message& message, const ReceiveSite& site)
   batches.push_back(std::move(landed));
 }
 
-/// Lines say themselves whether they have come.
+/// Packets need no poison: their numbers show whether they have arrived.
 void StoreReceiver::poison(Stream& stream) {
   if (!plan_.sealed_bytes && slot_)
     fill(stream, slot_, poison_byte, plan_.cut->slot_bytes * static_cast<std::size_t>(plan_.depth));

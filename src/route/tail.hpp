@@ -1,7 +1,7 @@
 #pragma once
-// Where a library moves a message, which cannot be told to leave one out, the number of the exchange travels behind the
-// values: the launch that packs sets it, unless a wait has given up before, and the one that unpacks waits for it. What
-// a broken exchange sends is so never taken for values.
+// Sequence number behind the values of a message. Some libraries cannot be told to skip a message, and so they also
+// send old values of a failed exchange. The launch that packs writes the number only if no wait has timed out. The
+// launch that unpacks waits for the number, so such values are never used.
 #include <slipstream/arena.hpp>
 #include <slipstream/stream.hpp>
 
@@ -16,7 +16,7 @@ inline Signal* tail_of(std::byte* message, std::size_t wire_bytes) {
   return reinterpret_cast<Signal*>(message + tail_at(wire_bytes));
 }
 
-/// Before the first exchange. Waits for the device.
+/// Called before the first exchange. Blocks until the device has finished.
 inline void clear_tail(Device device, std::byte* message, std::size_t wire_bytes) {
   Stream stream(device);
   fill(stream, message + tail_at(wire_bytes), 0, leg_alignment);

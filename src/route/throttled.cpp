@@ -1,4 +1,4 @@
-// Messages that leave no earlier than a slow link would bring them.
+// Delays messages as a slow link would.
 #include <chrono>
 #include <deque>
 #include <utility>
@@ -48,7 +48,7 @@ class ThrottledOutlet final : public Outlet {
   std::unique_ptr<Outlet> inner_;
   Pieces pieces_;
   Throttle throttle_;
-  Clock::time_point begun_{}, free_{};  // of this exchange; of the link, after the last one
+  Clock::time_point begun_{}, free_{};  // start of this exchange; time when the link is free again
   std::deque<Queued> queued_;
 };
 

@@ -24,14 +24,14 @@ bool equal(const Ring& a, const Ring& b) {
   return a.bytes == b.bytes && a.depth == b.depth && a.chunks == b.chunks && a.chunk == b.chunk;
 }
 
-/// Rows of fewer bytes are moved with those of their twin at the other end of the same rows, whose values share pages
-/// of device memory with them.
+/// Thinner rows, in bytes, are moved together with their twin: the box at the other end of the same rows. Both share
+/// pages of device memory.
 constexpr std::int64_t thin_row = 64;
 
-/// Sides of fewer words are moved as rows.
+/// Transposes with shorter sides, in words, are moved as rows.
 constexpr std::int64_t least_side = 8;
 
-/// The axis along which words lie side by side at the target, where it is another one than at the source; else 0.
+/// Axis along which words are contiguous at the target, if it differs from the source's; else 0.
 int transposed_axis(const Mover& m) {
   if (values_of(m) > 1) return 0;
   if (m.op != Op::copy || m.source_ids || m.target_ids || m.lines != Mover::Lines::none) return 0;
@@ -43,19 +43,19 @@ int transposed_axis(const Mover& m) {
 }
 bool is_transpose(const Mover& m) { return transposed_axis(m) != 0; }
 
-/// Words from a box to its twin.
+/// Offsets from a box to its twin, in words.
 struct Twin {
   std::int64_t source = 0, target = 0;
 };
 
-/// Of thin rows, one after the other, that are copied.
+/// True for copied boxes of several thin rows.
 bool may_have_twin(const Mover& m) {
   if (m.recode != Recode::none && (m.word > 8 || values_of(m) > 1 || !m.wire.by_value())) return false;
   return m.op == Op::copy && !is_transpose(m) && !m.source_ids && !m.target_ids && m.lines == Mover::Lines::none &&
          m.extent[0] * m.word < thin_row && m.extent[1] * m.extent[2] >= 2;
 }
 
-/// Where there is none to speak of: nothing.
+/// Empty if the boxes are no twins.
 std::optional<Twin> twin(const Mover& a, const Mover& b) {
   if (!may_have_twin(a) || !may_have_twin(b) || a.word != b.word) return {};
   if (a.recode != b.recode || a.wire != b.wire || (a.recode != Recode::none && a.item != b.item)) return {};
@@ -73,8 +73,8 @@ std::optional<Twin> twin(const Mover& a, const Mover& b) {
   return found;
 }
 
-/// Finds twins among the movers of a batch. Of a device with many blocks these are too many to try each with each; but
-/// one end of a twin is no further away than a row.
+/// Finds twins among the movers of a batch. Comparing all pairs would be too slow for many blocks. Twins are at most a
+/// row apart at one end, so a search in sorted addresses suffices.
 class Twins {
  public:
   explicit Twins(const std::vector<Mover>& movers) : movers_(movers) {
@@ -89,7 +89,7 @@ class Twins {
     std::size_t mover;
     Twin twin;
   };
-  /// The first mover behind number n, and not taken, that is its twin.
+  /// First mover after number n that is its twin and not taken.
   std::optional<Found> of(std::size_t n, const std::vector<bool>& taken) const {
     const Mover& m = movers_[n];
     std::optional<Found> first;
@@ -116,7 +116,7 @@ class Twins {
   }
 
   const std::vector<Mover>& movers_;
-  std::vector<Begin> begins_[2];  // of sources, of targets
+  std::vector<Begin> begins_[2];  // of sources; of targets
 };
 
 bool is_dense(const std::int64_t (&stride)[3], const std::int64_t (&extent)[3]) {
@@ -125,22 +125,22 @@ bool is_dense(const std::int64_t (&stride)[3], const std::int64_t (&extent)[3]) 
 
 struct Piece {
   Work work;
-  std::int64_t words = 0;  ///< that are counted through; lines where it is of lines
-  std::int64_t width = 1;  ///< of a row
-  std::int64_t bytes = 0;  ///< that one word stands for
+  std::int64_t words = 0;  ///< words to count through; for packets, the number of packets
+  std::int64_t width = 1;  ///< words per row
+  std::int64_t bytes = 0;  ///< bytes per word
 };
 
-/// What lies between the rows of an array from the end of one to the start of the next: where that is short, the
-/// memory's sectors hold words of both boxes.
+/// A seam is the memory between the end of a row and the start of the next. In a short seam, sectors contain words of
+/// both boxes.
 constexpr std::int64_t wide_seam = 64;  // bytes
 
-/// Joins packed boxes that go to both ends of the same rows; false where they do not.
+/// Joins two packed boxes whose targets are both ends of the same rows. Returns false if that is not the case.
 bool join_as_seam(const Mover& a, const Mover& b, const Twin& twin, Piece& piece) {
   if (!is_dense(a.source_stride, a.extent) || a.target_stride[0] != 1 || a.extent[1] < 2) return false;
   const int parts = a.word == 16 ? 2 : 1;
   if (!seam_words(static_cast<std::size_t>(a.word / parts))) return false;
   const std::int64_t thin = a.extent[0], row = a.target_stride[1];
-  // The box that starts a row: the first, or its twin.
+  // The box that starts a row is the first one, or its twin.
   const bool swapped = twin.target < 0;
   const std::int64_t gap = row - std::abs(twin.target);  // from the later box of a row to the earlier of the next
   const std::int64_t span = gap + thin;
@@ -162,7 +162,7 @@ bool join_as_seam(const Mover& a, const Mover& b, const Twin& twin, Piece& piece
   return true;
 }
 
-/// Joins boxes that become packed ones; false where they do not.
+/// Joins two boxes whose packed targets are interleaved word by word. Returns false if that is not the case.
 bool join_as_pair(const Mover& a, const Twin& twin, Piece& piece) {
   if (!is_dense(a.target_stride, a.extent)) return false;
   const int parts = a.word == 16 ? 2 : 1;
@@ -196,13 +196,13 @@ Form form_of(const Mover& m) {
   return m.source_ids || m.target_ids ? Form::list : Form::box;
 }
 
-/// What of an address a tile holds.
+/// Base of an end as tiles store it: an address, or an offset into an array of the table.
 std::int64_t held(const std::byte* address, int array, const Arrays* arrays) {
   if (array < 0) return static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(address));
   return address - arrays->planned.at(static_cast<std::size_t>(array));
 }
 
-/// The axis along which words lie side by side at the target comes second.
+/// Swaps axes so that the one along which the target is contiguous comes second.
 Mover with_target_rows_second(Mover m) {
   if (transposed_axis(m) == 2)
     for (auto* of_axes : {m.extent, m.source_stride, m.target_stride}) std::swap(of_axes[1], of_axes[2]);
@@ -254,7 +254,7 @@ Piece piece_of(const Mover& given, const Arrays* arrays) {
   return {w, lines_for(m.words()), 1, sizeof(SealedLine)};
 }
 
-/// The movers of a batch, twins joined.
+/// Pieces of a batch's movers. Twins are joined.
 std::vector<Piece> pieces_of(const std::vector<Mover>& movers, const Arrays* arrays) {
   const Twins twins(movers);
   std::vector<Piece> pieces;
@@ -271,7 +271,7 @@ std::vector<Piece> pieces_of(const std::vector<Mover>& movers, const Arrays* arr
   return pieces;
 }
 
-/// Squares, plane by plane.
+/// Cuts a transpose into squares, plane by plane.
 void cut_transpose(const Piece& piece, std::vector<Tile>& out) {
   Tile tile;
   tile.work = piece.work;
@@ -287,8 +287,8 @@ void cut_transpose(const Piece& piece, std::vector<Tile>& out) {
       }
 }
 
-/// Rows stay whole where a tile holds several; where it holds many, packed rows start and end on whole lines of memory,
-/// which cross links better.
+/// Cuts a piece into tiles. If a tile holds several rows, it holds whole rows. If it holds many, tiles of packed rows
+/// start and end at cache lines, which cross links faster.
 void cut_piece(const Piece& piece, std::int64_t tile_bytes, std::vector<Tile>& out) {
   if (form_is_lines(piece.work.form)) tile_bytes *= 2;  // cross the link once, and no fence follows
   std::int64_t each = std::max<std::int64_t>(1, tile_bytes / piece.bytes);
@@ -305,11 +305,11 @@ void cut_piece(const Piece& piece, std::int64_t tile_bytes, std::vector<Tile>& o
   }
 }
 
-/// Works of fewer bytes share a tile.
+/// Smaller works, in bytes, share a tile.
 constexpr std::int64_t small_work = 1024;
 constexpr int smalls_in_tile = 16;
 
-/// The tiles of one batch's movers; those of small works come last.
+/// Tiles of one batch's movers. Tiles of small works come last.
 std::vector<Tile> cut_movers(const std::vector<Mover>& movers, const Arrays* arrays, std::int64_t tile_bytes,
                              std::vector<Work>& smalls) {
   std::vector<Tile> tiles, tail;

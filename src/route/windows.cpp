@@ -1,4 +1,4 @@
-// Where values that the caller's kernels store must lie: as movers would lay them.
+// Windows into which the caller's kernels store produced values. Their layout is that of movers.
 #include <slipstream/error.hpp>
 
 #include "route/lower.hpp"

@@ -1,6 +1,6 @@
 #pragma once
-// How the threads of a team move the words of a work: in plain boxes, in boxes of thin rows, by lists, in sealed lines,
-// and where values are combined.
+// Device functions by which the threads of a team move the words of a work: boxes, thin rows, lists, latency-optimised
+// packets and combined values.
 #include <cstdint>
 
 #include <slipstream/signal.hpp>
@@ -12,15 +12,15 @@
 
 namespace slipstream {
 
-/// Ends waits: at a time limit, or at once when another has given up.
+/// Ends waits at the timeout, or at once if another wait has timed out.
 struct Watch {
   const Pulse& pulse;
   std::uint64_t now;
-  int peer;  ///< the device that is waited for
+  int peer;  ///< device that is waited for
 
-  // Kept in device memory: many teams ask, and the host's memory is far.
+  // The flag is in device memory because many teams poll it, and host memory is slow to reach.
   SLIP_FN bool broken() const { return load_acquire(pulse.broken) != 0; }
-  /// Leaves word of who was waited for.
+  /// Records the device that was waited for, and makes the exchange fail.
   SLIP_FN void give_up() const {
     if (broken()) return;
     pulse.failure->sequence = now;
@@ -28,14 +28,14 @@ struct Watch {
     store_release(&pulse.failure->set, 1);
     store_release(pulse.broken, 1);
   }
-  /// Leaves word that a neighbour has ended its exchange, unless a wait of this one gave up.
+  /// Records that a neighbour has ended its exchange, unless a wait of this exchange timed out.
   SLIP_FN void tell_of_end() const {
     if (!broken() || load_acquire(&pulse.failure->set) != 0) return;
     pulse.failure->sequence = now;
     pulse.failure->peer = -1;
     store_release(&pulse.failure->set, 1);
   }
-  /// Leaves word of a value that was too large.
+  /// Records that a value was too large.
   SLIP_FN void tell_of_overflow(std::int32_t item) const {
     Signal* const told = pulse.broken + 1;
     if (load_acquire(told) != 0) return;
@@ -44,7 +44,7 @@ struct Watch {
   }
 };
 
-/// What happens to words on their way.
+/// Conversion that leaves words unchanged.
 struct AsTheyAre {
   template <class Word>
   SLIP_FN const Word& operator()(const Word& word) const {
@@ -52,24 +52,24 @@ struct AsTheyAre {
   }
 };
 
-/// Bytes from a ring's first slot to that of this exchange.
+/// Offset from a ring's first slot to the slot of this exchange.
 SLIP_FN std::int64_t ring_offset(const Ring& ring, std::uint64_t now) {
   if (ring.bytes == 0) return 0;
-  // Most rings hold one message or two: no division.
+  // Avoids the division for the common rings of one or two messages.
   if (ring.depth == ring.chunks) return ring.chunk * ring.bytes;
   if (ring.depth == 2 * ring.chunks) return (ring.chunk + (now & 1 ? 0 : ring.chunks)) * ring.bytes;
   const std::uint64_t chunk = (now - 1) * static_cast<std::uint64_t>(ring.chunks) + ring.chunk;
   return static_cast<std::int64_t>(chunk % static_cast<std::uint64_t>(ring.depth)) * ring.bytes;
 }
 
-/// A piece of a work: its first word (or line), and how many.
+/// Range of a work's words or packets.
 struct Part {
   std::int64_t first;
   std::uint32_t x, row, count;
 };
 
-/// Where a thread finds the words of a box; in few registers, for the more threads a multiprocessor holds, the more
-/// words are on their way.
+/// Maps word numbers of a box to cells. It uses few registers: the more threads a multiprocessor holds, the more loads
+/// are in flight.
 struct Rows {
   Divisor width, height;
   std::uint32_t turns, x, row;
@@ -87,20 +87,20 @@ struct Rows {
   }
 };
 
-/// Kept apart from the table: stores through pointers of unknown origin would have the compiler read it again after
-/// each.
+/// A copy of an end's strides in registers. The compiler would reload the table after each store, since pointers may
+/// alias.
 struct Strides {
   std::int64_t x, y, z, fold;
   SLIP_FN explicit Strides(const End& end) : x(end.stride[0]), y(end.stride[1]), z(end.stride[2]), fold(end.fold) {}
   SLIP_FN std::int64_t at(const Rows::Cell& c) const { return c.x * x + c.y * y + c.z * z + c.box * fold; }
 };
 
-/// Threads that share a work: this one's number, and how many.
+/// Number of a thread among the threads that share a work, and their count.
 struct Share {
   std::uint32_t thread, threads;
 };
 
-/// On one thread: along rows, as plain loops.
+/// Copies with one thread, in plain loops along rows.
 template <class From, class To, class Turn>
 SLIP_FN void copy_rows(const Rows& rows, const Strides& source, const Strides& target, std::uint32_t count,
                        const From* from, To* to, const Turn& turn) {
@@ -120,12 +120,11 @@ SLIP_FN void copy_rows(const Rows& rows, const Strides& source, const Strides& t
   }
 }
 
-/// Loads that a thread has under way before its first store.
+/// Loads that a thread has in flight before its first store.
 template <class Word>
 constexpr std::uint32_t flight_of = sizeof(Word) > 8 ? 1 : 2;
 
-/// Places are found anew for the stores, since registers are dear. Of a pair, half of what is under way comes from
-/// either box.
+/// Addresses are recomputed for the stores to save registers. For a pair, half the loads in flight are from either box.
 template <class From, class To, class Turn>
 SLIP_FN void copy_box(const Rows& rows, const Strides& source, const Strides& target, bool pair, std::uint32_t count,
                       const From* from, To* to, Share share, const Turn& turn) {
@@ -142,7 +141,7 @@ SLIP_FN void copy_box(const Rows& rows, const Strides& source, const Strides& ta
   }
 }
 
-/// The words of a seam: which packed word belongs there, if any.
+/// Maps words of a seam to packed words.
 struct Seam {
   Rows rows;
   std::uint32_t thin;
@@ -155,18 +154,18 @@ struct Seam {
   SLIP_FN bool starts_row(const Rows::Cell& c) const { return c.x + thin >= rows.width.by && c.y + 1 < rows.height.by; }
   SLIP_FN bool ends_row(const Rows::Cell& c) const { return c.x < thin && c.y > 0; }
   SLIP_FN bool has(const Rows::Cell& c) const { return starts_row(c) || ends_row(c); }
-  /// Between two rows of the box, no more: what is beyond may not even be memory.
+  /// Gaps are filled only between two rows of the box. Memory outside may not even be allocated.
   SLIP_FN bool stores(const Rows::Cell& c) const {
     return has(c) || (fills_gaps && c.y > 0 && c.y + 1 < rows.height.by);
   }
-  /// Packed rows lie one after the other; a plane of a seam has one row more.
+  /// Packed rows are contiguous. A seam has one more row per plane than a box.
   SLIP_FN std::int64_t source(const Rows::Cell& c) const {
     const std::int64_t row = std::int64_t{c.z} * (rows.height.by - 1) + c.y;
     return c.x < thin ? (row - 1) * thin + c.x + fold : row * thin + (c.x + thin - rows.width.by);
   }
 };
 
-/// What one instruction stores lies side by side in one sector of memory, however many boxes it comes from.
+/// The words that one instruction stores are adjacent in memory, even if they come from two boxes.
 template <class From, class To, class Turn>
 SLIP_FN void copy_seam(const Seam& seam, const Strides& target, std::uint32_t count, const From* from, To* to,
                        Share share, const Turn& turn) {
@@ -182,7 +181,7 @@ SLIP_FN void copy_seam(const Seam& seam, const Strides& target, std::uint32_t co
   }
 }
 
-/// Values at listed places, at one end or both.
+/// Copies values at listed elements, at one end or both.
 template <class From, class To, class Turn>
 SLIP_FN void copy_list(const Work& w, const Part& part, const From* from, To* to, Share share, const Turn& turn) {
   const std::int64_t *source_ids = w.source_ids, *target_ids = w.target_ids;
@@ -193,7 +192,7 @@ SLIP_FN void copy_list(const Work& w, const Part& part, const From* from, To* to
   }
 }
 
-/// Of a square of a transpose: its sides, and where its first word lies in the box.
+/// Square of a transpose: its sides, and the position of its first word in the box.
 struct Square {
   std::uint32_t width, height;
   std::int64_t x, y, z;
@@ -206,11 +205,11 @@ struct Square {
   SLIP_FN std::int64_t at(const Strides& end) const { return x * end.x + y * end.y + z * end.z; }
 };
 
-/// Loads that a thread has under way while it fills a square.
+/// Loads that a thread has in flight while it fills a square.
 template <class Word>
 constexpr std::uint32_t square_flight = sizeof(Word) > 8 ? 2 : 4;
 
-/// From the source into the team's memory, row by row.
+/// Reads from the source into shared memory, row by row.
 template <class Word>
 SLIP_FN void fill_square(const Work& w, const Part& part, const Word* from, Word* square, Share share) {
   constexpr std::uint32_t flight = square_flight<Word>, along = square_along_x(sizeof(Word)), pitch = along + 1;
@@ -230,7 +229,7 @@ SLIP_FN void fill_square(const Work& w, const Part& part, const Word* from, Word
   }
 }
 
-/// And from there to the target, column by column.
+/// Writes from shared memory to the target, column by column.
 template <class From, class To, class Turn>
 SLIP_FN void empty_square(const Work& w, const Part& part, const From* square, To* to, Share share, const Turn& turn) {
   constexpr std::uint32_t along = square_along_y(sizeof(From)), pitch = square_along_x(sizeof(From)) + 1;
@@ -243,7 +242,7 @@ SLIP_FN void empty_square(const Work& w, const Part& part, const From* square, T
   }
 }
 
-/// On one thread: squares fit the nearest cache.
+/// Transposes with one thread. A square fits in the L1 cache.
 template <class From, class To, class Turn>
 SLIP_FN void copy_square(const Work& w, const Part& part, const From* from, To* to, const Turn& turn) {
   const Square s(w, part);
@@ -254,12 +253,12 @@ SLIP_FN void copy_square(const Work& w, const Part& part, const From* from, To* 
     for (std::uint32_t y = 0; y < s.height; ++y) to[x * target.x + y] = turn(from[x + y * source.y]);
 }
 
-/// Where an end's first word lies.
+/// Address of an end's first word.
 SLIP_FN std::byte* base_of(const End& end, std::byte* const* arrays) {
   return end.array < 0 ? reinterpret_cast<std::byte*>(end.base) : arrays[end.array] + end.base;
 }
 
-/// First words of the source and the target in this exchange.
+/// First words of source and target in this exchange.
 template <class From, class To = From>
 struct Ends {
   const From* from;
@@ -270,7 +269,7 @@ struct Ends {
         to(reinterpret_cast<To*>(base_of(w.target, watch.pulse.arrays) + ring_offset(w.target_ring, watch.now))) {}
 };
 
-/// Of one box, by rows.
+/// Copies one box or two joined ones.
 template <bool sequential, class From, class To, class Turn>
 SLIP_FN void copy_plain(const Work& w, const Part& part, const Watch& watch, Share share, const Turn& turn) {
   const Ends<From, To> ends(w, watch);
@@ -304,17 +303,17 @@ SLIP_FN void copy_words(const Work& w, const Part& part, const Watch& watch, Sha
   }
 }
 
-/// Lines of the exchange before the last lie in the same place; 32 bits tell them apart.
+/// Number in a packet. It differs from that of the exchange before the last, whose packet has the same place.
 SLIP_FN std::uint32_t line_number(std::uint64_t now) { return static_cast<std::uint32_t>(now); }
 
-/// Threads that share lines, where each holds a part, or all parts.
+/// Share of a thread in packets. A GPU thread takes one part of a packet, a host thread takes all.
 template <bool sequential>
 SLIP_FN Share by_lines(Share share) {
   if constexpr (sequential) return share;
   return {share.thread / SealedLine::parts, share.threads / SealedLine::parts};
 }
 
-/// Calls f(lane) for the parts of a line that this thread holds.
+/// Calls f(lane) for the parts of a packet that this thread holds.
 template <bool sequential, class F>
 SLIP_FN void each_lane(Share share, F f) {
   if constexpr (sequential) {
@@ -324,7 +323,7 @@ SLIP_FN void each_lane(Share share, F f) {
   }
 }
 
-/// The words that a line holds: lanes beside each other have words beside each other.
+/// Maps the words of a packet. Adjacent lanes hold adjacent words.
 struct LineWords {
   Rows rows;
   Strides place;
@@ -347,7 +346,7 @@ struct LineWords {
   }
 };
 
-/// Lines that a thread has under way at once.
+/// Packets that a thread has in flight.
 constexpr std::uint32_t lines_flight = 2;
 
 template <bool sequential>
@@ -371,7 +370,7 @@ SLIP_FN void seal_words(const Work& w, const Part& part, const Watch& watch, Sha
     });
 }
 
-/// Loads a part until its line has this exchange's number.
+/// Reloads a part until its packet has this exchange's number. Returns false at the timeout.
 SLIP_FN bool await_part(SealedPart& part, const SealedLine* line, int lane, const Watch& watch) {
   const std::uint32_t number = line_number(watch.now);
   constexpr unsigned seldom = 256;
@@ -408,7 +407,7 @@ SLIP_FN void unseal_words(const Work& w, const Part& part, const Watch& watch, S
     });
 }
 
-/// Combines all contributions to each value with its own.
+/// Combines all contributions with the target's own value, in order.
 template <class T, class From, class Turn>
 SLIP_FN void combine_words(const Work& w, const Part& part, const Watch& watch, Share share, const Turn& turn) {
   const Rows rows(w, part);
@@ -457,11 +456,11 @@ SLIP_FN void combine_work(const Work& w, const Part& part, const Watch& watch, S
     case DType::c128:
       return combine_words<Complex<double>>(w, part, watch, share);
     case DType::f16:
-      return;  // refused where exchanges are planned
+      return;  // rejected at planning time
   }
 }
 
-/// Calls f with a null pointer to words of a size.
+/// Calls f with a null pointer whose type is a word of this size.
 template <class F>
 SLIP_FN void with_word(int size, F f) {
   switch (size) {
@@ -478,21 +477,21 @@ SLIP_FN void with_word(int size, F f) {
   }
 }
 
-/// The first half of a transpose, of a team that shares memory: its square is filled.
+/// Fills the square of a transpose; the first of two phases.
 SLIP_FN void run_first_half(const Work& w, const Part& part, const Watch& watch, void* square, Share share) {
   with_word(w.word, [&]<class Word>(Word*) {
     fill_square(w, part, Ends<Word>(w, watch).from, static_cast<Word*>(square), share);
   });
 }
 
-/// The second: it is emptied.
+/// Empties the square; the second phase.
 SLIP_FN void run_second_half(const Work& w, const Part& part, const Watch& watch, const void* square, Share share) {
   with_word(w.word, [&]<class Word>(Word*) {
     empty_square(w, part, static_cast<const Word*>(square), Ends<Word>(w, watch).to, share, AsTheyAre{});
   });
 }
 
-/// Moves a part of a work whose values stay words. What `watch` says ends waits for lines that do not come.
+/// Moves a part of a work without conversion. `watch` ends waits for packets that do not arrive.
 template <bool sequential, bool combines>
 SLIP_FN void run_work(const Work& w, const Part& part, const Watch& watch, Share share) {
   if constexpr (combines) {
