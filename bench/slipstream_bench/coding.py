@@ -17,6 +17,7 @@ from slipstream.machine import discovery
 from slipstream_bench import curves, options, record
 from slipstream_bench.record import Row
 from slipstream_bench.timed import timed
+from slipstream_bench.whole_machine import need
 
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset(
@@ -190,8 +191,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     backend = discovery.choose_backend(choice.backend)
     machine = module.Machine.discover(backend, devices_per_rank=1)
     cells = choice.cells if choice.cells is not None else 16 if choice.quick else CELLS[backend]
-    if cells < 8:
-        raise CaseError("bench coding: --cells needs 8 or more", option="cells", limit=8)
+    need("coding", 8, cells=cells)
     described = record.describe_machine(machine)
     measured = _rows(choice, backend, cells)
     rows = list(record.kept_on_the_way(arguments.folder, "coding", described, measured, FIGURES))

@@ -15,6 +15,7 @@ from slipstream.machine import discovery
 from slipstream_bench import curves, options, record
 from slipstream_bench.record import Row
 from slipstream_bench.timed import timed
+from slipstream_bench.whole_machine import need
 
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset({"time_us", "gbs", "here", "copy_us", "work_us", "hidden"})
@@ -348,8 +349,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     peer = len(devices) > 1 and machine.links()[0][1]["peer"]
     first, second = devices[0]["index"], devices[1]["index"] if peer else -1
     cells = choice.cells if choice.cells is not None else 32 if choice.quick else CELLS[backend]
-    if cells < 4:
-        raise CaseError("bench copy: --cells needs 4 or more", option="cells", limit=4)
+    need("copy", 4, cells=cells)
     most = max(1 << 18, 3 * 4 * cells * cells) if choice.quick else max(MOST, 3 * 4 * cells * cells)
     teams = tuple(sorted({FEW_TEAMS, timed().all_teams(backend, first)}))
     handle = timed().CopyBench(backend, first, second, most, 0.001 if choice.quick else 0.006)

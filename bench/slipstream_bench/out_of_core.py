@@ -85,6 +85,7 @@ def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator
         yield from _beside(arguments, machine, backend)
     if set(arguments.kinds) == {"beside"}:
         return
+    link = _Link(machine, backend)
     for n in arguments.sizes or SIZES[backend]:
         for budget in arguments.budgets:
             for copies in arguments.copies if budget != RESIDENT else ["-"]:
@@ -96,18 +97,26 @@ def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator
                               "copies": copies, "synchronous": synchronous, "clock": "host"}  # fmt: skip
                     if "fft" in arguments.kinds:
                         for dtype in arguments.types:
-                            figures = _transform(machine, backend, n, dtype, arguments.in_place, how)
+                            figures = _transform(machine, backend, n, dtype, arguments.in_place, how, link)
                             yield {"kind": "fft", "dtype": dtype, "in_place": arguments.in_place, **inputs, **figures}
                     if "dns" in arguments.kinds:
                         for precision in arguments.precisions:
                             for scheme in arguments.schemes:
-                                figures = _flow(machine, backend, n, precision, scheme, how)
+                                figures = _flow(machine, backend, n, precision, scheme, how, link)
                                 yield {"kind": "dns", "dtype": precision, "scheme": scheme, **inputs, **figures}
 
 
-def _duplex(machine: Any, backend: str) -> float:
-    """GB/s between host and devices, both ways at once."""
-    return float(timed().host_duplex(machine, PIECE[backend], REPEATS[backend])) / 1e3
+class _Link:
+    """The link between host and devices, both ways at once, measured between rows."""
+
+    def __init__(self, machine: Any, backend: str) -> None:
+        self._measure = lambda: float(timed().host_duplex(machine, PIECE[backend], REPEATS[backend])) / 1e3
+        self._last = self._measure()
+
+    def rate(self) -> float:
+        """GB/s: the larger of now and before the row that has just been measured."""
+        before, self._last = self._last, self._measure()
+        return max(before, self._last)
 
 
 def _beside(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator[record.Row]:
@@ -132,13 +141,14 @@ def _beside(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterat
             }
 
 
-def _transform(machine: Any, backend: str, n: int, dtype: str, in_place: bool, how: dict[str, Any]) -> record.Row:
+def _transform(
+    machine: Any, backend: str, n: int, dtype: str, in_place: bool, how: dict[str, Any], link: _Link
+) -> record.Row:
     """On one device in the order x, y, z, as long planes and arrays in place need; on several turned."""
     chosen = {"type": dtype, "transposed": len(machine.devices()) > 1, "scaled": False, **how}
-    before = _duplex(machine, backend)
     with as_case_error():
         found = timed().fft_by_batches(machine, (n, n, n), chosen, in_place, REPEATS[backend])
-    rate = max(before, _duplex(machine, backend))
+    rate = link.rate()
     times = {way: found[f"{way}_us"] / 1e3 for way in ("forward", "backward")}
     share = {
         way: record.digits(found[f"{way}_bytes"] / (rate * 1e6) / times[way]) if found[f"{way}_bytes"] else None
@@ -156,8 +166,9 @@ def _transform(machine: Any, backend: str, n: int, dtype: str, in_place: bool, h
     }
 
 
-def _flow(machine: Any, backend: str, n: int, precision: str, scheme: str, how: dict[str, Any]) -> record.Row:
-    earlier = _duplex(machine, backend)
+def _flow(
+    machine: Any, backend: str, n: int, precision: str, scheme: str, how: dict[str, Any], link: _Link
+) -> record.Row:
     with as_case_error():
         dns = part("dns").Dns(
             machine, {"cells": (n, n, n), "type": precision, "scheme": scheme, "time_step": 0.25 / n, **how}
@@ -168,7 +179,7 @@ def _flow(machine: Any, backend: str, n: int, precision: str, scheme: str, how: 
         dns.advance(1)
         moved = int(timed().sum_of_ranks(dns.host_bytes_moved - before))
         time = timed().dns_step_us(dns, 1, REPEATS[backend]) / 1e3
-    rate = max(earlier, _duplex(machine, backend))
+    rate = link.rate()
     published = PUBLISHED_S.get(how.get("host_copies", "")) if (n, precision, scheme) == (1536, "f32", "rk2") else None
     return {
         "time_ms": record.digits(time),

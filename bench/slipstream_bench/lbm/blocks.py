@@ -27,6 +27,7 @@ from slipstream_bench.lbm import common
 from slipstream_bench.lbm.common import any_case, devices_here, smallest_time, travels_by
 from slipstream_bench.lbm.splits import ACROSS_ROWS, Setup, case_of
 from slipstream_bench.record import Row
+from slipstream_bench.whole_machine import need
 
 Triple = tuple[int, int, int]
 
@@ -213,8 +214,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
             limit=2,
         )
     cells = choice.cells or CELLS[backend]
-    if any(side < 4 for side in cells):
-        raise CaseError("bench lbm_blocks: --cells needs 4 or more", option="cells", limit=4)
+    need("lbm_blocks", 4, cells=cells)
     blocks = Blocks(choice, grid, machine)
     rows = [row for side in cells for row in blocks.rows(side)]
     console.print(_table(choice, machine.name, rows))

@@ -22,6 +22,7 @@ from slipstream.machine import discovery
 from slipstream_bench import options, record
 from slipstream_bench.lbm import common
 from slipstream_bench.record import Row
+from slipstream_bench.whole_machine import need
 
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset({"time_ms", "mlups", "speedup", "largest_error", "rms_error"})
@@ -124,8 +125,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
             "bench lbm_coding: needs two devices; take --devices 2, or -n 2", ErrorCode.UNSUPPORTED, limit=2
         )
     cells = choice.cells if choice.cells is not None else CELLS[backend]
-    if cells < 16:
-        raise CaseError("bench lbm_coding: --cells needs 16 or more", option="cells", limit=16)
+    need("lbm_coding", 16, cells=cells)
     machine = discovery.discover(common.any_case(choice, devices).machine)
     described = record.describe_machine(machine)
     measured = _rows(choice, backend, cells, devices)

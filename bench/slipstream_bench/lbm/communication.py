@@ -25,6 +25,7 @@ from slipstream_bench.lbm import blocks, common
 from slipstream_bench.lbm.common import any_case, devices_here, smallest_time, smallest_time_here, travels_by
 from slipstream_bench.lbm.splits import ACROSS_ROWS, PAPER_ONE, Choice, Setup, case_of
 from slipstream_bench.record import Row
+from slipstream_bench.whole_machine import need
 
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset(
@@ -184,8 +185,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
             ErrorCode.UNSUPPORTED,
             limit="2 or 4",
         )
-    if any(setup.cells < 4 for setup in found):
-        raise CaseError("bench lbm_communication: --cells needs 4 or more", option="cells", limit=4)
+    need("lbm_communication", 4, cells=[setup.cells for setup in found])
     ones = {n: one_block(choice, n) for n in dict.fromkeys(setup.cells for setup in found)}
     rows = measure_all(choice, found, ones, console)
     machine = discovery.discover(any_case(choice, max(setup.blocks for setup in found) // module.size()).machine)

@@ -27,6 +27,7 @@ from slipstream_bench.exchange_setups import device_grid
 from slipstream_bench.lbm import common
 from slipstream_bench.lbm.common import any_case, devices_here, smallest_time, travels_by
 from slipstream_bench.record import Row
+from slipstream_bench.whole_machine import need
 
 Triple = tuple[int, int, int]
 
@@ -137,8 +138,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     if devices < 2:
         raise CaseError("bench lbm_frame: needs two devices; take --devices 2, or -n 2", ErrorCode.UNSUPPORTED, limit=2)
     cells = choice.cells or CELLS[backend]
-    if any(n < 8 for n in cells):
-        raise CaseError("bench lbm_frame: --cells needs 8 or more", option="cells", limit=8)
+    need("lbm_frame", 8, cells=cells)
     grid = device_grid(devices)
     sizes = {n: measure(choice, machine, grid, n) for n in cells}
     rows = [row for found in sizes.values() for row in found]

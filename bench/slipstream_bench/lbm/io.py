@@ -19,7 +19,7 @@ from typing import Any
 from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import agree_on_error, core
-from slipstream.base.errors import CaseError, RunError
+from slipstream.base.errors import RunError
 from slipstream.lbm import running
 from slipstream.machine import discovery
 from slipstream.run import engine
@@ -30,6 +30,7 @@ from slipstream_bench.lbm import common, splits
 from slipstream_bench.lbm.common import any_case, devices_here, smallest_time
 from slipstream_bench.lbm.splits import Choice, Setup, case_of
 from slipstream_bench.record import Row
+from slipstream_bench.whole_machine import need
 
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset(
@@ -168,8 +169,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     module, choice = core(), record.chosen(Choice, arguments)
     backend = discovery.choose_backend(choice.backend)
     cells = choice.cells or CELLS[backend]
-    if any(n < 4 for n in cells):
-        raise CaseError("bench lbm_io: --cells needs 4 or more", option="cells", limit=4)
+    need("lbm_io", 4, cells=cells)
     machine = discovery.discover(any_case(choice, choice.devices or devices_here(backend, module.size())).machine)
     there, problem = "", ""
     if module.rank() == 0:

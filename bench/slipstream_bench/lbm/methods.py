@@ -13,8 +13,6 @@ from typing import Any
 
 from rich.console import Console
 from slipstream.base import terminal
-from slipstream.base.core import core
-from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.case.reader import Source, parse
 from slipstream.lbm import running
 from slipstream.lbm.case import LbmCase
@@ -22,8 +20,10 @@ from slipstream.machine import discovery
 from slipstream.run import engine
 
 from slipstream_bench import options, record
+from slipstream_bench.lbm import solids
 from slipstream_bench.lbm.common import any_case
 from slipstream_bench.record import Row
+from slipstream_bench.whole_machine import need
 
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset({"time_ms", "mlups", "gbs", "to_trt_d3q19"})
@@ -157,17 +157,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and writes. One rank with one device."""
     choice = record.chosen(Choice, arguments)
-    if core().size() != 1:
-        raise CaseError(
-            "bench lbm_methods: one rank measures one device; drop -n",
-            ErrorCode.UNSUPPORTED,
-            ranks=core().size(),
-            limit=1,
-        )
+    solids.check_ranks("lbm_methods")
     backend = discovery.choose_backend(choice.backend)
     side = CELLS[backend] if choice.cells is None else choice.cells
-    if side < 8:
-        raise CaseError("bench lbm_methods: --cells needs 8 or more", option="cells", limit=8)
+    need("lbm_methods", 8, cells=side)
     found = list(methods())
     rounds = [[measure(choice, method, side, backend) for method in found] for _ in range(ROUNDS[backend])]
     rows = [min(same, key=lambda row: row["time_ms"]) for same in zip(*rounds, strict=True)]

@@ -25,6 +25,7 @@ from slipstream.run import engine
 from slipstream_bench import options, record, registry
 from slipstream_bench.lbm.common import travels_by
 from slipstream_bench.record import Row, digits, grid_of, share_of
+from slipstream_bench.whole_machine import need
 
 #: Defaults for a missing --cells or --precision.
 DEFAULT_CELLS = {"host": [64, 128], "cuda": [128, 256, 512]}
@@ -209,8 +210,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures and prints; rank 0 writes. Collective."""
     choice = record.chosen(Choice, arguments)
     backend = discovery.choose_backend(choice.backend)
-    if any(n < 4 for n in choice.cells):
-        raise CaseError("bench lbm: --cells needs 4 or more", option="cells", limit=4)
+    need("lbm", 4, cells=choice.cells)
     machine = discovery.discover(_case(replace(choice, grid=""), [8] * 3, "f32").machine)
     if choice.grid and math.prod(options.parse_grid(choice.grid)) != len(machine.devices()):
         raise CaseError(
