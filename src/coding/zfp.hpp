@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <slipstream/device/bits.hpp>
+
 #include "coding/block_cells.hpp"
 
 namespace slipstream {
@@ -261,7 +263,7 @@ struct PlaneWriter {
       // While numbers are left, the code has a bit that says whether a one follows, then zeros and the one. With a
       // single number left, the one is implied.
       int length = n + (n < size);
-      if (top > n) length = top + count_ones(x >> n) + (top < size ? 1 : -1);
+      if (top > n) length = top + bits_set(x >> n) + (top < size ? 1 : -1);
       bits[lane] = first + turn.row(lane) < lowest[lane] ? 0 : length;
     });
     OfLane<sequential, int> from = bits;
@@ -296,7 +298,7 @@ struct PlaneWriter {
         const auto place = static_cast<int>(dimensions == 3 ? noted[1] : noted[0] >> 16);
         const int at = place >> 8, n = place & 255, number = turn.row(lane) + side * j;
         if (number < n) continue;
-        const int ones = count_ones((x & ((std::uint64_t{1} << number) - 1)) >> n);
+        const int ones = bits_set((x & ((std::uint64_t{1} << number) - 1)) >> n);
         const bool last = x >> number == 1;
         put_bits<sequential, 2>(turn.code(lane), at + 1 + number + ones, end(), !last ? 3 : number + 1 < size ? 1 : 0);
       }

@@ -15,6 +15,31 @@ SLIP_FN int bits_set(std::uint32_t word) {
 #endif
 }
 
+/// Number of zero bits below the lowest set bit. `bits` must not be 0.
+SLIP_FN int trailing_zeros(std::uint64_t bits) {
+#if defined(__CUDA_ARCH__)
+  return __ffsll(static_cast<long long>(bits)) - 1;
+#else
+  return std::countr_zero(bits);
+#endif
+}
+/// Number of bits up to the highest set bit.
+SLIP_FN int bit_length(std::uint64_t bits) {
+#if defined(__CUDA_ARCH__)
+  return 64 - __clzll(static_cast<long long>(bits));
+#else
+  return static_cast<int>(std::bit_width(bits));
+#endif
+}
+/// Number of set bits of a double word.
+SLIP_FN int bits_set(std::uint64_t bits) {
+#if defined(__CUDA_ARCH__)
+  return __popcll(bits);
+#else
+  return std::popcount(bits);
+#endif
+}
+
 /// Compiler barrier: forces the word into a register here, so that its load is not moved behind the next branch.
 SLIP_FN void have_by_now([[maybe_unused]] std::uint32_t& word) {
 #if defined(__CUDA_ARCH__)

@@ -1,6 +1,5 @@
 #pragma once
 // A warp: 32 threads of a GPU that run in lockstep. On the host one thread runs all lanes, one after the other.
-#include <bit>
 #include <cstdint>
 
 #include <slipstream/device/function.hpp>
@@ -119,30 +118,6 @@ SLIP_FN void set_bits(std::uint32_t* word, std::uint32_t bits) {
 SLIP_FN void is_team_memory([[maybe_unused]] const void* memory) {
 #if defined(__CUDA_ARCH__)
   __builtin_assume(__isShared(memory));
-#endif
-}
-
-/// Number of zero bits below the lowest set bit. `bits` must not be 0.
-SLIP_FN int trailing_zeros(std::uint64_t bits) {
-#if defined(__CUDA_ARCH__)
-  return __ffsll(static_cast<long long>(bits)) - 1;
-#else
-  return std::countr_zero(bits);
-#endif
-}
-/// Number of bits up to the highest set bit.
-SLIP_FN int bit_length(std::uint64_t bits) {
-#if defined(__CUDA_ARCH__)
-  return 64 - __clzll(static_cast<long long>(bits));
-#else
-  return static_cast<int>(std::bit_width(bits));
-#endif
-}
-SLIP_FN int count_ones(std::uint64_t bits) {
-#if defined(__CUDA_ARCH__)
-  return __popcll(bits);
-#else
-  return std::popcount(bits);
 #endif
 }
 
