@@ -96,7 +96,6 @@ TEST_P(TransformsByBatches, HaveTheSameBitsWithAnyBudget) {
 }
 
 TEST_P(TransformsByBatches, HaveTheBitsOfPencilsWhoseLinesAreTheSame) {
-  if (machine().device(0).local.backend == Backend::cuda) GTEST_SKIP() << "GPUs store pencils' lines by other kernels";
   if (machine().devices() != 2 || comm.size() != 1) GTEST_SKIP() << "needs two devices of one rank";
   const Extent cells{32, 32, 32};
   FftOptions o;
@@ -113,7 +112,17 @@ TEST_P(TransformsByBatches, HaveTheBitsOfPencilsWhoseLinesAreTheSame) {
   v.read({{0, 0, 0}, cells}, wanted.data());
   o.process_grid = {0, 0};
   o.device_memory = 200000;
-  EXPECT_TRUE(there_and_back(cells, o, values, nullptr).first == wanted);
+  const std::vector<std::byte> found = there_and_back(cells, o, values, nullptr).first;
+  if (machine().device(0).local.backend == Backend::host) {
+    EXPECT_TRUE(found == wanted);
+    return;
+  }
+  // On GPUs other kernels transform the lines of pencils, so that values differ by rounding.
+  const auto* a = reinterpret_cast<const double*>(found.data());
+  const auto* b = reinterpret_cast<const double*>(wanted.data());
+  double most = 0;
+  for (std::size_t n = 0; n < wanted.size() / sizeof(double); ++n) most = std::max(most, std::abs(a[n] - b[n]));
+  EXPECT_LE(most, tolerance(cells, o.type));
 }
 
 TEST_P(TransformsByBatches, ConvolveAsThoseOnTheDevice) {
