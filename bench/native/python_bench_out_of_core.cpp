@@ -40,6 +40,16 @@ double duplex(const Machine& machine, std::size_t bytes, int repeats) {
   return world().sum_in_rank_order(2.0 * pieces * static_cast<double>(bytes * links.size())) / us;
 }
 
+/// Bytes of this rank's devices in use by anybody, as the driver counts them: the fullest device.
+std::size_t memory_used(const Machine& machine) {
+  std::size_t most = 0;
+  for (const int d : machine.devices_of_rank(world().rank())) {
+    const DeviceInfo found = info(machine.device(d).local);
+    most = std::max(most, found.memory_total - found.memory_free);
+  }
+  return most;
+}
+
 nb::dict by_batches(const Machine& machine, const Extent& cells, const nb::dict& options, bool in_place, int repeats) {
   const FftOptions chosen = fft_options(options);
   Fft fft(world(), machine, cells, chosen);
@@ -76,16 +86,6 @@ nb::dict by_batches(const Machine& machine, const Extent& cells, const nb::dict&
   found["batches"] = fft.describe();
   found["memory_used"] = memory_used(machine);
   return found;
-}
-
-/// Bytes of this rank's devices in use by anybody, as the driver counts them: the fullest device.
-std::size_t memory_used(const Machine& machine) {
-  std::size_t most = 0;
-  for (const int d : machine.devices_of_rank(world().rank())) {
-    const DeviceInfo found = info(machine.device(d).local);
-    most = std::max(most, found.memory_total - found.memory_free);
-  }
-  return most;
 }
 
 /// Rows in host memory, separated by gaps, copied in and out on separate streams.
