@@ -26,7 +26,8 @@ enum Place : std::size_t {
   conjugate_pairs = 14,  ///< (r, z) and (z, A p) of two iterations, where a caller preconditions
   limits = 18,           ///< of (r, r), which ends a component's iterations; -1: none
   scales = 19,           ///< of x over that of r
-  places = 20
+  third_pair = 20,       ///< of an iteration that is replayed
+  places = 23
 };
 /// As the host has read them.
 struct Sums {
