@@ -37,7 +37,7 @@ class Prediction:
     step: float  #: seconds
     steps: int
     seconds: float  #: of the steps, and of looks and output between them
-    bytes: int  #: of fields and checkpoints on the disk
+    bytes: int  #: of fields and checkpoints that it adds on the disk
     at_most: bool  #: it ends before where it becomes steady
     timed: int  #: steps that it is made from
 
