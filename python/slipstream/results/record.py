@@ -9,6 +9,7 @@ from typing import Any
 
 from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.base.files import write_text
+from slipstream.machine.told import Phase
 
 FILE = "run.json"
 
@@ -30,7 +31,7 @@ class Record:
     figures: dict[str, Any] = field(default_factory=dict)
     took: dict[str, Any] = field(default_factory=dict)  #: seconds of a step, steps, seconds, bytes on disk
     predicted: dict[str, Any] = field(default_factory=dict)  #: the same as the first steps had it; empty: too few
-    phases: list[dict[str, Any]] = field(default_factory=list)
+    phases: list[Phase] = field(default_factory=list)
     log: list[dict[str, Any]] = field(default_factory=list)  #: when, step, what
 
     def note(self, step: int, what: str) -> None:
