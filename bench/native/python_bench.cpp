@@ -11,6 +11,7 @@ NB_MODULE(_native, m) {
   slipstream::python::bind_bench_fft(m);
   slipstream::python::bind_bench_flags(m);
   slipstream::python::bind_bench_gather_scatter(m);
+  slipstream::python::bind_bench_lbm(m);
   slipstream::python::bind_bench_out_of_core(m);
   slipstream::python::bind_bench_pingpong(m);
   slipstream::python::bind_bench_sem(m);

@@ -11,6 +11,7 @@ void bind_bench_exchange(nb::module_& module);
 void bind_bench_fft(nb::module_& module);
 void bind_bench_flags(nb::module_& module);
 void bind_bench_gather_scatter(nb::module_& module);
+void bind_bench_lbm(nb::module_& module);
 void bind_bench_out_of_core(nb::module_& module);
 void bind_bench_pingpong(nb::module_& module);
 void bind_bench_sem(nb::module_& module);

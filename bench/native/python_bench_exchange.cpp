@@ -95,10 +95,6 @@ class BenchExchange {
     return world().max(seconds);
   }
 
-  std::vector<double> arrival_us() {
-    exchange_->run(streams_);
-    return exchange_->arrival_us();
-  }
   const std::vector<MessageInfo>& messages() const { return exchange_->messages(); }
   const std::string& layout() const { return layout_; }
   bool capturable() const { return exchange_->capturable(); }
@@ -163,7 +159,6 @@ void bind_bench_exchange(nb::module_& m) {
       .def("begin_us", &BenchExchange::begin_us, nb::arg("repeats") = 100, Release())
       .def("begin_end_us", &BenchExchange::begin_end_us, nb::arg("repeats") = 100, Release())
       .def("warm_setup_seconds", &BenchExchange::warm_setup_seconds, nb::arg("cache_folder"), Release())
-      .def("arrival_us", &BenchExchange::arrival_us, Release())
       .def("messages", [](const BenchExchange& self) { return message_list(self.messages()); })
       .def_prop_ro("layout", &BenchExchange::layout)
       .def_prop_ro("capturable", &BenchExchange::capturable);

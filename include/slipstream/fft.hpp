@@ -229,9 +229,6 @@ class Fft {
   std::int64_t host_bytes_moved() const;
   /// Transposes of one forward transform: those whose values the transform before stores (FftOptions::store), and all.
   std::pair<int, int> stored_moves() const;
-  /// For timing: runs only the transposes of one transform that the engine packs, on any content of the plan's own
-  /// arrays. Returns the bytes that they send from this rank's devices to others; 0 where lines store all. Collective.
-  std::int64_t run_packed_moves(bool forward, std::vector<Stream>& streams);
   /// Messages of one forward transform that leave or reach this rank's devices.
   std::vector<MessageInfo> messages() const;
   /// Messages of all ranks with the times of the last forward transform, transpose by transpose (Exchange::report).
@@ -242,6 +239,7 @@ class Fft {
   const Tuning& tuning() const;
 
  private:
+  friend class PackedMoves;  // bench/native/packed_moves.hpp
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -261,9 +261,6 @@ class Lbm final : public Simulation {
   Zigzag zigzag();
   /// Runs steps and waits for them.
   void advance(std::int64_t steps);
-  /// For measuring the cost of the exchange: from now on steps skip it (true) or make it (false). The same on all
-  /// ranks. Without it ghosts keep their values, which is right only for a fluid at rest.
-  void leave_out_exchange(bool left_out);
 
   /// A field of the state by name. `velocity` and `density` are first updated to the current step, which is collective.
   Field& field(const std::string& name);

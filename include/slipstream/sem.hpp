@@ -38,7 +38,8 @@
 namespace slipstream::sem {
 
 inline constexpr int least_order = 1, most_order = 15;
-/// The highest order of carry() and advect(). Above it the tables in their kernels' arguments exceed 4096 B.
+/// The highest order of carry(), advect() and weak_divergence(), which flows call. Above it the tables in the first
+/// two's arguments exceed 4096 B.
 inline constexpr int most_advected_order = 11;
 
 /// Gauss-Lobatto-Legendre quadrature of order + 1 points on [-1, 1], including both ends. It is exact up to degree 2
@@ -206,7 +207,7 @@ class Space {
   void divergence(const std::array<const Vector*, 3>& u, Vector& out);
   void curl(const std::array<const Vector*, 3>& u, const std::array<Vector*, 3>& out);
   /// out = int grad phi . g dx for all polynomials phi of an element, not summed. A null component of g is zero. Needs
-  /// SpaceOptions::gradient.
+  /// SpaceOptions::gradient. Throws Error unsupported above most_advected_order.
   void weak_divergence(const std::array<const Vector*, 3>& g, Vector& out);
   /// Step sizes s such that explicit steps u -= a M^-1 Q Q^T D^T s M D u lower the divergence D u for each a below 2.
   /// In an element s is constant: one over an upper bound of the largest eigenvalue of D^T M D u = e M u. The bound is

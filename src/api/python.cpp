@@ -88,7 +88,6 @@ NB_MODULE(_core, m) {
       "rank", [] { return world().rank(); }, nb::call_guard<Released>());
   m.def(
       "size", [] { return world().size(); }, nb::call_guard<Released>());
-  m.def("started_by_mpi", &started_by_mpi);
   m.def("set_process_environment", &set_process_environment, "For programs that have the process to themselves.");
   m.def("mpi_started", &mpi_started);
   m.def("mpi_started_here", &mpi_started_here);

@@ -95,7 +95,6 @@ void bind_checkpoint(nb::module_& m) {
         return found;
       },
       nb::arg("simulation"), "Bytes of each field of the state on all ranks, by name.");
-  m.def("checkpoints_in", &checkpoints_in, nb::arg("folder"));
   m.def(
       "restore", [](Simulation& simulation, const std::string& path) { restore(world(), path, simulation.state()); },
       nb::arg("simulation"), nb::arg("path"), Release());

@@ -436,20 +436,6 @@ std::pair<int, int> Fft::stored_moves() const {
   return found;
 }
 
-std::int64_t Fft::run_packed_moves(bool forward, std::vector<Stream>& streams) {
-  std::int64_t sent = 0;
-  for (Step& step : forward ? impl_->lanes[0].forward : impl_->lanes[0].backward) {
-    if (!step.move || step.move->is_stored()) continue;
-    for (fft::Part& part : step.move->parts) {
-      part.exchange->run(streams);
-      for (const MessageInfo& message : part.exchange->messages())
-        if (impl_->machine.device(message.source).rank == impl_->comm.rank() && message.source != message.target)
-          sent += message.bytes;
-    }
-  }
-  return sent;
-}
-
 std::vector<MessageInfo> Fft::messages() const {
   std::vector<MessageInfo> all;
   for (const Step& step : impl_->lanes[0].forward)

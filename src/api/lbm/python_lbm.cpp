@@ -312,7 +312,6 @@ void bind_lbm(nb::module_& m) {
           nb::arg("machine"), nb::arg("options"), nb::arg("trace") = nb::none(), nb::arg("bodies") = nb::none(),
           nb::arg("links") = std::vector<std::string>(), nb::arg("comm").none() = nb::none(), nb::keep_alive<1, 4>())
       .def("advance", &Lbm::advance, nb::arg("steps"), Release())
-      .def("leave_out_exchange", &Lbm::leave_out_exchange, nb::arg("left_out"))
       .def_prop_ro("step", [](Lbm& self) { return self.state().step; })
       .def("set_solid", &set_solid, nb::arg("mask"))
       .def("start_from", &start_from, nb::arg("flow"))
@@ -321,7 +320,6 @@ void bind_lbm(nb::module_& m) {
       .def("residual", &Lbm::update_macroscopic, Release())
       .def(
           "mass", [](Lbm& self) { return self.excess_mass() + static_cast<double>(self.fluid_cells()); }, Release())
-      .def("excess_mass", &Lbm::excess_mass, Release())
       .def("fluid_cells", &Lbm::fluid_cells)
       .def("bytes_of_cells", &Lbm::bytes_of_cells)
       .def("links_through_bodies", &Lbm::links_through_bodies, Release())

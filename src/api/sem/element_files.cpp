@@ -223,7 +223,6 @@ void bind_element_files(nb::module_& m) {
   nb::class_<NekFile>(m, "NekFile", "A field file of Nek5000. No call is collective.")
       .def(nb::init<std::string>(), nb::arg("path"), nb::call_guard<Released>())
       .def_prop_ro("order", &NekFile::order)
-      .def_prop_ro("word_bytes", &NekFile::word_bytes)
       .def_prop_ro("elements", &NekFile::elements)
       .def_prop_ro("time", &NekFile::time)
       .def_prop_ro("step", &NekFile::step)

@@ -131,9 +131,7 @@ struct Lbm::Impl {
   /// The exchange before the step to come.
   Exchange& exchange() const { return *exchanges[static_cast<std::size_t>(state.step) % exchanges.size()]; }
   /// What the step to come does.
-  const Tasks& tasks_at(std::int64_t step) const {
-    return tasks[left_out ? 0 : 1 + static_cast<std::size_t>(step) % exchanges.size()];
-  }
+  const Tasks& tasks_at(std::int64_t step) const { return tasks[static_cast<std::size_t>(step) % exchanges.size()]; }
   void list_tasks();
 
   /// Brings the populations into the form of two arrays of boxes with solid cells at rest, or back.
@@ -395,10 +393,9 @@ struct Lbm::Impl {
   Teams teams;
   std::vector<std::unique_ptr<Exchange>> exchanges;
   std::vector<BlockWork> blocks;
-  std::vector<Tasks> tasks;  // without an exchange, and with each
+  std::vector<Tasks> tasks;  // with each exchange
   State state;
   std::uint64_t serial = 0;  // of what recorded steps hold
-  bool left_out = false;     // exchanges, for measuring
   bool apart = false;        // the populations lie as others see them
   // That velocity and density belong to: the step, and how often the state had been restored.
   std::pair<std::int64_t, std::int64_t> macroscopic_step{-1, 0};

@@ -48,7 +48,7 @@ void Lbm::Impl::list_tasks() {
   });
   const Task cells = split_kernel_task(
       "compute", [this](Stream& stream, std::size_t device, Part part) { compute(stream, device, part); });
-  tasks = {{prepare, cells}};
+  tasks.clear();
   for (const auto& exchange : exchanges) tasks.push_back({prepare, exchange_task("exchange", *exchange), cells});
 }
 
@@ -90,11 +90,6 @@ const Teams& Lbm::teams() const { return impl_->teams; }
 const SolidBlocks& Lbm::solid_blocks() const { return impl_->solid_blocks; }
 TimeLoop& Lbm::time_loop() { return *impl_->loop; }
 void Lbm::advance(std::int64_t steps) { impl_->loop->run(steps); }
-
-void Lbm::leave_out_exchange(bool left_out) {
-  impl_->left_out = left_out;
-  ++impl_->serial;
-}
 
 void Lbm::begin_steps() { impl_->begin_steps(); }
 

@@ -87,8 +87,8 @@ struct OrderKernels {
   void (*helmholtz_f32)(Stream& stream, const HelmholtzCallOf<float>& call);  ///< stored factors alone
   void (*schwarz)(Stream& stream, const SchwarzCall& call);
   void (*derivatives)(Stream& stream, const DerivativesCall& call);
+  int fine_points = 0;  ///< 0: without the three that follow
   void (*weak_divergence)(Stream& stream, const Rule& rule, const WeakDivergenceCall& call);
-  int fine_points = 0;  ///< 0: without the two that follow
   void (*carry)(Stream& stream, const FineRule& fine, const CarryCall& call);
   void (*advect)(Stream& stream, const FineRule& fine, const AdvectCall& call);
 };

@@ -91,11 +91,11 @@ OrderKernels kernels_of() {
     launch_elements(stream, Kernel{basis_of<n>(*call.rule), call, 13 * call.components * Kernel::threads * n},
                     call.elements);
   };
-  kernels.weak_divergence = [](Stream& stream, const Rule& rule, const WeakDivergenceCall& call) {
-    using Kernel = WeakDivergenceKernel<n>;
-    launch_elements(stream, Kernel{basis_of<n>(rule), call, 14 * Kernel::threads * n}, call.elements);
-  };
   if constexpr (order <= most_advected_order) {
+    kernels.weak_divergence = [](Stream& stream, const Rule& rule, const WeakDivergenceCall& call) {
+      using Kernel = WeakDivergenceKernel<n>;
+      launch_elements(stream, Kernel{basis_of<n>(rule), call, 14 * Kernel::threads * n}, call.elements);
+    };
     kernels.fine_points = fine_of<n>;
     kernels.carry = [](Stream& stream, const FineRule& fine, const CarryCall& call) {
       return call.parallelepipeds ? run_carry<n, false>(stream, fine, call) : run_carry<n, true>(stream, fine, call);

@@ -389,6 +389,7 @@ void Space::curl(const std::array<const Vector*, 3>& u, const std::array<Vector*
 }
 
 void Space::weak_divergence(const std::array<const Vector*, 3>& g, Vector& out) {
+  fine_points();  // throws where the order has no such kernel
   impl_->require_metric();
   for (std::size_t d = 0; d < impl_->parts.size(); ++d) {
     const Part& part = impl_->parts[d];

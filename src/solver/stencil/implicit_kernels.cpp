@@ -41,11 +41,9 @@ void convert(Stream& stream, const void* from, const Strides& there, void* to, c
 
 void convert(Stream& stream, DType from_type, const void* from, const Strides& there, DType to_type, void* to,
              const Strides& here, const Box& box) {
-  const bool from_single = from_type == DType::f32, to_single = to_type == DType::f32;
-  if (from_single && !to_single) return convert<float, double>(stream, from, there, to, here, box);
-  if (!from_single && to_single) return convert<double, float>(stream, from, there, to, here, box);
-  if (!from_single) return convert<double, double>(stream, from, there, to, here, box);
-  convert<float, float>(stream, from, there, to, here, box);
+  if (from_type == DType::f32) return convert<float, double>(stream, from, there, to, here, box);
+  if (to_type == DType::f32) return convert<double, float>(stream, from, there, to, here, box);
+  convert<double, double>(stream, from, there, to, here, box);
 }
 
 void reflect(Stream& stream, const double* u, const double* b, double* to, const Strides& strides, const Box& box) {

@@ -38,7 +38,7 @@ void heat(Stream& stream, int points, const Numbers& numbers, const BlockArrays&
 template <class T>
 void wave(Stream& stream, int radius, const Numbers& numbers, const BlockArrays& block, const Box& box, bool sides);
 
-/// Of each cell of a box, in f32 or f64.
+/// Converts the cells of a box. At least one of the types is f64, the other f32 or f64.
 void convert(Stream& stream, DType from_type, const void* from, const Strides& there, DType to_type, void* to,
              const Strides& here, const Box& box);
 /// to = 2 u - b.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <bit>
 #include <chrono>
 #include <limits>
 #include <memory>
@@ -40,6 +41,10 @@ TEST_P(GatherScatterOn, RoundsWhatBlocksShareInFlightOrNot) {
                     [](double value) { return static_cast<double>(static_cast<float>(value)); });
   check_all<float>(Domain::random(21, 5), 1, {Op::add, Op::min}, cast,
                    [](float value) { return float_of(half_of(value)); });
+  check_all<float>(Domain::random(21, 5), 1, {Op::add}, coding_from_string("cast to bf16"), [](float value) {
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    return std::bit_cast<float>((bits + 0x7fffu + (bits >> 16 & 1u)) & 0xffff0000u);
+  });
   check_all<std::complex<double>>(Domain::random(21, 13), 1, {Op::add}, cast, [](std::complex<double> value) {
     return std::complex<double>(std::complex<float>(value));
   });
@@ -52,6 +57,9 @@ TEST_P(GatherScatterOn, RoundsWhatBlocksShareInFlightOrNot) {
   check_all<std::complex<double>>(
       Domain::random(21, 13), 1, {Op::add}, coding_from_string("blockfloat, rate 32, max error 0.0005"),
       [&](std::complex<double> value) { return std::complex<double>(to_unit(value.real()), to_unit(value.imag())); });
+  check_all<std::complex<float>>(
+      Domain::random(21, 13), 1, {Op::add}, coding_from_string("blockfloat, rate 24, max error 0.0005"),
+      [&](std::complex<float> value) { return std::complex<float>(to_unit(value.real()), to_unit(value.imag())); });
 }
 
 /// The host may hold the blocks in any order; the bits are the same.

@@ -218,6 +218,21 @@ TEST_P(AdvectedBy, AdvectionIsTheIntegralOfTheProduct) {
   EXPECT_NEAR(sum, one + two + three, 1e-12 * std::pow(4, n));
 }
 
+TEST_P(AdvectedBy, WeakDivergenceOfAGradientIsTheStiffness) {
+  const auto [backend, order] = GetParam();
+  Space space(Communicator::world(), machine_here(backend, 1), small(0.05), order, {Factors::stored, true, {}});
+  Vector u = space.vector(), out = space.vector(), g[3] = {space.vector(), space.vector(), space.vector()};
+  set(space, u, random_values(space.points(0)));
+  space.helmholtz(u, out, 1, 0);
+  const std::vector<double> expected = get(space, out);
+  space.gradient(u, {&g[0], &g[1], &g[2]});
+  space.weak_divergence({&g[0], &g[1], &g[2]}, out);
+  const std::vector<double> found = get(space, out);
+  double scale = 0;
+  for (const double value : expected) scale = std::max(scale, std::abs(value));
+  for (std::size_t p = 0; p < found.size(); ++p) ASSERT_NEAR(found[p], expected[p], 1e-11 * scale) << p;
+}
+
 /// Interpolates values of an element to m^3 points, directly from the formula. `e` holds the polynomials at the points
 /// of an edge.
 std::vector<double> at_finer(const std::vector<double>& e, std::size_t n, std::size_t m, const std::vector<double>& u) {
@@ -301,15 +316,19 @@ TEST_P(HighOrdersOf, StiffnessHasTheEnergyOfAPolynomialAndNoneOfAConstant) {
   const auto [backend, order] = GetParam();
   const Communicator comm = Communicator::world();
   const Machine machine = machine_here(backend, 1);
-  for (const Factors factors : {Factors::stored, Factors::affine}) {
-    Space space(comm, machine, small(0), order, {factors, false, {}});
-    std::vector<double> u, v;
+  for (const Factors factors : {Factors::stored, Factors::affine, Factors::trilinear}) {
+    Space space(comm, machine, small(0), order, {factors, true, {}});
+    std::vector<double> u, v, slope;
     for (const Point& x : space.places(0)) {
       u.push_back(x[0] * x[0] + 3 * x[1] * x[2]);
       v.push_back(x[0] * x[1]);
+      slope.push_back(2 * x[0] + 3 * x[2] + 3 * x[1]);
     }
     Vector in = space.vector(), out = space.vector();
     set(space, in, u);
+    space.divergence({&in, &in, &in}, out);
+    const std::vector<double> slopes = get(space, out);
+    for (std::size_t p = 0; p < slope.size(); ++p) ASSERT_NEAR(slopes[p], slope[p], 1e-10);
     space.helmholtz(in, out, 1, 0);
     const std::vector<double> image = get(space, out);
     double energy = 0;
