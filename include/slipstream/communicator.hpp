@@ -10,6 +10,8 @@
 
 namespace slipstream {
 
+class SharedDuplicates;
+
 /// Slipstream's own communicator, duplicated from the caller's, so that messages never mix. Cheap to copy. Where MPI
 /// has not been started (a serial program), Communicator::world() starts it as a single rank.
 ///
@@ -48,7 +50,12 @@ class Communicator {
   [[noreturn]] void abort(int exit_code) const;
 
  private:
-  std::shared_ptr<MPI_Comm> owned_;  ///< frees the duplicate with the last copy
+  friend class Parting;
+  friend Communicator sharing(const Communicator& comm);
+  friend Communicator unshared(const Communicator& comm);
+
+  std::shared_ptr<SharedDuplicates> shared_;  ///< of the object that this copy serves; null: of none
+  std::shared_ptr<MPI_Comm> owned_;           ///< frees the duplicate with the last copy
   std::shared_ptr<Arenas> arenas_ = std::make_shared<Arenas>();
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0;

@@ -6,6 +6,7 @@
 #include "exchange/apart.hpp"
 #include "exchange/calls_in_order.hpp"
 #include "machine/agree.hpp"
+#include "machine/parting.hpp"
 #include "machine/patience.hpp"
 #include "machine/same_ranks.hpp"
 
@@ -48,8 +49,9 @@ ReduceMethod reduce_method_from_string(const std::string& name) {
 }
 
 struct AllReduce::Impl {
-  Impl(const Communicator& comm, const Machine& machine, int values, DType type, Op op, AllReduceOptions options)
-      : machine(machine), rank(comm.rank()), devices(machine.devices_of_rank(comm.rank())) {
+  Impl(const Communicator& world, const Machine& machine, int values, DType type, Op op, AllReduceOptions options)
+      : machine(machine), rank(world.rank()), devices(machine.devices_of_rank(world.rank())) {
+    const Communicator comm = sharing(world);
     on_all_ranks(comm, [&] { check_arguments(comm, values, type, op, options); });
     for (const int device : devices) calls.add(machine.device(device).local);
     require_same(comm, values, type, op, options);

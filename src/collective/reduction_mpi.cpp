@@ -77,12 +77,11 @@ class MpiReduction final : public Reduction {
 
   /// Letter n has requests 2 n (receive) and 2 n + 1 (send).
   void add_letter(int other, const Arena& arena) {
-    constexpr int tag = 0;
     Letter& letter = letters_.emplace_back();
     letter.rank = other;
     letter.place = arena.take<std::byte>(message_bytes(other), Memory::pinned);
-    requests_.add_receive(letter.place.data(), letter.place.bytes(), other, tag, parting_.mpi());
-    requests_.add_send(mine_.data(), mine_.bytes(), other, tag, parting_.mpi());
+    requests_.add_receive(letter.place.data(), letter.place.bytes(), other, tag_, parting_.mpi());
+    requests_.add_send(mine_.data(), mine_.bytes(), other, tag_, parting_.mpi());
   }
 
   void start() {
@@ -142,6 +141,7 @@ class MpiReduction final : public Reduction {
   std::vector<Span<std::byte>> scratch_;
   std::vector<Letter> letters_;
   Parting parting_;
+  const int tag_ = parting_.take_tags(1);
   Requests requests_;
   std::uint64_t number_ = 0;
   Problem broken_;

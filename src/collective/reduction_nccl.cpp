@@ -14,11 +14,10 @@
 namespace slipstream {
 namespace {
 
-RouteSetup all_pairs(const Communicator& comm, const Machine& machine, std::size_t bytes) {
+/// All devices send and receive. Only those of this rank are named here, as in every setup.
+RouteSetup all_devices(const Communicator& comm, const Machine& machine, std::size_t bytes) {
   RouteSetup setup{comm, machine, {}};
-  for (int source = 0; source < machine.devices(); ++source)
-    for (int target = 0; target < machine.devices(); ++target)
-      if (source != target) setup.letters.push_back({source, target, bytes});
+  for (const int device : machine.devices_of_rank(comm.rank())) setup.letters.push_back({device, device, bytes});
   return setup;
 }
 
@@ -27,7 +26,7 @@ class NcclReduction final : public Reduction {
   NcclReduction(const Communicator& comm, const ReduceTeam& team)
       : team_(team),
         bytes_(team.fold.values * size_of(team.fold.type)),
-        clique_(team.machine.devices() > 1 ? nccl_clique(all_pairs(comm, team.machine, bytes_)) : nullptr) {
+        clique_(team.machine.devices() > 1 ? nccl_clique(all_devices(comm, team.machine, bytes_)) : nullptr) {
     on_all_ranks(comm, [&] {
       for (const int device : team_.devices) {
         gathered_.push_back(

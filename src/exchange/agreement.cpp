@@ -83,7 +83,8 @@ constexpr int asked_every = 64;
 Agreement::Agreement(const Communicator& comm, const Plan& plan, Waits& waits, std::function<Problem()> unwritten)
     : comm_(comm), plan_(plan), waits_(waits), unwritten_here_(std::move(unwritten)), own_(comm, "an exchange") {
   if (plan.coded || plan.looks())
-    values_ = std::make_unique<Parting>(comm, "what ranks tell each other of values that did not get through");
+    values_ = std::make_unique<Parting>(comm, "what ranks tell each other of values that did not get through",
+                                        Parting::Purpose::questions);
 }
 
 double Agreement::patience() const { return std::max(plan_.options.wait_limit, least_patience); }
@@ -116,7 +117,8 @@ void Agreement::compare_messages() {
 void Agreement::prepare_routes(RouteStates& states) {
   std::map<RouteKind, std::vector<RouteSetup::Letter>> letters;
   std::uint64_t used = 0;
-  for (const Channel& channel : plan_.channels) {
+  for (const std::size_t number : plan_.channel_of_message) {
+    const Channel& channel = plan_.channels[number];
     const Message& m = channel.message;
     letters[channel.choice.route].push_back({m.source, m.target, m.bytes});
     used |= std::uint64_t{1} << static_cast<int>(channel.choice.route);
@@ -125,8 +127,8 @@ void Agreement::prepare_routes(RouteStates& states) {
   for (const RouteKind kind : all_routes()) {
     if (!(used >> static_cast<int>(kind) & 1)) continue;
     const RouteSetup setup{
-        comm_,      plan_.grid.machine(), letters[kind],          plan_.options.knobs, plan_.options.throttle,
-        plan_.hash, own_.mpi(),           plan_.first_free_tag(), patience()};
+        comm_,     plan_.grid.machine(), letters[kind], plan_.options.knobs, plan_.options.throttle, plan_.hash, &own_,
+        patience()};
     on_all_ranks(comm_, "an exchange could not be made", [&] {
       if (auto state = route(kind).prepare(setup)) states[kind] = std::move(state);
     });

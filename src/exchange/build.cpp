@@ -50,7 +50,7 @@ std::string gpu_mpi_refusal(const Communicator& comm, const Grid& grid) {
 
 Exchange::Impl::Impl(const Communicator& world, const Grid& grid, std::vector<ExchangeItem> items,
                      ExchangeOptions options)
-    : comm(world), grid(grid) {
+    : comm(sharing(world)), grid(grid) {
   try {
     make(std::move(items), std::move(options));
   } catch (...) {
@@ -85,7 +85,11 @@ void Exchange::Impl::make(std::vector<ExchangeItem> items, ExchangeOptions optio
   const std::string refused = comm.all(!asks) ? std::string() : gpu_mpi_refusal(comm, grid);
   on_all_ranks(comm, what, [&] {
     plan->choose_routes(onto_itself, refused);
-    for (Channel& channel : plan->channels) channel.message.comm = agreement->own().mpi();
+    const int tag = agreement->own().take_tags(plan->tags());
+    for (Channel& channel : plan->channels) {
+      channel.message.comm = agreement->own().mpi();
+      channel.message.tag += tag;
+    }
     memory.emplace(*plan, comm);
     for (const auto& mine : memory->devices) calls.add(mine->device);
   });

@@ -113,6 +113,7 @@ Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank
     check(items[i]);
     const Wire wire = wire_of(items[i].coding, field.type, named(field));
     result.transfers[i] = items[i].pattern->transfers(grid, field.components, field.ghost, rank);
+    result.transfers[i].shrink_to_fit();
     const TransferChecks checks(grid, items[i]);
     for (const Transfer& t : result.transfers[i]) {
       checks.check(t);
@@ -128,7 +129,10 @@ Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank
       choose_block(b.legs.back());
     }
   }
-  for (auto& [devices, b] : result.by_pair) place_legs(b);
+  for (auto& [devices, b] : result.by_pair) {
+    b.legs.shrink_to_fit();
+    place_legs(b);
+  }
   return result;
 }
 
@@ -321,12 +325,14 @@ void Plan::choose_routes(bool onto_itself, const std::string& gpu_mpi_refusal) {
             to_string(options.knobs.pack) + " packs them otherwise: choose pack = fused",
         {{"option", "pack"}, {"given", to_string(options.knobs.pack)}});
   const Pairs pairs(grid.machine(), items, gpu_mpi_refusal);
+  channels.reserve(bundles.by_pair.size());
+  messages.reserve(bundles.by_pair.size());
   for (const auto& [key, b] : bundles.by_pair) {
     const Pair pair = pairs.of(b.source, b.target);
     Channel channel{&b, choose(pair, b.source, b.target, options), pair, Message{}, SlotNeed{}};
     channel.message = message_of(channel);
     const Route& way = route(channel.choice.route);
-    messages.push_back({b.source, b.target, channel.choice.route, channel.choice.reason,
+    messages.push_back({b.source, b.target, channel.choice.route, std::move(channel.choice.reason),
                         static_cast<std::int64_t>(b.bytes), static_cast<std::int64_t>(b.legs.size()),
                         static_cast<std::int64_t>(b.raw_bytes)});
     if (std::find(ways.begin(), ways.end(), &way) == ways.end()) ways.push_back(&way);
@@ -346,6 +352,7 @@ void Plan::choose_routes(bool onto_itself, const std::string& gpu_mpi_refusal) {
   std::map<std::pair<int, int>, std::size_t> places;
   for (std::size_t c = 0; c < channels.size(); ++c)
     places[{channels[c].message.source, channels[c].message.target}] = c;
+  channel_of_message.reserve(messages.size());
   for (const MessageInfo& m : messages) channel_of_message.push_back(places.at({m.source, m.target}));
 }
 
@@ -422,7 +429,7 @@ void Plan::unshare_hosts() {
   }
 }
 
-int Plan::first_free_tag() const {
+int Plan::tags() const {
   const int most = grid.machine().most_devices_of_rank();
   return most * most;
 }
@@ -465,13 +472,32 @@ Timeout Plan::too_late(std::uint64_t number, const std::string& who, const std::
 
 namespace {
 
-/// Caches the choice per set of properties of a pair, because large plans have very many pairs.
-class KnownChoices {
+/// Lists messages by rank.
+class MessageLists {
  public:
-  KnownChoices(const Machine& machine, const std::vector<PlannedItem>& items, const ExchangeOptions& options)
-      : pairs_(machine, items), options_(options) {}
+  MessageLists(const Grid& grid, const std::vector<PlannedItem>& items, const ExchangeOptions& options)
+      : grid_(grid), items_(items), pairs_(grid.machine(), items), options_(options) {}
 
-  Choice of(int source, int target) {
+  /// Appends the messages that leave the rank and, if asked, those that reach it from other ranks.
+  void append(int rank, bool received, std::vector<MessageInfo>& messages) {
+    const Bundles bundles = bundle(grid_, items_, rank);
+    for (const auto& [key, b] : bundles.by_pair) {
+      const MachineDevice &source = grid_.machine().device(b.source), &target = grid_.machine().device(b.target);
+      if (source.rank != rank && !received) continue;
+      Choice choice = choice_of(b.source, b.target);
+      const RouteTraits traits = traits_of(choice.route);
+      if (traits.device_memory) choice.reason += "; believed only after a proof";
+      const int from = source.node, to = target.node;
+      if (traits.grouping && options_.knobs.grouping == Grouping::nodes && from != to)
+        choice.reason += "; travels in the message of node " + std::to_string(from) + " to node " + std::to_string(to);
+      messages.push_back({b.source, b.target, choice.route, choice.reason, static_cast<std::int64_t>(b.bytes),
+                          static_cast<std::int64_t>(b.legs.size()), static_cast<std::int64_t>(b.raw_bytes)});
+    }
+  }
+
+ private:
+  /// Caches the choice per set of properties of a pair, because large plans have very many pairs.
+  Choice choice_of(int source, int target) {
     const Pair pair = pairs_.of(source, target);
     if (options_.chosen.contains({source, target})) return choose(pair, source, target, options_);
     auto known = known_.find(pair);
@@ -479,7 +505,8 @@ class KnownChoices {
     return known->second;
   }
 
- private:
+  const Grid& grid_;
+  const std::vector<PlannedItem>& items_;
   Pairs pairs_;
   const ExchangeOptions& options_;
   std::map<Pair, Choice> known_;
@@ -490,21 +517,15 @@ class KnownChoices {
 std::vector<MessageInfo> plan_messages(const Grid& grid, const std::vector<PlannedItem>& items,
                                        const ExchangeOptions& options) {
   std::vector<MessageInfo> messages;
-  KnownChoices choices(grid.machine(), items, options);
-  for (int rank = 0; rank < grid.machine().ranks(); ++rank) {
-    const Bundles bundles = bundle(grid, items, rank);
-    for (const auto& [key, b] : bundles.by_pair) {
-      if (grid.machine().device(b.source).rank != rank) continue;
-      Choice choice = choices.of(b.source, b.target);
-      const RouteTraits traits = traits_of(choice.route);
-      if (traits.device_memory) choice.reason += "; believed only after a proof";
-      const int from = grid.machine().device(b.source).node, to = grid.machine().device(b.target).node;
-      if (traits.grouping && options.knobs.grouping == Grouping::nodes && from != to)
-        choice.reason += "; travels in the message of node " + std::to_string(from) + " to node " + std::to_string(to);
-      messages.push_back({b.source, b.target, choice.route, choice.reason, static_cast<std::int64_t>(b.bytes),
-                          static_cast<std::int64_t>(b.legs.size()), static_cast<std::int64_t>(b.raw_bytes)});
-    }
-  }
+  MessageLists lists(grid, items, options);
+  for (int rank = 0; rank < grid.machine().ranks(); ++rank) lists.append(rank, false, messages);
+  return messages;
+}
+
+std::vector<MessageInfo> plan_own_messages(const Grid& grid, const std::vector<PlannedItem>& items,
+                                           const ExchangeOptions& options) {
+  std::vector<MessageInfo> messages;
+  MessageLists(grid, items, options).append(grid.rank(), true, messages);
   return messages;
 }
 

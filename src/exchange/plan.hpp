@@ -60,6 +60,10 @@ struct Choice {
 /// Error with all reasons.
 Choice choose(const Pair& pair, int source, int target, const ExchangeOptions& options);
 
+/// Those of plan_messages() that leave or reach the grid's rank. The cost depends on the rank's neighbours only.
+std::vector<MessageInfo> plan_own_messages(const Grid& grid, const std::vector<PlannedItem>& items,
+                                           const ExchangeOptions& options);
+
 /// Hash of grid, fields, codings and routes. Ranks with equal plans have equal hashes.
 std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items, const ExchangeOptions& options);
 
@@ -69,7 +73,7 @@ std::uint64_t transfers_hash(const Bundle& bundle);
 /// A message with its route.
 struct Channel {
   const Bundle* bundle;
-  Choice choice;
+  Choice choice;  ///< its reason moves to Plan::messages
   Pair pair;
   Message message;
   SlotNeed need;
@@ -104,8 +108,8 @@ struct Plan {
   bool local(int device) const { return grid.machine().device(device).rank == grid.rank(); }
   /// Whether windows are checked for values that the caller's kernels did not store.
   bool looks() const { return options.poison && produces; }
-  /// Messages of pairs use lower tags only.
-  int first_free_tag() const;
+  /// Number of tags; all messages have lower ones.
+  int tags() const;
   std::string why_not_captured() const;
   /// Name for users, such as "exchange 3 of u, v".
   std::string name(std::uint64_t number) const;

@@ -18,6 +18,7 @@
 #include "machine/clock.hpp"
 #include "machine/gpu_mpi.hpp"
 #include "machine/hash.hpp"
+#include "machine/parting.hpp"
 #include "machine/patience.hpp"
 #include "machine/records.hpp"
 #include "machine/same_ranks.hpp"
@@ -49,7 +50,7 @@ class Tuner {
  public:
   Tuner(const Communicator& comm, const Grid& grid, const std::vector<ExchangeItem>& items,
         const ExchangeOptions& options, const TuneOptions& how, const Once& once)
-      : comm_(comm), grid_(grid), items_(items), options_(options), how_(how), once_(once) {
+      : comm_(unshared(comm)), grid_(grid), items_(items), options_(options), how_(how), once_(once) {
     if (!how.work_name.empty()) beside_ = " beside '" + how.work_name + "'";
     std::replace(beside_.begin(), beside_.end(), '\n', ' ');
     // Tuning packs produced values too, because the caller's kernels are not there to store them.
@@ -497,7 +498,7 @@ class Tuner {
     result_.options.reasons = found->reasons;
   }
 
-  const Communicator& comm_;
+  const Communicator comm_;  // a candidate that fails ends alone
   const Grid& grid_;
   std::vector<ExchangeItem> items_;
   bool onto_itself_ = false;

@@ -15,6 +15,7 @@
 #include "machine/agree.hpp"
 #include "machine/clock.hpp"
 #include "machine/hash.hpp"
+#include "machine/parting.hpp"
 #include "machine/patience.hpp"
 #include "machine/same_ranks.hpp"
 
@@ -26,7 +27,11 @@ std::string shown(const std::array<int, 2>& grid) { return std::to_string(grid[0
 class Chooser {
  public:
   Chooser(const Communicator& comm, const Machine& machine, const Extent& cells, const FftOptions& options)
-      : comm_(comm), machine_(machine), cells_(cells), options_(options), how_(options.tune.value_or(TuneOptions{})) {
+      : comm_(unshared(comm)),
+        machine_(machine),
+        cells_(cells),
+        options_(options),
+        how_(options.tune.value_or(TuneOptions{})) {
     options_.tune_process_grid = options_.verify = false;
     if (!options.tune) how_.cache_folder = options.tuner_cache;
     options_.exchange.trace = nullptr;
@@ -117,7 +122,7 @@ class Chooser {
     return 0;
   }
 
-  const Communicator& comm_;
+  const Communicator comm_;  // a process grid that fails ends alone
   const Machine& machine_;
   const Extent& cells_;
   FftOptions options_;

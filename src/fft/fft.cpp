@@ -277,7 +277,8 @@ Fft::Fft(const Communicator& comm, const Machine& machine, const Extent& cells, 
   impl_ = std::make_unique<Impl>(comm, machine, cells, std::move(options));
   impl_->grids_tried = std::move(tried);
   if (comm.size() > 1)
-    impl_->same_calls.emplace(comm, "a Fourier transform", std::vector<std::string>{"forward", "backward", "convolve"},
+    impl_->same_calls.emplace(impl_->comm, "a Fourier transform",
+                              std::vector<std::string>{"forward", "backward", "convolve"},
                               impl_->options.exchange.wait_limit);
   if (impl_->options.verify) fft::verify(comm, machine, *this, impl_->options);
 }

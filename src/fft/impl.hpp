@@ -184,6 +184,8 @@ struct Fft::Impl {
   /// `clears`: untransferred values of the target must be zero. `whole`: do not split into parts.
   void add_move(const fft::Lane& lane, std::vector<fft::Step>& steps, fft::Stage from, fft::Stage to, fft::Array source,
                 bool clears = false, bool whole = false);
+  /// Whether the lines before a move store their results, on all ranks. Collective.
+  bool lines_store(fft::Stage from, fft::Stage to) const;
   /// Number of parts that a packed move is split into, across the planes of a stage.
   int parts_of(fft::Stage stage) const;
   /// Number of parts, along k_x, of a slab's stored backward move; and the modes of one part.

@@ -1,10 +1,12 @@
 // Builds the steps of a plan.
 #include <algorithm>
 
+#include "exchange/plan.hpp"
 #include "fft/impl.hpp"
 #include "fft/radix_stores.hpp"
 #include "fft/room.hpp"
 #include "machine/agree.hpp"
+#include "machine/parting.hpp"
 
 namespace slipstream {
 
@@ -74,21 +76,24 @@ std::vector<Transpose::Range> planes_of(const Decomposition& cut, Stage stage, i
   return ranges;
 }
 
-/// Messages of one move; works for any described machine.
+/// The rank whose messages are listed, in a transform; none: those of all ranks of a described machine.
+using OfRank = std::optional<int>;
+
+/// Messages of one move.
 std::vector<MessageInfo> messages_of(const Machine& machine, const Decomposition& cut, const FftOptions& options,
-                                     Stage from, Stage to, bool produced) {
-  const Grid source(cut.extent(from), machine, 0, boxes(cut.blocks(from))),
-      target(cut.extent(to), machine, 0, boxes(cut.blocks(to)));
+                                     Stage from, Stage to, bool produced, OfRank rank) {
+  const Grid source(cut.extent(from), machine, rank.value_or(0), boxes(cut.blocks(from))),
+      target(cut.extent(to), machine, rank.value_or(0), boxes(cut.blocks(to)));
   const Transpose pattern(source, target, {permutation(from, to), kept(cut, from, to)});
   const FieldOptions field = packed("modes", cut.complex_type());
   PlannedItem item{&pattern, field, field, false, options.coding};
   item.produced = produced;
-  return plan_messages(source, {item}, options.exchange);
+  return rank ? plan_own_messages(source, {item}, options.exchange) : plan_messages(source, {item}, options.exchange);
 }
 
 /// Whether a slab moves back in the order y, x, z, by our own GPU kernels. Complex values then transform along x before
 /// the move, so that lines and link overlap. Real values are transformed after it and read only the received modes.
-bool goes_back_permuted(const Machine& machine, const Decomposition& cut, const FftOptions& options) {
+bool goes_back_permuted(const Machine& machine, const Decomposition& cut, const FftOptions& options, OfRank rank) {
   if (cut.alone() || cut.pencils() || !cut.transposed || (!cut.real && cut.truncates(Stage::physical))) return false;
   if (!fft::stores(options)) return false;
   for (int d = 0; d < machine.devices(); ++d) {
@@ -100,7 +105,8 @@ bool goes_back_permuted(const Machine& machine, const Decomposition& cut, const 
         !fft::can_store(backend, true, cut.permuted({cut.cells[1], cut.cells[0], 1})))
       return false;
   }
-  const std::vector<MessageInfo> messages = messages_of(machine, cut, options, Stage::spectral, Stage::physical, false);
+  const std::vector<MessageInfo> messages =
+      messages_of(machine, cut, options, Stage::spectral, Stage::physical, false, rank);
   return std::all_of(messages.begin(), messages.end(), is_straight);
 }
 
@@ -112,14 +118,16 @@ fft::LineBatch lines_before(const Decomposition& cut, Stage from, Stage to, cons
   return to == Stage::middle && !cut.pencils() && !cut.real ? cut.first_two(block) : cut.last(block, false);
 }
 
-/// Whether the lines before a move may store their results: routes and sizes of all devices must allow it.
-bool may_store(const Machine& machine, const Decomposition& cut, const FftOptions& options, Stage from, Stage to) {
+/// Whether the lines before a move may store their results, as far as the rank knows: routes of all messages and sizes
+/// of all devices must allow it.
+bool may_store(const Machine& machine, const Decomposition& cut, const FftOptions& options, Stage from, Stage to,
+               OfRank rank) {
   if (!fft::stores(options) || from == Stage::natural) return false;
   for (const Block& block : cut.blocks(from))
     if (!fft::can_store(machine.device(block.device).local.backend, options.gpu_lines,
                         lines_before(cut, from, to, block.box.extents())))
       return false;
-  const std::vector<MessageInfo> messages = messages_of(machine, cut, options, from, to, true);
+  const std::vector<MessageInfo> messages = messages_of(machine, cut, options, from, to, true, rank);
   return std::all_of(messages.begin(), messages.end(), is_straight);
 }
 
@@ -131,8 +139,78 @@ std::vector<std::pair<Stage, Stage>> moves_of(const Machine& machine, const Deco
   if (!forward) std::reverse(stages.begin(), stages.end());
   std::vector<std::pair<Stage, Stage>> moves;
   for (std::size_t n = 0; n + 1 < stages.size(); ++n) moves.emplace_back(stages[n], stages[n + 1]);
-  if (!forward && goes_back_permuted(machine, cut, options)) moves = {{Stage::spectral, Stage::middle}};
+  if (!forward && goes_back_permuted(machine, cut, options, {})) moves = {{Stage::spectral, Stage::middle}};
   return moves;
+}
+
+/// Bit 2 m + 1 of a set: the lines before the m-th move do not store; bit 2 m: before its inverse, as far as the rank
+/// knows.
+std::uint64_t packed_moves(const Machine& machine, const Decomposition& cut, const FftOptions& options, OfRank rank) {
+  std::uint64_t packed = 0;
+  int bit = 0;
+  for (const auto& [from, to] : moves_of(machine, cut, options, true)) {
+    const std::vector<MessageInfo> messages = messages_of(machine, cut, options, from, to, false, rank);
+    // Checked first, because plans for many nodes take long: stores never cross nodes.
+    const bool near = std::all_of(messages.begin(), messages.end(), [&](const MessageInfo& message) {
+      return machine.device(message.source).node == machine.device(message.target).node;
+    });
+    for (const bool forward : {false, true}) {
+      const bool stored = near && may_store(machine, cut, options, forward ? from : to, forward ? to : from, rank);
+      packed |= std::uint64_t{!stored} << bit++;
+    }
+  }
+  return packed;
+}
+
+// A stored move needs only counters and tables. A packed message that the host or a library sends has a buffer at both
+// ends. One stored into slots has two at its target.
+void add_messages(const Machine& machine, const Decomposition& cut, const FftOptions& options, std::uint64_t packed,
+                  OfRank rank, std::vector<FftMemory>& memory) {
+  const auto of = [&](int device) -> FftMemory& { return memory[static_cast<std::size_t>(device)]; };
+  int bit = 0;
+  for (const auto& [from, to] : moves_of(machine, cut, options, true)) {
+    const std::vector<MessageInfo> messages = messages_of(machine, cut, options, from, to, false, rank);
+    for (const bool forward : {false, true}) {
+      const bool stored = !(packed >> bit++ & 1);
+      for (const MessageInfo& message : messages) {
+        const int source = forward ? message.source : message.target,
+                  target = forward ? message.target : message.source;
+        for (const int end : {source, target})
+          of(end).messages += cut.lanes * std::max(1, options.parts) * bytes_of_end;
+        const RouteTraits traits = traits_of(message.route);
+        if (stored || traits.within_device) continue;
+        const bool slots = traits.stores;
+        if (!slots) of(source).messages += cut.lanes * message.bytes;
+        of(target).messages +=
+            cut.lanes * (slots ? std::min(2 * message.bytes, options.exchange.knobs.ring) : message.bytes);
+      }
+    }
+  }
+}
+
+/// Memory of all devices. `rank`: messages of its devices only.
+std::vector<FftMemory> memory_of(const Machine& machine, const Decomposition& cut, const FftOptions& options,
+                                 std::uint64_t packed, OfRank rank) {
+  std::vector<FftMemory> found(static_cast<std::size_t>(machine.devices()));
+  const std::int64_t by_batches = options.device_memory != 0 ? fft::OutOfCore::taken(machine, cut, options) : 0;
+  for (int d = 0; d < machine.devices(); ++d) {
+    FftMemory& m = found[static_cast<std::size_t>(d)];
+    m.physical = cut.word() * (cut.real ? 1 : 2) * cut.volume_on(d, Stage::physical, true);
+    m.spectral = 2 * cut.word() * cut.volume_on(d, cut.transposed ? Stage::spectral : Stage::natural);
+    if (options.device_memory != 0) {
+      m.on_host = true;
+      m.work = by_batches;
+      continue;
+    }
+    const auto work = cut.work_bytes(d);
+    m.work = cut.lanes * (work[0] + work[1]);
+  }
+  if (options.device_memory != 0) return found;
+  add_messages(machine, cut, options, packed, rank, found);
+  for (const Block& block : cut.blocks(Stage::physical))
+    found[static_cast<std::size_t>(block.device)].library = static_cast<std::int64_t>(
+        fft::workspace_estimate(machine.device(block.device).local.backend, cut.first(block.box.extents(), true)));
+  return found;
 }
 
 Step copied(Array from, Array to) {
@@ -157,15 +235,20 @@ FieldOptions fft::packed(const std::string& name, DType type) {
 }
 
 Fft::Impl::Impl(const Communicator& c, const Machine& m, const Extent& cells, FftOptions o)
-    : comm(c), machine(m), options(std::move(o)), cut(machine, cells, options) {
+    : comm(sharing(c)), machine(m), options(std::move(o)), cut(machine, cells, options) {
   devices = machine.devices_of_rank(comm.rank());
   for (const int d : devices) local.push_back(machine.device(d).local);
+  std::uint64_t packed_here = 0;
   on_all_ranks(comm, [&] {
     for (const Device device : local)
       if (const std::string why = fft::missing(device.backend); !why.empty())
         throw Error(ErrorCode::unavailable, "Fourier transforms on " + to_string(device) + ": " + why,
                     {{"device", to_string(device)}, {"reason", why}});
-    fft::require_room(machine, devices, cells, options);
+    if (options.device_memory == 0) packed_here = packed_moves(machine, cut, options, comm.rank());
+  });
+  const std::uint64_t packed = comm.any(packed_here);
+  on_all_ranks(comm, [&] {
+    fft::require_room(machine, devices, cells, options, memory_of(machine, cut, options, packed, comm.rank()));
   });
   tuning.options = options.exchange;
   tuning.source = "rules";
@@ -261,6 +344,12 @@ ExchangeOptions Fft::Impl::options_of_move(const Lane& lane, const Grid& on, con
   return found.options;
 }
 
+bool Fft::Impl::lines_store(Stage from, Stage to) const {
+  bool here = false;
+  on_all_ranks(comm, [&] { here = may_store(machine, cut, options, from, to, comm.rank()); });
+  return comm.all(here);
+}
+
 void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from, Stage to, Array source, bool clears,
                          bool whole) {
   const Array target = source == Array::first ? Array::second : Array::first;
@@ -276,8 +365,7 @@ void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from,
   const Transpose pattern(grid(from), grid(to), {permutation(from, to), kept(cut, from, to)});
   ExchangeItem item{&pattern, move.source.get(), move.target.get(), false, options.coding};
   // Lines that store need a route with direct stores, so there is nothing to tune.
-  bool stores = false;
-  on_all_ranks(comm, [&] { stores = may_store(machine, cut, options, from, to); });
+  const bool stores = lines_store(from, to);
   ExchangeOptions how = stores ? options.exchange : options_of_move(lane, grid(from), item);
   item.produced = stores;
   const int parts = stores ? parts_along_x(from, to) : whole ? 1 : parts_of(std::min(from, to));
@@ -423,9 +511,9 @@ void Fft::Impl::plan_backward(Lane& lane) {
   }
   const std::vector<std::pair<Stage, Stage>> moves = moves_of(machine, cut, options, true);
   Array place = moves.size() % 2 ? Array::second : Array::first;
-  bool turns = false;
-  on_all_ranks(comm, [&] { turns = goes_back_permuted(machine, cut, options); });
-  if (turns) {
+  bool turns_here = false;
+  on_all_ranks(comm, [&] { turns_here = goes_back_permuted(machine, cut, options, comm.rank()); });
+  if (comm.all(turns_here)) {
     add_lines(backward, Stage::spectral, Array::from, place,
               [&](const Extent& block) { return lines_before(cut, Stage::spectral, Stage::middle, block); });
     add_move(lane, backward, Stage::spectral, Stage::middle, place);
@@ -443,9 +531,8 @@ void Fft::Impl::plan_backward(Lane& lane) {
     if (from != Stage::natural)
       add_lines(backward, from, given, place, [&](const Extent& block) { return lines_before(cut, from, to, block); });
     // If the next move stores the lines, they are not part of this move.
-    bool next_stores = false;
-    if (const auto next = std::next(move); next != moves.rend())
-      on_all_ranks(comm, [&] { next_stores = may_store(machine, cut, options, next->second, next->first); });
+    const auto next = std::next(move);
+    const bool next_stores = next != moves.rend() && lines_store(next->second, next->first);
     add_move(lane, backward, from, to, place, to < from, next_stores);
     given = place = backward.back().to;
   }
@@ -479,58 +566,16 @@ std::vector<MessageInfo> Fft::messages(const Machine& machine, const Extent& cel
   const Decomposition cut(machine, cells, options);
   std::vector<MessageInfo> all;
   for (const auto& [from, to] : moves_of(machine, cut, options, forward)) {
-    const std::vector<MessageInfo> some = messages_of(machine, cut, options, from, to, false);
+    const std::vector<MessageInfo> some = messages_of(machine, cut, options, from, to, false, {});
     all.insert(all.end(), some.begin(), some.end());
   }
   return all;
 }
 
-// A stored move needs only counters and tables. A packed message that the host or a library sends has a buffer at both
-// ends. One stored into slots has two at its target.
 std::vector<FftMemory> Fft::memory(const Machine& machine, const Extent& cells, const FftOptions& options) {
   const Decomposition cut(machine, cells, options);
-  std::vector<FftMemory> found(static_cast<std::size_t>(machine.devices()));
-  const auto of = [&](int device) -> FftMemory& { return found[static_cast<std::size_t>(device)]; };
-  const std::int64_t by_batches = options.device_memory != 0 ? fft::OutOfCore::taken(machine, cut, options) : 0;
-  for (int d = 0; d < machine.devices(); ++d) {
-    FftMemory& m = of(d);
-    m.physical = cut.word() * (cut.real ? 1 : 2) * cut.volume_on(d, Stage::physical, true);
-    m.spectral = 2 * cut.word() * cut.volume_on(d, cut.transposed ? Stage::spectral : Stage::natural);
-    if (options.device_memory != 0) {
-      m.on_host = true;
-      m.work = by_batches;
-      continue;
-    }
-    const auto work = cut.work_bytes(d);
-    m.work = cut.lanes * (work[0] + work[1]);
-  }
-  if (options.device_memory != 0) return found;
-  for (const auto& [from, to] : moves_of(machine, cut, options, true)) {
-    const std::vector<MessageInfo> messages = messages_of(machine, cut, options, from, to, false);
-    // Checked first, because plans for many nodes take long: stores never cross nodes.
-    const bool near = std::all_of(messages.begin(), messages.end(), [&](const MessageInfo& message) {
-      return machine.device(message.source).node == machine.device(message.target).node;
-    });
-    for (const bool forward : {true, false}) {
-      const bool stored = near && may_store(machine, cut, options, forward ? from : to, forward ? to : from);
-      for (const MessageInfo& message : messages) {
-        const int source = forward ? message.source : message.target,
-                  target = forward ? message.target : message.source;
-        for (const int end : {source, target})
-          of(end).messages += cut.lanes * std::max(1, options.parts) * bytes_of_end;
-        const RouteTraits traits = traits_of(message.route);
-        if (stored || traits.within_device) continue;
-        const bool slots = traits.stores;
-        if (!slots) of(source).messages += cut.lanes * message.bytes;
-        of(target).messages +=
-            cut.lanes * (slots ? std::min(2 * message.bytes, options.exchange.knobs.ring) : message.bytes);
-      }
-    }
-  }
-  for (const Block& block : cut.blocks(Stage::physical))
-    of(block.device).library = static_cast<std::int64_t>(
-        fft::workspace_estimate(machine.device(block.device).local.backend, cut.first(block.box.extents(), true)));
-  return found;
+  const std::uint64_t packed = options.device_memory == 0 ? packed_moves(machine, cut, options, {}) : 0;
+  return memory_of(machine, cut, options, packed, {});
 }
 
 }  // namespace slipstream

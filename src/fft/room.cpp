@@ -14,12 +14,11 @@ std::int64_t without_arrays(const FftMemory& needed) { return needed.work + need
 }  // namespace
 
 void require_room(const Machine& machine, const std::vector<int>& devices, const Extent& cells,
-                  const FftOptions& options) {
+                  const FftOptions& options, const std::vector<FftMemory>& needed) {
   std::vector<std::int64_t> free;
   for (const int d : devices)
     free.push_back(
         std::min(machine.device(d).memory, static_cast<std::int64_t>(info(machine.device(d).local).memory_free)));
-  const std::vector<FftMemory> needed = Fft::memory(machine, cells, options);
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const FftMemory& m = needed[static_cast<std::size_t>(devices[i])];
     if (without_arrays(m) <= free[i]) continue;

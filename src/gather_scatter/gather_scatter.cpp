@@ -21,6 +21,7 @@
 #include "gather_scatter/mailboxes.hpp"
 #include "machine/agree.hpp"
 #include "machine/hash.hpp"
+#include "machine/parting.hpp"
 #include "machine/patience.hpp"
 #include "machine/same_ranks.hpp"
 
@@ -33,9 +34,9 @@ constexpr double least_patience = 60;
 }  // namespace
 
 struct GatherScatter::Impl {
-  Impl(const Communicator& comm, const Machine& machine, const std::vector<SharedPoints>& points,
+  Impl(const Communicator& world, const Machine& machine, const std::vector<SharedPoints>& points,
        GatherScatterOptions wanted)
-      : comm(comm), machine(machine), options(std::move(wanted)) {
+      : comm(sharing(world)), machine(machine), options(std::move(wanted)) {
     check_options();
     const double seconds = std::max(options.exchange.wait_limit, least_patience);
     copies = find_copies(comm, machine, points, options.unique, options.host_packed, seconds);

@@ -1,12 +1,15 @@
 #include "machine/parting.hpp"
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <slipstream/error.hpp>
 
 #include "machine/patience.hpp"
 
@@ -33,21 +36,83 @@ bool finalized() {
   return over != 0;
 }
 
+/// The largest tag that MPI takes.
+int largest_tag() {
+  int* found = nullptr;
+  int given = 0;
+  check_mpi(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &found, &given), "tell the largest tag");
+  constexpr int least = 32767;  // that any MPI has
+  return given ? *found : least;
+}
+
 }  // namespace
+
+struct Parting::Duplicate {
+  Duplicate(const Communicator& comm, const char* what) {
+    check_mpi(MPI_Comm_dup(comm.mpi(), &mpi), ("duplicate a communicator for " + std::string(what)).c_str());
+  }
+  /// Collective. MPI may still use a duplicate in which some call was not answered.
+  ~Duplicate() {
+    if (!alone && !finalized()) MPI_Comm_free(&mpi);
+  }
+  Duplicate(const Duplicate&) = delete;
+  Duplicate& operator=(const Duplicate&) = delete;
+
+  MPI_Comm mpi = MPI_COMM_NULL;
+  bool alone = false;  // calls on it match no more: some rank did not make one
+  int next_tag = 1;
+};
+
+class SharedDuplicates {
+ public:
+  /// A duplicate ends with the last object that uses it once most of its tags are taken.
+  std::shared_ptr<Parting::Duplicate> of(Parting::Purpose purpose, const Communicator& comm, const char* what) {
+    auto& place = duplicates_.at(static_cast<std::size_t>(purpose));
+    if (!place || place->next_tag > largest_tag() / 2) place = std::make_shared<Parting::Duplicate>(comm, what);
+    return place;
+  }
+
+ private:
+  std::array<std::shared_ptr<Parting::Duplicate>, 2> duplicates_;
+};
+
+Communicator sharing(const Communicator& comm) {
+  Communicator copy = comm;
+  if (!copy.shared_) copy.shared_ = std::make_shared<SharedDuplicates>();
+  return copy;
+}
+
+Communicator unshared(const Communicator& comm) {
+  Communicator copy = comm;
+  copy.shared_ = nullptr;
+  return copy;
+}
 
 double Parting::patience(double wait_limit, bool late) {
   return late || std::uncaught_exceptions() > 0 ? least_patience : std::max(least_patience, wait_limit);
 }
 
-Parting::Parting(const Communicator& comm, const char* what) {
-  check_mpi(MPI_Comm_dup(comm.mpi(), &comm_), ("duplicate a communicator for " + std::string(what)).c_str());
+Parting::Parting(const Communicator& comm, const char* what, Purpose purpose)
+    : duplicate_(comm.shared_ ? comm.shared_->of(purpose, comm, what) : std::make_shared<Duplicate>(comm, what)) {}
+
+MPI_Comm Parting::mpi() const { return duplicate_->mpi; }
+
+int Parting::take_tags(int count) {
+  const int first = duplicate_->next_tag, limit = largest_tag();
+  require(count <= limit - first, ErrorCode::unsupported,
+          "an object needs " + std::to_string(count) + " tags of MPI messages, and MPI has " +
+              std::to_string(limit - first) + ": send fewer chunks",
+          {{"needed", count}, {"limit", limit - first}});
+  duplicate_->next_tag += count;
+  return first;
 }
 
 std::optional<int> Parting::greatest(int here, double seconds) {
   if (finalized()) return here;
+  if (duplicate_->alone) return {};
   auto all = std::make_unique<int>(here);
   MPI_Request request;
-  if (MPI_Iallreduce(MPI_IN_PLACE, all.get(), 1, MPI_INT, MPI_MAX, comm_, &request) == MPI_SUCCESS &&
+  if (MPI_Iallreduce(MPI_IN_PLACE, all.get(), 1, MPI_INT, MPI_MAX, mpi(), &request) == MPI_SUCCESS &&
       ended(request, seconds))
     return *all;
   leave_to_mpi(std::move(all));
@@ -58,11 +123,14 @@ std::optional<int> Parting::greatest(int here, double seconds) {
 bool Parting::part(double seconds) {
   parted_ = true;
   if (finalized()) return true;
+  if (duplicate_->alone) return false;
   MPI_Request request;
-  if (MPI_Ibarrier(comm_, &request) != MPI_SUCCESS || !ended(request, seconds)) return false;
-  MPI_Comm_free(&comm_);
-  return true;
+  if (MPI_Ibarrier(mpi(), &request) == MPI_SUCCESS && ended(request, seconds)) return true;
+  part_alone();
+  return false;
 }
+
+void Parting::part_alone() { parted_ = duplicate_->alone = true; }
 
 Parting::~Parting() {
   if (!parted_) part(least_patience);

@@ -1,37 +1,54 @@
 #pragma once
+#include <memory>
 #include <optional>
 
 #include <slipstream/communicator.hpp>
 
 namespace slipstream {
 
-/// A duplicate of a communicator with a collective teardown: memory that other ranks use may be freed after it.
+/// A copy of the communicator for the parts of one object. All their Partings share two duplicates, one for each
+/// Purpose, because an MPI library may have as few as 2000 communicators. All ranks create, use and end the parts in
+/// the same order. A copy of such a copy shares the same duplicates.
+Communicator sharing(const Communicator& comm);
+/// A copy for an object that may fail, or live, without the object whose parts share duplicates.
+Communicator unshared(const Communicator& comm);
+
+/// Messages and calls of one object, in a duplicate of a communicator, with a collective teardown: memory that other
+/// ranks use may be freed after it.
 class Parting {
  public:
+  /// Questions are asked while an object is in use. One that stays without an answer ends all further questions, but
+  /// not the teardown.
+  enum class Purpose : std::uint8_t { messages, questions };
   /// Timeout in seconds if other ranks may have died.
   static constexpr double least_patience = 5;
   /// Timeout of the teardown for an object with waits of up to `wait_limit` seconds. It is the least timeout after a
   /// timed-out wait or during an exception, because other ranks may never come.
   static double patience(double wait_limit, bool late);
 
-  /// `what`: purpose of the communicator, for the error if MPI cannot duplicate it.
-  Parting(const Communicator& comm, const char* what);
+  /// `what`: purpose of the communicator, for the error if MPI cannot duplicate it. Collective.
+  Parting(const Communicator& comm, const char* what, Purpose purpose = Purpose::messages);
   ~Parting();
   Parting(const Parting&) = delete;
   Parting& operator=(const Parting&) = delete;
-  MPI_Comm mpi() const { return comm_; }
+  MPI_Comm mpi() const;
+  /// First of `count` tags that no other object uses with this duplicate. All ranks take as many. Tag 0 is the
+  /// rendezvous'. Not collective.
+  int take_tags(int count);
 
-  /// Maximum of `here` over all ranks. Empty if others do not answer within `seconds`; the teardown then waits for no
-  /// one. Collective.
+  /// Maximum of `here` over all ranks. Empty if others do not answer within `seconds`; this duplicate then waits for no
+  /// one any more. Collective.
   std::optional<int> greatest(int here, double seconds);
 
   /// Waits up to `seconds` for the other ranks to call this; true if all did. The destructor then waits no more.
   bool part(double seconds);
-  /// Makes the destructor wait for no other rank.
-  void part_alone() { parted_ = true; }
+  /// From here on this duplicate waits for no other rank.
+  void part_alone();
 
  private:
-  MPI_Comm comm_ = MPI_COMM_NULL;
+  friend class SharedDuplicates;
+  struct Duplicate;
+  std::shared_ptr<Duplicate> duplicate_;
   bool parted_ = false;
 };
 

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
 
 #include <slipstream/error.hpp>
 
 #include "device/kept_memory.hpp"
 #include "machine/agree.hpp"
 #include "machine/patience.hpp"
+#include "machine/records.hpp"
+#include "machine/rendezvous.hpp"
 #include "route/lower.hpp"
 
 namespace slipstream {
@@ -70,6 +71,10 @@ const char* name_of_call(MpiCalls calls) {
   }
 }
 
+bool leaves_rank(const Machine& machine, const RouteSetup::Letter& letter) {
+  return machine.device(letter.source).rank != machine.device(letter.target).rank;
+}
+
 bool by_puts(MpiCalls calls) { return calls == MpiCalls::put_fence || calls == MpiCalls::put_lock; }
 
 }  // namespace
@@ -91,8 +96,12 @@ std::string refusal_of(const Communicator& comm, MpiCalls calls) {
 }
 
 AllToAll::AllToAll(const RouteSetup& setup, bool staged)
-    : calls_(setup.knobs.mpi), rank_(setup.comm.rank()), depth_(staged ? 2 : 1) {
+    : calls_(setup.knobs.mpi),
+      rank_(setup.comm.rank()),
+      depth_(staged ? 2 : 1),
+      farewell_(setup.comm, "the end of an exchange in calls for all ranks") {
   const std::string refusal = refusal_of(setup.comm, calls_);
+  find_members(setup, staged);
   on_all_ranks(setup.comm, [&] {
     require(refusal.empty(), ErrorCode::unavailable, refusal, {{"option", "mpi"}, {"given", to_string(calls_)}});
     lay_out(setup, staged);
@@ -101,12 +110,11 @@ AllToAll::AllToAll(const RouteSetup& setup, bool staged)
   const bool member = std::find(members_.begin(), members_.end(), rank_) != members_.end();
   // Each step is collective. If one fails on some rank, all ranks stop before the next one.
   on_all_ranks(setup.comm, [&] {
-    check_mpi(MPI_Comm_split(setup.mpi, member ? 0 : MPI_UNDEFINED, rank_, &comm_), "gather the ranks of an exchange");
-  });
-  on_all_ranks(setup.comm, [&] {
-    if (member) check_mpi(MPI_Comm_dup(comm_, &farewell_), "gather the ranks of an exchange");
+    check_mpi(MPI_Comm_split(setup.own->mpi(), member ? 0 : MPI_UNDEFINED, rank_, &comm_),
+              "gather the ranks of an exchange");
   });
   if (!by_puts(calls_)) return;
+  tell_offsets(setup);
   on_all_ranks(setup.comm, [&] {
     if (!member) return;
     check_mpi(MPI_Win_create(in_.data(), static_cast<MPI_Aint>(in_.bytes()), 1, MPI_INFO_NULL, comm_, &window_),
@@ -118,22 +126,28 @@ AllToAll::AllToAll(const RouteSetup& setup, bool staged)
   });
 }
 
-/// Every rank knows all messages, so both ends of a block lay it out alike: by source, then target.
+/// Finds the ranks that send or receive by the route. Collective.
+void AllToAll::find_members(const RouteSetup& setup, bool staged) {
+  const auto carried = [&](const RouteSetup::Letter& letter) { return !staged || leaves_rank(setup.machine, letter); };
+  const bool mine = std::any_of(setup.letters.begin(), setup.letters.end(), carried);
+  const std::vector<std::int64_t> all = setup.comm.all_gather(std::int64_t{mine});
+  for (int rank = 0; rank < setup.comm.size(); ++rank)
+    if (all[static_cast<std::size_t>(rank)]) members_.push_back(rank);
+}
+
+/// Both ends of a block know all of its messages, and lay it out alike: by source, then target.
 void AllToAll::lay_out(const RouteSetup& setup, bool staged) {
   const auto rank_of = [&](int device) { return setup.machine.device(device).rank; };
-  std::set<int> members;
   std::map<std::pair<int, int>, std::int64_t> bytes;   // of blocks, by ranks
   std::map<std::pair<int, int>, std::int64_t> within;  // of messages in their blocks, by devices
   for (const RouteSetup::Letter& letter : setup.letters) {
     const std::pair ranks{rank_of(letter.source), rank_of(letter.target)};
     if (staged && ranks.first == ranks.second) continue;
-    members.insert({ranks.first, ranks.second});
     within[{letter.source, letter.target}] = bytes[ranks];
     bytes[ranks] += static_cast<std::int64_t>(round_up(letter.bytes, slot_alignment));
     sends_ += ranks.first == rank_;
     receives_ += ranks.second == rank_;
   }
-  members_.assign(members.begin(), members.end());
   for (int rank = 0; rank < setup.comm.size(); ++rank)
     require(staged || setup.machine.devices_of_rank(rank).size() == 1, ErrorCode::unsupported,
             std::string("mpi = ") + to_string(calls_) + " with the route gpu_mpi takes one buffer a rank, and rank " +
@@ -151,10 +165,6 @@ void AllToAll::lay_out(const RouteSetup& setup, bool staged) {
     b.units = block(rank_, other) / unit;
     b.outgoing = bytes_out_;
     b.incoming = bytes_in_;
-    for (const int before : members_) {
-      if (before < rank_) b.there += block(before, other);
-      b.whole += block(before, other);
-    }
     bytes_out_ += block(rank_, other);
     bytes_in_ += block(other, rank_);
     counts_out_.push_back(as_int(block(rank_, other) / unit));
@@ -174,8 +184,25 @@ void AllToAll::lay_out(const RouteSetup& setup, bool staged) {
   }
 }
 
-/// MPI_Put needs the offsets of this rank's blocks in the other ranks' windows. A window holds its places one after
-/// another.
+/// MPI_Put needs the offsets of this rank's blocks in the other ranks' windows. These ranks tell them. A window holds
+/// its places one after another. Collective.
+void AllToAll::tell_offsets(const RouteSetup& setup) {
+  struct Told {
+    std::int64_t there, whole;
+  };
+  std::map<int, std::string> told;
+  for (std::size_t m = 0; m < members_.size(); ++m)
+    if (counts_in_[m]) append_record(told[members_[m]], Told{blocks_[m].incoming, bytes_in_});
+  const std::map<int, std::string> received = rendezvous(*setup.own, std::move(told), setup.patience);
+  for (std::size_t m = 0; m < members_.size(); ++m) {
+    const auto found = received.find(members_[m]);
+    if (found == received.end()) continue;
+    const Told there = records_of<Told>({found->second}).at(0);
+    blocks_[m].there = there.there;
+    blocks_[m].whole = there.whole;
+  }
+}
+
 void AllToAll::allocate(const RouteSetup& setup, bool staged) {
   const std::vector<int> mine = setup.machine.devices_of_rank(rank_);
   if (mine.empty()) return;
@@ -188,39 +215,26 @@ void AllToAll::allocate(const RouteSetup& setup, bool staged) {
 AllToAll::~AllToAll() {
   int ended = 0;
   MPI_Finalized(&ended);
+  if (ended) return;
   // All ranks must free a window together. If some cannot, the window must keep this rank's memory.
-  if (ended || abandoned_ || comm_ == MPI_COMM_NULL) return;
-  if (!all_are_clean()) {
+  if (abandoned_ || !all_are_clean()) {
     keep_memory();
+    farewell_.part_alone();
     return;
   }
+  if (comm_ == MPI_COMM_NULL) return;
   if (window_ != MPI_WIN_NULL) {
     if (calls_ == MpiCalls::put_fence) MPI_Win_fence(0, window_);
     MPI_Win_free(&window_);
   }
   MPI_Comm_free(&comm_);
-  MPI_Comm_free(&farewell_);
 }
 
-/// Whether no rank has a call under way; false also if a rank does not answer in time. Uses a communicator of its own,
-/// because a call on the other one may stay pending for ever.
-bool AllToAll::all_are_clean() noexcept {
-  struct Asked {
-    int mine = 0, all = 0;
-    MPI_Request request = MPI_REQUEST_NULL;
-  };
-  auto* const asked = new Asked;  // never freed if a rank does not answer: MPI may still write to it
-  asked->mine = dirty_ ? 0 : 1;
+/// Whether no rank has a call under way; false also if a rank does not answer in time. Not asked with the communicator
+/// of the calls, because one of them may stay pending for ever.
+bool AllToAll::all_are_clean() {
   constexpr double seconds = 5;
-  int flag = 0;
-  if (MPI_Iallreduce(&asked->mine, &asked->all, 1, MPI_INT, MPI_MIN, farewell_, &asked->request) != MPI_SUCCESS)
-    return false;
-  const bool told =
-      asked_until([&] { return MPI_Test(&asked->request, &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS || flag; }, seconds);
-  if (!told || !flag) return false;
-  const bool clean = asked->all == 1;
-  delete asked;
-  return clean;
+  return farewell_.greatest(dirty_, seconds) == 0;
 }
 
 PlaceRing AllToAll::outgoing_place(const Message& message) const {
@@ -351,12 +365,8 @@ std::shared_ptr<RouteState> all_to_all_mail(const RouteSetup& setup, bool staged
           "grouping = nodes sends one message for each pair of nodes, and mpi = " + to_string(setup.knobs.mpi) +
               " one call for all ranks: choose one of them",
           {{"option", "grouping"}});
-  RouteSetup all = setup;
-  all.letters = letters_of_all(setup);
-  const auto leaves = [&](const RouteSetup::Letter& letter) {
-    return setup.machine.device(letter.source).rank != setup.machine.device(letter.target).rank;
-  };
-  if (std::none_of(all.letters.begin(), all.letters.end(), leaves)) return nullptr;
+  const auto leaves = [&](const RouteSetup::Letter& letter) { return leaves_rank(setup.machine, letter); };
+  if (setup.comm.all(std::none_of(setup.letters.begin(), setup.letters.end(), leaves))) return nullptr;
   if (!staged && setup.machine.most_devices_of_rank() == 1) {
     const std::string why = proof_of_calls(setup);
     require(why.empty(), ErrorCode::unavailable,
@@ -364,7 +374,7 @@ std::shared_ptr<RouteState> all_to_all_mail(const RouteSetup& setup, bool staged
                 ": choose mpi = sends or another call, or the route staged",
             {{"option", "mpi"}, {"given", to_string(setup.knobs.mpi)}, {"reason", why}});
   }
-  return std::make_shared<AllToAll>(all, staged);
+  return std::make_shared<AllToAll>(setup, staged);
 }
 
 }  // namespace slipstream

@@ -20,6 +20,7 @@
 #include <slipstream/arena.hpp>
 
 #include "machine/gpu_mpi.hpp"
+#include "machine/parting.hpp"
 #include "route/mail.hpp"
 
 namespace slipstream {
@@ -58,14 +59,16 @@ class AllToAll final : public Mail {
     std::int64_t units = 0, outgoing = 0, incoming = 0;
     std::int64_t there = 0, whole = 0;  ///< offset in the other rank's receive buffer, and size of one of its places
   };
+  void find_members(const RouteSetup& setup, bool staged);
   void lay_out(const RouteSetup& setup, bool staged);
+  void tell_offsets(const RouteSetup& setup);
   void allocate(const RouteSetup& setup, bool staged);
   bool blocks() const { return calls_ != MpiCalls::ialltoallv; }
   void meet();
   bool answered();
   void call();
   void put();
-  bool all_are_clean() noexcept;
+  bool all_are_clean();
 
   MpiCalls calls_;
   int rank_ = 0;
@@ -77,7 +80,8 @@ class AllToAll final : public Mail {
   std::int64_t bytes_out_ = 0, bytes_in_ = 0;
   int sends_ = 0, receives_ = 0;  // messages of this rank
   Span<std::byte> out_, in_;
-  MPI_Comm comm_ = MPI_COMM_NULL, farewell_ = MPI_COMM_NULL;
+  MPI_Comm comm_ = MPI_COMM_NULL;  // of this object alone: calls match by their order
+  Parting farewell_;
   MPI_Win window_ = MPI_WIN_NULL;
   MPI_Request request_ = MPI_REQUEST_NULL;
   Phase phase_ = Phase::gathering;

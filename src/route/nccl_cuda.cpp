@@ -8,7 +8,6 @@
 #include <future>
 #include <map>
 #include <mutex>
-#include <set>
 #include <system_error>
 #include <thread>
 
@@ -19,6 +18,7 @@
 #include "machine/agree.hpp"
 #include "machine/parting.hpp"
 #include "machine/patience.hpp"
+#include "machine/records.hpp"
 #include "route/library.hpp"
 #include "route/nccl.hpp"
 
@@ -85,17 +85,26 @@ class Group final : public RouteGroup {
   bool closed_ = false;
 };
 
+/// Devices of all ranks that send or receive by NCCL. Collective: each rank tells one byte for each of its devices.
 std::vector<int> devices_of(const RouteSetup& setup) {
-  std::set<int> devices;
-  for (const RouteSetup::Letter& letter : letters_of_all(setup)) devices.insert({letter.source, letter.target});
-  return {devices.begin(), devices.end()};
+  const std::vector<int> mine = setup.machine.devices_of_rank(setup.comm.rank());
+  std::vector<char> used;
+  for (const int device : mine)
+    used.push_back(std::any_of(setup.letters.begin(), setup.letters.end(), [&](const RouteSetup::Letter& letter) {
+      return letter.source == device || letter.target == device;
+    }));
+  const std::vector<char> used_by_all = by_device(setup.comm, setup.machine, used);
+  std::vector<int> devices;
+  for (std::size_t device = 0; device < used_by_all.size(); ++device)
+    if (used_by_all[device]) devices.push_back(static_cast<int>(device));
+  return devices;
 }
 
 /// One NCCL communicator for each device of this rank.
 class Clique final : public NcclClique {
  public:
   Clique(const RouteSetup& setup, const std::vector<int>& devices, std::int64_t serial)
-      : serial(serial), ranks(setup.comm), own_(setup.comm, "a clique of NCCL") {
+      : serial(serial), ranks(unshared(setup.comm)), own_(ranks, "a clique of NCCL") {
     const Nccl& nccl = Nccl::get();
     for (std::size_t place = 0; place < devices.size(); ++place) place_of_[devices[place]] = static_cast<int>(place);
     // A rank that fails before it sends the clique's id must tell the others, which wait for it.

@@ -1,11 +1,14 @@
 #include "route/node_mail.hpp"
 
-#include <cstring>
+#include <algorithm>
+#include <set>
 
 #include <slipstream/error.hpp>
 
 #include "device/kept_memory.hpp"
 #include "machine/agree.hpp"
+#include "machine/records.hpp"
+#include "machine/rendezvous.hpp"
 #include "route/node_boxes.hpp"
 #include "route/node_drivers.hpp"
 
@@ -76,21 +79,49 @@ class NodeInlet final : public Inlet {
 
 }  // namespace
 
+namespace {
+
+/// Messages that leave or reach the node of this rank, by source, then target. Collective.
+std::vector<RouteSetup::Letter> letters_of_node(const RouteSetup& setup, int rank) {
+  std::map<int, std::string> told;
+  if (const std::vector<int> mine = setup.machine.devices_of_rank(rank); !mine.empty()) {
+    std::string text;
+    for (const RouteSetup::Letter& letter : setup.letters)
+      if (setup.machine.device(letter.source).node != setup.machine.device(letter.target).node)
+        append_record(text, letter);
+    if (!text.empty())
+      for (const int device : setup.machine.devices_of_node(setup.machine.device(mine.front()).node))
+        told[setup.machine.device(device).rank] = text;
+  }
+  std::vector<RouteSetup::Letter> letters;
+  for (const auto& [from, text] : rendezvous(*setup.own, std::move(told), setup.patience)) read_records(text, letters);
+  std::sort(letters.begin(), letters.end(), [](const RouteSetup::Letter& a, const RouteSetup::Letter& b) {
+    return std::pair(a.source, a.target) < std::pair(b.source, b.target);
+  });
+  return letters;
+}
+
+}  // namespace
+
 NodeMail::NodeMail(const RouteSetup& setup) : rank_(setup.comm.rank()) {
-  for (NodeMessage& message : node_messages(setup.machine, letters_of_all(setup), setup.knobs, setup.throttle))
+  for (NodeMessage& message : node_messages(setup.machine, letters_of_node(setup, rank_), setup.knobs, setup.throttle))
     messages_.push_back({std::move(message)});
+  const std::size_t bytes = place_boxes();
+  keep_own();
+  meet_drivers(setup);
   for (std::size_t m = 0; m < messages_.size(); ++m) {
     const auto& parts = messages_[m].message.parts;
     for (std::size_t p = 0; p < parts.size(); ++p)
       part_of_[{parts[p].source, parts[p].target}] = {m, static_cast<int>(p)};
   }
-  share(setup, place_boxes());
+  share(setup, bytes);
   if (refusal_.empty()) make_drivers(setup);
 }
 
 NodeMail::~NodeMail() = default;
 
-/// Assigns offsets to the buffers of each message, in the memory of the ranks that drive it. Returns this rank's size.
+/// Assigns offsets to the buffers of each message of the node, in the memory of the rank of the node that drives it.
+/// Returns this rank's size.
 std::size_t NodeMail::place_boxes() {
   std::map<int, std::size_t> bytes;
   const auto place = [&](int rank, std::size_t box) {
@@ -105,33 +136,60 @@ std::size_t NodeMail::place_boxes() {
   return bytes[rank_];
 }
 
-/// Each rank that drives a message exports its memory. Each rank with a part maps it.
+void NodeMail::keep_own() {
+  std::erase_if(messages_, [&](const Carried& c) {
+    return std::none_of(c.message.parts.begin(), c.message.parts.end(), [&](const NodeMessage::Part& part) {
+      return part.source_rank == rank_ || part.target_rank == rank_;
+    });
+  });
+}
+
+/// The driver of one end of a message is chosen among all messages of its node, which the other node does not know. It
+/// tells the ranks of the other end. Collective.
+void NodeMail::meet_drivers(const RouteSetup& setup) {
+  struct Driver {
+    int from, to, rank;
+  };
+  std::map<int, std::set<std::pair<int, int>>> ends;  // messages whose other end this rank drives, by rank
+  for (const Carried& c : messages_)
+    for (const NodeMessage::Part& part : c.message.parts) {
+      if (c.message.sender == rank_) ends[part.target_rank].insert({c.message.from, c.message.to});
+      if (c.message.receiver == rank_) ends[part.source_rank].insert({c.message.from, c.message.to});
+    }
+  std::map<int, std::string> told;
+  for (const auto& [rank, messages] : ends)
+    for (const auto& [from, to] : messages) append_record(told[rank], Driver{from, to, rank_});
+  const std::vector<int> mine = setup.machine.devices_of_rank(rank_);
+  for (const auto& [rank, text] : rendezvous(*setup.own, std::move(told), setup.patience))
+    for (const Driver& driver : records_of<Driver>({text}))
+      for (Carried& c : messages_)
+        if (c.message.from == driver.from && c.message.to == driver.to)
+          (setup.machine.device(mine.front()).node == driver.from ? c.message.receiver : c.message.sender) =
+              driver.rank;
+}
+
+/// Each rank that drives a message exports its memory to the ranks of its node that have a part. These map it.
 void NodeMail::share(const RouteSetup& setup, std::size_t bytes) {
   const std::vector<int> mine = setup.machine.devices_of_rank(rank_);
   const Device device = mine.empty() ? Device{} : setup.machine.device(mine.front()).local;
-  std::string offered;
+  std::map<int, std::string> offered;
   const Problem unshared = failure_of([&] {
-    if (bytes) {
-      memory_ = setup.comm.arena(device).take<std::byte>(bytes, Memory::pinned_shared);
-      const MemoryHandle handle = export_memory(device, memory_.data());
-      offered.assign(reinterpret_cast<const char*>(&handle), sizeof handle);
-    }
+    if (!bytes) return;
+    memory_ = setup.comm.arena(device).take<std::byte>(bytes, Memory::pinned_shared);
+    std::string text;
+    append_record(text, export_memory(device, memory_.data()));
+    for (const Carried& c : messages_)
+      for (const NodeMessage::Part& part : c.message.parts) {
+        if (c.message.sender == rank_ && part.source_rank != rank_) offered[part.source_rank] = text;
+        if (c.message.receiver == rank_ && part.target_rank != rank_) offered[part.target_rank] = text;
+      }
   });
-  const std::vector<std::string> all = setup.comm.all_gather(offered);
   refusal_ = text_of(first_failure(setup.comm, unshared));
   if (refusal_.empty()) {
-    const auto map = [&](int driver) {
-      if (driver == rank_ || mapped_.contains(driver)) return;
-      MemoryHandle handle;
-      std::memcpy(&handle, all.at(static_cast<std::size_t>(driver)).data(), sizeof handle);
-      mapped_[driver] = import_memory(device, handle);
-    };
+    const std::map<int, std::string> handles = rendezvous(*setup.own, std::move(offered), setup.patience);
     const Problem unmapped = failure_of([&] {
-      for (const Carried& c : messages_)
-        for (const auto& part : c.message.parts) {
-          if (part.source_rank == rank_) map(c.message.sender);
-          if (part.target_rank == rank_) map(c.message.receiver);
-        }
+      for (const auto& [driver, text] : handles)
+        mapped_[driver] = import_memory(device, records_of<MemoryHandle>({text}).at(0));
     });
     refusal_ = text_of(first_failure(setup.comm, unmapped));
   }
@@ -142,7 +200,10 @@ void NodeMail::share(const RouteSetup& setup, std::size_t bytes) {
 }
 
 void NodeMail::make_drivers(const RouteSetup& setup) {
-  const NodeAddress address{setup.mpi, setup.tag, setup.plan};
+  int chunks = 0;
+  for (const Carried& c : messages_) chunks = std::max(chunks, c.message.chunks.count());
+  const int tag = setup.own->take_tags(static_cast<int>(setup.comm.max(chunks)));
+  const NodeAddress address{setup.own->mpi(), tag, setup.plan};
   for (const Carried& c : messages_) {
     if (c.message.sender == rank_)
       dispatches_.push_back(

@@ -49,12 +49,14 @@ class NodeMail final : public Mail {
     int part;
   };
   std::size_t place_boxes();
+  void keep_own();
+  void meet_drivers(const RouteSetup& setup);
   void share(const RouteSetup& setup, std::size_t bytes);
   void make_drivers(const RouteSetup& setup);
   Found find(const Message& message) const;
   std::byte* memory_of(int rank) const;
 
-  std::vector<Carried> messages_;
+  std::vector<Carried> messages_;                                       // with a part of this rank
   std::map<std::pair<int, int>, std::pair<std::size_t, int>> part_of_;  // message and part, by source and target device
   std::string refusal_;
   int rank_ = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// One message for each pair of nodes: its parts, their offsets, and the ranks that send and receive it. Every rank
-// computes the same.
+// One message for each pair of nodes: its parts, their offsets, and the ranks that send and receive it. All ranks of
+// its two nodes compute the same parts.
 #include <string>
 #include <vector>
 
@@ -39,7 +39,8 @@ struct NodeMessage {
   static constexpr std::size_t head = 512;
 };
 
-/// Leaves out messages within a node.
+/// Leaves out messages within a node. The ranks of a node that drive messages are right if `letters` lists all messages
+/// that leave or reach this node.
 std::vector<NodeMessage> node_messages(const Machine& machine, const std::vector<RouteSetup::Letter>& letters,
                                        const Knobs& knobs, const Throttle& throttle);
 

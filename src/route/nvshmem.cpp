@@ -8,6 +8,8 @@
 
 #include <slipstream/error.hpp>
 
+#include "machine/records.hpp"
+#include "machine/rendezvous.hpp"
 #include "route/lower.hpp"
 #include "route/tail.hpp"
 
@@ -34,6 +36,39 @@ SymmetricLayout symmetric_layout(const std::vector<RouteSetup::Letter>& letters)
     place.slot += layout.counter_bytes;
     place.outgoing += layout.counter_bytes;
   }
+  return layout;
+}
+
+namespace {
+
+/// One end of a message, as told to the rank of the other end. `value`: the slot, told by the target.
+struct ToldEnd {
+  int source = 0, target = 0;
+  bool of_target = false;
+  std::size_t counter = 0, value = 0;
+};
+
+}  // namespace
+
+SymmetricLayout agreed_layout(const RouteSetup& setup) {
+  SymmetricLayout layout = symmetric_layout(setup.letters);
+  const auto rank_of = [&](int device) { return setup.machine.device(device).rank; };
+  std::map<int, std::string> ends;
+  for (const auto& [devices, place] : layout.places) {
+    const auto [source, target] = devices;
+    if (rank_of(source) == rank_of(target)) continue;
+    const bool target_here = rank_of(target) == setup.comm.rank();
+    append_record(ends[rank_of(target_here ? source : target)],
+                  target_here ? ToldEnd{source, target, true, place.full, place.slot}
+                              : ToldEnd{source, target, false, place.free, 0});
+  }
+  for (const auto& [rank, text] : rendezvous(*setup.own, std::move(ends), setup.patience))
+    for (const ToldEnd& end : records_of<ToldEnd>({text})) {
+      SymmetricLayout::Place& place = layout.places.at({end.source, end.target});
+      (end.of_target ? place.full : place.free) = end.counter;
+      if (end.of_target) place.slot = end.value;
+    }
+  layout.bytes = static_cast<std::size_t>(setup.comm.max(static_cast<double>(layout.bytes)));
   return layout;
 }
 

@@ -8,7 +8,7 @@
 
 namespace slipstream {
 
-/// Offsets of each message in a block of symmetric memory. Every rank has the block, with the same offsets.
+/// Offsets of this rank's messages in a block of symmetric memory, of which every rank has one.
 struct SymmetricLayout {
   struct Place {
     std::size_t full = 0;      ///< counter at the target
@@ -18,10 +18,13 @@ struct SymmetricLayout {
     std::size_t bytes = 0;     ///< size of each of the two
   };
   std::map<std::pair<int, int>, Place> places;  ///< by source and target device
-  std::size_t counter_bytes = 0;                ///< size of all counters, at the block's start
-  std::size_t bytes = 0;
+  std::size_t counter_bytes = 0;                ///< size of this rank's counters, at the block's start
+  std::size_t bytes = 0;                        ///< of the block, the same on all ranks
 };
+/// Places each device's ends of these messages one after another. Right for a device all of whose messages are listed.
 SymmetricLayout symmetric_layout(const std::vector<RouteSetup::Letter>& letters);
+/// The layout of this rank's messages, each end as the rank of its device has placed it. Collective.
+SymmetricLayout agreed_layout(const RouteSetup& setup);
 
 /// A block of symmetric memory, and NVSHMEM's operations on it in stream order. The block is no span of an arena,
 /// because NVSHMEM only accesses its own heap. All ranks must also allocate and free its memory together and in the

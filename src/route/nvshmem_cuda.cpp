@@ -3,7 +3,9 @@
 #include <nvshmem_host.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <map>
 #include <mutex>
 #include <set>
 #include <string>
@@ -17,6 +19,8 @@
 #include "device/faults.hpp"
 #include "machine/agree.hpp"
 #include "machine/deadline.hpp"
+#include "machine/records.hpp"
+#include "machine/rendezvous.hpp"
 #include "route/library.hpp"
 #include "route/nvshmem.hpp"
 
@@ -148,17 +152,20 @@ std::size_t take_chunk(const Communicator& comm, Device device, std::size_t byte
   const Deadline deadline(comm, seconds, "an allocation of NVSHMEM, which all ranks make together,");
   const cuda::DeviceScope scope(device);
   std::unique_lock lock(chunks_mutex());
-  std::string mine(chunks().size(), 'n');
-  for (std::size_t c = 0; c < chunks().size(); ++c)
-    if (!chunks()[c].used && chunks()[c].bytes >= bytes) mine[c] = 'y';
+  std::vector<bool> fits;
+  for (const HeapChunk& chunk : chunks()) fits.push_back(!chunk.used && chunk.bytes >= bytes);
   lock.unlock();
-  std::string free = mine;
-  for (const std::string& other : comm.all_gather(mine))
-    for (std::size_t c = 0; c < free.size(); ++c)
-      if (other.at(c) == 'n') free[c] = 'n';
-  std::size_t best = free.size();
-  for (std::size_t c = 0; c < free.size(); ++c)
-    if (free[c] == 'y' && (best == free.size() || chunks()[c].bytes < chunks()[best].bytes)) best = c;
+  constexpr std::size_t bits = 64;
+  for (std::size_t first = 0; first < fits.size(); first += bits) {
+    const std::size_t count = std::min(bits, fits.size() - first);
+    std::uint64_t used = 0;
+    for (std::size_t c = 0; c < count; ++c) used |= std::uint64_t{!fits[first + c]} << c;
+    used = comm.any(used);
+    for (std::size_t c = 0; c < count; ++c) fits[first + c] = !(used >> c & 1);
+  }
+  std::size_t best = fits.size();
+  for (std::size_t c = 0; c < fits.size(); ++c)
+    if (fits[c] && (best == fits.size() || chunks()[c].bytes < chunks()[best].bytes)) best = c;
   if (best < chunks().size()) {
     synchronize(device);  // counters of the last exchange may still be in flight
     library.barrier();
@@ -180,25 +187,16 @@ class HeapBlock final : public NvshmemBlock {
  public:
   explicit HeapBlock(const RouteSetup& setup)
       : device_(setup.machine.device(setup.machine.devices_of_rank(setup.comm.rank()).front()).local) {
-    const std::vector<RouteSetup::Letter> letters = letters_of_all(setup);
-    layout = symmetric_layout(letters);
+    layout = agreed_layout(setup);
     const OneAtATime alone(setup.comm);
     library_.start(setup.comm, device_, setup.patience);
     chunk_ = take_chunk(setup.comm, device_, layout.bytes, setup.patience);
     base_ = base_of(chunk_);
-    std::string mine;
-    const Problem failure = failure_of([&] { mine = map(setup.comm); });
-    const std::vector<std::string> texts = setup.comm.all_gather(mine);
-    if (const Problem first = first_failure(setup.comm, failure)) {
+    if (const Problem first = first_failure(setup.comm, failure_of([&] { map(setup); }))) {
       set_free(chunk_);
       throw Error(*first);
     }
-    for (const auto& letter : letters) {
-      const int from = setup.machine.device(letter.source).rank, to = setup.machine.device(letter.target).rank;
-      if (texts.at(static_cast<std::size_t>(to)).at(static_cast<std::size_t>(from)) == 'y') continue;
-      unmapped_.insert({letter.source, letter.target});
-      waits_ |= to == setup.comm.rank();
-    }
+    tell_unmapped(setup);
   }
   ~HeapBlock() override {
     if (!abandoned_) set_free(chunk_);
@@ -216,7 +214,7 @@ class HeapBlock final : public NvshmemBlock {
 
   std::byte* at(std::size_t offset) const override { return base_ + offset; }
   std::byte* mapped(std::size_t offset, int rank) const override {
-    std::byte* const base = mapped_[static_cast<std::size_t>(rank)];
+    std::byte* const base = mapped_.at(rank);
     return base ? base + offset : nullptr;
   }
 
@@ -235,18 +233,30 @@ class HeapBlock final : public NvshmemBlock {
   }
 
  private:
-  /// Clears the counters. Returns one letter per rank: y if kernels can access its block, else n.
-  std::string map(const Communicator& comm) {
+  /// Clears the counters and asks for the addresses of the neighbours' blocks.
+  void map(const RouteSetup& setup) {
     Stream stream(device_);
     fill(stream, base_, 0, layout.counter_bytes);
     stream.synchronize();
     const cuda::DeviceScope scope(device_);
-    std::string reached;
-    for (int rank = 0; rank < comm.size(); ++rank) {
-      mapped_.push_back(rank == comm.rank() ? base_ : static_cast<std::byte*>(library_.pointer(base_, rank)));
-      reached += mapped_.back() ? 'y' : 'n';
+    for (const RouteSetup::Letter& letter : setup.letters)
+      for (const int device : {letter.source, letter.target})
+        if (const int rank = setup.machine.device(device).rank; !mapped_.contains(rank))
+          mapped_[rank] = rank == setup.comm.rank() ? base_ : static_cast<std::byte*>(library_.pointer(base_, rank));
+  }
+
+  /// Both ends must know whether kernels of a message's target can access its source's memory. The target finds out.
+  void tell_unmapped(const RouteSetup& setup) {
+    std::map<int, std::string> told;
+    for (const RouteSetup::Letter& letter : setup.letters) {
+      const int from = setup.machine.device(letter.source).rank, to = setup.machine.device(letter.target).rank;
+      if (to != setup.comm.rank() || mapped_.at(from)) continue;
+      waits_ = true;
+      unmapped_.insert({letter.source, letter.target});
+      append_record(told[from], std::array{letter.source, letter.target});
     }
-    return reached;
+    for (const auto& [rank, text] : rendezvous(*setup.own, std::move(told), setup.patience))
+      for (const auto& [source, target] : records_of<std::array<int, 2>>({text})) unmapped_.insert({source, target});
   }
 
   std::uint64_t* signal(std::size_t counter) const { return reinterpret_cast<std::uint64_t*>(base_ + counter); }
@@ -256,7 +266,7 @@ class HeapBlock final : public NvshmemBlock {
   Device device_;
   std::size_t chunk_ = 0;
   std::byte* base_ = nullptr;
-  std::vector<std::byte*> mapped_;
+  std::map<int, std::byte*> mapped_;        // base of the blocks of this rank and its neighbours; null: not accessible
   std::set<std::pair<int, int>> unmapped_;  // messages whose target's kernels cannot access the source's memory
   bool waits_ = false;                      // this rank receives such a message
   std::atomic<bool> abandoned_ = false;     // set by a watchdog

@@ -3,7 +3,6 @@
 #include <slipstream/error.hpp>
 #include <slipstream/route.hpp>
 
-#include "machine/records.hpp"
 #include "route/route.hpp"
 
 namespace slipstream {
@@ -93,17 +92,6 @@ std::vector<RouteKind> all_routes() {
   std::vector<RouteKind> kinds;
   for (const auto& [kind, route] : known()) kinds.push_back(kind);
   return kinds;
-}
-
-std::vector<RouteSetup::Letter> letters_of_all(const RouteSetup& setup) {
-  std::string mine;
-  for (const RouteSetup::Letter& letter : setup.letters) append_record(mine, letter);
-  std::map<std::pair<int, int>, RouteSetup::Letter> known;  // both ends report a message
-  for (const auto& letter : records_of<RouteSetup::Letter>(setup.comm.all_gather(mine)))
-    known[{letter.source, letter.target}] = letter;
-  std::vector<RouteSetup::Letter> letters;
-  for (const auto& [devices, letter] : known) letters.push_back(letter);
-  return letters;
 }
 
 }  // namespace slipstream

@@ -17,6 +17,8 @@
 
 namespace slipstream {
 
+class Parting;
+
 /// State that the ends of one route share in an exchange, such as a library's communicator or symmetric memory.
 class RouteState {
  public:
@@ -44,7 +46,7 @@ class RouteState {
   virtual bool abandon() { return true; }
 };
 
-/// Messages of one route that this rank sends or receives.
+/// Messages of one route that this rank sends or receives, by source, then target.
 struct RouteSetup {
   struct Letter {
     int source = 0;  ///< devices
@@ -57,14 +59,9 @@ struct RouteSetup {
   Knobs knobs = {};
   Throttle throttle = {};
   std::uint64_t plan = 0;
-  MPI_Comm mpi = MPI_COMM_NULL;  ///< communicator of the exchange
-  int tag = 0;                   ///< messages of pairs use lower tags only
-  double patience = 30;          ///< timeout in seconds for libraries that start on all ranks together
+  Parting* own = nullptr;  ///< messages of the exchange alone
+  double patience = 30;    ///< timeout in seconds for libraries that start on all ranks together, and for neighbours
 };
-
-/// Messages of all ranks, by source, then target. Its size grows with the number of ranks, so use it only for layouts
-/// that all ranks compute together. Collective.
-std::vector<RouteSetup::Letter> letters_of_all(const RouteSetup& setup);
 
 /// Group of library calls that start together in close(). The destructor closes it if an exception was thrown.
 class RouteGroup {

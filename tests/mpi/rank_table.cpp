@@ -217,6 +217,7 @@ const std::vector<Row>& table() {
       {"NodeMail*", "4 8", "4", all, "nodes of two ranks, two and four of them"},
       {"End*", "2", none, all, "ranks that come late or never; seconds of waiting"},
       {"Parting*", "2 4", "2", all, "the largest of what several say"},
+      {"SetUp*", "2 4", "2", all, "what several ranks tell each other; pencils and nodes of two ranks"},
       {"Tuned.ACandidateThatTimesOut*", "2", none, all, "one rank that is late; seconds of waiting"},
       {"Tuned.AllRanksChooseAlike*", "2 4", "2", all, "the same choice on more ranks"},
       {"Tuned.EveryPairOfDevices*", "1 2 4", "2", all, "pairs within a process, between two, of several partners"},

@@ -8,6 +8,7 @@
 
 #include "device/wait_quietly.hpp"
 #include "machine/agree.hpp"
+#include "machine/parting.hpp"
 #include "solver/dns/impl.hpp"
 
 namespace slipstream::dns {
@@ -101,7 +102,7 @@ Forcing::Kind forcing_from_string(const std::string& name) {
 }
 
 Dns::Impl::Impl(const Communicator& c, const Machine& machine, Options o)
-    : comm(c),
+    : comm(sharing(c)),
       options(std::move(o)),
       fft(comm, machine, options.cells, transform_of(machine, options)),
       modes(fft.spectral(), of(fft.spectral_field("modes"), components_of(options))),

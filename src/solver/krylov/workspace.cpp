@@ -6,6 +6,7 @@
 #include <slipstream/error.hpp>
 #include <slipstream/trace.hpp>
 
+#include "machine/parting.hpp"
 #include "machine/sum.hpp"
 
 namespace slipstream::krylov {
@@ -38,7 +39,7 @@ std::vector<std::vector<std::int64_t>> blocks_of(const Layout& layout) {
 }
 
 Workspace::Workspace(const Communicator& c, const Machine& machine, Layout l)
-    : comm(c),
+    : comm(sharing(c)),
       layout(std::move(l)),
       components(checked_components(layout)),
       one(comm, machine, blocks_of(layout), layout.components),

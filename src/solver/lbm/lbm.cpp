@@ -3,14 +3,15 @@
 #include <algorithm>
 
 #include "device/work_items.hpp"
+#include "machine/parting.hpp"
 #include "solver/lbm/by_moments/translate.hpp"
 #include "solver/lbm/impl.hpp"
 #include "solver/lbm/step/split_tuner.hpp"
 
 namespace slipstream::lbm {
 
-Lbm::Impl::Impl(const Communicator& comm, const Machine& machine, Options wanted, Surfaces bodies)
-    : comm(comm),
+Lbm::Impl::Impl(const Communicator& c, const Machine& machine, Options wanted, Surfaces bodies)
+    : comm(sharing(c)),
       options((lbm::check(wanted), std::move(wanted))),
       surfaces(checked(std::move(bodies))),
       interpolated(interpolates(surfaces)),

@@ -5,6 +5,7 @@
 #include <slipstream/error.hpp>
 
 #include "machine/agree.hpp"
+#include "machine/parting.hpp"
 #include "solver/krylov/vector_kernels.hpp"
 #include "solver/sem/findings.hpp"
 #include "solver/sem/impl.hpp"
@@ -36,7 +37,7 @@ void drain(std::vector<Stream>& streams) {
 }  // namespace
 
 Sem::Impl::Impl(const Communicator& c, const Machine& m, Options o)
-    : comm(c),
+    : comm(sharing(c)),
       options(checked(c, o)),
       machine(m),
       space(comm, machine, box_of(options), options.order,

@@ -9,6 +9,7 @@
 #include "device/upload.hpp"
 #include "device/wait_quietly.hpp"
 #include "machine/agree.hpp"
+#include "machine/parting.hpp"
 #include "solver/krylov/vector_kernels.hpp"
 #include "solver/sem/assembled.hpp"
 #include "solver/sem/kernels.hpp"
@@ -52,7 +53,7 @@ struct Space::Impl {
   std::optional<Assembled<double>> assembled;
 
   Impl(const Communicator& c, const Machine& m, const ElementBox& b, int order, SpaceOptions o)
-      : comm(c), machine(m), box(b), options(std::move(o)) {
+      : comm(sharing(c)), machine(m), box(b), options(std::move(o)) {
     on_all_ranks(comm, [&] {
       box.check();
       rule = gauss_lobatto(order);

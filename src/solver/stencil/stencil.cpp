@@ -5,6 +5,7 @@
 
 #include "device/upload.hpp"
 #include "machine/agree.hpp"
+#include "machine/parting.hpp"
 #include "solver/stencil/impl.hpp"
 
 namespace slipstream::stencil {
@@ -26,8 +27,8 @@ std::vector<T> as(const std::vector<double>& values) {
 
 }  // namespace
 
-Stencil::Impl::Impl(const Communicator& comm, const Machine& machine, Options wanted)
-    : comm(comm),
+Stencil::Impl::Impl(const Communicator& c, const Machine& machine, Options wanted)
+    : comm(sharing(c)),
       options(with_time_step(std::move(wanted))),
       grid(plan_grid(machine, options, comm.rank())),
       turns(turns_of(grid, options)),

@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <limits>
 #include <thread>
+
+#include <slipstream/error.hpp>
 
 #include "machine/parting.hpp"
 
@@ -38,6 +41,41 @@ TEST(Parting, KeepsNobodyWhereTheOthersDoNotCome) {
     EXPECT_LT(seconds, 1);
   }
   comm.barrier();
+}
+
+TEST(Parting, SharesTwoDuplicatesAmongThePartsOfAnObject) {
+  const Communicator comm = Communicator::world(), object = sharing(comm);
+  Parting first(object, "a test"), second(sharing(object), "a test");
+  Parting question(object, "a test", Parting::Purpose::questions), alone(unshared(object), "a test");
+  EXPECT_EQ(first.mpi(), second.mpi());
+  EXPECT_NE(first.mpi(), question.mpi());
+  EXPECT_NE(first.mpi(), alone.mpi());
+  const int tag = first.take_tags(3);
+  EXPECT_GE(tag, 1) << "tag 0 is the rendezvous'";
+  EXPECT_EQ(second.take_tags(2), tag + 3);
+  EXPECT_EQ(first.take_tags(1), tag + 5);
+  EXPECT_EQ(question.take_tags(1), 1);
+  EXPECT_THROW(first.take_tags(std::numeric_limits<int>::max()), Error);
+  EXPECT_TRUE(first.part(60));
+  EXPECT_EQ(second.greatest(comm.rank(), 60), comm.size() - 1);
+}
+
+TEST(Parting, EndsQuestionsOfAllPartsWhereOneHasNoAnswer) {
+  const Communicator comm = Communicator::world(), object = sharing(comm);
+  if (comm.size() < 2) GTEST_SKIP() << "one rank has nobody to wait for";
+  Parting messages(object, "a test");
+  Parting first(object, "a test", Parting::Purpose::questions), second(object, "a test", Parting::Purpose::questions);
+  if (comm.rank() == 0) {
+    EXPECT_EQ(first.greatest(1, 0.1), std::nullopt);
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_EQ(second.greatest(1, 60), std::nullopt);
+    EXPECT_FALSE(second.part(60));
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+  } else {
+    first.part_alone();
+  }
+  EXPECT_EQ(messages.greatest(comm.rank(), 60), comm.size() - 1);
+  EXPECT_TRUE(messages.part(60));
 }
 
 }  // namespace

@@ -62,13 +62,31 @@ TEST(PlanOf, ARankHasTheFarthestMessagesFirstAndTellsThemApart) {
     const Message& message = plan.channels[plan.channel_of_message[m]].message;
     EXPECT_EQ(plan.messages[m].source, message.source);
     EXPECT_EQ(plan.messages[m].target, message.target);
-    EXPECT_LT(message.tag, plan.first_free_tag());
+    EXPECT_LT(message.tag, plan.tags());
     EXPECT_TRUE(tags.emplace(message.source_rank, message.target_rank, message.tag).second);
     EXPECT_TRUE(plan.local(message.source) || plan.local(message.target));
   }
   EXPECT_TRUE(std::is_sorted(plan.messages.begin(), plan.messages.end(), [](const auto& a, const auto& b) {
     return std::pair(a.source, a.target) < std::pair(b.source, b.target);
   }));
+}
+
+TEST(PlanOf, ARankListsThoseOfAllMessagesThatLeaveOrReachIt) {
+  const Machine machine = planned_machine(4, 2);
+  const Halo halo{Halo::Options{}};
+  const std::vector<PlannedItem> items{{&halo, doubles("u")}};
+  const auto facts = [](const MessageInfo& m) {
+    return std::tuple(m.source, m.target, m.route, m.reason, m.bytes, m.transfers, m.raw_bytes);
+  };
+  for (int rank = 0; rank < machine.ranks(); ++rank) {
+    const Grid grid({32, 16, 16}, machine, rank, all_periodic());
+    std::vector<decltype(facts({}))> own, of_all;
+    for (const MessageInfo& m : plan_own_messages(grid, items, {})) own.push_back(facts(m));
+    for (const MessageInfo& m : plan_messages(grid, items, {}))
+      if (machine.device(m.source).rank == rank || machine.device(m.target).rank == rank) of_all.push_back(facts(m));
+    std::sort(of_all.begin(), of_all.end());
+    EXPECT_EQ(own, of_all) << "rank " << rank;
+  }
 }
 
 /// GPUs that are not there, and none here: a plan asks no device.

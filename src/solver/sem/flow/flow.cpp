@@ -5,6 +5,7 @@
 #include <slipstream/error.hpp>
 
 #include "machine/agree.hpp"
+#include "machine/parting.hpp"
 #include "solver/krylov/vector_kernels.hpp"
 #include "solver/sem/findings.hpp"
 #include "solver/sem/flow/impl.hpp"
@@ -45,7 +46,7 @@ Flow::Impl::Component::Component(Space& space, const FlowOptions& options, std::
 }
 
 Flow::Impl::Impl(const Communicator& c, const Machine& m, FlowOptions o)
-    : comm(c),
+    : comm(sharing(c)),
       options(checked_flow(c, o)),
       machine(m),
       space(comm, machine, box_of(component_of(options, 0)), options.order,
