@@ -278,6 +278,36 @@ TEST_P(Tiles, TransposeByEveryWordInEveryOrderOfTheOtherAxes) {
       }
 }
 
+TEST_P(Tiles, MoveListsToBoxesOfSeveralRowsAndBack) {
+  for (const bool small : {true, false}) {
+    Mover out = small ? box(5, 4, 3, 7) : box(50, 40, 30, 57);
+    std::vector<std::int64_t> ids(static_cast<std::size_t>(out.words()));
+    std::iota(ids.begin(), ids.end(), std::int64_t{0});
+    std::shuffle(ids.begin(), ids.end(), std::mt19937(3));
+    const auto listed = numbered(out.words());
+    std::vector<std::uint32_t> dense(listed.size()), boxed(static_cast<std::size_t>(out.target_stride[2] * 30)),
+        expected(boxed.size()), back(listed.size());
+    for (std::size_t n = 0; n < ids.size(); ++n) dense[n] = listed[static_cast<std::size_t>(ids[n])];
+    Mover plain = out;
+    set_dense(plain, plain.source_stride);
+    plain.source = bytes(dense.data());
+    move_plainly(plain, expected.data());
+    Batch to_box, to_list;
+    out.source = bytes(const_cast<std::uint32_t*>(listed.data()));
+    out.source_ids = ids.data();
+    out.target = bytes(boxed.data());
+    to_box.movers = {out};
+    Mover in = out;
+    std::swap(in.source_ids, in.target_ids);
+    in.source = out.target;
+    in.target = bytes(back.data());
+    to_list.movers = {in};
+    move_all(GetParam(), cut_for(3, {to_box, to_list}));
+    EXPECT_EQ(boxed, expected);
+    EXPECT_EQ(back, listed);
+  }
+}
+
 TEST_P(Tiles, FollowArraysThatAreChangedForOthers) {
   Mover mover = box(100, 30, 2, 110);
   const auto source = numbered(110 * 31 * 2);
