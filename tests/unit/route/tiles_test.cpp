@@ -380,6 +380,48 @@ TEST(TileTable, ABatchWithoutMoversIsOneTileForItsCounters) {
   EXPECT_EQ(table.tiles[0].info.posts, 2);
 }
 
+TEST(TileTable, BatchesOfAFamilyCountTheirTilesTogether) {
+  Batch alone, one, other;
+  alone.movers = {box(4, 4, 4, 4)};
+  one.movers = {box(1024, 64, 1, 1024)};
+  other.movers = {box(3, 3, 3, 3)};
+  one.family = other.family = 1;
+  const Table table = cut_for(4, {alone, one, other});
+  const std::size_t all = table.tiles.size();
+  ASSERT_GE(all, 4u);
+  for (const Tile& tile : table.tiles) {
+    EXPECT_EQ(tile.info.tiles, tile.batch == 0 ? 1 : all - 1);
+    EXPECT_EQ(tile.info.counter, tile.batch == 0 ? 0u : 1u);
+  }
+}
+
+TEST_P(Tiles, SetCountersOfAFamilyAfterAllOfItsValues) {
+  std::vector<std::uint32_t> from(40000), to(40000);
+  std::iota(from.begin(), from.end(), 1u);
+  std::vector<Batch> batches(3);
+  Signal freed = 0;
+  for (std::size_t n = 0; n < 3; ++n) {
+    Mover mover = box(10000, 1, 1, 10000);
+    mover.source = reinterpret_cast<std::byte*>(from.data() + 10000 * n);
+    mover.target = reinterpret_cast<std::byte*>(to.data() + 10000 * n);
+    batches[n].movers = {mover};
+    batches[n].after = {&freed};
+    batches[n].family = 7;
+  }
+  Signal sequence = 0, broken[2] = {0, 0};
+  Failure failure;
+  std::uint64_t stamps[1] = {0};
+  const Program program({Backend::host, 0}, {{&batches[0]}, {&batches[1]}, {&batches[2]}}, nullptr, GetParam() ? 1 : 3);
+  Stream stream({Backend::host, 0});
+  const Pulse pulse{&sequence, &failure, broken, 1000000000, stamps};
+  for (std::uint64_t number = 1; number <= 3; ++number) {
+    program.run(stream, pulse, true);
+    stream.synchronize();
+    EXPECT_EQ(freed, number);
+  }
+  EXPECT_TRUE(std::equal(to.begin(), to.begin() + 30000, from.begin()));
+}
+
 TEST(TileTable, OfBatchesAtTheSameTimeTakeTurns) {
   Batch a, b;
   a.movers = b.movers = {box(1024, 64, 1, 1024)};
