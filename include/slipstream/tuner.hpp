@@ -33,10 +33,10 @@ struct Tuning {
 
 /// Measures the routes that the options allow, with the exchange's own messages, and keeps the fastest for each pair of
 /// devices. It rejects a mixture that is slower as a whole than one route for all. Results are cached on disk by
-/// machine, version and shape. It runs exchanges of the fields, which overwrite their ghosts. Patterns that combine
-/// values are not measured, because an exchange would change the sums; they follow the rules. Collective; rank 0
-/// decides. Throws Error on all ranks where they do not all tune the same exchange with the same work and number of
-/// trials. A candidate that fails, or with which the work fails, is dropped.
+/// machine, version and shape. It runs exchanges of the fields, which overwrite their ghosts. Fields into which
+/// patterns combine values keep them: fields of zeros take their place, and where these find no room the routes follow
+/// the rules. Collective; rank 0 decides. Throws Error on all ranks where they do not all tune the same exchange with
+/// the same work and number of trials. A candidate that fails, or with which the work fails, is dropped.
 Tuning tune(const Communicator& comm, const Grid& grid, const std::vector<ExchangeItem>& items,
             const ExchangeOptions& options, const TuneOptions& how = {});
 

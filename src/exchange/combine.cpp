@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include <slipstream/error.hpp>
 
@@ -15,10 +14,10 @@ namespace {
 std::int64_t source_block(const Contributor& c) { return c.arrived.leg->transfer->source_block; }
 std::int64_t target_block(const Contributor& c) { return c.arrived.leg->transfer->target_block; }
 
+/// Number of contributions before the target's own value.
 int place_of_own(const std::vector<const Contributor*>& ordered) {
-  int own = 0;
-  for (const Contributor* c : ordered) own += source_block(*c) < target_block(*c);
-  return own;
+  return static_cast<int>(std::count_if(ordered.begin(), ordered.end(),
+                                        [](const Contributor* c) { return source_block(*c) < target_block(*c); }));
 }
 
 Mover shared_mover(const Contributor& c) {
@@ -42,24 +41,28 @@ std::int64_t packed_at(const Leg& leg, std::size_t component, const Extent& cell
 
 }  // namespace
 
-void Combiner::add(Mover mover, const std::vector<Contribution>& contributions, std::vector<Mover>& out) {
+void Combiner::add(Mover mover, const Ordered& from, const std::vector<Contribution>& contributions,
+                   std::vector<Combined>& out) {
   mover.contribution_count = static_cast<std::int32_t>(contributions.size());
+  mover.own = place_of_own(from);
   gathered_.insert(gathered_.end(), contributions.begin(), contributions.end());
-  out.push_back(mover);
+  std::set<std::size_t> messages;
+  for (const Contributor* c : from) messages.insert(c->message);
+  out.push_back({mover, {messages.begin(), messages.end()}});
 }
 
-std::vector<Mover> Combiner::movers(const std::vector<Contributor>& contributors) {
-  std::vector<Mover> out, copies;
+std::vector<Combined> Combiner::movers(const std::vector<Contributor>& contributors) {
+  std::vector<Combined> out, copies;
   // Grouped by array, since several items may have the same target array.
-  std::map<const std::byte*, std::vector<const Contributor*>> arrays;
+  std::map<const std::byte*, Ordered> arrays;
   for (const Contributor& c : contributors) {
     const Leg& leg = *c.arrived.leg;
     if (leg.transfer->op != Op::copy) {
       arrays[c.target.origin].push_back(&c);
       continue;
     }
-    const auto some = lists_.from_slot({leg}, {c.target}, {const_cast<std::byte*>(c.arrived.values) - leg.offset, {}});
-    copies.insert(copies.end(), some.begin(), some.end());
+    const Slot slot{const_cast<std::byte*>(c.arrived.values) - leg.offset, {}};
+    for (const Mover& mover : lists_.from_slot({leg}, {c.target}, slot)) copies.push_back({mover, {c.message}});
   }
   gathered_.clear();
   for (auto& [array, all] : arrays) {
@@ -84,16 +87,16 @@ std::vector<Mover> Combiner::movers(const std::vector<Contributor>& contributors
   }
   if (!gathered_.empty()) kept_.push_back(upload(device_, gathered_));
   std::size_t first = 0;
-  for (Mover& mover : out) {
-    mover.contributions = kept_.back().data() + first;
-    first += static_cast<std::size_t>(mover.contribution_count);
+  for (Combined& combined : out) {
+    combined.mover.contributions = kept_.back().data() + first;
+    first += static_cast<std::size_t>(combined.mover.contribution_count);
   }
   out.insert(out.end(), copies.begin(), copies.end());
   return out;
 }
 
 /// Cuts the targets' boxes along all their faces. Each piece then has the same contributors throughout.
-void Combiner::boxes(const std::vector<const Contributor*>& all, std::vector<Mover>& out) {
+void Combiner::boxes(const Ordered& all, std::vector<Combined>& out) {
   std::set<std::int64_t> cuts[3];
   std::set<int> components;
   for (const Contributor* c : all) {
@@ -102,7 +105,7 @@ void Combiner::boxes(const std::vector<const Contributor*>& all, std::vector<Mov
     components.insert(set.components.begin(), set.components.end());
   }
   const auto piece = [&](const Box& box, int component) {
-    std::vector<const Contributor*> here;
+    Ordered here;
     std::vector<Contribution> contributions;
     for (const Contributor* c : all) {
       const Leg& leg = *c->arrived.leg;
@@ -133,8 +136,7 @@ void Combiner::boxes(const std::vector<const Contributor*>& all, std::vector<Mov
     for (int a = 0; a < 3; ++a) corner += box.lo[a] * own[a];
     mover.target = place.origin + corner * mover.word;
     mover.target_array = place.array;
-    mover.own = place_of_own(here);
-    add(mover, contributions, out);
+    add(mover, here, contributions, out);
   };
   const auto next = [](const std::set<std::int64_t>& set, std::set<std::int64_t>::const_iterator it) {
     return std::next(it) == set.end() ? *it : *std::next(it);
@@ -148,50 +150,48 @@ void Combiner::boxes(const std::vector<const Contributor*>& all, std::vector<Mov
         }
 }
 
-/// Groups single values by target. Targets with equal numbers of contributors and equal positions of the own value form
-/// one mover.
-void Combiner::lists(const std::vector<const Contributor*>& all, std::vector<Mover>& out) {
+/// Targets of the same contributors form one mover.
+void Combiner::lists(const Ordered& all, std::vector<Combined>& out) {
   struct One {
+    std::int64_t element, value;  // number of the value in its leg
     const Contributor* from;
-    const std::byte* value;
   };
-  std::map<std::int64_t, std::vector<One>> targets;  // by element; contributors in order
+  std::vector<One> ones;
   for (const Contributor* c : all) {
-    const Leg& leg = *c->arrived.leg;
-    const IndexSet& set = leg.transfer->target;
-    require(set.ids != nullptr, ErrorCode::unsupported,
+    const auto& ids = c->arrived.leg->transfer->target.ids;
+    require(ids != nullptr, ErrorCode::unsupported,
             "an array that is the target of lists of elements is the target of a box too", {{"problem", "lists"}});
-    const auto size = static_cast<std::int64_t>(size_of(leg.wire, leg.type));
-    for (std::size_t n = 0; n < set.ids->size(); ++n)
-      targets[(*set.ids)[n]].push_back({c, c->arrived.values + static_cast<std::int64_t>(n) * size});
+    for (std::size_t n = 0; n < ids->size(); ++n) ones.push_back({(*ids)[n], static_cast<std::int64_t>(n), c});
   }
+  std::stable_sort(ones.begin(), ones.end(), [](const One& a, const One& b) { return a.element < b.element; });
   struct Group {
     std::vector<std::int64_t> targets;
-    std::vector<std::vector<std::int64_t>> sources;  // element indices, per contributor
+    std::vector<std::vector<std::int64_t>> sources;  // values, per contributor
   };
-  std::map<std::pair<std::size_t, int>, Group> groups;
-  const Leg& one = *all.front()->arrived.leg;
-  const auto size = static_cast<std::int64_t>(size_of(one.wire, one.type));
-  for (const auto& [element, ones] : targets) {
-    std::vector<const Contributor*> here;
-    for (const One& one : ones) here.push_back(one.from);
-    Group& group = groups[{ones.size(), place_of_own(here)}];
-    group.sources.resize(ones.size());
-    group.targets.push_back(element);
-    for (std::size_t i = 0; i < ones.size(); ++i)
-      group.sources[i].push_back(reinterpret_cast<std::intptr_t>(ones[i].value) / size);
+  std::map<Ordered, Group> groups;
+  for (auto one = ones.begin(); one != ones.end();) {
+    const auto end = std::find_if(one, ones.end(), [&](const One& other) { return other.element != one->element; });
+    Ordered here;
+    for (auto n = one; n != end; ++n) here.push_back(n->from);
+    Group& group = groups[here];
+    group.targets.push_back(one->element);
+    group.sources.resize(here.size());
+    for (auto& sources : group.sources) sources.push_back(one++->value);
   }
-  for (const auto& [key, group] : groups) {
-    Mover mover = shared_mover(*all.front());
-    mover.target = all.front()->target.origin;
-    mover.target_array = all.front()->target.array;
+  for (const auto& [from, group] : groups) {
+    Mover mover = shared_mover(*from.front());
+    mover.target = from.front()->target.origin;
+    mover.target_array = from.front()->target.array;
     mover.extent[0] = static_cast<std::int64_t>(group.targets.size());
     mover.extent[1] = mover.extent[2] = 1;
     mover.target_ids = lists_.keep(group.targets);
-    std::vector<Contribution> contributions(group.sources.size());
-    for (std::size_t i = 0; i < contributions.size(); ++i) contributions[i].ids = lists_.keep(group.sources[i]);
-    mover.own = key.second;
-    add(mover, contributions, out);
+    std::vector<Contribution> contributions;
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      Contribution& contribution = contributions.emplace_back();
+      contribution.base = from[i]->arrived.values;
+      contribution.ids = lists_.keep(group.sources[i]);
+    }
+    add(mover, from, contributions, out);
   }
 }
 

@@ -12,21 +12,31 @@ namespace slipstream {
 struct Contributor {
   Arrived arrived;
   Place target;
+  std::size_t message = 0;  ///< number of the message that brought it
+};
+
+/// A mover and the messages that it reads, in ascending order.
+struct Combined {
+  Mover mover;
+  std::vector<std::size_t> messages;
 };
 
 /// Creates movers that combine all contributions to a value with the target's own value, in the order of source block
-/// ids. The own value comes at its block's id, before contributions of the same block. Legs of the same messages that
-/// only copy are copied. Owns all data to which the movers point.
+/// ids. The own value comes at its block's id, before contributions of the same block. Values that need the same
+/// messages are in movers of their own, so that none waits for more. Legs of the same messages that only copy are
+/// copied. Owns all data to which the movers point.
 class Combiner {
  public:
   explicit Combiner(Device device) : device_(device), lists_(device) {}
-  std::vector<Mover> movers(const std::vector<Contributor>& contributors);
+  std::vector<Combined> movers(const std::vector<Contributor>& contributors);
 
  private:
-  void boxes(const std::vector<const Contributor*>& all, std::vector<Mover>& out);
-  void lists(const std::vector<const Contributor*>& all, std::vector<Mover>& out);
-  /// Appends a mover and its contributions.
-  void add(Mover mover, const std::vector<Contribution>& contributions, std::vector<Mover>& out);
+  using Ordered = std::vector<const Contributor*>;  // by source block
+  void boxes(const Ordered& all, std::vector<Combined>& out);
+  void lists(const Ordered& all, std::vector<Combined>& out);
+  /// Appends a mover for one contribution of each contributor.
+  void add(Mover mover, const Ordered& from, const std::vector<Contribution>& contributions,
+           std::vector<Combined>& out);
 
   Device device_;
   Lowering lists_;

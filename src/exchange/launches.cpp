@@ -167,29 +167,46 @@ void Launches::decode_apart() {
   });
 }
 
-/// Creates one batch for all values that are combined on the device. It waits for all messages and frees all slots.
+/// Creates a batch for each set of messages whose values are combined with one another. It starts when these have
+/// arrived. Values are added in the order of blocks, whichever message comes first. All batches together free the
+/// slots.
 void Launches::combine() {
-  Batch all;
-  std::vector<Contributor> contributors;
   decode_apart();
-  std::vector<Batch*> decoding;
-  for (const Incoming& in : incoming_) {
-    if (!channel_of(in.channel).message.combines) continue;
-    std::vector<Batch>& batches = in.end->batches;
-    for (Batch& batch : batches) {
-      append(all.before, batch.before);
-      append(all.after, batch.after);
+  std::vector<Contributor> contributors;
+  std::vector<std::vector<Wait>> arrivals(incoming_.size());
+  std::vector<Signal*> after;
+  for (std::size_t m = 0; m < incoming_.size(); ++m) {
+    if (!channel_of(incoming_[m].channel).message.combines) continue;
+    Receiver& receiver = *incoming_[m].end;
+    std::vector<Batch*> decoding;
+    for (Batch& batch : receiver.batches) {
+      append(arrivals[m], batch.before);
+      append(after, batch.after);
+      batch.after.clear();  // values beside decoded ones are still in the slot
       if (!batch.movers.empty()) decoding.push_back(&batch);
     }
-    if (decoding.empty() || decoding.back() != &batches.back()) batches.clear();
-    for (const Arrived& arrived : in.end->arrived)
-      contributors.push_back({arrived, arrays_.place_of(*arrived.leg, ItemEnd::target, on_)});
+    if (decoding.empty()) {
+      receiver.batches.clear();
+    } else {
+      append(arrivals[m], waits_for(decoding));
+    }
+    for (const Arrived& arrived : receiver.arrived)
+      contributors.push_back({arrived, arrays_.place_of(*arrived.leg, ItemEnd::target, on_), m});
   }
-  append(all.before, waits_for_packing());
-  append(all.before, waits_for(decoding));
-  all.movers = combiner_.movers(contributors);
-  all.round = 1 << 20;
-  combining_ = std::move(all);
+  const auto sooner = [](const std::vector<std::size_t>& a, const std::vector<std::size_t>& b) {
+    return a.size() != b.size() ? a.size() < b.size() : a > b;  // fewer messages, then nearer ones
+  };
+  std::map<std::vector<std::size_t>, Batch, decltype(sooner)> groups(sooner);
+  for (const Combined& combined : combiner_.movers(contributors))
+    groups[combined.messages].movers.push_back(combined.mover);
+  const std::vector<Wait> packed = waits_for_packing();
+  for (auto& [messages, batch] : groups) {
+    for (const std::size_t m : messages) append(batch.before, arrivals[m]);
+    append(batch.before, packed);
+    batch.after = after;
+    batch.family = 1;
+    combining_.push_back({std::move(batch), messages.size() == 1 ? std::optional(messages.front()) : std::nullopt});
+  }
 }
 
 Schedule Launches::schedule_of(const Batch& opening) const {
@@ -199,7 +216,10 @@ Schedule Launches::schedule_of(const Batch& opening) const {
     traffic.incoming.emplace_back();
     for (const Batch& batch : in.end->batches) traffic.incoming.back().push_back(&batch);
   }
-  if (combining_) traffic.combining = &*combining_;
+  for (const auto& [batch, message] : combining_) {
+    traffic.combining.push_back(&batch);
+    if (message) traffic.completing[&batch] = *message;
+  }
   for (const Outgoing& out : outgoing_) {
     const Channel& c = channel_of(out.channel);
     const bool completes = traits_of(c.choice.route).within_device && !c.message.through_slots();

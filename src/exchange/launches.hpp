@@ -128,7 +128,8 @@ class Launches {
   std::vector<Span<Signal>> counters_;  // for waits between batches of one launch
   Span<std::byte> decodings_;           // decoded values that are combined
   std::deque<Leg> decoded_legs_;        // legs of these values
-  std::optional<Batch> combining_;
+  /// Batches that combine, with the message that a batch reads if it is only one.
+  std::deque<std::pair<Batch, std::optional<std::size_t>>> combining_;
   Program first_, last_, whole_, gates_, opening_;
   std::optional<Poisoning> poison_;
   std::map<std::size_t, ProducedWindows> windows_;  // of produced items

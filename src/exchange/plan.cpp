@@ -7,6 +7,7 @@
 #include <slipstream/error.hpp>
 #include <slipstream/own_coding.hpp>
 
+#include "exchange/elements.hpp"
 #include "exchange/transfer_checks.hpp"
 #include "machine/hash.hpp"
 #include "machine/patience.hpp"
@@ -88,6 +89,16 @@ std::vector<PlannedItem> planned(const std::vector<ExchangeItem>& items) {
 
 namespace {
 
+/// The same values as a list.
+IndexSet as_list(const IndexSet& set, const BlockShape& shape) {
+  std::vector<std::int64_t> ids;
+  any_element(set, shape, [&](std::int64_t element) {
+    ids.push_back(element - shape.origin);
+    return false;
+  });
+  return {{}, {}, std::make_shared<const std::vector<std::int64_t>>(std::move(ids))};
+}
+
 /// Selects the block size of a leg. If blocks would save no bytes, the box travels uncoded, unless results depend on
 /// the rounding.
 void choose_block(Leg& leg) {
@@ -115,11 +126,16 @@ Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank
     result.transfers[i] = items[i].pattern->transfers(grid, field.components, field.ghost, rank);
     result.transfers[i].shrink_to_fit();
     const TransferChecks checks(grid, items[i]);
-    for (const Transfer& t : result.transfers[i]) {
+    for (Transfer& t : result.transfers[i]) {
       checks.check(t);
       const Block &source = grid.block(t.source_block), &target = to.block(t.target_block);
       // An empty message must not count as a reply, which proves that a slot is free again.
       if (t.source.size() == 0 || (source.rank != rank && target.rank != rank)) continue;
+      // Cells that are coded together are neighbours in a box or in a list, and must be the same at both ends.
+      if (!wire.by_value() && !t.source.ids != !t.target.ids) {
+        if (!t.source.ids) t.source = as_list(t.source, block_shape(grid, t.source_block, field));
+        if (!t.target.ids) t.target = as_list(t.target, block_shape(to, t.target_block, to_field));
+      }
       const std::pair key{source.device, target.device};
       Bundle& b = result.by_pair[key];
       b.source = key.first;

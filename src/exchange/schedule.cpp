@@ -153,19 +153,22 @@ Schedule::Schedule(const Traffic& traffic) {
   for (const bool own : stamped) message_stamp.push_back(own ? ++stamps : 0);
   if (traffic.opening) early.push_back({traffic.opening, -1, -1, 0});
   const std::unique_ptr<Order> order = order_of(traffic);
+  const auto stamp_of = [&](const Batch* batch, int other) {
+    const auto own = traffic.completing.find(batch);
+    return own == traffic.completing.end() ? other : message_stamp[own->second];
+  };
   for (const Batch* batch : in_order(traffic.outgoing)) {
     const auto [from, to] = order->place_sent(*batch);
-    const auto own = traffic.completing.find(batch);
-    const int stamp = own == traffic.completing.end() ? 0 : message_stamp[own->second];
-    (batch->late ? late : early).push_back({batch, from, to, stamp});
+    (batch->late ? late : early).push_back({batch, from, to, stamp_of(batch, 0)});
   }
   for (std::size_t m = 0; m < traffic.incoming.size(); ++m)
     for (const Batch* batch : traffic.incoming[m]) {
       const double at = order->place_received(*batch);
       late.push_back({batch, at, at, message_stamp[m]});
     }
-  if (!traffic.combining) return;
-  late.push_back({traffic.combining, last, last, ++stamps});
+  if (traffic.combining.empty()) return;
+  ++stamps;
+  for (const Batch* batch : traffic.combining) late.push_back({batch, last, last, stamp_of(batch, stamps)});
   for (int& stamp : message_stamp)
     if (!stamp) stamp = stamps;
 }

@@ -13,10 +13,12 @@ struct Traffic {
   const Batch* opening = nullptr;  ///< signals neighbours that ghosts may be overwritten
   std::vector<const Batch*> outgoing;
   std::vector<std::vector<const Batch*>> incoming;  ///< batches of each incoming message
-  /// Outgoing batches that are local messages, with the index of the same message in `incoming`.
+  /// Batches that combine received values, in the order in which teams should take them.
+  std::vector<const Batch*> combining;
+  /// Index in `incoming` of the one message that a batch completes: an outgoing batch that is a local message, or a
+  /// combining batch that reads no other message.
   std::map<const Batch*, std::size_t> completing;
-  const Batch* combining = nullptr;  ///< combines values of several messages
-  int depth = 0;                     ///< slots of the shortest ring that is smaller than its message; 0: there is none
+  int depth = 0;  ///< slots of the shortest ring that is smaller than its message; 0: there is none
 };
 
 /// Batches to other devices come first and keep the link busy. Local copies are spread between them. Messages are

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <deque>
 #include <exception>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -129,18 +131,42 @@ class Tuner {
       result_.notes.push_back("field " + bare_ + " may have no arrays to measure with: its routes follow the rules");
       return false;
     }
-    for (const auto& item : items_)
-      if (item.pattern->op() != Op::copy) {
-        result_.notes.push_back("the pattern '" + item.pattern->name() +
-                                "' combines values, which measuring would change: its routes follow the rules");
-        return false;
-      }
     if (onto_itself_) {
       result_.notes.push_back(
           "a field is moved onto itself, and measuring would change it: its routes follow the rules");
       return false;
     }
     return !pairs_.empty();
+  }
+
+  bool combines() const {
+    return std::any_of(items_.begin(), items_.end(), [](const auto& item) { return item.pattern->op() != Op::copy; });
+  }
+
+  /// Puts fields of zeros in place of those into which exchanges combine, because each of them would change the sums.
+  /// Returns false if a rank has no room for them. Collective.
+  bool spare_sums() {
+    std::map<Field*, Field*> spared;
+    const Problem no_room = first_failure(comm_, failure_of([&] {
+                                            for (const ExchangeItem& item : items_) {
+                                              if (item.pattern->op() == Op::copy || spared.contains(&item.to()))
+                                                continue;
+                                              FieldOptions options = item.to().options();
+                                              options.later = false;
+                                              spared[&item.to()] = &zeros_.emplace_back(item.to().grid(), options);
+                                            }
+                                          }));
+    if (no_room) {
+      zeros_.clear();
+      result_.notes.push_back(
+          std::string("no room for zeros in place of what is combined: the routes follow the rules (") +
+          no_room->what() + ")");
+      return false;
+    }
+    for (ExchangeItem& item : items_)
+      for (Field** field : {&item.source, &item.target})
+        if (const auto found = spared.find(*field); found != spared.end()) *field = found->second;
+    return true;
   }
 
   /// Properties as the exchanges will find them, including the test of MPI with device memory. Collective.
@@ -192,15 +218,17 @@ class Tuner {
         if (teams && (!gpu || asked.teams != plain.teams)) continue;
         const std::string with = teams ? ", 64 teams" : "";
         if (teams) also(with, [&](Knobs& k) { k.teams = teams; });
-        if (asked.in_place != plain.in_place || asked.sealed != plain.sealed) continue;
+        if (combines() || asked.in_place != plain.in_place || asked.sealed != plain.sealed) continue;
         const auto unsealed = [&, teams](Knobs& k) { k.sealed = 0, k.teams = teams ? teams : k.teams; };
         also(", rows of 64 B in place" + with, [&](Knobs& k) { unsealed(k), k.in_place = 64; });
         also(", all in slots" + with, [&](Knobs& k) { unsealed(k), k.in_place = std::int64_t{1} << 60; });
       }
       // A small ring stays in the device's cache.
-      if (constexpr std::int64_t small_ring = 8 << 20; asked.ring == plain.ring && largest > 2 * small_ring)
+      if (constexpr std::int64_t small_ring = 8 << 20;
+          !combines() && asked.ring == plain.ring && largest > 2 * small_ring)
         also(", a ring of 8 MiB", [](Knobs& k) { k.ring = small_ring; });
-      if (asked.sealed == plain.sealed) also(", all in lines", [](Knobs& k) { k.sealed = std::int64_t{1} << 60; });
+      if (!combines() && asked.sealed == plain.sealed)
+        also(", all in lines", [](Knobs& k) { k.sealed = std::int64_t{1} << 60; });
     }
     if (!traits.stores && gpu && asked.teams == plain.teams) also(", 64 teams", [](Knobs& k) { k.teams = 64; });
     if (traits.streams && asked.streams == plain.streams)
@@ -488,8 +516,9 @@ class Tuner {
           arenas_.push_back(comm_.arena(local));
         }
       });
-      return to_lines(decide());
+      return spare_sums() ? to_lines(decide()) : std::string();
     });
+    if (!found) return;
     result_.source = memory.measured() ? "measured" : "cache";
     result_.file = memory.file();
     result_.notes.insert(result_.notes.end(), memory.notes().begin(), memory.notes().end());
@@ -512,6 +541,7 @@ class Tuner {
   std::uint64_t transfers_ = 0;  // hash of all ranks' transfers
   Times best_;
   double best_whole_ = never;
+  std::deque<Field> zeros_;
   std::vector<Stream> streams_;
   std::vector<Arena> arenas_;  // keep memory for the next candidate
   std::vector<Candidate> candidates_;

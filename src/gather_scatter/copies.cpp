@@ -113,7 +113,7 @@ class Compiler {
     each_id(shared_, [&](std::size_t first, std::size_t last) { note(first, last); });
     lay_out_mail();
     list_local(sorted);
-    for (const auto& [first, last] : groups_) list_shared(first, last);
+    for (const IdHolders& group : groups_) list_shared(group);
     for (const MailboxShare& mail : copies_.mailbox.mail) list_outgoing(mail.device);
     if (host_packed) list_partials();
     return std::move(copies_);
@@ -125,21 +125,16 @@ class Compiler {
   /// Records the range of one id's holders, if this device is among them.
   void note(std::size_t first, std::size_t last) {
     if (std::none_of(shared_.begin() + first, shared_.begin() + last, [&](const Holder& h) { return own(h); })) return;
-    groups_.push_back({first, last});
-    std::vector<int> others;
+    const IdHolders& group = groups_.emplace_back(IdHolders{first, last});
     std::int64_t mine = 0;
     for (std::size_t n = first; n < last; ++n) {
       if (own(shared_[n])) {
         ++mine;
       } else {
-        const int other = static_cast<int>(shared_[n].device);
-        ++mail_[other].incoming_count;
-        others.push_back(other);
+        ++mail_[static_cast<int>(shared_[n].device)].incoming_count;
       }
     }
-    std::sort(others.begin(), others.end());
-    others.erase(std::unique(others.begin(), others.end()), others.end());
-    for (const int other : others) mail_[other].outgoing_count += mine;
+    for (const int other : devices_but(shared_, group, copies_.device)) mail_[other].outgoing_count += mine;
   }
 
   void lay_out_mail() {
@@ -149,16 +144,16 @@ class Compiler {
 
   void list_local(SortedPoints& sorted) {
     std::vector<std::int64_t> shared;
-    for (const auto& group : groups_) shared.push_back(shared_[group.first].id);
+    for (const IdHolders& group : groups_) shared.push_back(shared_[group.first].id);
     const DeviceRows<std::uint32_t> rows = sorted.copies_but(shared);
     copies_.local_groups = rows.count;
     copies_.local_copies = static_cast<std::int64_t>(rows.items.size());
     copies_.local = group_tiles(sorted.stream(), rows, points_.block);
   }
 
-  void list_shared(std::size_t first, std::size_t last) {
-    std::size_t at = place_of(asked_, shared_[first].id);
-    for (std::size_t n = first; n < last; ++n) {
+  void list_shared(const IdHolders& group) {
+    std::size_t at = place_of(asked_, shared_[group.first].id);
+    for (std::size_t n = group.first; n < group.last; ++n) {
       const Holder& holder = shared_[n];
       if (!own(holder)) {
         const auto index = static_cast<std::uint32_t>(next_incoming_[static_cast<int>(holder.device)]++);
@@ -172,37 +167,25 @@ class Compiler {
 
   /// The order is that in which the other device lists what it receives: by id, then by block.
   void list_outgoing(int other) {
-    for (const auto& [first, last] : groups_) {
-      const auto begin = shared_.begin() + first, end = shared_.begin() + last;
-      if (std::none_of(begin, end, [&](const Holder& h) { return h.device == other; })) continue;
-      std::size_t at = place_of(asked_, begin->id);
-      for (auto holder = begin; holder != end; ++holder) {
-        if (!own(*holder)) continue;
-        each_copy(points_, asked_, *holder, at, [&](std::uint32_t index) { copies_.outgoing.items.push_back(index); });
-        copies_.outgoing.close();
-      }
-    }
+    for (const IdHolders& group : groups_)
+      if (std::any_of(shared_.begin() + group.first, shared_.begin() + group.last,
+                      [&](const Holder& h) { return h.device == other; }))
+        list_blocks(points_, asked_, shared_, group, copies_.device, copies_.outgoing);
   }
 
   void list_partials() {
     Partials& partials = copies_.partials.emplace();
     partials.first_block = points_.first_block;
-    for (const auto& [first, last] : groups_) {
-      std::size_t at = place_of(asked_, shared_[first].id);
-      for (std::size_t n = first; n < last; ++n) {
-        if (!own(shared_[n])) continue;
-        partials.ids.push_back(shared_[n].id);
-        each_copy(points_, asked_, shared_[n], at,
-                  [&](std::uint32_t index) { partials.copies.items.push_back(index); });
-        partials.copies.close();
-      }
-    }
+    for (const IdHolders& group : groups_)
+      partials.ids.resize(
+          partials.ids.size() + list_blocks(points_, asked_, shared_, group, copies_.device, partials.copies),
+          shared_[group.first].id);
   }
 
   const SharedPoints& points_;
   const Points& asked_;
   const std::vector<Holder>& shared_;
-  std::vector<std::pair<std::size_t, std::size_t>> groups_;  // ranges of shared_ with the ids of this device
+  std::vector<IdHolders> groups_;  // of the ids of this device
   std::map<int, MailboxShare> mail_;
   std::map<int, std::int64_t> next_incoming_;
   Copies copies_;

@@ -161,7 +161,7 @@ struct GatherScatter::Impl {
       wait_limit_ns(options.exchange.wait_limit, "a gather-scatter");
     });
     if (options.tune) check_work(comm, *options.tune);
-    CopiesOnDevice::require_known(options.type);
+    require_combinable(options.type);
     wire = wire_of(options.coding, options.type, "a gather-scatter");
     require(
         wire.kind != Wire::own, ErrorCode::unsupported,
@@ -353,41 +353,35 @@ struct GatherScatter::Impl {
 
   // The steps of the current operation on one device.
 
+  Operands operands(std::size_t d) const {
+    Operands with{current[d], {}, {}, options.type, options.components, operation, wire};
+    if (way != &both) with.unique = uniques[d];
+    if (host) return with;
+    with.mailbox = way->mail->values(d);
+    if (const Exchange* exchange = way->mail->exchange())
+      with.broken = exchange->broken_on(machine.device(copies[d].device).local);
+    return with;
+  }
+
   void pack(std::size_t d, Stream& stream) const {
     if (host) return host->pack(d, stream, current[d], operation);
-    const Values mailbox = way->mail->values(d);
-    if (way == &both) {
-      lists[d].pack(stream, current[d], mailbox, options.type, options.components, operation);
-    } else if (way == &gather) {
-      unique_lists[d].pack_gathered(stream, current[d], mailbox, options.type, options.components, operation);
-    } else {
-      unique_lists[d].pack_sent(stream, uniques[d], mailbox, options.type, options.components);
-    }
+    if (way == &both) return lists[d].pack(stream, operands(d));
+    const UniqueOnDevice& unique = unique_lists[d];
+    way == &gather ? unique.pack_gathered(stream, operands(d)) : unique.pack_sent(stream, operands(d));
   }
 
   /// Work that needs no message.
   void do_own(std::size_t d, Stream& stream) const {
-    if (way == &both) {
-      lists[d].combine_local(stream, current[d], options.type, wire, options.components, operation);
-    } else if (way == &gather) {
-      unique_lists[d].gather_own(stream, current[d], uniques[d], options.type, wire, options.components, operation);
-    } else {
-      unique_lists[d].scatter_own(stream, uniques[d], current[d], options.type, options.components);
-    }
+    if (way == &both) return lists[d].combine_local(stream, operands(d));
+    const UniqueOnDevice& unique = unique_lists[d];
+    way == &gather ? unique.gather_own(stream, operands(d)) : unique.scatter_own(stream, operands(d));
   }
 
   /// Work that needs the received values.
   void do_shared(std::size_t d, Stream& stream) const {
-    const Values mailbox = way->mail->values(d);
-    const Signal* const broken = way->mail->exchange()->broken_on(stream.device());
-    if (way == &both) {
-      lists[d].combine_shared(stream, current[d], mailbox, broken, options.type, wire, options.components, operation);
-    } else if (way == &gather) {
-      unique_lists[d].gather_met(stream, current[d], mailbox, uniques[d], broken, options.type, wire,
-                                 options.components, operation);
-    } else {
-      unique_lists[d].scatter_theirs(stream, mailbox, current[d], broken, options.type, options.components);
-    }
+    if (way == &both) return lists[d].combine_shared(stream, operands(d));
+    const UniqueOnDevice& unique = unique_lists[d];
+    way == &gather ? unique.gather_met(stream, operands(d)) : unique.scatter_theirs(stream, operands(d));
   }
 
   /// If the messages are small, the exchange is one launch on the caller's stream, concurrent with local work. Launches

@@ -20,31 +20,37 @@ struct Values {
   bool operator==(const Values&) const = default;
 };
 
-/// Combines the values of each row and writes the results to the front of the mailbox.
-void pack_rows(Stream& stream, const DeviceRows<std::uint32_t>& rows, const Values& values, const Values& mailbox,
-               DType type, int components, Op op);
+/// Arguments of a call on one device.
+struct Operands {
+  Values points, unique, mailbox;
+  DType type = DType::f64;
+  int components = 1;
+  Op op = Op::add;
+  /// Coding to which each block's value is rounded if several blocks share the id.
+  Wire wire = Wire::same;
+  const Signal* broken = nullptr;  ///< work that needs received values does nothing if this is not 0
+};
 
-/// Writes source[at[r]] to all points of row r, or source[r] if `at` is null. Does nothing if `broken` is given and not
-/// 0.
-void scatter_rows(Stream& stream, const DeviceRows<std::uint32_t>& rows, const std::uint32_t* at, const Values& source,
-                  const Values& values, const Signal* broken, DType type, int components);
+/// Throws Error for a type without arithmetic.
+void require_combinable(DType type);
 
-/// The lists of one device, in its memory.
+/// Combines the points of each row, which lie in one block, and writes the results to the front of the mailbox.
+void pack_rows(Stream& stream, const DeviceRows<std::uint32_t>& rows, const Operands& with);
+/// Writes value r of the mailbox to all points of row r.
+void scatter_rows(Stream& stream, const DeviceRows<std::uint32_t>& rows, const Operands& with);
+
+/// The lists of one device for Q Q^T, in its memory.
 class CopiesOnDevice {
  public:
   /// Takes over the tiles, which are in device memory already.
   CopiesOnDevice(Device device, Copies& copies);
 
-  /// Throws Error for a type without arithmetic.
-  static void require_known(DType type);
   /// Combines the copies within each block and writes the values to send.
-  void pack(Stream& stream, const Values& values, const Values& mailbox, DType type, int components, Op op) const;
-  /// Combines ids that no other device has, and writes the result to all copies. `wire`: the coding to which each
-  /// block's value is rounded if several blocks share the id.
-  void combine_local(Stream& stream, const Values& values, DType type, const Wire& wire, int components, Op op) const;
-  /// The same for ids with values of other devices in the mailbox. Does nothing if the exchange is `broken` (not 0).
-  void combine_shared(Stream& stream, const Values& values, const Values& mailbox, const Signal* broken, DType type,
-                      const Wire& wire, int components, Op op) const;
+  void pack(Stream& stream, const Operands& with) const { pack_rows(stream, outgoing_, with); }
+  /// Combines ids that no other device has, and writes the result to all copies.
+  void combine_local(Stream& stream, const Operands& with) const;
+  /// The same for ids with values of other devices in the mailbox.
+  void combine_shared(Stream& stream, const Operands& with) const;
 
  private:
   std::uint32_t block_;
@@ -59,21 +65,17 @@ class UniqueOnDevice {
   UniqueOnDevice(Device device, std::int64_t block, const UniqueCopies& copies);
 
   /// Combines the copies within each block of ids that other devices own.
-  void pack_gathered(Stream& stream, const Values& values, const Values& mailbox, DType type, int components,
-                     Op op) const;
+  void pack_gathered(Stream& stream, const Operands& with) const { pack_rows(stream, gathered_, with); }
   /// Combines the copies of ids that no other device has.
-  void gather_own(Stream& stream, const Values& values, const Values& unique, DType type, const Wire& wire,
-                  int components, Op op) const;
-  /// The same for ids with values of other devices in the mailbox. Does nothing if the exchange is `broken` (not 0).
-  void gather_met(Stream& stream, const Values& values, const Values& mailbox, const Values& unique,
-                  const Signal* broken, DType type, const Wire& wire, int components, Op op) const;
+  void gather_own(Stream& stream, const Operands& with) const;
+  /// The same for ids with values of other devices in the mailbox.
+  void gather_met(Stream& stream, const Operands& with) const;
 
-  void pack_sent(Stream& stream, const Values& unique, const Values& mailbox, DType type, int components) const;
+  void pack_sent(Stream& stream, const Operands& with) const;
   /// Writes the device's own unique values to their local copies.
-  void scatter_own(Stream& stream, const Values& unique, const Values& values, DType type, int components) const;
-  /// Writes the received unique values to their local copies, unless the exchange is `broken`.
-  void scatter_theirs(Stream& stream, const Values& mailbox, const Values& values, const Signal* broken, DType type,
-                      int components) const;
+  void scatter_own(Stream& stream, const Operands& with) const;
+  /// Writes the received unique values to their local copies.
+  void scatter_theirs(Stream& stream, const Operands& with) const;
 
  private:
   std::uint32_t block_;

@@ -1,7 +1,8 @@
 #pragma once
-// Device functions that combine rows of copies.
+// Movers of lists: each row of a list is read as one value, which is written to a place or to the points of a row.
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include <slipstream/error.hpp>
 
@@ -22,6 +23,8 @@ struct Kept {
     return value;
   }
 };
+/// For rows whose copies are all in one block.
+struct OneBlock : Kept {};
 /// Rounds the value as its coding would. A value that overflows stays unchanged: it is an error only where it is sent.
 template <class Cast>
 struct Rounded {
@@ -79,15 +82,22 @@ class GroupSum {
 template <class T, class Turn>
 SLIP_FN T folded(const T* values, const std::uint32_t* items, std::uint32_t first, std::uint32_t last,
                  std::uint32_t block, Op op, const Turn& turn) {
-  std::uint32_t point = load_once(items + first), of = point / block;
-  GroupSum<T, Turn> sum(op, turn, values[point]);
-  for (std::uint32_t n = first + 1; n < last; ++n) {
-    const std::uint32_t before = of;
-    point = load_once(items + n);
-    of = point / block;
-    sum.add(values[point], of != before);
+  std::uint32_t point = load_once(items + first);
+  if constexpr (std::is_same_v<Turn, OneBlock>) {
+    T sum = values[point];
+    for (std::uint32_t n = first + 1; n < last; ++n) sum = combine(op, sum, values[load_once(items + n)]);
+    return sum;
+  } else {
+    std::uint32_t of = point / block;
+    GroupSum<T, Turn> sum(op, turn, values[point]);
+    for (std::uint32_t n = first + 1; n < last; ++n) {
+      const std::uint32_t before = of;
+      point = load_once(items + n);
+      of = point / block;
+      sum.add(values[point], of != before);
+    }
+    return sum.result();
   }
-  return sum.result();
 }
 
 /// Combines a row of copies and values in the mailbox.
@@ -104,6 +114,89 @@ SLIP_FN T folded(const T* values, const T* mailbox, const Term* items, std::uint
     before = term;
   }
   return sum.result();
+}
+
+/// Values with their type.
+template <class T>
+struct Typed {
+  T* data;
+  std::int64_t stride;
+  Typed(const Values& values) : data(static_cast<T*>(values.data)), stride(values.stride) {}
+  SLIP_FN T* of(int component) const { return data + component * stride; }
+};
+
+/// Items of a row.
+struct RowRange {
+  std::uint32_t first, last;
+};
+template <class Item>
+SLIP_FN RowRange range_of(const RowsHere<Item>& rows, std::int64_t row) {
+  return {rows.starts[row], rows.starts[row + 1]};
+}
+/// A row's value: its copies, and values in the mailbox, combined.
+template <class T, class Turn, class Item>
+struct FromRows {
+  Typed<T> points, mailbox;
+  RowsHere<Item> rows;
+  std::uint32_t block;
+  Op op;
+  Turn turn;
+  SLIP_FN RowRange row(std::int64_t row) const { return range_of(rows, row); }
+  SLIP_FN T get(RowRange at, int c) const {
+    if constexpr (std::is_same_v<Item, Term>) {
+      return folded<T, Turn>(points.of(c), mailbox.of(c), rows.items, at.first, at.last, block, op, turn);
+    } else {
+      return folded<T, Turn>(points.of(c), rows.items, at.first, at.last, block, op, turn);
+    }
+  }
+};
+
+/// Writes a value to all points of a row. Values in the mailbox stay.
+template <class T, class Item>
+struct ToRows {
+  Typed<T> points;
+  RowsHere<Item> rows;
+  SLIP_FN RowRange row(std::int64_t row) const { return range_of(rows, row); }
+  SLIP_FN void put(RowRange at, int c, const T& value) const {
+    for (std::uint32_t n = at.first; n < at.last; ++n)
+      if constexpr (std::is_same_v<Item, Term>) {
+        if (const Term term = rows.items[n]; !term.incoming) points.of(c)[term.index] = value;
+      } else {
+        points.of(c)[load_once(rows.items + n)] = value;
+      }
+  }
+};
+
+/// One value for each row, read or written. Without `places` row r has value r.
+template <class T>
+struct AtPlaces {
+  Typed<T> values;
+  const std::uint32_t* places = nullptr;
+  SLIP_FN std::uint32_t row(std::int64_t row) const { return places ? places[row] : static_cast<std::uint32_t>(row); }
+  SLIP_FN T get(std::uint32_t at, int c) const { return values.of(c)[at]; }
+  SLIP_FN void put(std::uint32_t at, int c, const T& value) const { values.of(c)[at] = value; }
+};
+
+template <class From, class To>
+struct MoveRows {
+  From from;
+  To to;
+  const Signal* broken;
+  int components;
+  SLIP_FN void operator()(int i, int j, int) const {
+    const std::int64_t row = row_of(i, j);
+    const auto source = from.row(row);
+    const auto target = to.row(row);
+    if (broken && *broken) return;
+    for (int c = 0; c < components; ++c) to.put(target, c, from.get(source, c));
+  }
+};
+
+/// Moves all rows. Does nothing if `broken` is given and not 0.
+template <class From, class To>
+void move_rows(Stream& stream, std::int64_t rows, int components, const From& from, const To& to,
+               const Signal* broken = nullptr) {
+  launch_rows(stream, rows, MoveRows<From, To>{from, to, broken, components});
 }
 
 /// Calls f with a value of the C++ type.
@@ -141,11 +234,6 @@ void with_turn(DType type, const Wire& wire, const F& f) {
     return f(double{}, RoundedToUnit<double>{wire.quantum, rate});
   }
   with_cast<void>(type, wire, [&]<class Cast>(Cast) { f(typename Cast::Value{}, Rounded<Cast>{}); });
-}
-
-template <class T>
-T* as(void* data) {
-  return static_cast<T*>(data);
 }
 
 }  // namespace slipstream

@@ -58,6 +58,34 @@ void each_copy(const SharedPoints& points, const Points& sorted, const Holder& h
     f(sorted[at].index);
 }
 
+/// Holders of one id: a range of all holders.
+struct IdHolders {
+  std::size_t first, last;
+};
+
+/// The devices of an id's holders but for one, ascending.
+inline std::vector<int> devices_but(const std::vector<Holder>& shared, const IdHolders& id, int but) {
+  std::vector<int> devices;
+  for (std::size_t n = id.first; n < id.last; ++n)
+    if (shared[n].device != but) devices.push_back(static_cast<int>(shared[n].device));
+  std::sort(devices.begin(), devices.end());
+  devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
+  return devices;
+}
+
+/// Adds a row for each block of the device that holds the id: its copies there. Returns the number of rows.
+inline std::int64_t list_blocks(const SharedPoints& points, const Points& sorted, const std::vector<Holder>& shared,
+                                const IdHolders& id, int device, Lists<std::uint32_t>& rows) {
+  std::size_t at = place_of(sorted, shared[id.first].id);
+  const std::size_t before = rows.rows();
+  for (std::size_t n = id.first; n < id.last; ++n) {
+    if (shared[n].device != device) continue;
+    each_copy(points, sorted, shared[n], at, [&](std::uint32_t index) { rows.items.push_back(index); });
+    rows.close();
+  }
+  return static_cast<std::int64_t>(rows.rows() - before);
+}
+
 class SortedPoints;
 
 /// Compiles the lists of one device. `asked`: its points whose ids other devices may have.

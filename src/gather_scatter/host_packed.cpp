@@ -81,11 +81,15 @@ HostPacked::~HostPacked() {
   }
 }
 
+Operands HostPacked::operands(const Here& here, const Values& points, Op op) const {
+  return {points, {}, {here.there.data(), here.rows.count}, type_, components_, op};
+}
+
 void HostPacked::pack(std::size_t device, Stream& stream, const Values& values, Op op) {
   Here& here = devices_[device];
   if (here.rows.count == 0) return;
   stream.wait(here.back);
-  pack_rows(stream, here.rows, values, {here.there.data(), here.rows.count}, type_, components_, op);
+  pack_rows(stream, here.rows, operands(here, values, op));
   copy(stream, here.here.data(), here.there.data(), here.there.bytes());
   stream.record(here.left);
 }
@@ -103,8 +107,7 @@ void HostPacked::finish(std::vector<Stream>& streams, const std::vector<Values>&
     Here& here = devices_[d];
     if (here.rows.count == 0) continue;
     copy(streams[d], here.there.data(), here.here.data(), here.there.bytes());
-    scatter_rows(streams[d], here.rows, nullptr, {here.there.data(), here.rows.count}, values[d], nullptr, type_,
-                 components_);
+    scatter_rows(streams[d], here.rows, operands(here, values[d], op));
     streams[d].record(here.back);
   }
 }

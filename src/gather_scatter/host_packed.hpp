@@ -38,6 +38,8 @@ class HostPacked {
     Span<std::byte> there, here;  // buffer on the device, and its copy on the host
     Event left, back;             // after the copy to the host, and after the copy back
   };
+  Operands operands(const Here& here, const Values& points, Op op) const;
+
   DType type_;
   int components_;
   std::vector<Here> devices_;

@@ -25,27 +25,19 @@ class Finder {
 
  private:
   /// Holders of an id that this device has too.
-  struct Group {
-    std::size_t first, last;  // range of shared_
-    std::uint32_t at = 0;     // its unique value, if this device owns it
+  struct Group : IdHolders {
+    std::uint32_t at = 0;  // its unique value, if this device owns it
   };
   int owner(const Group& group) const { return static_cast<int>(shared_[group.first].device); }
   bool owned(const Group& group) const { return owner(group) == device_; }
 
-  std::vector<int> others(const Group& group) const {
-    std::vector<int> devices;
-    for (std::size_t n = group.first; n < group.last; ++n)
-      if (shared_[n].device != device_) devices.push_back(static_cast<int>(shared_[n].device));
-    std::sort(devices.begin(), devices.end());
-    devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
-    return devices;
-  }
+  std::vector<int> others(const Group& group) const { return devices_but(shared_, group, device_); }
 
   void note(std::size_t first, std::size_t last) {
     std::int64_t mine = 0;
     for (std::size_t n = first; n < last; ++n) mine += shared_[n].device == device_;
     if (mine == 0) return;
-    groups_.push_back({first, last});
+    groups_.push_back({{first, last}});
     const Group& group = groups_.back();
     if (!owned(group)) {
       gather_mail_[owner(group)].outgoing_count += mine;
@@ -112,16 +104,8 @@ class Finder {
 
   /// The order is that in which the owner lists what it receives: by id, then by block.
   void list_gathered(int to) {
-    for (const Group& group : groups_) {
-      if (owned(group) || owner(group) != to) continue;
-      std::size_t at = place_of(sorted_, shared_[group.first].id);
-      for (std::size_t n = group.first; n < group.last; ++n) {
-        if (shared_[n].device != device_) continue;
-        each_copy(points_, sorted_, shared_[n], at,
-                  [&](std::uint32_t index) { found_.gathered.items.push_back(index); });
-        found_.gathered.close();
-      }
-    }
+    for (const Group& group : groups_)
+      if (!owned(group) && owner(group) == to) list_blocks(points_, sorted_, shared_, group, device_, found_.gathered);
   }
 
   void list_sent(int to) {

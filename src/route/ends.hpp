@@ -34,6 +34,8 @@ struct Batch {
   std::vector<Signal*> after;
   int round = 0;      ///< round of chunks through a ring
   bool late = false;  ///< runs in end() only: it waits for slots that other batches of this exchange free
+  /// Batches of one number other than 0 have the same counters, which are set after the values of all of them.
+  int family = 0;
   /// Values travel in latency-optimised packets, which need no counter. `peer`: the other device.
   bool sealed = false;
   int peer = -1;

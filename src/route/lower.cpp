@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 #include <slipstream/error.hpp>
 #include <slipstream/signal.hpp>
@@ -17,23 +18,41 @@ std::int64_t half(std::int64_t cells, std::int64_t block) {
   return std::max(cells / 2 / block, std::int64_t{1}) * block;
 }
 
+/// Splits a box into halves in its order of values: by components, else along its slowest axis.
+std::pair<IndexSet, IndexSet> halves_in_order(const IndexSet& whole) {
+  IndexSet first = whole, second = whole;
+  if (const std::size_t components = whole.components.size(); components > 1) {
+    const auto middle = whole.components.begin() + static_cast<std::ptrdiff_t>(components / 2);
+    first.components.assign(whole.components.begin(), middle);
+    second.components.assign(middle, whole.components.end());
+    return {first, second};
+  }
+  const int axis = whole.box.extent(2) > 1 ? 2 : whole.box.extent(1) > 1 ? 1 : 0;
+  first.box.hi[axis] = second.box.lo[axis] = whole.box.lo[axis] + half(whole.box.extent(axis), 1);
+  return {first, second};
+}
+
+/// Splits a transfer with a list. A box at its other end decides where.
+std::pair<Transfer, Transfer> halves_of_list(const Leg& leg, const Transfer& whole) {
+  Transfer a = whole, b = whole;
+  std::int64_t middle = half(whole.source.size(), leg.block.extent[0]);
+  for (auto set : {&Transfer::source, &Transfer::target})
+    if (!(whole.*set).ids) {
+      std::tie(a.*set, b.*set) = halves_in_order(whole.*set);
+      middle = (a.*set).size();
+    }
+  for (auto set : {&Transfer::source, &Transfer::target})
+    if (const auto& ids = (whole.*set).ids) {
+      (a.*set).ids = std::make_shared<const std::vector<std::int64_t>>(ids->begin(), ids->begin() + middle);
+      (b.*set).ids = std::make_shared<const std::vector<std::int64_t>>(ids->begin() + middle, ids->end());
+    }
+  return {a, b};
+}
+
 /// Splits both index sets into halves; by components first if these are stored apart.
 std::pair<Transfer, Transfer> halves(const Leg& leg, const Transfer& whole) {
+  if (whole.source.ids || whole.target.ids) return halves_of_list(leg, whole);
   Transfer a = whole, b = whole;
-  if (whole.source.ids || whole.target.ids) {
-    const auto split = [&](IndexSet& first, IndexSet& second) {
-      if (!first.ids)
-        throw Error(ErrorCode::unsupported,
-                    "a transfer lists ids at one end and a box at the other, and is too large to be cut");
-      const auto& ids = *first.ids;
-      const auto middle = ids.begin() + half(static_cast<std::int64_t>(ids.size()), leg.block.extent[0]);
-      second.ids = std::make_shared<const std::vector<std::int64_t>>(middle, ids.end());
-      first.ids = std::make_shared<const std::vector<std::int64_t>>(ids.begin(), middle);
-    };
-    split(a.source, b.source);
-    split(a.target, b.target);
-    return {a, b};
-  }
   for (auto set : {&Transfer::source, &Transfer::target}) {
     IndexSet &first = a.*set, &second = b.*set;
     const std::size_t components = first.components.size();

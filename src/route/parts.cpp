@@ -9,8 +9,6 @@ namespace {
 constexpr std::size_t smallest_part = 2 << 20, largest_part = 32 << 20;
 constexpr std::size_t most_parts = 16, most_parts_unasked = 64;
 
-bool is_listed(const Leg& leg) { return leg.transfer->source.ids || leg.transfer->target.ids; }
-
 }  // namespace
 
 std::shared_ptr<const Cut> parts_of(const Message& message, const std::vector<Leg>& legs) {
@@ -20,7 +18,7 @@ std::shared_ptr<const Cut> parts_of(const Message& message, const std::vector<Le
   std::size_t each = std::clamp(message.bytes / 8, smallest_part, largest_part);
   each = std::max(each, message.bytes / most_parts_unasked);
   if (knobs.chunk > 0) each = std::max(static_cast<std::size_t>(knobs.chunk), message.bytes / most_parts);
-  if (message.bytes < 2 * each || std::any_of(legs.begin(), legs.end(), is_listed)) return {};
+  if (message.bytes < 2 * each) return {};
   auto parts = cut(legs, each);
   return parts->chunks.size() > 1 ? parts : nullptr;
 }

@@ -100,7 +100,7 @@ struct RunProgram {
     const BatchInfo& info = tile.info;
     if (!info.posts && !info.stamp) return;
     const RunProgram& self = *this;
-    std::uint32_t* done = counters + 1 + tile.batch;
+    std::uint32_t* done = counters + 1 + info.counter;
     team.each([&](int thread) {
       if (thread != 0) return;
       if (info.stamp) keep_larger(self.pulse.stamps + info.stamp, clock_ns());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -391,14 +392,22 @@ Table cut(const std::vector<Scheduled>& batches, const Arrays* arrays, int teams
     for (const Mover& m : s.batch->movers) table.bytes += m.words() * m.word;
   const std::int64_t tile_bytes = tile_bytes_for(table.bytes, teams);
   std::vector<Ordered> ordered;
+  std::map<int, BatchInfo> families;
   for (std::size_t index = 0; index < batches.size(); ++index) {
     const Scheduled& s = batches[index];
     const Batch& batch = *s.batch;
     std::vector<Tile> tiles = cut_movers(batch.movers, arrays, tile_bytes, table.smalls);
     if (tiles.empty()) tiles.emplace_back();
-    const BatchInfo info{static_cast<std::uint32_t>(tiles.size()),       static_cast<std::int32_t>(table.waits.size()),
-                         static_cast<std::int32_t>(batch.before.size()), static_cast<std::int32_t>(table.posts.size()),
-                         static_cast<std::int32_t>(batch.after.size()),  s.stamp};
+    const BatchInfo info{static_cast<std::uint32_t>(tiles.size()),
+                         static_cast<std::uint32_t>(index),
+                         static_cast<std::int32_t>(table.waits.size()),
+                         static_cast<std::int32_t>(batch.before.size()),
+                         static_cast<std::int32_t>(table.posts.size()),
+                         static_cast<std::int32_t>(batch.after.size()),
+                         s.stamp};
+    if (batch.family)
+      if (const auto [first, is_first] = families.try_emplace(batch.family, info); !is_first)
+        first->second.tiles += info.tiles;
     table.waits.insert(table.waits.end(), batch.before.begin(), batch.before.end());
     table.posts.insert(table.posts.end(), batch.after.begin(), batch.after.end());
     for (std::size_t t = 0; t < tiles.size(); ++t) {
@@ -411,7 +420,13 @@ Table cut(const std::vector<Scheduled>& batches, const Arrays* arrays, int teams
     }
   }
   std::stable_sort(ordered.begin(), ordered.end(), [](const Ordered& a, const Ordered& b) { return a.key < b.key; });
-  for (const Ordered& o : ordered) table.tiles.push_back(o.tile);
+  for (const Ordered& o : ordered) {
+    Tile& tile = table.tiles.emplace_back(o.tile);
+    if (const auto family = families.find(batches[tile.batch].batch->family); family != families.end()) {
+      tile.info.tiles = family->second.tiles;
+      tile.info.counter = family->second.counter;
+    }
+  }
   return table;
 }
 

@@ -103,7 +103,8 @@ SLIP_FN std::int32_t counted(const Work& w) {
 
 /// Properties that all tiles of a batch share.
 struct BatchInfo {
-  std::uint32_t tiles = 0;
+  std::uint32_t tiles = 0;    ///< of all batches of its family
+  std::uint32_t counter = 0;  ///< of finished tiles
   std::int32_t first_wait = 0, waits = 0, first_post = 0, posts = 0;
   std::int32_t stamp = 0;
 };

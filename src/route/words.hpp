@@ -181,14 +181,16 @@ SLIP_FN void copy_seam(const Seam& seam, const Strides& target, std::uint32_t co
   }
 }
 
-/// Copies values at listed elements, at one end or both.
+/// Copies values at listed elements, at one end or both. The other end is a box.
 template <class From, class To, class Turn>
 SLIP_FN void copy_list(const Work& w, const Part& part, const From* from, To* to, Share share, const Turn& turn) {
+  const Rows rows(w, part);
+  const Strides source(w.source), target(w.target);
   const std::int64_t *source_ids = w.source_ids, *target_ids = w.target_ids;
-  const std::int64_t source_step = w.source.stride[0], target_step = w.target.stride[0];
   for (std::uint32_t n = share.thread; n < part.count; n += share.threads) {
     const std::int64_t i = part.first + n;
-    to[target_ids ? target_ids[i] : i * target_step] = turn(from[source_ids ? source_ids[i] : i * source_step]);
+    const Rows::Cell cell = rows.cell(n);
+    to[target_ids ? target_ids[i] : target.at(cell)] = turn(from[source_ids ? source_ids[i] : source.at(cell)]);
   }
 }
 

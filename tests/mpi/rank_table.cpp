@@ -80,6 +80,8 @@ const std::vector<Row>& table() {
       {"ListedRefuses*", "1 2 4", "2", all, "told on the ranks of both ends and on bystanders"},
       {"ListedTransfers*", "1 2", "2", all, "slots within a process and between two"},
       {"Backends/IdLists*", "1 2 8", "2", all, "lists within a process, between two, and of many partners"},
+      {"Routes/ListsAndBoxes*nodes*", "4", "4", all, "nodes of two ranks"},
+      {"Routes/ListsAndBoxes*", "1 2", "2", all, "lists by a route within a process and between two"},
       {"Routes/GatherScatterOfSomeDevices*", "1", none, "1", "counts of devices that ranks do not have"},
       {"Routes/GatherScatterOfManyPoints*", "1", "1", "1", "threads of the set-up of a process"},
       {"Routes/BricksOfSomeDevices*", "1", none, "1", "counts of devices that ranks do not have"},

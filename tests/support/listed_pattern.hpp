@@ -24,6 +24,7 @@ class Listed final : public Pattern {
       if (touches(t.source_block) || touches(t.target_block)) found.push_back(t);
     return found;
   }
+  const std::vector<Transfer>& all() const { return transfers_; }
 
  private:
   std::vector<Transfer> transfers_;

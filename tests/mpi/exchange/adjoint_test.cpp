@@ -1,10 +1,14 @@
 // The adjoint of the halo, on every route that supports it.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
+#include <thread>
+
+#include <slipstream/device/host/launch.hpp>
 
 #include "support/exchange_rig.hpp"
 
@@ -310,6 +314,43 @@ TEST(HaloAdjoint, KeepsNaNInMinimaAndMaxima) {
           EXPECT_TRUE(std::isnan(values[element(field.shape(id), 0, {x, 0, 0})])) << in_ghosts;
       }
     }
+}
+
+/// The middle one of three devices adds what its second neighbour sends while the first one is still busy.
+TEST(HaloAdjoint, CombinesEachMessageWhenItHasCome) {
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(Backend::host, 3);
+  GridOptions grid_options;
+  grid_options.partition.devices = {3 * comm.size(), 1, 1};
+  const Grid grid({4 * 3 * comm.size(), 2, 1}, machine, comm.rank(), grid_options);
+  FieldOptions options;
+  options.type = DType::f64;
+  options.ghost = {1, 0, 0};
+  options.shared = true;
+  Field field(grid, options);
+  Halo::Options faces;
+  faces.low = faces.high = {1, 0, 0};
+  faces.reach = Reach::faces;
+  const HaloAdjoint adjoint(faces);
+  Exchange exchange(comm, grid, {{&adjoint, &field}});
+  std::vector<Stream> streams = streams_of(grid);
+  exchange.run(streams);
+  finish(streams);
+  comm.barrier();
+  detail::submit(streams[0].impl(), [] { std::this_thread::sleep_for(std::chrono::milliseconds(300)); });
+  exchange.run(streams);
+  finish(streams);
+  exchange.check();
+  const int first = machine.devices_of_rank(comm.rank()).front(), middle = first + 1;
+  const std::vector<double> arrivals = exchange.arrival_us();
+  double late = 0, early = 0;
+  for (std::size_t m = 0; m < arrivals.size(); ++m) {
+    const MessageInfo& message = exchange.messages()[m];
+    if (message.target == middle) (message.source == first ? late : early) = arrivals[m];
+  }
+  EXPECT_GT(late, 200e3);
+  EXPECT_GT(early, 0);
+  EXPECT_LT(early, 100e3);
 }
 
 TEST(HaloAdjoint, TravelsWithAHaloOfAnotherField) {

@@ -17,7 +17,7 @@
 #include "exchange/tuning.hpp"
 #include "machine/gpu_mpi.hpp"
 #include "support/expect_error.hpp"
-#include "support/machine_rig.hpp"
+#include "support/exchange_rig.hpp"
 
 namespace slipstream {
 namespace {
@@ -388,13 +388,24 @@ TEST_F(Tuned, InteriorCellsAreAsBefore) {
   }
 }
 
-TEST_F(Tuned, PatternsThatCombineFollowTheRulesAndLeaveTheFieldAlone) {
+TEST_F(Tuned, PatternsThatCombineAreMeasuredAndLeaveTheFieldAlone) {
   const Sums sums{{}};
-  const Tuning tuning = tune(comm_, grid_, {{&sums, &field_}}, {}, how_);
-  EXPECT_EQ(tuning.source, "rules");
-  EXPECT_TRUE(tuning.options.chosen.empty());
-  ASSERT_EQ(tuning.notes.size(), 1u);
-  EXPECT_NE(tuning.notes.front().find("'sums' combines"), std::string::npos);
+  std::vector<std::vector<double>> before;
+  for (const std::int64_t id : grid_.local()) before.push_back(array_of<double>(field_, id));
+  const std::vector<ExchangeItem> items{{&sums, &field_}};
+  const Tuning tuning = tune(comm_, grid_, items, {}, how_);
+  EXPECT_EQ(tuning.source, "measured");
+  EXPECT_FALSE(tuning.options.chosen.empty());
+  std::size_t n = 0;
+  for (const std::int64_t id : grid_.local()) EXPECT_EQ(array_of<double>(field_, id), before[n++]) << "block " << id;
+  const Tuning again = tune(comm_, grid_, items, {}, how_);
+  EXPECT_EQ(again.source, "cache");
+  EXPECT_EQ(again.options.chosen, tuning.options.chosen);
+  const Exchange exchange(comm_, grid_, items, tuning.options);
+  for (const MessageInfo& m : exchange.messages()) {
+    if (m.source == m.target) continue;
+    EXPECT_EQ(m.route, tuning.options.chosen.at({m.source, m.target}));
+  }
 }
 
 TEST_F(Tuned, ReportHoldsEveryMessageOnEveryRankWithItsTime) {

@@ -164,14 +164,28 @@ TEST_F(Schedules, WhatADeviceCopiesWithinItselfHasAStampToo) {
   EXPECT_EQ(of(copied, schedule.early).stamp, schedule.message_stamp[1]);
 }
 
-TEST_F(Schedules, WhatIsCombinedWaitsForAllAndStampsMessagesWithoutBatches) {
+TEST_F(Schedules, WhatIsCombinedComesLastAndStampsMessagesWithoutBatches) {
   const Batch* landed = received(0, 0);
   traffic_.incoming.emplace_back();
   const Batch combining;
-  traffic_.combining = &combining;
+  traffic_.combining = {&combining};
   const Schedule schedule(traffic_);
   EXPECT_GT(of(&combining, schedule.late).from, of(landed, schedule.late).to);
   EXPECT_EQ(schedule.message_stamp, (std::vector<int>{1, 2}));
+}
+
+TEST_F(Schedules, WhatReadsOneMessageStampsIt) {
+  for (int message = 0; message < 3; ++message) traffic_.incoming.emplace_back();
+  const Batch first, third, all;
+  traffic_.combining = {&first, &third, &all};
+  traffic_.completing = {{&first, 0}, {&third, 2}};
+  const Schedule schedule(traffic_);
+  std::vector<const Batch*> order;
+  for (const Scheduled& s : schedule.late) order.push_back(s.batch);
+  EXPECT_EQ(order, traffic_.combining);
+  EXPECT_EQ(schedule.message_stamp, (std::vector<int>{of(&first, schedule.late).stamp, of(&all, schedule.late).stamp,
+                                                      of(&third, schedule.late).stamp}));
+  EXPECT_EQ(schedule.stamps, 3);
 }
 
 TEST_F(Schedules, WhatWaitsForThisExchangesOwnBatchesIsNotSentEarly) {

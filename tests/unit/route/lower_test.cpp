@@ -131,9 +131,76 @@ TEST(PartsOfMessages, AreNotMadeWhereThePackIsOneStepOrTheMessageSmall) {
   EXPECT_TRUE(whole([](Message& m) { m.knobs.streams = Lanes::one; }));
   EXPECT_TRUE(whole([](Message& m) { m.knobs.sync = true; }));
   EXPECT_TRUE(whole([](Message& m) { m.knobs.chunk = 0; }));
-  const std::vector<std::int64_t> ids(large.legs[0].transfer->source.size());
+}
+
+/// Numbers of a box's values in the order of lists.
+std::vector<std::int64_t> numbers_in(const IndexSet& set, const Extent& extent) {
+  std::vector<std::int64_t> numbers;
+  for (const int c : set.components)
+    for (std::int64_t z = set.box.lo[2]; z < set.box.hi[2]; ++z)
+      for (std::int64_t y = set.box.lo[1]; y < set.box.hi[1]; ++y)
+        for (std::int64_t x = set.box.lo[0]; x < set.box.hi[0]; ++x)
+          numbers.push_back(((c * extent[2] + z) * extent[1] + y) * extent[0] + x);
+  return numbers;
+}
+
+TEST(CutsOfLists, KeepListAndBoxTogether) {
+  const Extent cells{16, 8, 30};
+  IndexSet box{{{0, 0, 0}, cells}, {0, 1, 2}, nullptr}, list;
+  std::vector<std::int64_t> ids = numbers_in(box, cells);
+  for (std::int64_t& id : ids) id = 100000 - id;
+  list.ids = std::make_shared<const std::vector<std::int64_t>>(ids);
+  for (const bool listed_source : {true, false})
+    for (const Layout layout : {Layout::soa, Layout::aos}) {
+      Transfer transfer;
+      transfer.source = listed_source ? list : box;
+      transfer.target = listed_source ? box : list;
+      Leg leg;
+      leg.transfer = &transfer;
+      leg.type = DType::f64;
+      leg.layout = leg.target_layout = layout;
+      leg.components = leg.target_components = 3;
+      const auto pieces = cut({leg}, 16384);
+      EXPECT_GE(pieces->chunks.size(), 5u);
+      std::vector<std::int64_t> found;
+      for (const Chunk& chunk : pieces->chunks)
+        for (const Leg& part : chunk.legs) {
+          EXPECT_LE(part.bytes(), 16384u);
+          const IndexSet &a = part.transfer->source, &b = part.transfer->target;
+          const std::vector<std::int64_t> numbers = numbers_in(a.ids ? b : a, cells);
+          const auto& listed = a.ids ? *a.ids : *b.ids;
+          ASSERT_EQ(numbers.size(), listed.size());
+          for (std::size_t n = 0; n < numbers.size(); ++n) EXPECT_EQ(listed[n], 100000 - numbers[n]);
+          found.insert(found.end(), listed.begin(), listed.end());
+        }
+      EXPECT_EQ(found, ids) << "in order, each once";
+    }
+}
+
+TEST(CutsOfLists, DownToSingleValues) {
+  Transfer transfer;
+  transfer.source.ids = std::make_shared<const std::vector<std::int64_t>>(std::vector<std::int64_t>{4, 2});
+  transfer.target = {{{5, 6, 7}, {6, 7, 8}}, {0, 1}, nullptr};
+  Leg leg;
+  leg.transfer = &transfer;
+  leg.type = DType::f64;
+  const auto whole = cut({leg}, 16384);
+  ASSERT_EQ(whole->chunks.size(), 1u);
+  EXPECT_EQ(whole->chunks.front().legs.size(), 1u);
+}
+
+TEST(PartsOfMessages, AreMadeOfListsToo) {
+  Large large;
+  std::vector<std::int64_t> ids(static_cast<std::size_t>(large.transfers[0].source.size()));
+  std::iota(ids.begin(), ids.end(), 0);
   large.transfers[0].source.ids = std::make_shared<const std::vector<std::int64_t>>(ids);
-  EXPECT_TRUE(whole([](Message&) {}));
+  const auto parts = parts_of(large.message, large.legs);
+  ASSERT_TRUE(parts);
+  std::int64_t listed = 0;
+  for (const Chunk& chunk : parts->chunks)
+    for (std::size_t l = 0; l < chunk.legs.size(); ++l)
+      if (chunk.parent[l] == 0) listed += chunk.legs[l].transfer->source.size();
+  EXPECT_EQ(listed, static_cast<std::int64_t>(ids.size()));
 }
 
 }  // namespace

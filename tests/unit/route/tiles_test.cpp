@@ -278,6 +278,36 @@ TEST_P(Tiles, TransposeByEveryWordInEveryOrderOfTheOtherAxes) {
       }
 }
 
+TEST_P(Tiles, MoveListsToBoxesOfSeveralRowsAndBack) {
+  for (const bool small : {true, false}) {
+    Mover out = small ? box(5, 4, 3, 7) : box(50, 40, 30, 57);
+    std::vector<std::int64_t> ids(static_cast<std::size_t>(out.words()));
+    std::iota(ids.begin(), ids.end(), std::int64_t{0});
+    std::shuffle(ids.begin(), ids.end(), std::mt19937(3));
+    const auto listed = numbered(out.words());
+    std::vector<std::uint32_t> dense(listed.size()), boxed(static_cast<std::size_t>(out.target_stride[2] * 30)),
+        expected(boxed.size()), back(listed.size());
+    for (std::size_t n = 0; n < ids.size(); ++n) dense[n] = listed[static_cast<std::size_t>(ids[n])];
+    Mover plain = out;
+    set_dense(plain, plain.source_stride);
+    plain.source = bytes(dense.data());
+    move_plainly(plain, expected.data());
+    Batch to_box, to_list;
+    out.source = bytes(const_cast<std::uint32_t*>(listed.data()));
+    out.source_ids = ids.data();
+    out.target = bytes(boxed.data());
+    to_box.movers = {out};
+    Mover in = out;
+    std::swap(in.source_ids, in.target_ids);
+    in.source = out.target;
+    in.target = bytes(back.data());
+    to_list.movers = {in};
+    move_all(GetParam(), cut_for(3, {to_box, to_list}));
+    EXPECT_EQ(boxed, expected);
+    EXPECT_EQ(back, listed);
+  }
+}
+
 TEST_P(Tiles, FollowArraysThatAreChangedForOthers) {
   Mover mover = box(100, 30, 2, 110);
   const auto source = numbered(110 * 31 * 2);
@@ -348,6 +378,48 @@ TEST(TileTable, ABatchWithoutMoversIsOneTileForItsCounters) {
   ASSERT_EQ(table.tiles.size(), 1u);
   EXPECT_EQ(table.tiles[0].count, 0);
   EXPECT_EQ(table.tiles[0].info.posts, 2);
+}
+
+TEST(TileTable, BatchesOfAFamilyCountTheirTilesTogether) {
+  Batch alone, one, other;
+  alone.movers = {box(4, 4, 4, 4)};
+  one.movers = {box(1024, 64, 1, 1024)};
+  other.movers = {box(3, 3, 3, 3)};
+  one.family = other.family = 1;
+  const Table table = cut_for(4, {alone, one, other});
+  const std::size_t all = table.tiles.size();
+  ASSERT_GE(all, 4u);
+  for (const Tile& tile : table.tiles) {
+    EXPECT_EQ(tile.info.tiles, tile.batch == 0 ? 1 : all - 1);
+    EXPECT_EQ(tile.info.counter, tile.batch == 0 ? 0u : 1u);
+  }
+}
+
+TEST_P(Tiles, SetCountersOfAFamilyAfterAllOfItsValues) {
+  std::vector<std::uint32_t> from(40000), to(40000);
+  std::iota(from.begin(), from.end(), 1u);
+  std::vector<Batch> batches(3);
+  Signal freed = 0;
+  for (std::size_t n = 0; n < 3; ++n) {
+    Mover mover = box(10000, 1, 1, 10000);
+    mover.source = reinterpret_cast<std::byte*>(from.data() + 10000 * n);
+    mover.target = reinterpret_cast<std::byte*>(to.data() + 10000 * n);
+    batches[n].movers = {mover};
+    batches[n].after = {&freed};
+    batches[n].family = 7;
+  }
+  Signal sequence = 0, broken[2] = {0, 0};
+  Failure failure;
+  std::uint64_t stamps[1] = {0};
+  const Program program({Backend::host, 0}, {{&batches[0]}, {&batches[1]}, {&batches[2]}}, nullptr, GetParam() ? 1 : 3);
+  Stream stream({Backend::host, 0});
+  const Pulse pulse{&sequence, &failure, broken, 1000000000, stamps};
+  for (std::uint64_t number = 1; number <= 3; ++number) {
+    program.run(stream, pulse, true);
+    stream.synchronize();
+    EXPECT_EQ(freed, number);
+  }
+  EXPECT_TRUE(std::equal(to.begin(), to.begin() + 30000, from.begin()));
 }
 
 TEST(TileTable, OfBatchesAtTheSameTimeTakeTurns) {
