@@ -1,4 +1,5 @@
-"""The routes of the engine, for what must know them before it is loaded. A test compares them with those of core()."""
+"""Names of the engine's routes, for code that runs before the engine is loaded. A test compares them with those of
+core()."""
 
 #: In the order in which the rules prefer them.
 NAMES = ("kernel", "direct", "peer", "colocated", "nccl", "nvshmem", "gpu_mpi", "staged")
