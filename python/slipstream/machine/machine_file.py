@@ -1,4 +1,4 @@
-"""Machine files: a machine that is not there, described in a screenful of TOML, for planning and tests.
+"""Machine files describe a machine in a screenful of TOML, for planning and tests without the hardware.
 
 name = "two boxes"
 nodes = 2
@@ -129,7 +129,7 @@ class MachineFile(Table):
         ]
 
     def group(self, device: int) -> int:
-        """Which group of its node a device is in."""
+        """Number of a device's group within its node."""
         local, group = device % self.devices_per_node, 0
         while local >= self.device.groups[group]:
             local -= self.device.groups[group]
@@ -148,7 +148,7 @@ class MachineFile(Table):
         return "within" if self.group(a) == self.group(b) else "between"
 
     def link(self, a: int, b: int) -> dict[str, Any]:
-        """The link from a to b: a pair's own rate, or its share of what all devices have together where that is less.
+        """The link from a to b, with the lower of the pair's own rate and its share of the total rate.
         A device reaches itself at half its memory's rate."""
         if a == b:
             return {"kind": "same", "gb_per_s": self.device.memory_gb_per_s / 2, "peer": True}
@@ -168,7 +168,7 @@ class MachineFile(Table):
         return [[self.link(a, b) for b in devices] for a in devices]
 
     def link_classes(self) -> tuple[list[dict[str, Any]], list[list[int]], list[list[int]]]:
-        """The links without repeats, and which of them joins devices a and b of one node, and of two: nodes are
+        """The links without repeats, and their index for devices a and b of one node, and of two nodes. Nodes are
         alike."""
         per_node = self.devices_per_node
         links: list[dict[str, Any]] = []
@@ -182,7 +182,7 @@ class MachineFile(Table):
             return [[number(self.link(a, first + b)) for b in range(per_node)] for a in range(per_node)]
 
         within = joined(0)
-        if self.nodes == 1:  # a group that never meets itself
+        if self.nodes == 1:  # a group has no link to itself
             return links, within, [[number({"kind": "network", "gb_per_s": 1.0, "peer": False})]]
         between = joined(per_node)
         alike = len({link for row in between for link in row}) == 1
@@ -205,7 +205,7 @@ class MachineFile(Table):
         return min(rates)
 
     def faults(self) -> list[Fault]:
-        """What the shapes need and the file does not say."""
+        """Faults of links that the shapes need and the file lacks, or that it gives wrongly."""
         return [*self._missing(), *self._wrong_pairs()]
 
     def _missing(self) -> Iterator[Fault]:
