@@ -107,7 +107,7 @@ class Exchange(Running):
 
 
 def _shown(grid: Grid, items: list[dict[str, Any]]) -> str:
-    """The fields, each with its number format, components and ghosts, and the cells."""
+    """Describes the fields (number format, components, ghosts) and the cells as text."""
     each = [
         f"{one['name']} {one['type']}[{one['components']}] with ghosts {one['ghost'][: grid.axes]}" for one in items
     ]
@@ -115,7 +115,7 @@ def _shown(grid: Grid, items: list[dict[str, Any]]) -> str:
 
 
 def _of(value: Any, name: str, what: str) -> Any:
-    """The value for one field of what was given for all, or by name."""
+    """The value for one field, from one for all fields or a dict by name."""
     if not isinstance(value, Mapping):
         return value
     if name not in value:
