@@ -1,4 +1,4 @@
-"""What pictures have in common: style, titles, and how they are saved. They are drawn without a display."""
+"""Common style of pictures: fonts, titles, and saving without a display."""
 
 import textwrap
 from contextlib import AbstractContextManager
@@ -21,7 +21,7 @@ Colour = tuple[float, float, float, float]  #: red, green, blue and opacity
 
 
 def styled(grid: bool = True) -> AbstractContextManager[None]:
-    """Gives the style of all pictures to those that are drawn in it."""
+    """Context in which figures get the common style."""
     return plt.rc_context(
         {
             "font.size": 10,
@@ -37,14 +37,14 @@ def styled(grid: bool = True) -> AbstractContextManager[None]:
 
 
 def colours(name: str) -> list[Colour]:
-    """Those of a map of Matplotlib."""
+    """Colours of a Matplotlib colour map."""
     found = matplotlib.colormaps[name]
     return [found(n) for n in range(found.N)]
 
 
 def case_title(case: Case) -> str:
-    """What is shown, and how it was computed: to be drawn with parse_math=False, because a dollar in the words of a
-    case is a dollar."""
+    """Title with the subject and the method. Draw it with parse_math=False, because a dollar in a case's text is no
+    formula."""
     cells = show_extent(case.grid.cells).replace("^2", "²").replace("^3", "³")
     what = case.case.description.rstrip(".") or case.case.name
     return f"{what}, {cells}, {solver_of(case).title(case)}"
