@@ -1,4 +1,4 @@
-"""What is said of a plan and a run. Everything here takes numbers and returns text or rich tables."""
+"""Texts and tables that describe a plan and a run. Functions take numbers and return text or rich tables."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def problem(case: Case) -> list[tuple[str, str]]:
-    """What is to be computed, and until when."""
+    """Rows of the banner: the problem, and when the run ends."""
     lapsed = ", ".join(case.lapsed_by)
     return [
         ("case", case.case.name + (f": {case.case.description}" if case.case.description else "")),
@@ -38,7 +38,7 @@ def _ending(case: Case) -> str:
 
 
 def facts(setup: Setup, build: dict[str, Any]) -> list[tuple[str, str]]:
-    """Everything one wants to know before the first step."""
+    """Rows of the banner: problem, method, machine, plan and memory."""
     machine, plan, solver = setup.machine, setup.plan, solver_of(setup.case)
     found = machine.devices()
     names = sorted({entry["name"] for entry in found})
@@ -66,13 +66,13 @@ def facts(setup: Setup, build: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _pairs(message: dict[str, Any]) -> int:
-    """So many pairs of devices have such a message."""
+    """Number of pairs of devices with such a message."""
     found: int = message.get("sources", 1) * message.get("targets", 1)
     return found
 
 
 def _no_messages(plan: dict[str, Any]) -> str:
-    """Elements plan their messages when they are made."""
+    """Text for plans without messages: spectral elements plan theirs at the start of the run."""
     return "none (one block)" if len(plan["blocks"]) == 1 else "known when the run begins"
 
 
@@ -151,7 +151,7 @@ def phases(entries: Sequence[dict[str, Any]]) -> Group:
 
 
 def prediction(setup: Setup, predicted: predict.Prediction) -> Group:
-    """The step that memory and links of a machine file allow at best."""
+    """Predicted time of a step on the machine of a machine file."""
     rows = [
         ("cells (bytes over the memory's rate)", f"{predicted.compute * 1e3:.4g}"),
         ("halos (bytes over the links' rates)", f"{predicted.exchange * 1e3:.4g}"),
@@ -162,7 +162,7 @@ def prediction(setup: Setup, predicted: predict.Prediction) -> Group:
 
 
 def expected(entries: Sequence[dict[str, Any]]) -> Group:
-    """What the case expects, and whether it came so."""
+    """Table of the expected ranges and the findings."""
     rows = [
         (
             entry["quantity"],

@@ -1,4 +1,4 @@
-"""`slipstream run`: one case from its text to its pictures."""
+"""`slipstream run`: runs one case, from its text to its pictures."""
 
 import os
 import signal
@@ -51,7 +51,7 @@ def run(
     flow = checkpoint.Flow.of(case, backend)
     resumed = checkpoint.find(case, flow, restart) if restart else None
     if case.checkpoint.folder:
-        # Those of the run whose results are here go with it.
+        # Checkpoints of the run whose results are replaced here may be replaced, too.
         output = case.folder if (case.folder / record.FILE).exists() else None
         checkpoint.check_folder(case.checkpoint_folder, "checkpoint.folder", flow, output)
     held = locks.Locks(case.case.name)
@@ -66,7 +66,8 @@ def run(
 
 @contextmanager
 def _second_interrupt_ends_at_once() -> Iterator[None]:
-    """Ctrl-C asks for an end, as SIGTERM does. Who asks again does not want to wait until Python may listen."""
+    """Ctrl-C asks for an end, as SIGTERM does. A second one ends the process at once, without Python's delayed
+    handler."""
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
