@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Options", "Simulation", "longitudinal_spectrum", "structure_function"]
 
-#: Where names come from that are not of slipstream.dns.simulation.
+#: Modules of the names that slipstream.dns.simulation does not define.
 _MODULES = {"longitudinal_spectrum": "slipstream.dns.lines", "structure_function": "slipstream.dns.lines"}
 
 
@@ -18,7 +18,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    # Late, because checking a case needs nothing of what marches it.
+    # Imported late, because checking a case needs no solver.
     if name in __all__:
         return getattr(import_module(_MODULES.get(name, "slipstream.dns.simulation")), name)
     raise AttributeError(f"module 'slipstream.dns' has no attribute '{name}'")
