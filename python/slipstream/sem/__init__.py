@@ -16,7 +16,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    # Late, because checking a case needs nothing of what solves it.
+    # Imported late, because checking a case needs no solver.
     if name in __all__:
         of_flow = "flow." if name.startswith("Flow") else ""
         return getattr(import_module(f"slipstream.sem.{of_flow}simulation"), name)
