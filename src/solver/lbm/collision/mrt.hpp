@@ -64,7 +64,7 @@ struct Mrt {
   }
 
  private:
-  /// What the stress relaxes too much with the rate `ghost`.
+  /// Correction of the stress, which was relaxed with the rate `ghost` instead of its own.
   SLIP_FN Tensor<T> put_right(const Tensor<T>& stress) const {
     const T mean = T(1.0 / L::dimensions) * trace<L>(stress);
     const T isotropic = (ghost - bulk) * mean, deviator = ghost - shear;
