@@ -1,5 +1,5 @@
 #pragma once
-// What of a rim runs at once.
+// Cuts boundary regions into pieces that run concurrently.
 #include <vector>
 
 #include <slipstream/box.hpp>
