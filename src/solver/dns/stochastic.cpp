@@ -9,7 +9,7 @@
 
 namespace slipstream::dns {
 
-/// First the modes that are drawn, of each k and -k one; then those that are stored beside their conjugates.
+/// Lists the forced modes: first one of each pair k and -k, then stored conjugates.
 void Dns::Impl::list_accelerated() {
   const ModeGrid grid = wave_numbers(options);
   const double below = (options.forcing.shells + 0.5) * (options.forcing.shells + 0.5);
