@@ -36,7 +36,7 @@ void Dns::Impl::list_accelerated() {
   }
 }
 
-/// By the method of Box and Muller, a pair for each complex number.
+/// Draws normal numbers by the Box-Muller method, a pair for each complex number.
 void Dns::Impl::draw(std::uint64_t number, double keep, double add) {
   std::vector<double>& values = carried.accelerations;
   values.resize(6 * drawn);
