@@ -230,7 +230,7 @@ void CoarseGrid::list_axes(double h1, double h2) {
   each([&](std::size_t, bool there, double value) {
     if (there && value > 1e-12 * most) least = std::min(least, value);
   });
-  // The model has a constant null space if the problem has; else a weak term from sides removes it.
+  // A singular problem drops the constant. Otherwise a side fixes it weakly, so its eigenvalue gets a lower bound.
   each([&](std::size_t at, bool there, double value) {
     if (there && (value > 1e-12 * most || !singular_))
       inverse[at] = static_cast<float>(1 / std::max(value, 0.1 * std::min(least, most)));
