@@ -484,8 +484,8 @@ Dns::~Dns() {
     for (Stream& stream : impl_->streams) wait_quietly(stream);
 }
 
-// Of the modes that are kept |k_a| < n_a / 3, so that advection has eigenvalues up to i (2 pi / 3) C / dt: rk4 holds
-// those up to 2.83 i / dt, Heun's scheme none.
+// Kept modes have |k_a| < n_a / 3, so that advection has eigenvalues up to i (2 pi / 3) C / dt. The limit of rk4 is
+// 2.83 i / dt; Heun's scheme has none on the imaginary axis.
 void Dns::check_time_step() {
   Impl& d = *impl_;
   const double most = largest_courant(d.options);
