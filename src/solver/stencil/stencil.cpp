@@ -268,7 +268,7 @@ void Stencil::Impl::list_tasks() {
       solution.check = [this] { implicit->check(); };
       list.push_back(collective_task("conjugate gradients", std::move(solution)));
     } else if (ago == 0) {
-      // Which field is u alternates, and with it the exchange.
+      // u alternates between two fields, and the exchange with it.
       Exchange& exchange =
           exchanges.size() == 1 ? *exchanges[0] : *exchanges[static_cast<std::size_t>((base + phase) % 2)];
       list.push_back(exchange_task("exchange", exchange));
