@@ -485,7 +485,7 @@ Dns::~Dns() {
 }
 
 // Kept modes have |k_a| < n_a / 3, so that advection has eigenvalues up to i (2 pi / 3) C / dt. The limit of rk4 is
-// 2.83 i / dt; Heun's scheme has none on the imaginary axis.
+// 2.83 i / dt; Heun's scheme is unstable for all imaginary eigenvalues.
 void Dns::check_time_step() {
   Impl& d = *impl_;
   const double most = largest_courant(d.options);
