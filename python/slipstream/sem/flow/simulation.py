@@ -31,7 +31,7 @@ class FlowSide(TypedDict, total=False):
 
 
 class FlowOptions(TypedDict, total=False):
-    """Keys of [sem], [machine] and [exchange]; docs/sem_flow.md and docs/exchange.md say what they do."""
+    """Keys of [sem], [machine] and [exchange]; docs/sem_flow.md and docs/exchange.md describe them."""
 
     order: int
     lengths: Sequence[float]
@@ -123,8 +123,8 @@ class Flow(ElementsSimulation):
         return None if found is None else np.asarray(found).reshape(elements, n, n, n, 3)
 
     def means(self) -> dict[str, Array]:
-        """Copies of this rank's running means from mean_from on, each step weighed by its length: velocity
-        [element][t][s][r][u v w], pressure [element][t][s][r], squares [element][t][s][r][uu vv ww] and products
+        """Copies of this rank's running means from mean_from on, each step weighed by its length. They are velocity
+        [element][t][s][r][u v w], pressure [element][t][s][r], squares [element][t][s][r][uu vv ww], and products
         [element][t][s][r][uv uw vw]. Zero until the first step that ends after mean_from.
 
         Raises ArgumentError (wrong_state) where mean_from was not given.
@@ -149,9 +149,9 @@ class Flow(ElementsSimulation):
         }
 
     def planes(self, axis: Literal["x", "y", "z"]) -> dict[str, Array]:
-        """Means over each plane of points across an axis, low to high, by the quadrature: of the running means where
-        there are some, else of this moment. Columns [plane], on every rank: the place under the axis's name, u v w p,
-        uu vv ww, uv uw vw. Points of a bent box count by their numbers.
+        """Means over each plane of points across an axis, low to high, by the quadrature. They use running means if
+        there are any, else the present state. Columns [plane], on every rank: the place under the axis's name, u v w p,
+        uu vv ww, uv uw vw. In a bent box, points are grouped by index.
 
         Raises ArgumentError (not_found) for another axis.
         """
