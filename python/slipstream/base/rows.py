@@ -44,9 +44,9 @@ class Rows:
         renew: Callable[[Mapping[str, str]], Mapping[str, Any]] | None = None,
         every: int = 1,
     ) -> None:
-        """Goes on with the rows of the file up to a step; -1: with none. `renew` may change their columns. A row of the
-        step `up_to` that is no multiple of `every` is dropped when another is added: only the end of a run made it.
-        Raises CaseError if rows cannot be rewritten, and leaves them as they are."""
+        """Goes on with the rows of the file up to a step; -1: with none. `renew` may change their columns. If a stop,
+        not `every`, made the row of the step `up_to`, the next added row replaces it. Raises CaseError if rows cannot
+        be rewritten, and leaves them as they are."""
         self._path, self._last = path, -1
         header, rows = read(path)
         kept = [dict(zip(header, row, strict=True)) for row in rows if int(row[0]) <= up_to]

@@ -27,9 +27,9 @@ class _Console(Console):
 
 
 def console(rank: int) -> Console:
-    """A console that prints on rank 0 only, and knows the terminal even through mpiexec's pipe. Text is printed as it
-    stands: brackets in the words of a case or in a path are no markup, and control characters have no effect. Text with
-    a style is a rich Text."""
+    """A console that prints on rank 0 only, and knows the terminal even through mpiexec's pipe. It prints text
+    literally: brackets in a case or a path are no markup, and control characters have no effect. Text with a style is a
+    rich Text."""
     as_it_stands: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
     width = os.environ.get(TERMINAL_WIDTH, "")
     if width.isdigit() and rank == 0:

@@ -115,8 +115,8 @@ def why_not(text: str, error: tomllib.TOMLDecodeError) -> Fault:
 
 
 def find_line(text: str, path: Path) -> int | None:
-    """The line of the key at `path`, of the first one below it, or of the nearest table or key around it; None where
-    nothing of it is there."""
+    """The line of the key at `path`, of the first key below it, or of the nearest table or key around it. None if no
+    part of the path exists."""
     wanted = tuple(part for part in path if isinstance(part, str))
     best, best_length = None, 0
     for number, key in _keys_by_line(text):
