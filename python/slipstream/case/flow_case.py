@@ -1,8 +1,8 @@
 """The case of a flow: its units, its sides, its bodies, and the scales that follow from them.
 
 Lengths are in cells, speeds in cells per step, unless a name says otherwise; the density is 1. With units.system = "SI"
-the keys of [physics] are in metres and seconds, and the converter that follows from [units] brings them to the lattice;
-velocities elsewhere are ratios to the lid speed, unless units.speeds says that they are in m/s.
+the keys of [physics] are in metres and seconds, and the converter of [units] maps them to the lattice. Velocities
+elsewhere are ratios to the lid speed, or in m/s with units.speeds.
 """
 
 from pathlib import Path
