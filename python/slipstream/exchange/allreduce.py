@@ -43,8 +43,8 @@ class AllReduce:
 
     def run(self, values: Any, stream: Any = None) -> None:
         """Reduces in place. values: an array, or a list with one for each device of this rank, of any shape, rows
-        packed. stream: the caller's, or a list with one for each device; the result is there for its next work, NumPy
-        arrays hold it when run returns. Runs follow one another."""
+        packed. stream: the caller's, or a list with one for each device. The result is ready for the stream's next
+        work, in NumPy arrays when run returns. Runs follow one another."""
         with arrays.told_to_others(lambda: self._reduce.run([], [])):
             pointers, natives = self._pointers(values), native_streams(self.grid, stream)
         self._reduce.run(pointers, natives)

@@ -78,11 +78,10 @@ class GatherScatter:
         self._unique = [self._inner.counts(device)["unique_ids"] for device in range(self._devices)]
 
     def run(self, values: Any, op: str = "add", stream: Any = None) -> None:
-        """Q Q^T in place. values: an array, or a list with one for each device of this rank: components, then points as
-        the ids have them, rows packed; where there are several components, they are the first axis, or all is flat in
-        that order. op: "add", "multiply", "min" or "max", the same on all ranks. stream: the caller's, or a list; the
-        result is there for its next work, NumPy arrays hold it when run returns. Other arrays may come with each
-        call."""
+        """Q Q^T in place. values: an array, or a list with one for each device of this rank. It has components, then
+        points in the order of the ids, rows packed. Several components are the first axis, or all is flat in that
+        order. op: "add", "multiply", "min" or "max", the same on all ranks. stream: the caller's, or a list. The result
+        is ready for the stream's next work, in NumPy arrays when run returns. Each call may have other arrays."""
         with arrays.told_to_others(lambda: self._inner.run([], op, [])):
             (at,), natives = self._addresses(values), self._natives(stream)
         self._inner.run(at, op, natives)
@@ -99,10 +98,10 @@ class GatherScatter:
         self._inner.finish()
 
     def gather(self, values: Any, unique: Any, op: str = "add", stream: Any = None) -> None:
-        """unique = Q^T values: the copies of each id combined, once. values: as of run(), read alone. unique: an array,
-        or a list with one for each device of this rank: components, then a value for each id that the device owns
-        (counts().unique_ids), in the order of unique_points(). An id belongs to the device of the first block that
-        has it. The bits are those that run() gives copies."""
+        """unique = Q^T values: the copies of each id combined, once. values: as in run(), only read. unique: an array,
+        or a list with one for each device of this rank. It has components, then a value for each id that the device
+        owns (counts().unique_ids), in the order of unique_points(). An id belongs to the device of the first block that
+        has it. The bits are the same as in run()."""
         self._gather(self._inner.gather, values, unique, op, stream)
 
     def scatter(self, unique: Any, values: Any, stream: Any = None) -> None:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class Running:
     """An exchange that was set up once, and may be repeated any number of times.
 
-    On GPUs, begin and end order themselves after and before the work of the stream given (None: the default stream);
-    NumPy arrays are ready when end returns. begin(), other work, end() overlaps the two.
+    On GPUs, begin and end order themselves after and before the work of the given stream (None: the default stream).
+    NumPy arrays are ready when end returns. Work between begin() and end() overlaps with the exchange.
     """
 
     def __init__(self, grid: Grid, inner: "ArrayExchange", arrays: list[Any], what: str) -> None:
