@@ -206,8 +206,8 @@ class Plan:
             of v, which lies apart from v and w. On GPUs it must stay as it is until the work has run. Where u is real
             and it is complex, it must be Hermitian, f(-k) = conj(f(k)), for w to be the product: nobody checks.
 
-        Raises ValueError or RuntimeError for numbers that make no factor: NaN, cut-offs and widths below 0, a complex
-        constant where u is real, or others than on another rank.
+        Raises ValueError or RuntimeError for invalid factors: NaN, cut-offs and widths below 0, and complex constants
+        for a real u. Factors must be the same on all ranks.
 
         The factor and the scaling take no pass over v if a transform applies them; `describe()` tells. Modes that are
         not used (`highest`) become zero.
