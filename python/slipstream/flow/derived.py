@@ -21,8 +21,8 @@ def coordinates(cells: int, spacing: float) -> Array:
 
 def across_layers(values: Array, solid: Array, weights: Array, axis: int) -> tuple[Array, Array]:
     """The weighted mean of layers of cells [z][y][x], or [z][y][x][component], along an axis of the arrays. Solid cells
-    do not count, as their values are no data. Also returns a mask: solid are cells with half of the weight or more in
-    solid cells, because a wall lies half-way between solid and fluid."""
+    do not count, as their values are no data. Also returns the mask of solid results, those with half of the weight or
+    more in solid cells: a wall lies half-way between solid and fluid."""
     shares = weights.reshape([-1 if place == axis else 1 for place in range(3)]) * ~solid
     fluid = shares.sum(axis=axis)
     part = shares[..., None] if values.ndim > 3 else shares

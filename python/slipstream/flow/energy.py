@@ -142,8 +142,8 @@ def reference_for(case: FlowCase) -> Reference | None:
 
 
 def compare(found: Decay, reference: Reference | None) -> dict[str, Any]:
-    """The peak of the decay, and its distance from the published one, for comparison.json; `dissipation_error` is that
-    of the decay over all times, relative in the L2 norm."""
+    """The peak of the decay, and its error against the published one, for comparison.json. `dissipation_error` is the
+    relative L2 error of the decay over all times."""
     time, peak = found.peak()
     result: dict[str, Any] = {"peak_dissipation": peak, "peak_time": time}
     if reference is None:

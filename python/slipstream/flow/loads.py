@@ -37,11 +37,11 @@ def _times(factor: float, parts: Sequence[float]) -> Vector:
 
 
 def measure(engine: Any, case: FlowCase, about: Sequence[float] | None = None) -> dict[str, Load]:
-    """By name of the wall or the body: force and moment, in cells and steps, or in N and N m. Collective.
+    """Force and moment by name of the wall or the body, in cells and steps, or in N and N m. Collective.
 
-    Moments are about the point `about` in the box, in cells or m; without it about that of the body, or the low corner
-    of the box. A body with an area has the coefficient force / (density lid_speed^2 area / 2), and where a point is
-    given the moment_coefficient moment / (density lid_speed^2 area length / 2).
+    Moments are about the point `about` in the box, in cells or m. The default is the point of the body, or the low
+    corner of the box. A body with an area has the coefficient force / (density lid_speed^2 area / 2). With a point it
+    also has the moment_coefficient moment / (density lid_speed^2 area length / 2).
     """
     converter = case.converter
     force, length = (converter.force, converter.length) if converter else (1.0, 1.0)

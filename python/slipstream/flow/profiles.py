@@ -193,8 +193,8 @@ def mid_plane(engine: Any, case: FlowCase, where: str = "z") -> Array | None:
 
 
 def spanwise(engine: Any, case: FlowCase) -> float | None:
-    """Largest |w| of the mean of the two middle planes, of the fluid alone, in units of the lid speed, on rank 0: 0 by
-    symmetry; nan where there is no fluid. Collective."""
+    """Largest |w| of the mean of the two middle planes, for the fluid only, on rank 0. It is in units of the lid speed,
+    0 by symmetry, and nan without fluid. Collective."""
     nx, ny, nz = case.grid.cells
     low, high = (nz - 1) // 2, nz // 2 + 1
     slab, flags = (engine.gather(name, (0, 0, low), (nx, ny, high)) for name in ("velocity", "flags"))
