@@ -68,26 +68,32 @@ class Energy(NamedTuple):
 class Simulation:
     """A flow in a box of cells; where nothing else drives it, a cavity whose lid y+ moves along +x.
 
-    Lengths are in cells, speeds in cells per step, the force on all of the fluid in density 1 x cells per step squared;
-    a `pressure_drop` belongs to periodic axes and is a third of the density's; times given to `run` are in length / lid
-    speed. Walls are named x-, x+, y-, y+, z-, z+ with velocities in units of the lid speed; sides not named, and not
-    periodic, rest. The lid moves only where none of `walls`, `boundaries`, `bodies`, `initial`, `domain`, `periodic`,
-    `force` and `pressure_drop` is given.
-    `boundaries` and `bodies` are the tables that a case file has under these names: boundaries={"x-": {"kind":
-    "velocity", "velocity": ("4*y*(Ly-y)/Ly^2", 0, 0)}}, bodies={"ball": {"shape": "sphere", "centre": (9, 8, 8),
-    "radius": 5}}; so are `initial`: {"velocity": ("sin(2*pi*y/Ly)", 0, 0)}, in the lid speed; left out: at rest;
-    `guard`: {"every": 50, "density": (0.5, 2)}, when `run` gives the flow up; `checkpoint`: {"every": 5000, "folder":
-    "kept"}, which `run` makes on its way; and `domain`: the box round the meshes of the bodies, in place of `cells`.
-    With `units`, {"system": "SI", "cell": 0.001, "density": 998}, what is given and what the members return is in m, s
-    and kg: `lid_speed` in m/s, `viscosity` in m^2/s, `length` and places of bodies in m, `force` in N/m^3,
-    `pressure_drop` in Pa. Velocities of walls, boundaries and `initial` stay ratios to the lid speed, or with "speeds":
-    "m/s" among the units are in m/s; a pressure side takes its `pressure` in Pa.
+    Lengths are in cells, speeds in cells per step. The force acts on all of the fluid, in density 1 x cells per step
+    squared. A `pressure_drop` belongs to periodic axes, and is a third of the density's. Times given to `run` are in
+    length / lid speed. Walls are named x-, x+, y-, y+, z-, z+ with velocities in units of the lid speed. Sides that are
+    neither named nor periodic rest. The lid moves only if none of `walls`, `boundaries`, `bodies`, `initial`, `domain`,
+    `periodic`, `force` and `pressure_drop` is given.
+
+    These arguments are tables of a case file:
+
+    - `boundaries`: {"x-": {"kind": "velocity", "velocity": ("4*y*(Ly-y)/Ly^2", 0, 0)}}.
+    - `bodies`: {"ball": {"shape": "sphere", "centre": (9, 8, 8), "radius": 5}}.
+    - `initial`: {"velocity": ("sin(2*pi*y/Ly)", 0, 0)}, in the lid speed; by default the fluid is at rest.
+    - `guard`: {"every": 50, "density": (0.5, 2)}, the limits at which `run` gives up.
+    - `checkpoint`: {"every": 5000, "folder": "kept"}, which `run` makes on its way.
+    - `domain`: the box around the meshes of the bodies, in place of `cells`.
+    - `units`: {"system": "SI", "cell": 0.001, "density": 998}. Arguments and results are then in m, s and kg.
+
+    In SI, `lid_speed` is in m/s, `viscosity` in m^2/s, `length` and places of bodies in m, `force` in N/m^3,
+    `pressure_drop` and the `pressure` of a side in Pa. Velocities of walls, boundaries and `initial` stay ratios to the
+    lid speed, or are in m/s with "speeds": "m/s" in `units`.
+
     Keyword arguments beyond these are keys of a case file's [lbm], [machine] and [exchange]: precision="f64",
     collision="SRT", lattice="D3Q27", smagorinsky=0.1, backend="cuda", devices_per_rank=2, routes=["staged"]. Type
     checkers know these keys and those of the tables, by the types of slipstream.lbm.
-    Raises TypeError for a keyword of another name, and CaseError where the numbers do not make a flow that this method
-    can compute. Warns as `slipstream run` does: of a flow that may become unstable, of bodies with places thinner than
-    a cell, through which fluid passes.
+
+    Raises TypeError for unknown keywords, and CaseError for flows that this method cannot compute. Like `slipstream
+    run` it warns of flows that may become unstable, and of bodies thinner than a cell, through which fluid passes.
     """
 
     def __init__(
