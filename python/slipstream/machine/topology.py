@@ -40,8 +40,7 @@ class Topology:
         self.devices: list[Device] = machine.devices()
         classes = machine.link_classes()
         self.links: list[Link] = classes["links"]
-        #: Numbers of links, by the device that they leave and the one that they reach: a table for each kind of node,
-        #: and one for groups.
+        #: Index of the link between two devices: a table for each kind of node, and one for groups of different nodes.
         self._within = [np.array(table) for table in classes["within"]]
         self._between = np.array(classes["between"])
         self._kinds: list[int] = classes["kind"]
