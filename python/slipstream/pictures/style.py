@@ -51,8 +51,8 @@ def case_title(case: Case) -> str:
 
 
 def heading(case: Case, inches: float, size: float) -> str:
-    """The title of the case in as many lines as a picture of that width needs; a letter is about half as wide as the
-    font is high."""
+    """The title of the case, wrapped to the width of the picture; a letter is about half as wide as the font is
+    high."""
     return textwrap.fill(case_title(case), max(24, int(inches * 72 / (0.52 * size))), break_long_words=False)
 
 
