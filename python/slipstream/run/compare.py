@@ -1,6 +1,6 @@
 """`slipstream compare`: the Taylor-Green vortex at Reynolds number 1600 by every solver that has it.
 
-The vortex breaks down into turbulence; the decay of its energy is a test of a method (case C3.5 of the International
+The vortex breaks down into turbulence. The decay of its energy is a test of a method (case C3.5 of the International
 Workshops on High-Order CFD Methods). Each solver computes the same flow on as many cells, and its dissipation is
 compared with the published one.
 """
