@@ -16,8 +16,8 @@ SEEDS, TRIES = 13, 4
 
 
 def bounds(case: Any) -> tuple[Array, Array]:
-    """Low and high corner [x y z] of the samples of pictures: the box itself, or with a map by formula the bounding box
-    of many mapped places of its sides."""
+    """Low and high corner [x y z] of the samples of pictures: the box itself, or the bounding box of many mapped places
+    of its sides if the case has a map."""
     edges = np.array(case.sem.lengths)
     if case.sem.map is None:
         return np.zeros(3), edges
