@@ -182,8 +182,8 @@ void Dns::Impl::list_tasks() {
   if (out_of_core) return list_sweeps();
   Held now = Held::modes;
   for (std::size_t n = 0; n < stages_of(options.scheme, 0).size(); ++n) {
-    // Work and losses are a further equation of the system, d W / dt = power and the like, which the same scheme
-    // integrates: the weight of a stage is that of its right-hand side.
+    // Work and losses form one more equation of the system, such as d W / dt = power, integrated by the same scheme. So
+    // the weight of a stage is that of its right-hand side.
     const Task budget = host_task("budget", [this, now, n] { account(now, factors_of(n).sum_n, n == 0); });
     if (options.budget && n > 0) tasks.push_back(budget);
     const Held seen = shifts() ? Held::velocity : now;

@@ -76,8 +76,8 @@ struct Dns::Impl {
   Fft fft;
   Field modes, sum;
   std::optional<Field> next;  // where the next stage needs it behind its transforms
-  // Three components of modes or cells in the same memory, `apart` numbers from one to the next, by device: the
-  // velocity of a stage; its vorticity, then u x w.
+  // Three components of modes or cells share memory, `apart` numbers from one to the next, by device. One has the
+  // velocity of a stage; the other its vorticity, then u x w.
   std::int64_t apart = 0;
   std::vector<Buffer<std::byte>> velocity_memory, product_memory;
   Field u;  // at the end of a step: of its last stage; out of core, of the end where it was asked for
