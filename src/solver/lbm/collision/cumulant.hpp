@@ -10,8 +10,8 @@ namespace slipstream::lbm {
 /// products of variances and covariances (Isserlis), odd ones vanish. These are the paper's equations for C_211, C_220
 /// and C_222 with zero cumulants. A force shifts the Gaussian by the second half of its velocity.
 ///
-/// Central moments are held as differences from those of the weights (1, 1/3, 1/9, 1/27 where all orders are even, else
-/// 0), worked out so that nothing of order 1 is added and taken off again: near rest f32 keeps its digits.
+/// Central moments are stored as differences from those of the weights (1, 1/3, 1/9, 1/27 if all orders are even, else
+/// 0). Nothing of order 1 is added and subtracted again, so that f32 keeps its digits near rest.
 template <class L, class T>
 struct Cumulant {
   static_assert(L::q == 27, "the cumulant collision needs the product of three one-dimensional lattices");
