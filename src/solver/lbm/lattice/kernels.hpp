@@ -32,8 +32,8 @@ constexpr std::uint8_t side_bit(int axis, bool high) { return static_cast<std::u
 ///   shared   the even ones so, the odd ones in the cell that they go to: a step may then write where it has read
 ///            (esoteric pull, Lehmann 2022)
 ///   turned   the same, each as the component of its opposite
-/// An in-place step reads `shared` and writes `turned`, or the reverse: it replaces population i by the population that
-/// leaves the cell along -c_i, at the same place.
+/// An in-place step reads `shared` and writes `turned`, or the reverse. It replaces population i, at the same place, by
+/// the population that leaves the cell along -c_i.
 enum class Form : std::uint8_t { apart, shared, turned };
 
 /// State of a convective side: the populations that came in through it.
