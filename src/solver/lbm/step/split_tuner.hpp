@@ -19,8 +19,8 @@ std::vector<Split> split_candidates(Overlap overlap, const Extent& block, const 
 /// The same holds if a device sends few bytes.
 Overlap usual_overlap(const Grid& grid, const Options& options, bool by_devices, double bytes);
 
-/// Tiles and chunks of a step by moments worth measuring: the default first, then tiles no larger than `block`, the
-/// smallest block, with chunks that differ for it. On the host tiles are as high as the rows of a team. `walls`: the
+/// Tiles and chunks of a step by moments worth measuring. The default comes first, then tiles no larger than `block`,
+/// the smallest one, with chunks that differ for it. On the host tiles are as high as the rows of a team. `walls`: the
 /// step handles some walls, for which a GPU has one tile only.
 std::vector<Teams> team_candidates(const Extent& block, DType precision, bool gpu, bool walls);
 
