@@ -1,6 +1,6 @@
 #pragma once
-// int phi c . grad v dx by a rule of 3/2 as many points, which takes the product of three polynomials of order N
-// exactly where the metric is constant (Orszag 1971; Malm, Schlatter, Fischer & Henningson 2013).
+// int phi c . grad v dx by a rule of 3/2 as many points. It is exact for the product of three polynomials of order N if
+// the metric is constant (Orszag 1971; Malm, Schlatter, Fischer & Henningson 2013).
 #include <cmath>
 
 #include "solver/sem/kernels.hpp"

@@ -377,8 +377,8 @@ void Space::divergence(const std::array<const Vector*, 3>& u, Vector& out) {
 }
 
 void Space::curl(const std::array<const Vector*, 3>& u, const std::array<Vector*, 3>& out) {
-  // With a, b, c in cyclic order, u_c adds du_c/dx_b to part a and -du_c/dx_a to part b. u_x, which comes first, begins
-  // the parts y and z; part x begins with u_y, of which it has -du_y/dx_z.
+  // With a, b, c in cyclic order, u_c adds du_c/dx_b to part a and -du_c/dx_a to part b. The first component u_x begins
+  // the parts y and z. Part x begins with u_y, by -du_y/dx_z.
   Impl::Terms of;
   for (int c = 0; c < 3; ++c) {
     const int a = (c + 1) % 3, b = (c + 2) % 3;
