@@ -249,8 +249,8 @@ Numbers numbers_of(const Options& o) {
       numbers.even[a][end] = o.sides.of[a][end] != Sides::fixed;
       numbers.layers[a][end] = layers_at(o, a, end);
     }
-  // The amplitude falls by exp(-integral of sigma / (2 c)) on the way in and again on the way out: with sigma =
-  // sigma_0 (d / W)^2 it is exp(-sigma_0 W / (3 c)) in all, here 1e-3.
+  // The amplitude falls by exp(-integral of sigma / (2 c)) on the way in, and again on the way out. For sigma = sigma_0
+  // (d / W)^2 it is exp(-sigma_0 W / (3 c)) in all, here 1e-3.
   if (o.absorbing > 0) numbers.damping = 0.5 * o.time_step * 3 * o.speed * std::log(1e3) / (o.absorbing * o.spacing);
   return numbers;
 }
