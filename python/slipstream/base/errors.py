@@ -101,7 +101,7 @@ class Coded(Exception):
         return error
 
     def packed(self) -> str:
-        """As JSON, for other ranks and other programs."""
+        """The faults as JSON, for other ranks and programs."""
         faults = [{"code": fault.code, "facts": fault.facts, "text": fault} for fault in self.faults]
         return json.dumps({"text": str(self), "faults": faults})
 
