@@ -465,7 +465,7 @@ def _type_of(dtype: Any) -> str:
 
 
 def _places(grid: Grid, side: str, given: Any, type_: str, written: bool) -> list[list[Place]]:
-    """By component: where each block's values lie; nothing on a rank without blocks."""
+    """Places of each block's values, by component; empty on a rank without blocks."""
     why = "a Fourier transform writes it" if written else ""
     found: list[list[Place]] = []
     several = isinstance(given, tuple)
