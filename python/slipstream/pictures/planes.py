@@ -78,7 +78,7 @@ class Plane:
         return derived.across_layers(values, walls, self._weights, 2 - self._axis)
 
     def field(self, name: str) -> Array:
-        """As it stands in the file, [up][across][component]."""
+        """A field as stored in the file, [up][across][component]."""
         if name not in self._fields:
             values, _ = self._mean(self._read(name))
             self._fields[name] = values if values.ndim > 2 else values[..., None]

@@ -76,7 +76,8 @@ class View:
     pixels: tuple[int, int]
 
     def direction(self) -> tuple[Array, Array]:
-        """From the middle of the box to the eye, and up. At no azimuth the eye looks along a horizontal axis."""
+        """Vectors from the middle of the box to the eye, and up. At no azimuth the eye looks along a horizontal
+        axis."""
         up = "xyz".index(self.up)
         # With y up, x goes right and z comes towards the eye; with z up, x goes right and y goes away.
         right, near, sign = {0: (1, 2, -1.0), 1: (0, 2, 1.0), 2: (0, 1, -1.0)}[up]
