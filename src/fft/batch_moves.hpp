@@ -35,7 +35,7 @@ struct AlikeMessages {
   std::int64_t sources = 1, targets = 1;
 };
 
-/// By one exchange for each number of planes and length of rows.
+/// Moves batches by one exchange for each number of planes and length of rows.
 class BatchMoves final : public BatchMove {
  public:
   /// Moves values between buffers of `batches`, which must outlive this object. Collective.
