@@ -8,7 +8,7 @@
 
 namespace slipstream {
 
-/// For launches that do not depend on one another and are too small to fill a device one after the other.
+/// Runs independent launches concurrently that are too small to fill a device one after the other.
 class ForkJoin {
  public:
   static constexpr std::size_t most_on_gpu = 16;
