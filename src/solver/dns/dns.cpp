@@ -18,7 +18,7 @@ FieldOptions of(FieldOptions options, int components = 3) {
   return options;
 }
 
-/// With the process grid that was measured.
+/// Options with the measured process grid.
 Options decided(Options options, const Fft& fft) {
   options.process_grid = fft.process_grid();
   options.tune_process_grid = false;
@@ -34,7 +34,7 @@ FftOptions transform_of(const Machine& machine, const Options& o) {
   return options;
 }
 
-/// Without arrays as yet.
+/// Options of a field; with `later` its arrays are allocated later.
 FieldOptions made_later(FieldOptions options, bool later) {
   options.later = later;
   return options;

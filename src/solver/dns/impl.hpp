@@ -122,7 +122,7 @@ struct Dns::Impl {
   HostArrays host_arrays(const Field& field) const;
   template <class T, class Block>
   Three<T> three(Held held, const Block& block) const;
-  /// By component, then by block.
+  /// Pointers by component, then by block.
   template <class Pointer, class Block>
   std::vector<std::vector<Pointer>> components(Held held, const std::vector<Block>& blocks, std::size_t count,
                                                std::size_t first) const;
@@ -279,7 +279,7 @@ std::vector<double> Dns::Impl::summed(const Blocks& blocks, const std::vector<st
   return over_blocks(mine, count);
 }
 
-/// On all blocks of modes of a device: queue(block, value of the type).
+/// Calls queue(block, value of the type) for all blocks of modes of a device.
 template <class Queue>
 void Dns::Impl::each_mode_block(std::size_t device, Queue queue) {
   with_type([&](auto t) {

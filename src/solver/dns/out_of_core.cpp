@@ -495,7 +495,7 @@ class Flow final : public OutOfCore {
     return found;
   }
 
-  /// rows(own, batch, rows to fill), work(stream, own, piece, from, to).
+  /// A sweep of pieces: rows(own, batch, rows to fill), work(stream, own, piece, from, to).
   template <class Rows, class Work>
   void over_y(Streams& streams, bool moves, const Rows& rows, const Work& work) {
     run(streams, cuts_->count_y, moves && of_y_ ? &*of_y_ : nullptr, rows,

@@ -22,7 +22,7 @@ int highest_mode(const Options& options, std::size_t axis);
 /// Wave numbers of these options; the caller fills in the block.
 ModeGrid wave_numbers(const Options& options);
 
-/// By device of this rank, null where one has no block.
+/// Arrays by device of this rank; null if it has no block.
 using HostArrays = std::vector<void*>;
 
 /// Arrays of modes in pinned memory, components one after the other, [y][x][z] each. `sum` may be `modes` with rk2;

@@ -24,7 +24,7 @@ struct PlaneGrid {
     return y <= highest_y ? y : y >= cells[1] - highest_y ? y - cells[1] + high() : -1;
   }
   SLIP_FN int ky(int y) const { return 2 * y > cells[1] ? y - cells[1] : y; }
-  /// In a field [c][z][x].
+  /// Index in a field [c][z][x].
   SLIP_FN std::int64_t at(int x, int c, int z) const { return (static_cast<std::int64_t>(c) * planes + z) * wide + x; }
   std::int64_t volume() const { return static_cast<std::int64_t>(high()) * planes * wide; }
 };
