@@ -57,7 +57,7 @@ struct StoredMomentsF16 {
 
 template <int n>
 using Nth = std::integral_constant<int, n>;
-/// In the order of TenMoments; word(n) is the n-th, put(n, word) takes it.
+/// Visits moments in the order of TenMoments; word(n) is the n-th, put(n, word) receives it.
 template <class S, class F>
 SLIP_FN TenMoments<typename S::Number> moments_of_words(const F& word) {
   const auto part = [&](auto n) { return S::template load<n()>(word(n)); };
