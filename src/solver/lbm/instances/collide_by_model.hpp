@@ -46,7 +46,7 @@ void collide_by(Stream& stream, const Box& box, const BlockArrays& block, Layout
   collide_anywhere<L, S, false>(stream, box, block, model, collision);
 }
 
-/// By cumulants, for a lattice of 27 velocities; written in collide_by_cumulants.hpp.
+/// The step by cumulants, for a lattice of 27 velocities; defined in collide_by_cumulants.hpp.
 template <class L, class S>
 void collide_by_cumulants(Stream& stream, const Box& box, const BlockArrays& block, Layout layout, const Model& model);
 
