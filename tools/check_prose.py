@@ -1,4 +1,4 @@
-"""Finds sentences that a change adds and that read badly: inverted openings, and more than 30 words.
+"""Finds sentences that a change adds and that read badly: inverted openings, more than 30 words, home-made terms.
 
 Usage: python tools/check_prose.py [BASE]
        python tools/check_prose.py --score     counts the whole tree, and fails where pages exceed a limit
@@ -12,7 +12,8 @@ exits with 0.
 
 The score of all pages has three limits. These are the share of sentences that open inverted, the mean number of words,
 and the lines from one heading to the next without generated tables. Pages outside of docs/results and docs/notes must
-have more words of text than of tables. Comments are counted by folder and have no limit yet.
+have more words of text than of tables. Pages have none of the terms that HOME_MADE replaces, and the glossary has one
+sentence for each of at most 20 words of our own. Comments are counted by folder and have no limit yet.
 """
 
 import ast
@@ -32,6 +33,19 @@ MOST_INVERTED, MOST_WORDS, MOST_LINES = 0.01, 18.0, 40
 #: Pages of results hold tables.
 RESULTS = ("docs/results/", "docs/notes/")
 GENERATED = re.compile(r"(<!-- (?:table|directions): [^\n]*-->\n).*?(?=<!-- end -->)", re.DOTALL)
+
+#: Words of our own for which the field has a term. docs/glossary.md has those that stay.
+HOME_MADE = {
+    "carriage": "transport",
+    "fullness": "share of the memory",
+    "landing": "receive buffer",
+    "parting": "collective teardown",
+    "patience": "timeout",
+    "remembered": "cached",
+    "sealed": "in packets",
+}
+HOME_MADE_TERM = re.compile(rf"\b({'|'.join(HOME_MADE)})\b(?! return)", re.IGNORECASE)
+GLOSSARY, MOST_TERMS = "docs/glossary.md", 20
 
 #: Openings that put an object or a clause before the subject, or leave the subject out.
 INVERTED = re.compile(
@@ -65,7 +79,9 @@ class Sentence:
 
     def faults(self) -> list[str]:
         words = word_count(self.text)
+        term = HOME_MADE_TERM.search(CODE_SPAN.sub("", self.text))
         return [
+            *([f"'{term[0]}' is {HOME_MADE[term[0].lower()]}"] if term else []),
             *(["opens inverted"] if INVERTED.match(self.text.lstrip("\"'(*_")) and not self.text.endswith("?") else []),
             *([f"{words} words"] if words > LIMIT and not CITES.search(self.text) else []),
         ]
@@ -265,9 +281,11 @@ class Count:
     sentences: int = 0
     words: int = 0
     inverted: int = 0
+    home_made: int = 0
 
     def add(self, found: Sentence) -> None:
         self.sentences += 1
+        self.home_made += bool(HOME_MADE_TERM.search(CODE_SPAN.sub("", found.text)))
         self.words += word_count(found.text)
         self.inverted += "opens inverted" in found.faults()
 
@@ -279,7 +297,15 @@ class Count:
 
     def __str__(self) -> str:
         inverted = f"{self.inverted} ({100 * self.share():.2f} %) open inverted"
-        return f"{self.sentences} sentences, {inverted}, {self.mean():.1f} words each"
+        return f"{self.sentences} sentences, {inverted}, {self.mean():.1f} words each, {self.home_made} home-made terms"
+
+
+def glossary_faults(text: str) -> list[str]:
+    """Too many words of our own, and those that take more than a sentence."""
+    entries = re.findall(r"^- \*\*(.+?)\*\*: (.*?)(?=\n\n|\n- |\n#|\Z)", text, re.MULTILINE | re.DOTALL)
+    many = [f"{GLOSSARY}: {len(entries)} words, at most {MOST_TERMS}"] if len(entries) > MOST_TERMS else []
+    long = [word for word, said in entries if len([*sentences([(1, said.replace("\n", " "))])]) != 1]
+    return many + [f"{GLOSSARY}: {word} has more than one sentence" for word in long]
 
 
 def page_faults(path: str, text: str) -> list[str]:
@@ -314,6 +340,10 @@ def score(root: Path) -> tuple[list[str], list[str]]:
             faults += page_faults(path, text)
     if pages.share() > MOST_INVERTED:
         faults.append(f"pages: {100 * pages.share():.2f} % of sentences open inverted, at most {100 * MOST_INVERTED:g}")
+    if pages.home_made:
+        faults.append(f"pages: {pages.home_made} home-made terms of {', '.join(HOME_MADE)}")
+    if (root / GLOSSARY).is_file():
+        faults += glossary_faults((root / GLOSSARY).read_text(encoding="utf-8"))
     if pages.mean() > MOST_WORDS:
         faults.append(f"pages: {pages.mean():.1f} words a sentence, at most {MOST_WORDS:g}")
     named = [f"comments in {folder}: {count}" for folder, count in sorted(comments.items()) if count.sentences > 20]

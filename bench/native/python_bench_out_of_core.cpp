@@ -40,6 +40,16 @@ double duplex(const Machine& machine, std::size_t bytes, int repeats) {
   return world().sum_in_rank_order(2.0 * pieces * static_cast<double>(bytes * links.size())) / us;
 }
 
+/// Bytes of this rank's devices in use by anybody, as the driver counts them: the fullest device.
+std::size_t memory_used(const Machine& machine) {
+  std::size_t most = 0;
+  for (const int d : machine.devices_of_rank(world().rank())) {
+    const DeviceInfo found = info(machine.device(d).local);
+    most = std::max(most, found.memory_total - found.memory_free);
+  }
+  return most;
+}
+
 nb::dict by_batches(const Machine& machine, const Extent& cells, const nb::dict& options, bool in_place, int repeats) {
   const FftOptions chosen = fft_options(options);
   Fft fft(world(), machine, cells, chosen);
@@ -74,6 +84,7 @@ nb::dict by_batches(const Machine& machine, const Extent& cells, const nb::dict&
   fft.check();
   found["device_bytes"] = fft.bytes_on(streams.at(0).device());
   found["batches"] = fft.describe();
+  found["memory_used"] = memory_used(machine);
   return found;
 }
 
@@ -169,6 +180,8 @@ nb::dict work_beside_rows(const Machine& machine, const Extent& cells, std::int6
 }  // namespace
 
 void bind_bench_out_of_core(nb::module_& m) {
+  m.def("memory_used", &memory_used, nb::arg("machine"),
+        "Bytes in use on the fullest of this rank's devices, as the driver counts them.");
   m.def("host_duplex", &duplex, nb::arg("machine"), nb::arg("bytes"), nb::arg("repeats"), nb::call_guard<Released>(),
         "Bytes a microsecond between host and devices, all at once and both ways at once. Collective.");
   m.def("fft_by_batches", &by_batches, nb::arg("machine"), nb::arg("cells"), nb::arg("options"), nb::arg("in_place"),

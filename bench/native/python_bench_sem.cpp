@@ -1,5 +1,7 @@
 // Timed code of `slipstream bench axhelm` and `slipstream bench nekbone`: an operator of spectral elements, and
 // conjugate gradient iterations.
+#include <optional>
+
 #include <slipstream/sem.hpp>
 #include <slipstream/trace.hpp>
 
@@ -51,6 +53,7 @@ struct Nekbone {
   sem::Vector b, x;
   std::string sums;
   int components;
+  std::optional<sem::HelmholtzSolver> solver;  // one for all solves, which replay its graphs
 
   /// All components solve the same equation.
   Nekbone(sem::Space s, std::string by, int each = 1)
@@ -68,6 +71,9 @@ struct Nekbone {
         copy(space.streams()[d], b[d].data() + c * space.points(d), b[d].data(), f[d].bytes());
     constraint.assemble(b, components);
     synchronize(space.streams());
+    sem::SolverOptions how;
+    how.components = components;
+    solver.emplace(space, constraint, how);
   }
   void solve(int iterations, Trace* trace = nullptr) {
     krylov::Options options;
@@ -76,9 +82,7 @@ struct Nekbone {
     options.most_iterations = iterations;
     options.sums_on_host = sums == "host";
     options.trace = trace;
-    sem::SolverOptions how;
-    how.components = components;
-    sem::HelmholtzSolver(space, constraint, how).solve_all(b, x, 1, 0, options);
+    solver->solve_all(b, x, 1, 0, options);
   }
   void restart() {
     for (std::size_t d = 0; d < x.size(); ++d)

@@ -37,6 +37,7 @@ FIGURES = frozenset(
         "share",
         "backward_share",
         "device_bytes",
+        "driver_bytes",
         "batches",
         "alone_ms",
         "rows_gbs",
@@ -141,6 +142,11 @@ def _beside(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterat
             }
 
 
+def _freed(machine: Any, backend: str, used: int) -> int | None:
+    """Bytes that the driver counts less now than when `used` was read. Context and kernels stay. None on the host."""
+    return used - timed().memory_used(machine) if backend == "cuda" else None
+
+
 def _transform(
     machine: Any, backend: str, n: int, dtype: str, in_place: bool, how: dict[str, Any], link: _Link
 ) -> record.Row:
@@ -162,6 +168,7 @@ def _transform(
         "share": share["forward"],
         "backward_share": share["backward"],
         "device_bytes": found["device_bytes"],
+        "driver_bytes": _freed(machine, backend, found["memory_used"]),
         "batches": found["batches"],
     }
 
@@ -179,6 +186,10 @@ def _flow(
         dns.advance(1)
         moved = int(timed().sum_of_ranks(dns.host_bytes_moved - before))
         time = timed().dns_step_us(dns, 1, REPEATS[backend]) / 1e3
+    device_bytes, batches = max(dns.bytes()), dns.describe_batches()
+    used = timed().memory_used(machine)
+    del dns
+    freed = _freed(machine, backend, used)
     rate = link.rate()
     published = PUBLISHED_S.get(how.get("host_copies", "")) if (n, precision, scheme) == (1536, "f32", "rk2") else None
     return {
@@ -189,8 +200,9 @@ def _flow(
         "duplex_gbs": record.digits(rate),
         "share": record.digits(moved / (rate * 1e6) / time) if moved else None,
         "backward_share": None,
-        "device_bytes": max(dns.bytes()),
-        "batches": dns.describe_batches(),
+        "device_bytes": device_bytes,
+        "driver_bytes": freed,
+        "batches": batches,
     }
 
 
@@ -215,4 +227,5 @@ COLUMNS = {
     "duplex GB/s": _figure("duplex_gbs"),
     "% of the least time": _figure("share", ".3g", 100),
     "MB of the device": _figure("device_bytes", factor=1e-6),
+    "MB by the driver": _figure("driver_bytes", factor=1e-6),
 }

@@ -18,5 +18,8 @@ def timed() -> ModuleType:
         if error.name != "slipstream_bench._native":
             raise
         raise CaseError(
-            "the compiled part of the benchmarks is missing; build it with `make build`", ErrorCode.UNAVAILABLE
+            "the compiled module of the benchmarks is not built: run `make build`",
+            ErrorCode.UNAVAILABLE,
+            part="bench",
+            command="make build",
         ) from None

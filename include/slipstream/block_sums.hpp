@@ -20,7 +20,8 @@ namespace slipstream {
 ///
 /// by pairwise summation: neighbours first, then pairs of neighbours, and so on. A number that no block has is left
 /// out. The tree depends on the blocks' numbers only, not on devices, ranks or methods. A device sums whole subtrees
-/// that lie on it, an AllReduce combines the others, and every device sums the rest. A sum that is zero is +0.
+/// that lie on it, an AllReduce combines the others, and every device sums the rest. A sum that is zero is +0. By
+/// ReduceMethod::peer a run is one kernel a device, unless shared memory has no room for its partial sums.
 ///
 /// One object may be used by one host thread at a time; runs of one object are ordered after one another.
 class BlockSums {

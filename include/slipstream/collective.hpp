@@ -13,6 +13,8 @@
 
 namespace slipstream {
 
+struct SumOnDevice;
+
 /// How values travel. `peer`: kernels store into one another's memory. `nccl`: sends and receives of that library, on
 /// any GPUs. `mpi`: messages through pinned memory, driven by the host, on any devices. `automatic`: the first of these
 /// that can serve.
@@ -70,6 +72,11 @@ class AllReduce {
   static Facts facts(ReduceMethod method);
 
  private:
+  friend class BlockSums;
+  /// Reduces what the trees of each device give to each other.
+  void run_sums(std::vector<Stream>& streams, const std::vector<SumOnDevice>& sums,
+                const std::vector<const double*>& parts, const std::vector<double*>& results);
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -145,19 +145,16 @@ struct BlockSums::Impl {
       for (std::size_t d = 0; d < devices.size(); ++d) {
         const Device device = machine.device(devices[d]).local;
         Levels levels;
-        std::vector<Delivery> deliveries;
-        for (int b = 0; b < branches; ++b) {
-          const Branch& branch = tree.branches[static_cast<std::size_t>(b)];
-          if (branch.device != devices[d]) continue;
-          if (const auto at = within(blocks[d], branch.first, branch.behind, levels)) deliveries.push_back({*at, b});
+        std::vector<std::int32_t> sources(static_cast<std::size_t>(branches), -1);
+        for (std::size_t b = 0; b < sources.size(); ++b) {
+          const Branch& branch = tree.branches[b];
+          if (branch.device == devices[d])
+            sources[b] = within(blocks[d], branch.first, branch.behind, levels).value_or(-1);
         }
-        lower.emplace_back(device, static_cast<int>(blocks[d].size()), levels, deliveries, branches, sums);
-        deliveries.clear();
-        if (tree.root()) deliveries.push_back({*tree.root(), 0});
-        upper.emplace_back(device, branches, tree.additions, deliveries, 1, sums);
-        gathered.emplace_back(device, static_cast<std::size_t>(std::max(1, branches * sums)));
+        TreeOnDevice lower(device, static_cast<int>(blocks[d].size()), levels, sources, sums);
+        TreeOnDevice upper(device, branches, tree.additions, {tree.root().value_or(-1)}, sums);
+        on_devices.emplace_back(device, std::move(lower), std::move(upper), machine.devices());
         in_order.add(device);
-        places.push_back(gathered.back().data());
       }
     });
     if (machine.devices() > 1 && branches > 0)
@@ -165,26 +162,30 @@ struct BlockSums::Impl {
   }
 
   void run(std::vector<Stream>& streams, const std::vector<const double*>& parts, const std::vector<double*>& results) {
-    if (!(streams.size() == lower.size() && parts.size() == lower.size() && results.size() == lower.size()))
+    const std::size_t devices = on_devices.size();
+    if (!(streams.size() == devices && parts.size() == devices && results.size() == devices))
       throw Error(ErrorCode::mismatch,
                   "a sum over blocks was given " + std::to_string(streams.size()) + " streams, " +
                       std::to_string(parts.size()) + " parts and " + std::to_string(results.size()) +
-                      " results for the " + std::to_string(lower.size()) + " devices of this rank",
-                  {{"needed", lower.size()}});
+                      " results for the " + std::to_string(devices) + " devices of this rank",
+                  {{"needed", devices}});
     in_order.begin(streams);
-    run_now(streams, parts, results);
+    if (reduce) {
+      reduce->run_sums(streams, on_devices, parts, results);
+    } else {
+      run_alone(streams, parts, results);
+    }
     in_order.end(streams);
   }
 
-  void run_now(std::vector<Stream>& streams, const std::vector<const double*>& parts,
-               const std::vector<double*>& results) {
-    // If one device has all blocks, its only branch is the result.
-    const bool alone = !reduce && branches == 1;
-    for (std::size_t d = 0; d < lower.size(); ++d)
-      lower[d].run(streams[d], parts[d], alone ? results[d] : gathered[d].data());
-    if (alone) return;
-    if (reduce) reduce->run(streams, places);
-    for (std::size_t d = 0; d < lower.size(); ++d) upper[d].run(streams[d], gathered[d].data(), results[d]);
+  /// If one device has all blocks, its only branch is the result. Without blocks there is no branch.
+  void run_alone(std::vector<Stream>& streams, const std::vector<const double*>& parts,
+                 const std::vector<double*>& results) {
+    for (std::size_t d = 0; d < on_devices.size(); ++d) {
+      const SumOnDevice& sum = on_devices[d];
+      const TreeOnDevice& tree = branches == 1 ? sum.lower : sum.upper;
+      tree.run(streams[d], branches == 1 ? parts[d] : sum.gathered.data(), results[d]);
+    }
   }
 
   /// The all-reduce goes first, because it waits for operations in flight. Then this waits for work of the devices
@@ -196,9 +197,7 @@ struct BlockSums::Impl {
   }
 
   int branches = 0;
-  std::vector<TreeOnDevice> lower, upper;
-  std::vector<Buffer<double>> gathered;  // of the branches of all devices
-  std::vector<void*> places;
+  std::vector<SumOnDevice> on_devices;
   std::optional<AllReduce> reduce;
   CallsInOrder in_order{"a sum over blocks"};  // all runs share the memory
 };

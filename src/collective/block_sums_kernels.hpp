@@ -5,6 +5,8 @@
 #include <slipstream/buffer.hpp>
 #include <slipstream/stream.hpp>
 
+#include "collective/collective_kernels.hpp"
+
 namespace slipstream {
 
 /// The operation values[left] += values[right].
@@ -15,26 +17,47 @@ struct Addition {
 /// Additions by level; those of one level are independent.
 using Levels = std::vector<std::vector<Addition>>;
 
-/// Copies a sum to its place in the results.
-struct Delivery {
-  std::int32_t from = 0, to = 0;
+/// Additions on one device, for several sums at once, as kernels see them.
+struct SumTree {
+  std::int32_t values = 0;   ///< inputs per sum
+  std::int32_t results = 0;  ///< outputs per sum
+  std::int32_t sums = 0, levels = 0, additions = 0;
+  /// First addition of each level and the end of the last one; the additions; the value that becomes each result, or -1
+  /// for 0.
+  const std::int32_t* plan = nullptr;
+
+  SLIP_FN std::int32_t plan_words() const { return levels + 1 + 2 * additions + results; }
+  /// Shared memory for its values and its plan.
+  SLIP_FN std::int64_t shared_bytes() const { return std::int64_t{8} * values * sums + std::int64_t{4} * plan_words(); }
 };
 
-/// Additions on one device, for several sums at once.
 class TreeOnDevice {
  public:
-  /// `values`: inputs per sum; `results`: outputs per sum. Results without a delivery become 0.
-  TreeOnDevice(Device device, int values, const Levels& levels, const std::vector<Delivery>& deliveries, int results,
-               int sums);
+  /// `sources`: the index of the value that becomes each result; -1: the result is 0.
+  TreeOnDevice(Device device, int values, const Levels& levels, const std::vector<std::int32_t>& sources, int sums);
   /// Sum s reads its values at from + s * values and writes its results to to + s * results.
   void run(Stream& stream, const double* from, double* to) const;
+  const SumTree& tree() const { return tree_; }
 
  private:
-  int values_, results_, sums_, levels_, deliveries_;
-  mutable Buffer<double> work_;
-  Buffer<Addition> additions_;
-  Buffer<std::int32_t> starts_;
-  Buffer<Delivery> delivered_;
+  Buffer<std::int32_t> plan_;
+  SumTree tree_;
+  mutable Buffer<double> work_;  // for values that shared memory has no room for
 };
+
+/// A sum over blocks on one device of several. `lower` adds up its blocks, a reduction combines the results of all
+/// devices, and `upper` adds up these.
+struct SumOnDevice {
+  /// `devices`: their number in the reduction.
+  SumOnDevice(Device device, TreeOnDevice lower, TreeOnDevice upper, int devices);
+
+  TreeOnDevice lower, upper;
+  Buffer<double> gathered;  ///< what is reduced in place, where this is not one launch
+  int resident = 0;         ///< launches of launch_sum() per multiprocessor; 0: shared memory has no room for it
+};
+
+/// Both trees and the reduction through peer memory, in one launch of one team. After a timeout the results stay as
+/// they were.
+void launch_sum(Stream& stream, const PeerReduce& reduce, const SumOnDevice& sum, const double* parts, double* results);
 
 }  // namespace slipstream

@@ -119,6 +119,19 @@ struct AllReduce::Impl {
                       std::to_string(values.size()) + " arrays for the " + std::to_string(devices.size()) +
                       " devices of this rank",
                   {{"given", std::min(streams.size(), values.size())}, {"needed", devices.size()}});
+    for (std::size_t a = 0; a < values.size(); ++a)
+      for (std::size_t b = 0; b < a; ++b)
+        if (share_memory({values[a], bytes_of_array}, {values[b], bytes_of_array}))
+          throw Error(ErrorCode::invalid_argument,
+                      "arrays " + std::to_string(b) + " and " + std::to_string(a) +
+                          " of an all-reduce share memory: give each device an array of its own",
+                      {{"array", b}, {"other", a}});
+    call(streams, [&] { reduction->run(streams, values); });
+  }
+
+  /// Queues a reduction in order after earlier ones.
+  template <class Work>
+  void call(std::vector<Stream>& streams, const Work& work) {
     for (std::size_t i = 0; i < devices.size(); ++i)
       if (streams[i].device() != machine.device(devices[i]).local)
         throw Error(ErrorCode::mismatch,
@@ -127,19 +140,13 @@ struct AllReduce::Impl {
                     {{"stream", i},
                      {"given", to_string(streams[i].device())},
                      {"needed", to_string(machine.device(devices[i]).local)}});
-    for (std::size_t a = 0; a < values.size(); ++a)
-      for (std::size_t b = 0; b < a; ++b)
-        if (share_memory({values[a], bytes_of_array}, {values[b], bytes_of_array}))
-          throw Error(ErrorCode::invalid_argument,
-                      "arrays " + std::to_string(b) + " and " + std::to_string(a) +
-                          " of an all-reduce share memory: give each device an array of its own",
-                      {{"array", b}, {"other", a}});
     reduction->check();
     if (machine.devices() == 1) return;
     calls.begin(streams);
-    reduction->run(streams, values);
+    work();
     calls.end(streams);
   }
+
   /// As for an exchange: returns its memory to the arena.
   ~Impl() { calls.close(); }
 
@@ -159,6 +166,10 @@ AllReduce::AllReduce(const Communicator& comm, const Machine& machine, int value
 AllReduce::~AllReduce() = default;
 AllReduce::AllReduce(AllReduce&&) noexcept = default;
 void AllReduce::run(std::vector<Stream>& streams, const std::vector<void*>& values) { impl_->run(streams, values); }
+void AllReduce::run_sums(std::vector<Stream>& streams, const std::vector<SumOnDevice>& sums,
+                         const std::vector<const double*>& parts, const std::vector<double*>& results) {
+  impl_->call(streams, [&] { impl_->reduction->run_sums(streams, sums, parts, results); });
+}
 void AllReduce::check() const { impl_->reduction->check(); }
 ReduceMethod AllReduce::method() const { return impl_->method; }
 const std::string& AllReduce::reason() const { return impl_->reason; }

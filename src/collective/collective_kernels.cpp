@@ -5,6 +5,7 @@
 
 #include <slipstream/launch.hpp>
 
+#include "collective/peer_words.hpp"
 #include "device/residency.hpp"
 #include "route/combine.hpp"
 
@@ -44,14 +45,6 @@ SLIP_FN std::uint64_t combine_bits(DType type, Op op, std::uint64_t a, std::uint
   return combine_as<std::int64_t>(op, a, b);
 }
 
-/// Reduces one value over the devices by a binary tree, in place. Device d's value is column[d * stride].
-SLIP_FN std::uint64_t fold_column(const Fold& fold, std::uint64_t* column, std::int64_t stride) {
-  for (std::int64_t apart = 1; apart < fold.devices; apart *= 2)
-    for (std::int64_t d = 0; d + apart < fold.devices; d += 2 * apart)
-      column[d * stride] = combine_bits(fold.type, fold.op, column[d * stride], column[(d + apart) * stride]);
-  return column[0];
-}
-
 /// Collects bits(device, value) of a chunk in shared memory, then reduces it. The first word is a flag: `bits` sets it
 /// on failure, and the reduction is then skipped.
 template <class Team, class Bits>
@@ -67,7 +60,9 @@ SLIP_FN void fold_chunks(const Team& team, const Fold& fold, void* values, const
     team.each([&](int thread) {
       if (*failed) return;
       for (std::int32_t v = thread; v < width; v += team.threads())
-        put_bits(values, fold.type, first + v, fold_column(fold, table + v, width));
+        put_bits(values, fold.type, first + v,
+                 fold_column(fold.devices, table + v, width,
+                             [&](std::uint64_t a, std::uint64_t b) { return combine_bits(fold.type, fold.op, a, b); }));
     });
   }
 }
@@ -76,63 +71,26 @@ struct PeerKernel {
   PeerReduce reduce;
   void* values;
 
-  /// Stores this device's values into the receive buffers of all others.
-  SLIP_FN void send(int thread, int threads, std::uint64_t number) const {
-    const Fold& fold = reduce.fold;
-    const std::uint64_t tag = number << 32;
-    const std::int64_t ring = (number & 1) * fold.pairs();
-    for (std::int32_t n = thread; n < (fold.devices - 1) * fold.values; n += threads) {
-      const std::int32_t other = n / fold.values, v = n % fold.values, to = other + (other >= reduce.me);
-      const std::uint64_t bits = bits_at(values, fold.type, v);
-      store_relaxed(reduce.remote[to] + ring + v, {tag | (bits & 0xffffffffu), tag | (bits >> 32)});
-    }
-  }
-
-  /// Waits for both words of a value. Reads the clock only every 64 rounds, because it is slower than memory.
-  SLIP_FN std::uint64_t receive(std::int32_t from, std::int32_t v, std::uint64_t number, std::uint64_t* failed) const {
-    if (*failed) return 0;
-    const auto tag = static_cast<std::uint32_t>(number);
-    const WordPair* at = reduce.receive_buffer + (number & 1) * reduce.fold.pairs() + from * reduce.fold.values + v;
-    std::uint64_t start = 0;
-    for (unsigned round = 0;; ++round) {
-      const WordPair pair = load_relaxed(at);
-      if (static_cast<std::uint32_t>(pair.first >> 32) == tag && static_cast<std::uint32_t>(pair.second >> 32) == tag)
-        return (pair.first & 0xffffffffu) | pair.second << 32;
-      if (round % 64 == 63) {
-        const std::uint64_t now = clock_ns();
-        if (start == 0) start = now;
-        if (now - start > reduce.limit_ns) break;
-      }
-      spin(round);
-    }
-    *failed = static_cast<std::uint64_t>(from) + 1;
-    return 0;
-  }
-
-  SLIP_FN void conclude(std::uint64_t number, std::uint64_t failed) const {
-    reduce.state->done = number;
-    if (!failed) return;
-    reduce.state->broken = 1;
-    reduce.missed->sequence = number;
-    reduce.missed->from = static_cast<std::int64_t>(failed) - 1;
-    store_release(&reduce.missed->set, 1);
-  }
-
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {
     const ReduceState state = *reduce.state;
     if (state.broken) return;
     const std::uint64_t number = state.done + 1;
     std::uint64_t* const failed = team.template shared<std::uint64_t>();
+    const Fold& fold = reduce.fold;
+    const auto mine = [&](std::int32_t v) { return bits_at(values, fold.type, v); };
     team.each([&](int thread) {
-      send(thread, team.threads(), number);
+      for (std::int32_t n = thread; n < (fold.devices - 1) * fold.values; n += team.threads()) {
+        const std::int32_t other = n / fold.values, v = n % fold.values;
+        send_words(reduce, other + (other >= reduce.me), v, number, mine(v));
+      }
       if (thread == 0) *failed = 0;
     });
-    fold_chunks(team, reduce.fold, values, [&](std::int32_t from, std::int32_t v) {
-      return from == reduce.me ? bits_at(values, reduce.fold.type, v) : receive(from, v, number, failed);
+    fold_chunks(team, fold, values, [&](std::int32_t from, std::int32_t v) {
+      return from == reduce.me ? mine(v) : receive_words(reduce, from, v, number, failed);
     });
     team.each([&](int thread) {
-      if (thread == 0) conclude(number, *failed);
+      if (thread == 0) end_reduction(reduce, number, *failed);
     });
   }
 };

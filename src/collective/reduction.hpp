@@ -8,6 +8,7 @@
 #include <slipstream/machine.hpp>
 #include <slipstream/stream.hpp>
 
+#include "collective/block_sums_kernels.hpp"
 #include "collective/collective_kernels.hpp"
 
 namespace slipstream {
@@ -31,6 +32,9 @@ class Reduction {
  public:
   virtual ~Reduction() = default;
   virtual void run(std::vector<Stream>& streams, const std::vector<void*>& values) = 0;
+  /// Sums of f64 over blocks: both trees of each device, and run() between them. A method may do better.
+  virtual void run_sums(std::vector<Stream>& streams, const std::vector<SumOnDevice>& sums,
+                        const std::vector<const double*>& parts, const std::vector<double*>& results);
   virtual void check() const = 0;
 };
 

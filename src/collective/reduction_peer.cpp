@@ -37,6 +37,20 @@ class PeerReduction final : public Reduction {
     for (std::size_t i = 0; i < sides_.size(); ++i) launch_reduce(streams[i], sides_[i].reduce, values[i]);
   }
 
+  void run_sums(std::vector<Stream>& streams, const std::vector<SumOnDevice>& sums,
+                const std::vector<const double*>& parts, const std::vector<double*>& results) override {
+    for (std::size_t i = 0; i < sides_.size(); ++i) {
+      const SumOnDevice& sum = sums[i];
+      if (sum.resident > 0) {
+        launch_sum(streams[i], sides_[i].reduce, sum, parts[i], results[i]);
+        continue;
+      }
+      sum.lower.run(streams[i], parts[i], sum.gathered.data());
+      launch_reduce(streams[i], sides_[i].reduce, sum.gathered.data());
+      sum.upper.run(streams[i], sum.gathered.data(), results[i]);
+    }
+  }
+
   void check() const override {
     for (std::size_t i = 0; i < sides_.size(); ++i) {
       const MissedWords& missed = *sides_[i].missed.data();

@@ -10,7 +10,7 @@ void require_build(const std::string& part, const std::string& build) {
   require(build == own, ErrorCode::version,
           "the library of " + part + " is of another build (" + build + ") than the engine (" + own +
               "): run `make build`, which builds all parts alike",
-          {{"part", part}, {"given", build}, {"needed", own}});
+          {{"part", part}, {"given", build}, {"needed", own}, {"command", "make build"}});
 }
 
 }  // namespace slipstream

@@ -26,7 +26,7 @@ struct MeasureErrors {
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {
     const ErrorMeasure& self = given;
-    [[maybe_unused]] auto* const scratch = team.template shared<BlockScratch>();
+    [[maybe_unused]] auto* const scratch = team.template shared<BlockMemory>();
     team.each([&](int thread) {
       const std::int64_t me = static_cast<std::int64_t>(team.index()) * team.threads() + thread;
       const Share share{static_cast<std::uint32_t>(me), static_cast<std::uint32_t>(self.threads)};
@@ -37,7 +37,7 @@ struct MeasureErrors {
         const Part all{0, 0, 0, static_cast<std::uint32_t>(w.words)};
         if constexpr (std::is_void_v<Own>) {
           if (w.form == Form::blocks) {
-            BlockScratch* const mine = scratch + thread / 32;
+            BlockMemory* const mine = scratch + thread / 32;
             w.type == DType::f32
                 ? add_blocks<Team::sequential>(w, all, reinterpret_cast<const float*>(first), mine, share, sums)
                 : add_blocks<Team::sequential>(w, all, reinterpret_cast<const double*>(first), mine, share, sums);
@@ -74,22 +74,20 @@ struct MeasureErrors {
   }
 
   template <bool sequential, class Real>
-  SLIP_FN static void add_blocks(const Work& w, const Part& all, const Real* first, BlockScratch* scratch, Share share,
+  SLIP_FN static void add_blocks(const Work& w, const Part& all, const Real* first, BlockMemory* memory, Share share,
                                  ErrorSums& sums) {
-    const Rows rows(w, all);
-    const WholeBlocks places(w, w.source);
     with_blocks(w, [&]<class Blocks>(Blocks) {
-      each_turn<Blocks, sequential>(w, all, scratch, share, [&](const auto& turn, std::uint32_t block) {
+      each_turn<Blocks, sequential>(w, all, w.source, memory, share, [&](const auto& turn, std::uint32_t block) {
         OfLane<sequential, Four<Real>> values, decoded;
         bool lost = false;
-        load_blocks(w, turn, rows, block, places, first, values);
+        load_blocks(w, turn, memory->rows, block, memory->places, first, values);
         Blocks::encode(turn, values, lost);
         Blocks::decode(turn, decoded, lost);
         const auto add_one = [&](int lane, int i) {
           add(static_cast<double>(decoded[lane].of[i]) - static_cast<double>(values[lane].of[i]), sums);
         };
         each_of_blocks(
-            w, turn, rows, block, w.source, w.source_ids, places,
+            w, turn, memory->rows, block, w.source, w.source_ids, memory->places,
             [&](int lane, std::int64_t, std::int64_t) {
               for (int i = 0; i < cells_of_lane; ++i) add_one(lane, i);
             },
@@ -106,7 +104,7 @@ struct MeasureErrors {
 template <class Own>
 void start_measure(Stream& stream, const ErrorMeasure& measure) {
   const bool one = measure.threads == 1;
-  launch_teams(stream, one ? 1 : error_teams, one ? 1 : error_threads, error_threads / 32 * sizeof(BlockScratch),
+  launch_teams(stream, one ? 1 : error_teams, one ? 1 : error_threads, error_threads / 32 * sizeof(BlockMemory),
                MeasureErrors<Own>{measure});
 }
 

@@ -20,6 +20,14 @@ int teams_beside(Device device, int asked, int users) {
   return std::max(1, asked > 0 ? std::min(asked, processors) : processors / 2);
 }
 
+/// Whether values are encoded in blocks, which takes more instructions than half of the multiprocessors have to spare.
+bool in_blocks(const std::vector<Scheduled>& batches) {
+  for (const Scheduled& each : batches)
+    for (const Mover& mover : each.batch->movers)
+      if (mover.recode != Recode::none && !mover.wire.by_value()) return true;
+  return false;
+}
+
 /// Number of the machine's devices that are this physical device, used by other ranks too.
 int users_of(const Machine& machine, int device) {
   const std::string& uuid = machine.device(device).uuid;
@@ -308,10 +316,12 @@ void Launches::make_programs(const std::optional<Reads>& reads) {
   std::vector<Scheduled> both = schedule.early;
   both.insert(both.end(), schedule.late.begin(), schedule.late.end());
   const int teams = plan_.options.knobs.teams, users = users_of(plan_.grid.machine(), mine_.index);
-  const int beside = teams_beside(mine_.device, teams, users);
+  const auto teams_of = [&](const std::vector<Scheduled>& batches) {
+    return in_blocks(batches) ? teams : teams_beside(mine_.device, teams, users);
+  };
   mine_.in_room_for("the tables of the launches", [&] {
-    first_ = Program(mine_.device, schedule.early, &on_.table, beside, users);
-    last_ = Program(mine_.device, schedule.late, &on_.table, beside, users);
+    first_ = Program(mine_.device, schedule.early, &on_.table, teams_of(schedule.early), users);
+    last_ = Program(mine_.device, schedule.late, &on_.table, teams_of(schedule.late), users);
     whole_ = Program(mine_.device, both, &on_.table, teams, users);
     if (!gates.before.empty()) gates_ = Program(mine_.device, {{&gates, 0, 0, 0}}, nullptr, 1);
     on_.upload();

@@ -84,7 +84,8 @@ Partition partition(const Extent& extent, int nodes, int devices_per_node, const
     require(!box.empty(), ErrorCode::unsupported,
             "a grid of " + to_string(extent) + " cells cannot be cut into " + to_string(result.nodes) + " nodes of " +
                 to_string(result.devices) + " devices of " + to_string(result.blocks) +
-                " blocks: some blocks would have no cells");
+                " blocks: some blocks would have no cells",
+            {{"cells", to_string(extent)}, {"blocks", to_string(result.blocks)}});
   return result;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 // Device functions by which the threads of a team encode and decode values while they move them; see words.hpp.
+#include <type_traits>
+
 #include "coding/blockfloat.hpp"
 #include "coding/cast.hpp"
 #include "coding/zfp.hpp"
@@ -180,22 +182,41 @@ SLIP_FN void with_blocks(const Work& w, F f) {
   dimensions == 2 ? f(Zfp<2>{}) : f(Zfp<3>{});
 }
 
-/// Calls f(turn, number of its first block in the part) for groups of blocks that 32 threads take together.
+/// Memory of 32 threads that code blocks. It also holds what they read at each turn. In registers this would be
+/// spilled, and the spilled registers of all teams do not fit the cache.
+struct BlockMemory : BlockScratch {
+  Rows rows;
+  WholeBlocks places;  ///< of the end that is not coded
+  std::int32_t rate, quantum, words;
+
+  template <class Lanes>
+  SLIP_FN void fill(const Lanes& lanes, const Work& w, const Part& part, const End& end) {
+    BlockMemory& self = *this;
+    lanes.each([](int) {});  // all have read what was there before
+    lanes.each([&](int lane) {
+      if (lane != 0) return;
+      self.rows = Rows(w, part);
+      self.places = WholeBlocks(w, end);
+      self.rate = w.wire.rate(w.block);
+      self.quantum = w.wire.quantum;
+      self.words = code_bytes(w.wire, w.block) / 8;
+    });
+  }
+};
+
+/// Calls f(turn, number of its first block in the part) for groups of blocks that 32 threads take together. `end`: the
+/// end that is not coded.
 template <class Blocks, bool sequential, class F>
-SLIP_FN void each_turn(const Work& w, const Part& part, BlockScratch* scratch, Share share, F f) {
+SLIP_FN void each_turn(const Work& w, const Part& part, const End& end, BlockMemory* memory, Share share, F f) {
   using Turn = BlockTurn<sequential, Blocks::rows>;
-  if constexpr (!sequential) is_team_memory(scratch);
+  if constexpr (!sequential) is_team_memory(memory);
   constexpr std::uint32_t threads = sequential ? 1 : 32, at_once = Turn::at_once;
-  Turn turn{{static_cast<int>(share.thread % threads)},
-            w.wire.rate(w.block),
-            w.wire.quantum,
-            code_bytes(w.wire, w.block) / 8,
-            0,
-            scratch->words,
-            scratch};
+  Warp<sequential> lanes{static_cast<int>(share.thread % threads)};
+  memory->fill(lanes, w, part, end);
   for (std::uint32_t n = share.thread / threads * at_once; n < part.count; n += share.threads / threads * at_once) {
-    turn.blocks = static_cast<int>(part.count - n < at_once ? part.count - n : at_once);
-    turn.lanes.busy = turn.blocks * Blocks::rows;
+    const auto blocks = static_cast<int>(part.count - n < at_once ? part.count - n : at_once);
+    lanes.busy = blocks * Blocks::rows;
+    Turn turn{lanes, memory->rate, memory->quantum, memory->words, blocks, memory->BlockScratch::words, memory};
     f(turn, n);
   }
 }
@@ -215,47 +236,62 @@ SLIP_FN void copy_codes(const Turn& turn, const std::uint64_t* from, std::uint64
   });
 }
 
-/// Each coding is a separate function. Otherwise all code of the kernel would share the register count of the largest.
-template <class Blocks, bool sequential, class Real>
-[[gnu::noinline]] SLIP_FN void recode_blocks(const Work& w, const Part& part, const Watch& watch, BlockScratch* scratch,
+/// Each coding and direction is a separate function. Otherwise all code of the kernel would share the register count of
+/// the largest.
+template <class Blocks, Recode way, bool sequential, class Real>
+[[gnu::noinline]] SLIP_FN void recode_blocks(const Work& w, const Part& part, const Watch& watch, BlockMemory* memory,
                                              Share share) {
   const Ends<std::byte> ends(w, watch);
-  const Rows rows(w, part);
   const std::int64_t bytes = code_bytes(w.wire, w.block);
-  const bool encodes = w.recode == Recode::encode, decodes = w.recode == Recode::decode;
-  const WholeBlocks places(w, decodes ? w.target : w.source);
+  constexpr bool encodes = way == Recode::encode, decodes = way == Recode::decode;
   bool lost = false;
-  each_turn<Blocks, sequential>(w, part, scratch, share, [&](auto& turn, std::uint32_t first) {
-    auto* const packed = reinterpret_cast<std::uint64_t*>((decodes ? const_cast<std::byte*>(ends.from) : ends.to) +
-                                                          (part.first + first) * bytes);
-    if constexpr (sequential) {
-      if (encodes || decodes) turn.codes = packed;
-    } else if (decodes) {
-      copy_codes(turn, packed, turn.codes);
-    }
-    OfLane<sequential, Four<Real>> values;
-    if (!decodes) {
-      load_blocks(w, turn, rows, first, places, reinterpret_cast<const Real*>(ends.from), values);
-      Blocks::encode(turn, values, lost);
-    }
-    if (!sequential && encodes) copy_codes(turn, turn.codes, packed);
-    if (encodes) return;
-    Blocks::decode(turn, values, lost);
-    store_blocks(w, turn, rows, first, decodes ? places : WholeBlocks(w, w.target), reinterpret_cast<Real*>(ends.to),
-                 values);
-  });
+  each_turn<Blocks, sequential>(
+      w, part, decodes ? w.target : w.source, memory, share, [&](auto& turn, std::uint32_t first) {
+        [[maybe_unused]] auto* const packed = reinterpret_cast<std::uint64_t*>(
+            (decodes ? const_cast<std::byte*>(ends.from) : ends.to) + (part.first + first) * bytes);
+        if constexpr (sequential) {
+          if (encodes || decodes) turn.codes = packed;
+        } else if constexpr (decodes) {
+          copy_codes(turn, packed, turn.codes);
+        }
+        OfLane<sequential, Four<Real>> values;
+        if constexpr (!decodes) {
+          load_blocks(w, turn, memory->rows, first, memory->places, reinterpret_cast<const Real*>(ends.from), values);
+          Blocks::encode(turn, values, lost);
+          if constexpr (!sequential && encodes) copy_codes(turn, turn.codes, packed);
+        }
+        if constexpr (!encodes) {
+          Blocks::decode(turn, values, lost);
+          auto* const to = reinterpret_cast<Real*>(ends.to);
+          if constexpr (decodes) {
+            store_blocks(w, turn, memory->rows, first, memory->places, to, values);
+          } else {
+            store_blocks(w, turn, memory->rows, first, WholeBlocks(w, w.target), to, values);
+          }
+        }
+      });
   if (lost) watch.tell_of_overflow(w.item);
 }
 
-/// Moves a part of a work that encodes or decodes. `scratch`: one per 32 threads.
+/// Calls f with the conversion of a work as a constant.
+template <class F>
+SLIP_FN void with_way(Recode way, F f) {
+  if (way == Recode::encode) return f(std::integral_constant<Recode, Recode::encode>{});
+  if (way == Recode::decode) return f(std::integral_constant<Recode, Recode::decode>{});
+  f(std::integral_constant<Recode, Recode::round>{});
+}
+
+/// Moves a part of a work that encodes or decodes. `memory`: one per 32 threads.
 template <bool sequential, bool combines, bool blocks, class Own>
-SLIP_FN void run_coded(const Work& w, const Part& part, const Watch& watch, [[maybe_unused]] BlockScratch* scratch,
+SLIP_FN void run_coded(const Work& w, const Part& part, const Watch& watch, [[maybe_unused]] BlockMemory* memory,
                        Share share) {
   if constexpr (blocks) {
     if (w.form == Form::blocks)
       return with_blocks(w, [&]<class Blocks>(Blocks) {
-        w.type == DType::f32 ? recode_blocks<Blocks, sequential, float>(w, part, watch, scratch, share)
-                             : recode_blocks<Blocks, sequential, double>(w, part, watch, scratch, share);
+        with_way(w.recode, [&]<Recode way>(std::integral_constant<Recode, way>) {
+          w.type == DType::f32 ? recode_blocks<Blocks, way, sequential, float>(w, part, watch, memory, share)
+                               : recode_blocks<Blocks, way, sequential, double>(w, part, watch, memory, share);
+        });
       });
   }
   if constexpr (combines) {

@@ -31,7 +31,7 @@ SLIP_FN void run_tile(const Team& team, const Tile& tile, const Work* smalls, co
     if constexpr (coded != Coded::none) {
       if (w.recode != Recode::none) {
         run_coded<sequential, combines, coded == Coded::in_blocks, Own>(
-            w, part, watch, static_cast<BlockScratch*>(scratch) + thread / 32, share);
+            w, part, watch, static_cast<BlockMemory*>(scratch) + thread / 32, share);
         continue;
       }
     }
@@ -43,9 +43,9 @@ SLIP_FN void run_tile(const Team& team, const Tile& tile, const Work* smalls, co
 /// shared memory. Encoding and decoding add much code: for single values, for blocks, and for the caller's own codings.
 template <bool combines, bool transposes, Coded coded, class Own = void>
 struct RunProgram {
-  static constexpr int threads = 512;
+  static constexpr int threads = team_threads;
   static constexpr int resident = combines ? 1 : 2;
-  static_assert(threads / 32 * sizeof(BlockScratch) <= square_bytes);
+  static_assert(threads / 32 * sizeof(BlockMemory) <= square_bytes);
   const Tile* tiles;
   const Work* smalls;
   const Wait* waits;

@@ -287,6 +287,13 @@ void cut_transpose(const Piece& piece, std::vector<Tile>& out) {
       }
 }
 
+/// Blocks in a tile: full turns of a team, of which each thread codes four cells. More bytes than in other tiles pay
+/// for the longer start.
+std::int64_t blocks_in_tile(const Piece& piece, std::int64_t tile_bytes) {
+  const std::int64_t turn = 4 * team_threads / piece.work.block.cells();
+  return std::max<std::int64_t>(1, 2 * tile_bytes / piece.bytes / turn) * turn;
+}
+
 /// Cuts a piece into tiles. If a tile holds several rows, it holds whole rows. If it holds many, tiles of packed rows
 /// start and end at cache lines, which cross links faster.
 void cut_piece(const Piece& piece, std::int64_t tile_bytes, std::vector<Tile>& out) {
@@ -295,6 +302,7 @@ void cut_piece(const Piece& piece, std::int64_t tile_bytes, std::vector<Tile>& o
   const std::int64_t row = piece.width * piece.work.word,
                      lines = piece.width * (line_bytes / std::gcd(row, line_bytes));
   each -= each > lines ? each % lines : each > piece.width ? each % piece.width : 0;
+  if (piece.work.form == Form::blocks) each = blocks_in_tile(piece, tile_bytes);
   Tile tile;
   tile.work = piece.work;
   for (tile.first = 0; tile.first < piece.words; tile.first += each) {

@@ -57,6 +57,9 @@ enum class Form : std::uint8_t {
   unseal,     ///< latency-optimised packets into a box
 };
 
+/// Threads of a team on a GPU.
+constexpr int team_threads = 512;
+
 /// Shared memory in bytes for a square of a transpose, and its sides. Rows are padded by one word along y, which avoids
 /// bank conflicts between columns.
 constexpr int square_bytes = 34 * 1024;

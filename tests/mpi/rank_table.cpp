@@ -239,6 +239,8 @@ const std::vector<Row>& table() {
       {"Methods/Reduce.NamesWho*", "2", none, all, "who waits for whom; seconds of waiting"},
       {"Methods/Reduce*", all, "2", all, "the tree grows with every count"},
       {"Deals/BlockSumsOf*", "1 2 4 8", "2", all, "the tree is dealt out anew with every count"},
+      {"Backends/BlockSumsOn.NamesWho*", "2", none, all, "who waits for whom; seconds of waiting"},
+      {"Backends/BlockSumsOn*", to_four, "2", all, "alone, between two, between four"},
       {"BlockSumsOnStreams*", "1 2", "2", all, "streams of a process, and a rank that is late"},
       {"BlockSumsRefused*", "1 2", "2", all, "told on the other rank"},
       {"Backends/ReduceOn*", "1 2 4", "2", all, "alone, between two, between nodes of two"},

@@ -22,7 +22,9 @@ def has(faults: Iterable[Fault], code: str | None, **facts: Any) -> Fault:
 
 
 @contextmanager
-def raises(kind: type[BaseException], code: str | None, **facts: Any) -> Iterator["pytest.ExceptionInfo[Any]"]:
+def raises(
+    kind: type[BaseException] | tuple[type[BaseException], ...], code: str | None, **facts: Any
+) -> Iterator["pytest.ExceptionInfo[Any]"]:
     """Expects an error of this type within the block, with a fault of this code and these facts. A fact of None must be
     absent.
     """

@@ -35,7 +35,11 @@ def core() -> ModuleType:
         if error.name != "slipstream._core":
             raise
         raise CaseError(
-            "the compiled part of slipstream is missing; build it with `make build`", ErrorCode.UNAVAILABLE
+            "the compiled module of the engine is not built: run `make demo` for it and lattice Boltzmann, or "
+            "`make build` for all",
+            ErrorCode.UNAVAILABLE,
+            part="core",
+            command="make build",
         ) from None
     if _own_process:
         module.set_process_environment()
@@ -64,13 +68,17 @@ def part(name: str) -> ModuleType:
         if error.name != f"slipstream.{module}":
             raise
         raise CaseError(
-            f"the compiled module of {name} is not built: run `make build`", ErrorCode.UNAVAILABLE, part=name
+            f"the compiled module of {name} is not built: run `make build`",
+            ErrorCode.UNAVAILABLE,
+            part=name,
+            command="make build",
         ) from None
     except ImportError as error:
         raise CaseError(
             f"{module} cannot be loaded: {error}; run `make build`, which builds all parts alike",
             ErrorCode.VERSION,
             part=name,
+            command="make build",
         ) from None
 
 

@@ -11,13 +11,12 @@ from slipstream.base import registry, toml_text
 from slipstream.base.errors import CaseError
 from slipstream.base.faults import nearest_of
 from slipstream.case.case import Case
+from slipstream.machine.told import Phase, Plan
 
 if TYPE_CHECKING:
     from slipstream._core import Machine, Trace
 
-#: Plan of a case: devices, blocks and messages, with their bytes.
-Plan = dict[str, Any]
-#: A table of a report: title, columns and rows.
+#: A table of a report: words, columns and rows.
 Table = tuple[str, Sequence[str], Sequence[Sequence[Any]]]
 
 
@@ -60,7 +59,7 @@ class Engine(Protocol):
         """Raises where a guard finds the state unsound."""
         ...
 
-    def phases(self) -> list[dict[str, Any]]:
+    def phases(self) -> list[Phase]:
         """Time of the kernels and exchanges, by name."""
         ...
 

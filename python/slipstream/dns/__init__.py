@@ -6,11 +6,26 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from slipstream.dns.lines import longitudinal_spectrum, structure_function
     from slipstream.dns.simulation import Options, Simulation
+    from slipstream.dns.statistics import ScalarStatistics, Statistics, Transfer
 
-__all__ = ["Options", "Simulation", "longitudinal_spectrum", "structure_function"]
+__all__ = [
+    "Options",
+    "ScalarStatistics",
+    "Simulation",
+    "Statistics",
+    "Transfer",
+    "longitudinal_spectrum",
+    "structure_function",
+]
 
-#: Modules of the names that slipstream.dns.simulation does not define.
-_MODULES = {"longitudinal_spectrum": "slipstream.dns.lines", "structure_function": "slipstream.dns.lines"}
+#: Where names come from that are not of slipstream.dns.simulation.
+_MODULES = {
+    "ScalarStatistics": "slipstream.dns.statistics",
+    "Statistics": "slipstream.dns.statistics",
+    "Transfer": "slipstream.dns.statistics",
+    "longitudinal_spectrum": "slipstream.dns.lines",
+    "structure_function": "slipstream.dns.lines",
+}
 
 
 def __dir__() -> list[str]:

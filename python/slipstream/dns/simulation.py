@@ -3,7 +3,7 @@
 Collective: on several ranks, every rank makes the same calls.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
 
@@ -18,6 +18,7 @@ from slipstream.case.reader import Source, parse
 from slipstream.case.solver import solver_of
 from slipstream.dns.case import DnsCase
 from slipstream.dns.running import DnsRun
+from slipstream.dns.statistics import Statistics, Transfer
 from slipstream.exchange.options import check
 from slipstream.machine import discovery
 from slipstream.run import engine
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from slipstream._dns import Dns
 
 Array = np.ndarray
+#: Takes places x, y, z and returns all components.
+Function = Callable[[Array, Array, Array], Sequence[Array | float]]
 #: Long enough for any run.
 _NEVER = 2**62
 
@@ -95,8 +98,8 @@ class Simulation:
         viscosity: float,
         time_step: float,
         initial: Mapping[str, float | str] | None = None,
-        velocity: Any = None,
-        scalars: Any = None,
+        velocity: Function | None = None,
+        scalars: Function | None = None,
         **options: Unpack[Options],
     ) -> None:
         check("a Simulation", Simulation, options, Options)
@@ -158,7 +161,7 @@ class Simulation:
         self._setup = engine.prepare(case, discovery.discover(case.machine, guest=True))
         self._dns: Dns = DnsRun(self._setup).engine
 
-    def _blocks(self, function: Any) -> list[Array]:
+    def _blocks(self, function: Function) -> list[Array]:
         cells, edges, blocks = self.case.grid.cells, self.case.dns.lengths, []
         for lo, hi in self._dns.boxes():
             x, y, z = (
@@ -200,15 +203,14 @@ class Simulation:
         found = self._dns.velocity()
         return None if found is None else np.asarray(found)
 
-    def statistics(self) -> dict[str, Any]:
-        """The columns of statistics.csv by name (docs/dns.md), with `spectrum`: energy of the shells 0, 1, ..., and
-        `scalars`: variance, dissipation, flux and spectrum of each."""
-        return dict(self._dns.statistics())
+    def statistics(self) -> Statistics:
+        """Statistics of this step, on every rank."""
+        return Statistics.of(self._dns.statistics())
 
-    def transfer(self) -> dict[str, Any]:
-        """`transfer`: energy per time that shells 0, 1, ... gain by advection; `flux`: energy per time to shells
-        above."""
-        return dict(self._dns.transfer())
+    def transfer(self) -> Transfer:
+        """Energy that moves between shells in this step, on every rank."""
+        found = self._dns.transfer()
+        return Transfer(np.array(found["transfer"]), np.array(found["flux"]))
 
     @property
     def solver(self) -> "Dns":

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from slipstream.base import toml_text
 from slipstream.base.core import as_case_error, core, part
 from slipstream.base.errors import Fault, missing, unsupported
-from slipstream.case.solver import Plan, Run
+from slipstream.case.solver import Run
 from slipstream.case.tables import EXCHANGE_PARTS
 from slipstream.dns import spectrum, velocity_file
 from slipstream.dns.case import DnsCase
+from slipstream.machine.told import Plan
 
 if TYPE_CHECKING:
     from slipstream._core import Machine, Trace

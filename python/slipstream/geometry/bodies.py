@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ from slipstream.base.errors import CaseError, ErrorCode, Fault
 from slipstream.case.body import Body
 from slipstream.case.flow_case import FlowCase
 from slipstream.geometry import beads, shells
+from slipstream.machine.told import PlannedBlock
 
 Corner = tuple[int, ...]
 #: Sides of the prism that approximates a cylinder: it differs from the circle by 1.2e-6 of the radius.
@@ -129,7 +130,7 @@ def kinds_of_links(case: FlowCase) -> list[str]:
 
 
 def link_memory(
-    case: FlowCase, blocks: list[dict[str, Any]], lattice: str, representation: str, precision: str
+    case: FlowCase, blocks: Sequence[PlannedBlock], lattice: str, representation: str, precision: str
 ) -> dict[int, int]:
     """Estimated bytes of the bodies' links by device. In a moment representation they include links of cells beside
     bodies. In 2-D they are negligible."""

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 
 from slipstream.base.core import as_case_error, on_all_ranks, part
 from slipstream.base.errors import CaseError, ErrorCode
-from slipstream.case.solver import Plan, Run, Table
+from slipstream.case.solver import Run, Table
 from slipstream.flow import energy, load_series, profiles
 from slipstream.geometry import bodies, domain
 from slipstream.lbm.case import LbmCase
@@ -17,6 +17,7 @@ from slipstream.lbm.cautions import warnings
 from slipstream.lbm.checks import problems
 from slipstream.lbm.report import compared, conversion, facts
 from slipstream.lbm.tables import BY_MOMENTS, LbmTable
+from slipstream.machine.told import Plan
 
 if TYPE_CHECKING:
     from slipstream._core import Machine, Trace

@@ -48,6 +48,7 @@ from slipstream.base import toml_text
 from slipstream.base.errors import CaseError, ErrorCode, Fault
 from slipstream.base.faults import explain
 from slipstream.base.keys import Count, Positive, Table
+from slipstream.machine.told import Device, Link
 
 Kind = Literal["nvlink", "pcie_switch", "host_bridge", "numa", "system", "memory", "network"]
 
@@ -112,7 +113,7 @@ class MachineFile(Table):
     def devices_per_node(self) -> int:
         return sum(self.device.groups)
 
-    def devices(self) -> list[dict[str, Any]]:
+    def devices(self) -> list[Device]:
         """One entry a device, by node then rank."""
         per_node = self.devices_per_node
         per_rank = per_node // (self.ranks or per_node)
@@ -147,8 +148,8 @@ class MachineFile(Table):
             return "pair"
         return "within" if self.group(a) == self.group(b) else "between"
 
-    def link(self, a: int, b: int) -> dict[str, Any]:
-        """The link from a to b, with the lower of the pair's own rate and its share of the total rate.
+    def link(self, a: int, b: int) -> Link:
+        """The link from a to b: a pair's own rate, or its share of what all devices have together where that is less.
         A device reaches itself at half its memory's rate."""
         if a == b:
             return {"kind": "same", "gb_per_s": self.device.memory_gb_per_s / 2, "peer": True}
@@ -162,18 +163,18 @@ class MachineFile(Table):
         assert table is not None
         return table
 
-    def links_matrix(self) -> list[list[dict[str, Any]]]:
+    def links_matrix(self) -> list[list[Link]]:
         """Row a, column b: the link from device a to device b."""
         devices = range(self.nodes * self.devices_per_node)
         return [[self.link(a, b) for b in devices] for a in devices]
 
-    def link_classes(self) -> tuple[list[dict[str, Any]], list[list[int]], list[list[int]]]:
-        """The links without repeats, and their index for devices a and b of one node, and of two nodes. Nodes are
+    def link_classes(self) -> tuple[list[Link], list[list[int]], list[list[int]]]:
+        """The links without repeats, and which of them joins devices a and b of one node, and of two: nodes are
         alike."""
         per_node = self.devices_per_node
-        links: list[dict[str, Any]] = []
+        links: list[Link] = []
 
-        def number(link: dict[str, Any]) -> int:
+        def number(link: Link) -> int:
             if link not in links:
                 links.append(link)
             return links.index(link)

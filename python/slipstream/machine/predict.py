@@ -3,11 +3,13 @@
 Rates are 1e9 bytes per second.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from slipstream.base import routes
 from slipstream.base.core import core
+from slipstream.machine.told import Device, Plan
 
 if TYPE_CHECKING:
     from slipstream._core import Machine
@@ -33,7 +35,7 @@ class Prediction:
         return cells / self.step / 1e6
 
 
-def cells_per_device(plan: dict[str, Any], devices: int) -> list[int]:
+def cells_per_device(plan: Plan, devices: int) -> list[int]:
     """Cells of all blocks of each device."""
     cells = [0] * devices
     for block in plan["blocks"]:
@@ -44,7 +46,7 @@ def cells_per_device(plan: dict[str, Any], devices: int) -> list[int]:
     return cells
 
 
-def measure_memory(devices: list[dict[str, Any]], probe_bytes: int = PROBE_BYTES, seconds: float = 0.3) -> float:
+def measure_memory(devices: Sequence[Device], probe_bytes: int = PROBE_BYTES, seconds: float = 0.3) -> float:
     """Copy rate of one device for arrays of `probe_bytes`, measured on all ranks at once. Collective."""
     module = core()
     mine = [device for device in devices if device["rank"] == module.rank()]
@@ -55,7 +57,7 @@ def measure_memory(devices: list[dict[str, Any]], probe_bytes: int = PROBE_BYTES
     return float(module.broadcast(repr(rate / shared_by), 0))
 
 
-def predict(machine: "Machine", plan: dict[str, Any], overlap: str, throttle: str | None = None) -> Prediction:
+def predict(machine: "Machine", plan: Plan, overlap: str, throttle: str | None = None) -> Prediction:
     """Bytes over rates, for the slowest device.
 
     A throttle slows messages of the routes that the host drives; those of other pairs of devices travel concurrently.

@@ -11,12 +11,10 @@ from rich.console import Group
 from rich.text import Text
 
 from slipstream.base.terminal import ROWS, count, megabytes, rate, table
+from slipstream.machine.told import Device, Link
 
 if TYPE_CHECKING:
     from slipstream._core import Machine
-
-Device = dict[str, Any]
-Link = dict[str, Any]
 
 _UNIT = "GB/s each way (* loads and stores reach)"
 

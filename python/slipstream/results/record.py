@@ -9,6 +9,7 @@ from typing import Any
 
 from slipstream.base.errors import CaseError, ErrorCode
 from slipstream.base.files import write_text
+from slipstream.machine.told import Phase
 
 FILE = "run.json"
 
@@ -29,9 +30,9 @@ class Record:
     error: dict[str, Any] = field(default_factory=dict)  #: code and facts of the error that ended the run
     figures: dict[str, Any] = field(default_factory=dict)
     took: dict[str, Any] = field(default_factory=dict)  #: seconds of a step, steps, seconds, bytes on disk
-    predicted: dict[str, Any] = field(default_factory=dict)  #: the same, predicted at the start; empty: too few steps
-    phases: list[dict[str, Any]] = field(default_factory=list)
-    log: list[dict[str, Any]] = field(default_factory=list)  #: entries: time, step and text
+    predicted: dict[str, Any] = field(default_factory=dict)  #: the same as the first steps had it; empty: too few
+    phases: list[Phase] = field(default_factory=list)
+    log: list[dict[str, Any]] = field(default_factory=list)  #: when, step, what
 
     def note(self, step: int, what: str) -> None:
         self.log.append({"when": now(), "step": step, "what": what})

@@ -11,6 +11,7 @@ from slipstream.case import blocks
 from slipstream.case.blocks import check_blocks
 from slipstream.case.case import Case
 from slipstream.case.solver import solver_of
+from slipstream.machine.told import Plan
 
 if TYPE_CHECKING:
     from slipstream._core import Machine
@@ -22,8 +23,8 @@ class Setup:
 
     case: Case
     machine: "Machine"
-    plan: dict[str, Any]
-    options: dict[str, Any]  #: options of the compiled solver
+    plan: Plan
+    options: dict[str, Any]  #: what the compiled solver reads
 
 
 def prepare(case: Case, machine: "Machine", check_memory: bool = True) -> Setup:
@@ -46,7 +47,7 @@ def prepare(case: Case, machine: "Machine", check_memory: bool = True) -> Setup:
     return setup
 
 
-def needed_per_device(plan: dict[str, Any], devices: int) -> list[int]:
+def needed_per_device(plan: Plan, devices: int) -> list[int]:
     """Bytes of all arrays, by device."""
     needed = [0] * devices
     for array in plan["arrays"]:
@@ -54,13 +55,13 @@ def needed_per_device(plan: dict[str, Any], devices: int) -> list[int]:
     return needed
 
 
-def fits(plan: dict[str, Any], machine: "Machine") -> bool:
+def fits(plan: Plan, machine: "Machine") -> bool:
     available = [device["memory"] for device in machine.devices()]
     on_devices = all(n <= a for n, a in zip(needed_per_device(plan, len(available)), available, strict=True))
     return on_devices and _fits_host(plan)
 
 
-def _fits_host(plan: dict[str, Any]) -> bool:
+def _fits_host(plan: Plan) -> bool:
     there = plan.get("host_memory", 0)
     return not there or plan["host_bytes"] <= there
 

@@ -36,10 +36,10 @@ class Prediction:
 
     step: float  #: seconds
     steps: int
-    seconds: float  #: time of the steps, and of checks and output between them
-    bytes: int  #: fields and checkpoints on disk
-    at_most: bool  #: the run ends earlier if it becomes steady
-    timed: int  #: number of steps that were timed
+    seconds: float  #: of the steps, and of looks and output between them
+    bytes: int  #: of fields and checkpoints that it adds on the disk
+    at_most: bool  #: it ends before where it becomes steady
+    timed: int  #: steps that it is made from
 
     def words(self) -> str:
         most = "at most " if self.at_most else ""

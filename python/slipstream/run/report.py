@@ -11,6 +11,7 @@ from slipstream.case.solver import solver_of
 from slipstream.exchange.report import reasons_once
 from slipstream.machine import predict
 from slipstream.machine.discovery import crowding
+from slipstream.machine.told import Phase, Plan, PlannedMessage
 from slipstream.machine.topology import link_summary
 from slipstream.run.engine import Setup, needed_per_device
 
@@ -65,22 +66,22 @@ def facts(setup: Setup, build: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _pairs(message: dict[str, Any]) -> int:
-    """Number of pairs of devices with such a message."""
-    found: int = message.get("sources", 1) * message.get("targets", 1)
-    return found
+def _pairs(message: PlannedMessage) -> int:
+    """So many pairs of devices have such a message."""
+    return message.get("sources", 1) * message.get("targets", 1)
 
 
-def _no_messages(plan: dict[str, Any]) -> str:
-    """Text for plans without messages: spectral elements plan theirs at the start of the run."""
+def _no_messages(plan: Plan) -> str:
+    """Elements plan their messages when they are made."""
     return "none (one block)" if len(plan["blocks"]) == 1 else "known when the run begins"
 
 
-def _split(plan: dict[str, Any]) -> str:
-    return " x ".join(show_counts(plan["partition"][level]) for level in ("nodes", "devices", "blocks"))
+def _split(plan: Plan) -> str:
+    counts = plan["partition"]
+    return " x ".join(map(show_counts, (counts["nodes"], counts["devices"], counts["blocks"])))
 
 
-def blocks(plan: dict[str, Any]) -> Group:
+def blocks(plan: Plan) -> Group:
     rows = [
         (b["id"], b["device"], b["rank"], *(f"{lo}..{hi}" for lo, hi in zip(b["lo"], b["hi"], strict=True)))
         for b in plan["blocks"][:ROWS]
@@ -91,13 +92,13 @@ def blocks(plan: dict[str, Any]) -> Group:
     return table(title, ["block", "device", "rank", "x", "y", "z"], rows)
 
 
-def placement(plan: dict[str, Any]) -> str:
+def placement(plan: Plan) -> str:
     cost, trivial = plan["placement_cost"], plan["trivial_cost"]
     gain = f", {100 * (1 - cost / trivial):.1f} % below the trivial order" if trivial else ""
     return f"placement: cost {cost:.4g}{gain}"
 
 
-def memory(plan: dict[str, Any], machine: "Machine") -> Group:
+def memory(plan: Plan, machine: "Machine") -> Group:
     found = machine.devices()
     names = list(dict.fromkeys(array["array"] for array in plan["arrays"]))
     amounts = {(array["device"], array["array"]): 0 for array in plan["arrays"]}
@@ -120,7 +121,7 @@ def memory(plan: dict[str, Any], machine: "Machine") -> Group:
     return table(title, ["device", *names, "all", "there is"], rows)
 
 
-def messages(entries: Sequence[dict[str, Any]], title: str) -> Group:
+def messages(entries: Sequence[PlannedMessage], title: str) -> Group:
     """Neighbours with their routes, and each reason once; numbers of pairs of devices that are alike."""
     shown = entries[:ROWS]
     pairs = [_pairs(entry) for entry in shown]
@@ -135,7 +136,7 @@ def messages(entries: Sequence[dict[str, Any]], title: str) -> Group:
     return Group(table(title + (f" (and {more} more)" if more else ""), columns, rows, left=4), *reasons)
 
 
-def phases(entries: Sequence[dict[str, Any]]) -> Group:
+def phases(entries: Sequence[Phase]) -> Group:
     whole = next((entry["seconds"] for entry in entries if entry["name"] == "all"), 0.0)
     rows = [
         (

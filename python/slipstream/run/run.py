@@ -120,6 +120,7 @@ def _whole(
     held.take(case.checkpoint_folder, "checkpoint.folder")
     troubles = Troubles(console)
     kept = _open_folder(case, backend, build, facts, resumed)
+    bytes_before = bytes_there(case) if resumed else 0
     module.barrier()
     conserved = resumed.mass if resumed else work.conserved()
     monitors = work.monitors(resumed is not None)
@@ -174,7 +175,7 @@ def _whole(
     if messages.rows:
         console.print(messages)
     kept.figures = figures = _figures(case, work, outcome, setup, build)
-    kept.took = took(meter, outcome.seconds, bytes_there(case))
+    kept.took = took(meter, outcome.seconds, max(0, bytes_there(case) - bytes_before))
     kept.predicted = asdict(predictions[0]) if predictions else {}
     if outcome.steps_done:
         console.print(comparison(kept.took, kept.predicted), soft_wrap=True)

@@ -6,9 +6,39 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from slipstream.sem.flow.simulation import Flow, FlowOptions, FlowSide
-    from slipstream.sem.simulation import Options, Side, Simulation
+    from slipstream.sem.simulation import Options, Scalar, Side, Simulation
+    from slipstream.sem.statistics import FlowStatistics, Means, PlaneMeans, SideForce, Statistics
 
-__all__ = ["Flow", "FlowOptions", "FlowSide", "Options", "Side", "Simulation"]
+#: Where each name comes from, loaded when it is asked for.
+_MODULES = {
+    "Flow": "slipstream.sem.flow.simulation",
+    "FlowOptions": "slipstream.sem.flow.simulation",
+    "FlowSide": "slipstream.sem.flow.simulation",
+    "FlowStatistics": "slipstream.sem.statistics",
+    "Means": "slipstream.sem.statistics",
+    "Options": "slipstream.sem.simulation",
+    "PlaneMeans": "slipstream.sem.statistics",
+    "Scalar": "slipstream.sem.simulation",
+    "Side": "slipstream.sem.simulation",
+    "SideForce": "slipstream.sem.statistics",
+    "Simulation": "slipstream.sem.simulation",
+    "Statistics": "slipstream.sem.statistics",
+}
+
+__all__ = [
+    "Flow",
+    "FlowOptions",
+    "FlowSide",
+    "FlowStatistics",
+    "Means",
+    "Options",
+    "PlaneMeans",
+    "Scalar",
+    "Side",
+    "SideForce",
+    "Simulation",
+    "Statistics",
+]
 
 
 def __dir__() -> list[str]:
@@ -16,8 +46,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    # Imported late, because checking a case needs no solver.
-    if name in __all__:
-        of_flow = "flow." if name.startswith("Flow") else ""
-        return getattr(import_module(f"slipstream.sem.{of_flow}simulation"), name)
+    # Late, because checking a case needs nothing of what solves it.
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module 'slipstream.sem' has no attribute '{name}'")

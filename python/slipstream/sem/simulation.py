@@ -5,7 +5,7 @@ Collective: on several ranks, every rank makes the same calls.
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
@@ -23,13 +23,13 @@ from slipstream.sem import nek
 from slipstream.sem.case import SemCase
 from slipstream.sem.elements_case import ElementsCase
 from slipstream.sem.running import SemRun
+from slipstream.sem.statistics import Array, Statistics
 
 if TYPE_CHECKING:
     from slipstream._core import Machine
-    from slipstream._sem import ElementSeries, Probe
+    from slipstream._sem import ElementSeries, Flow, Probe, Sem
 
-Array = np.ndarray
-#: A last step beyond any run.
+#: Long enough for any run.
 NEVER = 2**62
 
 
@@ -124,8 +124,12 @@ def plain(value: Any) -> Any:
     return [plain(entry) for entry in value] if isinstance(value, list | tuple) else value
 
 
-class ElementsSimulation:
-    """Base class of problems on spectral elements, Simulation and Flow."""
+CaseType = TypeVar("CaseType", bound=ElementsCase)
+Engine = TypeVar("Engine", bound="Sem | Flow")
+
+
+class ElementsSimulation(Generic[CaseType, Engine]):
+    """A problem on spectral elements, whatever its unknowns are: Simulation and Flow share it."""
 
     _case_type: ClassVar[type[ElementsCase]]
     _run_type: ClassVar[Callable[[engine.Setup], Any]]
@@ -156,10 +160,10 @@ class ElementsSimulation:
         return self
 
     def _begin(self, case: Any) -> None:
-        #: The same problem as a case.
-        self.case: Any = case
+        #: The same problem as a case file says it.
+        self.case: CaseType = case
         self._setup = engine.prepare(case, discovery.discover(case.machine, guest=True))
-        self._sem: Any = type(self)._run_type(self._setup).engine
+        self._sem: Engine = type(self)._run_type(self._setup).engine
         self._files: dict[Path, ElementSeries] = {}
         self._probes: dict[bytes, Probe] = {}
 
@@ -184,12 +188,12 @@ class ElementsSimulation:
     @property
     def step(self) -> int:
         """Steps done."""
-        return int(self._sem.step)
+        return self._sem.step
 
     @property
     def time(self) -> float:
         """Steps times the time step, in the unit of times."""
-        return float(self._sem.time)
+        return self._sem.time
 
     @property
     def elements(self) -> range:
@@ -259,12 +263,12 @@ class ElementsSimulation:
             self._sem.write_nek(str(Path(path).absolute()), nek.WORDS[words], places, list(items))
 
     @property
-    def solver(self) -> Any:
+    def solver(self) -> Engine:
         """The compiled solver itself."""
         return self._sem
 
 
-class Simulation(ElementsSimulation):
+class Simulation(ElementsSimulation[SemCase, "Sem"]):
     """An equation on `elements` = (ex, ey, ez) hexahedra: "poisson", "helmholtz" or "diffusion".
 
     `boundaries`, `initial` and `exact` are the tables that a case file has under these names: boundaries={"y-":
@@ -340,14 +344,13 @@ class Simulation(ElementsSimulation):
         self._number(name)
         return np.asarray(self._sem.at(self._probe(points), name))
 
-    def statistics(self, name: str = "u") -> dict[str, float]:
-        """Volume, mean, least and largest value of an unknown. Where the case has its exact solution, the distance from
-        it, as the root of int (u - e)^2 over int e^2, and largest_off, the greatest |u - e| at a point."""
+    def statistics(self, name: str = "u") -> Statistics:
+        """Statistics of u or of one of `scalars`, on every rank. Raises ArgumentError (not_found) for another name."""
         number = self._number(name)
         exact = self.case.unknowns[number].exact
         found = dict(self._sem.statistics(None if exact is None else self.case.function(exact), number))
         names = ("volume", "mean", "least", "largest") + (() if exact is None else ("distance", "largest_off"))
-        return {name: float(found[name]) for name in names}
+        return Statistics(**{name: found[name] for name in names})
 
 
 def contiguous(fields: Mapping[str, Array] | None) -> list[tuple[str, object]]:

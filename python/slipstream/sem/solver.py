@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from slipstream.base.core import as_case_error, part
 from slipstream.case.sides import SIDES
-from slipstream.case.solver import Plan, Run
+from slipstream.case.solver import Run
+from slipstream.machine.told import Plan
 from slipstream.run.solutions import OF_AN_ITERATION
 from slipstream.sem.case import SemCase, Unknown
 from slipstream.sem.checks import problems

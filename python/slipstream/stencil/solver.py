@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slipstream.base.core import as_case_error, part
-from slipstream.case.solver import Plan, Run
+from slipstream.case.solver import Run
+from slipstream.machine.told import Plan
 from slipstream.run.solutions import OF_AN_ITERATION
 from slipstream.stencil.case import StencilCase
 from slipstream.stencil.checks import problems

@@ -29,6 +29,12 @@ struct Told {
   Extent cell{0, 0, 0};
 };
 
+std::string place_text(const std::array<double, 3>& place) {
+  std::ostringstream text;
+  text << "(" << place[0] << ", " << place[1] << ", " << place[2] << ")";
+  return text.str();
+}
+
 }  // namespace
 
 Diverged::Diverged(const Finding& finding, const std::string& text, const Facts& more)
@@ -37,7 +43,8 @@ Diverged::Diverged(const Finding& finding, const std::string& text, const Facts&
                     {"value", finding.value},
                     {"step", finding.step},
                     {"rank", finding.rank},
-                    {"cell", cell_text(finding.cell)}},
+                    {"cell", cell_text(finding.cell)},
+                    {"position", place_text(finding.position)}},
                    more)),
       finding(finding) {}
 
@@ -177,8 +184,8 @@ std::string Guard::explain(const Finding& f) const {
        << (std::isfinite(f.value) ? "" : ")");
   const auto range = impl_->range(f.quantity);
   if (std::isfinite(f.value)) text << ", outside of " << range[0] << " to " << range[1] << ",";
-  text << " at step " << f.step << " on rank " << f.rank << " in cell (" << f.cell[0] << ", " << f.cell[1] << ", "
-       << f.cell[2] << "), position (" << f.position[0] << ", " << f.position[1] << ", " << f.position[2] << ")";
+  text << " at step " << f.step << " on rank " << f.rank << " in cell " << cell_text(f.cell) << ", position "
+       << place_text(f.position);
   return text.str();
 }
 

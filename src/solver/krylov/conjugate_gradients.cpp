@@ -215,29 +215,33 @@ struct ConjugateGradients::Impl : LinearSolve {
       for (const Side& side : sides) histories.emplace_back(side.r.device(), components * places);
     std::vector<Graph> graphs = record_graphs(streams, [&] {
       turn(streams, system, {x, second_pair, first_pair});
-      const int values = static_cast<int>(components);
-      for (std::size_t d = 0; d < sides.size(); ++d)
-        move(streams[d], {at(d, second_pair), at(d, first_pair), 3 * values},
-             {at(d, rz_at(second_pair)), at(d, rz_at(first_pair)), precondition ? 2 * values : 0});
-      descend(streams, system, first_pair, second_pair);
-      take_down(streams);
+      descend(streams, system, second_pair, third_pair);
+      take_down(streams, true);
     });
     for (std::size_t d = 0; d < sides.size(); ++d)
       graphs[d] = repeat(streams[d].device(), graphs[d], histories[d].state.data());
     return graphs;
   }
 
-  /// Stores the sums of an iteration in the histories.
-  void take_down(std::vector<Stream>& streams) {
+  /// Leaves the sums of an iteration in the histories. `replayed`: they lie at third_pair, and those of the iteration
+  /// before at second_pair. Each moves one place down, and so the next replay finds them.
+  void take_down(std::vector<Stream>& streams, bool replayed) {
+    const auto values = [&](std::size_t place) { return static_cast<int>(components * place); };
+    const auto down = [&](std::size_t from, std::size_t to, int count) {
+      return TakeDown::Shift{values(to), values(from), replayed ? count : 0};
+    };
     for (std::size_t d = 0; d < sides.size(); ++d) {
       History& history = histories[d];
-      krylov::take_down(streams[d], {.sums = at(d, 0),
-                                     .pairs = at(d, second_pair),
-                                     .limit = at(d, limits),
-                                     .count = static_cast<int>(components * places),
-                                     .components = static_cast<int>(components),
-                                     .history = history.sums.data(),
-                                     .state = history.state.data()});
+      krylov::take_down(streams[d],
+                        {.sums = at(d, 0),
+                         .count = values(places),
+                         .components = values(1),
+                         .pairs = values(second_pair),
+                         .limit = values(limits),
+                         .shifts = {down(second_pair, first_pair, values(3)), down(third_pair, second_pair, values(3)),
+                                    down(rz_at(second_pair), rz_at(first_pair), precondition ? values(2) : 0)},
+                         .history = history.sums.data(),
+                         .state = history.state.data()});
     }
   }
 
@@ -251,7 +255,7 @@ struct ConjugateGradients::Impl : LinearSolve {
     };
     reset();
     descend(streams, system, first_pair, second_pair);
-    take_down(streams);
+    take_down(streams, false);
     for (;;) {
       for (const Sums& sums : histories.front().read(streams.front(), components)) {
         take_down(sums, second_pair, from, results);

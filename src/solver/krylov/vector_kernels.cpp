@@ -227,34 +227,55 @@ struct DirectionOf {
   SLIP_FN void operator()(At at) const { take(turn, at, z[at.i]); }
 };
 
-struct MoveBoth {
-  Move moves[2];
-  SLIP_FN void operator()(int, int, int) const {
-    for (const Move& one : moves)
-      for (int n = 0; n < one.count; ++n) one.to[n] = one.from[n];
-  }
-};
-
+/// Threads read the sums at once, because each read costs its latency.
 struct TakeDownOne {
+  static constexpr int threads = 32;
   TakeDown of;
-  SLIP_FN void operator()(int, int, int) const {
-    if (of.state[2] != 0) return;
+
+  SLIP_FN int source(int n) const {
+    for (const TakeDown::Shift& shift : of.shifts)
+      if (n >= shift.to && n < shift.to + shift.count) return shift.from + n - shift.to;
+    return n;
+  }
+
+  template <class Team>
+  SLIP_FN void operator()(const Team& team) const {
+    const TakeDownOne& self = *this;
     const std::int32_t n = of.state[1];
-    double* const to = of.history + static_cast<std::int64_t>(n) * of.count;
-    for (int s = 0; s < of.count; ++s) to[s] = of.sums[s];
+    const bool over = of.state[2] != 0;
+    double *const before = team.template shared<double>(), *const now = before + of.count;
+    team.each([&](int thread) {
+      for (int s = thread; s < self.of.count; s += threads) before[s] = self.of.sums[s];
+    });
+    team.each([&](int thread) {
+      for (int s = thread; s < self.of.count; s += threads) {
+        const int from = self.source(s);
+        now[s] = before[from];
+        if (from != s) self.of.sums[s] = now[s];
+        if (!over) self.of.history[static_cast<std::int64_t>(n) * self.of.count + s] = now[s];
+      }
+    });
+    if (over) return;
+    team.each([&](int thread) {
+      if (thread == 0) self.conclude(now, n + 1);
+    });
+  }
+
+  SLIP_FN void conclude(const double* sums, std::int32_t taken) const {
+    const double *const pairs = sums + of.pairs, *const energies = pairs + 2 * of.components;
     bool over = true;
     for (int c = 0; c < of.components; ++c) {
-      over = over && ended(of.pairs, of.limit, c);
-      // The host detects and reports such values.
-      const double square = of.pairs[2 * c + 1], energy = of.pairs[2 * of.components + c];
-      if (!(square < infinity) || energy < 0) {
+      over = over && ended(pairs, sums + of.limit, c);
+      // The host finds out what that is.
+      if (!(pairs[2 * c + 1] < infinity) || energies[c] < 0) {
         over = true;
         break;
       }
     }
-    of.state[1] = n + 1;
+    const std::int32_t most = of.state[3];
+    of.state[1] = taken;
     of.state[2] = over ? 1 : 0;
-    of.state[0] = !over && n + 1 < of.state[3] ? 1 : 0;
+    of.state[0] = !over && taken < most ? 1 : 0;
   }
   static constexpr double infinity = std::numeric_limits<double>::infinity();
 };
@@ -370,10 +391,10 @@ void direction(Stream& stream, const Range& range, const Turn& turn, const doubl
 void direction(Stream& stream, const Range& range, const Turn& turn, const double* z) {
   by_points(stream, range, DirectionOf{turn, z});
 }
-void move(Stream& stream, const Move& first, const Move& second) {
-  launch(stream, Box{{0, 0, 0}, {1, 1, 1}}, MoveBoth{{first, second}});
+void take_down(Stream& stream, const TakeDown& call) {
+  launch_teams(stream, 1, TakeDownOne::threads, 2 * sizeof(double) * static_cast<std::size_t>(call.count),
+               TakeDownOne{call});
 }
-void take_down(Stream& stream, const TakeDown& call) { launch(stream, Box{{0, 0, 0}, {1, 1, 1}}, TakeDownOne{call}); }
 void chebyshev_begin(Stream& stream, const Range& range, const double* diagonal, const double* r, double a, double* d,
                      double* z) {
   by_points(stream, range, ChebyshevBegin{diagonal, r, a, d, z});

@@ -76,19 +76,16 @@ void direction(Stream& stream, const Range& range, const Turn& turn, const doubl
 /// The same with z for D r.
 void direction(Stream& stream, const Range& range, const Turn& turn, const double* z);
 
-/// One thread: to[n] = from[n].
-struct Move {
-  const double* from;
-  double* to;
-  int count;
-};
-void move(Stream& stream, const Move& first, const Move& second);
-/// One thread: records an iteration, and decides whether another one follows.
+/// Takes down an iteration, and finds whether another one follows.
 struct TakeDown {
-  const double* sums;   ///< sums that the history keeps
-  const double* pairs;  ///< (r, z) and (r, r) of each component, then each (p, A p)
-  const double* limit;
+  double* sums;  ///< so many, of which history keeps all
   int count, components;
+  int pairs;  ///< the place of (r, z) and (r, r) of each component, then each (p, A p)
+  int limit;
+  /// Before that, sums[to + n] = sums[from + n] for n below `count`, all at once.
+  struct Shift {
+    int to, from, count;
+  } shifts[3];
   double* history;  ///< [iteration][count]
   /// Whether to continue, recorded iterations, whether the solve has ended, capacity.
   std::int32_t* state;

@@ -24,8 +24,9 @@ enum Place : std::size_t {
   largest_pair = 12,
   conjugate_pairs = 14,  ///< (r, z) and (z, A p) of two iterations, with a preconditioner of the caller
   limits = 18,           ///< of (r, r), which ends a component's iterations; -1: none
-  scales = 19,           ///< scale of x over that of r
-  places = 20
+  scales = 19,           ///< of x over that of r
+  third_pair = 20,       ///< of an iteration that is replayed
+  places = 23
 };
 /// Sums on the host.
 struct Sums {

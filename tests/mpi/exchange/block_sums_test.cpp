@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -14,6 +15,7 @@
 #include <slipstream/device/host/launch.hpp>
 #include <slipstream/graph.hpp>
 
+#include "device/record_graphs.hpp"
 #include "support/exchange_rig.hpp"
 #include "support/expect_error.hpp"
 #include "support/failing_allocations.hpp"
@@ -51,69 +53,166 @@ const Deal deals[] = {
     {"all_on_the_last", [](std::int64_t, std::int64_t, std::int64_t devices) { return devices - 1; }},
 };
 
-class BlockSumsOf : public testing::TestWithParam<std::tuple<Backend, int, std::size_t>> {};
+/// The blocks of this rank's devices, with parts and results.
+struct Dealt {
+  Dealt(const Communicator& comm, const Machine& machine, const Deal& deal, std::int64_t count, int sums_at_once)
+      : sums(sums_at_once) {
+    // Some blocks do not exist.
+    for (std::int64_t n = 0; static_cast<std::int64_t>(numbers.size()) < count; ++n)
+      if (count < 64 || n % 5 != 3) numbers.push_back(n);
+    for (const int device : machine.devices_of_rank(comm.rank())) {
+      std::vector<std::int64_t>& here = mine.emplace_back();
+      for (std::int64_t n = 0; n < count; ++n)
+        if (deal.device(n, count, machine.devices()) == device) here.push_back(numbers[static_cast<std::size_t>(n)]);
+      const Device local = machine.device(device).local;
+      streams.emplace_back(local);
+      parts.emplace_back(local, std::max<std::size_t>(1, static_cast<std::size_t>(sums) * here.size()));
+      results.emplace_back(local, static_cast<std::size_t>(sums));
+      from.push_back(parts.back().data());
+      to.push_back(results.back().data());
+    }
+  }
+
+  void give(int round) {
+    for (std::size_t d = 0; d < mine.size(); ++d) {
+      std::vector<double> values;
+      for (int s = 0; s < sums; ++s)
+        for (const std::int64_t block : mine[d]) values.push_back(part(block, s, round));
+      copy(streams[d], parts[d].data(), values.data(), values.size() * sizeof(double));
+      streams[d].synchronize();
+    }
+  }
+
+  void expect_sums_of(int round) {
+    const auto size = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(numbers.back() + 1)));
+    for (std::size_t d = 0; d < mine.size(); ++d) {
+      std::vector<double> have(static_cast<std::size_t>(sums));
+      copy(streams[d], have.data(), results[d].data(), results[d].bytes());
+      streams[d].synchronize();
+      for (int s = 0; s < sums; ++s)
+        EXPECT_EQ(have[static_cast<std::size_t>(s)], *tree(numbers, 0, size, s, round)) << "sum " << s;
+    }
+  }
+
+  int sums;
+  std::vector<std::int64_t> numbers;
+  std::vector<std::vector<std::int64_t>> mine;
+  std::vector<Stream> streams;
+  std::vector<Buffer<double>> parts, results;
+  std::vector<const double*> from;
+  std::vector<double*> to;
+};
+
+class BlockSumsOf : public testing::TestWithParam<std::tuple<Backend, int, std::size_t, ReduceMethod>> {};
 
 TEST_P(BlockSumsOf, TreesHaveTheSameBitsHoweverBlocksAreDealt) {
-  const auto [backend, per_rank, deal] = GetParam();
+  const auto [backend, per_rank, deal, method] = GetParam();
   if (const auto why = unavailable(backend, per_rank); !why.empty()) GTEST_SKIP() << why;
   const Communicator comm = Communicator::world();
   const Machine machine = machine_here(backend, per_rank);
-  constexpr int sums = 3;
   // The largest count exceeds a GPU's shared memory, if consecutive blocks share a device.
   for (const std::int64_t count : {1, 2, 7, 64, 133, 2600}) {
     if (count > 133 && deals[deal].name == std::string("in_turn")) continue;
     SCOPED_TRACE(std::to_string(count) + " blocks");
-    std::vector<std::int64_t> numbers;  // some blocks do not exist
-    for (std::int64_t n = 0; static_cast<std::int64_t>(numbers.size()) < count; ++n)
-      if (count < 64 || n % 5 != 3) numbers.push_back(n);
-    std::vector<std::vector<std::int64_t>> mine;
-    std::vector<Stream> streams;
-    for (const int device : machine.devices_of_rank(comm.rank())) {
-      mine.emplace_back();
-      for (std::int64_t n = 0; n < count; ++n)
-        if (deals[deal].device(n, count, machine.devices()) == device)
-          mine.back().push_back(numbers[static_cast<std::size_t>(n)]);
-      streams.emplace_back(machine.device(device).local);
-    }
-    BlockSums block_sums(comm, machine, mine, sums);
-    std::vector<Buffer<double>> parts, results;
-    std::vector<const double*> from;
-    std::vector<double*> to;
-    for (std::size_t d = 0; d < mine.size(); ++d) {
-      parts.emplace_back(streams[d].device(), std::max<std::size_t>(1, sums * mine[d].size()));
-      results.emplace_back(streams[d].device(), sums);
-      from.push_back(parts.back().data());
-      to.push_back(results.back().data());
-    }
+    Dealt dealt(comm, machine, deals[deal], count, 3);
+    BlockSums block_sums(comm, machine, dealt.mine, dealt.sums, {method});
     for (int round = 0; round < 3; ++round) {
-      for (std::size_t d = 0; d < mine.size(); ++d) {
-        std::vector<double> values;
-        for (int s = 0; s < sums; ++s)
-          for (const std::int64_t block : mine[d]) values.push_back(part(block, s, round));
-        copy(streams[d], parts[d].data(), values.data(), values.size() * sizeof(double));
-        streams[d].synchronize();
-      }
-      block_sums.run(streams, from, to);
-      finish(streams);
+      dealt.give(round);
+      block_sums.run(dealt.streams, dealt.from, dealt.to);
+      finish(dealt.streams);
       block_sums.check();
-      for (std::size_t d = 0; d < mine.size(); ++d) {
-        std::vector<double> have(sums);
-        copy(streams[d], have.data(), results[d].data(), sums * sizeof(double));
-        streams[d].synchronize();
-        for (int s = 0; s < sums; ++s)
-          EXPECT_EQ(have[static_cast<std::size_t>(s)], *tree(numbers, 0, 4096, s, round)) << "sum " << s;
-      }
+      dealt.expect_sums_of(round);
     }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Deals, BlockSumsOf,
                          testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2, 3),
-                                          testing::Range<std::size_t>(0, std::size(deals))),
+                                          testing::Range<std::size_t>(0, std::size(deals)),
+                                          testing::Values(ReduceMethod::automatic, ReduceMethod::mpi)),
                          [](const auto& info) {
                            return to_string(std::get<0>(info.param)) + "_by_" +
-                                  std::to_string(std::get<1>(info.param)) + "_" + deals[std::get<2>(info.param)].name;
+                                  std::to_string(std::get<1>(info.param)) + "_" + deals[std::get<2>(info.param)].name +
+                                  "_" + to_string(std::get<3>(info.param));
                          });
+
+class BlockSumsOn : public testing::TestWithParam<std::tuple<Backend, int>> {
+ protected:
+  Backend backend = std::get<0>(GetParam());
+  int per_rank = std::get<1>(GetParam());
+  Communicator comm = Communicator::world();
+
+  void SetUp() override {
+    if (const auto why = unavailable(backend, per_rank); !why.empty()) GTEST_SKIP() << why;
+    const Machine machine = machine_here(backend, per_rank);
+    if (AllReduce(comm, machine, 1, DType::f64, Op::add).method() != ReduceMethod::peer)
+      GTEST_SKIP() << "not all devices are peers";
+  }
+
+  /// A graph of three runs a device is replayed among runs that are not recorded, and so from both halves of the
+  /// receive buffers.
+  void expect_launches(std::int64_t count, std::size_t launches) {
+    constexpr std::size_t runs = 3;
+    const Machine machine = machine_here(backend, per_rank);
+    Dealt dealt(comm, machine, deals[0], count, 3);
+    BlockSums sums(comm, machine, dealt.mine, dealt.sums);
+    const auto run = [&] { sums.run(dealt.streams, dealt.from, dealt.to); };
+    const std::vector<Graph> graphs = record_graphs(dealt.streams, [&] {
+      for (std::size_t n = 0; n < runs; ++n) run();
+    });
+    for (const Graph& graph : graphs) EXPECT_EQ(graph.nodes(), runs * launches) << count << " blocks";
+    for (int round = 0; round < 5; ++round) {
+      dealt.give(round);
+      if (round == 2) {
+        run();
+      } else {
+        for (std::size_t d = 0; d < graphs.size(); ++d) graphs[d].launch(dealt.streams[d]);
+      }
+      finish(dealt.streams);
+      sums.check();
+      dealt.expect_sums_of(round);
+    }
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Backends, BlockSumsOn,
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2)),
+                         [](const auto& info) {
+                           return to_string(std::get<0>(info.param)) + "_" + std::to_string(std::get<1>(info.param)) +
+                                  "_devices_a_rank";
+                         });
+
+TEST_P(BlockSumsOn, PeersAreOneLaunchADevice) { expect_launches(133, 1); }
+
+TEST_P(BlockSumsOn, PeersAreThreeLaunchesWhereSharedMemoryIsTooSmall) {
+  const int devices = machine_here(backend, per_rank).devices();
+  expect_launches(std::int64_t{2600} * devices, devices == 1 ? 1 : 3);
+}
+
+TEST_P(BlockSumsOn, NamesWhoWaitedForARankThatDoesNotCome) {
+  if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+  const Machine machine = machine_here(backend, per_rank);
+  Dealt dealt(comm, machine, deals[0], 133, 3);
+  BlockSums sums(comm, machine, dealt.mine, dealt.sums, {ReduceMethod::peer, 1});
+  const auto run = [&] {
+    sums.run(dealt.streams, dealt.from, dealt.to);
+    finish(dealt.streams);
+    sums.check();
+  };
+  dealt.give(0);
+  for (int n = 0; n < 3; ++n) run();
+  const int absent = comm.size() - 1;
+  comm.barrier();
+  if (comm.rank() != absent) {
+    dealt.give(1);
+    const auto error = error_of(run);
+    expect_error(error, ErrorCode::timeout, {{"rank", comm.rank()}, {"sequence", 4}, {"limit", 1}});
+    EXPECT_TRUE(error->fact("whom").ends_with(" on rank " + std::to_string(absent))) << error->fact("whom");
+    dealt.expect_sums_of(0);
+    EXPECT_THROW(run(), Timeout);
+  }
+  comm.barrier();
+}
 
 /// The first run is late on one device; the second must not overwrite its values.
 TEST(BlockSumsOnStreams, FollowTheirLastRunOnOthers) {

@@ -30,10 +30,10 @@ def fault_of(words: Iterable[str], cwd: Path, **environment: str) -> dict[str, A
         text=True,
     )
     assert done.returncode in (1, 2), done.stderr
-    assert "make build" in done.stderr, done.stderr
     assert "Traceback" not in done.stderr, done.stderr
     (line,) = told.read_text(encoding="utf-8").splitlines()
     (fault,) = json.loads(line)["faults"]
+    assert fault["facts"]["command"] == "make build", fault
     return dict(fault)
 
 
@@ -63,7 +63,13 @@ def first(folder: Path) -> str:
 
 @pytest.mark.parametrize(
     ("module", "case"),
-    [("_dns", "dns_taylor_green"), ("_stencil", "heat"), ("_sem", "poisson_sem"), ("_lbm", "cavity")],
+    [
+        ("_dns", "dns_taylor_green"),
+        ("_stencil", "heat"),
+        ("_sem", "poisson_sem"),
+        ("_lbm", "cavity"),
+        ("_core", "cavity"),
+    ],
 )
 def test_module_that_is_not_built_is_an_error(tmp_path: Path, module: str, case: str) -> None:
     tree = tmp_path / "tree"
@@ -72,6 +78,31 @@ def test_module_that_is_not_built_is_an_error(tmp_path: Path, module: str, case:
         ["plan", str(ROOT / "cases" / f"{case}.toml")], tmp_path, PYTHONPATH=first(package_without(tree, module))
     )
     assert (found["code"], found["facts"]["part"]) == ("unavailable", module[1:])
+
+
+def test_engine_that_is_not_built_is_an_error_of_every_call(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    program = """
+import slipstream as slip
+calls = (
+    lambda: slip.world(),
+    lambda: slip.Grid((8, 8, 8)),
+    lambda: slip.lbm.Simulation(cells=(8, 8, 8), reynolds=10),
+)
+for call in calls:
+    try:
+        call()
+    except slip.CaseError as error:
+        print(error.code, error.facts["part"], error.facts["command"])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"PYTHONPATH": first(package_without(tree, "_core"))},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.splitlines() == ["unavailable core make build"] * 3, done.stderr
 
 
 def test_other_modules_do_without_it(tmp_path: Path) -> None:

@@ -10,7 +10,14 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    "module, some", [("slipstream", "Exchange"), ("slipstream.lbm", "Simulation"), ("slipstream.fft", "Plan")]
+    "module, some",
+    [
+        ("slipstream", "Exchange"),
+        ("slipstream.dns", "Statistics"),
+        ("slipstream.fft", "Plan"),
+        ("slipstream.lbm", "Simulation"),
+        ("slipstream.sem", "Flow"),
+    ],
 )
 def test_dir_lists_what_users_call_and_nothing_else(module: str, some: str) -> None:
     found = importlib.import_module(module)
@@ -19,11 +26,16 @@ def test_dir_lists_what_users_call_and_nothing_else(module: str, some: str) -> N
 
 def test_every_listed_name_can_be_had() -> None:
     # In a separate process, because imported modules would be found in any case.
-    program = "import slipstream as slip\nfor name in dir(slip): getattr(slip, name)"
+    program = """
+import slipstream as slip
+for module in (slip, slip.dns, slip.fft, slip.lbm, slip.sem):
+    for name in dir(module):
+        getattr(module, name)
+"""
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stderr == ""
 
 
-@pytest.mark.parametrize("module", ["slipstream", "slipstream.lbm"])
+@pytest.mark.parametrize("module", ["slipstream", "slipstream.dns", "slipstream.lbm", "slipstream.sem"])
 def test_type_checkers_know_where_every_listed_name_comes_from(module: str) -> None:
     # Type checkers give every name unknown to them the type of `__getattr__`, and thus miss errors.
     found = importlib.import_module(module)

@@ -115,9 +115,8 @@ def test_unknown_variant_is_refused_with_those_there_are(varied: Path, small: Pa
 def test_fault_of_a_variant_is_said_with_its_place(varied: Path, line: str, code: str, facts: dict[str, str]) -> None:
     path = with_line(varied, line)
     place = "grid.cells = [32, 32, 32]" if facts["key"] == "grid.cells" else line
-    with raises(CaseError, code, **facts, variant="fine", file=path, line=line_of(path, place)) as caught:
+    with raises(CaseError, code, **facts, variant="fine", file=path, line=line_of(path, place)):
         load(path, variant="fine")
-    assert f": variants.fine.{facts['key']}: " in str(caught.value)
     load(path)
 
 

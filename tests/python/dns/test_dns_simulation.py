@@ -21,7 +21,7 @@ def test_a_velocity_of_ones_own_decays_as_its_mode_does() -> None:
     wanted = np.zeros((8, 12, 16, 3))
     wanted[..., 0] = (np.sin(2 * y) * np.exp(-0.1 * 4 * 0.2))[:, None]
     np.testing.assert_allclose(flow.velocity, wanted, atol=1e-14)
-    assert flow.statistics()["spectrum"][2] == pytest.approx(np.exp(-2 * 0.1 * 4 * 0.2) / 4)
+    assert flow.statistics().spectrum[2] == pytest.approx(np.exp(-2 * 0.1 * 4 * 0.2) / 4)
     assert "16 x 12 x 8 cells" in repr(flow)
 
 
@@ -43,16 +43,18 @@ def test_all_that_a_flow_has_on_request_is_a_keyword() -> None:
     )  # fmt: skip
     flow.run(4)
     found, transfer = flow.statistics(), flow.transfer()
-    assert flow.time < 0.4 and found["courant"] == pytest.approx(0.3)
-    assert [scalar["variance"] > 1e-4 for scalar in found["scalars"]] == [True, True]
-    assert abs(transfer["flux"][-1]) < 1e-12 < max(transfer["transfer"])
+    assert flow.time < 0.4 and found.courant == pytest.approx(0.3)
+    assert [scalar.variance > 1e-4 for scalar in found.scalars] == [True, True]
+    assert abs(transfer.flux[-1]) < 1e-12 < max(transfer.transfer)
+    assert [len(scalar.flux) for scalar in found.scalars] == [3, 3] and len(found.mean_velocity) == 3
+    assert found.spectrum.shape == found.scalars[0].spectrum.shape == transfer.flux.shape
 
 
 def test_a_case_file_is_a_simulation(tmp_path: Path) -> None:
     path = tmp_path / "a.toml"
     path.write_text("[grid]\ncells = [8, 8, 8]\n[dns]\nviscosity = 0.1\ntime_step = 0.01\n[run]\nsteps = 3\n")
     flow = slip.dns.Simulation.from_case(path, ["machine.backend=host"])
-    assert flow.statistics()["energy"] == pytest.approx(1 / 8)
+    assert flow.statistics().energy == pytest.approx(1 / 8)
     path.write_text(path.read_text().replace("[dns]\nviscosity = 0.1\ntime_step = 0.01", '[sem]\nequation = "poisson"'))
     with pytest.raises(CaseError):
         slip.dns.Simulation.from_case(path)

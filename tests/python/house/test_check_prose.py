@@ -40,6 +40,7 @@ FOUND = {
     "an item of a list": ("a.md", "- The first.\n- Whoever waits.", "a.md:2: opens inverted"),
     "a case file": ("a.toml", "# The cube.\n[grid]\ncells = [1]  # What is cut.", "a.toml:3: opens inverted"),
     "a key that is commented out": ("a.toml", "# a = 1  # Of the lid", "a.toml:1: opens inverted: Of the lid"),
+    "a home-made term": ("a.cpp", "// The patience of a rank.", "a.cpp:1: 'patience' is timeout: The patience"),
     "a script": ("a.sh", "#!/bin/sh\n# Whose tree it is.", "a.sh:2: opens inverted"),
 }
 
@@ -79,6 +80,7 @@ PASSES = {
     "a text of a case": ("a.toml", 'a = "# Of three"'),
     "a capital within a sentence": ("a.md", "The norm is that\nOf Euler."),
     "Python that cannot be read": ("a.py", "def f(:\n    # Of one."),
+    "a home-made term in code": ("a.md", "The key `patience` and a carriage return are others."),
     "another kind of file": ("a.json", "Of one."),
 }
 
@@ -197,8 +199,8 @@ def test_score_fails_for_pages_and_counts_comments(tool: ModuleType, tree: Path)
     commit(tree)
     counts, faults = tool.score(tree)
     assert counts == [
-        "pages: 2 sentences, 1 (50.00 %) open inverted, 3.0 words each",
-        "comments in src: 22 sentences, 11 (50.00 %) open inverted, 2.5 words each",
+        "pages: 2 sentences, 1 (50.00 %) open inverted, 3.0 words each, 0 home-made terms",
+        "comments in src: 22 sentences, 11 (50.00 %) open inverted, 2.5 words each, 0 home-made terms",
     ]
     assert faults == ["pages: 50.00 % of sentences open inverted, at most 1"]
     (tree / "a.md").write_text(
@@ -207,3 +209,17 @@ def test_score_fails_for_pages_and_counts_comments(tool: ModuleType, tree: Path)
     )
     counts, faults = tool.score(tree)
     assert faults == ["pages: 20.0 words a sentence, at most 18"]
+    (tree / "a.md").write_text("# A\n\nThe landing is full.\n")
+    (tree / "docs").mkdir()
+    (tree / "docs" / "glossary.md").write_text("# G\n\n- **item**: One. Two.\n")
+    counts, faults = tool.score(tree)
+    assert counts[0].endswith("1 home-made terms")
+    assert faults[0].startswith("pages: 1 home-made terms of")
+    assert faults[1:] == ["docs/glossary.md: item has more than one sentence"]
+
+
+def test_the_glossary_has_one_sentence_for_each_of_twenty_words(tool: ModuleType) -> None:
+    entries = [f"- **word{n}**: A rank that waits\n  for others.\n" for n in range(21)]
+    assert tool.glossary_faults("".join(entries[:20])) == []
+    assert tool.glossary_faults("".join(entries)) == ["docs/glossary.md: 21 words, at most 20"]
+    assert tool.glossary_faults((ROOT / "docs" / "glossary.md").read_text()) == []

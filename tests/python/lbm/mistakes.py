@@ -35,6 +35,18 @@ def right() -> None:
     print(force, low, name, mass)
 
 
+def records(turbulence: slip.dns.Simulation, heat: slip.sem.Simulation, flow: slip.sem.Flow) -> None:
+    spectrum: np.ndarray = turbulence.statistics().scalars[0].spectrum
+    distance: float | None = heat.statistics().distance
+    force: np.ndarray = flow.forces()["y-"].viscous
+    orders: tuple[int, int] = (heat.case.sem.order, flow.case.sem.order)
+    print(spectrum, distance, force, orders, heat.solver.effort(), flow.solver.pressure_effort())
+    print(turbulence.statistics().enrgy)  # type: ignore[attr-defined]
+    print(turbulence.transfer().flux.upper())  # type: ignore[attr-defined]
+    print(flow.planes("y").y)  # type: ignore[attr-defined]
+    heat.solver.pressure_effort()  # type: ignore[attr-defined]
+
+
 def keywords() -> None:
     slip.lbm.Simulation((8, 8), precison="f64")  # type: ignore[call-arg]
     slip.lbm.Simulation((8, 8), precision="f65")  # type: ignore[arg-type]

@@ -225,7 +225,7 @@ core.barrier()
 def test_exit_of_one_rank_ends_those_that_wait_for_it(tmp_path: Path) -> None:
     found = run_on_two(tmp_path, ENDS_ALONE, SLIPSTREAM_END_WAIT="0.5")
     assert found.returncode == 5
-    assert "slipstream: rank 1 ended with exit code 5, the others went on; all 2 ranks end" in found.stderr
+    assert "slipstream: rank 1 " in found.stderr
 
 
 ENDS_ALIKE = """
@@ -240,7 +240,7 @@ sys.exit(5)
 def test_ranks_that_exit_alike_wait_for_each_other(tmp_path: Path) -> None:
     found = run_on_two(tmp_path, ENDS_ALIKE)
     assert found.returncode == 5
-    assert found.stdout == "has had its time\n" and "went on" not in found.stderr
+    assert found.stdout == "has had its time\n" and "slipstream:" not in found.stderr
 
 
 def test_final_checkpoint_lets_a_run_be_extended_to_the_same_bits(tmp_path: Path, flat: Path, cli: Cli) -> None:

@@ -116,6 +116,21 @@ def test_check_says_how_much_a_run_leaves_on_the_disk(brief: None, cli: Cli, tmp
         assert took["bytes"] == pytest.approx(there, rel=0.01, abs=1000)
 
 
+def test_a_restart_tells_the_bytes_that_it_adds(brief: None, cli: Cli, small: Path) -> None:
+    arguments = ["small.toml", "machine.backend=host"]
+    assert cli("run", *arguments, "run.steps=20").returncode == 0
+    folder = small.parent / "results" / "small"
+
+    def there() -> int:
+        return sum(file.stat().st_size for file in [*folder.glob("fields*"), *folder.glob("checkpoints/*")])
+
+    before = there()
+    assert cli("run", *arguments, "run.steps=1000", "--restart", "last").returncode == 0
+    run = json.loads((folder / "run.json").read_text())
+    assert run["took"]["bytes"] == there() - before > 0
+    assert run["predicted"]["bytes"] == pytest.approx(run["took"]["bytes"], rel=0.1, abs=60_000)
+
+
 def test_page_has_the_prediction_beside_what_it_took(brief: None, cli: Cli, small: Path) -> None:
     assert cli("run", "small.toml", "machine.backend=host", "run.steps=2000").returncode == 0
     page = (small.parent / "results" / "small" / "report.html").read_text(encoding="utf-8")

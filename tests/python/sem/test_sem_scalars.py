@@ -130,7 +130,8 @@ def test_a_simulation_has_scalars_by_name() -> None:
         scalars={"v": {"source": f"6*pi^2*{wave}", "boundaries": box, "exact": f"2*{wave}"}},
     )
     run.run()
-    assert run.statistics()["distance"] < 1e-5 and run.statistics("v")["distance"] < 1e-5
+    u, v = run.statistics(), run.statistics("v")
+    assert u.distance is not None and u.distance < 1e-5 and v.distance is not None and v.distance < 1e-5
     np.testing.assert_allclose(run.values("v"), 2 * run.u, atol=1e-12)
     np.testing.assert_allclose(run.at([[0.5, 0.5, 0.5]], "v"), [2.0], rtol=1e-5)
     with pytest.raises(ValueError, match="unknown"):

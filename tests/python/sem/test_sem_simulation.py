@@ -37,7 +37,7 @@ def test_poisson_is_solved_and_measured_at_any_point() -> None:
     sim = slip.sem.Simulation("poisson", [2, 2, 2], order=4, source=-2, boundaries=sides, exact={"value": "x^2 - y*z"})
     sim.run()
     assert sim.step == 1 and "Poisson's equation, order 4" in repr(sim)
-    assert sim.statistics()["largest_off"] < 1e-9
+    assert sim.statistics().largest_off < 1e-9
     points = np.array([[0.1, 0.2, 0.3], [1, 1, 1], [0.5, 0.25, 0.999]])
     np.testing.assert_allclose(sim.at(points), points[:, 0] ** 2 - points[:, 1] * points[:, 2], atol=1e-9)
     x, y, z = np.moveaxis(sim.places, -1, 0)
@@ -260,7 +260,7 @@ def test_a_case_writes_nek_frames_receivers_and_profiles_and_starts_from_a_frame
     result = cli("run", "b.toml", "case.name=on", "run.steps=1", "sem.time_order=1", "output.report=false")
     assert result.returncode == 0, result.stderr
     found = json.loads((tmp_path / "results" / "on" / "findings.json").read_text())["findings"]
-    assert found["u.mean"] == pytest.approx(sim.statistics()["mean"], abs=1e-9)
+    assert found["u.mean"] == pytest.approx(sim.statistics().mean, abs=1e-9)
     # Copies of a point were averaged.
     first = of_nek(tmp_path / "results" / "on" / "fields0.f00000", "T")
     np.testing.assert_allclose(first, of_nek(folder / frames[1], "T"), rtol=1e-15, atol=1e-15)

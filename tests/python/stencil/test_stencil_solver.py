@@ -1,14 +1,14 @@
 """The solver of heat and waves: from a case file to results, restarts and pictures."""
 
 import json
-import re
+import math
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
 import pytest
-from conftest import ROOT, Cli, backend_of, is_one_error, words
+from conftest import ROOT, Cli, backend_of, is_one_error
 from errors import is_error
 from slipstream.case.reader import load
 from slipstream.results.results import Results
@@ -133,12 +133,11 @@ def test_an_implicit_run_tells_of_its_solutions(here: Cli, tmp_path: Path) -> No
 def test_solutions_that_do_not_converge_end_the_run_or_are_told(cli: Cli, tmp_path: Path) -> None:
     path = case(tmp_path, IMPLICIT)
     result = cli("run", path, "stencil.most_iterations=2")
-    is_error(result, "not_converged", 3)
-    assert "u at step 1 did not converge in 2 iterations" in result.stderr
+    is_error(result, "not_converged", 3, field="u at step 1", iterations=2)
     again = ["stencil.most_iterations=2", "stencil.not_converged=go on", "run.steps=3", "--overwrite"]
     result = cli("run", path, *again)
     assert result.returncode == 0
-    assert "3 of 3 linear solutions did not reach 1e-10" in " ".join((result.stdout + result.stderr).split())
+    assert "3 of 3" in result.stdout + result.stderr and "1e-10" in result.stdout + result.stderr
 
 
 def test_an_absolute_tolerance_ends_solutions(here: Cli, tmp_path: Path) -> None:
@@ -375,8 +374,7 @@ def test_bad_input_is_one_error_and_leaves_nothing(
 def test_ghosts_wider_than_a_block_are_one_error_and_leave_nothing(cli: Cli, tmp_path: Path) -> None:
     words = ["stencil.steps_per_exchange=9", "machine.devices_per_rank=3", "machine.backend=host"]
     result = cli("run", case(tmp_path, HEAT), *words)
-    is_one_error(result, tmp_path, None)
-    assert "less than the 9 that 9 steps of radius 1 reach" in result.stderr
+    is_one_error(result, tmp_path, "unsupported", needed=9)
 
 
 @pytest.mark.parametrize(
@@ -444,8 +442,8 @@ def test_runs_that_cannot_be_are_refused(
     [
         (
             ["stencil.order=8", "machine.devices_per_rank=8", "machine.backend=host", "exchange.device_grid=[1,16,1]"],
-            None,
-            {},
+            "unsupported",
+            {"needed": 4},
         ),
         # The value is infinite in the half of rank 0 alone.
         (["initial.value=1/(x-1.5)"], None, {"key": "initial"}),
@@ -457,8 +455,6 @@ def test_two_ranks_refuse_alike(
 ) -> None:
     result = cli("run", case(tmp_path, WAVE), *words, "-n", "2")
     is_one_error(result, tmp_path, code, **facts)
-    if not facts:
-        assert "that a step of radius 4 reaches" in result.stderr
 
 
 def test_a_solvers_table_that_is_misspelt_is_taken_for_no_other(cli: Cli, tmp_path: Path) -> None:
@@ -469,9 +465,7 @@ def test_a_solvers_table_that_is_misspelt_is_taken_for_no_other(cli: Cli, tmp_pa
 def test_an_unsound_state_is_given_up(cli: Cli, tmp_path: Path) -> None:
     text = HEAT.replace('"f64"', '"f32"').replace('value = "sin', 'value = "3e38*sin')
     result = cli("run", case(tmp_path, text), "guard.every=5", "stencil.spacing=0.5", "stencil.diffusivity=4")
-    said = words(result.stderr + result.stdout)
-    is_error(result, "diverged", 3)
-    found = re.search(r"u is not finite \(\S+\) at step \d+ on rank 0 in cell \((.*?)\), position \((.*?)\)", said)
-    assert found, said
-    cell, place = (np.array(numbers.split(", "), float) for numbers in found.groups())
+    facts = is_error(result, "diverged", 3, quantity="u", rank=0).facts
+    assert not math.isfinite(float(facts["value"]))
+    cell, place = (np.array(facts[name].strip("()").split(", "), float) for name in ("cell", "position"))
     np.testing.assert_allclose(place, 0.5 * (cell + 0.5))

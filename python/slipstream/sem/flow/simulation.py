@@ -4,7 +4,7 @@ Collective: on several ranks, every rank makes the same calls.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack
 
 import numpy as np
 
@@ -13,10 +13,13 @@ from slipstream.case.reader import Source, parse
 from slipstream.exchange.options import check
 from slipstream.run import engine
 from slipstream.sem.elements_case import ElementsCase
-from slipstream.sem.flow import points
 from slipstream.sem.flow.case import FlowCase
 from slipstream.sem.flow.running import FlowRun
-from slipstream.sem.simulation import NEVER, Array, ElementsSimulation, plain, tables_of
+from slipstream.sem.simulation import NEVER, ElementsSimulation, plain, tables_of
+from slipstream.sem.statistics import Array, FlowStatistics, Means, PlaneMeans, SideForce
+
+if TYPE_CHECKING:
+    from slipstream._sem import Flow as Engine  # noqa: F401 (the base class names it)
 
 Parts = Sequence[float | str]
 
@@ -68,7 +71,7 @@ class FlowOptions(TypedDict, total=False):
     wait_limit: float
 
 
-class Flow(ElementsSimulation):
+class Flow(ElementsSimulation[FlowCase, "Engine"]):
     """An incompressible flow on `elements` = (ex, ey, ez) hexahedra.
 
     `boundaries`, `initial` and `exact` are the tables that a case file has under these names: boundaries={"y+":
@@ -122,10 +125,8 @@ class Flow(ElementsSimulation):
         found = self._sem.gather("velocity", (0, 0, 0), (n**3, elements, 1))
         return None if found is None else np.asarray(found).reshape(elements, n, n, n, 3)
 
-    def means(self) -> dict[str, Array]:
-        """Copies of this rank's running means from mean_from on, each step weighed by its length. They are velocity
-        [element][t][s][r][u v w], pressure [element][t][s][r], squares [element][t][s][r][uu vv ww], and products
-        [element][t][s][r][uv uw vw]. Zero until the first step that ends after mean_from.
+    def means(self) -> Means:
+        """Copies of this rank's running means from mean_from on. Zero until the first step that ends after it.
 
         Raises ArgumentError (wrong_state) where mean_from was not given.
         """
@@ -135,23 +136,19 @@ class Flow(ElementsSimulation):
                 ErrorCode.WRONG_STATE,
                 argument="mean_from",
             )
-        found = {name: self._copy(f"mean_{name}") for name in ("velocity", "pressure", "squares", "products")}
-        return found | {"pressure": found["pressure"][..., 0]}
+        velocity, pressure, squares, products = (
+            self._copy(f"mean_{name}") for name in ("velocity", "pressure", "squares", "products")
+        )
+        return Means(velocity, pressure[..., 0], squares, products)
 
-    def forces(self) -> dict[str, dict[str, Array]]:
-        """Forces of the fluid on each side that is not periodic, "x-" to "z+", over density, in lengths^4 a unit of
-        time squared. A side has pressure, int p n dS, and viscous, - int nu (grad u + grad u^T) n dS, n outward:
-        [x y z] each, on every rank."""
-        kinds = ("pressure", "viscous")
-        return {
-            side: {kind: np.array(part) for kind, part in zip(kinds, parts, strict=True)}
-            for side, parts in self._sem.forces().items()
-        }
+    def forces(self) -> dict[str, SideForce]:
+        """Forces of the fluid on each side that is not periodic, "x-" to "z+", on every rank."""
+        found = self._sem.forces()
+        return {side: SideForce(np.array(pressure), np.array(viscous)) for side, (pressure, viscous) in found.items()}
 
-    def planes(self, axis: Literal["x", "y", "z"]) -> dict[str, Array]:
-        """Means over each plane of points across an axis, low to high, by the quadrature. They use running means if
-        there are any, else the present state. Columns [plane], on every rank: the place under the axis's name, u v w p,
-        uu vv ww, uv uw vw. In a bent box, points are grouped by index.
+    def planes(self, axis: Literal["x", "y", "z"]) -> PlaneMeans:
+        """Means over each plane of points across an axis, by the quadrature, on every rank: of the running means where
+        there are some, else of this moment. Points of a bent box count by their numbers.
 
         Raises ArgumentError (not_found) for another axis.
         """
@@ -159,8 +156,7 @@ class Flow(ElementsSimulation):
             raise ArgumentError(
                 f"no axis is called {axis!r}: x, y or z", ErrorCode.NOT_FOUND, argument="axis", given=axis
             )
-        columns = np.array(self._sem.planes("xyz".index(axis))).T
-        return dict(zip((axis, *points.OF_PLANES), columns, strict=True))
+        return PlaneMeans(*np.array(self._sem.planes("xyz".index(axis))).T)
 
     def at(self, points: Sequence[Sequence[float]] | Array) -> Array:
         """Velocity and pressure at points [point][x y z], [point][u v w p], on every rank. Raises what Simulation.at
@@ -169,12 +165,10 @@ class Flow(ElementsSimulation):
         parts = [self._sem.at(there, "velocity", c) for c in range(3)] + [self._sem.at(there, "pressure", 0)]
         return np.stack([np.asarray(part) for part in parts], axis=1)
 
-    def statistics(self) -> dict[str, float]:
-        """Means over the domain: energy u . u / 2, enstrophy, dissipation 2 nu S : S, and decay, -d energy / dt;
-        divergence, the root of int (div u)^2 over int |grad u|^2; volume and courant. Where the case has [exact]:
-        distance and largest_off of the velocity, pressure_off of the pressure."""
+    def statistics(self) -> FlowStatistics:
+        """Statistics of this step, on every rank."""
         found = dict(self._sem.statistics(*self.case.solution))
         names = ["volume", "energy", "enstrophy", "dissipation", "decay", "divergence"]
         if self.case.exact:
             names += ["distance", "largest_off", "pressure_off"]
-        return {name: float(found[name]) for name in names} | {"courant": float(self._sem.courant())}
+        return FlowStatistics(**{name: found[name] for name in names}, courant=self._sem.courant())

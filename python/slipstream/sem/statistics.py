@@ -1,0 +1,72 @@
+"""Statistics of problems on spectral elements."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from slipstream.base.records import Record
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Statistics(Record):
+    """Statistics of an unknown u over the domain. The last two are None where the case has no exact solution e."""
+
+    volume: float  #: length^3
+    mean: float
+    least: float
+    largest: float
+    distance: float | None = None  #: the root of int (u - e)^2 over int e^2
+    largest_off: float | None = None  #: the largest |u - e| at a point
+
+
+@dataclass(frozen=True)
+class FlowStatistics(Record):
+    """Statistics of a flow. Energies are means over the domain. The last three are None without [exact] in the case."""
+
+    volume: float  #: length^3
+    energy: float  #: u.u / 2, length^2 / time^2
+    enstrophy: float  #: 1 / time^2
+    dissipation: float  #: 2 nu S : S, length^2 / time^3
+    decay: float  #: - d energy / dt, length^2 / time^3
+    divergence: float  #: the root of int (div u)^2 over int |grad u|^2
+    courant: float  #: of the last step, or part of one
+    distance: float | None = None  #: of the velocity, as in Statistics
+    largest_off: float | None = None
+    pressure_off: float | None = None  #: distance of the pressure
+
+
+@dataclass(frozen=True, eq=False)
+class Means(Record):
+    """Running means at this rank's points. Each step has the weight of its length."""
+
+    velocity: Array  #: [element][t][s][r][u v w]
+    pressure: Array  #: [element][t][s][r], over density
+    squares: Array  #: [element][t][s][r][uu vv ww]
+    products: Array  #: [element][t][s][r][uv uw vw]
+
+
+@dataclass(frozen=True, eq=False)
+class PlaneMeans(Record):
+    """Means over planes across an axis, [plane] from low to high; of pressure over density."""
+
+    place: Array  #: along the axis
+    u: Array
+    v: Array
+    w: Array
+    p: Array
+    uu: Array
+    vv: Array
+    ww: Array
+    uv: Array
+    uw: Array
+    vw: Array
+
+
+@dataclass(frozen=True, eq=False)
+class SideForce(Record):
+    """Force of the fluid on a side over density, [x y z], in length^4 / time^2. n points outward."""
+
+    pressure: Array  #: int p n dS
+    viscous: Array  #: - int nu (grad u + grad u^T) n dS
