@@ -62,7 +62,7 @@ class Exchange(Running):
     NumPy arrays are ready when end returns. Work between begin() and end() overlaps with the exchange.
 
     Raises TypeError for unknown options. Its end is collective, by close(), by leaving a `with` or when Python drops
-    it, because other ranks' kernels store into its memory and, by some routes, into the arrays.
+    it. Until then other ranks' kernels may store into its memory and, by some routes, into the arrays.
     """
 
     def __init__(

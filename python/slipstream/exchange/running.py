@@ -97,8 +97,8 @@ class Running:
         return str(self._exchange.coding_reason)
 
     def report(self) -> Report:
-        """The messages of all ranks with the times and rates of the last exchange, and the memory that exchanges share;
-        print it with rich, or write() it as JSON or a picture. Collective."""
+        """The messages of all ranks with the times and rates of the last exchange, and the memory that exchanges share.
+        Print it with rich, or write() it as JSON or a picture. Collective."""
         report = Report.of(self.grid.machine, self.grid.blocks, self._exchange)
         return replace(report, arenas=tuple(Arena(**each) for each in self._exchange.arenas()))
 

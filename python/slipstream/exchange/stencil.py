@@ -25,9 +25,9 @@ _OWN = frozenset({"ghost", "low", "high", "combine", "layout", "padding"})
 
 
 class Shifted:
-    """A field as an update reads it. u[dx, dy, dz] holds the values at the computed cells, shifted by so many places
-    along x, y and z; u[dx, dy] in two dimensions. `u.x`, `u.y`, `u.z` are the coordinates of the computed cells'
-    centres in cells of the whole grid, shaped to broadcast with it."""
+    """A field as an update reads it. The values at the computed cells, shifted by so many places along x, y and z, are
+    u[dx, dy, dz]; in two dimensions u[dx, dy]. `u.x`, `u.y`, `u.z` are the coordinates of the computed cells' centres
+    in cells of the whole grid, shaped to broadcast with it."""
 
     def __init__(self, array: Any, cells: Cells, ghost: int, low: Sequence[int], xp: Any, reach: str) -> None:
         self._array, self._cells, self._ghost, self._low, self._xp = array, cells, ghost, low, xp
