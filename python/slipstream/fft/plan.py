@@ -59,8 +59,8 @@ class Plan:
 
     not normalised; backward() has the other sign and divides by the number of cells, so that it inverts forward(), as
     numpy.fft.ifftn does. Neither changes its input, unless it works in place (in_place()): inputs may be read-only. All
-    ranks construct, run and close together. At the first call of forward() and backward(), and at each convolve(),
-    ranks compare their calls: an error on one of them is an error on all.
+    ranks construct, run and close together. They compare their calls at the first forward() and backward(), and at each
+    convolve(). An error on one of them is then an error on all.
 
     grid: gives the cells and the devices; its partition does not matter.
     dtype: of u. "float32", "float64": v has the modes 0 .. n_x / 2 along x alone, as numpy.fft.rfftn of [z, y, x].
