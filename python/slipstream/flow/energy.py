@@ -36,9 +36,9 @@ def measure(engine: Any, case: FlowCase) -> tuple[float, float]:
 
 class History:
     """Rows of energy.csv, one per check of the residual. They hold means over the fluid of u^2 / 2 and of its
-    dissipation 2 nu S:S, and the decay of the energy between neighbouring rows. The dissipation is computed from the
-    stress in the populations, including that of an LES model; over a periodic box it is 2 nu times the enstrophy. Units
-    are the lid speed and the length, or SI."""
+    dissipation 2 nu S:S, and the decay of the energy between neighbouring rows. The dissipation comes from the stress
+    in the populations, including that of an LES model. Over a periodic box it is 2 nu times the enstrophy. Units are
+    the lid speed and the length, or SI."""
 
     def __init__(self, engine: Any, case: FlowCase, path: Path, goes_on: bool) -> None:
         self._engine, self._case, self._path = engine, case, path
