@@ -16,8 +16,8 @@ SEEDS, TRIES = 13, 4
 
 
 def bounds(case: Any) -> tuple[Array, Array]:
-    """Low and high corner [x y z] of the samples of pictures: the box itself, or the bounding box of many mapped places
-    of its sides if the case has a map."""
+    """Low and high corner [x y z] of the samples of pictures. It is the box itself, or for a mapped box the bounding
+    box of many places on its sides."""
     edges = np.array(case.sem.lengths)
     if case.sem.map is None:
         return np.zeros(3), edges
