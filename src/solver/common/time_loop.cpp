@@ -245,7 +245,7 @@ TimeLoop::Replay TimeLoop::record(std::int64_t steps) {
 }
 
 /// Replays recorded steps, if as many as `steps` may be queued at once. A long graph has many steps, because there is a
-/// pause between graphs; it is recorded if there is none, or if many more steps are possible. If few steps are left, a
+/// pause between graphs. It is recorded if there is none, or if many more steps are possible. If few steps are left, a
 /// graph of one period is used. Returns false if the graph begins with another step than the next one.
 bool TimeLoop::replay(std::int64_t steps) {
   const Recording now = simulation_.recording();
