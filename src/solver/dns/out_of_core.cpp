@@ -511,8 +511,8 @@ class Flow final : public OutOfCore {
       if (grid.planes > 0) work(s, own, grid, from, to);
     });
   }
-  /// Transforms fields of modes to cells, in one sweep or three. rows(own, lines, byte behind the left fields, rows to
-  /// add), work(stream, own, lines, load, store, place behind those fields).
+  /// Transforms fields of modes to cells, in one sweep or three. The arguments are rows(own, lines, byte behind the
+  /// left fields, rows to add) and work(stream, own, lines, load, store, place behind those fields).
   template <class Rows, class Work>
   void over_cells(Streams& streams, const Fields& fields, const Rows& rows, const Work& work) {
     BatchMove* const move = fields.left > 0 && of_z_ ? &*of_z_ : nullptr;
