@@ -5,7 +5,7 @@
 namespace slipstream::krylov {
 
 /// Chebyshev iteration for D A z = D r from z = 0 on the part [largest / spread, largest] of the spectrum (Saad 2003,
-/// algorithm 12.1). z is a polynomial of D A times D r, and positive for 0 < eigenvalue <= largest, so it is a
+/// algorithm 12.1). The result is a polynomial of D A times D r, positive for 0 < eigenvalue <= largest. So it is a
 /// preconditioner.
 class Chebyshev {
  public:
