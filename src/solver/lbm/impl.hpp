@@ -147,7 +147,7 @@ struct Lbm::Impl {
   /// Sets a given flow slab by slab, to save memory.
   void start_from(const BlockWork& work, const FlowOfBox& flow);
   /// Least width of the rim, whatever the options say. In place, an outlet or a cut that waits for the exchange reads
-  /// outgoing populations of its cell, so the cell behind must not have replaced them yet.
+  /// outgoing populations of its cell. The cell behind must not have replaced them yet.
   std::int64_t least_rim() const { return in_place() && (interpolated || !options.boundaries.empty()) ? 2 : 1; }
 
   std::int64_t usual_rim(int axis) const;
