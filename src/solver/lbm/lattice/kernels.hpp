@@ -128,8 +128,8 @@ class Kernels {
   virtual void transcribe(Stream& stream, const BlockArrays& from, const BlockArrays& to) const = 0;
   /// Puts the populations of solid cells at rest, in an array whose form is apart.
   virtual void rest_solids(Stream& stream, const BlockArrays& block) const = 0;
-  /// Finds the places of the populations of resting walls' links in the block's array, for the forms apart and shared;
-  /// the turned form swaps both places. The array has at most 2^32 elements.
+  /// Finds where the populations of resting walls' links lie in the block's array, for the forms apart and shared. The
+  /// turned form swaps both places. The array has at most 2^32 elements.
   virtual void place_links(Stream& stream, std::span<const Link> links, const BlockArrays& block,
                            Bounce* places) const = 0;
   /// Moment representation: applies links to the listed cells, after their neighbours' populations arrived.
