@@ -9,9 +9,9 @@ namespace slipstream::lbm {
 namespace {
 
 /// The part of a box of ghosts whose population a step of the block may read. It either moves into the block, or beyond
-/// an adjacent side of the domain. `outlets`: sides that read populations which their cells sent inwards; if the block
-/// is one cell thick there, the population leaves the block at the other end. Axes without ghosts are periodic within
-/// the block.
+/// an adjacent side of the domain. `outlets`: sides that read populations which their cells sent inwards. If the block
+/// is one cell thick there, the population leaves it at the other end. Axes without ghosts are periodic within the
+/// block.
 Box read_by(const Grid& grid, const Block& block, const std::vector<bool>& outlets, const Extent& ghost, Box box,
             const Direction& c) {
   for (int a = 0; a < 3; ++a) {

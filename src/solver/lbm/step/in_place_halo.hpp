@@ -12,10 +12,10 @@ namespace slipstream::lbm {
 /// ghost in the target. So half of the populations go from ghosts to cells and half from cells to ghosts, in one
 /// exchange before each step.
 ///
-/// Since cells are written, only populations that the source wrote may travel. Each population takes the cells from
-/// which it ends in the target, or beyond a side of the domain that the target touches (where slip reads it). It also
-/// takes cells along an outlet that it leaves inwards (where the outlet reads it), even if the target is one cell thick
-/// there. The population then lies in ghosts of both blocks.
+/// Since cells are written, only populations that the source wrote may travel. A population travels from cells from
+/// which it ends in the target. It also travels if it ends beyond a side of the domain at the target, where slip reads
+/// it. Along an outlet the outlet reads populations that its cells sent inwards. They travel even if the target is one
+/// cell thick there, and then lie in ghosts of both blocks.
 class InPlaceHalo final : public Pattern {
  public:
   /// `form`: form of the array at the step after the exchange, shared or turned.

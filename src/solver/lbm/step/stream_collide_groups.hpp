@@ -28,7 +28,7 @@ struct StreamCollideGroups {
   struct alignas(size) Flags {
     std::uint8_t flag[size];
   };
-  /// A row, the offsets in x from the first and the last cell of the group, and the walls along the row and at the
+  /// A row with its offsets in x from the first and the last cell of the group, and the walls along it and at the
   /// group's ends.
   struct Site {
     Steps<L> steps;
