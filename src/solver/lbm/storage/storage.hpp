@@ -24,9 +24,9 @@ using StoredF32 = Stored<float>;
 using StoredF64 = Stored<double>;
 
 /// Stochastic rounding, up or down with probabilities that keep the mean. It adds 13 random bits, drawn from the
-/// population at rest, to the 13 bits that are cut off. Rounding to nearest loses changes below half a unit in the last
-/// digit in every step, so that a nearly steady flow would stop at a wrong state. The random bits are a function of the
-/// cell, so that the same flow has the same bits in any run, and mirror images keep their symmetry.
+/// population at rest, to the 13 bits that are cut off. Rounding to nearest would lose changes below half a unit in the
+/// last digit in every step. A nearly steady flow would then stop at a wrong state. The random bits are a function of
+/// the cell. So the same flow has the same bits in any run, and mirror images keep their symmetry.
 class DitheredHalf {
  public:
   // `chance`: additional random bits. NaN on GPUs adds zero, because a carry would change its sign.
