@@ -52,7 +52,7 @@ def __dir__() -> list[str]:
 
 
 def _version() -> str:
-    """Of the installed package, or of the source tree that this file lies in."""
+    """Version of the installed package; in a source tree, the version in its CMakeLists.txt."""
     try:
         return metadata.version("slipstream")
     except metadata.PackageNotFoundError:

@@ -90,7 +90,7 @@ nb::tuple fitted(const Point& lo, const Point& hi, double spacing, const Point& 
   return nb::make_tuple(domain.origin, domain.cells);
 }
 
-/// Of each body its name, its mesh and the axes along which the mesh itself goes on.
+/// Builds the bodies. Each entry has a name, a mesh and the axes along which the mesh extends beyond the box by itself.
 Bodies bodies_of(const std::vector<std::tuple<std::string, Mesh, std::array<bool, 3>>>& named, double spacing,
                  const Extent& cells, const std::array<bool, 3>& periodic) {
   const DecimalPoint point;

@@ -1,4 +1,4 @@
-// What `slipstream doctor` cannot ask from Python: MPI, the drivers, and whether memory of a neighbour can be mapped.
+// Checks of `slipstream doctor` that need compiled code: MPI, the drivers, and mapping of a neighbour's memory.
 #include <dlfcn.h>
 
 #include <cstring>
@@ -14,7 +14,7 @@
 namespace slipstream::python {
 namespace {
 
-/// Whether MPI says that it takes device memory; None where it has no such question.
+/// Whether MPI claims support of device memory; None if it has no query for that.
 nb::object says_gpu_aware() {
   const auto query = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support"));
   return query ? nb::cast(query() != 0) : nb::none();
@@ -80,7 +80,7 @@ void read_neighbour(Device device, const std::string& handle_bytes, int neighbou
               std::to_string(seen.data()[0]) + " instead of what was written there");
 }
 
-/// Collective on the node. Maps what the next rank exports of its device of this turn; returns what went wrong.
+/// Maps memory that the next rank exports from its device; returns the error. Collective on the node.
 std::string map_on(Device device, const Communicator& node) {
   std::string problem;
   const auto note = [&](const Error& error) { problem = to_string(device) + ": " + error.what(); };
@@ -109,8 +109,8 @@ std::string map_on(Device device, const Communicator& node) {
   return problem;
 }
 
-/// Collective. Every rank maps memory of the next rank of its node: each of its devices at least once, and each of the
-/// other's. None where a rank is alone on its node; else what went wrong, which is nothing where all is well.
+/// Every rank maps memory of the next rank of its node, and covers all devices of both at least once. None if a rank is
+/// alone on its node; else the error, which is empty on success. Collective.
 nb::object map_neighbour(const std::string& backend_name, const std::vector<int>& indices) {
   std::string problem;
   bool alone = false;
@@ -128,7 +128,7 @@ nb::object map_neighbour(const std::string& backend_name, const std::vector<int>
   return alone ? nb::none() : nb::cast(problem);
 }
 
-/// Why device memory of this machine cannot be given to MPI; empty where messages proved that it can. Collective.
+/// Why MPI cannot use device memory of this machine; empty if test messages succeed. Collective.
 std::string gpu_mpi_problem(const Machine& machine) {
   std::vector<Device> mine;
   for (const int device : machine.devices_of_rank(world().rank())) mine.push_back(machine.device(device).local);
@@ -136,7 +136,7 @@ std::string gpu_mpi_problem(const Machine& machine) {
   return prove_gpu_mpi(world(), mine);
 }
 
-/// Why the optional libraries cannot be used, as their routes say it; empty where they can.
+/// Why the optional libraries cannot be used, from their routes; empty if they can.
 nb::dict missing_libraries() {
   nb::dict missing;
   missing["nccl"] = nccl_missing();

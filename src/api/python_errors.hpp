@@ -9,11 +9,12 @@ namespace slipstream::python {
 
 namespace nb = nanobind;
 
-/// From here on the library's errors reach Python as MemoryError, OverflowError, TimeoutError or RuntimeError, with the
-/// attributes `code`, the name of the ErrorCode, and `facts`, a dict of str. Those of an error_class() are left to it.
+/// Registers the translation of the library's errors to MemoryError, OverflowError, TimeoutError or RuntimeError. They
+/// have the attributes `code`, the name of the ErrorCode, and `facts`, a dict of str. Errors of an error_class() are
+/// excluded.
 void translate_errors();
 
-/// Sets Python's error.
+/// Sets Python's current exception.
 void raise_error(PyObject* type, const Error& error);
 
 /// A RuntimeError of this name in the module, for errors of the class E.

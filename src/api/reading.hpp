@@ -22,8 +22,7 @@ Value one_of(const std::string& text, std::initializer_list<std::pair<const char
               {{"option", what}, {"given", text}, {"choices", names}});
 }
 
-/// What `read` makes of the options of a caller: one rank that refuses them is an error on all, so that none is left
-/// waiting. Collective.
+/// Returns the result of `read`. An error of one rank is raised on all, so that none is left waiting. Collective.
 template <class Read>
 auto on_every_rank(const Communicator& comm, const Read& read) {
   std::optional<decltype(read())> made;
@@ -33,13 +32,13 @@ auto on_every_rank(const Communicator& comm, const Read& read) {
   return std::move(*made);
 }
 
-/// What is done with values that meet.
+/// Op from its name in Python.
 inline Op op_from(const std::string& name) {
   return one_of<Op>(name, {{"add", Op::add}, {"min", Op::min}, {"max", Op::max}, {"multiply", Op::multiply}},
                     "combination");
 }
 
-/// Reads options one by one and knows which were not asked for.
+/// Reads options one by one, and finds unused ones.
 class Reader {
  public:
   Reader(const nb::dict& options, const char* what) : options_(options), what_(what) {}
@@ -67,7 +66,7 @@ class Reader {
   }
 
  private:
-  /// The nearest of the known names, or all.
+  /// A hint with the nearest known name, or all names.
   std::string hint(const std::string& name) const {
     nb::list names;
     for (const std::string& known : known_) names.append(nb::cast(known));

@@ -25,7 +25,7 @@ struct BatchShape {
   bool operator==(const BatchShape&) const = default;
 };
 
-/// Blocks that follow one another along an axis.
+/// Consecutive blocks along an axis.
 GridOptions boxes_along(std::size_t axis, const Extent& all, const BatchCut::Counts& counts) {
   GridOptions options;
   std::vector<Block> blocks;
@@ -64,8 +64,8 @@ FieldOptions field_of(const BatchCut& cut) {
   return options;
 }
 
-/// The messages of a batch, of each two devices that differ in nothing else once: a machine of thousands of devices has
-/// very many pairs. Nodes with the same devices, and as many planes and parts on them, are alike.
+/// The messages of a batch, with equal pairs of devices only once, because thousands of devices have very many pairs.
+/// Nodes with the same devices, planes and parts are equal.
 class Pairwise {
  public:
   Pairwise(const Machine& machine, const BatchCut& cut, const BatchCut::Counts& planes, const ExchangeOptions& options)
@@ -92,9 +92,9 @@ class Pairwise {
     }
   }
 
-  /// Nodes that are unlike, and how many each stands for.
+  /// Distinct nodes, and how many nodes each represents.
   const std::vector<std::pair<int, std::int64_t>>& nodes() const { return nodes_; }
-  /// Devices to which this one is joined differently, and how many each stands for.
+  /// Devices with distinct links from this one, and how many devices each represents.
   std::vector<std::pair<int, std::int64_t>> others(int device) const {
     std::vector<std::pair<int, std::int64_t>> found;
     const int node = machine_.device(device).node;
@@ -110,7 +110,7 @@ class Pairwise {
     }
     return found;
   }
-  /// It has no bytes where there is none.
+  /// A message of zero bytes means that there is none.
   MessageInfo message(int source, int target, std::int64_t row) const {
     MessageInfo found;
     found.source = source;
@@ -128,7 +128,7 @@ class Pairwise {
 
  private:
   static constexpr auto bytes_of_leg = static_cast<std::int64_t>(leg_alignment);
-  /// Planes and parts of a device, its links to other nodes, and whether others use it.
+  /// Planes and parts of a device, its links to other nodes, and whether other nodes use it.
   using Kind = std::tuple<std::int64_t, std::int64_t, int, bool, bool, Backend>;
   struct Alike {
     int first = -1, second = -1;  ///< on different nodes
@@ -167,7 +167,7 @@ std::vector<T> distinct(const std::vector<T>& all) {
   return found;
 }
 
-/// Those that differ.
+/// The distinct messages.
 std::vector<BatchShape> shapes_of(const BatchCut& cut) {
   std::vector<BatchShape> found;
   for (const BatchCut::Counts& planes : distinct(cut.planes))
@@ -251,7 +251,7 @@ std::vector<AlikeMessages> BatchMoves::messages(const Machine& machine, const Ba
 // A message that the host or a library sends packed has a buffer at both ends. One stored into slots has two at its
 // target.
 std::int64_t BatchMoves::message_bytes(const Machine& machine, const BatchCut& cut, const ExchangeOptions& options) {
-  std::int64_t bytes_of_all = 0;  // at most: those of the devices that have most of each
+  std::int64_t bytes_of_all = 0;  // upper bound, from the devices with the most of each
   const std::vector<std::int64_t> rows = distinct(cut.rows);
   const auto bytes_of = [&](const MessageInfo& message, bool leaves) {
     if (message.bytes == 0) return std::int64_t{0};

@@ -29,13 +29,13 @@ struct BatchCut {
   std::int64_t all_planes(std::int64_t batch) const;
 };
 
-/// So many sources have such a message, each for so many targets: `one` names the first of both.
+/// Equal messages: number of sources, and targets per source; `one` is the first of them.
 struct AlikeMessages {
   MessageInfo one;
   std::int64_t sources = 1, targets = 1;
 };
 
-/// By one exchange for each number of planes and length of rows.
+/// Moves batches by one exchange for each number of planes and length of rows.
 class BatchMoves final : public BatchMove {
  public:
   /// Moves values between buffers of `batches`, which must outlive this object. Collective.
@@ -49,11 +49,11 @@ class BatchMoves final : public BatchMove {
   std::int64_t bytes_on(Device device) const;
   const BatchCut& cut() const { return cut_; }
 
-  /// Messages of all ranks in all batches, those between the same devices together, and of devices that are alike once;
-  /// of a machine that is described, too.
+  /// Messages of all ranks in all batches, grouped by pair of devices; equal devices count once. Also works for
+  /// described machines.
   static std::vector<AlikeMessages> messages(const Machine& machine, const BatchCut& cut,
                                              const ExchangeOptions& options);
-  /// Bytes of a device that messages take at most, beside the buffers; of a machine that is described, too.
+  /// Upper bound of a device's bytes for messages, without buffers. Also works for described machines.
   static std::int64_t message_bytes(const Machine& machine, const BatchCut& cut, const ExchangeOptions& options);
 
  private:

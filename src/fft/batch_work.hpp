@@ -13,8 +13,8 @@
 
 namespace slipstream::fft {
 
-/// How wide pieces of `all` lines are, of which one may have `most`: multiples of BatchWork::together, or all; about
-/// the same each.
+/// Width of pieces of `all` lines, at most `most` each: multiples of BatchWork::together, or all lines. Pieces are
+/// about equal.
 std::int64_t even_pieces(std::int64_t all, std::int64_t most);
 /// The widths of all pieces.
 std::vector<std::int64_t> widths(std::int64_t all, std::int64_t of_piece);

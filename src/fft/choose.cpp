@@ -38,7 +38,7 @@ class Chooser {
     options_.exchange.measure_errors = options_.exchange.poison = false;
   }
 
-  /// And the fastest, of those that are as fast the one that moves less.
+  /// Among equally fast grids, the one that moves less wins.
   FftProcessGrids run(const Decomposition& cut, std::array<int, 2>& fastest) {
     const std::vector<std::array<int, 2>> candidates = cut.candidates();
     if (candidates.size() < 2) return result_;
@@ -71,7 +71,7 @@ class Chooser {
     return key;
   }
 
-  /// There and back again in one array a device. One that fails on some rank is left out on all.
+  /// Times a transform forward and back, in one array per device. A grid that fails on one rank is skipped.
   double measure(const std::array<int, 2>& grid) {
     FftOptions options = options_;
     options.process_grid = grid;

@@ -25,14 +25,14 @@ BatchCut::Counts planes_by_device(const Decomposition& cut, Stage stage) {
   return found;
 }
 std::int64_t most(const BatchCut::Counts& all) { return *std::max_element(all.begin(), all.end()); }
-/// Planes that a buffer holds for each plane of a batch, before and behind the move.
+/// Planes in a buffer for each plane of a batch, before and after the move.
 std::int64_t buffer_planes(const BatchCut::Counts& all) {
   return std::max(std::accumulate(all.begin(), all.end(), std::int64_t{0}),
                   static_cast<std::int64_t>(all.size()) * most(all));
 }
 
-/// How a buffer of some bytes cuts the values into batches. Modes along x are cut into pieces of equal width, where
-/// planes are too long; whole planes are those of one piece.
+/// Computes batches for buffers of some bytes. If planes are too long, modes along x are cut into pieces of equal
+/// width; whole planes are those of one piece.
 struct Cuts {
   Cuts(const Decomposition& cut, std::int64_t buffer)
       : y(planes_by_device(cut, Stage::spectral)), z(planes_by_device(cut, Stage::physical)) {
@@ -44,7 +44,7 @@ struct Cuts {
     high = wide < all ? 1 : std::clamp<std::int64_t>(buffer / (row * buffer_planes(z)), 1, most(y));
     forth = {1, true, y, by_planes(z, deep), widths(all, splits ? wide : all), cut.complex_type()};
     back = {1, false, z, by_planes(y, high), widths(all, wide), cut.complex_type()};
-    // Forward begins at the end, where planes are whole.
+    // If planes are whole, forward begins at the end.
     if (!splits) std::reverse(forth.planes.begin(), forth.planes.end());
   }
   BatchCut::Counts y, z;  ///< by device
@@ -114,7 +114,7 @@ void check(const Decomposition& cut, const FftOptions& options) {
           "a Fourier transform by batches does not support a coding", {{"option", "coding"}});
 }
 
-/// A node must have pinned memory for what lies between the sweeps of backward.
+/// Nodes need pinned memory for the values between the sweeps of backward.
 void check_host_memory(const Machine& machine, const Decomposition& cut) {
   if (cut.alone()) return;
   std::vector<std::uint64_t> of(static_cast<std::size_t>(machine.nodes()), 0);
@@ -273,7 +273,7 @@ OutOfCore::Arrays OutOfCore::between_or(const Arrays& other) const {
   return between;
 }
 
-// A plan's work is queued nowhere: one of the buffers stands for another.
+// Planning queues no work, so one buffer may stand for another.
 void OutOfCore::run(std::vector<Stream>& streams, std::int64_t count, const Batches::Rows& rows,
                     const Batches::Work& work, BatchMove* move) {
   if (planned_) return batches_->run(streams, count, rows, work, move);
@@ -282,8 +282,8 @@ void OutOfCore::run(std::vector<Stream>& streams, std::int64_t count, const Batc
     for (std::int64_t batch = 0; batch < count; ++batch) work(streams[d], d, batch, &here[0], &here[1]);
 }
 
-// Between sweeps values lie as [y][piece][z][x of the piece], so that a piece of a plane y has the place of its lines
-// along z. In the order x, y, z they lie as [z][y][x].
+// Between sweeps the values are [y][piece][z][x of the piece], so that a piece of a plane y lies where its lines along
+// z do. In the order x, y, z they are [z][y][x].
 std::vector<HostRows> OutOfCore::modes(std::byte* array, std::int64_t all_z, const Part& part, std::int64_t at,
                                        std::int64_t z_of_buffer) const {
   const auto& [x, y, z] = part;
@@ -307,7 +307,7 @@ std::vector<HostRows> OutOfCore::modes(std::byte* array, std::int64_t all_z, con
   return rows;
 }
 
-// Where planes z of all devices go: lines x of some z, for each y of the device.
+// Destinations of planes z of all devices: lines x of some z, for each y of the device.
 std::vector<HostRows> OutOfCore::landed_turned(std::size_t d, std::int64_t batch, std::byte* to, Range x,
                                                std::int64_t first) const {
   const BatchCut& cut = forth_->cut();
@@ -325,7 +325,7 @@ std::vector<HostRows> OutOfCore::landed_turned(std::size_t d, std::int64_t batch
   return rows;
 }
 
-// Where planes y of all devices go: the device's own z.
+// Destinations of planes y of all devices: the device's own z.
 std::vector<HostRows> OutOfCore::landed_back(std::size_t d, std::int64_t batch, std::byte* to, Range x,
                                              std::int64_t first) const {
   const BatchCut& cut = back_->cut();
@@ -439,7 +439,7 @@ void OutOfCore::columns_along_y(std::vector<Stream>& streams, Way way, const Arr
   run(streams, pieces() * most_z(), rows, work, moves ? &*forth_ : nullptr);
 }
 
-// Planes y, whole or a piece of x.
+// Planes y, whole or with a piece of x.
 void OutOfCore::lines_along_z(std::vector<Stream>& streams, Way way, const Arrays& values, const Arrays& to) {
   const bool moves = !way.forward && back_;
   const auto part = [=, this](std::size_t d, std::int64_t batch) {

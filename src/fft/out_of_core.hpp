@@ -14,11 +14,11 @@
 
 namespace slipstream::fft {
 
-/// Two sweeps over the values: planes of x and y, then lines along z. Where a plane is longer than a buffer, modes
-/// along x are cut into pieces, and lines along x and along y have a sweep each. Between sweeps the values lie in the
-/// spectrum's array. On several devices the spectrum is turned. There the first sweep of backward, and that of forward
-/// along y, moves what it leaves, batch by batch. Backward then has an array of its own between sweeps. Forward has it,
-/// too, where planes are cut.
+/// Two sweeps over the values: planes of x and y, then lines along z. If a plane is longer than a buffer, modes along x
+/// are cut into pieces, and lines along x and along y have a sweep each. Between sweeps the values lie in the array of
+/// the spectrum. On several devices the spectrum is permuted. There the first sweep of backward, and that of forward
+/// along y, sends its results batch by batch. Backward then has an array of its own between sweeps, as has forward if
+/// planes are cut.
 class OutOfCore {
  public:
   /// Uses FftOptions::device_memory bytes per device. Throws Error with the minimum if that is too little. Collective.
@@ -29,7 +29,7 @@ class OutOfCore {
   void forward(std::vector<Stream>& streams, const std::vector<const void*>& from, const std::vector<void*>& to);
   void backward(std::vector<Stream>& streams, const std::vector<const void*>& from, const std::vector<void*>& to,
                 double factor);
-  /// Makes the array that a direction has between its sweeps on several devices, once.
+  /// Allocates the array between the sweeps of a direction, needed on several devices, once.
   void make_room_between(bool forward);
 
   std::int64_t bytes(std::size_t device) const;
@@ -39,11 +39,11 @@ class OutOfCore {
 
   /// The smallest memory limit per device that works.
   static std::int64_t least_budget(const Machine& machine, const Decomposition& cut, const FftOptions& options);
-  /// Planes stay whole with so much.
+  /// Bytes with which planes stay whole.
   static std::int64_t plane_budget(const Machine& machine, const Decomposition& cut, const FftOptions& options);
   /// Whether planes are cut with a budget. Throws as the constructor.
   static bool splits(const Machine& machine, const Decomposition& cut, const FftOptions& options);
-  /// Bytes of a device that are taken of a budget. Throws as the constructor.
+  /// Bytes of a device that a budget uses. Throws as the constructor.
   static std::int64_t taken(const Machine& machine, const Decomposition& cut, const FftOptions& options);
 
  private:
@@ -72,20 +72,20 @@ class OutOfCore {
   void rows_along_x(std::vector<Stream>& streams, Way way, const Arrays& from, const Arrays& to);
   void columns_along_y(std::vector<Stream>& streams, Way way, const Arrays& values, const Arrays& to);
   void lines_along_z(std::vector<Stream>& streams, Way way, const Arrays& values, const Arrays& to);
-  /// Rows of pieces in an array of so many planes z, from `at` of a buffer on: there [y][z][x], or [z][y][x] in the
-  /// order x, y, z. The buffer may have more planes z.
+  /// Rows of pieces in an array of so many planes z, from `at` of a buffer on. The array is [y][z][x], or [z][y][x] in
+  /// the order x, y, z. The buffer may have more planes z.
   std::vector<HostRows> modes(std::byte* array, std::int64_t all_z, const Part& part, std::int64_t at = 0,
                               std::int64_t z_of_buffer = 0) const;
   std::vector<HostRows> landed_turned(std::size_t d, std::int64_t batch, std::byte* to, Range x,
                                       std::int64_t first) const;
   std::vector<HostRows> landed_back(std::size_t d, std::int64_t batch, std::byte* to, Range x,
                                     std::int64_t first) const;
-  /// That of a batch of pieces.
+  /// The same for a batch of pieces.
   Range piece(std::int64_t n) const;
   std::int64_t pieces() const { return (mx_ + wide_ - 1) / wide_; }
-  /// The array between sweeps, or on one device the other one.
+  /// The array between sweeps; `other` on one device.
   Arrays between_or(const Arrays& other) const;
-  /// Planes of a device, at most.
+  /// Largest number of planes of a device.
   std::int64_t most_y() const;
   std::int64_t most_z() const;
   Kind along_x(bool forward) const;

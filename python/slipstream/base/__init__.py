@@ -1,1 +1,1 @@
-"""What every room may use: the compiled module, errors, TOML text, tables of keys and of the terminal."""
+"""Basis of all other packages: compiled module, errors, TOML text, tables of keys, terminal output."""

@@ -10,7 +10,7 @@ from types import ModuleType
 from slipstream.base import failure
 from slipstream.base.errors import CaseError, ErrorCode, Fault
 
-#: How the common launchers tell a process its rank, and how many there are.
+#: Environment variables by which common launchers tell a process its rank, and how many there are.
 _RANK = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")
 _SIZE = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 _SIZE_HERE = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS")
@@ -20,7 +20,8 @@ _own_process = False
 
 
 def own_process() -> None:
-    """The command line has the process to itself: what libraries read from the environment is set before they start."""
+    """Declares that Slipstream owns the process. It then sets environment variables that libraries read at their
+    start."""
     global _own_process
     _own_process = True
 
@@ -133,8 +134,8 @@ def agree(problem: str | CaseError) -> None:
 
 @contextmanager
 def on_all_ranks() -> Iterator[None]:
-    """What fails in here on one rank, in whose files alone a mesh may be missing, is the same CaseError on all of them:
-    else the others would wait for that rank. Collective at its end; inside no rank may wait for another."""
+    """Raises the CaseError of one rank on all ranks, for example if a mesh is missing on one node. Without it the
+    others would wait for that rank. Collective at its end; inside no rank may wait for another."""
     problem: str | CaseError = ""
     try:
         yield
@@ -147,8 +148,8 @@ def on_all_ranks() -> Iterator[None]:
 
 @contextmanager
 def as_case_error(key: str = "", file: str = "") -> Iterator[None]:
-    """Errors of the compiled module during planning are the user's to mend, and the same on every rank. They are about
-    the key and the file that are given."""
+    """Turns planning errors of the compiled module into CaseError with the given key and file. They are the same
+    on every rank."""
     try:
         yield
     except CaseError:

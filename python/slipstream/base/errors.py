@@ -10,8 +10,8 @@ from typing import Any, Self
 class ErrorCode(StrEnum):
     """The sort of a failure, the same in C++ and Python."""
 
-    INVALID_ARGUMENT = "invalid_argument"  #: a value that can never do
-    UNSUPPORTED = "unsupported"  #: good values that do not go together, or not here
+    INVALID_ARGUMENT = "invalid_argument"  #: a value that is never valid
+    UNSUPPORTED = "unsupported"  #: valid values that cannot be combined, or not on this machine
     MISMATCH = "mismatch"  #: two things that must agree and do not: shapes, ranks, a checkpoint and its case
     WRONG_STATE = "wrong_state"  #: a call at the wrong time: after close, on top of results
     UNAVAILABLE = "unavailable"  #: this machine or build lacks it
@@ -25,18 +25,18 @@ class ErrorCode(StrEnum):
     DIVERGED = "diverged"  #: a flow that is no longer sound, or too fast for its time step
     NOT_CONVERGED = "not_converged"  #: a linear system that was not solved
     VERSION = "version"  #: made by another version
-    INTERNAL = "internal"  #: a mistake of Slipstream
+    INTERNAL = "internal"  #: a defect of Slipstream
 
 
 class Fault(str):
-    """A thing that is wrong: a text that carries its code and facts for programs."""
+    """Description of one error: text with an error code and facts for programs."""
 
     code: ErrorCode
     facts: dict[str, str]
 
     def __new__(cls, text: str, code: ErrorCode | None = None, /, **facts: Any) -> Self:
-        """Where `text` is a fault already, its code and facts stay, but for those that are given anew. A fact that is
-        None is left out."""
+        """Keeps the code and facts of a `text` that is a Fault already; given ones take precedence. Facts that are None
+        are left out."""
         fault = super().__new__(cls, text)
         before = text if isinstance(text, Fault) else None
         fault.code = code or (before.code if before is not None else ErrorCode.INVALID_ARGUMENT)
@@ -46,7 +46,7 @@ class Fault(str):
 
     @classmethod
     def of(cls, error: BaseException, usual: ErrorCode = ErrorCode.INTERNAL) -> Self:
-        """The fault that an exception tells of. Those of the compiled modules carry a code and facts, too; others have
+        """The fault that an exception describes. Exceptions of the compiled modules carry a code and facts; others get
         a code by their type, or the usual one."""
         code = getattr(error, "code", None)
         if isinstance(code, str):
@@ -63,7 +63,7 @@ class Fault(str):
         return type(self)(text, self.code, **self.facts)
 
     def at(self, key: str = "", file: object = "") -> Self:
-        """The same fault of a key, or of a file, which stand before its words."""
+        """The same fault with a key or a file before its text."""
         places = {"key": key, "file": file}
         text = "".join(f"{place}: " for place in places.values() if place) + self
         return type(self)(text, self.code, **self.facts | {name: place for name, place in places.items() if place})
@@ -101,7 +101,7 @@ class Coded(Exception):
         return error
 
     def packed(self) -> str:
-        """As JSON, for other ranks and other programs."""
+        """The faults as JSON, for other ranks and programs."""
         faults = [{"code": fault.code, "facts": fault.facts, "text": fault} for fault in self.faults]
         return json.dumps({"text": str(self), "faults": faults})
 
@@ -144,7 +144,7 @@ class OptionError(Coded, TypeError):
 
 
 class RangeError(Coded, IndexError):
-    """An index beyond what there is."""
+    """An index out of range."""
 
 
 def _code_of_system(error: OSError) -> ErrorCode:

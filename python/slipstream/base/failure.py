@@ -1,5 +1,5 @@
-"""A failure that only one rank knows of: it ends all of them, which would wait for that rank for ever, in MPI_Finalize
-at the latest."""
+"""Ends all ranks after a failure on one of them. The others would otherwise wait for that rank for ever, in
+MPI_Finalize at the latest."""
 
 import sys
 from types import ModuleType, TracebackType
@@ -26,10 +26,10 @@ def end_all_ranks(module: ModuleType, code: int) -> None:
 
 
 def watch(module: ModuleType) -> None:
-    """From now on an exception that nobody catches ends all ranks, after it was shown as it would have been without.
+    """From now on an uncaught exception ends all ranks, after it was shown as usual.
 
-    What does not come by here, as SystemExit and all that IPython shows, ends them by its exit code: see
-    machine/end.hpp.
+    SystemExit, and exceptions that IPython shows, do not reach this hook. They end the ranks through their exit code
+    (machine/end.hpp).
     """
     show = sys.excepthook
 

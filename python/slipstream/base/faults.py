@@ -1,4 +1,4 @@
-"""What pydantic finds wrong with a case file or a machine file, in the words of such a file."""
+"""Validation errors of pydantic, reworded in terms of case files and machine files."""
 
 import difflib
 import json
@@ -20,7 +20,7 @@ def nearest_of(word: str, known: Sequence[str], cutoff: float = 0.5) -> str | No
 
 
 def nearest(word: str, known: Sequence[str], cutoff: float = 0.5) -> str:
-    """`did you mean 'cells'?`, or nothing where none is near."""
+    """`did you mean 'cells'?`; empty if no name is near."""
     near = nearest_of(word, known, cutoff)
     return f"did you mean '{near}'?" if near else ""
 
@@ -44,8 +44,9 @@ def _allowed(error: Any, patterns: Mapping[str, str]) -> str | None:
 def explain(
     error: Any, path: Path, known: Sequence[str], elsewhere: Sequence[str], patterns: Mapping[str, str], file: str
 ) -> Fault:
-    """One of its errors, of the key at `path` of a case or a machine (`file`). `known`: the keys of its table;
-    `elsewhere`: tables that have a key of this name, as [grid]; `patterns`: what must match them, in words."""
+    """Rewords one pydantic error about the key at `path` of a case or a machine (`file`). `known`: the keys of its
+    table. `elsewhere`: tables that have a key of this name, as [grid]. `patterns`: the meaning of patterns, in
+    words."""
     kind = error["type"]
     if kind == "missing":
         return Fault(f"{show(path)}: missing; the {file} needs it", ErrorCode.NOT_FOUND, key=show(path))

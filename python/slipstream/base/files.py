@@ -33,6 +33,6 @@ def beside(path: Path, text: str) -> Path:
 
 
 def write_text(path: Path, text: str) -> None:
-    """In place of what is there."""
+    """Writes a text file, and replaces an existing one."""
     with replaced(path) as new:
         new.write_text(text, encoding="utf-8")

@@ -42,7 +42,7 @@ Vector = tuple[Finite, Finite, Finite]
 class Table(BaseModel):
     """Strict types, no unknown keys."""
 
-    #: By unit, the keys that have it; "-": numbers without one.
+    #: Keys by unit; "-": numbers without a unit.
     in_units: ClassVar[Mapping[str, str]] = {}
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, validate_by_name=True, validate_by_alias=True)

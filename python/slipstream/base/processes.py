@@ -1,4 +1,4 @@
-"""What the system knows of other processes."""
+"""Status of other processes, from /proc."""
 
 from pathlib import Path
 

@@ -1,7 +1,7 @@
-"""What rooms offer to the rooms below them, by name and loaded when it is asked for: the only way up.
+"""Registry of modules by name, loaded on demand. Packages reach those above them through it only.
 
-A caller knows the name and nothing of where it leads. Solvers go by the table of a case file that is theirs, pictures
-by what they show. Benchmarks are no part of the package: they lie in the source tree around it.
+A caller knows the name and nothing of where it leads. Solvers are named by their table of a case file, pictures by
+their subject. Benchmarks are no part of the package: they lie in the source tree around it.
 """
 
 import sys
@@ -11,8 +11,8 @@ from typing import Any
 
 from slipstream.base.errors import CaseError, ErrorCode
 
-#: Each has what `slipstream.case.solver.Solver` says. A name with a dot is for cases whose table before it has the
-#: equation behind it.
+#: Each implements `slipstream.case.solver.Solver`. A name with a dot serves cases whose table has the
+#: equation behind the dot.
 SOLVERS = {
     "lbm": "slipstream.lbm.solver",
     "stencil": "slipstream.stencil.solver",
@@ -20,9 +20,9 @@ SOLVERS = {
     "sem": "slipstream.sem.solver",
     "sem.navier_stokes": "slipstream.sem.flow.solver",
 }
-#: Where no table of a case is a solver's.
+#: Default for cases without a solver's table.
 USUAL = "lbm"
-#: Solvers of flows that can compute Taylor and Green's vortex, each with what `slipstream.run.compare.Vortex` says.
+#: Solvers of flows that can compute the Taylor-Green vortex. Each implements `slipstream.run.compare.Vortex`.
 VORTICES = {
     "lbm": "slipstream.lbm.vortex",
     "dns": "slipstream.dns.vortex",

@@ -1,6 +1,7 @@
-"""The routes of the engine, for what must know them before it is loaded. A test compares them with those of core()."""
+"""Names of the engine's routes, for code that runs before the engine is loaded. A test compares them with those of
+core()."""
 
-#: In the order in which the rules prefer them.
+#: Names in the order of preference of the rules.
 NAMES = ("kernel", "direct", "peer", "colocated", "nccl", "nvshmem", "gpu_mpi", "staged")
-#: Those that the host drives: a throttle slows their messages.
+#: Routes that the host drives; a throttle slows their messages.
 DRIVEN_BY_HOST = frozenset({"gpu_mpi", "staged"})

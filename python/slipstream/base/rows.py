@@ -12,7 +12,7 @@ from slipstream.base.files import write_text
 
 
 def replace(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Writes a table anew: who reads it, or kills the writer, finds the old one or the new one."""
+    """Writes a table anew, atomically: readers, and kills of the writer, find the old one or the new one."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
@@ -21,7 +21,7 @@ def replace(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) ->
 
 
 def read(path: Path) -> tuple[list[str], list[list[str]]]:
-    """The header and the rows of a table; a last line that was cut off is none."""
+    """The header and the rows of a table; an incomplete last line is left out."""
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     lines = list(csv.reader(text[: text.rfind("\n") + 1].splitlines()))
     if not lines:
@@ -30,12 +30,12 @@ def read(path: Path) -> tuple[list[str], list[list[str]]]:
 
 
 def made_by_an_end(last: int, up_to: int, every: int) -> bool:
-    """Whether the last row of a run that goes on from the step `up_to` is one that it would not have without a stop."""
+    """Whether an earlier stop made the last row: a run without that stop would not have this row."""
     return last == up_to and up_to > 0 and up_to % every != 0
 
 
 class Rows:
-    """A row a step, the step in the first column; they are appended as they come."""
+    """A table with a row per step, the step in the first column. Rows are appended as they come."""
 
     def __init__(
         self,
@@ -44,9 +44,9 @@ class Rows:
         renew: Callable[[Mapping[str, str]], Mapping[str, Any]] | None = None,
         every: int = 1,
     ) -> None:
-        """Goes on with the rows of the file up to a step; -1: with none. `renew` may change their columns. A row of the
-        step `up_to` that is no multiple of `every` goes when another is added: only the end of a run made it. Raises
-        CaseError where rows cannot be written anew, and leaves them as they are."""
+        """Goes on with the rows of the file up to a step; -1: with none. `renew` may change their columns. If a stop,
+        not `every`, made the row of the step `up_to`, the next added row replaces it. Raises CaseError if rows cannot
+        be rewritten, and leaves them as they are."""
         self._path, self._last = path, -1
         header, rows = read(path)
         kept = [dict(zip(header, row, strict=True)) for row in rows if int(row[0]) <= up_to]
@@ -72,7 +72,8 @@ class Rows:
         return self._last
 
     def add(self, *rows: Mapping[str, Any]) -> None:
-        """Adds rows of rising steps, but those whose steps are there. Where they cannot be written whole, none is."""
+        """Appends rows in ascending order of steps; steps that the table has are skipped. After a failed write it has
+        none of the new rows."""
         new = [row for row in rows if int(next(iter(row.values()))) > self._last]
         if not new:
             return

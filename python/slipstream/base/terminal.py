@@ -27,9 +27,9 @@ class _Console(Console):
 
 
 def console(rank: int) -> Console:
-    """A console that prints on rank 0 only, and knows the terminal even through mpiexec's pipe. Text is printed as it
-    stands: brackets in the words of a case or in a path are no markup, and control characters have no effect. Text with
-    a style is a rich Text."""
+    """A console that prints on rank 0 only, and knows the terminal even through mpiexec's pipe. It prints text
+    literally: brackets in a case or a path are no markup, and control characters have no effect. Text with a style is a
+    rich Text."""
     as_it_stands: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
     width = os.environ.get(TERMINAL_WIDTH, "")
     if width.isdigit() and rank == 0:
@@ -69,7 +69,7 @@ def duration(seconds: float) -> str:
 
 
 def about(seconds: float) -> str:
-    """`about 4.1 min`: two digits of what nobody knows better."""
+    """`about 4.1 min`: two digits, as it is an estimate."""
     for unit, length, least in (("days", 86400.0, 2.0), ("h", 3600.0, 2.0), ("min", 60.0, 2.0), ("s", 1.0, 1.0)):
         if seconds >= least * length:
             return f"about {_two_digits(seconds / length)} {unit}"
@@ -93,7 +93,7 @@ def rate(gb_per_s: float) -> str:
 
 
 def banner(rows: Iterable[tuple[str, str]]) -> Table:
-    """Names and what they stand for, in two columns."""
+    """Names and values in two columns."""
     result = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     result.add_column(style="dim", no_wrap=True)
     result.add_column(overflow="fold")

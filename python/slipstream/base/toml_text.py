@@ -1,4 +1,4 @@
-"""What tomllib leaves out: where a key stands in the text, overrides from the command line, and a writer."""
+"""Complements tomllib: line numbers of keys, overrides from the command line, and a writer."""
 
 import codecs
 import pathlib
@@ -12,7 +12,7 @@ from slipstream.base.visible import visible
 
 Path = tuple[str | int, ...]
 
-#: Longer marks first: that of UTF-16 begins one of UTF-32.
+#: Byte-order marks, longer ones first: the mark of UTF-16 begins one of UTF-32.
 _OTHER_MARKS = {
     codecs.BOM_UTF32_LE: "UTF-32",
     codecs.BOM_UTF32_BE: "UTF-32",
@@ -20,14 +20,14 @@ _OTHER_MARKS = {
     codecs.BOM_UTF16_BE: "UTF-16",
 }
 
-#: Quoted, or bare; the name of a side needs no quotes here, though TOML wants them round a +.
+#: Part of a key, quoted or bare. The name of a side needs no quotes here, though TOML wants them round a +.
 _KEY_PART = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([xyz]\+|[A-Za-z0-9_-]+))\s*(\.)?""")
 _BARE_SIDE = re.compile(r"""(?:^|[\s.\[{,])([xyz]\+)""")
 
 
 def read(path: pathlib.Path) -> str:
-    """The text of a file in UTF-8; a byte-order mark, which editors of Windows write, is no part of it. Raises OSError,
-    and CaseError where the file is something else."""
+    """The text of a file in UTF-8, without a byte-order mark, which editors on Windows write. Raises OSError, and
+    CaseError for other encodings."""
     content = path.read_bytes()
     for mark, encoding in _OTHER_MARKS.items():
         if content.startswith(mark):
@@ -102,7 +102,7 @@ def _keys_by_line(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
 
 
 def why_not(text: str, error: tomllib.TOMLDecodeError) -> Fault:
-    """What is wrong with a text that is no TOML; with the remedy where a side was written without quotes."""
+    """Describes a syntax error of a TOML text. If the name of a side lacks its quotes, the fault says so."""
     where = re.search(r"at line (\d+)", str(error))
     lines = text.splitlines()
     number = int(where[1]) if where else None
@@ -115,8 +115,8 @@ def why_not(text: str, error: tomllib.TOMLDecodeError) -> Fault:
 
 
 def find_line(text: str, path: Path) -> int | None:
-    """The line of the key at `path`, of the first one below it, or of the nearest table or key around it; None where
-    nothing of it is there."""
+    """The line of the key at `path`, of the first key below it, or of the nearest table or key around it. None if no
+    part of the path exists."""
     wanted = tuple(part for part in path if isinstance(part, str))
     best, best_length = None, 0
     for number, key in _keys_by_line(text):

@@ -2,7 +2,7 @@
 
 import re
 
-#: Those of Unicode (category Cc) but for tab and line feed.
+#: Unicode's control characters (category Cc) except tab and line feed.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 

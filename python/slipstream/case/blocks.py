@@ -1,4 +1,4 @@
-"""Into which blocks the cells of a case are cut, and whether they can be."""
+"""Partition of a case's cells into blocks, and its checks."""
 
 import itertools
 import math
@@ -10,7 +10,7 @@ from slipstream.case.case import Case
 
 
 def counts_problems(case: Case) -> Iterator[tuple[toml_text.Path, str]]:
-    """Counts of nodes or devices of which some are given and some are not."""
+    """Faults of node_grid and device_grid that give a count for some axes only."""
     for name in ("node_grid", "device_grid"):
         counts = getattr(case.exchange, name)
         if any(counts) and not all(counts):
@@ -21,8 +21,8 @@ def counts_problems(case: Case) -> Iterator[tuple[toml_text.Path, str]]:
 
 
 def share_blocks(case: Case, devices: int) -> Case:
-    """The case with device_grid and blocks_per_device where exchange.block says the size of a block. Raises CaseError
-    where the blocks do not fill the box, or the devices cannot have equally many."""
+    """Replaces exchange.block, the size of a block, by device_grid and blocks_per_device. Raises CaseError if the
+    blocks do not fill the box, or if devices would differ in their number of blocks."""
     block, cells = case.exchange.block, case.grid.cells
     if not any(block):
         return case
@@ -48,7 +48,7 @@ def share_blocks(case: Case, devices: int) -> Case:
         )
 
     def cut(grid: tuple[int, ...]) -> int:
-        """Cells along the cuts between devices."""
+        """Area of the cuts between devices, in cells."""
         return sum((g - 1) * math.prod(cells) // n for g, n in zip(grid, cells, strict=True))
 
     best = min(grids, key=cut)
@@ -60,7 +60,7 @@ def share_blocks(case: Case, devices: int) -> Case:
 
 
 def check_blocks(case: Case, devices: int) -> None:
-    """Refuses more blocks than the cells can be cut into, in all or along an axis."""
+    """Raises CaseError for more blocks than cells, in all or along an axis."""
     blocks = devices * math.prod(case.exchange.blocks_per_device)
     if blocks > case.cell_count:
         raise CaseError(

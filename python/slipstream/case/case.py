@@ -34,20 +34,20 @@ from slipstream.machine.discovery import MachineTable
 CHECKPOINTS = "checkpoints"
 
 
-#: Keys of [output] by which it is measured.
+#: Keys of [output] that affect the findings of a run.
 _MEASURED = frozenset({"output.energy", "output.mean_from", "output.reference"})
 
 
 @dataclass(frozen=True)
 class Conversion:
-    """Of a checkpoint into another form of the same state."""
+    """Conversion of a checkpoint into another form of the same state."""
 
-    keys: frozenset[str]  #: that may differ then
-    lost: str  #: in words
+    keys: frozenset[str]  #: keys that may differ then
+    lost: str  #: information that is lost, in words
 
 
 def named_files(data: Any, keys: tuple[str, ...], at: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """The places of a key that names a file, each with its table."""
+    """The tables in which a key names a file, each with the key's path."""
     if not isinstance(data, dict):
         return
     if len(keys) == 1:
@@ -61,18 +61,18 @@ def named_files(data: Any, keys: tuple[str, ...], at: tuple[str, ...] = ()) -> I
 class Case(Table):
     """A whole case file, whatever solves it. Lengths are in cells and times in steps where a solver says no more."""
 
-    #: Whose case it is: the name of that solver's table.
+    #: Name of the table that selects this solver.
     solver: ClassVar[str] = ""
-    registered: ClassVar[str] = ""  #: its name in the registry, where that is not the table's
-    #: Tables that may differ between a run and one that goes on from its checkpoint, exchange.coding aside: they change
-    #: no bit of the state.
+    registered: ClassVar[str] = ""  #: name in the registry, if it differs from the table's
+    #: Tables that may differ between a run and its restart, except exchange.coding, because they change no bit of the
+    #: state.
     free_tables: ClassVar[frozenset[str]] = frozenset(
         {"case", "expected", "run", "machine", "exchange", "output", "checkpoint", "guard"}
     )
 
     #: Keys that name files to be read, "*" for any name.
     file_keys: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    #: Those of them that may name a folder.
+    #: Those of file_keys that may name a folder.
     folder_keys: ClassVar[tuple[tuple[str, ...], ...]] = ()
 
     case: CaseTable = CaseTable()
@@ -85,7 +85,7 @@ class Case(Table):
     checkpoint: CheckpointTable = CheckpointTable()
     guard: GuardTable = GuardTable()
 
-    #: Changed keys for which ranges of [expected] were dropped.
+    #: Overridden keys for which ranges of [expected] were dropped.
     _lapsed_by: tuple[str, ...] = PrivateAttr(())
 
     @property
@@ -102,23 +102,24 @@ class Case(Table):
 
     @classmethod
     def is_free(cls, key: str) -> bool:
-        """Whether a key, as `grid.cells`, may differ between a run and one that goes on from its checkpoint."""
+        """Whether a key, as `grid.cells`, may differ between a run and its restart."""
         return key.split(".")[0] in cls.free_tables and key != "exchange.coding"
 
     @classmethod
     def moves_findings(cls, key: str) -> bool:
-        """Whether what a run finds depends on a key."""
+        """Whether the findings of a run depend on a key."""
         table = key.split(".")[0]
         return not cls.is_free(key) or (table in ("run", "exact") and key != "run.check_every") or key in _MEASURED
 
     @classmethod
     def unread(cls, values: dict[str, Any]) -> frozenset[str]:
-        """Keys that mean nothing beside the others, by their values by key."""
+        """Keys that have no effect, given the values of all keys."""
         return frozenset()
 
     @classmethod
     def conversion(cls, before: dict[str, Any], now: dict[str, Any]) -> Conversion | None:
-        """What [checkpoint] convert allows between a checkpoint and a case, both as values by key; None: nothing."""
+        """The conversion that [checkpoint] convert allows from a checkpoint to a case, both as values by key; None:
+        none."""
         return None
 
     @property
@@ -127,22 +128,22 @@ class Case(Table):
 
     @property
     def size(self) -> str:
-        """The grid in words."""
+        """The grid as text."""
         return f"{show_extent(self.grid.cells)} = {self.cell_count:,} cells".replace(",", " ")
 
     @property
     def samples(self) -> tuple[int, int, int]:
-        """Values along x, y and z that pictures show, `spacings` apart: of the cells."""
+        """Number of samples along x, y and z in pictures, `spacings` apart; one per cell."""
         return self.grid.cells
 
     @property
     def corner(self) -> tuple[float, float, float]:
-        """The low corner of what pictures show."""
+        """The low corner of the samples."""
         return (0.0, 0.0, 0.0)
 
     def read(self, file: Any, name: str, step: int, box: tuple[slice, slice, slice]) -> Any:
-        """From a file of fields, open as h5py has it, the samples box[x, y, z] of a field at one of its steps, as
-        [z][y][x] or [z][y][x][component]."""
+        """Reads the samples box[x, y, z] of a field at one of its steps from an open h5py file, as [z][y][x] or
+        [z][y][x][component]."""
         row = int(file[f"VTKHDF/Steps/CellDataOffsets/{name}"][step])
         return file[f"Series/{name}"][(row, *reversed(box))]
 
@@ -159,12 +160,12 @@ class Case(Table):
 
     @property
     def spacings(self) -> tuple[float, float, float]:
-        """Of the samples that pictures show, along x, y and z."""
+        """Distances of the samples along x, y and z."""
         return (self.spacing, self.spacing, self.spacing)
 
     @property
     def time_step(self) -> float:
-        """Of the times in files and messages."""
+        """Length of a step in the time unit of files and messages."""
         return 1.0
 
     @property
@@ -173,43 +174,43 @@ class Case(Table):
 
     @property
     def up(self) -> str:
-        """The axis that points up in pictures, where nothing else is asked for."""
+        """The axis that points up in pictures, by default."""
         return "z"
 
     def side_velocity(self, side: str) -> Any:
-        """Of the fluid at a side of the box, three numbers in the unit of the files; None where the side is no wall."""
+        """Velocity of the wall at a side of the box, in the unit of the files; None if the side is no wall."""
         return None
 
     @property
     def marches(self) -> bool:
-        """Whether it goes over time; else one step finds a state without a time."""
+        """Whether the case is time-dependent; otherwise one step finds a steady state."""
         return True
 
     def refined(self, n: int) -> dict[str, Any] | None:
-        """Keys, as `grid.cells`, whose values give n times the cells along every axis of more than two cells, and the
-        same problem; None where that is not known."""
+        """The keys, such as `grid.cells`, that refine the same problem by n along every axis of more than two cells.
+        None: the solver cannot refine it."""
         return None
 
     def going_on(self, step: int, time: float) -> Self:
-        """The same case from the step and time of a checkpoint on."""
+        """The same case, continued from the step and time of a checkpoint."""
         return self
 
     def time_of(self, step: int) -> float:
-        """As files and messages have it."""
+        """Time of a step, in the unit of files and messages."""
         return step * self.time_step
 
     def show_time(self, step: int) -> str:
-        """With its unit."""
+        """Time of a step as text, with its unit."""
         return f"{self.time_of(step):.4g}"
 
     @property
     def check_every(self) -> int:
-        """Steps between two looks at how much the state changes."""
+        """Steps between two measurements of how much the state changes."""
         return self.run.check_every or max(1, self.last_step // 20)
 
     @property
     def last_step(self) -> int:
-        """The step at which the run ends if it does not become steady before."""
+        """The step at which the run ends unless it becomes steady before."""
         limits = [self.run.steps] if self.run.steps else []
         if self.run.time:
             limits.append(max(1, round(self.run.time / self.time_step)))
@@ -217,7 +218,7 @@ class Case(Table):
 
     @property
     def output_period(self) -> float | None:
-        """Steps between fields, in general no whole number; None: the last only."""
+        """Steps between written fields, in general not an integer; None: only the last step is written."""
         return self.output.every / self.time_step if self.output.every else None
 
     @property
@@ -226,7 +227,8 @@ class Case(Table):
 
     @property
     def checkpoint_folder(self) -> Path:
-        """Of this case alone: many may share the folder that [checkpoint] names."""
+        """Folder of this case's checkpoints. Several cases may share the folder in [checkpoint], so each has its own
+        inside."""
         given = self.checkpoint.folder
         return Path(given) / self.case.name if given else self.folder / CHECKPOINTS
 
@@ -235,12 +237,12 @@ class Case(Table):
         return self.model_copy(update={name: getattr(self, name).model_copy(update=u) for name, u in tables.items()})
 
     def resolved(self, backend: str | None = None) -> Self:
-        """The same case with nothing left to defaults that depend on other keys, or on the machine."""
+        """The same case with all defaults that depend on other keys or on the machine filled in."""
         return self.changed(
             run={"check_every": self.check_every, "steps": self.last_step},
             output={"folder": str(self.folder)},
             machine={"backend": backend or self.machine.backend},
-            # What was measured again is remembered now.
+            # The repeated measurement is cached by now, so a rerun must not measure again.
             exchange={"tune": "measure" if self.exchange.retune else self.exchange.tune, "retune": False},
         )
 
@@ -252,7 +254,7 @@ class Case(Table):
         """The named parts of [exchange] (EXCHANGE_PARTS), in the flat dictionary that compiled solvers read."""
         keys = {key for name in (part, *parts) for key in EXCHANGE_PARTS[name]} - {
             "block"
-        }  # share_blocks has put it into others
+        }  # share_blocks has replaced it by other keys
         found = self.exchange.model_dump(include=keys, exclude_none=True)
         if found.get("rim") == "auto":
             del found["rim"]

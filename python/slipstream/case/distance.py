@@ -8,7 +8,7 @@ Array = np.ndarray
 
 
 def norm(values: Array) -> float:
-    """Root of the sum of squares. A power of two scales the values first, so that no square over- or underflows."""
+    """L2 norm. The values are scaled by a power of two first, so that no square over- or underflows."""
     largest = float(np.abs(values).max(initial=0.0))
     if largest == 0 or not math.isfinite(largest):
         return largest

@@ -1,6 +1,6 @@
 """Expressions in the coordinates, as a case file may give them for a velocity: `4*y*(Ly - y)/Ly^2`.
 
-Numbers, names, + - * / ^ and a few functions; nothing else of Python is let in, and nothing is executed but these.
+Only numbers, names, + - * / ^ and a few functions are accepted; no other Python is evaluated.
 """
 
 import ast
@@ -12,7 +12,7 @@ import numpy as np
 
 from slipstream.base.errors import ArgumentError, ErrorCode
 
-#: Longer ones belong into a program.
+#: Limit of characters; longer expressions belong into a program.
 LONGEST = 500
 
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
@@ -40,8 +40,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     """The value of an expression where names stand for numbers or arrays of one shape; `^` and `**` are powers.
 
-    Raises ValueError that says what is wrong with it: a name or a function unknown, anything but arithmetic, a value
-    that is not finite.
+    Raises ValueError for unknown names and functions, other syntax than arithmetic, and values that are not finite.
     """
     if len(text) > LONGEST:
         raise ArgumentError(
@@ -65,7 +64,7 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
 def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
     match node:
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
-            # As floating point: whole numbers to large powers would take all memory.
+            # Floating point, because large powers of Python integers would take all memory.
             return np.float64(number)
         case ast.Name(id=name):
             if name not in names:

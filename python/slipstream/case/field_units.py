@@ -1,12 +1,12 @@
-"""In what the fields of a case are, and how pictures say it."""
+"""Units of the fields of a case, and their texts in pictures."""
 
 from collections.abc import Sequence
 
 
 class Units:
-    """Of a case that says nothing of units."""
+    """Units of a case without physical units."""
 
-    length = ""  #: behind a number
+    length = ""  #: unit behind a number
 
     def place(self, axis: str) -> str:
         return axis
@@ -22,7 +22,7 @@ class Units:
 
 
 class FlowUnits(Units):
-    """Of a flow: in the length, length / lid speed and the lid speed; or in SI."""
+    """Units of a flow: length, length / lid speed and lid speed, or SI."""
 
     def __init__(self, si: bool) -> None:
         self.si = si

@@ -1,8 +1,8 @@
 """The case of a flow: its units, its sides, its bodies, and the scales that follow from them.
 
 Lengths are in cells, speeds in cells per step, unless a name says otherwise; the density is 1. With units.system = "SI"
-the keys of [physics] are in metres and seconds, and the converter that follows from [units] brings them to the lattice;
-velocities elsewhere are ratios to the lid speed, unless units.speeds says that they are in m/s.
+the keys of [physics] are in metres and seconds, and the converter of [units] maps them to the lattice. Velocities
+elsewhere are ratios to the lid speed, or in m/s with units.speeds.
 """
 
 from pathlib import Path
@@ -34,7 +34,7 @@ Speed = TypeVar("Speed", float, np.ndarray)
 
 
 def _is_area(key: str) -> bool:
-    """Whether a key is the area of a body, which coefficients are measured by."""
+    """Whether a key is the area of a body, the reference area of its coefficients."""
     return key.startswith("bodies.") and key.endswith(".area")
 
 
@@ -73,7 +73,7 @@ class FlowCase(Case):
             if units.step:
                 speed = physics.lid_speed * units.step / units.cell
             if physics.viscosity is not None:
-                # By way of the Reynolds number, the same in both systems: so a twin in cells has the same bits.
+                # Computed from the Reynolds number, so that the same case in cells has the same bits.
                 reynolds = whole(physics.lid_speed * (length * units.cell) / physics.viscosity)
                 viscosity = speed * length / reynolds
         if viscosity is None:
@@ -83,7 +83,7 @@ class FlowCase(Case):
 
     @property
     def converter(self) -> Converter | None:
-        """From the lattice to SI, where the case is in SI."""
+        """Converter from the lattice to SI; None for a case in cells and steps."""
         if not self.si:
             return None
         units, speed = self.units, self.physics.lid_speed
@@ -92,7 +92,7 @@ class FlowCase(Case):
 
     @property
     def spacing(self) -> float:
-        """Edge of a cell in files and messages: m, or in the length."""
+        """Edge of a cell in files and messages: in m, or relative to the length."""
         converter = self.converter
         return converter.length if converter else 1.0 / self.scales.length
 
@@ -102,7 +102,7 @@ class FlowCase(Case):
 
     @property
     def up(self) -> str:
-        """The axis of a lid, else z."""
+        """The axis normal to a moving wall, else z."""
         return next((side[0] for side, wall in self.walls.given() if any(wall.velocity)), "z")
 
     @property
@@ -112,7 +112,7 @@ class FlowCase(Case):
 
     @property
     def length_unit(self) -> str:
-        """Of the lengths of the case, for messages."""
+        """Unit of the case's lengths, for messages."""
         return "m" if self.si else "cells"
 
     @property
@@ -130,16 +130,16 @@ class FlowCase(Case):
         return {f"L{axis}": n * self.cell_edge for axis, n in zip("xyz", self.grid.cells, strict=True)}
 
     def names(self, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> dict[str, Any]:
-        """What expressions in the coordinates know."""
+        """Names that expressions in the coordinates may use, with their values."""
         return {"x": x, "y": y, "z": z, **self._sides(), "L": self.scales.length * self.cell_edge}
 
     def in_lid_speeds(self, velocity: Speed) -> Speed:
-        """A velocity of [walls], [boundaries], [initial] or [exact], a number or an array, over the lid speed."""
+        """Converts a velocity of [walls], [boundaries], [initial] or [exact] to units of the lid speed."""
         lid_speed = self.physics.lid_speed if self.units.speeds else None
         return velocity if lid_speed is None else velocity / lid_speed
 
     def wall_velocity(self, side: str) -> tuple[float, float, float]:
-        """Of a side of the box that is a wall, in units of the lid speed."""
+        """Velocity of a wall of the box, in units of the lid speed."""
         x, y, z = self.walls.velocity(side)
         return (self.in_lid_speeds(x), self.in_lid_speeds(y), self.in_lid_speeds(z))
 
@@ -149,18 +149,18 @@ class FlowCase(Case):
         return np.asarray(self.wall_velocity(side)) * (self.physics.lid_speed if self.si else 1.0)
 
     def side_density(self, boundary: Boundary) -> float:
-        """Of a side at which the pressure is given, or far away from it, over that of the fluid at rest."""
+        """Density at a pressure boundary, or far away from it, relative to the fluid at rest."""
         if boundary.pressure is not None and self.converter:
             return 1.0 + 3.0 * boundary.pressure / self.converter.pressure
         return boundary.density or 1.0
 
     def time_of(self, step: int) -> float:
-        """In length / lid speed."""
+        """Time of a step, in units of length / lid speed."""
         return step / self.scales.steps_per_time
 
     def profile(self, side: str, boundary: Boundary) -> np.ndarray:
-        """Velocities at the points of a side that lie half a cell apart, its edges among them, in units of the lid
-        speed: [slower axis, faster axis][component]. Raises ValueError for an expression that has no value."""
+        """Velocities at points half a cell apart on a side, including its edges, in units of the lid speed: [slower
+        axis][faster axis][component]. Raises ValueError for an expression that has no value."""
         normal, edge, cells = "xyz".index(side[0]), self.cell_edge, self.grid.cells
         place = [np.arange(2 * n + 1) * (edge / 2) for n in cells]
         place[normal] = np.array([0.0 if side[1] == "-" else cells[normal] * edge])
@@ -170,7 +170,7 @@ class FlowCase(Case):
         return self.in_lid_speeds(np.stack([np.broadcast_to(part, x.shape).reshape(-1) for part in parts], axis=1))
 
     def boundary_options(self, side: str, boundary: Boundary) -> dict[str, Any]:
-        """Of an open side, in lattice units, as compiled solvers read it."""
+        """Options of an open side for compiled solvers, in lattice units."""
         options: dict[str, Any] = {"kind": boundary.kind}
         if boundary.kind in ("pressure", "convective"):
             options["density"] = self.side_density(boundary)
@@ -185,7 +185,7 @@ class FlowCase(Case):
 
     @property
     def force(self) -> tuple[float, float, float]:
-        """On a volume of fluid, in lattice units."""
+        """Body force per volume, in lattice units."""
         converter = self.converter
         x, y, z = self.physics.force
         unit = converter.force_density if converter else 1.0
@@ -193,7 +193,7 @@ class FlowCase(Case):
 
     @property
     def density_drop(self) -> tuple[float, float, float]:
-        """From the low end of each axis to its high end: pressure is a third of the density."""
+        """Density difference from the low end of each axis to its high end; the pressure is a third of it."""
         unit = self.converter.pressure if self.converter else 1.0
         x, y, z = self.physics.pressure_drop
         return (3.0 * x / unit, 3.0 * y / unit, 3.0 * z / unit)
@@ -212,7 +212,7 @@ class FlowCase(Case):
 
     @property
     def time_step(self) -> float:
-        """In length / lid speed, in SI in s."""
+        """Length of a step in units of length / lid speed, or in s for SI."""
         converter = self.converter
         return converter.time if converter else 1.0 / self.scales.steps_per_time
 
@@ -253,10 +253,10 @@ class FlowCase(Case):
         return super().resolved(backend).changed(units=units, physics=physics)
 
     def to_toml(self, header: str = "", exclude: frozenset[str] = frozenset(), folder: str | Path | None = None) -> str:
-        # A case in cells and steps says nothing of units, as before there were any.
+        # A case in cells and steps omits [units], as case files did before [units] existed.
         return super().to_toml(header, exclude if self.si else exclude | {"units"}, folder)
 
 
 def _usual_speed(length: float) -> float:
-    """Of a lid, in cells per step."""
+    """Default lid speed, in cells per step."""
     return min(0.1, 6.4 / length)

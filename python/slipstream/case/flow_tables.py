@@ -1,4 +1,4 @@
-"""What a case says of the flow itself: from which it starts, which one it should be, and what a run should find."""
+"""Tables of a flow: initial state, exact solution, units, physics, and limits of a run."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Literal

@@ -19,7 +19,7 @@ _WORDS = {bool: "true, false", int: "integer", float: "number", str: "text"}
 
 
 def tables_within(annotation: Any) -> Iterator[type[Table]]:
-    """The tables that a value may be, those of a dictionary by name among them."""
+    """The table types in an annotation, including those of a dictionary's values."""
     if isinstance(annotation, type) and issubclass(annotation, Table):
         yield annotation
     for part in get_args(annotation):
@@ -31,7 +31,7 @@ def tables(case_type: type[Table], at: str = "") -> Iterator[tuple[str, type[Tab
     for name, field in case_type.model_fields.items():
         for table in dict.fromkeys(tables_within(field.annotation)):
             if table is case_type:
-                continue  # a table of its own kind, within itself
+                continue  # a table that may contain its own type
             sides = [side for side in table.model_fields.values() if any(tables_within(side.annotation))]
             named = "dict" in str(field.annotation)
             path = f"{at}{field.alias or name}" + (".NAME" if named else "")
@@ -112,8 +112,8 @@ def first_sentence(text: str | None) -> str:
 
 
 def listed(wanted: str) -> list[tuple[str, str, type[Table]]]:
-    """The tables called `wanted` or within one of that name; all where it is empty. Each with the solvers whose it is,
-    once where solvers share it. Raises CaseError where there is none."""
+    """The tables called `wanted`, and those inside it; all if it is empty. Each comes with the names of its solvers,
+    once if solvers share it. Raises CaseError if there is none."""
     found: dict[tuple[str, type[Table]], list[str]] = {}
     for solver, known in all_solvers().items():
         for path, table in tables(known.case_type):

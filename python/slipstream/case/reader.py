@@ -1,4 +1,4 @@
-"""Case files: from text, variants and overrides to a checked case, or to all that is wrong with it and where."""
+"""Reads case files: text, variants and overrides become a checked case, or a list of faults with their places."""
 
 import json
 import tomllib
@@ -19,13 +19,13 @@ from slipstream.machine.discovery import MachineTable
 
 
 def schema() -> dict[str, Any]:
-    """JSON Schema of a case file, for editors: that of each solver's cases."""
+    """JSON Schema of a case file, for editors, with one alternative per solver."""
     described = [
         variants.schema(solver.case_type.model_json_schema(by_alias=True)) for solver in all_solvers().values()
     ]
     definitions: dict[str, Any] = {}
     for n, one in enumerate(described):
-        # Tables of one name may differ between solvers; those of the first keep theirs.
+        # Tables of one name may differ between solvers; only those of the first solver keep the name.
         own = one.pop("$defs")
         clashing = {name for name, table in own.items() if definitions.get(name, table) != table}
         text = json.dumps({"case": one, "tables": own})
@@ -41,7 +41,7 @@ def schema() -> dict[str, Any]:
 
 
 class Source:
-    """Where a case came from, to say where its faults are."""
+    """Origin of a case's keys, to locate its faults."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Source:
         self.overrides = {toml_text.parse_override(text)[0]: text for text in overrides}
         self.variant = variant
         self._tables = tables or {}
-        self.data: Mapping[str, Any] = {}  #: all that is given, once it is known
+        self.data: Mapping[str, Any] = {}  #: all given tables, set by `parse`
 
     def override(self, names: tuple[str, ...]) -> str | None:
         """The override that gave a key."""
@@ -86,7 +86,7 @@ class Source:
         return (variants.KEY, self.variant)
 
     def fault(self, path: toml_text.Path, said: str) -> Fault:
-        """`said`, which begins with the key, with its place and what is given there."""
+        """A fault whose text `said` begins with the key, with its place and given value."""
         within = self._within(path)
         of_variant = f" (variant {self.variant})" if self.variant is not None and not within else ""
         text = f"{self.locate(path)}: {''.join(f'{part}.' for part in within)}{said}{of_variant}"
@@ -105,7 +105,7 @@ class Source:
 
 
 def _tables_of(annotation: Any) -> Iterator[type[BaseModel]]:
-    """The tables that a value may be, those of a dictionary by name among them."""
+    """The table types in an annotation, including those of a dictionary's values."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for part in get_args(annotation):
@@ -125,7 +125,7 @@ def _keys_at(case_type: type[Case], path: toml_text.Path) -> list[str]:
 
 
 def _tables_with(case_type: type[Case], key: str) -> list[str]:
-    """Tables that have the key: of this solver's cases, else of other solvers', which are named."""
+    """Tables that have the key: those of this solver, else those of other solvers, with their names."""
     own = [f"[{name}]" for name in case_type.model_fields if key in _keys_at(case_type, (name,))]
     if own:
         return own
@@ -138,12 +138,12 @@ def _tables_with(case_type: type[Case], key: str) -> list[str]:
     ]
 
 
-#: Pydantic's names of the kinds that a value may be, number or text, behind the key's own path.
+#: Pydantic appends these names of types to the path of a key that may be a number or a text.
 _KINDS = frozenset({"constrained-float", "float", "constrained-str", "str"})
 
 
 def _by_key(errors: Iterable[Any]) -> list[Any]:
-    """Pydantic's errors, one a key: of a key that may hold a number or text, the one about the kind that was given."""
+    """Keeps one pydantic error per key. If a key may be a number or a text, it is the error about the given type."""
     found: dict[toml_text.Path, Any] = {}
     for error in errors:
         path, told = tuple(error["loc"]), error["type"] in ("extra_forbidden", "missing")
@@ -154,7 +154,7 @@ def _by_key(errors: Iterable[Any]) -> list[Any]:
 
 
 def _explain(error: Any, case_type: type[Case], *table: str) -> Fault:
-    """One of pydantic's errors in the words of a case file; of a table alone with its name."""
+    """Rewords one pydantic error; `table` is the path of a table that was validated alone."""
     path = (*table, *(part for part in error["loc"] if part not in RIM_FORMS))
     unknown = error["type"] == "extra_forbidden"
     known = _keys_at(case_type, path[:-1]) if unknown else []
@@ -172,7 +172,7 @@ def _explain(error: Any, case_type: type[Case], *table: str) -> Fault:
 
 
 def _too_large(value: Any, at: toml_text.Path = ()) -> Iterator[tuple[toml_text.Path, int]]:
-    """Whole numbers that the compiled module cannot hold."""
+    """Integers that the compiled module cannot hold."""
     if isinstance(value, dict | list):
         for key, entry in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _too_large(entry, (*at, key))
@@ -205,7 +205,7 @@ def parse(data: dict[str, Any], source: Source) -> Case:
         fault = Fault.of(error)
         raise CaseError(source.fault(("domain",), fault.reworded(f"domain: {fault}"))) from None
     try:
-        # Read as JSON, because only there do strict types take an array for a tuple.
+        # Validated as JSON, because strict mode accepts an array for a tuple only there.
         case = case_type.model_validate_json(json.dumps(data, default=str))
     except ValidationError as error:
         raise CaseError.all_of(
@@ -218,9 +218,9 @@ def parse(data: dict[str, Any], source: Source) -> Case:
 
 
 def remembered(text: str, name: str) -> tuple[Case, list[str]]:
-    """A case as a run wrote it down, by this version or another: keys that it lacks have their defaults, and those that
-    are not known here are left out and returned. It is not checked, because it was, by the rules of its day. Raises
-    CaseError, which calls it by `name`."""
+    """Reads a case as a run of this or another version recorded it. Missing keys get their defaults; unknown keys are
+    left out and returned. The case is not checked again, as rules may have changed. Raises CaseError, which calls it by
+    `name`."""
     unknown: list[str] = []
     try:
         data = tomllib.loads(text)
@@ -264,17 +264,17 @@ def _read(path: Path) -> tuple[str, dict[str, Any], dict[str, variants.Tables]]:
 
 
 def variant_names(path: str | Path) -> list[str]:
-    """Of a case file."""
+    """Names of the variants in a case file."""
     return list(_read(Path(path))[2])
 
 
 def _find_files(data: dict[str, Any], folder: Path, source: Source) -> None:
     """Makes the files that a case names relative to the working directory. A relative path is looked for in the folder
-    of the case file, then in the working directory; one of an override the other way round."""
+    of the case file first, then in the working directory. For overrides the order is reversed."""
     try:
         case_type = solver_of(data).case_type
     except CaseError:
-        return  # whoever parses it says so
+        return  # the parser reports it
     faults = []
     for path, table in (found for key in case_type.file_keys for found in named_files(data, key)):
         what = path[-1]
@@ -327,8 +327,7 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
 
 
 def with_lapses(case: Case, path: str | Path, overrides: Sequence[str], variant: str | None) -> Case:
-    """A case of `load` without the expected ranges of its file, where overrides have changed what the run finds. Ranges
-    that overrides give stay."""
+    """Drops the expected ranges of a case file if overrides change the findings. Ranges from overrides stay."""
     own = [key for key, _ in map(toml_text.parse_override, overrides) if key[0] == "expected"]
     names = [name for name in case.expected if not any(("expected", name)[: len(key)] == key for key in own)]
     if not overrides or not names:
@@ -336,7 +335,7 @@ def with_lapses(case: Case, path: str | Path, overrides: Sequence[str], variant:
     try:
         before = dict(_flat(load(path, (), variant).model_dump()))
     except CaseError:
-        return case  # the file alone says nothing
+        return case  # the file alone is invalid
     now = dict(_flat(case.model_dump()))
     changed = [key for key in now.keys() | before.keys() if now.get(key) != before.get(key)]
     keys = sorted(key for key in changed if case.moves_findings(key))
@@ -344,7 +343,7 @@ def with_lapses(case: Case, path: str | Path, overrides: Sequence[str], variant:
 
 
 def check_variants(path: str | Path) -> list[str]:
-    """The names of a file's variants, each as the file has it. Raises CaseError with the faults of all of them."""
+    """The names of a file's variants, in the order of the file. Raises CaseError with the faults of all of them."""
     names, faults = variant_names(path), list[Fault]()
     for name in names:
         try:

@@ -1,4 +1,4 @@
-"""What bounds the fluid of a case: the sides of the box."""
+"""Tables of the sides of the box: walls and open boundaries."""
 
 from collections.abc import Iterator, Mapping
 from typing import Annotated, ClassVar, Generic, Literal, TypeVar
@@ -14,7 +14,7 @@ Side = TypeVar("Side")
 
 
 class SidesTable(Table, Generic[Side]):
-    """What a case says of the sides of the box that it names."""
+    """Base of tables with an entry per side of the box."""
 
     x_low: Side | None = Field(None, alias="x-")
     x_high: Side | None = Field(None, alias="x+")
@@ -24,7 +24,7 @@ class SidesTable(Table, Generic[Side]):
     z_high: Side | None = Field(None, alias="z+")
 
     def given(self) -> Iterator[tuple[str, Side]]:
-        """Sides that the case names, with what it says of them."""
+        """The given sides, each with its entry."""
         for side, name in zip(SIDES, type(self).model_fields, strict=True):
             entry = getattr(self, name)
             if entry is not None:

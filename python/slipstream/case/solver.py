@@ -1,4 +1,4 @@
-"""The solver of a case, and what is asked of it where no solver is known."""
+"""Interfaces of solvers, runs and engines, and the solver of a case."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,20 +22,20 @@ Table = tuple[str, Sequence[str], Sequence[Sequence[Any]]]
 
 @dataclass(frozen=True)
 class Monitor:
-    """A table that grows while a run runs: a row with each look at the change, or each so many steps."""
+    """A table that grows during a run: a row with each check of the change, or every `every` steps."""
 
     path: Path
     take: Callable[[], None]  #: adds a row for this step, if there is none; collective
-    every: int | None = None  #: steps between rows; None: one with each look
+    every: int | None = None  #: steps between rows; None: one with each check of the change
     at_start: bool = False  #: whether the state before the first step has a row
-    every_step: bool = False  #: whether each step has a row: then it is taken before a checkpoint and at every end, too
+    every_step: bool = False  #: whether each step has a row: if so, checkpoints and ends take one first
 
 
 class Fields(Protocol):
     """Fields of a run over time, in a file."""
 
     def write(self) -> None:
-        """Adds this step, if it is not there. Collective."""
+        """Adds a frame of this step, unless there is one. Collective."""
         ...
 
     def close(self) -> None:
@@ -79,97 +79,98 @@ class Run(Protocol):
     def engine(self) -> Engine: ...
 
     def cautions(self) -> Sequence[str]:
-        """Warnings that are known only now that the state is there."""
+        """Warnings that depend on the initial state."""
         ...
 
     def notes(self) -> Sequence[str]:
-        """How it was tuned, for the terminal."""
+        """Notes on the tuning, for the terminal."""
         ...
 
     def change(self, since: int) -> float | None:
-        """Largest change in a unit of time since a step, for run.residual; the next change is measured from here. None
-        where the solver has no such number; not finite where the state is not."""
+        """Largest change per unit of time since a step, for run.residual; the next change is measured from here. None:
+        the solver has no such measure. It is not finite if the state is not."""
         ...
 
     def look(self) -> None:
-        """Measures changes from here on."""
+        """Makes the present state the reference of the next change."""
         ...
 
     def conserved(self) -> float:
-        """What the run should keep (a mass), or 0 where there is nothing."""
+        """The conserved quantity, usually the mass; 0 if there is none."""
         ...
 
     def drift(self, before: float) -> tuple[str, str]:
-        """What became of it, for the last line, and a warning; both may be empty."""
+        """Drift of the conserved quantity since `before`: a text for the last line, and a warning; both may be
+        empty."""
         ...
 
     def guarded(self) -> str:
-        """Within what the guard looks, for the log; empty where it looks for numbers alone."""
+        """Range that the guard checks, for the log; empty if it only checks that values are finite."""
         ...
 
     def advice(self) -> str:
-        """What to change where the state did not stay sound."""
+        """Advice for a run whose state became unsound."""
         ...
 
     def fields(self, path: Path, goes_on: bool) -> Fields:
-        """Makes a file of fields, in place of one that is there; or goes on with that, behind its frames up to now."""
+        """Creates a file of fields. With `goes_on`, appends to the existing one after its frames up to now."""
         ...
 
     def bytes_of(self, frames: int) -> int:
-        """Bytes of so many frames of `fields` on the disk, about. Not collective."""
+        """Estimated bytes of so many frames of `fields` on disk. Not collective."""
         ...
 
     def carried(self) -> dict[str, Any]:
-        """Numbers that a checkpoint keeps beside the fields, for a run that goes on from it."""
+        """Numbers that a checkpoint stores in addition to the fields, for a restart."""
         ...
 
     def carry(self, carried: Mapping[str, Any]) -> None:
-        """Goes on with those of a checkpoint, once its fields are set; those of earlier versions have none."""
+        """Restores these numbers after the fields; checkpoints of earlier versions have none."""
         ...
 
     def monitors(self, goes_on: bool) -> Sequence[Monitor]:
-        """Tables of this run; where it goes on, with the rows of before."""
+        """Tables of this run; with `goes_on` they keep the rows of the run before."""
         ...
 
     def figures(self, outcome: Any) -> dict[str, Any]:
-        """The run in numbers, beside those that every run has."""
+        """Results of the run as numbers, in addition to those of all solvers."""
         ...
 
     def results(self, figures: dict[str, Any], console: Console, troubles: Any) -> None:
-        """Finds what there is to find at the end, adds it to the figures ("findings" and "expected" among them),
-        shows it, and writes files; rank 0 alone writes."""
+        """Evaluates the run at its end, adds the results to the figures ("findings" and "expected" among them), shows
+        them, and writes files. Only rank 0 writes."""
         ...
 
 
 class Solver(Protocol):
-    """What a solver says of its cases. Its module is named in the registry."""
+    """Interface of a solver for its cases. The registry names its module."""
 
     case_type: type[Case]
-    unit_of_rate: str  #: of a million cells a second, in the solver's own word
-    files: Sequence[str]  #: that runs leave beside those that all solvers' runs do
-    pictures: Mapping[str, str]  #: files of pictures that runs leave, too, with what they show
-    collisions: Mapping[str, Mapping[str, str]]  #: that its cases may be run by, each with its keys as `lbm.collision`
+    unit_of_rate: str  #: unit of rates, for 1e6 cells a second
+    files: Sequence[str]  #: files that runs write in addition to those of all solvers
+    pictures: Mapping[str, str]  #: files of pictures, with their descriptions
+    collisions: Mapping[str, Mapping[str, str]]  #: collision models by name, each with its keys
 
     def complete(self, data: dict[str, Any]) -> dict[str, Any]:
-        """The tables of a case file with those keys that follow from bodies. Raises CaseError, or pydantic's
-        ValidationError of [domain]."""
+        """Completes the tables of a case file with keys that follow from bodies. Raises CaseError, or pydantic's
+        ValidationError for [domain]."""
         ...
 
     def problems(self, case: Case) -> list[tuple[toml_text.Path, str]]:
-        """Everything wrong with a case whose keys are right one by one: where, and what to do."""
+        """Faults of combined keys that are valid one by one: the place, and what to do."""
         ...
 
     def check_before_start(self, case: Case) -> None:
-        """Raises CaseError for what one process can refuse before there are many, and `problems` does not."""
+        """Raises CaseError for faults that one process can find before ranks start, and `problems` does not report."""
         ...
 
     def check_at_length(self, case: Case) -> None:
-        """Raises CaseError for what takes long to find, and a run finds by itself in its set-up: `check` and `plan`
-        ask."""
+        """Raises CaseError for faults that take long to find. `check` and `plan` call it; a run finds them in its
+        set-up."""
         ...
 
     def warnings(self, case: Case) -> list[str]:
-        """What may go wrong and does not have to, before the first step."""
+        """Warnings about a case, before the first step."""
         ...
 
     def facts(self, case: Case) -> list[tuple[str, str]]:
@@ -181,21 +182,20 @@ class Solver(Protocol):
         ...
 
     def title(self, case: Case) -> str:
-        """What is computed and how, behind the case's own words in the titles of pictures."""
+        """Describes the computation and the method, for titles of pictures."""
         ...
 
     def tiles(self, case: Case, figures: Mapping[str, Any]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-        """The few numbers that one looks for first in a report, what the case says and what the run found; figures are
-        empty where there are none yet."""
+        """The most important numbers for a report: those of the case, and those of the run. Figures are empty if there
+        are none yet."""
         ...
 
     def answer(self, case: Case, folder: Path) -> tuple[Sequence[Table], Sequence[str]]:
-        """Tables and names of pictures that a report shows first, from files that a run has left."""
+        """Tables and names of pictures that a report shows first, from files of a run."""
         ...
 
     def compared(self, folder: Path) -> Sequence[Table]:
-        """Tables for a report, from files that a run has left: words, columns and rows. Raises CaseError where a file
-        is damaged."""
+        """Tables for a report, from files of a run: title, columns and rows. Raises CaseError if a file is damaged."""
         ...
 
     def conversions(self, case: Case) -> Sequence[RenderableType]:
@@ -207,16 +207,16 @@ class Solver(Protocol):
         ...
 
     def plan(self, case: Case, machine: "Machine", options: Mapping[str, Any], thorough: bool = False) -> Plan:
-        """Blocks, messages and memory. `thorough`: with what takes time to find out, if that can only lower the
-        memory. Collective."""
+        """Blocks, messages and memory. `thorough`: includes slow measurements that can only lower the memory.
+        Collective."""
         ...
 
     def largest_grid(self, machine: "Machine", options: Mapping[str, Any]) -> Sequence[int]:
-        """That fits, in the shape of the case."""
+        """The largest grid that fits into memory, with the proportions of the case."""
         ...
 
     def smaller(self, case: Case) -> Iterable[dict[str, str]]:
-        """Keys of the solver's table that would take less memory, what costs the least first."""
+        """Changes of the solver's table that save memory, the cheapest first."""
         ...
 
     def start(self, setup: Any, trace: "Trace | None" = None) -> Run:
@@ -224,12 +224,12 @@ class Solver(Protocol):
         ...
 
     def quantities(self, case: Case) -> Mapping[str, Any]:
-        """What `plot` draws of the fields, by name: slipstream.pictures.quantity.Quantity, the usual ones first."""
+        """Quantities that `plot` draws, by name (slipstream.pictures.quantity.Quantity); the common ones come first."""
         ...
 
     def curves(self, shown: Any, folder: Path) -> list[Path]:
-        """Draws into a folder what a run has left beside its fields, for `plot`, and says what it wrote; shown: the
-        run's slipstream.results.results.Results."""
+        """Draws the curves of a run into a folder, for `plot`, and returns the files. `shown`: the run's
+        slipstream.results.results.Results."""
         ...
 
     def artist(self, case: Case) -> Any:
@@ -238,7 +238,7 @@ class Solver(Protocol):
 
 
 def solver_of(case: Case | Mapping[str, Any]) -> Solver:
-    """By the type of a case, or by the tables of its data. Raises CaseError where two solvers' are there."""
+    """The solver of a case's type or of its tables. Raises CaseError if tables of two solvers are given."""
     if isinstance(case, Case):
         return _named(case.registered or case.solver)
     given = [name for name in registry.SOLVERS if name in case]
@@ -253,7 +253,7 @@ def solver_of(case: Case | Mapping[str, Any]) -> Solver:
 
 
 def misspelt(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Tables of the data of a case that has no solver's, whose names are nearly one: each with that."""
+    """Misspelt solver tables of a case without a solver, each with the likely name."""
     if not any(name in data for name in registry.SOLVERS):
         for table in data.keys() - _named(registry.USUAL).case_type.model_fields.keys():
             if near := nearest_of(table, list(registry.SOLVERS), 0.6):
@@ -266,5 +266,5 @@ def _named(name: str) -> Solver:
 
 
 def all_solvers() -> dict[str, Solver]:
-    """By the names of their tables."""
+    """All solvers by the names of their tables."""
     return {name: _named(name) for name in registry.SOLVERS}

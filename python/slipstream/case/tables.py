@@ -16,7 +16,7 @@ def _rim_form(value: Any) -> str:
     return "word" if isinstance(value, str) else "widths"
 
 
-#: Cells per axis, or "auto"; told apart first, so that a mistake is one error.
+#: Cells per axis, or "auto"; discriminated first, so that a mistake gives one error.
 Rim = Annotated[
     Annotated[ExtentOrZero, Tag("widths")] | Annotated[Literal["auto"], Tag("word")],
     Discriminator(_rim_form),
@@ -28,16 +28,16 @@ _ROUTE, _WORD = rf"^[+-]?({'|'.join(ROUTES)})$", r"^[A-Za-z0-9_-]+$"
 _NAME = r"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$"
 _SLOW = r"^(none|[0-9.eE+-]+ GB/s(, [0-9.eE+-]+ us)?)$"
 RouteName = Annotated[str, Field(pattern=_ROUTE)]
-#: Lowest and highest value of what a run finds.
+#: Lowest and highest expected value of a finding.
 Range = tuple[Finite, Finite]
 ExpectedTable = dict[Annotated[str, Field(min_length=1)], Range]
 _BITS = r"(, rate [0-9.]+)?(, block [0-9]+)?(, max error [0-9.eE+-]+)?"
 _CODING = rf"^(raw|cast( to (f32|f16|bf16))?|(blockfloat|zfp){_BITS}|auto(, max error [0-9.eE+-]+)?)$"
 CodingName = Annotated[str, Field(pattern=_CODING)]
-#: A rate and a latency; their bounds are the engine's to tell.
+#: A rate and a latency; the engine checks their bounds.
 ThrottleText = Annotated[str, Field(pattern=_SLOW)]
 BodyName = Annotated[str, Field(pattern=_WORD)]
-#: What must match a pattern, in the words of a message.
+#: Descriptions of patterns, for messages.
 PATTERNS = {
     _ROUTE: f"should be a route, alone or with + or - before it: {', '.join(ROUTES)}",
     _CODING: "should be 'raw', 'cast', 'cast to f32', 'cast to f16', 'cast to bf16', 'blockfloat' or 'zfp', the last "
@@ -180,7 +180,7 @@ class ExchangeTable(Table):
     wait_limit: WaitLimit = Field(60.0, description="Seconds after which a missing message is an error; inf: never.")
 
 
-#: Keys of [exchange] by what they are about: no solver needs all.
+#: Keys of [exchange] by subject, because no solver needs all.
 EXCHANGE_PARTS = {
     "blocks": ("blocks_per_device", "block", "node_grid", "device_grid", "placement", "placement_seed"),
     "coding": ("coding", "measure_errors"),

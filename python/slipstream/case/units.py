@@ -1,4 +1,4 @@
-"""The scales of a run in cells and steps, and what a cell and a step are outside of the lattice."""
+"""Scales of a run in cells and steps, and conversion to SI."""
 
 import math
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Scales:
-    """The numbers that say whether a lattice Boltzmann run can work."""
+    """Dimensionless scales that decide whether a lattice Boltzmann run is stable and accurate."""
 
     length: float  #: cells
     lid_speed: float  #: cells per step
@@ -38,7 +38,7 @@ class Scales:
 
 @dataclass(frozen=True)
 class Converter:
-    """SI values of one lattice unit. All follow from three: the cell, the step and the density of the fluid at rest."""
+    """SI values of one lattice unit. All follow from the cell, the step and the density at rest."""
 
     length: float  #: m, one cell
     time: float  #: s, one step
@@ -56,7 +56,7 @@ class Converter:
 
     @property
     def pressure(self) -> float:
-        """Pa. A density above that at rest by 1 in the lattice is a third of it, by c_s^2 = 1/3."""
+        """Pa. A density difference of 1 in the lattice is a pressure of c_s^2 = 1/3 of this."""
         return self.density * self.velocity**2
 
     @property
@@ -84,6 +84,6 @@ class Converter:
 
 
 def whole(value: float) -> float:
-    """The whole number that a quotient of decimal numbers misses by rounding alone, or the quotient."""
+    """Rounds a quotient to an integer if it differs from it by rounding errors only."""
     near = round(value)
     return float(near) if math.isclose(value, near, rel_tol=1e-12) else value

@@ -7,14 +7,14 @@ from typing import Any
 
 from slipstream.base.errors import CaseError, ErrorCode
 
-#: The key of a case file that holds them.
+#: The table of a case file with all variants.
 KEY = "variants"
 NAME = re.compile(r"[A-Za-z0-9_-]+")
 Tables = dict[str, Any]
 
 
 def take(data: Tables) -> dict[str, Tables]:
-    """Takes the variants out of a case file's tables, by name. Raises CaseError where they are no tables."""
+    """Takes the variants out of a case file's tables, by name. Raises CaseError for values that are no tables."""
     found = data.pop(KEY, {})
     if not isinstance(found, dict) or not all(isinstance(tables, dict) for tables in found.values()):
         raise CaseError(f"{KEY}: a variant is a table of its own, [{KEY}.NAME]", key=KEY)
@@ -28,7 +28,7 @@ def take(data: Tables) -> dict[str, Tables]:
 
 
 def choose(found: Mapping[str, Tables], name: str) -> Tables:
-    """The tables of a variant. Raises CaseError that names those there are."""
+    """The tables of a variant. Raises CaseError with the known names."""
     if name in found:
         return found[name]
     there = f"there are: {', '.join(found)}" if found else "the case has none"
@@ -36,8 +36,8 @@ def choose(found: Mapping[str, Tables], name: str) -> Tables:
 
 
 def merged(data: Tables, name: str, tables: Tables) -> Tables:
-    """The case with the keys of a variant: key by key, but for what is expected, which the variant says anew. Its name,
-    from which the folder follows, gets that of the variant, unless the variant has one."""
+    """Merges a variant into a case key by key; [expected] is replaced as a whole. The variant's name is appended to the
+    name of the case, from which the folder follows, unless the variant gives a name."""
     result = _merge(data, tables)
     if "expected" in tables:
         result["expected"] = tables["expected"]
@@ -54,7 +54,7 @@ def _merge(table: Tables, changes: Tables) -> Tables:
 
 
 def hold(tables: Tables, path: tuple[str | int, ...]) -> bool:
-    """Whether what a case has at `path` comes from these tables of a variant, at least in part."""
+    """Whether a variant gives the value at `path`, at least in part."""
     found: Any = tables
     for part in path:
         if not isinstance(found, dict):
@@ -69,7 +69,7 @@ _REFERENCE = re.compile(r'"#/\$defs/(\w+)"')
 
 
 def schema(described: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of a case together with that of its variants: the same keys, none of which must be there."""
+    """Adds the variants to the schema of a case: the same keys, all optional."""
     known = described["$defs"]
     partial = {name for name, table in known.items() if "required" in table}
     while more := {n for n, t in known.items() if n not in partial and partial & {*_REFERENCE.findall(json.dumps(t))}}:

@@ -1,4 +1,4 @@
-"""What each command of the command line does. Modules are loaded when their command is asked for."""
+"""Implementation of each command of the command line. A module is imported when a command needs it."""
 
 import argparse
 import json
@@ -17,7 +17,7 @@ from slipstream.case.solver import solver_of
 
 
 def _overrides(arguments: argparse.Namespace) -> list[str]:
-    """Those given as a.b=c, and those that have an option of their own."""
+    """Overrides given as a.b=c, and those from options such as --output."""
     found = list(arguments.overrides)
     if bind := getattr(arguments, "bind", None):
         found.append(f"machine.bind={'true' if bind == 'on' else 'false'}")
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def check_before_start(arguments: argparse.Namespace) -> None:
-    """What one process can refuse before there are many."""
+    """Checks that one process can do before ranks start."""
     if arguments.command == "compare":
         from slipstream.run import compare
 
@@ -116,7 +116,7 @@ def check(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def _taking(case: Case) -> str:
-    """The time and the disk that a run on one rank needs, in words. The case is good whether that is known or not."""
+    """Time and disk space that a run on one rank needs, as text. A failure to predict them is no fault of the case."""
     from slipstream.machine import discovery
     from slipstream.run import prediction
 

@@ -17,6 +17,6 @@ def say(error: BaseException, where: str = "error") -> None:
     print(f"slipstream: {where}: {visible(str(error))}", file=sys.stderr, flush=True)
     if path := os.environ.get(FILE):
         coded = error if isinstance(error, Coded) else Coded(Fault.of(error))
-        # The error itself is what counts, whether or not there is room for it on the disk.
+        # A full disk must not hide the error itself.
         with suppress(OSError), Path(path).open("a", encoding="utf-8") as file:
             file.write(coded.packed() + "\n")

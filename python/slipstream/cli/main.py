@@ -30,12 +30,12 @@ def _without_ranks(arguments: Sequence[str]) -> list[str]:
     return kept
 
 
-#: Seconds in which ranks that fail alike do so.
+#: Seconds within which the same failure reaches all ranks.
 _ALIKE = 5.0
 
 
 def _fail(error: CaseError | RunError, code: int) -> None:
-    """One message, from one rank: where the others may know nothing of it, they are ended."""
+    """Prints one message from one rank, and ends other ranks that may not have failed."""
     if core.rank() == 0:
         say(error)
     module = _module_of_job()
@@ -45,7 +45,7 @@ def _fail(error: CaseError | RunError, code: int) -> None:
         module.expect_common_end()
         return
     rank = module.job()[0]
-    # In the order of the ranks, so that only the first of several speaks.
+    # Delays by rank, so that only the first of several failing ranks prints.
     time.sleep(0.2 * min(rank, 50))
     if rank:
         say(error, f"error on rank {rank}")
@@ -53,7 +53,7 @@ def _fail(error: CaseError | RunError, code: int) -> None:
 
 
 def _module_of_job() -> ModuleType | None:
-    """The compiled module with MPI running, where there are several ranks, and they are Slipstream's own."""
+    """The compiled module with MPI started, if Slipstream owns several ranks."""
     if (core.launched_size() or 1) < 2:
         return None
     try:
@@ -76,12 +76,12 @@ def _act(arguments: argparse.Namespace, words: Sequence[str]) -> int:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Runs the command line and returns its exit code: 0, 1 for a failure, 2 for what the user can mend, 3 for a flow
-    that is no longer sound or a step that was not solved."""
+    """Runs the command line and returns its exit code. 0: success, 1: failure, 2: an error that the user can mend, 3:
+    the flow became unsound or a step was not solved."""
     words = list(sys.argv[1:] if words is None else words)
     arguments = parse(words)
     core.own_process()
-    # Some agents block them in whatever they start: nobody could end a run then, but by force.
+    # Some parent processes block these signals; a run could then only be killed.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, start.SIGNALS)
     with patient_output(arguments.command in ("run", "compare", "bench")):
         return _code_of(arguments, words)
@@ -109,7 +109,7 @@ def _code_of(arguments: argparse.Namespace, words: Sequence[str]) -> int:
 
 
 def _crash(error: Exception) -> None:
-    """A failure in the run: said by the rank that failed, which takes the others down, because they wait for it."""
+    """Reports a failure on one rank and ends the others, which would wait for it."""
     if os.environ.get("SLIPSTREAM_TRACEBACK") or not isinstance(error, RuntimeError | OSError):
         traceback.print_exception(error)
     say(error, f"error on rank {core.rank()}")

@@ -23,7 +23,7 @@ Action = Callable[[argparse.Namespace, Console], int | None]
 
 
 class _Parser(argparse.ArgumentParser):
-    """Names the nearest word where there is none of that name."""
+    """Suggests the nearest word for unknown commands and options."""
 
     def error(self, message: str) -> NoReturn:
         if found := re.match(r"(.*invalid choice: '?(.*?)'?) \(choose from (.*)\)$", message):
@@ -138,7 +138,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
-    """argparse takes no more a.b=c after an option has come between; here they may stand anywhere."""
+    """argparse accepts a.b=c only before the first option; here overrides may stand anywhere."""
     if words[:1] == ["bench"]:
         return _parse_bench(words[1:])
     parser = _parser()

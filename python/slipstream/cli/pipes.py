@@ -1,4 +1,4 @@
-"""Output whose reader may go away, or whose disk may be full: what cannot be written ends nothing."""
+"""Standard output that ignores write errors: a closed pipe or a full disk does not end a run."""
 
 import contextlib
 import os
@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 
 class _Patient:
-    """Stands in for a text stream: after the first failure it takes everything and writes nothing."""
+    """Wraps a text stream: after the first write error it discards all output."""
 
     def __init__(self, stream: TextIO, tell: bool) -> None:
         self._stream, self._tell = stream, tell
@@ -27,12 +27,12 @@ class _Patient:
             self._give_up(error)
 
     def _give_up(self, error: OSError) -> None:
-        # Python flushes what is left in the stream once more at its end.
+        # Python flushes the stream once more at exit, which would fail again.
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self._stream.fileno())
         os.close(nowhere)
         if self._tell:
-            # Where the reader of both is gone, nobody hears it.
+            # Standard error may be closed, too.
             with contextlib.suppress(OSError):
                 said = f"warning: the output cannot be written any more ({error.strerror}); it goes on without"
                 print(f"slipstream: {said}", file=sys.stderr, flush=True)
@@ -43,7 +43,7 @@ class _Patient:
 
 @contextlib.contextmanager
 def patient_output(tell: bool) -> Iterator[None]:
-    """Inside, standard output and errors take no failure amiss; `tell`: the first one of the output is said."""
+    """Ignores write errors of standard output and error. `tell`: reports the first one of the output."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = _patient(before[0], tell), _patient(before[1], False)
     try:
@@ -57,5 +57,5 @@ def _patient(stream: TextIO, tell: bool) -> Any:
     try:
         stream.fileno()
     except (OSError, ValueError, AttributeError):
-        return stream  # of a test or a notebook: it has no file that could be lost
+        return stream  # in a test or a notebook, which has no file descriptor
     return _Patient(stream, tell)

@@ -1,4 +1,4 @@
-"""The cases that come with Slipstream: in a source tree its folder cases/, in an installed package a copy of it."""
+"""Finds the cases that come with Slipstream: cases/ of the source tree, or its copy in a package."""
 
 import argparse
 import re

@@ -28,7 +28,7 @@ class DnsCase(Case):
     run: DnsRunTable = DnsRunTable()
     output: DnsOutputTable = DnsOutputTable()
 
-    #: Step and time from which the time step holds, and whether a checkpoint has them.
+    #: Step and time from which the current time step applies, and whether a checkpoint gave them.
     _since: tuple[int, float] = PrivateAttr((0, 0.0))
     _restarted: bool = PrivateAttr(False)
     _clock: Callable[[], tuple[int, float]] | None = PrivateAttr(None)
@@ -74,8 +74,8 @@ class DnsCase(Case):
         return said if known or not self.dns.courant else f"at most {said}"
 
     def timed_by(self, clock: Callable[[], tuple[int, float]]) -> None:
-        """From now on `time_of` counts from the step and time that the clock says. Steps of a Courant number differ:
-        those to come are at most as long as the longest."""
+        """From now on `time_of` counts from the step and time of this clock. Steps by a Courant number vary: later ones
+        are assumed to be as long as the longest."""
         self._clock = clock
 
     @property
@@ -96,7 +96,7 @@ class DnsCase(Case):
 
     @property
     def is_reference_flow(self) -> bool:
-        """Whether it is the vortex of Taylor and Green at Reynolds number 1600."""
+        """Whether the case is the Taylor-Green vortex at Reynolds number 1600."""
         table = self.dns
         cube = table.lengths == type(table).model_fields["lengths"].default
         same = abs(table.viscosity * 1600 - 1) < 1e-9 and not self.is_forced and cube

@@ -1,4 +1,4 @@
-"""Along lines of the box: longitudinal spectra and structure functions, of a velocity [z][y][x][component]."""
+"""Longitudinal spectra and structure functions of a velocity [z][y][x][component]."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -21,12 +21,13 @@ def longitudinal_spectrum(velocity: Array, axis: int = 0) -> Array:
     lines = _lines(velocity, axis)
     n = lines.shape[1]
     found: Array = (abs(np.fft.rfft(lines, axis=1)) ** 2).mean(0) / n**2
-    found[1 : (n + 1) // 2] *= 2  # with the mode of -k
+    found[1 : (n + 1) // 2] *= 2  # includes the mode of -k
     return found
 
 
 def structure_function(velocity: Array, order: int, axis: int = 0, places: Sequence[int] | None = None) -> Array:
-    """<(u_a(x + r e_a) - u_a(x))^order> for r of so many cells along the axis; without `places`, of 0 to half the box.
+    """<(u_a(x + r e_a) - u_a(x))^order> for r of so many cells along the axis; without `places`, from 0 to half the
+    box.
     The third follows -4/5 of the dissipation times r in the inertial range (Kolmogorov 1941)."""
     lines = _lines(velocity, axis)
     apart = range(lines.shape[1] // 2 + 1) if places is None else places
@@ -34,7 +35,7 @@ def structure_function(velocity: Array, order: int, axis: int = 0, places: Seque
 
 
 def distances(cells: int) -> list[int]:
-    """lines.csv has structure functions for these distances in cells: powers of two up to half the box."""
+    """Distances in cells of the structure functions in lines.csv: powers of two up to half the box."""
     return [1 << n for n in range(cells.bit_length() - 1) if 2 << n <= cells]
 
 
@@ -44,8 +45,8 @@ def columns(cells: int) -> list[str]:
 
 
 def along_x(blocks: Iterable[tuple[int, Array]], cells: Sequence[int]) -> dict[str, float]:
-    """E_11(k), and <(u(x + r) - u(x))^2> and ^3 for r cells, of blocks with whole lines along x. Collective: the sums
-    are those over all blocks, in their order."""
+    """E_11(k), and <(u(x + r) - u(x))^2> and ^3 for distances of r cells, from blocks with whole lines along x.
+    Collective: sums run over all blocks in their order."""
     mine = {}
     for number, velocity in blocks:
         lines = np.asarray(velocity).shape[0] * np.asarray(velocity).shape[1]

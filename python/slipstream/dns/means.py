@@ -1,4 +1,4 @@
-"""Means of a turbulent flow over a window of time, beside published relations."""
+"""Means of a turbulent flow over a window of time, and published relations."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ Array = np.ndarray
 
 
 def window(times: Array, since: float | None) -> Array:
-    """Mask of the rows from the time `since` on, None: of the second half of the run. The last row is always in it."""
+    """Mask of the rows from the time `since` on; None: the second half of the run. The last row is always in it."""
     mask: Array = times >= min(times[-1] / 2 if since is None else since, times[-1])
     return mask
 

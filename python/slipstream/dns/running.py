@@ -1,4 +1,4 @@
-"""A pseudo-spectral flow at work on a case: `slipstream.case.solver.Run`."""
+"""Runs a pseudo-spectral flow: `slipstream.case.solver.Run`."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ COLUMNS = (
 
 
 class DnsRun(PlainRun):
-    """A flow under way. Collective."""
+    """A running flow. Collective."""
 
     def __init__(self, setup: Setup, trace: "Trace | None" = None) -> None:
         case = setup.case
@@ -87,7 +87,7 @@ class DnsRun(PlainRun):
         return tuning_lines(self.engine.tuning()) + cut + batches
 
     def change(self, since: int) -> float | None:
-        """No residual: a turbulent flow changes all the time. Not finite where the flow is not."""
+        """None, because a turbulent flow has no residual. Not finite if the flow is not."""
         value = float(self._statistics()["energy"])
         return None if math.isfinite(value) else value
 
@@ -101,7 +101,7 @@ class DnsRun(PlainRun):
         return frames * 3 * self._case.cell_count * (8 if self._case.dns.precision == "f64" else 4)
 
     def carried(self) -> dict[str, Any]:
-        """The energy that the forcing holds, what it puts in, and the largest error of the budget."""
+        """Energy and power of the forcing, and the largest error of the budget, for checkpoints."""
         return dict(self.engine.carried())
 
     def carry(self, carried: Mapping[str, Any]) -> None:
@@ -109,7 +109,7 @@ class DnsRun(PlainRun):
             self.engine.carry(dict(carried))
 
     def _statistics(self) -> dict[str, Any]:
-        """Of this step, found once."""
+        """Statistics of this step, cached."""
         if self._taken != self.engine.step:
             self._last = dict(self.engine.statistics())
             self._last["kmax_eta"] = self._last.pop("largest_mode_eta")
@@ -140,14 +140,14 @@ class DnsRun(PlainRun):
 
         def take() -> None:
             history.add(self._statistics())
-            # Behind the row, which shows how it came to that.
+            # After the row, which shows the cause of an error.
             try:
                 self.engine.check_time_step()
             except RuntimeError as error:
                 said = f"{error} (step {self.engine.step}): take a smaller dns.time_step"
                 raise TooFast(said, key="dns.time_step", step=self.engine.step) from None
 
-        # A flow that has become too fast leaves its spectrum, too.
+        # The spectrum comes first, so that a flow that is too fast writes it, too.
         return [*more, Monitor(of_spectra, take_spectrum, at_start=True), Monitor(path, take, at_start=True)]
 
     def _monitor_of_scalars(self, goes_on: bool) -> Monitor:
@@ -225,7 +225,7 @@ class DnsRun(PlainRun):
             console.print(expected_table(figures["expected"]))
 
     def _scalars(self) -> dict[str, float]:
-        """Means over the window, and how well production and dissipation of each variance balance in it."""
+        """Means over the window, and the balance of production and dissipation of each variance."""
         case = self._case
         if not case.dns.schmidt:
             return {}
@@ -246,8 +246,8 @@ class DnsRun(PlainRun):
         return result
 
     def _mean_spectrum(self) -> tuple[float, np.ndarray]:
-        """Of the rows of spectra.csv from a time on, and the first of their times; of this step alone where they could
-        not be written."""
+        """Mean of the rows of spectra.csv from a time on, and the time of the first one. If the file is incomplete, it
+        is the present spectrum."""
         table = np.array(rows.read(self._case.folder / "spectra.csv")[1], dtype=float)
         if not table.size:
             return float(self._last["time"]), np.asarray(self._last["spectrum"])
@@ -256,7 +256,7 @@ class DnsRun(PlainRun):
         return float(times[chosen][0]), table[chosen, 2:].mean(axis=0)
 
     def _decay(self, figures: dict[str, Any], console: Console, troubles: Troubles, step: int) -> dict[str, float]:
-        """Findings of statistics.csv: means, the budget, and the dissipation beside a published one where there is
+        """Findings of statistics.csv: means, the energy budget, and the dissipation, with a published one if there is
         one."""
         case = self._case
         header, lines = rows.read(case.folder / "statistics.csv")
@@ -267,7 +267,7 @@ class DnsRun(PlainRun):
         rate = -np.gradient(column["energy"], column["time"])
         reference = energy.taylor_green_1600() if case.is_reference_flow else None
         figures["energy"] = found = energy.compare(vortex.decay(case), reference)
-        # By differences between rows, unless every step was accounted for; where nothing is lost, of the energy.
+        # From differences between rows, unless every step was accounted for; without losses relative to the energy.
         budget = np.abs(rate - column["dissipation"] + column["power"])[1:-1].max()
         budget /= column["dissipation"].max() or column["energy"].max() or 1.0
         result = {f"energy.{name}": value for name, value in found.items() if isinstance(value, float)}

@@ -1,4 +1,4 @@
-"""Turbulence in a periodic box from Python: a Simulation is a flow under way.
+"""Turbulence in a periodic box from Python: a Simulation is a running flow.
 
 Collective: on several ranks, every rank makes the same calls.
 """
@@ -35,12 +35,12 @@ _NEVER = 2**62
 
 
 def _as_toml(value: Any) -> Any:
-    """With lists in place of tuples."""
+    """Replaces tuples by lists."""
     return [_as_toml(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 class Options(TypedDict, total=False):
-    """Keys of [dns], [machine] and [exchange]; docs/dns.md and docs/exchange.md say what they do."""
+    """Keys of [dns], [machine] and [exchange]; docs/dns.md and docs/exchange.md describe them."""
 
     scheme: Literal["rk2", "rk4"]
     precision: Literal["f32", "f64"]
@@ -80,13 +80,13 @@ _OF_EXCHANGE = ("routes", "tune", "wait_limit")
 
 
 class Simulation:
-    """Incompressible flow on `cells` = (nx, ny, nz) of a periodic box with the edges `lengths`, 2 pi each without.
+    """Incompressible flow on `cells` = (nx, ny, nz) of a periodic box with the edges `lengths`, by default 2 pi.
 
-    `initial` is the table that a case file has under this name: {"flow": "random", "peak": 3, "energy": 0.5}; without
-    it, Taylor and Green's vortex. Or `velocity`, a function of the places x, y, z: it takes three arrays that broadcast
-    to [z][y][x] and returns the three components. `scalars` is one that returns as many as `schmidt` has numbers;
-    without it they begin with zero. Further keyword arguments are keys of a case file's [dns], [machine] and
-    [exchange]: scheme="rk2", device_memory="8 GiB".
+    `initial` is the table that a case file has under this name: {"flow": "random", "peak": 3, "energy": 0.5}. The
+    default is the Taylor-Green vortex. `velocity` is a function of the places x, y, z instead. It takes three arrays
+    that broadcast to [z][y][x] and returns the three components. `scalars` is a function that returns one scalar for
+    each number in `schmidt`; the default is zero. Further keyword arguments are keys of a case file's [dns], [machine]
+    and [exchange]: scheme="rk2", device_memory="8 GiB".
 
     Raises TypeError for a keyword of another name, and CaseError where the numbers do not make a flow.
     """
@@ -156,7 +156,7 @@ class Simulation:
         return self
 
     def _begin(self, case: DnsCase) -> None:
-        #: The same flow as a case file says it.
+        #: The same flow as a case.
         self.case: DnsCase = case
         self._setup = engine.prepare(case, discovery.discover(case.machine, guest=True))
         self._dns: Dns = DnsRun(self._setup).engine
@@ -179,12 +179,12 @@ class Simulation:
         return f"<slipstream.dns.Simulation: {what}; {count(self.step, 'step')}>"
 
     def run(self, steps: int = 1) -> None:
-        """Makes so many steps."""
+        """Advances by so many steps."""
         self._dns.advance(steps)
 
     @property
     def machine(self) -> "Machine":
-        """The machine that the cells were dealt out for."""
+        """The machine on which the cells are distributed."""
         return self._setup.machine
 
     @property
@@ -199,7 +199,7 @@ class Simulation:
 
     @property
     def velocity(self) -> Array | None:
-        """[z][y][x][component] on rank 0; None elsewhere."""
+        """The velocity [z][y][x][component] on rank 0; None elsewhere."""
         found = self._dns.velocity()
         return None if found is None else np.asarray(found)
 

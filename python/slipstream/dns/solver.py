@@ -1,4 +1,4 @@
-"""Pseudo-spectral flows as the registry has them: `slipstream.case.solver.Solver`."""
+"""Pseudo-spectral flows for the registry: implements `slipstream.case.solver.Solver`."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ collisions: Mapping[str, Mapping[str, str]] = {}
 
 
 def complete(data: dict[str, Any]) -> dict[str, Any]:
-    """A box that is periodic along all axes, where the case does not say it."""
+    """Makes the box periodic along all axes by default."""
     grid = data.get("grid")
     if isinstance(grid, dict) and "periodic" not in grid:
         return data | {"grid": grid | {"periodic": [True, True, True]}}
@@ -153,7 +153,7 @@ def problems(case: DnsCase) -> list[tuple[toml_text.Path, str]]:
 
 
 def check_before_start(case: DnsCase) -> None:
-    """The spectrum must be one, and the velocity on this grid."""
+    """Checks the file of the spectrum, and that the file of the velocity has this grid."""
     if case.initial.spectrum:
         spectrum.read(case.initial.spectrum)
     if case.initial.file:
@@ -161,7 +161,7 @@ def check_before_start(case: DnsCase) -> None:
 
 
 def check_at_length(case: DnsCase) -> None:
-    """Nothing takes long."""
+    """No check takes long."""
 
 
 def warnings(case: DnsCase) -> list[str]:
@@ -256,8 +256,8 @@ def checksums(case: DnsCase) -> dict[str, str]:
 def plan(case: DnsCase, machine: "Machine", options: Mapping[str, Any], thorough: bool = False) -> Plan:
     with as_case_error():
         found: Plan = part("dns").plan_dns(machine, _of_flow(options))
-    found["overlaps"] = False  # a transform needs all values of the one before it
-    if machine.discovered:  # what is free changes while ranks look
+    found["overlaps"] = False  # a transform needs all values of the transform before it
+    if machine.discovered:  # free memory changes while ranks query it
         found["host_memory"] = int(core().broadcast(str(found["host_memory"]), 0))
     return found
 
@@ -269,7 +269,7 @@ def largest_grid(machine: "Machine", options: Mapping[str, Any]) -> Sequence[int
 
 
 def _of_flow(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Without what a plan knows of a machine that is not there."""
+    """Options of a flow, without those of a described machine."""
     return {key: value for key, value in options.items() if key != "host_memory"}
 
 
@@ -285,7 +285,7 @@ def start(setup: Any, trace: "Trace | None" = None) -> Run:
 
 
 def _vorticity(plane: Any) -> Any:
-    """Normal to a plane, by its Fourier modes."""
+    """Vorticity normal to a plane, from Fourier modes."""
     import numpy as np
 
     def along(values: Any, axis: int) -> Any:
@@ -296,7 +296,7 @@ def _vorticity(plane: Any) -> Any:
     first, second = ("xyz".index(axis) for axis in plane.axes)
     velocity = plane.vectors("velocity")
     turn = along(velocity[..., second], 1) - along(velocity[..., first], 0)
-    return -turn if plane.axes == "xz" else turn  # x to z turns against the right hand about y
+    return -turn if plane.axes == "xz" else turn  # the rotation from x to z is negative about y
 
 
 def quantities(case: DnsCase) -> Mapping[str, Any]:

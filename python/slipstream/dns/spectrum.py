@@ -1,4 +1,4 @@
-"""The spectrum that a flow of random modes begins with, from a file."""
+"""Initial energy spectrum of a flow with random modes, read from a file."""
 
 import math
 import re
@@ -7,15 +7,14 @@ from typing import Any
 
 from slipstream.base.errors import CaseError, ErrorCode, Fault
 
-#: Of all energy, what the mean velocity of a flow without one may have.
+#: Largest energy of the mean velocity, relative to all energy, that counts as rounding.
 ROUNDING = 1e-12
 
 
 def read(path: str | Path) -> list[float]:
-    """E(k) of the shells 0, 1, 2, ..., those that the file leaves out with none. A line holds k and E(k), with a comma
-    or blanks between, and behind them what a head of words has more columns for; empty lines and those that begin with
-    '#' count for nothing, and neither does rounding in shell 0. Raises CaseError. The spectrum.csv that a run leaves is
-    such a file."""
+    """E(k) of the shells 0, 1, 2, ...; shells that the file omits are zero. A line holds k and E(k), separated by a
+    comma or blanks, and further columns if there is a header. Empty lines, lines that begin with '#', and rounding
+    errors in shell 0 are ignored. The spectrum.csv of a run is such a file. Raises CaseError."""
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except OSError as error:

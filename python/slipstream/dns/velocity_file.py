@@ -1,4 +1,4 @@
-"""The velocity that a flow begins with, from a file: [z][y][x][component], as NumPy saves it or as a run wrote it."""
+"""Initial velocity from a file of NumPy or of a run, [z][y][x][component]."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ def check(path: str | Path, cells: Cell) -> None:
 
 
 def read(path: str | Path, cells: Cell, boxes: Sequence[tuple[Cell, Cell]]) -> list[np.ndarray]:
-    """The velocity of the cells lo .. hi - 1 of each box; of the file no more is read. Raises CaseError."""
+    """The velocity of the cells lo .. hi - 1 of each box; nothing else is read. Raises CaseError."""
     found = []
     with _velocity(path, cells) as values:
         for lo, hi in boxes:
@@ -41,7 +41,7 @@ def read(path: str | Path, cells: Cell, boxes: Sequence[tuple[Cell, Cell]]) -> l
 
 @contextmanager
 def _velocity(path: str | Path, cells: Cell) -> Iterator[Any]:
-    """The array, unread, once it is known to be one."""
+    """Opens the array without reading its values, and checks that it is one."""
     path = _latest(Path(path))
     try:
         if Path(path).suffix == ".npy":
@@ -62,8 +62,8 @@ def _velocity(path: str | Path, cells: Cell) -> Iterator[Any]:
 
 
 def _latest(path: Path) -> Path:
-    """The file that was written last in a folder of results, or beside its fields.vtkhdf: restarts of earlier versions
-    made files of their own."""
+    """The newest file of fields in a folder of results, or next to its fields.vtkhdf. Restarts of earlier versions made
+    files of their own."""
     folder = path if path.is_dir() else path.parent
     if not path.is_dir() and path.name != FIELDS:
         return path
@@ -80,7 +80,7 @@ def _latest(path: Path) -> Path:
 
 
 class _Last:
-    """The velocity of the last time that a run wrote."""
+    """The velocity of the last frame in a file of fields."""
 
     def __init__(self, file: Any) -> None:
         steps = file["VTKHDF/Steps"]

@@ -1,4 +1,4 @@
-"""Taylor and Green's vortex by Fourier modes: `slipstream.run.compare.Vortex`."""
+"""The Taylor-Green vortex by Fourier modes: `slipstream.run.compare.Vortex`."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from slipstream.flow.energy import Decay
 title = "Fourier modes"
 precisions: tuple[str, ...] = ("f32", "f64")
 
-#: Below, the 2/3 rule leaves the vortex hardly a harmonic.
+#: With fewer cells the 2/3 rule would remove nearly all harmonics of the vortex.
 FEWEST_CELLS = 8
 
 

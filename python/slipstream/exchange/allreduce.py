@@ -15,12 +15,12 @@ class AllReduce:
     """Adds (multiplies, takes the minimum or maximum of) the values of all devices of a grid, in place: every device
     holds the result. All ranks construct, run and close together.
 
-    grid: whose devices take part. values: how many each has, 1 to 1024. dtype: "f64", "f32" or "i64".
+    grid: its devices take part. values: how many each has, 1 to 1024. dtype: "f64", "f32" or "i64".
     op: "add", "multiply", "min" or "max". method: "peer" (kernels store into each other's memory), "nccl", "mpi" (the
         host in the loop) or "automatic", the first of these that can serve.
     wait_limit: seconds after which a wait gives up; inf: never.
 
-    The order depends on the number of devices and on nothing else, and so do the bits. NaN stays NaN.
+    The order of operations, and so the bits, depend on the number of devices only. NaN stays NaN.
     Its end is collective, by close(), by leaving a `with` or when Python drops it.
     """
 
@@ -43,8 +43,8 @@ class AllReduce:
 
     def run(self, values: Any, stream: Any = None) -> None:
         """Reduces in place. values: an array, or a list with one for each device of this rank, of any shape, rows
-        packed. stream: the caller's, or a list with one for each device; the result is there for its next work, NumPy
-        arrays hold it when run returns. Runs follow one another."""
+        packed. stream: the caller's, or a list with one for each device. The result is ready for the stream's next
+        work, in NumPy arrays when run returns. Runs follow one another."""
         with arrays.told_to_others(lambda: self._reduce.run([], [])):
             pointers, natives = self._pointers(values), native_streams(self.grid, stream)
         self._reduce.run(pointers, natives)
@@ -60,8 +60,8 @@ class AllReduce:
         return [place.first for place in places]
 
     def check(self) -> None:
-        """Raises TimeoutError where an earlier run gave up waiting for another rank. On GPUs call it when the stream
-        has been synchronized and before the result counts; run() calls it too. The object is of no use after it."""
+        """Raises TimeoutError if an earlier run gave up waiting for another rank. On GPUs, synchronize the stream
+        first, and call this before you use the result; run() calls it, too. After the error the object is unusable."""
         self._reduce.check()
 
     def close(self) -> None:
@@ -82,12 +82,12 @@ class AllReduce:
 
     @property
     def method(self) -> str:
-        """The one that serves."""
+        """The method in use."""
         return self._reduce.method
 
     @property
     def reason(self) -> str:
-        """Why this method and none before it."""
+        """Why this method was chosen over those of higher priority."""
         return self._reduce.reason
 
     @property

@@ -1,4 +1,4 @@
-"""Arrays that a call writes share no memory with others that it is given."""
+"""Checks that arrays which a call writes share no memory with its other arrays."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -11,7 +11,7 @@ from slipstream.exchange.arrays import Described
 
 @dataclass(frozen=True)
 class Place:
-    """Memory that a call reads or writes. `array`: of which it is the whole, where values may lie in gaps of others."""
+    """Memory that a call reads or writes. `array`: the array, if its gaps may hold values of others."""
 
     name: str
     first: int
@@ -19,7 +19,7 @@ class Place:
     written: bool
     read_only: bool = False
     array: Described | None = None
-    side: str = ""  #: of a transform, with the component and the block
+    side: str = ""  #: side of a transform, with the component and the block
     component: int = 0
     block: int = 0
 
@@ -30,17 +30,17 @@ def place_of(array: Described, name: str, written: bool) -> Place:
 
 
 def apart_or_why(a: Place, b: Place) -> str:
-    """Why two places that share memory may not; empty where they may."""
+    """The reason why two places must not share memory; empty if they may."""
     if not (a.written or b.written):
         return ""
     return f"{a.name} and {b.name} share memory that is written: give arrays that lie apart"
 
 
 def require_apart(places: Iterable[Place], why: Callable[[Place, Place], str] = apart_or_why) -> None:
-    """Raises ArgumentError where two places share memory, and `why` says that they may not. They come to it in the
-    order in which they are given."""
+    """Raises ArgumentError if two places share memory, and `why` gives a reason. `why` gets them in the order in which
+    they are given."""
     given = [place for place in places if place.first < place.behind]
-    before: list[int] = []  # that reach as far as the next one
+    before: list[int] = []  # places that extend to the next one
     for number in sorted(range(len(given)), key=lambda n: given[n].first):
         before = [n for n in before if given[n].behind > given[number].first]
         for other in before:
@@ -51,12 +51,12 @@ def require_apart(places: Iterable[Place], why: Callable[[Place, Place], str] = 
 
 
 def _meet(a: Place, b: Place) -> bool:
-    """Whether two whose bounds overlap have some byte in common."""
+    """Whether two places with overlapping bounds share a byte."""
     if a.array is None or b.array is None:
         return True
     import numpy as np
 
-    most: Any = 100_000  # NumPy's own types leave this out
+    most: Any = 100_000  # `max_work` is missing in NumPy's own types
     try:
         return bool(np.shares_memory(np.asarray(_Bytes(a.array)), np.asarray(_Bytes(b.array)), max_work=most))
     except np.exceptions.TooHardError:
@@ -64,7 +64,7 @@ def _meet(a: Place, b: Place) -> bool:
 
 
 class _Bytes:
-    """Addresses of an array, wherever it lies, for NumPy, which reads none of them."""
+    """Describes the memory of an array to NumPy, which compares addresses but reads no values."""
 
     def __init__(self, array: Described) -> None:
         strides = tuple(stride * array.size for stride in array.strides)

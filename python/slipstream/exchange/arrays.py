@@ -1,4 +1,4 @@
-"""Arrays of other libraries as addresses: NumPy, CuPy, PyTorch, JAX, Numba, by the protocols that they speak."""
+"""Addresses and layouts of arrays of NumPy, CuPy, PyTorch, JAX and Numba, by their array protocols."""
 
 import math
 import re
@@ -11,8 +11,8 @@ from typing import Any
 from slipstream.base.core import core
 from slipstream.base.errors import ArgumentError, ErrorCode, OptionError
 
-#: Number formats by NumPy's kind and size in bytes. What only moves values may let formats of one size stand for each
-#: other.
+#: Number formats by NumPy's kind and size in bytes. Calls that only move values also accept other formats of the same
+#: size.
 _FORMATS = {
     ("f", 2): "f16",
     ("f", 4): "f32",
@@ -38,7 +38,7 @@ class Described:
     strides: tuple[int, ...]
     size: int  #: bytes of a value
     format: str
-    exact: bool  #: whether the values are numbers of this format, and not others of its size
+    exact: bool  #: whether values are of this format, not of another one of its size
     on_host: bool
     read_only: bool
 
@@ -49,13 +49,13 @@ class Described:
 
 
 def describe(array: Any, name: str) -> Described:
-    """Takes no reference: the array must outlive what is done with the address. `name` stands in errors."""
+    """Describes an array. It keeps no reference: the array must outlive all uses of the address. `name`: for errors."""
     for attribute in ("__cuda_array_interface__", "__array_interface__"):
         interface = getattr(array, attribute, None)
         if interface is not None:
             return _from_interface(interface, attribute == "__array_interface__", name)
     try:
-        # A view of a buffer has strides where the buffer states none.
+        # A buffer may state no strides; a view of it does.
         held = array if hasattr(array, "__dlpack__") else memoryview(array)
         if isinstance(held, memoryview):
             require_own_order(held.format, name)
@@ -109,7 +109,7 @@ def _from_interface(interface: dict[str, Any], on_host: bool, name: str) -> Desc
 
 
 def require_own_order(text: str, name: str) -> None:
-    """text: of a number format, which may begin with a byte order."""
+    """Refuses byte-swapped values. text: a number format, which may begin with a byte order."""
     if text.startswith((_OTHER_ORDER, "!")):
         raise ArgumentError(
             f"{name}: the array's numbers ('{text}') have the other byte order than this machine's: give "
@@ -134,7 +134,7 @@ def _aligned(array: Described, name: str) -> Described:
 
 
 def _format(kind: str, size: int, name: str) -> tuple[str, bool]:
-    """The format that stands for the numbers, and whether they are of it."""
+    """The number format, and whether it is exact."""
     exact = _FORMATS.get((kind, size))
     found = exact or (_BY_SIZE.get(size) if kind in "biufc" else None)
     if found is None:
@@ -161,8 +161,8 @@ def require_writable(array: Described, name: str, why: str) -> None:
 
 @contextmanager
 def told_to_others(refuse: Callable[[], object]) -> Iterator[None]:
-    """Where this rank refuses its arguments, `refuse` makes the call without any, so that ranks that compare theirs
-    with it learn of it."""
+    """If this rank refuses its arguments, `refuse` makes the call without any. Ranks that compare their calls with it
+    then learn of the error."""
     try:
         yield
     except (TypeError, ValueError):
@@ -202,8 +202,8 @@ def one_each(given: Any, devices: int) -> list[Any]:
 
 
 def packed(array: Any, values: int, dtype: str, backend: str, done: str, components: int = 1) -> Described:
-    """An array of so many values, side by side, where the backend's kernels reach them. `done`: what becomes of them,
-    in the error. Several components are the first axis of an array of more axes than one."""
+    """Describes an array of so many contiguous values, in memory that the backend's kernels reach. `done`: what happens
+    to them, for the error. Several components are the first axis if the array has several axes."""
     found = describe(array, f"an array of values that are {done}")
     size = math.prod(found.shape)
     if size != values or found.format != dtype or not found.exact:

@@ -9,12 +9,12 @@ from slipstream.exchange import apart, arrays
 from slipstream.exchange.grid import Grid, refuse_together
 from slipstream.exchange.records import Triple
 
-#: What arrays tell of a field.
+#: Properties of a field that its arrays determine.
 KIND = ("type", "components")
 
 
 def described(items: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], Exception | None]:
-    """The items until one is refused, and why it is."""
+    """The items up to the first invalid one, and its error."""
     found: list[dict[str, Any]] = []
     try:
         found.extend(items)
@@ -34,8 +34,8 @@ def item(
     written: str = "",
     places: list[apart.Place] | None = None,
 ) -> dict[str, Any]:
-    """One field as the compiled module takes it. written: what writes it, where something does. places: to which those
-    of its arrays are added."""
+    """One field as the compiled module takes it. written: reason why the call writes it, if it does. places: gets the
+    places of its arrays."""
     copies = value if isinstance(value, tuple) else (value,)
     lists = [copy if isinstance(copy, list) else [copy] for copy in copies]
     for given in lists:
@@ -72,7 +72,7 @@ def item(
         )
     return {
         "name": name,
-        # A rank without blocks has no array to tell these from: _agree() asks the others.
+        # A rank without blocks has no array; agree() gets these from the other ranks.
         "type": found[0][0].format if found else "f32",
         "components": (found[0][1] or 1) if found else 1,
         "copies": len(copies),
@@ -90,7 +90,7 @@ def _place_name(name: str, block: int, blocks: int) -> str:
 def _check(
     grid: Grid, name: str, block: int, array: arrays.Described, widths: dict[str, Triple], layout: str
 ) -> int | None:
-    """The components of an array of the right shape, None where it has no such axis."""
+    """Checks the shape of an array, and returns its number of components; None without such an axis."""
     components = None
     if len(array.shape) == grid.axes + 1:
         components = array.shape[-1 if layout == "aos" else 0]
@@ -134,7 +134,7 @@ def _check(
 
 
 def _placed(grid: Grid, array: arrays.Described, components: int | None, layout: str) -> dict[str, Any]:
-    """Address and strides, x first; 0 along axes of one place, where a stride says nothing."""
+    """Address and strides, x first; 0 along axes of one place, where strides are arbitrary."""
     strides = [stride if n > 1 else 0 for n, stride in zip(array.shape, array.strides, strict=True)]
     component = 0
     if components is not None:
@@ -149,7 +149,7 @@ def strides_of(item: dict[str, Any]) -> list[tuple[Any, ...]]:
 
 
 def agree(comm: Any, problem: Exception | None, items: list[dict[str, Any]]) -> None:
-    """Refuses what some rank must, and ranks without blocks learn from the others what the fields hold. Collective."""
+    """Raises the error of any rank on all ranks. Ranks without blocks get the kinds of the fields. Collective."""
     refuse_together(comm, problem)
     kinds = [[item[key] for key in KIND] if item["arrays"] else None for item in items]
     mine = {"names": [item["name"] for item in items], "kinds": kinds}

@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 
 
 class GatherScatter:
-    """Combines the values of points that are one and the same: with Q, the matrix that gives each point the value of
-    its id, run() replaces u by Q Q^T u. All ranks construct, run and close together.
+    """Combines the values of points that are one and the same. Q is the matrix that gives each point the value of its
+    id; run() replaces u by Q Q^T u. All ranks construct, run and close together.
 
-    grid: whose devices take part. ids: of each point, int64, from 1; 0 where a point is shared with nobody; of any
+    grid: its devices take part. ids: one per point, int64, from 1; 0 for points that are not shared; of any
         shape; a list with one array for each device of this rank where there are several.
-    block: points of a block (say, of 64 elements); bits depend on what lies in which block and on nothing else.
+    block: points of a block (say, of 64 elements); bits depend on the assignment of points to blocks only.
     first_block: number of the first block of this rank's device in the whole domain, or a list, on all ranks or on
         none; by default blocks are numbered through the devices in the machine's order.
     dtype: "f64", "f32", "i64", "i32", "c128" or "c64". components: that one run combines, in one message for each pair
         of devices.
-    unique: also for gather() and scatter(), Q^T and Q alone, which have lists and messages of their own.
+    unique: enables gather() and scatter(), Q^T and Q alone, which need lists and messages of their own.
     host_packed: for comparison, what devices share is copied to the host, packed there, sent by MPI, combined there and
         copied back, by finish(). The bits are the same; without unique and tune.
     coding: how combined values travel: "raw", "cast" (f64 and c128 as f32, f32 as f16), "cast to bf16" or
-        "blockfloat, max error 1e-6". The values of blocks that share a point are rounded wherever they lie: all copies
-        are equal still. Codings that round a value by those beside it are refused.
-    routes, options: of the exchange of what devices share, as Exchange has them; wait_limit, tune and
-        tune_beside among them. Measured are whole gather-scatters of zeros, with what they combine beside messages.
+        "blockfloat, max error 1e-6". All copies of a value stay equal, because it is rounded on every block that shares
+        its point. Codings that round a value by its neighbours are refused.
+    routes, options: for the messages between devices, as Exchange has them; wait_limit, tune and tune_beside among
+        them. The tuner measures whole gather-scatters of zeros.
 
     Its end is collective, by close(), by leaving a `with` or when Python drops it.
     """
@@ -78,36 +78,35 @@ class GatherScatter:
         self._unique = [self._inner.counts(device)["unique_ids"] for device in range(self._devices)]
 
     def run(self, values: Any, op: str = "add", stream: Any = None) -> None:
-        """Q Q^T in place. values: an array, or a list with one for each device of this rank: components, then points as
-        the ids have them, rows packed; where there are several components, they are the first axis, or all is flat in
-        that order. op: "add", "multiply", "min" or "max", the same on all ranks. stream: the caller's, or a list; the
-        result is there for its next work, NumPy arrays hold it when run returns. Other arrays may come with each
-        call."""
+        """Q Q^T in place. values: an array, or a list with one for each device of this rank. It has components, then
+        points in the order of the ids, rows packed. Several components are the first axis, or all is flat in that
+        order. op: "add", "multiply", "min" or "max", the same on all ranks. stream: the caller's, or a list. The result
+        is ready for the stream's next work, in NumPy arrays when run returns. Each call may have other arrays."""
         with arrays.told_to_others(lambda: self._inner.run([], op, [])):
             (at,), natives = self._addresses(values), self._natives(stream)
         self._inner.run(at, op, natives)
 
     def start(self, values: Any, op: str = "add", stream: Any = None) -> None:
-        """The first part of run(): sends what other devices need. Until finish() the caller may work on points that
-        nobody shares."""
+        """The first part of run(): sends values to other devices. Until finish() the caller may work on points that are
+        not shared."""
         with arrays.told_to_others(lambda: self._inner.start([], op, [])):
             (at,), natives = self._addresses(values), self._natives(stream)
         self._inner.start(at, op, natives)
 
     def finish(self) -> None:
-        """The second part, of whichever was started: combines, or gives copies what came."""
+        """The second part of any start call: combines received values, or writes them to copies."""
         self._inner.finish()
 
     def gather(self, values: Any, unique: Any, op: str = "add", stream: Any = None) -> None:
-        """unique = Q^T values: the copies of each id combined, once. values: as of run(), read alone. unique: an array,
-        or a list with one for each device of this rank: components, then a value for each id that the device owns
-        (counts().unique_ids), in the order of unique_points(). An id belongs to the device of the first block that
-        has it. The bits are those that run() gives copies."""
+        """unique = Q^T values: the copies of each id combined, once. values: as in run(), only read. unique: an array,
+        or a list with one for each device of this rank. It has components, then a value for each id that the device
+        owns (counts().unique_ids), in the order of unique_points(). An id belongs to the device of the first block that
+        has it. The bits are the same as in run()."""
         self._gather(self._inner.gather, values, unique, op, stream)
 
     def scatter(self, unique: Any, values: Any, stream: Any = None) -> None:
-        """values = Q unique: each copy takes its id's value, bit for bit; points of id 0 stay as they are. After
-        gather() it completes what run() does at once."""
+        """values = Q unique: each copy takes its id's value, bit for bit; points of id 0 stay as they are. gather() and
+        then scatter() is the same as run()."""
         self._scatter(self._inner.scatter, unique, values, stream)
 
     def start_gather(self, values: Any, unique: Any, op: str = "add", stream: Any = None) -> None:
@@ -119,9 +118,8 @@ class GatherScatter:
         self._scatter(self._inner.start_scatter, unique, values, stream)
 
     def unique_points(self, device: int = 0) -> Any:
-        """Of each unique value of this rank's `device`, the first point that has its id, counted as its ids are when
-        they are flattened; int64, ascending. Where devices hold ascending blocks, their unique values one after the
-        other are the same on any number of devices."""
+        """The first point of each unique value of this rank's `device`, counted in the flattened ids; int64, ascending.
+        If devices hold ascending blocks, the concatenated unique values are the same on any number of devices."""
         return np.asarray(self._inner.unique_points(device), np.int64)
 
     def check(self) -> None:

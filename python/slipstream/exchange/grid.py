@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 def world() -> "Communicator":
-    """All ranks of the job; starts MPI where nobody did. It has rank, size, barrier() and all_gather(text)."""
+    """All ranks of the job; starts MPI if it does not run. It has rank, size, barrier() and all_gather(text)."""
     found: Communicator = core().Communicator.world()
     return found
 
 
 def communicator(comm: Any = None) -> "Communicator":
-    """Of Slipstream, from one of mpi4py (or the integer that MPI_Comm_c2f gives); None: world(). Collective."""
+    """Slipstream's communicator from one of mpi4py, or from an integer of MPI_Comm_c2f; None: world(). Collective."""
     if comm is None:
         return world()
     found: Communicator
@@ -44,8 +44,8 @@ def communicator(comm: Any = None) -> "Communicator":
 
 
 def refuse_together(comm: Any, problem: Exception | None) -> None:
-    """Collective: what one rank must refuse is an UnknownOption or an ArgumentError on all, so that no rank is left
-    waiting."""
+    """Raises an error of one rank, an UnknownOption or an ArgumentError, on all ranks, so that none is left waiting.
+    Collective."""
     mine = f"{isinstance(problem, UnknownOption):d}{ArgumentError(Fault.of(problem)).packed()}" if problem else ""
     for rank, theirs in enumerate(comm.all_gather(mine)):
         if theirs:
@@ -122,7 +122,7 @@ class Grid:
 
     @classmethod
     def _cut_as(cls, like: "Grid", cells: Triple, inner: "core_types.Grid") -> "Grid":
-        """On the devices of another grid, with cells and blocks of a compiled one."""
+        """A grid on the devices of `like`, with cells and blocks of a compiled grid."""
         grid = cls.__new__(cls)
         grid.axes, grid.cells, grid.periodic = 3, cells, (False, False, False)
         grid.comm, grid.backend, grid.machine = like.comm, like.backend, like.machine
@@ -206,7 +206,7 @@ def _each(name: str, values: Any, of: Callable[[Any], int], what: str) -> tuple[
 
 
 def _boxes(given: Iterable[tuple[Sequence[int], Sequence[int], int]]) -> list[tuple[Any, Any, int]]:
-    """Adds what is missing of three axes. Raises ValueError."""
+    """Extends boxes of two axes to three. Raises ValueError."""
     try:
         return [((*lo, 0)[:3], (*hi, 1)[:3], device) for lo, hi, device in given]
     except (TypeError, ValueError):

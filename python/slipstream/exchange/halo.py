@@ -1,8 +1,8 @@
 """Halo exchanges of arrays that your program owns: NumPy on the host backend, CuPy, PyTorch or others on GPUs.
 
-Axes are named x, y, z with x contiguous, so an array of a block has the shape [z, y, x], [component, z, y, x]
-(layout "soa") or [z, y, x, component] (layout "aos"), ghost layers included; with the layout "soa_z" z is contiguous
-and the shape [x, y, z] or [component, x, y, z]. Grids of two extents have no z.
+Axes are named x, y, z with x contiguous. So an array of a block has the shape [z, y, x], [component, z, y, x] (layout
+"soa") or [z, y, x, component] (layout "aos"), ghost layers included. With the layout "soa_z" z is contiguous and the
+shape is [x, y, z] or [component, x, y, z]. Grids of two extents have no z.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -58,11 +58,11 @@ class Exchange(Running):
         up to which travel in lines that carry the exchange's number), in_place (rows from which are stored into
         ghosts), chunk (signalled at once), ring (landing slots of one message); teams (thread blocks of a launch).
 
-    On GPUs, begin and end order themselves after and before the work of the stream given (None: the default stream);
-    NumPy arrays are ready when end returns. begin(), work on the interior, end() overlaps the two.
+    On GPUs, begin and end order themselves after and before the work of the given stream (None: the default stream).
+    NumPy arrays are ready when end returns. Work between begin() and end() overlaps with the exchange.
 
-    Raises TypeError for an option of another name. Its end is collective, by close(), by leaving a `with` or when
-    Python drops it: other ranks' kernels store into its memory and, by some routes, into the arrays.
+    Raises TypeError for unknown options. Its end is collective, by close(), by leaving a `with` or when Python drops
+    it. Until then other ranks' kernels may store into its memory and, by some routes, into the arrays.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Exchange(Running):
 
 
 def _shown(grid: Grid, items: list[dict[str, Any]]) -> str:
-    """The fields, each with its number format, components and ghosts, and the cells."""
+    """Describes the fields (number format, components, ghosts) and the cells as text."""
     each = [
         f"{one['name']} {one['type']}[{one['components']}] with ghosts {one['ghost'][: grid.axes]}" for one in items
     ]
@@ -115,7 +115,7 @@ def _shown(grid: Grid, items: list[dict[str, Any]]) -> str:
 
 
 def _of(value: Any, name: str, what: str) -> Any:
-    """The value for one field of what was given for all, or by name."""
+    """The value for one field, from one for all fields or a dict by name."""
     if not isinstance(value, Mapping):
         return value
     if name not in value:

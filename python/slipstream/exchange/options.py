@@ -12,7 +12,7 @@ Width = int | Sequence[int]
 
 
 class ExchangeOptions(TypedDict, total=False):
-    """Options of whatever exchanges values; the docstring of Exchange says what they do."""
+    """Options of all classes that exchange values; Exchange documents them."""
 
     tune: Literal["rules", "measure"]
     retune: bool
@@ -36,7 +36,7 @@ class ExchangeOptions(TypedDict, total=False):
 
 
 class StencilOptions(ExchangeOptions, total=False):
-    """Options that a Stencil hands on to its Exchange."""
+    """Options that a Stencil passes to its Exchange."""
 
     routes: str | Sequence[str]
     coding: str | Mapping[str, str]
@@ -52,7 +52,7 @@ class GridOptions(TypedDict, total=False):
 
 
 class UnknownOption(OptionError):
-    """A keyword argument that nobody knows."""
+    """An unknown keyword argument."""
 
     code = ErrorCode.NOT_FOUND
 

@@ -1,4 +1,4 @@
-"""Records by which grids and exchanges tell of themselves."""
+"""Records that describe grids, exchanges and their messages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Block(Record):
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Self:
-        """As the compiled module describes it."""
+        """From a description by the compiled module."""
         return cls(**{**found, "lo": tuple(found["lo"]), "hi": tuple(found["hi"])})
 
 
@@ -29,13 +29,13 @@ class Block(Record):
 class LocalBlock(Block):
     """A block of this rank."""
 
-    device_index: int  #: by which CuPy and others know the device in this process
+    device_index: int  #: the device's number in this process, as CuPy and others use it
 
 
 @dataclass(frozen=True)
 class Message(Record):
     """A message of each exchange: its bytes, the number of its transfers, its route and the reason for it. raw_bytes
-    counts the values as they lie in the fields."""
+    is the size before coding."""
 
     source: int
     target: int
@@ -55,9 +55,9 @@ class Delivery(Message):
     time_us: float | None  #: from the exchange's beginning at the target to arrival
     gbs: float | None
     percent_of_link: float | None
-    largest_error: float | None  #: of coded values, decoded less sent; needs measure_errors=True
+    largest_error: float | None  #: largest absolute difference of decoded and sent values; needs measure_errors=True
     rms_error: float | None
-    encode_us: float | None  #: of the launch alone, by events; needs measure_errors=True
+    encode_us: float | None  #: time of the launch alone, by events; needs measure_errors=True
     decode_us: float | None
 
 
@@ -82,20 +82,20 @@ class Tuning(Record):
     """How routes and knobs were found."""
 
     source: str  #: "rules", "measured" or "cache"
-    file: str  #: where the choice is kept; empty: nowhere
-    seconds: float  #: that measuring took
+    file: str  #: file of the cached choice; empty: not cached
+    seconds: float  #: duration of the measurements
     notes: tuple[str, ...]
     knobs: Knobs
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Self:
-        """As the compiled module tells it."""
+        """From a description by the compiled module."""
         return cls(found["source"], found["file"], found["seconds"], tuple(found["notes"]), Knobs(**found["knobs"]))
 
 
 @dataclass(frozen=True)
 class Arena(Record):
-    """Memory in bytes that all exchanges of a device share, and how much of it is in use; of the host it is pinned."""
+    """Memory in bytes that all exchanges of a device share, and how much of it is in use; host memory is pinned."""
 
     device: int
     bytes: int
@@ -108,10 +108,10 @@ class Arena(Record):
 class Counts(Record):
     """Points, ids and values of a gather-scatter on one device."""
 
-    shared_points: int  #: with copies
-    local_ids: int  #: on this device alone
-    remote_ids: int  #: that other devices have, too
+    shared_points: int  #: points with copies
+    local_ids: int  #: shared ids whose copies are all on this device
+    remote_ids: int  #: ids that other devices have, too
     sent_values: int
-    unique_ids: int  #: that it owns; this and what follows needs unique=True
+    unique_ids: int  #: ids that the device owns; needs unique=True, as do the next two
     gathered_values: int  #: sent by gather()
     scattered_values: int  #: sent by scatter()

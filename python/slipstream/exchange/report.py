@@ -1,4 +1,4 @@
-"""What the last exchange did: per message its route, why, bytes, time and rate, as a table, JSON and a picture."""
+"""Report of the last exchange: route, reason, bytes, time and rate of each message, as a table, JSON or a picture."""
 
 import json
 import math
@@ -17,7 +17,7 @@ from slipstream.exchange.records import Arena, Block, Delivery, Tuning
 if TYPE_CHECKING:
     from slipstream._core import Machine
 
-#: Endings of pictures that matplotlib is asked for.
+#: Formats of pictures, drawn by matplotlib.
 PICTURES = (".png", ".pdf", ".svg")
 
 
@@ -25,7 +25,7 @@ PICTURES = (".png", ".pdf", ".svg")
 class Report:
     """The messages of all ranks, by source and target.
 
-    devices: of the machine, with name, node and rank. tuning: None of what has none.
+    devices: of the machine, with name, node and rank. tuning: None without a tuner.
     """
 
     rows: tuple[Delivery, ...]
@@ -37,7 +37,7 @@ class Report:
 
     @classmethod
     def of(cls, machine: "Machine", blocks: Iterable[Block], exchange: Any) -> "Report":
-        """Of a compiled exchange or solver. Collective."""
+        """Collects the report of a compiled exchange or solver. Collective."""
         rows = tuple(Delivery(**each) for each in exchange.report())
         return cls(rows, machine.name, machine.devices(), tuple(blocks), Tuning.of(exchange.tuning()))
 
@@ -45,7 +45,7 @@ class Report:
         return Group(self._messages(), *self._arenas())
 
     def _arenas(self) -> list[str]:
-        """A line for the devices that have allocated most."""
+        """A line on the devices with the largest arenas."""
         if not self.arenas:
             return []
         most = max(self.arenas, key=lambda arena: (arena.bytes, arena.host_bytes))
@@ -102,7 +102,7 @@ class Report:
         return json.dumps(content, indent=1) + "\n"
 
     def write(self, path: str | Path) -> None:
-        """As JSON or as a picture, by the name's ending. Of one rank."""
+        """Writes JSON or a picture, by the ending of the name. Not collective: call it on one rank."""
         path = Path(path)
         check_name(path)
         try:
@@ -115,13 +115,13 @@ class Report:
             raise CaseError(f"report: {path} cannot be written: {error}", ErrorCode.IO, file=path) from None
 
     def picture(self, path: Path) -> None:
-        """Nodes as frames, devices as boxes with their blocks, an arrow a message in the colour of its route."""
+        """Draws nodes as frames, devices as boxes with their blocks, messages as arrows coloured by route."""
         registry.picture("exchange").draw(self, path)
 
 
 def reasons_once(reasons: Sequence[str]) -> tuple[list[str], list[str]]:
-    """For a table of messages, what stands for the reasons of each, and lines that give each reason once. A reason that
-    all messages have alone needs no line."""
+    """Numbers the reasons of messages: returns a short mark for each message, and lines that give each reason once. A
+    single reason of all messages needs no line."""
     if len(set(reasons)) < 2 and not any(";" in reason for reason in reasons):
         return list(reasons), []
     numbers: dict[str, int] = {}
@@ -132,7 +132,7 @@ def reasons_once(reasons: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def check_name(path: Path) -> None:
-    """Raises where the ending says no format."""
+    """Raises for an unknown format."""
     if path.suffix not in (".json", *PICTURES):
         raise CaseError(
             f"report: {path}: name a file that ends in .json, {', '.join(PICTURES)}",
@@ -163,7 +163,7 @@ def tuning_lines(tuning: Mapping[str, Any]) -> list[str]:
 
 
 def _found(name: str, what: str, tuned: Mapping[str, Any]) -> list[str]:
-    """What was found by measurement, and how; none where the options or the rules say it."""
+    """Lines on choices that were measured; empty if options or rules decided."""
     lines = []
     if tuned["source"] != "options":
         how = f"from {tuned['file']}"
@@ -174,7 +174,7 @@ def _found(name: str, what: str, tuned: Mapping[str, Any]) -> list[str]:
 
 
 def split_lines(split: Mapping[str, Any]) -> list[str]:
-    """How the width of the rim was found, for the terminal."""
+    """How the width of the boundary region was found, for the terminal."""
     what = " x ".join(map(str, split["rim"])) + " cells" if split["overlap"] else "none, no overlap"
     if split["overlap"] and split["rim_processors"]:
         what += f" on {split['rim_processors']} multiprocessors"
@@ -182,13 +182,13 @@ def split_lines(split: Mapping[str, Any]) -> list[str]:
 
 
 def team_lines(teams: Mapping[str, Any]) -> list[str]:
-    """How a step by moments was shared out to teams, for the terminal."""
+    """How the tile of a step by moments was found, for the terminal."""
     tile = " x ".join(map(str, teams["tile"])) + f" cells, {teams['chunk']} planes"
     return _found("tile", tile if teams["chunk"] else "as usual", teams)
 
 
 def solid_lines(blocks: Mapping[str, Any]) -> list[str]:
-    """How blocks with solid cells are kept, for the terminal; none where the rules say it."""
+    """How the storage of blocks with solid cells was chosen, for the terminal; empty if rules decided."""
     lines = []
     if blocks["source"] != "rules":
         what = ", ".join(f"{way} in {terminal.count(n, 'block')}" for way, n in blocks["blocks"].items() if n)

@@ -1,4 +1,4 @@
-"""What exchanges of arrays offer, whatever their pattern is."""
+"""Base class of exchanges of arrays, for halos and transposes."""
 
 import warnings
 from dataclasses import replace
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class Running:
-    """An exchange that was made: begun and ended a million times.
+    """An exchange that was set up once, and may be repeated any number of times.
 
-    On GPUs, begin and end order themselves after and before the work of the stream given (None: the default stream);
-    NumPy arrays are ready when end returns. begin(), other work, end() overlaps the two.
+    On GPUs, begin and end order themselves after and before the work of the given stream (None: the default stream).
+    NumPy arrays are ready when end returns. Work between begin() and end() overlaps with the exchange.
     """
 
     def __init__(self, grid: Grid, inner: "ArrayExchange", arrays: list[Any], what: str) -> None:
@@ -40,26 +40,28 @@ class Running:
         self._exchange.end(self._open if stream is None else native_streams(self.grid, stream))
 
     def run(self, stream: Any = None) -> None:
-        """begin and end, in one launch where no copy engine, library or host is in between: with nothing to compute
-        meanwhile it is faster."""
+        """begin and end, in one launch if no copy engine, library or host takes part. It is faster if there is nothing
+        to compute meanwhile."""
         self._exchange.run(native_streams(self.grid, stream))
 
     def progress(self) -> bool:
-        """Drives routes that need the host, between begin and end; True when they need it no more."""
+        """Drives routes that need the host, between begin and end; True when they are done."""
         return self._exchange.progress()
 
     def check(self) -> None:
-        """Raises TimeoutError where an earlier exchange gave up waiting for a neighbour, whose values are then not in
-        the ghosts, OverflowError where a value was too large for its coding, and RuntimeError where a library failed.
-        On GPUs call it when the stream has been synchronized and before the values count, also after replays of a graph
-        of your own that holds exchanges: begin() and run() tell of what came before, but nobody looks at the last one.
-        On the host end() and run() have looked. Where values are coded all ranks must call it, and get the same
-        OverflowError. The exchange is of no use after an error."""
+        """Raises the errors of earlier exchanges. TimeoutError: a wait for a neighbour gave up, whose values are not in
+        the ghosts. OverflowError: a value was too large for its coding. RuntimeError: a library failed.
+
+        On GPUs, synchronize the stream first, and call this before you use the values. Call it also after replays of
+        your own graph that holds exchanges. A begin() or run() reports errors of exchanges before it only, but on the
+        host end() and run() check at once. If values are coded, all ranks must call it, and get the same OverflowError.
+        After an error the exchange is unusable."""
         self._exchange.check()
 
     def close(self) -> None:
-        """Lets go of the arrays, which may be freed then. Collective: waits for what is under way and for the other
-        ranks, for those that do not come some seconds only. A second call does nothing; others raise RuntimeError."""
+        """Releases the arrays, which may be freed then. Collective: waits for pending exchanges and for the other
+        ranks, at most some seconds for missing ones. A second call does nothing; other methods then raise
+        RuntimeError."""
         self._exchange.close()
         self._arrays.clear()
         self._closed = True
@@ -86,17 +88,17 @@ class Running:
 
     @property
     def codings(self) -> dict[str, str]:
-        """How the values of each field travel; what "auto" became."""
+        """The coding of each field, with "auto" resolved."""
         return dict(self._exchange.codings)
 
     @property
     def coding_reason(self) -> str:
-        """Why "auto" became that, with the times that decided; empty where no field asked for it."""
+        """Why "auto" chose this coding, with the measured times; empty if no field uses "auto"."""
         return str(self._exchange.coding_reason)
 
     def report(self) -> Report:
-        """The messages of all ranks with the times and rates of the last exchange, and the memory that exchanges share;
-        print it with rich, or write() it as JSON or a picture. Collective."""
+        """The messages of all ranks with the times and rates of the last exchange, and the memory that exchanges share.
+        Print it with rich, or write() it as JSON or a picture. Collective."""
         report = Report.of(self.grid.machine, self.grid.blocks, self._exchange)
         return replace(report, arenas=tuple(Arena(**each) for each in self._exchange.arenas()))
 
@@ -117,8 +119,8 @@ class Running:
 
     @property
     def limited_in_graphs(self) -> bool:
-        """True where in such a graph, too, waits end after wait_limit, for check() to tell. What a library waits for
-        has no limit there."""
+        """True if waits end after wait_limit in such a graph, too; check() then reports them. Waits inside of libraries
+        have no limit there."""
         return self._exchange.limited_in_graphs
 
     @property

@@ -18,16 +18,16 @@ from slipstream.exchange.records import Block, LocalBlock
 #: First and past-last cell of a block along x, y and z.
 Cells = list[tuple[int, int]]
 
-#: Axes along which a shift may go at once, by what the exchange fills.
+#: Largest number of axes in a shift, by the reach of the exchange.
 _AXES = {"faces": 1, "faces_and_edges": 2, "all": 3}
-#: Options of an Exchange that follow from the radius and the arrays here.
+#: Options of an Exchange that Stencil derives from the radius and the arrays.
 _OWN = frozenset({"ghost", "low", "high", "combine", "layout", "padding"})
 
 
 class Shifted:
-    """A field as an update reads it: u[dx, dy, dz] holds, for all cells that are computed, the values of the cells so
-    many places further along x, y and z; u[dx, dy] in two dimensions. `u.x`, `u.y`, `u.z` are the coordinates of the
-    computed cells' centres in cells of the whole grid, shaped to be combined with it."""
+    """A field as an update reads it. The values at the computed cells, shifted by so many places along x, y and z, are
+    u[dx, dy, dz]; in two dimensions u[dx, dy]. `u.x`, `u.y`, `u.z` are the coordinates of the computed cells' centres
+    in cells of the whole grid, shaped to broadcast with it."""
 
     def __init__(self, array: Any, cells: Cells, ghost: int, low: Sequence[int], xp: Any, reach: str) -> None:
         self._array, self._cells, self._ghost, self._low, self._xp = array, cells, ghost, low, xp
@@ -84,11 +84,11 @@ class Stencil:
     """Steps of `update` on the blocks of a grid. All ranks construct, run and close together.
 
     update: takes a Shifted for each field, in their order, and returns the new values of the first field, or a tuple
-        with those of the first ones; the others stay. It is called for parts of blocks, and must give each cell the
-        same value whichever part it is in: arithmetic on whole arrays does.
+        for the first ones; the others stay. It is called for parts of blocks. Each cell must get the same value in any
+        part, which arithmetic on whole arrays ensures.
     fields: their names.
     radius: the farthest shift, along any axis.
-    outside: what cells beyond sides that are not periodic hold.
+    outside: the value of cells beyond sides that are not periodic.
     reach: "faces" where no shift goes along two axes at once, "faces_and_edges" where none goes along three, else
         "all".
     Keyword arguments beyond these are those of Exchange: routes, tune, trace, wait_limit and so on. Raises TypeError
@@ -142,7 +142,7 @@ class Stencil:
             return self._xp.full(shape, value, dtype)
 
     def _on(self, block: int) -> Any:
-        """With the device of a block as the current one."""
+        """Context with the device of a block as the current one."""
         if self.grid.backend == "host":
             return np.errstate()
         return self._xp.cuda.Device(self.grid.local[block].device_index)
@@ -200,7 +200,7 @@ class Stencil:
             )
 
     def _streams(self) -> list[Any] | None:
-        """CuPy's current one of each device of this rank, on which the update runs."""
+        """CuPy's current stream of each device of this rank; the update runs on it."""
         if self.grid.backend == "host":
             return None
         cuda, rank, found = self._xp.cuda, self.grid.comm.rank, []
@@ -233,7 +233,7 @@ class Stencil:
         return self
 
     def _compute(self, block: int, cells: Cells) -> int:
-        """Fields that the update has given new values in these cells."""
+        """Applies the update to these cells, and returns the number of fields that it wrote."""
         if any(a >= b for a, b in cells):
             return 0
         with self._on(block):
@@ -288,7 +288,7 @@ def _count(what: str, value: Any, least: int) -> int:
 
 
 def _check_sizes(grid: Grid, radius: int, reach: str) -> None:
-    """Raises ValueError for a reach that is none, and where a block is thinner than the radius."""
+    """Raises ValueError for an unknown reach, and where a block is thinner than the radius."""
     if reach not in _AXES:
         raise ArgumentError(
             f"reach: give {', '.join(map(repr, _AXES))}, not {reach!r}",
@@ -309,7 +309,7 @@ def _check_sizes(grid: Grid, radius: int, reach: str) -> None:
 
 
 def _number_format(dtype: Any, outside: Any) -> np.dtype[Any]:
-    """NumPy's, in which `outside` is a number, too. Raises ValueError."""
+    """NumPy's number format; it must hold `outside`, too. Raises ValueError."""
     try:
         found: np.dtype[Any] = np.dtype(dtype)
     except TypeError:
@@ -328,7 +328,7 @@ def _number_format(dtype: Any, outside: Any) -> np.dtype[Any]:
 
 
 def _names(fields: Any) -> tuple[str, ...]:
-    """The names of fields, each once. Raises ValueError."""
+    """Checks the names of fields. Raises ValueError."""
     given = tuple(fields) if isinstance(fields, list | tuple) else ()
     if not given or not all(isinstance(name, str) for name in given) or len(set(given)) < len(given):
         raise ArgumentError(
@@ -344,7 +344,7 @@ def _extent(block: Block, axes: int) -> list[int]:
 
 
 def _split(cells: Cells, width: int) -> tuple[Cells, list[Cells]]:
-    """The cells farther than `width` from the block's sides, and boxes that hold the others, each once."""
+    """The cells farther than `width` from the block's sides, and disjoint boxes of the others."""
     inner = [(a + width, b - width) for a, b in cells]
     if any(a >= b for a, b in inner):
         return [(0, 0)] * len(cells), [cells]

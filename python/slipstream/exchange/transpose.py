@@ -19,17 +19,17 @@ class Transpose(Running):
     """Moves every cell p of the source grid to cell q of the target's with q[axes[a]] = p[a]. All ranks construct,
     begin, end and close together.
 
-    source, target: grids on the same devices, cut in any way. axes: where each axis of the source goes, x first;
-        (0, 1, 2) moves cells between blocks and turns nothing, (2, 1, 0) changes x for z. Two of grids of two extents.
+    source, target: grids on the same devices, cut in any way. axes: where each axis of the source goes, x first; two
+        for grids of two extents. (0, 1, 2) moves cells between blocks without a permutation, (2, 1, 0) swaps x and z.
     arrays, into: an array for each local block of the source and of the target (lists where there are several), or both
         by name, {"u": ..., "v": ...}, for fields that lie apart and travel in one exchange; of any number format,
-        complex ones too. Both may be the same memory: what lies where it would go is not moved, all else by way of
+        complex ones too. Both may be the same memory: values that stay in place are not moved, all others by way of
         memory of the exchange. ghost: layers round the blocks in both, which are neither read nor written.
     layout: "soa", "aos" or "soa_z", of both, or a pair.
     kept: by axis of the source (0, 1, 2), the ranges (first, behind) of cells that travel, one or more; others stay,
-        and what the target holds for them stays as it is. The modes of a Fourier transform that truncation leaves.
-    rebinds: True lets bind() give other arrays, which must not lie in the same memory. Between ranks, all values go
-        through slots then: who stores into an array must know it.
+        and what the target holds for them stays as it is. For example, the modes of a truncated Fourier transform.
+    rebinds: True lets bind() give other arrays, which must not overlap in memory. Between ranks, all values go through
+        slots then, because a remote store needs the address of the array.
     coding: how values travel: "raw", "cast", "blockfloat, rate 16" and others, as Exchange has them.
     routes, options: as Exchange has them; tune among them.
 
@@ -102,10 +102,10 @@ class Transpose(Running):
         super().__init__(source, inner, [_named(arrays), _named(into)], what)
 
     def bind(self, arrays: Any = None, into: Any = None, stream: Any = None) -> None:
-        """From now on moves `arrays`, or fills `into`: others of the same shapes, strides and number format, whose
-        addresses have the same rest by 16 as those that it was made with; where these were given by name, by name too,
-        all or some. Nothing is planned again. The change is ordered behind what the stream holds. Needs rebinds=True.
-        Not collective."""
+        """From now on moves `arrays`, or fills `into`. They have the shapes, strides and number format of the first
+        arrays, and the same addresses modulo 16. If the first ones were given by name, so are these, all or some.
+        Nothing is planned again. The change is ordered behind the work of the stream. Needs rebinds=True. Not
+        collective."""
         if not self._rebinds:
             raise ArgumentError(
                 "this transpose was made for its arrays alone: make it with rebinds=True",
@@ -149,7 +149,7 @@ class Transpose(Running):
                 self._arrays[index][name] = one
 
     def _require_apart(self, arrays: Any, into: Any) -> None:
-        """With these in their places."""
+        """Raises if these arrays share memory that the transpose writes."""
         places: list[Place] = []
         for end, held, given in zip(self._ends, self._arrays, (arrays, into), strict=True):
             for name, one in (held | ({} if given is None else _named(given))).items():
@@ -159,7 +159,7 @@ class Transpose(Running):
 
 
 def _why(a: Place, b: Place) -> str:
-    """A source and a target may share memory that both may write."""
+    """The reason why two arrays must not share memory; a source and a target may."""
     if a.written == b.written:
         return apart.apart_or_why(a, b)
     source, target = (b, a) if a.written else (a, b)
@@ -175,12 +175,12 @@ def _why(a: Place, b: Place) -> str:
 
 
 def _named(given: Any) -> dict[str, Any]:
-    """Arrays by name; one field has none."""
+    """Arrays by name; a single array has an empty name."""
     return dict(given) if isinstance(given, Mapping) else {"": given}
 
 
 def _axes(given: Sequence[int], extents: int) -> Axes:
-    """Of three axes, z staying where it is in grids of two extents."""
+    """Three axes; z stays in place for grids of two extents."""
     if len(given) != 3 and len(given) != extents:
         raise ArgumentError(
             f"axes: give one for each of the grid's {extents} axes, not {len(given)}",
@@ -193,7 +193,7 @@ def _axes(given: Sequence[int], extents: int) -> Axes:
 
 
 def _kept(given: Mapping[int, Sequence[tuple[int, int]]]) -> list[list[tuple[int, int]]]:
-    """Ranges by axis."""
+    """Checks the ranges of cells, and returns them by axis."""
     for axis, ranges in given.items():
         if axis not in (0, 1, 2):
             raise ArgumentError(
@@ -214,7 +214,7 @@ def _kept(given: Mapping[int, Sequence[tuple[int, int]]]) -> list[list[tuple[int
 
 
 class _End:
-    """How the arrays of one grid lie."""
+    """Layout and ghosts of the arrays of one grid."""
 
     def __init__(self, grid: Grid, name: str, layout: str, ghost: Axes) -> None:
         self.grid, self.name, self.layout = grid, name, layout

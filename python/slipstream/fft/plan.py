@@ -39,13 +39,13 @@ class ProcessGrids(Record):
 
 @dataclass(frozen=True)
 class Memory(Record):
-    """Bytes on one device."""
+    """Memory in bytes on one device."""
 
     physical: int  #: the caller's array of u, one component
-    spectral: int  #: that of v
+    spectral: int  #: array of v
     work: int
-    messages: int  #: about
-    library: int  #: about
+    messages: int  #: estimate
+    library: int  #: estimate
     total: int
 
 
@@ -57,36 +57,36 @@ class Plan:
 
         v(k) = sum_j u(j) exp(-2 pi i (k_x j_x / n_x + k_y j_y / n_y + k_z j_z / n_z)),
 
-    not normalised; backward() has the other sign and divides by the number of cells, so that one undoes the other, as
-    numpy.fft.fftn and ifftn do. Neither changes what it reads, unless it works in place (in_place()): inputs may be
-    read-only. All ranks construct, run and close together. At the first call of forward(), backward() and convolve()
-    each, and at each convolve(), ranks compare their calls: what one of them refuses is an error on all.
+    not normalised; backward() has the other sign and divides by the number of cells, so that it inverts forward(), as
+    numpy.fft.ifftn does. Neither changes its input, unless it works in place (in_place()): inputs may be read-only. All
+    ranks construct, run and close together. They compare their calls at the first forward() and backward(), and at each
+    convolve(). An error on one of them is then an error on all.
 
-    grid: a Grid whose cells and devices are meant; how it is cut does not matter.
+    grid: gives the cells and the devices; its partition does not matter.
     dtype: of u. "float32", "float64": v has the modes 0 .. n_x / 2 along x alone, as numpy.fft.rfftn of [z, y, x].
     process_grid: devices that share y and z; (1, p) are slabs, which move once, others pencils, which move twice.
         (0, 0) chooses slabs where every device gets some; "measured" the grid whose transforms are fastest, timed when
         the plan is made and remembered on disk (`process_grids` has the times).
     transposed: v stays where the last transform leaves it, as arrays [y, x, z]; else [z, y, x] again, which costs as
         much as another transpose.
-    highest: of k_x, k_y, k_z the largest magnitude that is used, -1: all. Other modes do not travel between devices:
-        after forward() what stands there is of no use, and before backward() they must be zero.
+    highest: the largest magnitude of k_x, k_y, k_z that is used, -1: all. Other modes do not travel between devices:
+        after forward() their values are undefined, and before backward() they must be zero.
     scaled: False leaves the division by the number of cells to the caller.
     components: of all arrays that it will be given. Needed where there are several and some rank has no block: that
         rank gives empty lists.
-    overlap: of several components, one's values travel while the lines of the next are transformed; takes work arrays
-        and messages twice.
-    store: True where the last transform before a move stores its results where they must go, and nothing packs them:
-        on devices that have such a transform, where all messages travel by the routes kernel or direct. The host has
-        one for all sizes, with the same bits either way, GPUs for lines of 2^k values and of 3, 5, 9 or 125 times 2^k,
-        up to 2048, with cuFFTDx built in of 7 or 15 times 2^k, too. None: as True.
-    parts: what the engine packs goes in so many parts, the lines of one while the values of another travel; 0: by size.
+    overlap: with several components, values of one travel while the lines of the next are transformed. It needs twice
+        the work arrays and messages.
+    store: True lets the last transform before a move store results at their destination, without packing. It
+        applies to devices with such a transform, if all messages travel by the routes kernel or direct. The host has
+        one for all sizes, with the same bits either way. GPUs have one for lines of 2^k values and of 3, 5, 9 or 125
+        times 2^k, up to 2048, with cuFFTDx built in of 7 or 15 times 2^k, too. None: as True.
+    parts: packed moves are split into so many parts, to overlap transforms and messages; 0: by size.
     coding: "raw", "cast": float64 and complex128 travel as 32 bits, and are packed; "blockfloat" or "zfp".
     verify: transforms random values there, back and there again when the plan is made, and raises RuntimeError where
         they do not come back, or the sums of squares on both sides differ (Parseval).
     routes, options: as Exchange has them.
 
-    Raises RuntimeError where a device has no room for it (memory()), with the largest of its shape that would fit.
+    Raises RuntimeError if a device lacks memory for it (memory()), with the largest grid of its shape that fits.
 
     physical and spectral are the grids on which u and v lie: `plan.physical.array_shape(0)` is the shape of a block's
     array, `plan.physical.local[0].lo` its first cell. A device that gets nothing has no block.
@@ -161,7 +161,7 @@ class Plan:
         return views[0], views[1]
 
     def room(self, block: int = 0) -> int:
-        """Bytes that hold u or v of a local block, whichever is larger."""
+        """Bytes of u or v of a local block, whichever is larger."""
         return max(math.prod(grid.array_shape(0, block=block)) * BYTES[dtype] for grid, dtype in self._sides())
 
     def _sides(self) -> tuple[tuple[Grid, str], tuple[Grid, str]]:
@@ -192,13 +192,13 @@ class Plan:
         multiply: Any = None,
         edges: Sequence[float] = (2 * math.pi,) * 3,
     ) -> None:
-        """w = the inverse transform of a factor times the transform of u, the product of all that is given. v is what
-        forward() would fill, memory to work in: what it holds afterwards is of no use. v, u and w of a component may
-        begin at the same address (in_place()). With kappa_a = 2 pi k_a / edges[a] the factor of mode k is
+        """w = the inverse transform of a factor times the transform of u. The factor is the product of the given ones.
+        v is work memory of the size that forward() fills; its values are undefined afterwards. v, u and w of a
+        component may begin at the same address (in_place()). With kappa_a = 2 pi k_a / edges[a] the factor of mode k is
 
         constant: this number; real where u is.
-        derivative: (i kappa_a)^n of orders n along x, y, z. Of an odd order the mode n_a / 2 of an even number of cells
-            has none.
+        derivative: (i kappa_a)^n of orders n along x, y, z. For odd orders the Nyquist mode n_a / 2 of an even number
+            of cells is set to zero.
         laplacian: (-|kappa|^2)^n: 1 is the Laplacian, -1 its inverse, where the mean becomes zero.
         gaussian: exp(-|kappa|^2 width^2 / 24), the Gaussian filter of this width.
         sharp: 0 where |kappa| is larger; None: nowhere.
@@ -206,11 +206,11 @@ class Plan:
             of v, which lies apart from v and w. On GPUs it must stay as it is until the work has run. Where u is real
             and it is complex, it must be Hermitian, f(-k) = conj(f(k)), for w to be the product: nobody checks.
 
-        Raises ValueError or RuntimeError for numbers that make no factor: NaN, cut-offs and widths below 0, a complex
-        constant where u is real, or others than on another rank.
+        Raises ValueError or RuntimeError for invalid factors: NaN, cut-offs and widths below 0, and complex constants
+        for a real u. Factors must be the same on all ranks.
 
-        The factor and the division by the number of cells take no pass over v where a transform does them: `describe()`
-        says. Modes that are not used (`highest`) become zero.
+        The factor and the scaling take no pass over v if a transform applies them; `describe()` tells. Modes that are
+        not used (`highest`) become zero.
         """
         with told_to_others(lambda: self._plan.convolve([], [], [], {}, [])):
             factor: dict[str, Any] = {
@@ -254,7 +254,7 @@ class Plan:
         return kinds.get(item["type"], "real"), found[0] if found else []
 
     def describe(self) -> str:
-        """How moves go, and where convolve() does what it multiplies by, in words."""
+        """Describes the moves, and where convolve() applies its factor, as text."""
         return self._plan.describe()
 
     def modes(self, block: int = 0) -> tuple[Any, Any, Any]:
@@ -297,12 +297,12 @@ class Plan:
         return [Message(**each) for each in self._plan.messages()]
 
     def report(self) -> list[Delivery]:
-        """Those of all ranks with the times of the last forward transform. Waits. Collective."""
+        """Messages of all ranks, with the times of the last forward transform. Waits for the device. Collective."""
         return [Delivery(**each) for each in self._plan.report()]
 
     @property
     def stored_moves(self) -> tuple[int, int]:
-        """Moves of a forward transform whose values are stored by the transform before them, and all."""
+        """Number of moves of a forward transform that the transform before stores, and of all."""
         stored, moves = self._plan.stored_moves
         return (stored, moves)
 
@@ -313,7 +313,7 @@ class Plan:
 
     @property
     def bytes(self) -> int:
-        """That the plan holds on the devices of this rank."""
+        """Bytes that the plan holds on the devices of this rank."""
         return self._plan.bytes
 
     def _run(self, forward: bool, given: Any, into: Any, stream: Any) -> None:
@@ -337,7 +337,7 @@ class Plan:
             _places(sides[name][0], name, array, sides[name][1], number > 0)
             for number, (name, array) in enumerate(zip(names, arrays, strict=True))
         ]
-        # A rank without blocks has no array to tell the number of components from.
+        # A rank without blocks has no array, so it cannot know the number of components.
         counts = [len(side) for side in found if side]
         if len(set(counts)) > 1:
             raise ArgumentError(
@@ -382,8 +382,8 @@ def _why(a: Place, b: Place) -> str:
 
 
 def _in_turn(read: Place, written: Place) -> bool:
-    """Whether one is read before the other is written: each component is read by the first step and written by the
-    last, and of a convolution all of u before any of w. A component may work in place."""
+    """Whether reads precede writes: the first step reads each component, and the last step writes it. A convolution
+    reads all of u before it writes w. A component may work in place."""
     sides = {read.side, written.side}
     if "multiply" in sides or len(sides) == 1:
         return False
@@ -408,7 +408,7 @@ def memory(
     routes: str | Sequence[str] = (),
     **options: Unpack[ExchangeOptions],
 ) -> list[Memory]:
-    """Lists what each device needs, before anything is allocated, with the options of the Plan that is meant."""
+    """Lists the memory of a Plan with these options on each device, without allocating it."""
     check("a Fourier transform", memory, options, ExchangeOptions)
     exchange = _exchange(routes, options)
     how = _options(_type_of(dtype), process_grid, transposed, highest, overlap, store, parts, coding, exchange)
@@ -465,7 +465,7 @@ def _type_of(dtype: Any) -> str:
 
 
 def _places(grid: Grid, side: str, given: Any, type_: str, written: bool) -> list[list[Place]]:
-    """By component: where each block's values lie; nothing on a rank without blocks."""
+    """Places of each block's values, by component; empty on a rank without blocks."""
     why = "a Fourier transform writes it" if written else ""
     found: list[list[Place]] = []
     several = isinstance(given, tuple)

@@ -1,1 +1,1 @@
-"""What a flow starts from, what is measured of it, and what is published of such flows."""
+"""Initial states, measurements and published references of flows."""

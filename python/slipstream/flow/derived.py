@@ -1,4 +1,4 @@
-"""What follows from the velocity of a frame: its gradient, vorticity and the Q criterion, walls and bodies included.
+"""Quantities derived from a velocity field: gradient, vorticity and Q criterion, including walls and bodies.
 
 Cells are centred at (i + 1/2) h. Walls lie at the sides of the box and half-way between fluid and solid cells, half a
 cell from a centre. Next to a wall a derivative is that of the parabola through the wall, the cell and its other
@@ -15,14 +15,14 @@ Array = np.ndarray
 
 
 def coordinates(cells: int, spacing: float) -> Array:
-    """Of the lower side, the cell centres and the upper side."""
+    """Coordinates of the lower side, the cell centres and the upper side."""
     return np.concatenate([[0.0], (np.arange(cells) + 0.5) * spacing, [cells * spacing]])
 
 
 def across_layers(values: Array, solid: Array, weights: Array, axis: int) -> tuple[Array, Array]:
-    """The weighted mean of layers of cells [z][y][x], or [z][y][x][component], along an axis of the arrays, of the
-    fluid alone: solid cells hold zeros, which are no density. With it where it is solid: from half of the weight on,
-    because half-way between solid and fluid lies the wall itself."""
+    """The weighted mean of layers of cells [z][y][x], or [z][y][x][component], along an axis of the arrays. Solid cells
+    do not count, as their values are no data. Also returns the mask of solid results, those with half of the weight or
+    more in solid cells: a wall lies half-way between solid and fluid."""
     shares = weights.reshape([-1 if place == axis else 1 for place in range(3)]) * ~solid
     fluid = shares.sum(axis=axis)
     part = shares[..., None] if values.ndim > 3 else shares
@@ -60,7 +60,7 @@ def velocity_with_sides(case: Case, velocity: Array, axes: str = "xyz") -> Array
 
 
 def derivative(case: Case, values: Array, component: int, axis: int, place: int, solid: Array) -> Array:
-    """Of a component of the velocity along an axis of space, which is the axis `place` of the arrays; of second order.
+    """Second-order derivative of a velocity component along an axis of space, which is the axis `place` of the arrays.
 
     With the distances a and b to the neighbours f- and f+ it is (a^2 (f+ - f) + b^2 (f - f-)) / (a b (a + b)).
     """
@@ -73,7 +73,7 @@ def derivative(case: Case, values: Array, component: int, axis: int, place: int,
 def _neighbour(
     case: Case, values: Array, component: int, axis: int, place: int, solid: Array, sign: str
 ) -> tuple[Array, Array]:
-    """Values on one side of each cell, of the next cell or of the wall before it, and their distances."""
+    """Values on one side of each cell, from the neighbour or from a wall between, and their distances."""
     h, step = case.spacing, 1 if sign == "-" else -1
     wall = np.roll(solid, step, place)
     near = np.where(wall, 0.0, np.roll(values, step, place))
@@ -82,14 +82,14 @@ def _neighbour(
         end: list[slice | int] = [slice(None)] * values.ndim
         end[place] = 0 if sign == "-" else -1
         side = case.side_velocity("xyz"[axis] + sign)
-        # Beyond a side that is no wall nothing is known: the line through the last two cells goes on.
+        # No values are known beyond a side that is no wall: extrapolate linearly from two cells.
         near[tuple(end)] = side[component] if side is not None else _continued(values, place, step)
         distance[tuple(end)] = 0.5 * h
     return near, distance
 
 
 def _continued(values: Array, place: int, step: int) -> Array:
-    """Half a cell beyond the first (step 1) or last cell of an axis."""
+    """Extrapolates to half a cell beyond the first (step 1) or last cell of an axis."""
     count = values.shape[place]
     last, before = (0, min(1, count - 1)) if step == 1 else (count - 1, max(count - 2, 0))
     found: Array = 1.5 * np.take(values, last, place) - 0.5 * np.take(values, before, place)
@@ -101,7 +101,7 @@ def plane_vorticity(case: Case, velocity: Array, solid: Array, axes: str) -> Arr
     first, second = ("xyz".index(axis) for axis in axes)
     turn: Array = derivative(case, velocity[..., second], second, first, 1, solid)
     turn = turn - derivative(case, velocity[..., first], first, second, 0, solid)
-    # x to z turns against the right hand about y.
+    # The rotation from x to z is negative about y.
     return -turn if axes == "xz" else turn
 
 

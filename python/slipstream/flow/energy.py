@@ -1,4 +1,4 @@
-"""The energy of a flow over time: what there is, what viscosity takes of it, and a published decay."""
+"""Kinetic energy and dissipation over time, and comparison with a published decay."""
 
 from dataclasses import dataclass
 from importlib.resources import files
@@ -35,10 +35,10 @@ def measure(engine: Any, case: FlowCase) -> tuple[float, float]:
 
 
 class History:
-    """Rows of energy.csv, one for each look at the residual: means over the fluid of u^2 / 2 and of its dissipation
-    2 nu S:S (by the stress in the populations, that of modelled eddies with it; over a periodic box 2 nu times the
-    enstrophy), and the decay of the energy between the rows before and after. In units of the lid speed and the length,
-    or in SI."""
+    """Rows of energy.csv, one per check of the residual. They hold means over the fluid of u^2 / 2 and of its
+    dissipation 2 nu S:S, and the decay of the energy between neighbouring rows. The dissipation comes from the stress
+    in the populations, including that of an LES model. Over a periodic box it is 2 nu times the enstrophy. Units are
+    the lid speed and the length, or SI."""
 
     def __init__(self, engine: Any, case: FlowCase, path: Path, goes_on: bool) -> None:
         self._engine, self._case, self._path = engine, case, path
@@ -57,7 +57,7 @@ class History:
         if self._last_goes:
             self.rows.pop()
             self._last_goes = False
-        # As the file has them, so that a restart goes on with the same.
+        # Rounded as in the file, so that a restart continues with the same values.
         self.rows.append((self._engine.step, float(f"{kinetic:.9g}"), float(f"{dissipation:.9g}")))
         table = np.array(self.rows)
         times = table[:, 0] * time
@@ -76,11 +76,12 @@ class Decay:
 
     time: Array
     kinetic: Array
-    dissipation: Array  #: by the stress
+    dissipation: Array  #: from the stress
     decay: Array  #: -dE/dt
 
     def peak(self) -> tuple[float, float]:
-        """Time and size of the largest decay: of the parabola through the largest value and its neighbours."""
+        """Time and size of the largest decay: the maximum of the parabola through the largest value and its
+        neighbours."""
         n = int(np.argmax(self.decay))
         if n in (0, len(self.decay) - 1):
             return float(self.time[n]), float(self.decay[n])
@@ -88,7 +89,7 @@ class Decay:
         return float(self.time[n] - b / (2 * a)), float(c - b * b / (4 * a))
 
     def distance(self, other: "Decay") -> float:
-        """Of the decay from another over all times until the first of both ends, relative in the L2 norm."""
+        """Relative L2 distance of the decay from another one, over all times until the first of both ends."""
         inside = self.time <= other.time[-1]
         wanted = np.interp(self.time[inside], other.time, other.decay)
         return float(np.linalg.norm(self.decay[inside] - wanted) / np.linalg.norm(wanted))
@@ -115,14 +116,14 @@ class Reference:
     enstrophy: Array  #: <|curl u|^2 / 2>
 
     def enstrophy_error(self, time: Array, enstrophy: Array) -> float:
-        """Of a run's enstrophy over all times until the last published one, relative in the L2 norm."""
+        """Relative L2 error of a run's enstrophy, over all times until the last published one."""
         inside = time <= self.time[-1]
         wanted = np.interp(time[inside], self.time, self.enstrophy)
         return float(np.linalg.norm(enstrophy[inside] - wanted) / np.linalg.norm(wanted))
 
 
 def taylor_green_1600() -> Reference:
-    """The vortex of Taylor and Green at Reynolds number 1600, by a spectral method with 512^3 modes."""
+    """The Taylor-Green vortex at Reynolds number 1600, by a spectral method with 512^3 modes."""
     text = (files("slipstream.flow.reference") / "taylor_green1600.csv").read_text(encoding="utf-8").splitlines()
     table = np.array([[float(v) for v in line.split(",")] for line in text if line and line[0].isdigit()])
     citation = " ".join(line[1:].strip() for line in text if line.startswith("#"))
@@ -141,8 +142,8 @@ def reference_for(case: FlowCase) -> Reference | None:
 
 
 def compare(found: Decay, reference: Reference | None) -> dict[str, Any]:
-    """The peak of the decay, and its distance from the published one, for comparison.json; `dissipation_error` is that
-    of the decay over all times, relative in the L2 norm."""
+    """The peak of the decay, and its error against the published one, for comparison.json. `dissipation_error` is the
+    relative L2 error of the decay over all times."""
     time, peak = found.peak()
     result: dict[str, Any] = {"peak_dissipation": peak, "peak_time": time}
     if reference is None:

@@ -1,4 +1,4 @@
-"""What a run found, in numbers with names, against what its case expects of them."""
+"""Compares the findings of a run with the ranges that its case expects."""
 
 from collections.abc import Mapping
 from pathlib import Path

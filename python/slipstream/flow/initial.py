@@ -1,4 +1,4 @@
-"""Flows that a case gives by expressions: the one it starts from, and the one it should end in."""
+"""Flows that a case gives by expressions: the initial state and the exact solution."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from slipstream.case.expression import evaluate
 from slipstream.case.flow_case import FlowCase
 
 Array = np.ndarray
-#: Cells that are looked at in one go.
+#: Cells that are evaluated at once.
 SLAB = 1 << 20
 
 
@@ -54,7 +54,7 @@ def sample(case: FlowCase) -> list[Array]:
 
 
 def starter(case: FlowCase) -> Callable[[tuple[int, ...], tuple[int, ...]], Array]:
-    """What the solver asks for the flow at the start, box by box; beyond a periodic side comes the other end."""
+    """Initial flow as a function of a box of cells; beyond a periodic side it wraps around."""
 
     def values(low: tuple[int, ...], high: tuple[int, ...]) -> Array:
         cells = [np.arange(a, b) % n for a, b, n in zip(low, high, case.grid.cells, strict=True)]
@@ -67,8 +67,7 @@ def starter(case: FlowCase) -> Callable[[tuple[int, ...], tuple[int, ...]], Arra
 
 
 def distance(engine: Any, case: FlowCase) -> float | None:
-    """Root of the mean square of the velocity's distance from case.exact, over that of case.exact itself, over the
-    fluid cells, on rank 0. Collective."""
+    """Relative L2 error of the velocity against case.exact over the fluid cells, on rank 0. Collective."""
     nx, ny, nz = case.grid.cells
     planes = max(1, SLAB // (nx * ny))
     off = Distance()

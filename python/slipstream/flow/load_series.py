@@ -1,4 +1,4 @@
-"""Loads over the time of a run, as loads.csv has them: their means, how far they swing, and how fast."""
+"""Time series of loads from loads.csv: means, amplitudes and frequencies."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from slipstream.flow.loads import AXES
 
 Array = np.ndarray
 PICTURE = "loads.png"
-#: Rows that a spectrum needs, and the swing over the largest value below which a load is steady.
+#: Least number of rows for a spectrum, and the relative amplitude below which a load is steady.
 LEAST_ROWS, STEADY = 16, 1e-4
 
 
@@ -38,17 +38,18 @@ class LoadSeries:
 
     @property
     def late(self) -> Array:
-        """The rows of the last half of the time."""
+        """Mask of the rows in the last half of the time."""
         late: Array = self.time >= 0.5 * (self.time[0] + self.time[-1])
         return late
 
     def swinging(self, stream: str = "x") -> int:
-        """The axis across the stream along which the late load swings most."""
+        """The axis across the stream with the largest oscillation of the late load."""
         swing = np.ptp(self.values[self.late], axis=0)
         return max((n for n, axis in enumerate(AXES) if axis != stream), key=lambda n: float(swing[n]))
 
     def strouhal(self, stream: str = "x") -> float | None:
-        """Frequency x length / lid speed of the late load, by its rises through its mean; None of a steady one."""
+        """Frequency x length / lid speed of the late load, from its upward crossings of the mean; None if it is
+        steady."""
         late = self.values[self.late]
         across = late[:, self.swinging(stream)]
         if np.ptp(across) <= STEADY * np.abs(late).max():
@@ -56,7 +57,7 @@ class LoadSeries:
         return frequency(self.time[self.late], across)
 
     def spectrum(self, stream: str = "x") -> Spectrum | None:
-        """Amplitudes of the late load that swings most, by a Fourier transform under a Hann window. None where it is
+        """Amplitudes of the late load's largest oscillation, by a Fourier transform with a Hann window. None if it is
         steady."""
         time, late = self.time[self.late], self.values[self.late]
         across = late[:, self.swinging(stream)]
@@ -71,7 +72,7 @@ class LoadSeries:
 
 
 def frequency(time: Array, values: Array) -> float | None:
-    """Of an oscillation, by the times at which it rises through its mean; None below three such times."""
+    """Frequency of an oscillation, from its upward crossings of the mean; None below three crossings."""
     off = values - 0.5 * (values.max() + values.min())
     rises = np.flatnonzero((off[:-1] < 0) & (off[1:] >= 0))
     if len(rises) < 3:
@@ -102,7 +103,7 @@ def read(path: Path, case: FlowCase) -> list[LoadSeries]:
 
 
 def table(found: Sequence[LoadSeries], case: FlowCase) -> tuple[list[str], list[list[str | None]]]:
-    """Columns and rows: what loads the bodies over the last half of the run, and the Strouhal number of what swings."""
+    """Columns and rows: loads on the bodies over the last half of the run, and Strouhal numbers."""
     stream, force = stream_axis(case), "force, N" if case.si else "force"
     lines: list[list[str | None]] = []
     for one in found:

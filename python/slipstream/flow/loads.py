@@ -18,8 +18,9 @@ Vector = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Load(Record):
-    """Force and moment of the fluid on a wall or a body; in cells and steps at density 1, or in N and N m. Coefficients
-    of a body without an area are None, and so is that of a moment without a point. They are no subscripts then."""
+    """Force and moment of the fluid on a wall or a body; in cells and steps at density 1, or in N and N m. The
+    coefficients of a body without an area are None, and so is the moment coefficient without a point. Coefficients that
+    are None are no subscripts."""
 
     force: Vector
     moment: Vector
@@ -36,11 +37,11 @@ def _times(factor: float, parts: Sequence[float]) -> Vector:
 
 
 def measure(engine: Any, case: FlowCase, about: Sequence[float] | None = None) -> dict[str, Load]:
-    """By name of the wall or the body: force and moment, in cells and steps, or in N and N m. Collective.
+    """Force and moment by name of the wall or the body, in cells and steps, or in N and N m. Collective.
 
-    Moments are about the point `about` in the box, in cells or m; without it about that of the body, or the low corner
-    of the box. A body with an area has the coefficient force / (density lid_speed^2 area / 2), and where a point is
-    given the moment_coefficient moment / (density lid_speed^2 area length / 2).
+    Moments are about the point `about` in the box, in cells or m. The default is the point of the body, or the low
+    corner of the box. A body with an area has the coefficient force / (density lid_speed^2 area / 2). With a point it
+    also has the moment_coefficient moment / (density lid_speed^2 area length / 2).
     """
     converter = case.converter
     force, length = (converter.force, converter.length) if converter else (1.0, 1.0)
@@ -50,7 +51,7 @@ def measure(engine: Any, case: FlowCase, about: Sequence[float] | None = None) -
         point = about if about is not None or body is None else body.about
         moment = load["moment"]
         if point is not None:
-            # About a point p: the sum of (x - p) x f.
+            # Moment about a point p: the sum of (x - p) x f.
             moment = np.subtract(moment, np.cross(np.divide(point, case.cell_edge), load["force"])).tolist()
         entry = Load(_times(force, load["force"]), _times(length, _times(force, moment)))
         if body is not None and body.area is not None:
@@ -60,7 +61,7 @@ def measure(engine: Any, case: FlowCase, about: Sequence[float] | None = None) -
 
 
 def _with_coefficients(case: FlowCase, area: float, load: Load, about: bool) -> Load:
-    """The load, which is in the units of the case, with that of its moment where it is about a given point."""
+    """Adds the coefficients to a load; that of the moment needs a given point (`about`)."""
     unit, cell = (case.converter.force, case.converter.length) if case.converter else (1.0, 1.0)
     push = unit * case.scales.lid_speed**2 * (area / case.cell_edge**2)
     turn = push * cell * case.scales.length
@@ -77,12 +78,12 @@ def _columns(loads: Mapping[str, Mapping[str, Vector]], unit: Mapping[str, str])
 
 
 class History:
-    """The loads on the bodies of a run as rows of loads.csv, one each FlowCase.loads_every steps. A restarted run
-    goes on with those up to its own step, their coefficients by the areas that its case gives."""
+    """Loads on the bodies of a run as rows of loads.csv, one each FlowCase.loads_every steps. A restarted run keeps the
+    rows up to its own step, and recomputes their coefficients with the areas of its case."""
 
     def __init__(self, engine: Any, case: FlowCase, path: Path, goes_on: bool) -> None:
         self._engine, self._case = engine, case
-        #: The newest ones, on every rank.
+        #: The latest loads, on every rank.
         self.last: dict[str, Load] = {}
         self._step = -1
         self._unit = {"force": " (N)", "moment": " (N m)"} if case.si else {}
@@ -104,7 +105,7 @@ class History:
         self._rows.add(when | dict(_columns(bodies, self._unit)))
 
     def _by_areas(self, row: Mapping[str, str]) -> dict[str, Any]:
-        """A row of before with the coefficients that belong to this case."""
+        """An earlier row with coefficients recomputed for the areas of this case."""
         found: dict[str, Any] = {}
         for column, value in row.items():
             name, _, rest = column.partition(" ")

@@ -1,4 +1,4 @@
-"""What a force drives through a bed of bodies that goes on for ever: Darcy's law, from the mean velocity."""
+"""Permeability of a periodic bed of bodies by Darcy's law, from the mean velocity."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -11,9 +11,9 @@ from slipstream.case.flow_case import FlowCase
 
 @dataclass(frozen=True)
 class Permeability:
-    """Of a periodic bed, along the force; in cells and steps, or in SI."""
+    """Permeability of a periodic bed along the force, in cells and steps or in SI."""
 
-    superficial_velocity: float  #: mean over the whole box, solids among it
+    superficial_velocity: float  #: mean over the whole box, including solids
     permeability: float  #: viscosity times that velocity over the force a volume; an area
     solid_share: float
 
@@ -22,12 +22,12 @@ class Permeability:
 
 
 def applies(case: FlowCase) -> bool:
-    """A box that is periodic in all directions, with bodies and a force."""
+    """Whether the box is periodic in all directions, with bodies and a force."""
     return all(case.grid.periodic) and bool(case.bodies) and any(case.force)
 
 
 def measure(engine: Any, case: FlowCase) -> Permeability | None:
-    """On rank 0. Collective."""
+    """The permeability on rank 0, else None. Collective."""
     force = np.asarray(case.force)
     strength = float(np.linalg.norm(force))
     nx, ny, nz = case.grid.cells

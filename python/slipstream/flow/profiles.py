@@ -1,8 +1,8 @@
 """Centreline profiles, their extrema, and their distance from published ones.
 
 Cells are centred at (i + 1/2) / N and walls lie half-way, at 0 and 1. A centreline is sampled by Lagrange polynomials
-through four points, across it between cell centres, along it between centres and walls. Where it is solid there is no
-velocity, and none between such a point and the next: nan.
+through four points: transversely between cell centres, along the line between centres and walls. In solids the velocity
+is nan, and so it is between a solid point and the next one.
 """
 
 import csv
@@ -38,14 +38,14 @@ def lagrange_weights(nodes: Array, at: float) -> Array:
 
 
 def _window(nodes: Array, at: float) -> slice:
-    """The four nodes nearest to a place, two on each side where there are."""
+    """The four nodes nearest to a place, two on each side if possible."""
     first = int(np.searchsorted(nodes, at)) - 2
     first = max(0, min(first, len(nodes) - 4))
     return slice(first, min(first + 4, len(nodes)))
 
 
 def interpolate(nodes: Array, values: Array, at: Array) -> Array:
-    """Cubic interpolant of values at sorted nodes (two at least), of each stretch of the fluid for itself."""
+    """Cubic interpolant of values at sorted nodes (two at least), separately for each interval of fluid."""
     result = np.full(len(at), np.nan)
     for stretch in _stretches(values):
         inner, known = nodes[stretch], values[stretch]
@@ -56,7 +56,7 @@ def interpolate(nodes: Array, values: Array, at: Array) -> Array:
 
 
 def _stretches(values: Array) -> list[slice]:
-    """Without solid points among them."""
+    """Intervals without solid points."""
     ends = np.flatnonzero(np.diff(np.isfinite(values).astype(int), prepend=0, append=0))
     return [slice(first, last) for first, last in zip(ends[::2], ends[1::2], strict=True)]
 
@@ -123,9 +123,9 @@ def _profile(engine: Any, case: FlowCase, axis: int) -> Profile | None:
 
 
 def _half_way(values: Array, solid: Array, weights: Array, axis: int) -> tuple[Array, Array]:
-    """At 1/2 of an axis of the arrays, from the layers around: the mean of the fluid, and where it is solid."""
+    """Interpolates layers to 1/2 of an axis of the arrays: the mean of the fluid, and the mask of solids."""
     if solid.any() and len(weights) > 2:
-        # The cubic through four layers is for a fluid without walls among them.
+        # Cubic interpolation over four layers would cross walls here, so average two.
         values, solid, weights = values.take([1, 2], axis), solid.take([1, 2], axis), np.full(2, 0.5)
     return derived.across_layers(values, solid, weights, axis)
 
@@ -135,14 +135,14 @@ def _with_ends(case: FlowCase, axis: int, line: Array) -> tuple[Array, Array]:
     count = len(line)
     centres = (np.arange(count) + 0.5) / count
     if case.grid.periodic[axis]:
-        # An axis of one or two cells goes round more than once.
+        # Indices wrap more than once on an axis of one or two cells.
         wrapped = np.take(line, np.arange(-2, 2), axis=0, mode="wrap")
         if not np.isfinite(wrapped).all():
             wrapped[:] = wrapped[1:3].mean(axis=0)
         first = last = lagrange_weights((np.arange(-2, 2) + 0.5) / count, 0.0) @ wrapped
     else:
         first, last = (np.array(case.wall_velocity(f"{'xyz'[axis]}{sign}")) for sign in "-+")
-        # What flows through a side, or along it, is known half a cell from it.
+        # At an open side the velocity is known half a cell away: the nearest value stands for it.
         open_sides = {side for side, _ in case.boundaries.given()}
         first = line[0] if f"{'xyz'[axis]}-" in open_sides else first
         last = line[-1] if f"{'xyz'[axis]}+" in open_sides else last
@@ -193,8 +193,8 @@ def mid_plane(engine: Any, case: FlowCase, where: str = "z") -> Array | None:
 
 
 def spanwise(engine: Any, case: FlowCase) -> float | None:
-    """Largest |w| of the mean of the two middle planes, of the fluid alone, in units of the lid speed, on rank 0: 0 by
-    symmetry; nan where there is no fluid. Collective."""
+    """Largest |w| of the mean of the two middle planes, for the fluid only, on rank 0. It is in units of the lid speed,
+    0 by symmetry, and nan without fluid. Collective."""
     nx, ny, nz = case.grid.cells
     low, high = (nz - 1) // 2, nz // 2 + 1
     slab, flags = (engine.gather(name, (0, 0, low), (nx, ny, high)) for name in ("velocity", "flags"))
@@ -243,7 +243,7 @@ class Point:
 
     @property
     def error_percent(self) -> float:
-        """Of the lid speed."""
+        """Error in percent of the lid speed."""
         return 100.0 * (self.computed - self.reference)
 
 
@@ -310,7 +310,7 @@ def compare(lines: Sequence[Profile], reference: Reference | None) -> Comparison
 
 
 def write_profiles(path: Path, lines: Sequence[Profile], case: FlowCase) -> None:
-    """CSV of both profiles, places in the side of the box, speeds in the lid speed; of a case in SI in m and m/s."""
+    """Writes both profiles as CSV, relative to the box side and the lid speed, or in m and m/s for SI."""
     converter = case.converter
     speed = case.physics.lid_speed if converter else 1.0
     header = ["axis", "place", "u", "v", "w"]
@@ -325,7 +325,7 @@ def write_profiles(path: Path, lines: Sequence[Profile], case: FlowCase) -> None
 
 
 def read_profiles(path: Path, case: FlowCase) -> tuple[Profile, Profile]:
-    """What write_profiles wrote, the vertical profile and the horizontal one, in the lid speed again."""
+    """Reads profiles from write_profiles, vertical and horizontal, in units of the lid speed."""
     speed = case.physics.lid_speed if case.converter else 1.0
     assert speed is not None
     found: dict[str, list[list[float]]] = {"y": [], "x": []}
@@ -342,7 +342,7 @@ def read_profiles(path: Path, case: FlowCase) -> tuple[Profile, Profile]:
 
 
 def _profile_of(axis: str, table: Array, speed: float) -> Profile:
-    # The profile ends at the side of the box, whatever its unit is.
+    # The last point is the side of the box, so dividing by it removes the unit.
     return Profile(axis, table[:, 0] / table[-1, 0], table[:, 1:] / speed)
 
 

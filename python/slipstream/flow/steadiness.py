@@ -1,4 +1,4 @@
-"""By what the change of a flow is measured, to say when it is steady."""
+"""Reference speed of the residual, which tells when a flow is steady."""
 
 import math
 from typing import Any
@@ -9,13 +9,13 @@ from slipstream.case.flow_case import FlowCase
 
 
 def side_speeds(case: FlowCase) -> list[float]:
-    """Of the walls and inlets that the case gives, the fastest point of each, in units of the lid speed."""
+    """Largest speed of each given wall and inlet, in units of the lid speed."""
     speeds = [math.hypot(*case.wall_velocity(side)) for side, _ in case.walls.given()]
     for side, boundary in case.boundaries.given():
         try:
             speeds.append(float(np.linalg.norm(case.profile(side, boundary), axis=1).max()))
         except ValueError:
-            continue  # `check` tells of an expression without a value
+            continue  # `check` reports an expression without a value
     return speeds
 
 
@@ -26,10 +26,10 @@ def pushed(case: FlowCase) -> bool:
 
 
 def scale(engine: Any, case: FlowCase) -> float:
-    """The speed over which a change of velocity is taken, in cells a step: the lid speed, where walls or inlets move at
-    it. A flow that is pushed, or whose sides are all slower, may be far slower than the lid speed: there it is the
-    flow's own, the root of its mean square, and at most the lid speed. A flow that is left to decay keeps the lid
-    speed: over its own its changes would never become small. Collective."""
+    """The reference speed of changes in velocity, in cells a step: the lid speed, if walls or inlets move at it. A flow
+    that is pushed, or whose sides are all slower, may be far slower than the lid speed. Then the reference is the root
+    mean square of its velocity, at most the lid speed. A decaying flow keeps the lid speed: relative to its own speed
+    its changes would never become small. Collective."""
     lid = case.scales.lid_speed
     fastest = max(side_speeds(case), default=0.0) * lid
     if fastest >= lid or not (fastest > 0 or pushed(case)):

@@ -1,4 +1,4 @@
-"""Stripes: velocities that go up and down from cell to cell."""
+"""Detects checkerboard oscillations: velocities that alternate from cell to cell."""
 
 import math
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Zigzag:
-    """The largest of a flow: a component of the velocity along an axis."""
+    """The largest checkerboard oscillation of a flow: a velocity component along an axis."""
 
     share: float  #: root of the mean square of its amplitude, over the mean speed of the fluid; nan: nothing flows
     component: str  #: u, v or w
@@ -18,9 +18,9 @@ class Zigzag:
 
 
 def measure(engine: Any) -> Zigzag:
-    """The fourth difference of each component of the velocity over 16, along each axis, is the amplitude of a zigzag;
-    waves of L cells leave sin(pi / L)^4 of theirs. Cells count whose five are three or more off solid cells and off
-    sides that are not periodic. Collective."""
+    """The amplitude of a checkerboard oscillation is the fourth difference of a velocity component along an axis, over
+    16. Waves of L cells contribute sin(pi / L)^4 of their amplitude. A cell counts if the five cells of its stencil are
+    three or more away from solid cells and from sides that are not periodic. Collective."""
     found = engine.zigzag()
     amplitude, axis, component = max(
         (amplitude, axis, component)

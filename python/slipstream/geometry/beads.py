@@ -1,4 +1,4 @@
-"""Beds of equal beads in a periodic box: regular ones, and packs that are disordered."""
+"""Packings of equal spheres in a periodic box, regular and random."""
 
 import math
 
@@ -6,23 +6,24 @@ import numpy as np
 
 from slipstream.base.errors import ArgumentError, ErrorCode
 
-#: By which the centres of a disordered pack are pushed apart, at most.
+#: Limit of the iterations that push overlapping spheres of a random packing apart.
 ROUNDS = 4000
 
 
 def solid_share(count: int, radius: float, cells: tuple[int, int, int]) -> float:
-    """Of beads that do not overlap."""
+    """Volume fraction of spheres that do not overlap."""
     return count * 4.0 / 3.0 * math.pi * radius**3 / math.prod(cells)
 
 
 def count_for(share: float, radius: float, cells: tuple[int, int, int]) -> int:
-    """Beads that fill a share of the box most nearly."""
+    """Number of spheres whose volume fraction is nearest to `share`."""
     return max(1, round(share * math.prod(cells) * 3.0 / (4.0 * math.pi * radius**3)))
 
 
 def pack(cells: tuple[int, int, int], radius: float, count: int, seed: int) -> np.ndarray:
-    """Centres [n][3] of beads in a periodic box, disordered: they start anywhere, and those that overlap push each
-    other apart until none do, which succeeds up to about 62 % of solid. The same for the same numbers.
+    """Centres [n][3] of a random packing of spheres in a periodic box. They start at random places, and overlapping
+    ones push each other apart until none do. This succeeds up to a volume fraction of about 62 %. Equal
+    arguments give equal results.
 
     Raises ValueError where they cannot be brought apart.
     """
@@ -34,7 +35,7 @@ def pack(cells: tuple[int, int, int], radius: float, count: int, seed: int) -> n
     for _ in range(ROUNDS):
         apart, distance, first, second = _near(centres, box, 2.0 * radius)
         overlap = 2.0 * radius - distance
-        # A hair beyond contact, so that the last overlaps vanish, too.
+        # Moved slightly beyond contact, so that the last overlaps vanish, too.
         if len(first) == 0 or overlap.max() < 1e-3 * radius:
             return centres
         push = 0.5 * (overlap + 1e-3 * radius)[:, None] * apart / np.maximum(distance, 1e-9)[:, None]
@@ -54,7 +55,7 @@ def pack(cells: tuple[int, int, int], radius: float, count: int, seed: int) -> n
 
 
 def _near(centres: np.ndarray, box: np.ndarray, reach: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Pairs of centres nearer than `reach`: vectors from the second to the first, their lengths, both numbers."""
+    """Pairs of centres nearer than `reach`: vectors from the second to the first, their lengths, and both indices."""
     count = len(centres)
     first, second = np.triu_indices(count, 1)
     apart = centres[first] - centres[second]
@@ -65,7 +66,7 @@ def _near(centres: np.ndarray, box: np.ndarray, reach: float) -> tuple[np.ndarra
 
 
 def mask(cells: tuple[int, int, int], centres: np.ndarray, radius: float) -> np.ndarray:
-    """Which cells [z][y][x] of a periodic box have their centre inside of a bead."""
+    """Marks cells [z][y][x] of a periodic box whose centre lies inside a sphere."""
     solid = np.zeros(tuple(reversed(cells)), dtype=bool)
     for centre in centres:
         near = [np.arange(math.floor(c - radius), math.ceil(c + radius) + 1) for c in centre]
@@ -78,7 +79,7 @@ def mask(cells: tuple[int, int, int], centres: np.ndarray, radius: float) -> np.
 
 
 def with_images(cells: tuple[int, int, int], centres: np.ndarray, reach: float) -> np.ndarray:
-    """All centres, those in neighbouring boxes, too, that lie within `reach` of the box."""
+    """All centres and their periodic images that lie within `reach` of the box."""
     box = np.asarray(cells, dtype=float)
     steps = np.stack(np.meshgrid(*[(-1.0, 0.0, 1.0)] * 3, indexing="ij"), axis=-1).reshape(-1, 1, 3)
     images = (centres[None] + steps * box).reshape(-1, 3)

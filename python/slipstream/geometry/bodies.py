@@ -1,4 +1,4 @@
-"""The bodies of a case: from mesh files, or simple ones from numbers, to what the solver takes."""
+"""Bodies of a case for the solver, from mesh files or simple shapes."""
 
 import hashlib
 import math
@@ -16,11 +16,11 @@ from slipstream.geometry import beads, shells
 from slipstream.machine.told import PlannedBlock
 
 Corner = tuple[int, ...]
-#: Sides of the prism that stands for a cylinder: it misses the circle by 1.2e-6 of the radius.
+#: Sides of the prism that approximates a cylinder: it differs from the circle by 1.2e-6 of the radius.
 CYLINDER_SIDES = 2048
-#: A sphere has 20 x 4^n triangles: it misses the sphere by less than 1e-4 of the radius.
+#: A sphere has 20 x 4^n triangles, which differ from it by less than 1e-4 of the radius.
 SPHERE_REFINEMENTS = 6
-#: Of one of many beads: it misses the sphere by 2e-3 of the radius.
+#: Refinement of each sphere in a packing: triangles differ from it by 2e-3 of the radius.
 BEAD_REFINEMENTS = 4
 
 
@@ -47,21 +47,21 @@ def prism(centre: tuple[float, float, float], radius: float, axis: int, low: flo
 
 
 def _beads(body: Body, case: FlowCase) -> Any:
-    """A pack that goes on beyond the box: beads that reach across its sides are there twice, or more often."""
+    """A packing with periodic images: spheres that cross sides of the box occur twice or more often."""
     assert body.radius is not None and body.solid is not None
     cells, radius = case.grid.cells, body.radius / case.cell_edge
     try:
         centres = beads.pack(cells, radius, beads.count_for(body.solid, radius, cells), body.seed)
     except ValueError as error:
         raise CaseError(Fault.of(error)) from None
-    # Links from the last cells reach a cell and a half beyond the sides.
+    # Links of the outermost cells reach a cell and a half beyond the sides.
     shown = beads.with_images(cells, centres, radius + 2.0)
     spheres = np.ascontiguousarray(shown * case.cell_edge)
     return core().Mesh.spheres(spheres, body.radius, BEAD_REFINEMENTS)
 
 
 def read(body: Body) -> Any:
-    """The mesh of a body's file, where the case wants it."""
+    """The mesh of a body's file, processed as the case asks."""
     mesh = core().Mesh.read(body.mesh)
     mesh = mesh.part(body.part) if body.part else mesh
     mesh = mesh.transformed(body.units or "m", body.scale, body.rotate, body.translate)
@@ -98,14 +98,14 @@ def surface(body: Body, case: FlowCase) -> Any:
     assert body.centre is not None and body.radius is not None
     if body.shape == "sphere":
         return core().Mesh.sphere(body.centre, body.radius, SPHERE_REFINEMENTS)
-    # A cylinder goes through the domain, and on beyond its ends.
+    # A cylinder spans the domain and extends beyond its ends.
     axis = "xyz".index(body.axis)
     edge = case.cell_edge
     return prism(body.centre, body.radius, axis, -3 * edge, (case.grid.cells[axis] + 3) * edge)
 
 
 def _continued(body: Body) -> tuple[bool, bool, bool]:
-    """Axes along which the mesh of a body goes on beyond the box by itself."""
+    """Axes along which the mesh of a body extends beyond the box by itself."""
     if body.shape == "beads":
         return (True, True, True)
     through = body.axis if body.shape == "cylinder" else ""
@@ -113,13 +113,13 @@ def _continued(body: Body) -> tuple[bool, bool, bool]:
 
 
 def _periodic(case: FlowCase) -> tuple[bool, bool, bool]:
-    """Axes along which bodies come in again; the one cell of a plane flow has no sides along z."""
+    """Axes with periodic images of bodies; the single cell of a plane flow has no sides along z."""
     x, y, z = case.grid.periodic
     return (x, y, z and case.dimensions == 3)
 
 
 def with_images(mesh: Any, body: Body, case: FlowCase) -> Any:
-    """The mesh of a body, and what of it comes in again at periodic sides."""
+    """The mesh of a body with its images at periodic sides."""
     axes = zip(_periodic(case), _continued(body), strict=True)
     return mesh.with_images(case.cell_edge, case.grid.cells, tuple(p and not c for p, c in axes))
 
@@ -132,8 +132,8 @@ def kinds_of_links(case: FlowCase) -> list[str]:
 def link_memory(
     case: FlowCase, blocks: Sequence[PlannedBlock], lattice: str, representation: str, precision: str
 ) -> dict[int, int]:
-    """Bytes of the bodies' links to the neighbours of a lattice, about, by device; of a representation by moments those
-    of the cells beside bodies, too. In 2-D too few to count."""
+    """Estimated bytes of the bodies' links by device. In a moment representation they include links of cells beside
+    bodies. In 2-D they are negligible."""
     needed = dict.fromkeys((block["device"] for block in blocks), 0)
     if case.dimensions < 3:
         return needed
@@ -194,8 +194,8 @@ def thin_places(engine: Any, case: FlowCase) -> list[str]:
 
 
 def check_room(case: FlowCase, solid_cells: Callable[[Corner, Corner], int], who: str) -> None:
-    """Refuses solid cells that leave no fluid in the box, or at a side through which it flows. `solid_cells` counts
-    those between two corners of a box."""
+    """Refuses bodies that leave no fluid in the box, or at a side through which it flows. `solid_cells` counts the
+    solid cells between two corners of a box."""
     cells = case.grid.cells
     if solid_cells((0, 0, 0), cells) == case.cell_count:
         raise CaseError(

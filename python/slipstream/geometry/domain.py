@@ -1,4 +1,4 @@
-"""The box of a case that is said by its bodies."""
+"""Computes the box of a case from its bodies ([domain])."""
 
 import json
 import math
@@ -61,6 +61,6 @@ def _moved(body: dict[str, Any], origin: list[float]) -> dict[str, Any]:
         if not (
             isinstance(place, (list, tuple)) and len(place) == 3 and all(isinstance(n, (int, float)) for n in place)
         ):
-            return body  # refused, with its place, when the case is parsed
+            return body  # the parser refuses it later, with its place in the file
         places[name] = [a - b for a, b in zip(place, origin, strict=True)]
     return body | places

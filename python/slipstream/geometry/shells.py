@@ -1,5 +1,5 @@
-"""Shells of a surface: triangles that hang together. Where two overlap, one inside counts those that face outwards up
-and the others down, so that shells that face opposite ways leave fluid in what both enclose."""
+"""Connected components (shells) of a triangle mesh. Inside of shells the winding number counts outward ones up and
+inward ones down, so overlaps of opposite shells become fluid."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ Array = np.ndarray
 
 
 def labels(vertices: int, triangles: Array) -> Array:
-    """The shell of each triangle, by a number of its own: the least vertex that hangs together with it."""
+    """The shell of each triangle, labelled by the lowest vertex of its connected component."""
     found = np.arange(vertices)
     while True:
         least = found[triangles].min(axis=1)
@@ -27,14 +27,14 @@ def labels(vertices: int, triangles: Array) -> Array:
 
 
 def volumes(vertices: Array, triangles: Array, shells: Array, count: int) -> Array:
-    """The volume of each shell, below zero where it faces inwards."""
+    """The volume of each shell, negative if its normals point inwards."""
     a, b, c = (vertices[triangles[:, n]] for n in range(3))
     return np.bincount(shells, np.einsum("ij,ij->i", a, np.cross(b, c)) / 6, count)
 
 
 def check(name: str, mesh: Any, solid_cells: Callable[[Any], int]) -> None:
-    """Raises CaseError where a shell that faces inwards is partly inside of those that face outwards. One that is
-    wholly inside is a cavity. `solid_cells` counts what a mesh encloses."""
+    """Raises CaseError if a shell with inward normals lies partly inside of outward ones. One that lies wholly inside
+    is a cavity. `solid_cells` counts the cells that a mesh encloses."""
     vertices, triangles = np.asarray(mesh.vertices), np.asarray(mesh.triangles)
     numbers, shells = np.unique(labels(len(vertices), triangles), return_inverse=True)
     enclosed = volumes(vertices, triangles, shells.ravel(), len(numbers))
@@ -50,7 +50,7 @@ def check(name: str, mesh: Any, solid_cells: Callable[[Any], int]) -> None:
     for shell in inwards:
         this = shells == shell
         alone = cells(this)
-        # Where both enclose a cell, one takes away what the other has brought.
+        # Cells that both enclose cancel in the winding number.
         both = (outside + alone - cells(outer | this)) // 2
         if 0 < both < alone:
             raise CaseError(

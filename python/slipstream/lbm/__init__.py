@@ -1,4 +1,4 @@
-"""Lattice Boltzmann, from Python: `slipstream.lbm.Simulation`, and the types of what it takes and returns."""
+"""Lattice Boltzmann from Python: `slipstream.lbm.Simulation`, and types of its arguments and results."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,7 @@ __all__ = [
     "Units",
 ]
 
-#: Where names come from that are not of slipstream.lbm.options.
+#: Modules of the names that slipstream.lbm.options does not define.
 _MODULES = {
     "Energy": "slipstream.lbm.simulation",
     "Load": "slipstream.flow.loads",
@@ -46,7 +46,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    # Late, because checking a case needs nothing of what marches it.
+    # Imported late, because checking a case needs no solver.
     if name in __all__:
         return getattr(import_module(_MODULES.get(name, "slipstream.lbm.options")), name)
     raise AttributeError(f"module 'slipstream.lbm' has no attribute '{name}'")

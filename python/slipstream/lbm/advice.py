@@ -1,4 +1,4 @@
-"""Remedies for flows that do not stay sound, and for stripes. Each helped such flows: the tests run them."""
+"""Remedies for unstable flows and checkerboard oscillations (stripes). Tests run each of them."""
 
 import json
 import math
@@ -12,7 +12,7 @@ from slipstream.lbm.checks import problems
 from slipstream.lbm.scales import top_speed
 from slipstream.lbm.tables import BY_MAGIC
 
-#: By the second magic number alone no faster inlet was seen to hold.
+#: Largest grid Reynolds number at an inlet that was seen stable with the second magic number alone.
 _INLET_REYNOLDS_HELD = 20.0
 _EDDIES = 0.1
 #: Threshold of the zigzag over the mean speed. Sound flows had 2.1 % (turbulence on cells that hardly resolve it:
@@ -21,7 +21,7 @@ STRIPES_HIGH = 0.03
 
 
 def remedies(case: LbmCase) -> list[dict[str, Any]]:
-    """Keys of [lbm] that may hold a flow, those that cost the least first, without what is in use."""
+    """Keys of [lbm] that may stabilise a flow, the cheapest first, without those in use."""
     return [keys for keys in _candidates(case) if not _in_use(case, keys) and not problems(case.changed(lbm=keys))]
 
 
@@ -49,13 +49,13 @@ def _in_use(case: LbmCase, keys: dict[str, Any]) -> bool:
 
 
 def against_stripes(case: LbmCase) -> list[dict[str, Any]]:
-    """Keys of [lbm] by which velocities may no longer go up and down from cell to cell, without what is in use."""
+    """Keys of [lbm] that may suppress checkerboard oscillations, without those in use."""
     return [keys for keys in _smoothing(case) if not _in_use(case, keys) and not problems(case.changed(lbm=keys))]
 
 
 def _smoothing(case: LbmCase) -> Iterator[dict[str, Any]]:
-    """Stripes are odd moments that live for many steps: their relaxation time is magic / (3 viscosity) + 1/2. With
-    magic = viscosity it is below 1."""
+    """Stripes are odd moments with a long relaxation time, magic / (3 viscosity) + 1/2. With magic = viscosity it is
+    below 1."""
     lbm, short = case.lbm, float(f"{case.scales.viscosity:.2g}")
     if lbm.collision in BY_MAGIC and lbm.magic > short:
         yield {"magic": short} if lbm.collision == "MRT" else {"collision": "MRT", "magic": short}
@@ -70,7 +70,7 @@ def _named(found: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def of_stripes(case: LbmCase, found: Zigzag) -> str:
-    """A warning of velocities that go up and down from cell to cell; empty where they are sound."""
+    """A warning of checkerboard oscillations; empty if there are none."""
     if not found.share > STRIPES_HIGH:
         return ""
     named = _named(against_stripes(case))
@@ -82,7 +82,7 @@ def of_stripes(case: LbmCase, found: Zigzag) -> str:
 
 
 def in_words(case: LbmCase) -> str:
-    """The remedies of a flow that did not stay sound."""
+    """The remedies of an unstable flow as text."""
     found = _named(remedies(case))
     cells = math.ceil(case.scales.reynolds / GRID_REYNOLDS_HIGH)
     found.append(f"{cells} cells along the length" if cells > case.scales.length else "more cells along the length")

@@ -6,7 +6,7 @@ from slipstream.case.case import Conversion
 from slipstream.case.flow_case import FlowCase
 from slipstream.lbm.tables import BY_MAGIC, LbmTable
 
-#: What changes no bit of a flow.
+#: Keys of [lbm] that change no bit of a flow.
 FREE_KEYS = frozenset(
     {"lbm.streaming", "lbm.solids", "lbm.layout", "lbm.alignment", "lbm.tile", "lbm.chunk"},
 )
@@ -40,8 +40,8 @@ class LbmCase(FlowCase):
         return Conversion(frozenset({"lbm.representation", "lbm.collision", "lbm.magic"}), lost)
 
     def refined(self, n: int) -> dict[str, Any] | None:
-        """Speeds shrink as the cells do, so that the error of compressibility falls with that of the grid; forces
-        follow, and the Reynolds number stays. Of bodies it is not known."""
+        """Speeds shrink with the cells, so that the compressibility error falls with that of the grid. Forces follow,
+        and the Reynolds number stays. Not supported for bodies."""
         if self.bodies:
             return None
         return {
@@ -59,7 +59,7 @@ class LbmCase(FlowCase):
         return {
             "cells": self.grid.cells,
             "periodic": self.grid.periodic,
-            **lbm.model_dump(exclude={"chunk"}),  # the exchange has another
+            **lbm.model_dump(exclude={"chunk"}),  # [exchange] has a key of this name, too
             "alignment": 0 if lbm.alignment == "auto" else lbm.alignment,
             "tile": lbm.tile_cells,
             "tile_planes": 0 if lbm.chunk == "auto" else lbm.chunk,

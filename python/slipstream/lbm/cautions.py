@@ -1,4 +1,4 @@
-"""What may go wrong with a case and does not have to, and what went wrong without anybody's saying so."""
+"""Warnings about cases that may fail, and about runs whose results are doubtful."""
 
 import math
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from slipstream.lbm.tables import BY_MAGIC
 #: Cavities at this Reynolds number per cell were seen to diverge or to oscillate.
 GRID_REYNOLDS_HIGH = 20.0
 
-#: Inlets became unstable above this one, with magic = 3/16 and not with the second.
+#: Inlets became unstable above this grid Reynolds number with magic = 3/16, but not with the second value.
 INLET_REYNOLDS_HIGH = 10.0
 INLET_MAGIC = 0.05
 #: Largest change of a steady flow's velocity in f16, of the largest velocity, in small channels.
@@ -22,12 +22,12 @@ DRIFT_HIGH = 0.01
 
 
 def warnings(case: LbmCase) -> list[str]:
-    """Before the first step."""
+    """Warnings before the first step."""
     return [*of_flow(case), *of_end(case), *_interval(case), *_other_reference(case)]
 
 
 def of_flow(case: LbmCase) -> list[str]:
-    """Whatever is done with it."""
+    """Warnings about the flow, for any use of it."""
     return [
         *_fine_scales(case),
         *_inlet(case),
@@ -38,7 +38,7 @@ def of_flow(case: LbmCase) -> list[str]:
 
 
 def of_end(case: LbmCase) -> list[str]:
-    """Whether it will be found steady."""
+    """Warnings about flows that may never count as steady."""
     return [*_slow_force(case), *_restless(case)]
 
 
@@ -54,7 +54,7 @@ def _fine_scales(case: LbmCase) -> Iterator[str]:
 
 
 def _restless(case: LbmCase) -> Iterator[str]:
-    """Halves are rounded by chance: their last digits go on changing."""
+    """Rounding to f16 is stochastic: last digits keep changing."""
     wanted = case.run.residual
     if case.lbm.precision == "f16" and wanted is not None and wanted < RESTLESS:
         yield (
@@ -76,7 +76,7 @@ def _interval(case: LbmCase) -> Iterator[str]:
 
 
 def _inlet(case: LbmCase) -> Iterator[str]:
-    """Odd moments that live long let waves from cell to cell grow where the fluid flows in."""
+    """Odd moments with long relaxation times let short waves grow at inlets."""
     inlets = [side for side, boundary in case.boundaries.given() if boundary.kind == "velocity"]
     number = top_speed(case) * case.scales.grid_reynolds
     by_magic = case.lbm.collision in BY_MAGIC
@@ -97,8 +97,8 @@ def _other_reference(case: LbmCase) -> Iterator[str]:
 
 
 def _laminar_speed(case: LbmCase) -> float | None:
-    """That a force drives between the two walls that lie nearest, F h^2 / (8 viscosity), in cells a step; None without
-    walls. A force along an axis that walls close is held by pressure."""
+    """Poiseuille velocity F h^2 / (8 viscosity) of a force between the nearest pair of walls, in cells a step; None
+    without walls. A force along an axis that walls close is balanced by pressure."""
     axes = list(zip(case.grid.cells, case.grid.periodic, case.force, strict=True))
     walled = [cells for cells, periodic, _ in axes if not periodic and cells > 1]
     force = math.hypot(*(part for _, periodic, part in axes if periodic))
@@ -121,7 +121,7 @@ def _driven_speed(case: LbmCase) -> Iterator[str]:
 
 
 def _slow_force(case: LbmCase) -> Iterator[str]:
-    """A force that changes the velocity by less than run.residual from one look to the next, from the first on."""
+    """A force so weak that the first check would already find the flow steady."""
     scales, wanted, force = case.scales, case.run.residual, math.hypot(*case.force)
     if wanted is None or not force or max(side_speeds(case), default=0.0) >= 1.0:
         return
@@ -141,7 +141,7 @@ def _slow_force(case: LbmCase) -> Iterator[str]:
 
 
 def _loose_pressure(case: LbmCase) -> Iterator[str]:
-    """Where nothing holds the pressure, what comes in before the flow has come through stays."""
+    """Without a pressure boundary, mass that enters before the flow is developed stays."""
     given = {boundary.kind: (side, boundary) for side, boundary in case.boundaries.given()}
     if "convective" not in given or "pressure" in given or case.initial is not None:
         return
@@ -164,7 +164,7 @@ def _long_length(case: LbmCase) -> Iterator[str]:
 
 
 def drift(case: LbmCase, share: float) -> str:
-    """What to do about a mass that has changed by this share since the start; empty where it is sound."""
+    """Advice on a mass that has changed by this share since the start; empty if the change is small."""
     pressures = [case.side_density(b) - 1.0 for _, b in case.boundaries.given() if b.kind == "pressure"]
     if min([0.0, *pressures]) - DRIFT_HIGH <= share <= max([0.0, *pressures]) + DRIFT_HIGH:
         return ""

@@ -1,4 +1,4 @@
-"""What must hold between the keys of a case, with the range and the remedy."""
+"""Checks of combinations of keys. Faults name the valid range and the remedy."""
 
 import math
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from slipstream.lbm.tables import BY_MOMENTS
 
 
 def problems(case: LbmCase) -> list[Problem]:
-    """Everything wrong with a case whose keys are right one by one. Physics only where the shapes make sense."""
+    """Faults of combined keys that are valid one by one. Physics is checked only if shapes are valid."""
     found = [
         *_shapes(case),
         *_representation(case),
@@ -81,13 +81,13 @@ def _shapes(case: LbmCase) -> Iterator[Problem]:
     yield from counts_problems(case)
 
 
-#: Why lattices have no moment representation.
+#: Reasons why lattices have no moment representation.
 NO_MOMENTS = {
     "D2Q9": "in two dimensions six numbers would stand for nine, a third less to move where D3Q19 moves half",
     "D3Q27": "ten moments say no more on it than on D3Q19, but for the one third-order term along all three axes",
 }
 
-#: What moments run with, of keys that are not theirs alone, and why with nothing else.
+#: Values of shared keys that the moment representation supports, and the reason.
 SUITED = {
     "streaming": (("two",), "a cell reads what 18 neighbours sent, so the old array must last as long as the step"),
     "layout": (("auto", "soa"), "teams take them by rows along x, each of the ten in an array of its own"),
@@ -96,7 +96,7 @@ SUITED = {
 
 
 def _representation(case: LbmCase) -> Iterator[Problem]:
-    """What ten moments cannot do, and what only they can."""
+    """Faults of keys that the moment representation does not support, and of those that only it supports."""
     lbm = case.lbm
     by_moments = lbm.representation == "moments"
     if (lbm.collision in BY_MOMENTS) != by_moments:
@@ -324,7 +324,7 @@ def _choice_of_viscosity(case: LbmCase) -> Iterator[Problem]:
 
 
 def _units(case: LbmCase) -> Iterator[Problem]:
-    """The keys that belong to a system of units are there in it, and only in it."""
+    """Faults of keys that a system of units needs, or that belong to another one."""
     units = case.units
     if not case.si:
         given = [("units", key) for key in type(units).model_fields if key != "system" and getattr(units, key)]

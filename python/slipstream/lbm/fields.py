@@ -1,4 +1,4 @@
-"""Velocity, density, pressure and flags of a run over time, in one file that ParaView opens."""
+"""Velocity, density, pressure and flags of a run over time, in one file for ParaView."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 class Fields:
-    """A VTKHDF series: lengths and times in the length and length / lid speed, velocity in the lid speed, density over
-    that at rest, pressure above that at rest over density x lid speed^2; or all of them in SI. Solid cells are hidden
-    from VTK (vtkGhostType). Between two writes the file is closed and whole."""
+    """A VTKHDF series. Its units are the length, length / lid speed and the lid speed. Density is relative to that at
+    rest; pressure is above that at rest, over density x lid speed^2. Cases in SI have SI units. Solid cells are hidden
+    from VTK (vtkGhostType). Between two writes the file is closed and complete."""
 
     def __init__(self, lbm: "Lbm", case: LbmCase, path: Path, goes_on: bool = False) -> None:
-        """Makes the file, in place of one that is there, or goes on with that. Collective."""
+        """Creates the file or, with `goes_on`, continues it. Collective."""
         self._lbm, self._case = lbm, case
         now = self._time()
         edges, corner = (case.spacing,) * 3, (0.0, 0.0, 0.0)

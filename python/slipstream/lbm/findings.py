@@ -1,4 +1,4 @@
-"""What a run of lattice Boltzmann has found, in numbers, tables and pictures."""
+"""Results of a lattice Boltzmann run as numbers, tables and pictures."""
 
 import math
 from typing import Any
@@ -16,7 +16,7 @@ from slipstream.run.troubles import Troubles
 
 
 def figures(case: LbmCase, outcome: Outcome) -> dict[str, Any]:
-    """The flow in numbers, for comparison.json."""
+    """Results of the flow as numbers, for comparison.json."""
     scales = case.scales
     return {
         "lattice": case.lbm.lattice,
@@ -35,7 +35,7 @@ def figures(case: LbmCase, outcome: Outcome) -> dict[str, Any]:
 
 
 def _si_figures(case: LbmCase, outcome: Outcome) -> dict[str, Any]:
-    """The converter of a case in SI, with units in the names."""
+    """Conversion factors of a case in SI, with units in the names."""
     converter, physics, scales = case.converter, case.physics, case.scales
     if converter is None:
         return {}
@@ -86,7 +86,7 @@ def _show_profiles(
     console: Console,
     troubles: Troubles,
 ) -> None:
-    """On rank 0; there is a plane where pictures are wanted."""
+    """Shows and writes profiles, on rank 0; draws the plane if it is given."""
     for part in report.comparison(result):
         console.print(part)
     if figures["spanwise"] and case.dimensions == 3:
@@ -114,7 +114,7 @@ def _findings(
     console: Console,
     troubles: Troubles,
 ) -> dict[str, float]:
-    """What the case may expect a value of, by name; of rank 0. Collective."""
+    """Findings by name, which the case may give ranges for; on rank 0. Collective."""
     distance = initial.distance(lbm, case) if case.exact else None
     if core().rank() != 0:
         return {}
@@ -150,7 +150,7 @@ def _show_loads(case: LbmCase, step: int, console: Console, troubles: Troubles) 
 
 
 def _decay(case: LbmCase, figures: dict[str, Any], troubles: Troubles) -> dict[str, float]:
-    """What there is to say of the energy over time, and its picture."""
+    """Findings of the energy over time, and its picture."""
     decay, reference = energy.read(case.folder / energy.FILE, case), energy.reference_for(case)
     figures["energy"] = compared = energy.compare(decay, reference)
     if case.output.pictures:

@@ -1,4 +1,4 @@
-"""Arguments of a Simulation, known to type checkers and to completion: the tables of a case file as dictionaries."""
+"""Types of a Simulation's arguments for type checkers and completion: tables of a case file."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Required, TypedDict
@@ -11,7 +11,7 @@ from slipstream.lbm.case import LbmCase
 Side = Literal["x-", "x+", "y-", "y+", "z-", "z+"]
 #: Three numbers, along x, y and z.
 Vector = Sequence[float] | np.ndarray
-#: The same, of which each may be an expression of the case file, too.
+#: Three numbers or expressions of a case file.
 Parts = Sequence[float | str] | np.ndarray
 
 
@@ -96,8 +96,8 @@ class Checkpoint(TypedDict, total=False):
 
 
 class Options(TypedDict, total=False):
-    """Keys of [lbm], [machine] and [exchange]; docs/lbm.md and docs/exchange.md say what they do. The first of two keys
-    of one name is meant: chunk is that of [lbm]."""
+    """Keys of [lbm], [machine] and [exchange]; docs/lbm.md and docs/exchange.md describe them. The first table counts
+    if two have a key of one name: chunk is that of [lbm]."""
 
     lattice: Literal["D2Q9", "D3Q19", "D3Q27"]
     representation: Literal["populations", "moments"]
@@ -148,12 +148,12 @@ Walls = Mapping[Side, Vector]
 Boundaries = Mapping[Side, Boundary]
 Bodies = Mapping[str, Body]
 
-#: Of a case file, whose keys are keywords here.
+#: Tables of a case file whose keys are keywords here.
 _TABLES = ("lbm", "machine", "exchange")
 
 
 def plain(value: Any) -> Any:
-    """Without tuples, NumPy's numbers and mappings of other kinds, as a case file would hold it."""
+    """Converts tuples, NumPy numbers and mappings to the types of a case file."""
     if isinstance(value, Mapping):
         return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, np.generic | np.ndarray):

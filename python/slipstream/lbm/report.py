@@ -1,4 +1,4 @@
-"""What is said of a flow by lattice Boltzmann."""
+"""Texts and tables about a flow by lattice Boltzmann."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -42,7 +42,7 @@ def facts(case: LbmCase) -> list[tuple[str, str]]:
 
 
 def conversion(case: LbmCase) -> Group | None:
-    """What one lattice unit is in SI, and the numbers that are the same in both; None for a case in cells and steps."""
+    """SI values of one lattice unit, and the dimensionless numbers; None for a case in cells and steps."""
     if case.converter is None:
         return None
     scales = case.scales
@@ -58,7 +58,7 @@ def conversion(case: LbmCase) -> Group | None:
 
 
 def loads(found: Mapping[str, Load], case: LbmCase) -> Group:
-    """Forces on the bodies, moments about the points that were given, and their coefficients where an area was."""
+    """Forces on the bodies, moments about given points, and coefficients for given areas."""
     rows = []
     for name, entry in found.items():
         moments = ["moment", "moment_coefficient"] if case.bodies[name].about else []
@@ -71,7 +71,7 @@ def loads(found: Mapping[str, Load], case: LbmCase) -> Group:
 
 
 def permeability(found: Permeability, case: LbmCase) -> str:
-    """Of a periodic bed."""
+    """Text on the permeability of a periodic bed."""
     area, speed = ("m^2", "m/s") if case.si else ("cells^2", "cells a step")
     return (
         f"permeability {found.permeability:.5g} {area} along the force, from the superficial velocity "
@@ -80,7 +80,7 @@ def permeability(found: Permeability, case: LbmCase) -> str:
 
 
 def comparison(result: Comparison) -> list[Group | str]:
-    """What the run is worth: every reference point, the largest distance, the extrema."""
+    """Comparison with a reference: every point, the largest error, the extrema."""
     parts: list[Group | str] = []
     if result.reference:
         rows = [
@@ -112,7 +112,7 @@ def comparison(result: Comparison) -> list[Group | str]:
 
 
 def compared(folder: Path) -> list[tuple[str, list[str], list[list[Any]]]]:
-    """The same of a run that has ended, from its file. Raises CaseError where that is damaged."""
+    """The comparison from the file of a finished run. Raises CaseError if it is damaged."""
     found = record.read_json(folder / "comparison.json")
     parts = []
     if reference := found.get("reference"):

@@ -1,4 +1,4 @@
-"""Lattice Boltzmann at work on a case: `slipstream.case.solver.Run`."""
+"""Runs lattice Boltzmann on a case: `slipstream.case.solver.Run`."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 def compiled(setup: Setup, trace: "Trace | None" = None) -> "Lbm":
     """Allocates and initialises the compiled solver: fluid at rest, density 1, or the flow that the case gives.
 
-    What fails where memory is taken may fail on one rank only, so it is no CaseError: the command line takes the other
-    ranks down.
+    Allocation may fail on one rank only. That is no CaseError, because the command line ends the other ranks then.
     """
     case = setup.case
     assert isinstance(case, LbmCase)
@@ -42,21 +41,21 @@ def compiled(setup: Setup, trace: "Trace | None" = None) -> "Lbm":
 
 
 def fill(lbm: "Lbm", case: LbmCase) -> None:
-    """Puts the fluid of a new solver, or of one with new solid cells, into the flow that the case gives."""
+    """Sets the initial flow of a new solver, or of one with new solid cells."""
     if case.initial:
-        # Each rank asks for its own cells alone, and an expression may have no value in one of them.
+        # Each rank evaluates its own cells only, and an expression may be undefined in one of them.
         with on_all_ranks():
             lbm.start_from(initial.starter(case))
 
 
 class LbmRun:
-    """A flow under way. Collective."""
+    """A running flow. Collective."""
 
     def __init__(self, engine: "Lbm", case: LbmCase) -> None:
         self.engine, self._case = engine, case
         self._loads: loads.History | None = None
         self._drift = 0.0
-        self._zigzag: tuple[int, zigzag.Zigzag] | None = None  # with its step
+        self._zigzag: tuple[int, zigzag.Zigzag] | None = None  # and its step
 
     def cautions(self) -> list[str]:
         return bodies.thin_places(self.engine, self._case)
@@ -74,8 +73,7 @@ class LbmRun:
         self.engine.residual()
 
     def change(self, since: int) -> float:
-        """Largest change of velocity per length / lid speed, over the lid speed, or over the flow's own where that is
-        the smaller one (steadiness.scale)."""
+        """Largest change of velocity per length / lid speed, relative to the reference speed (steadiness.scale)."""
         change = self.engine.residual()
         time = (self.engine.step - since) / self._case.scales.steps_per_time
         rate: float = change / (time * steadiness.scale(self.engine, self._case))
@@ -97,7 +95,7 @@ class LbmRun:
         return f"density {low:g} to {high:g}{stripes}"
 
     def _stripes(self) -> zigzag.Zigzag:
-        """The zigzag of this step. Collective."""
+        """The checkerboard oscillation at this step. Collective."""
         if self._zigzag is None or self._zigzag[0] != self.engine.step:
             self._zigzag = self.engine.step, zigzag.measure(self.engine)
         return self._zigzag[1]
@@ -113,7 +111,7 @@ class LbmRun:
         return Fields(self.engine, self._case, path, goes_on)
 
     def bytes_of(self, frames: int) -> int:
-        # Velocity, density and pressure, and once the flags.
+        # Velocity, density and pressure; flags are written once.
         number, parts = (8 if self._case.lbm.precision == "f64" else 4), (2 if self._case.lbm.lattice == "D2Q9" else 3)
         return self._case.cell_count * (number * (parts + 2) * frames + 1)
 

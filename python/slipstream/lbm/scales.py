@@ -1,4 +1,4 @@
-"""Whether the speeds and the viscosity of a case are such as the method can compute with, and which would be."""
+"""Checks whether the method can compute with the speeds and the viscosity of a case, and suggests values."""
 
 import math
 from collections.abc import Iterator
@@ -14,25 +14,25 @@ Problem = tuple[Path, str]
 #: Below this relaxation time rounding and gradients near walls grow faster than viscosity damps them.
 TAU_LOW = 0.502
 
-#: The same where an eddy viscosity comes on top.
+#: The same limit if an LES model adds eddy viscosity.
 TAU_LOW_WITH_EDDIES = 0.5001
 
-#: The least that a relaxation time of the odd moments may lie above 1/2; the most is its inverse. Rounding sets both.
+#: Least distance of a relaxation time of odd moments from 1/2; the largest is its inverse. Rounding sets both.
 ODD_LOW = {"f16": 1e-5, "f32": 1e-5, "f64": 1e-12}
 
-#: Above this one the error of the bulk scheme, of order (tau - 1/2)^2, is worse than that of the grid.
+#: Above this relaxation time the error of the bulk scheme, of order (tau - 1/2)^2, is worse than that of the grid.
 TAU_HIGH = 2.0
 
 MACH_HIGH = 0.3
 
 
 def top_speed(case: LbmCase) -> float:
-    """Of the fastest wall or inlet, in units of the lid speed; 1 at least."""
+    """Speed of the fastest wall or inlet, in units of the lid speed; at least 1."""
     return max([*side_speeds(case), 1.0])
 
 
 def problems(case: LbmCase) -> Iterator[Problem]:
-    """Of a case whose shapes make sense."""
+    """Faults of a case whose shapes are valid."""
     yield from _mach(case)
     yield from _tau(case)
     yield from _magic(case)
@@ -104,7 +104,7 @@ def _tau(case: LbmCase) -> Iterator[Problem]:
     cells = scales.reynolds * viscosity / scales.lid_speed
     reynolds = scales.lid_speed * scales.length / viscosity
     remedies = [f"reynolds {'<=' if small else '>='} {rounded(reynolds, up=not small)}"]
-    # Where the lid speed follows from the cells, more of them leave tau as it is.
+    # If the lid speed follows from the number of cells, refining does not change tau.
     if cells >= 4 and case.physics.lid_speed is not None and case.physics.length is None:
         whole = math.ceil(cells) if small else math.floor(cells)
         remedies.insert(0, f"{'at least' if small else 'at most'} {whole} cells along the length")
@@ -122,7 +122,7 @@ def _tau(case: LbmCase) -> Iterator[Problem]:
 
 
 def _si_tau_remedies(case: LbmCase, tau_low: float) -> str:
-    """Bounds of the step, the cell and the fluid, each with the other two as they are."""
+    """Bounds of the step, the cell and the fluid, each for fixed values of the other two."""
     scales, units, physics = case.scales, case.units, case.physics
     small = scales.tau < tau_low
     factor = ((tau_low if small else TAU_HIGH) - 0.5) / 3 / scales.viscosity
@@ -131,7 +131,7 @@ def _si_tau_remedies(case: LbmCase, tau_low: float) -> str:
     if scales.mach * top_speed(case) * factor <= MACH_HIGH:
         remedies.append(step_remedy(case, factor)[1])
     assert units.cell is not None
-    # A smaller cell with the same lattice_speed; a Reynolds number of as many cells as before would know nothing of it.
+    # Refining at a fixed lattice_speed; it has no effect if the Reynolds number and the cells are given.
     if units.lattice_speed and (physics.viscosity is not None or physics.length is not None):
         remedies.append(f"units.cell {'<=' if small else '>='} {rounded(units.cell / factor, up=not small)} m")
     if physics.viscosity is not None:
@@ -158,7 +158,7 @@ def _magic(case: LbmCase) -> Iterator[Problem]:
 
 
 def rounded(value: float, up: bool) -> str:
-    """Three digits, on the safe side."""
+    """Rounds to three digits, on the safe side."""
     if not 1e-300 < value < math.inf:
         return f"{value:g}"
     scale = 10.0 ** (math.floor(math.log10(value)) - 2)

@@ -1,4 +1,4 @@
-"""Rules that the sides of a case must keep, with the range and the remedy."""
+"""Checks of the sides of a case. Faults name the valid range and the remedy."""
 
 import math
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from slipstream.base.toml_text import Path
 from slipstream.lbm.case import LbmCase
 from slipstream.lbm.scales import Problem, step_remedy
 
-#: Sides of given velocity balance where what they let in and out differs by no more than this, of both together.
+#: Tolerance of the balance between sides of given velocity: difference of inflow and outflow over their sum.
 BALANCE = 1e-3
 
 
@@ -88,7 +88,7 @@ def boundaries(case: LbmCase) -> Iterator[Problem]:
 
 
 def _flow_in(case: LbmCase) -> dict[str, float]:
-    """The flow in through each side of given velocity: lid speeds times cells, summed over the centres of its cells."""
+    """The flow in through each side of given velocity: in lid speeds times cells, summed over cell centres."""
     found, cells = {}, case.grid.cells
     for side, boundary in case.boundaries.given():
         if boundary.kind != "velocity":
@@ -101,13 +101,13 @@ def _flow_in(case: LbmCase) -> dict[str, float]:
 
 
 def closed(case: LbmCase) -> Iterator[Problem]:
-    """Fluid comes in and finds no way out, or the other way round: the density grows, or falls, without an end."""
+    """Faults of cases with only inflow or only outflow, whose density would change without limit."""
     if any(boundary.kind in ("pressure", "convective") for _, boundary in case.boundaries.given()):
         return
     try:
         flows = _flow_in(case)
     except ValueError:
-        return  # told by profiles
+        return  # `profiles` reports it
     total = sum(flows.values())
     if abs(total) <= BALANCE * sum(map(abs, flows.values())):
         return
@@ -156,7 +156,7 @@ def pressure_drop(case: LbmCase) -> Iterator[Problem]:
 
 
 def profiles(case: LbmCase) -> Iterator[Problem]:
-    """Expressions that have no value."""
+    """Faults of expressions that cannot be evaluated."""
     for side, boundary in case.boundaries.given():
         try:
             case.profile(side, boundary)
@@ -165,13 +165,13 @@ def profiles(case: LbmCase) -> Iterator[Problem]:
 
 
 def side_density(case: LbmCase) -> Iterator[Problem]:
-    """Pressures in Pa that the fluid of this method could not bear."""
+    """Faults of pressures in Pa that exceed the guard's range of density."""
     low, high = case.guard.density
     for side, boundary in case.boundaries.given():
         density = case.side_density(boundary)
         if boundary.pressure is None or low <= density <= high:
             continue
-        # A Pa grows in the lattice with the square of the step.
+        # A pressure in lattice units grows with the square of the step.
         remedy = step_remedy(case, math.sqrt(((high if density > 1 else low) - 1.0) / (density - 1.0)))[1]
         yield (
             ("boundaries", side, "pressure"),

@@ -53,13 +53,13 @@ if TYPE_CHECKING:
     from slipstream._core import Machine
     from slipstream._lbm import Lbm
 
-#: Long enough for any run whose end `run` is told.
+#: A last step beyond any run; `run` gets the actual end.
 _NEVER = 2**62
 
 
 class Energy(NamedTuple):
-    """Means over the fluid: u^2 / 2, and what viscosity, that of modelled eddies with it, takes of it in a unit of
-    time."""
+    """Means over the fluid: kinetic energy u^2 / 2, and its dissipation by viscosity, including that of an LES
+    model."""
 
     kinetic: float
     dissipation: float
@@ -68,26 +68,32 @@ class Energy(NamedTuple):
 class Simulation:
     """A flow in a box of cells; where nothing else drives it, a cavity whose lid y+ moves along +x.
 
-    Lengths are in cells, speeds in cells per step, the force on all of the fluid in density 1 x cells per step squared;
-    a `pressure_drop` belongs to periodic axes and is a third of the density's; times given to `run` are in length / lid
-    speed. Walls are named x-, x+, y-, y+, z-, z+ with velocities in units of the lid speed; sides not named, and not
-    periodic, rest. The lid moves only where none of `walls`, `boundaries`, `bodies`, `initial`, `domain`, `periodic`,
-    `force` and `pressure_drop` is given.
-    `boundaries` and `bodies` are the tables that a case file has under these names: boundaries={"x-": {"kind":
-    "velocity", "velocity": ("4*y*(Ly-y)/Ly^2", 0, 0)}}, bodies={"ball": {"shape": "sphere", "centre": (9, 8, 8),
-    "radius": 5}}; so are `initial`: {"velocity": ("sin(2*pi*y/Ly)", 0, 0)}, in the lid speed; left out: at rest;
-    `guard`: {"every": 50, "density": (0.5, 2)}, when `run` gives the flow up; `checkpoint`: {"every": 5000, "folder":
-    "kept"}, which `run` makes on its way; and `domain`: the box round the meshes of the bodies, in place of `cells`.
-    With `units`, {"system": "SI", "cell": 0.001, "density": 998}, what is given and what the members return is in m, s
-    and kg: `lid_speed` in m/s, `viscosity` in m^2/s, `length` and places of bodies in m, `force` in N/m^3,
-    `pressure_drop` in Pa. Velocities of walls, boundaries and `initial` stay ratios to the lid speed, or with "speeds":
-    "m/s" among the units are in m/s; a pressure side takes its `pressure` in Pa.
+    Lengths are in cells, speeds in cells per step. The force acts on all of the fluid, in density 1 x cells per step
+    squared. A `pressure_drop` belongs to periodic axes, and is a third of the density's. Times given to `run` are in
+    length / lid speed. Walls are named x-, x+, y-, y+, z-, z+ with velocities in units of the lid speed. Sides that are
+    neither named nor periodic rest. The lid moves only if none of `walls`, `boundaries`, `bodies`, `initial`, `domain`,
+    `periodic`, `force` and `pressure_drop` is given.
+
+    These arguments are tables of a case file:
+
+    - `boundaries`: {"x-": {"kind": "velocity", "velocity": ("4*y*(Ly-y)/Ly^2", 0, 0)}}.
+    - `bodies`: {"ball": {"shape": "sphere", "centre": (9, 8, 8), "radius": 5}}.
+    - `initial`: {"velocity": ("sin(2*pi*y/Ly)", 0, 0)}, in the lid speed; by default the fluid is at rest.
+    - `guard`: {"every": 50, "density": (0.5, 2)}, the limits at which `run` gives up.
+    - `checkpoint`: {"every": 5000, "folder": "kept"}, which `run` makes on its way.
+    - `domain`: the box around the meshes of the bodies, in place of `cells`.
+    - `units`: {"system": "SI", "cell": 0.001, "density": 998}. Arguments and results are then in m, s and kg.
+
+    In SI, `lid_speed` is in m/s, `viscosity` in m^2/s, `length` and places of bodies in m, `force` in N/m^3,
+    `pressure_drop` and the `pressure` of a side in Pa. Velocities of walls, boundaries and `initial` stay ratios to the
+    lid speed, or are in m/s with "speeds": "m/s" in `units`.
+
     Keyword arguments beyond these are keys of a case file's [lbm], [machine] and [exchange]: precision="f64",
     collision="SRT", lattice="D3Q27", smagorinsky=0.1, backend="cuda", devices_per_rank=2, routes=["staged"]. Type
     checkers know these keys and those of the tables, by the types of slipstream.lbm.
-    Raises TypeError for a keyword of another name, and CaseError where the numbers do not make a flow that this method
-    can compute. Warns as `slipstream run` does: of a flow that may become unstable, of bodies with places thinner than
-    a cell, through which fluid passes.
+
+    Raises TypeError for unknown keywords, and CaseError for flows that this method cannot compute. Like `slipstream
+    run` it warns of flows that may become unstable, and of bodies thinner than a cell, through which fluid passes.
     """
 
     def __init__(
@@ -168,15 +174,15 @@ class Simulation:
         return self
 
     def _begin(self, case: LbmCase) -> None:
-        #: The same flow as a case file says it.
+        #: The same flow as a case.
         self.case: LbmCase = case
         self._setup = engine.prepare(case, discovery.discover(case.machine, guest=True))
         self._flow = checkpoint.Flow.of(case, self.machine.devices()[0]["backend"])
         self._lbm: Lbm = running.compiled(self._setup)
         _warn([*cautions.of_flow(case), *solids.thin_places(self._lbm, case)], above=2)
         self._files: dict[Path, Fields] = {}
-        self._mass: float | None = None  # before the first step of all
-        self._restored_in: Path | None = None  # where the checkpoint lies
+        self._mass: float | None = None  # mass before the first step of all
+        self._restored_in: Path | None = None  # folder of the checkpoint
 
     def __repr__(self) -> str:
         case, backend = self.case, self.machine.devices()[0]["backend"]
@@ -191,16 +197,16 @@ class Simulation:
         steady: float | None = None,
         quiet: bool = False,
     ) -> Outcome:
-        """Marches to the time `until` (length / lid speed; s in SI), for `steps` more steps, or until the residual is
-        below `steady`; without any of them to the end that the case file gives.
+        """Advances to the time `until` (length / lid speed; s in SI), by `steps` more steps, or until the residual is
+        below `steady`. By default it runs to the end that the case file gives.
 
-        The residual is the largest change of velocity per length / lid speed, over the lid speed, or over the flow's
-        own where nothing moves at the lid speed (docs/lbm.md, "Steady"). With `steady` alone there is no other end.
-        Shows a live line unless quiet. Makes the checkpoints that `checkpoint` asks for; its clock, SIGTERM, SIGUSR1 or
-        SIGINT (Ctrl-C) then end the run with one more, and the outcome says so.
+        The residual is the largest change of velocity per length / lid speed, relative to the lid speed. If nothing
+        moves at the lid speed, it is relative to the flow's own speed (docs/lbm.md, "Steady"). With `steady` alone
+        there is no other end. Shows a live line unless quiet. Makes the checkpoints that `checkpoint` asks for. Its
+        clock, SIGTERM, SIGUSR1 or SIGINT (Ctrl-C) end the run with one more, and the outcome tells so.
 
-        Raises ValueError where nothing says when to stop, and slipstream.run.march.Diverged where the flow is no longer
-        sound; warns where `steady` may never be met, and of a mass that has changed since the start.
+        Raises ValueError without any end, and slipstream.run.march.Diverged if the flow becomes unsound. Warns if
+        `steady` may never be met, and if the mass has drifted.
         """
         case = self.case
         last = _NEVER
@@ -242,7 +248,7 @@ class Simulation:
         return outcome
 
     def _keeper(self, console: Console) -> checkpoint.Keeper | None:
-        """Where checkpoints are asked for."""
+        """The keeper of checkpoints, if the case asks for them."""
         wanted = self.case.checkpoint
         if not (wanted.every or wanted.wall_clock_limit):
             return None
@@ -258,26 +264,26 @@ class Simulation:
         return keeper
 
     def save(self, folder: str | Path | None = None) -> str:
-        """Writes a checkpoint into a folder, from which this and other Simulations of the same flow, and `slipstream
-        run --restart` of the same case, can go on, with the same bits on any number of ranks and devices; returns its
-        path. Left out: the checkpoint folder of the case.
+        """Writes a checkpoint into a folder, by default the checkpoint folder of the case, and returns its path. Other
+        Simulations of the same flow, and `slipstream run --restart` of the same case, can continue from it. They give
+        the same bits on any number of ranks and devices.
 
-        Where this Simulation was restored from a checkpoint of that folder, those of later steps there are dropped.
-        Raises CaseError where a run writes into the folder, or where it holds checkpoints of another flow, or of later
-        steps and this Simulation was not restored from there; RunError where the checkpoint cannot be written.
+        If this Simulation was restored from a checkpoint of that folder, those of later steps there are deleted. Raises
+        CaseError if a run writes into the folder, or if it holds checkpoints of another flow. The same holds for later
+        steps, unless this Simulation was restored from there. Raises RunError if the checkpoint cannot be written.
         """
         into = None if folder is None else Path(folder)
         goes_on = self._goes_on_in(into or self.case.checkpoint_folder)
         return checkpoint.save(self._lbm, self.case, self._flow, into, goes_on)
 
     def _goes_on_in(self, folder: Path) -> bool:
-        """Whether it was restored from a checkpoint in a folder."""
+        """Whether it was restored from a checkpoint in this folder."""
         return self._restored_in == folder.absolute()
 
     def restore(self, path: str | Path = "last") -> None:
-        """Goes on from a checkpoint; "last": the newest in the checkpoint folder of the case. Raises CaseError where it
-        is of another flow, or damaged; warns of what is lost where checkpoint={"convert": True} lets it be of the other
-        representation."""
+        """Continues from a checkpoint; "last": the newest in the checkpoint folder of the case. Raises CaseError if it
+        is of another flow, or damaged. With checkpoint={"convert": True} it may be of the other representation; a
+        warning tells what is lost."""
         found = checkpoint.find(self.case, self._flow, str(path))
         found.fill(self._lbm)
         self._mass, self._restored_in = found.mass, Path(found.path).parent.absolute()
@@ -285,13 +291,12 @@ class Simulation:
             _warn([f"converted from the checkpoint {found.path}; lost: {found.lost}"])
 
     def write(self, path: str | Path) -> None:
-        """Adds velocity, density, pressure and flags of this step to a file that ParaView opens (VTKHDF), as
-        `slipstream run` does; the first call makes the file, in place of one that is there, and later steps follow in
-        it.
+        """Adds velocity, density, pressure and flags of this step to a VTKHDF file for ParaView, as `slipstream run`
+        does. The first call creates the file, and replaces an existing one; later calls append to it.
 
-        Lengths are in `length`, times in length / lid speed, velocities in the lid speed, pressures above that at rest
-        over density x lid speed^2; in SI in m, s, m/s, kg/m^3 and Pa. ParaView leaves solid cells out. Between two
-        calls the file is whole. Raises RuntimeError where it cannot be written.
+        Units are `length`, length / lid speed and the lid speed; in SI m, s, m/s, kg/m^3 and Pa. The pressure is above
+        that at rest, over density x lid speed^2. ParaView leaves solid cells out. Between two calls the file is
+        complete. Raises RuntimeError if it cannot be written.
         """
         path = Path(path).absolute()
         if path not in self._files:
@@ -300,12 +305,12 @@ class Simulation:
 
     @property
     def _time(self) -> float:
-        """One step, in the unit of times."""
+        """Length of a step, in the unit of times."""
         return self.case.time_step
 
     @property
     def machine(self) -> "Machine":
-        """The machine that the run was cut for."""
+        """The machine on which the run is distributed."""
         return self._setup.machine
 
     @property
@@ -315,7 +320,7 @@ class Simulation:
 
     @property
     def time(self) -> float:
-        """In length / lid speed; in SI s."""
+        """Time, in length / lid speed; in SI s."""
         return self.step * self._time
 
     @property
@@ -336,16 +341,16 @@ class Simulation:
         return values * getattr(converter, field) if converter else values
 
     def arrays(self, field: str = "velocity") -> list[tuple[Block, Any]]:
-        """This rank's blocks with their arrays [z][y][x][component]: NumPy on the host, DLPack on the GPU, without a
-        copy to the host, and so in cells and steps in every system of units."""
+        """This rank's blocks with their arrays [z][y][x][component], in cells and steps for any system of units. They
+        are NumPy on the host and DLPack on the GPU, without a copy to the host."""
         return [(Block.of(block), array) for block, array in self._lbm.arrays(field)]
 
     def set_solid(self, mask: np.ndarray) -> None:
-        """Makes the cells where mask[z][y][x] is true solid walls at rest, in place of any `bodies`; the mask covers
+        """Makes the cells where mask[z][y][x] is true solid walls at rest, in place of any `bodies`. The mask covers
         the whole grid and is the same on every rank. The fluid starts anew: at rest, or from `initial`.
 
-        Raises CaseError once steps were made, and for a mask of another shape, or one that leaves no fluid in the box
-        or at a side through which it flows.
+        Raises CaseError after the first step, and for a mask of another shape. It also refuses masks that leave no
+        fluid in the box or at a side through which it flows.
         """
         if self.step:
             raise CaseError(
@@ -369,7 +374,7 @@ class Simulation:
 
         solids.check_room(self.case, solid_cells, "solid cells")
         self._lbm.set_solid(mask)
-        self._files.clear()  # those of a flow that begins anew begin anew, too
+        self._files.clear()  # a flow that starts anew also gets new files
         self._mass = None
         running.fill(self._lbm, self.case)
 
@@ -383,27 +388,28 @@ class Simulation:
         return None if lines is None else profiles.compare(lines, profiles.reference_for(self.case))
 
     def spanwise(self) -> float | None:
-        """Largest |w| of the mean of the two middle planes z, of the fluid alone, in units of the lid speed, on rank 0:
-        0 by symmetry; nan where there is no fluid."""
+        """Largest |w| of the mean of the two middle planes z, for the fluid only, on rank 0. It is in units of the lid
+        speed, 0 by symmetry, and nan without fluid."""
         return profiles.spanwise(self._lbm, self.case)
 
     def zigzag(self) -> Zigzag:
-        """The velocity that goes up and down most from cell to cell, as a share of the mean speed: stripes, where it is
-        above 0.03. Collective."""
+        """The largest checkerboard oscillation of the velocity, as a share of the mean speed; above 0.03 it counts as
+        stripes. Collective."""
         return zigzag.measure(self._lbm)
 
     def energy(self) -> Energy:
-        """Of this step, in units of the lid speed and the length; in SI m^2/s^2 and m^2/s^3. Collective."""
+        """Energy and dissipation at this step, in units of the lid speed and the length; in SI m^2/s^2 and m^2/s^3.
+        Collective."""
         return Energy(*energy.measure(self._lbm, self.case))
 
     def loads(self, about: Sequence[float] | None = None) -> dict[str, Load]:
-        """What the fluid does to each wall and body, by its name (x-, ..., those of `bodies`; "solid" for set_solid):
-        `force` and `moment`, three numbers each, in cells and steps at density 1, in SI N and N m. The pressure at rest
-        is left out.
+        """Forces and moments of the fluid on walls and bodies. Names are x-, ..., those of `bodies`, and "solid" for
+        set_solid. `force` and `moment` are three numbers each, in cells and steps at density 1, in SI N and N m. The
+        pressure at rest is left out.
 
-        Moments are about the point `about`, in cells (in SI m) from the low corner of the box; without it about the
-        body's own `about`, or that corner. A body with an `area` has a `coefficient`, force / (lid_speed^2 area / 2),
-        and where a point is given a `moment_coefficient`, moment / (lid_speed^2 area length / 2). Collective.
+        Moments are about the point `about`, in cells (in SI m) from the low corner of the box. The default is the
+        body's own `about`, or that corner. A body with an `area` has a `coefficient`, force / (lid_speed^2 area / 2).
+        With a point it also has a `moment_coefficient`, moment / (lid_speed^2 area length / 2). Collective.
         """
         return loads.measure(self._lbm, self.case, about)
 
@@ -420,6 +426,6 @@ class Simulation:
 
 
 def _warn(texts: Sequence[str], above: int = 1) -> None:
-    """On rank 0, at the line so many calls above its caller."""
+    """Warns on rank 0, at the line so many calls above its caller."""
     for text in texts if core().rank() == 0 else []:
         warnings.warn(text, stacklevel=2 + above)

@@ -1,4 +1,4 @@
-"""Lattice Boltzmann as the registry has it: `slipstream.case.solver.Solver`."""
+"""Lattice Boltzmann for the registry: implements `slipstream.case.solver.Solver`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
@@ -39,22 +39,22 @@ collisions = {
 }
 Tiles = list[tuple[str, str]]
 
-#: Number formats that take less memory, by that of a case, the nearest first.
+#: Number formats that take less memory than the key, the most accurate first.
 _SMALLER_FORMATS = {"f64": ("f32", "f16"), "f32": ("f16",)}
 
 
 def complete(data: dict[str, Any]) -> dict[str, Any]:
-    """With grid.cells and exchange.block in place of [domain]."""
+    """Replaces [domain] by grid.cells and exchange.block."""
     return domain.fitted(data) if "domain" in data else data
 
 
 def check_before_start(case: LbmCase) -> None:
-    """The flow to compare with must be known."""
+    """Checks that the reference flow is known."""
     profiles.reference_for(case)
 
 
 def check_at_length(case: LbmCase) -> None:
-    """Meshes must enclose a body, and bodies must lie in the box."""
+    """Checks that meshes enclose bodies, and that bodies lie in the box."""
     if case.bodies:
         bodies.make(case)
 
@@ -86,7 +86,7 @@ def tiles(case: LbmCase, figures: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
 
 
 def answer(case: LbmCase, folder: Path) -> tuple[Sequence[Table], Sequence[str]]:
-    """The loads on bodies."""
+    """The table and picture of loads on bodies."""
     path = folder / "loads.csv"
     try:
         found = load_series.read(path, case)
@@ -104,14 +104,14 @@ def conversions(case: LbmCase) -> Sequence[RenderableType]:
 
 
 def checksums(case: LbmCase) -> dict[str, str]:
-    """Of meshes, by the name of the body."""
+    """SHA-256 of mesh files, by the name of the body."""
     return bodies.checksums(case)
 
 
 def plan(case: LbmCase, machine: "Machine", options: Mapping[str, Any], thorough: bool = False) -> Plan:
-    """The memory of bodies is known once they are cut, which takes its time: thorough."""
+    """`thorough` cuts the bodies to find their memory, which takes time."""
     made = None
-    moments = case.lbm.representation == "moments"  # which keep all cells, whatever is solid
+    moments = case.lbm.representation == "moments"  # store all cells, including solid ones
     if thorough and case.bodies and options["solids"] != "dense" and not moments:
         with on_all_ranks():
             made = bodies.make(case)
@@ -132,7 +132,7 @@ def largest_grid(machine: "Machine", options: Mapping[str, Any]) -> Sequence[int
 
 
 def smaller(case: LbmCase) -> Iterator[dict[str, str]]:
-    """Keys of [lbm] that would take less memory, what costs the least first: in place no bit changes."""
+    """Changes of [lbm] that save memory, the cheapest first: in-place streaming changes no bit."""
     in_place = (
         {} if case.lbm.streaming == "in_place" or case.lbm.representation == "moments" else {"streaming": "in_place"}
     )
@@ -151,13 +151,13 @@ def start(setup: Any, trace: "Trace | None" = None) -> Run:
 
 
 def quantities(case: LbmCase) -> Mapping[str, Any]:
-    # Late, because what draws is loaded only where something is drawn.
+    # Imported late: drawing modules are only loaded for drawing.
     found: Mapping[str, Any] = import_module("slipstream.pictures.flow_quantities").quantities(case)
     return found
 
 
 def curves(shown: Any, folder: Path) -> list[Path]:
-    """The centreline profiles, where the run has left them."""
+    """Draws the centreline profiles if the run wrote them."""
     source = shown.folder / "profiles.csv"
     if not source.exists():
         return []

@@ -7,9 +7,9 @@ from pydantic import Field, model_validator
 
 from slipstream.base.keys import Positive, Table
 
-#: Collisions that run by moments, and by them alone.
+#: Collisions that only the moment representation supports.
 BY_MOMENTS = frozenset({"regularised", "recursive"})
-#: Those with a rate of the odd moments, which the magic number gives.
+#: Collisions whose magic number sets the rate of odd moments.
 BY_MAGIC = frozenset({"TRT", "MRT"})
 
 
@@ -74,7 +74,7 @@ class LbmTable(Table):
 
     @property
     def tile_cells(self) -> tuple[int, int]:
-        """Of a tile along x and y; zeros: auto."""
+        """Width and height of a tile along x and y; zeros: auto."""
         width, height = (0, 0) if self.tile == "auto" else map(int, self.tile.split("x"))
         return width, height
 

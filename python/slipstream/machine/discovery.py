@@ -33,7 +33,7 @@ class MachineTable(Table):
 
 
 def choose_backend(wanted: str) -> str:
-    """`auto` is cuda where this build and this machine have it."""
+    """Resolves `auto`: cuda if this build and this machine have it, else host."""
     module = core()
     if wanted == "auto":
         return "cuda" if module.available("cuda") and module.device_count("cuda") > 0 else "host"
@@ -66,7 +66,7 @@ def discover(wanted: MachineTable, *, guest: bool = False) -> "Machine":
 
 
 def describe(description: MachineFile) -> "Machine":
-    """A machine that is not there."""
+    """The machine that a machine file describes, without hardware."""
     with as_case_error():
         classes = description.link_classes()
         found: Machine = core().Machine.describe(description.name, description.devices(), *classes)
@@ -74,7 +74,7 @@ def describe(description: MachineFile) -> "Machine":
 
 
 def crowding(machine: "Machine") -> list[str]:
-    """A warning where ranks with host devices share cores: each step waits for all of them to have had their turn."""
+    """A warning where ranks with host devices share cores: each step waits until all of them have run."""
     ranks, cores = launched_here(), os.cpu_count() or 1
     if ranks <= cores or any(device["backend"] != "host" for device in machine.devices()):
         return []

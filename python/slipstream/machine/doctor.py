@@ -81,7 +81,7 @@ def examine(machine: "Machine") -> list[Said]:
 
 
 def attempt(check: Callable[[], list[Finding]]) -> list[Finding]:
-    """The check's findings; a check that fails is one that others can still be made after."""
+    """The check's findings; an exception becomes a finding, so that other checks still run."""
     try:
         return check()
     except (OSError, RuntimeError, ValueError) as error:
@@ -115,7 +115,7 @@ def mpi() -> list[Finding]:
 
 
 def gpu_mpi(says: bool | None, devices: Sequence[Mapping[str, Any]], problem: str) -> Finding:
-    """What MPI says of device memory against what messages from it proved; `problem` is empty where they arrived."""
+    """Compares what MPI claims about device memory with a test message; `problem` is empty if it arrived."""
     name, staged = "GPU-aware MPI", "routes through host memory serve instead"
     claim = {None: "this MPI does not say", True: "says yes", False: "says no"}[says]
     if any(device["backend"] != "cuda" for device in devices):

@@ -1,4 +1,4 @@
-"""What `slipstream doctor` reads from the operating system. Paths are arguments, so that tests can show it others."""
+"""Checks of the operating system for `slipstream doctor`. Paths are arguments, so that tests can pass their own."""
 
 import os
 import resource
@@ -10,7 +10,7 @@ FINE, NOTE, MEND = "fine", "note", "mend"
 MB = 1 << 20
 #: Open MPI's shared-memory segments and NCCL's buffers, for each rank of a node.
 SHM_NEEDED_PER_RANK = 16 * MB
-#: What registering the buffers of an InfiniBand card needs at least.
+#: Least limit of locked memory for registering the buffers of an InfiniBand card.
 LOCKED_NEEDED = 64 * MB
 
 
@@ -74,7 +74,7 @@ def shared_memory(ranks: int, folder: Path = Path("/dev/shm")) -> list[Finding]:
 
 
 def memory_files() -> list[Finding]:
-    """Memory files, which stand for memory that neighbours map on the host backend."""
+    """Memory files, which the host backend uses as memory that neighbours map."""
     try:
         file = os.memfd_create("slipstream-doctor", os.MFD_CLOEXEC)
         try:
@@ -91,7 +91,7 @@ def memory_files() -> list[Finding]:
 
 
 def locked_memory(limit: int | None = None, cards: Path = Path("/sys/class/infiniband")) -> list[Finding]:
-    """ulimit -l, which bounds what a network card may be shown."""
+    """ulimit -l, which bounds the memory that a network card may register."""
     soft = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] if limit is None else limit
     if soft == resource.RLIM_INFINITY:
         return [Finding("locked memory", FINE, "unlimited")]

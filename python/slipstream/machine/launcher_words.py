@@ -1,4 +1,4 @@
-"""What a launcher says on standard error when a rank dies, told in Slipstream's words; the ranks' own goes through."""
+"""Rewords a launcher's messages about dead ranks on standard error; output of the ranks passes through."""
 
 import re
 import signal
@@ -7,7 +7,7 @@ from typing import IO
 
 from slipstream.machine.pipe import Pipe
 
-#: Of Open MPI, between two lines of dashes. Ranks tell what they ended for themselves.
+#: Messages of Open MPI between two lines of dashes. Ranks report failures of their own themselves.
 _OF_LAUNCHER = re.compile(
     r"\s*(Primary job +terminated normally|\S+ noticed that (process|the job)|\S+ detected that one or more processes"
     r"|\S+ has exited due to process rank|MPI_ABORT was invoked on rank)"
@@ -30,13 +30,13 @@ class Words(Pipe):
     """The standard error of a launcher."""
 
     def __init__(self, stream: IO[bytes] | None) -> None:
-        self._rest = ""  #: of a line that is not whole yet
-        self._block: list[str] | None = None  #: lines since one of dashes
+        self._rest = ""  #: the start of an incomplete line
+        self._block: list[str] | None = None  #: lines since a line of dashes
         self._dead: re.Match[str] | None = None
         super().__init__(stream, sys.stderr.encoding)
 
     def end_of_a_rank(self, code: int) -> str:
-        """Which rank died first, by what, and what to do; empty where none was killed."""
+        """Names the rank that died first, the cause, and a remedy; empty if no rank was killed."""
         if self._dead:
             rank, _, node, number = self._dead.groups()
             return f"rank {rank} on {node} was ended by {_name(int(number))}: {_advice(int(number))}; {_GO_ON}"
@@ -65,7 +65,7 @@ class Words(Pipe):
             return
         self._block.append(line)
         text = "".join(self._block[1:])
-        # The launcher says at once what it has to say: what begins otherwise is not its own.
+        # Messages of the launcher begin with a known line; other blocks come from the ranks.
         if not frame and text.strip() and not _OF_LAUNCHER.match(text):
             self._show("".join(self._block))
             self._block = None

@@ -1,4 +1,4 @@
-"""Machine files: a machine that is not there, described in a screenful of TOML, for planning and tests.
+"""Machine files describe a machine in a screenful of TOML, for planning and tests without the hardware.
 
 name = "two boxes"
 nodes = 2
@@ -130,7 +130,7 @@ class MachineFile(Table):
         ]
 
     def group(self, device: int) -> int:
-        """Which group of its node a device is in."""
+        """Number of a device's group within its node."""
         local, group = device % self.devices_per_node, 0
         while local >= self.device.groups[group]:
             local -= self.device.groups[group]
@@ -183,7 +183,7 @@ class MachineFile(Table):
             return [[number(self.link(a, first + b)) for b in range(per_node)] for a in range(per_node)]
 
         within = joined(0)
-        if self.nodes == 1:  # a group that never meets itself
+        if self.nodes == 1:  # a group has no link to itself
             return links, within, [[number({"kind": "network", "gb_per_s": 1.0, "peer": False})]]
         between = joined(per_node)
         alike = len({link for row in between for link in row}) == 1
@@ -206,7 +206,7 @@ class MachineFile(Table):
         return min(rates)
 
     def faults(self) -> list[Fault]:
-        """What the shapes need and the file does not say."""
+        """Faults of links that the shapes need and the file lacks, or that it gives wrongly."""
         return [*self._missing(), *self._wrong_pairs()]
 
     def _missing(self) -> Iterator[Fault]:

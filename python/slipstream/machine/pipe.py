@@ -19,17 +19,17 @@ class Pipe:
         self._thread.start()
 
     def wait(self) -> None:
-        """Until all was read, however slowly who reads it here does so; not for processes that outlive the launcher."""
+        """Waits until all output was read; gives up on processes that outlive the launcher."""
         self._thread.join(5.0)
         while self._thread.is_alive() and self._handing_on:
             self._thread.join(0.1)
 
     def take(self, text: str) -> None:
-        """Hands a part on, which may end within a line."""
+        """Handles a part of the output, which may end within a line."""
         raise NotImplementedError
 
     def end(self) -> None:
-        """After the last part."""
+        """Called after the last part."""
 
     def _read(self) -> None:
         while part := os.read(self._stream.fileno(), 65536):
@@ -41,8 +41,8 @@ class Pipe:
 
 
 class Output(Pipe):
-    """The standard output of a launcher, which must not end with the reader of ours: Open MPI takes its ranks down when
-    it writes to a pipe that nobody reads."""
+    """The standard output of a launcher. It must not end when the reader of our output does: Open MPI ends its ranks
+    when it writes to a closed pipe."""
 
     def __init__(self, stream: IO[bytes] | None) -> None:
         super().__init__(stream, sys.stdout.encoding)

@@ -1,4 +1,4 @@
-"""Predicted time of a step on a machine that is not there: what memory and links allow, no more.
+"""Predicts the time of a step on a described machine from the rates of memory and links alone.
 
 Rates are 1e9 bytes per second.
 """
@@ -14,7 +14,7 @@ from slipstream.machine.told import Device, Plan
 if TYPE_CHECKING:
     from slipstream._core import Machine
 
-#: Large enough not to fit a cache.
+#: Larger than caches.
 PROBE_BYTES = 256_000_000
 
 
@@ -60,7 +60,7 @@ def measure_memory(devices: Sequence[Device], probe_bytes: int = PROBE_BYTES, se
 def predict(machine: "Machine", plan: Plan, overlap: str, throttle: str | None = None) -> Prediction:
     """Bytes over rates, for the slowest device.
 
-    A throttle slows the messages of the routes that the host sends; those of other pairs of devices travel beside them.
+    A throttle slows messages of the routes that the host drives; those of other pairs of devices travel concurrently.
     """
     devices = machine.devices()
     rates = [device["memory_gb_per_s"] for device in devices]

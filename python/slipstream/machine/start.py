@@ -19,7 +19,7 @@ from slipstream.base.terminal import TERMINAL_WIDTH
 from slipstream.machine.launcher_words import Words
 from slipstream.machine.pipe import Output
 
-#: Names a file for the ranks that says by which signal they are asked to end.
+#: Environment variable: path of a file with the signal that asks ranks to end.
 ASKED_BY = "SLIPSTREAM_ASKED_BY"
 
 
@@ -47,20 +47,20 @@ def check_launcher(ranks: int) -> str:
     return mpiexec
 
 
-#: What Python shall run.
+#: Arguments of Python that start slipstream.
 SLIPSTREAM = ("-m", "slipstream")
 
 
 def command(
     mpiexec: str, ranks: int, arguments: Sequence[str], open_mpi: bool, program: Sequence[str] = SLIPSTREAM
 ) -> list[str]:
-    """The command line that runs slipstream, or another program of Python's, with `arguments` on `ranks` ranks."""
+    """The command line that runs slipstream, or another Python program, with `arguments` on `ranks` ranks."""
     flags = ["--oversubscribe", "--bind-to", "none"] if open_mpi else []
     return [mpiexec, "-n", str(ranks), *flags, sys.executable, *program, *arguments]
 
 
 def environment(open_mpi: bool) -> dict[str, str]:
-    """The environment of the ranks: Open MPI wants root to say twice that it means it."""
+    """The environment of the ranks: Open MPI needs two variables to run as root."""
     result = dict(os.environ)
     if open_mpi and os.geteuid() == 0:
         result |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
@@ -70,22 +70,22 @@ def environment(open_mpi: bool) -> dict[str, str]:
 
 
 def asked_by(heard: str) -> str:
-    """The signal that the user sent, where `heard` is the one that the launcher made of it."""
+    """The signal that the user sent; the launcher may have replaced it by `heard`."""
     path = os.environ.get(ASKED_BY)
     if heard != "SIGUSR1" or path is None:
         return heard
     try:
         return Path(path).read_text(encoding="utf-8") or heard
     except OSError:
-        return heard  # of a node that does not see the file, or sent to this rank alone
+        return heard  # this node does not see the file, or only this rank got the signal
 
 
-#: Those that ask a run to end.
+#: Signals that ask a run to end.
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
 
 
 def _children(process: int) -> list[int]:
-    """Of a launcher these are its ranks, where all are on this node; empty where the system does not tell."""
+    """Child processes: for a launcher its ranks on this node. Empty if the system does not tell."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # ended meanwhile
@@ -95,10 +95,10 @@ def _children(process: int) -> list[int]:
 
 
 class _Requests:
-    """Signals to this process, while a launcher and its ranks run. The launcher has a process group of its own: else
+    """Forwards signals to the ranks while a launcher runs. The launcher has a process group of its own: otherwise
     Ctrl-C would reach it, too, and it would kill its ranks.
 
-    Its ranks hear of a first signal by SIGUSR1, and end in their own time; a second one of a kind ends all at once.
+    A first signal reaches the ranks as SIGUSR1, and they end cleanly. A second one of its kind kills all.
     """
 
     def __init__(self, job: "subprocess.Popen[bytes]", ranks: int, note: Path) -> None:
@@ -108,7 +108,7 @@ class _Requests:
         self._seen: set[int] = set()
         self._before = {}
         for number in SIGNALS:
-            # In the background, or after the terminal is gone (nohup), a run goes on where its starter wants it so.
+            # A run in the background or under nohup must ignore the signals that its parent ignores.
             if number in (signal.SIGINT, signal.SIGHUP) and signal.getsignal(number) == signal.SIG_IGN:
                 continue
             self._before[number] = signal.signal(number, self._hear)
@@ -121,7 +121,8 @@ class _Requests:
         self._seen.add(number)
         self.first = self.first or signal.Signals(number)
         self._note.write_text(self.first.name, encoding="utf-8")
-        # Not all launchers are set up to hand a signal on, which ranks on other nodes need.
+        # Not all launchers forward signals, so ranks that are all local get them directly. Others depend on the
+        # launcher.
         started = _children(self._job.pid)
         for process in started if len(started) == self._ranks else [self._job.pid]:
             with contextlib.suppress(ProcessLookupError):
@@ -133,7 +134,8 @@ class _Requests:
 
 
 def _with_its_parent() -> Callable[[], None]:
-    """For the launcher, before it starts: where this process is killed it ends its ranks and itself."""
+    """Returns a function that the launcher calls before exec. The kernel then sends it SIGTERM when this process
+    dies."""
     control = getattr(ctypes.CDLL(None), "prctl", None)
 
     def ask() -> None:
@@ -144,7 +146,7 @@ def _with_its_parent() -> Callable[[], None]:
 
 
 def start(ranks: int, arguments: Sequence[str], program: Sequence[str] = SLIPSTREAM) -> int:
-    """Runs slipstream, or another program of Python's, on `ranks` ranks and returns their exit code."""
+    """Runs slipstream, or another Python program, on `ranks` ranks and returns their exit code."""
     mpiexec = check_launcher(ranks)
     version = subprocess.run([mpiexec, "--version"], capture_output=True, text=True, check=False).stdout
     open_mpi = "Open MPI" in version or "OpenRTE" in version
@@ -171,7 +173,7 @@ def start(ranks: int, arguments: Sequence[str], program: Sequence[str] = SLIPSTR
                 output.wait()
                 words.wait()
     if requests.first and (requests.at_once or code == 128 + signal.SIGUSR1):
-        # Ranks that are not in a run, or not yet, die of the signal.
+        # Ranks outside of a run die of the signal.
         print(f"slipstream: ended at once by {requests.first.name}", file=sys.stderr, flush=True)
         return 128 + requests.first
     if said := words.end_of_a_rank(code):

@@ -1,5 +1,5 @@
-"""Nodes, ranks, devices and links of a machine as tables. Nodes that are alike are shown once: a machine has thousands
-of devices, millions of links, and few sorts of either."""
+"""Nodes, ranks, devices and links of a machine as tables. Equal nodes are shown once, because large machines have
+thousands of devices but few kinds of nodes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -32,14 +32,13 @@ class Sort:
 
 
 class Topology:
-    """What the tables are made from."""
+    """Devices and links of a machine, grouped for the tables."""
 
     def __init__(self, machine: "Machine") -> None:
         self.devices: list[Device] = machine.devices()
         classes = machine.link_classes()
         self.links: list[Link] = classes["links"]
-        #: Numbers of links, by the device that they leave and the one that they reach: a table for each kind of node,
-        #: and one for groups.
+        #: Index of the link between two devices: a table for each kind of node, and one for groups of different nodes.
         self._within = [np.array(table) for table in classes["within"]]
         self._between = np.array(classes["between"])
         self._kinds: list[int] = classes["kind"]
@@ -59,7 +58,7 @@ class Topology:
         return list(found.values())
 
     def rows_of_node(self, members: Sequence[int]) -> list[tuple[Any, ...]]:
-        """Its devices; devices and ranks are counted from the node's first."""
+        """Devices of a node; devices and ranks are counted from the node's first."""
         first = min(self.devices[d]["rank"] for d in members)
         return [
             (d - members[0], self.devices[d]["name"], self.devices[d]["rank"] - first, *_memory(self.devices[d]))

@@ -1,1 +1,1 @@
-"""What is drawn: fields, profiles, films, exchanges, timelines, and the page of a run."""
+"""Pictures of fields, profiles, exchanges and timelines, films, and the HTML report of a run."""

@@ -1,4 +1,4 @@
-"""The picture of an exchange: the machine with its blocks, and what went from device to device."""
+"""Picture of an exchange: the machine with its blocks, and the messages between devices."""
 
 import itertools
 import math
@@ -31,12 +31,12 @@ def places(
     devices: Sequence[Mapping[str, Any]],
 ) -> tuple[dict[int, Point], dict[int, tuple[float, float, float, float]]]:
     """Centres of the devices, and the frame (x, y, width, height) of each node: nodes side by side, devices of a node
-    in a block as square as can be."""
+    in a nearly square block."""
     nodes: dict[int, list[int]] = {}
     for index, device in enumerate(devices):
         nodes.setdefault(device["node"], []).append(index)
     across = math.ceil(math.sqrt(len(nodes)))
-    # Rather high than wide: nodes stand side by side, and what goes between them should not cross their devices.
+    # Blocks are tall rather than wide, so that arrows between adjacent nodes cross few devices.
     columns = max(math.isqrt(len(members)) for members in nodes.values())
     lines = max(math.ceil(len(members) / columns) for members in nodes.values())
     width, height = columns * _STEP[0], lines * _STEP[1]
@@ -64,10 +64,10 @@ def _device_text(report: Report, device: int) -> str:
 
 
 def _arrow(axes: Axes, row: Delivery, boxes: dict[int, FancyBboxPatch], centres: dict[int, Point]) -> None:
-    """With its rate, where it has one and the picture is not crowded."""
+    """Draws a message, with its rate if it is known and the picture is not crowded."""
     start, end = centres[row.source], centres[row.target]
     colour = COLOURS.get(row.route, "black")
-    bend = 0.16  # the two directions of a pair bow apart
+    bend = 0.16  # separates the two directions of a pair
     axes.add_patch(
         FancyArrowPatch(
             start, end, connectionstyle=f"arc3,rad={bend}", arrowstyle="-|>", mutation_scale=10, color=colour,
@@ -77,7 +77,7 @@ def _arrow(axes: Axes, row: Delivery, boxes: dict[int, FancyBboxPatch], centres:
     if row.gbs is None:
         return
     dx, dy = end[0] - start[0], end[1] - start[1]
-    # Nearer to the target than to the source, so that labels of crossing arrows do not meet.
+    # Labels are nearer to the target than to the source, so that those of crossing arrows do not overlap.
     at = 0.58
     push = 2 * at * (1 - at) * bend
     axes.text(

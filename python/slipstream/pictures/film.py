@@ -1,4 +1,4 @@
-"""Frames become a film: .gif, .mp4 where imageio-ffmpeg is installed, else a folder of numbered pictures."""
+"""Writes frames as a film: .gif, .mp4 where imageio-ffmpeg is installed, else a folder of numbered pictures."""
 
 import importlib.util
 from collections.abc import Iterable, Iterator
@@ -26,7 +26,7 @@ def pixels(figure: Figure) -> Array:
 
 
 def _even(frames: Iterable[Array]) -> Iterator[Array]:
-    """Video codecs take even numbers of rows and columns only."""
+    """Pads frames to even numbers of rows and columns, as video codecs need."""
     for frame in frames:
         rows, columns = frame.shape[0] % 2, frame.shape[1] % 2
         yield np.pad(frame, ((0, rows), (0, columns), (0, 0)), mode="edge")
@@ -37,8 +37,8 @@ def _has_ffmpeg() -> bool:
 
 
 def write(path: Path, frames: Iterable[Array], per_second: float) -> tuple[Path, str]:
-    """Writes all frames, one after the other in memory. Returns what was written, and a sentence where it is not the
-    film that was asked for."""
+    """Writes all frames, with one in memory at a time. Returns the path, and a sentence if it is not the requested
+    film."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix.lower() == ".gif":
         _write_gif(path, frames, per_second)

@@ -13,12 +13,12 @@ Array = np.ndarray
 
 
 def density_at_rest(case: FlowCase) -> float:
-    """As the files have it."""
+    """Density of the fluid at rest, in the unit of the files."""
     return case.converter.density if case.converter else 1.0
 
 
 def pressure(case: FlowCase, density: Array) -> Array:
-    """Above that at rest, by p = c_s^2 rho with c_s^2 = 1/3 in the lattice: Pa, or over rho U^2."""
+    """Pressure above that at rest, p = c_s^2 rho with c_s^2 = 1/3 in the lattice; in Pa, or over rho U^2."""
     above = (density - density_at_rest(case)) / 3.0
     if case.converter:
         return above * case.converter.velocity**2
@@ -31,7 +31,7 @@ def _density_above_rest(case: FlowCase, density: Array) -> Array:
 
 
 def quantities(case: FlowCase) -> Mapping[str, Quantity]:
-    """By the names that `slipstream plot` has for them."""
+    """Quantities by their names in `slipstream plot`."""
     unit = case.field_units
 
     def part(n: int) -> Quantity:

@@ -19,7 +19,7 @@ from slipstream.results.results import Frame, Results
 Array = np.ndarray
 #: Share of the fluid's cells inside the surface of Q where no value is named.
 VORTEX_SHARE = 0.04
-#: Lines that are traced.
+#: Number of streamlines.
 LINES = 90
 
 
@@ -46,7 +46,8 @@ class Flow:
         self._add("velocity", padded.reshape(-1, 3))
         self._add("speed", np.linalg.norm(padded, axis=-1).ravel())
         self.top = float(self.grid["speed"].max()) or 1.0
-        #: What nearly all of the fluid is slower than: thin layers under a lid would darken the rest.
+        #: Top of the colours: 97th percentile of the speed. Thin fast layers under a lid would otherwise darken the
+        #: rest.
         self.usual_top = float(np.quantile(np.linalg.norm(self.velocity, axis=-1)[~self.solid], 0.97))
         self.usual_top = self.usual_top or float(self.grid["speed"].max())
 
@@ -54,7 +55,7 @@ class Flow:
         self.grid.point_data[name] = np.ascontiguousarray(values, dtype=np.float32)
 
     def extend(self, norm: Normalize) -> str:
-        """The ends of a colour bar beyond which there are values."""
+        """Ends of a colour bar that values exceed, for Matplotlib's `extend`."""
         return "max" if self.top > 1.0001 * float(norm.vmax or 0.0) else "neither"
 
     def add_cells(self, name: str, values: Array) -> None:
@@ -69,7 +70,7 @@ class Flow:
         return self.grid.contour([0.5], scalars="solid").smooth_taubin(n_iter=30, pass_band=0.05)
 
     def add_pressure(self) -> None:
-        """Above that at rest; inside of bodies that of the nearest fluid, so that their surface shows it."""
+        """Adds the pressure above that at rest. Bodies get that of the nearest fluid, so that surfaces show it."""
         pressure = flow_quantities.pressure(self.case, self.shown.read(self.frame, "density").astype(np.float64))
         self.add_cells("pressure", spread_into(pressure, self.solid, layers=3))
 
@@ -101,7 +102,7 @@ def _shifted(values: Array, axis: int, step: int) -> Array:
 
 
 def _speed_look(flow: Flow, top: float | None) -> tuple[Normalize, Colormap, dict[str, Any]]:
-    """Colours of the speed, and how PyVista is told of them."""
+    """Colours of the speed, and their arguments for PyVista."""
     norm = Normalize(0.0, top or flow.usual_top or 1.0)
     colours = matplotlib.colormaps[palette.SEQUENTIAL]
     return norm, colours, {"cmap": colours, "clim": (norm.vmin, norm.vmax), "show_scalar_bar": False}
@@ -115,7 +116,7 @@ def slices(flow: Flow, view: View, body: Any | None, cuts: Sequence[Cut], top: f
     for cut in cuts:
         place = np.array(flow.shown.size) / 2
         axis = "xyz".index(cut.normal)
-        # A plane on the side itself would miss the box by rounding.
+        # Moved off the side, because rounding can put a plane there outside of the box.
         edge = 1e-6 * flow.case.spacing
         place[axis] = np.clip(cut.at, edge, flow.shown.size[axis] - edge)
         plane = flow.grid.slice(normal=np.eye(3)[axis], origin=place)
@@ -126,7 +127,7 @@ def slices(flow: Flow, view: View, body: Any | None, cuts: Sequence[Cut], top: f
 
 
 def _seeds(flow: Flow) -> Any:
-    """Cells of the fluid spread over the box, the same in each run: those of a sequence that fills it evenly."""
+    """Cells of the fluid spread over the box, from a deterministic low-discrepancy sequence."""
     golden = np.array([0.8191725134, 0.6710436067, 0.5497004779])
     places = (0.5 + np.outer(np.arange(1, 8 * LINES), golden)) % 1.0
     cells = (places * flow.shown.extent).astype(int)
@@ -148,7 +149,7 @@ def streamlines(flow: Flow, view: View, body: Any | None, top: float | None = No
         terminal_speed=1e-4 * flow.top,
         max_steps=4000,
     )
-    # Of a fluid at rest, as at the start of a run, there are points but no lines.
+    # A fluid at rest, as at the start of a run, yields points but no lines.
     tubes = lines.tube(radius=0.0032 * float(np.linalg.norm(flow.shown.size)), n_sides=10) if lines.n_points else lines
     if "speed" in tubes.point_data:
         stage.add_mesh(tubes, scalars="speed", smooth_shading=True, ambient=0.35, **style)
@@ -157,7 +158,7 @@ def streamlines(flow: Flow, view: View, body: Any | None, top: float | None = No
 
 
 def usual_q(q: Array, solid: Array) -> float:
-    """The value above which VORTEX_SHARE of the fluid's cells lie; 0 where nothing turns."""
+    """The value above which VORTEX_SHARE of the fluid's cells lie; 0 without rotation."""
     return max(0.0, float(np.quantile(q[~solid], 1.0 - VORTEX_SHARE)))
 
 
@@ -177,7 +178,7 @@ def vortices(flow: Flow, view: View, body: Any | None, value: float | None, top:
 
 
 def _inside_of_sides(flow: Flow, body: Any) -> Any:
-    """Points on the sides of the box moved in by a rounding: VTK finds no value on a side itself."""
+    """Moves points on the sides of the box inwards by a rounding error, because VTK finds no value there."""
     edge = 1e-6 * flow.case.spacing
     points = np.asarray(body.points, dtype=np.float64)
     inside = np.clip(points, edge, np.array(flow.shown.size) - edge)
@@ -191,7 +192,7 @@ def body_pressure(flow: Flow, view: View, body: Any) -> Picture:
     stage = stage_of(flow, view, None, box=False)
     flow.add_pressure()
     sampled = _inside_of_sides(flow, body).sample(flow.grid)
-    # What sticks out of the box has no pressure.
+    # Parts of the body outside of the box have no pressure.
     sampled["pressure"] = np.where(sampled["vtkValidPointMask"] == 1, sampled["pressure"], np.nan)
     size = np.abs(sampled["pressure"][np.isfinite(sampled["pressure"])])
     if not size.size:
@@ -228,7 +229,7 @@ class FlowArtist:
         self._read: tuple[Frame, Flow] | None = None
 
     def _flow(self, frame: Frame) -> Flow:
-        """Read once for all scenes of a frame."""
+        """The flow of a frame, cached for all its scenes."""
         if self._read is None or self._read[0] != frame:
             self._read = frame, Flow(self._shown, frame, self._pyvista)
         return self._read[1]
@@ -237,7 +238,7 @@ class FlowArtist:
         return self._mesh if self._mesh is not None else flow.body()
 
     def there(self, frame: Frame) -> list[str]:
-        """The body only where there is one."""
+        """Scenes of a frame; "body" only if there is one."""
         return [name for name in self.scenes if name != "body" or self._body(self._flow(frame)) is not None]
 
     def name(self, scene_name: str) -> str:
@@ -268,7 +269,7 @@ class FlowArtist:
         return body_pressure(flow, view, body)
 
     def film(self, scene_name: str) -> Iterator[Array]:
-        """All frames in the colours of the fastest, with the surface of Q of the last."""
+        """All frames with the colours of the fastest frame and the Q value of the last one."""
         top = max(self._flow(frame).usual_top for frame in self._shown.frames)
         if scene_name == "q" and self._q is None:
             last = self._flow(self._shown.frames[-1])

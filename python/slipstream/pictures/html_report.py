@@ -132,7 +132,7 @@ def _head(case: Case, run: Record | None, figures: dict[str, Any]) -> str:
 
 
 def _tiles(case: Case, figures: dict[str, Any]) -> list[tuple[str, str]]:
-    """The few numbers that one looks for first."""
+    """The most important numbers."""
     cells = (
         f"{case.cell_count / 1e6:.3g} million" if case.cell_count >= 1e6 else f"{case.cell_count:,}".replace(",", " ")
     )
@@ -244,14 +244,14 @@ def _pictures(shown: Results, draw: bool) -> str:
     own, (_, first) = solver_of(shown.case).pictures, solver_of(shown.case).answer(shown.case, shown.folder)
     there = [name for name in own if name not in first and (shown.folder / name).exists()]
     parts += [_file(shown.folder / name, own[name]) for name in there]
-    # What the page shows already is not shown twice.
+    # Pictures that the page shows already are not repeated.
     more = [path for path in _drawn_since(shown) if path.name not in own]
     parts += [_file(path, path.stem.replace("_", " ")) for path in more]
     return _section("Pictures", *parts) if parts else ""
 
 
 def _drawn_since(shown: Results) -> list[Path]:
-    """What plot and render have drawn since this run began: older pictures may show another flow."""
+    """Pictures drawn by plot and render since this run began; older ones may show another flow."""
     folder = shown.folder / PICTURES
     began = (shown.folder / CASE).stat().st_mtime
     found = sorted(folder.iterdir()) if folder.is_dir() else []
@@ -259,7 +259,7 @@ def _drawn_since(shown: Results) -> list[Path]:
 
 
 def _last_frame(shown: Results) -> str:
-    """A picture that cannot be drawn, for whatever reason, does not cost the page."""
+    """Pictures of the last frame; an error in drawing them must not prevent the page."""
     try:
         return _figure("image/png", _sheet(shown), "The last frame in the middle of the box")
     except CaseError:

@@ -1,4 +1,4 @@
-"""Pictures that runs leave: centreline profiles, the mid-plane, the energy and the loads over time."""
+"""Pictures at the end of a run: centreline profiles, the mid-plane, the energy and the loads over time."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,12 +18,12 @@ from slipstream.pictures import palette
 from slipstream.pictures.planes import ACROSS
 from slipstream.pictures.style import BLUE, RED, headed, heading, save, styled
 
-#: Velocities below it, over the lid speed, are rounding.
+#: Velocities below this, relative to the lid speed, are rounding errors.
 NOTHING = 1e-6
 
 
 def _side_name(case: FlowCase, axis: str) -> str:
-    """Of an axis that goes from one side of the box to the other, whose edge need not be the length."""
+    """Label of an axis across the box, whose edge may differ from the length."""
     edge = case.grid.cells["xyz".index(axis)]
     return f"{axis} / L" if edge == case.scales.length else f"{axis} / L{axis}"
 
@@ -44,7 +44,7 @@ def profiles(path: Path, lines: Sequence[Profile], reference: Reference | None, 
         across, up = (_side_name(case, axis) for axis in "xy")
         left.set(xlabel="u / U", ylabel=up, ylim=(0, 1), title="vertical centreline")
         right.set(xlabel=across, ylabel="v / U", xlim=(0, 1), title="horizontal centreline")
-        # Of what is zero but for rounding, the axis shows that it is.
+        # If all velocities are rounding errors, the scale of the axis shows that they are zero.
         if np.nanmax(np.abs(vertical.velocity[:, 0]), initial=0.0) < NOTHING:
             left.set_xlim(-1, 1)
         if np.nanmax(np.abs(horizontal.velocity[:, 1]), initial=0.0) < NOTHING:
@@ -121,7 +121,8 @@ MOST_BODIES = 4
 
 
 def loads(path: Path, found: Sequence[LoadSeries], case: FlowCase) -> None:
-    """Loads over time, and the spectrum of what swings in the last half; a row for each of the first bodies."""
+    """Loads over time, and the spectrum of the largest oscillation in the last half; a row for each of the first
+    bodies."""
     shown, stream = found[:MOST_BODIES], load_series.stream_axis(case)
     force = "force / N" if case.si else "force, lattice units"
     with styled():
@@ -133,7 +134,7 @@ def loads(path: Path, found: Sequence[LoadSeries], case: FlowCase) -> None:
                 kind = "drag" if axis == stream else "across"
                 left.plot(one.time, one.values[:, n], color=colour, label=f"{kind}, {axis}", lw=1.2)
             left.axvspan(one.time[one.late][0], one.time[-1], color="0.96", zorder=0)
-            # A start from rest or from one velocity pushes bodies for a moment as nothing does later.
+            # An impulsive start causes a short peak of loads that would dominate the scale.
             begun = one.values[one.time >= one.time[0] + 0.1 * np.ptp(one.time)]
             low, high = min(float(begun.min()), 0.0), max(float(begun.max()), 0.0)
             room = 0.1 * (high - low or 1.0)

@@ -1,15 +1,15 @@
-"""Colours of the pictures of a flow: maps in which equal steps of a value look like equal steps."""
+"""Colours of the pictures of a flow: perceptually uniform colour maps."""
 
 import numpy as np
 from matplotlib.colors import ListedColormap
 
-#: From dark to light, for what begins at zero.
+#: From dark to light, for values from zero on.
 SEQUENTIAL = "viridis"
-#: Of solid cells.
+#: Grey of solid cells.
 SOLID = "0.62"
 _BLUE, _MIDDLE, _RED = "#15529c", "#f6f4f1", "#b02a1c"
 
-# Oklab (B. Ottosson 2020): a space of colours in which distances are those that the eye sees.
+# Oklab (B. Ottosson 2020): a perceptually uniform colour space.
 _TO_LMS = np.array(
     [
         [0.4122214708, 0.5363325363, 0.0514459929],
@@ -27,7 +27,7 @@ _TO_LAB = np.array(
 
 
 def oklab(colours: np.ndarray) -> np.ndarray:
-    """Of colours in sRGB, 0 to 1, along the last axis."""
+    """Converts sRGB colours, 0 to 1 along the last axis, to Oklab."""
     linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
     found: np.ndarray = np.cbrt(linear @ _TO_LMS.T) @ _TO_LAB.T
     return found
@@ -44,7 +44,7 @@ def _colour(text: str) -> np.ndarray:
 
 
 def diverging(size: int = 257) -> ListedColormap:
-    """Blue by way of nearly white to red, for what has a sign; both arms are as long and as steep."""
+    """Diverging colour map from blue over nearly white to red; both halves are perceptually equal."""
     low, middle, high = map(_colour, (_BLUE, _MIDDLE, _RED))
     arm = np.linspace(0.0, 1.0, size // 2 + 1)[:, None]
     # The same lightness at both ends, so that neither sign stands out.

@@ -1,11 +1,11 @@
-"""The options of `slipstream plot` and `slipstream render`; what draws is imported late."""
+"""The options of `slipstream plot` and `slipstream render`; drawing modules are imported late."""
 
 import argparse
 from pathlib import Path
 
 from slipstream.base.errors import CaseError, ErrorCode
 
-#: What `render` draws; the body only where there is one.
+#: Scenes of `render`; the body only if there is one.
 SCENES = ("slices", "streamlines", "q", "body")
 FILMS = (".mp4", ".gif")
 
@@ -69,7 +69,7 @@ def _add_common(command: argparse.ArgumentParser) -> None:
 
 
 def check_film(arguments: argparse.Namespace) -> None:
-    """Raises where no film can be made as asked for."""
+    """Raises CaseError for invalid options of a film."""
     if arguments.film:
         check_film_name(arguments.film)
         if arguments.time is not None:

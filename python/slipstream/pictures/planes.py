@@ -28,9 +28,9 @@ from slipstream.results.results import Frame, Results
 Array = np.ndarray
 #: The two axes of a plane with this normal, across and up.
 ACROSS = {"x": "yz", "y": "xz", "z": "xy"}
-#: The field that says which cells are solid, where there is one.
+#: Name of the field that marks solid cells.
 FLAGS = "flags"
-#: Share of the values that lies within the colours of a field with a sign: corners under a lid know no bounds.
+#: Percentile of a signed field that sets the colours, because values are singular in corners under a lid.
 _WITHIN = 99.0
 
 
@@ -47,11 +47,11 @@ class Cut:
 
 
 class Plane:
-    """One cut through one frame. Arrays are [up][across], with components last; cells next to the cut are read when
-    they are first asked for, and the fluid's are interpolated between."""
+    """One cut through one frame. Arrays are [up][across], with components last. The cells next to the cut are read on
+    demand; values of the fluid are interpolated between them."""
 
     def __init__(self, shown: Results, frame: Frame, cut: Cut, time: float | None) -> None:
-        """`time`: None where it is not to be told."""
+        """`time`: None leaves it out of the title."""
         self.case: Case = shown.case
         self.cut, self.time = cut, time
         self._shown, self._frame = shown, frame
@@ -78,7 +78,7 @@ class Plane:
         return derived.across_layers(values, walls, self._weights, 2 - self._axis)
 
     def field(self, name: str) -> Array:
-        """As it stands in the file, [up][across][component]."""
+        """A field as stored in the file, [up][across][component]."""
         if name not in self._fields:
             values, _ = self._mean(self._read(name))
             self._fields[name] = values if values.ndim > 2 else values[..., None]
@@ -107,14 +107,14 @@ class Plane:
         return size[across], size[up]
 
     def values(self, field: str) -> Array:
-        """Of a quantity; solid cells, and values that are not finite, are masked."""
+        """Values of a quantity; solid cells, and values that are not finite, are masked."""
         values = solver_of(self.case).quantities(self.case)[field].values(self)
         return np.ma.masked_invalid(np.ma.masked_array(values, self.solid))
 
 
 def usual(shown: Results, frame: Frame) -> Cut:
-    """Half-way along z; where no body lies there, the first of y and x whose plane cuts one; else through the layer of
-    cells along z that holds most of the bodies."""
+    """Half-way along z. If no body lies there: the first mid-plane of y and x that cuts one, else the layer along z
+    that holds most of the bodies."""
     middle = parse_cut("z", shown.case)
     if shown.case.dimensions < 3 or FLAGS not in shown.names(frame):
         return middle
@@ -160,7 +160,7 @@ def parse_cut(text: str, case: Case) -> Cut:
 def _weights(cells: int, spacing: float, at: float) -> tuple[int, int, Array]:
     """The cells on both sides of a place, first and past-last, and their weights there; at a side the outermost."""
     place = min(max(at / spacing - 0.5, 0.0), cells - 1.0)
-    # A place that rounding alone keeps from a cell's centre is that centre.
+    # Tolerates rounding errors for places at a cell's centre.
     low = min(int(place + 1e-9), cells - 1)
     share = place - low
     if share < 1e-9:
@@ -169,13 +169,13 @@ def _weights(cells: int, spacing: float, at: float) -> tuple[int, int, Array]:
 
 
 def cut_plane(shown: Results, frame: Frame, cut: Cut) -> Plane:
-    """Interpolated between the cells next to a cut."""
+    """A plane that interpolates between the cells next to a cut."""
     return Plane(shown, frame, cut, frame.time)
 
 
 @dataclass(frozen=True)
 class Look:
-    """Colours of a field and what they mean."""
+    """Colours and labels of a field."""
 
     norm: Normalize
     colours: Colormap
@@ -184,7 +184,7 @@ class Look:
 
 
 def look(case: Case, cut: Cut, field: str, values: Sequence[Array]) -> Look:
-    """Colours that suit all of the values: from zero, or the same to both sides of it where there are both."""
+    """Colours that suit all of the values: from zero on, or symmetric if both signs occur."""
     quantity = solver_of(case).quantities(case)[field]
     label = quantity.label(cut.normal)
     sizes = [np.ma.compressed(np.ma.abs(part)) for part in values]
@@ -208,7 +208,7 @@ def _figure_size(width: float, height: float) -> tuple[float, float]:
 
 
 def _bar_beside(width: float, height: float) -> bool:
-    """Colour bars stand beside what is high and lie below what is wide."""
+    """Whether the colour bar stands beside the picture; for wide pictures it lies below."""
     return width <= 1.8 * height
 
 
@@ -252,7 +252,7 @@ def _bar(figure: Figure, axes: Axes, image: Any, plane: Plane, how: Look) -> Non
 
 
 def short_ticks(bar: Any) -> None:
-    """Few numbers, with a power of ten where they are small or large: those of thin bars must not touch."""
+    """Uses few ticks and a common power of ten, so that numbers of narrow bars do not overlap."""
     bar.locator = MaxNLocator(6, symmetric=False)
     bar.formatter = ScalarFormatter(useMathText=True)
     bar.formatter.set_powerlimits((-2, 4))

@@ -44,7 +44,7 @@ def command(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def _fields(shown: Results, asked: Sequence[str]) -> list[str]:
-    """Those asked for, or the usual ones; with streamlines where there is a speed."""
+    """The requested fields, or the default ones; includes streamlines if there is a speed."""
     known = solver_of(shown.case).quantities(shown.case)
     lines = ["streamlines"] if "speed" in known else []
     for name in asked:
@@ -90,12 +90,12 @@ def draw(plane: planes.Plane, field: str) -> Figure:
 
 
 def _frames(shown: Results, cut: Cut, field: str) -> Iterator[np.ndarray]:
-    """All frames, in the same colours. The planes are read twice: colours come first."""
+    """All frames, in the same colours. The planes are read twice, because the colours depend on all of them."""
     ground = "speed" if field == "streamlines" else field
     sampled: list[np.ndarray] = []
     for frame in shown.frames:
         values = planes.cut_plane(shown, frame, cut).values(ground)
-        # A sample has the extremes and enough of the rest for a percentile.
+        # Keeps the extremes and a sample of the values, for a percentile.
         flat = np.ma.compressed(values)
         if flat.size:
             sampled.append(np.concatenate([flat[:: max(1, flat.size // 20000)], [flat.min(), flat.max()]]))

@@ -1,6 +1,6 @@
 """The stage of scenes in three dimensions, drawn by PyVista without a display, and what artists of scenes share.
 
-PyVista draws what is in the box; titles, colour bars and units come round it by matplotlib, as in the other pictures.
+PyVista draws the inside of the box; matplotlib adds titles, colour bars and units, as in other pictures.
 """
 
 import argparse
@@ -33,12 +33,12 @@ from slipstream.results.results import Frame, Results
 Array = np.ndarray
 #: Colour of a body without values.
 BODY = "#b9b4ab"
-#: Of the eye from the middle of the box, in its diagonals.
+#: Distance of the eye from the middle of the box, in diagonals of the box.
 DISTANCE = 2.6
 
 
 def load_pyvista() -> Any:
-    """The module, ready to draw off screen. Raises CaseError that says what to install."""
+    """The module, set up for off-screen rendering. Raises CaseError that says what to install."""
     if importlib.util.find_spec("pyvista") is None:
         raise CaseError(
             "render: PyVista is not installed; `tools/setup.sh render` in the source tree, or "
@@ -61,22 +61,23 @@ def load_pyvista() -> Any:
 
 @contextmanager
 def _quiet(pyvista: Any) -> Iterator[None]:
-    """VTK complains of the display that is not there before it does without."""
+    """Suppresses VTK's warning about a missing display, which it does not need."""
     with pyvista.vtk_verbosity("off"):
         yield
 
 
 @dataclass(frozen=True)
 class View:
-    """From where to look, and how large."""
+    """Camera position and size of the picture."""
 
     up: str
     azimuth: float  #: degrees round the axis that points up
-    elevation: float  #: degrees above the plane across it
+    elevation: float  #: degrees above the horizontal plane
     pixels: tuple[int, int]
 
     def direction(self) -> tuple[Array, Array]:
-        """From the middle of the box to the eye, and up. At no azimuth the eye looks along a horizontal axis."""
+        """Vectors from the middle of the box to the eye, and up. At no azimuth the eye looks along a horizontal
+        axis."""
         up = "xyz".index(self.up)
         # With y up, x goes right and z comes towards the eye; with z up, x goes right and y goes away.
         right, near, sign = {0: (1, 2, -1.0), 1: (0, 2, 1.0), 2: (0, 1, -1.0)}[up]
@@ -90,31 +91,31 @@ class View:
 
 @dataclass(frozen=True)
 class Wish:
-    """What `render` is asked for, beside scenes and times."""
+    """Options of `render` other than scenes and times."""
 
-    options: argparse.Namespace  #: of the command: field, q, body
+    options: argparse.Namespace  #: options of the command: field, q, body
     view: View
     cuts: Sequence[Cut]
     console: Console
 
 
 class Artist(Protocol):
-    """Draws the fields of results; a solver gives the class for its cases, which is made of Results and a Wish. Raises
-    CaseError for what is asked for and cannot be."""
+    """Draws the fields of results. A solver gives the class for its cases; it is constructed from Results and a Wish.
+    Raises CaseError for options that it cannot satisfy."""
 
-    scenes: ClassVar[tuple[str, ...]]  #: all that it draws
-    film_scene: ClassVar[str]  #: of a film, where no other is named
+    scenes: ClassVar[tuple[str, ...]]  #: names of all its scenes
+    film_scene: ClassVar[str]  #: default scene of a film
 
     def there(self, frame: Frame) -> list[str]:
         """The scenes that a frame has."""
         ...
 
     def name(self, scene_name: str) -> str:
-        """In the name of the picture's file."""
+        """Name of a scene in the picture's file name."""
         ...
 
     def figure(self, frame: Frame, scene_name: str) -> Figure:
-        """The caller saves and closes it."""
+        """Draws a scene. The caller saves and closes the figure."""
         ...
 
     def film(self, scene_name: str) -> Iterator[Array]:
@@ -124,7 +125,7 @@ class Artist(Protocol):
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawn scene and what its colours mean."""
+    """A drawn scene and the meaning of its colours."""
 
     image: Array
     norm: Normalize
@@ -135,7 +136,7 @@ class Picture:
 
 
 class Shown(Protocol):
-    """What a scene shows: a frame of results, and what draws it."""
+    """A frame of results, and the PyVista module that draws it."""
 
     @property
     def shown(self) -> Results: ...
@@ -163,7 +164,7 @@ def stage_of(flow: Shown, view: View, body: Any | None, box: bool = True) -> Any
 
 
 def shot(flow: Shown, stage: Any, view: View, bounds: Sequence[float] | None = None) -> Array:
-    """Points the camera at the box, or at what lies within bounds, so that it fills the picture, and takes it."""
+    """Fits the camera to the box or to `bounds`, and renders an image."""
     low, high = flow.case.corner + np.array([np.zeros(3), flow.shown.size])
     if bounds is not None:
         low, high = np.reshape(bounds, (3, 2)).T

@@ -18,7 +18,7 @@ from slipstream.results.results import Frame, Results
 
 @dataclass(frozen=True)
 class Still:
-    """One frame, as `slipstream.pictures.scene` wants it."""
+    """One frame, for `slipstream.pictures.scene`."""
 
     shown: Results
     frame: Frame
@@ -30,7 +30,7 @@ class Still:
 
 
 def usual_field(case: Case, asked: Sequence[str]) -> str:
-    """The field to show. Raises CaseError where it is none of the case's."""
+    """The field to show. Raises CaseError for a field that the case does not have."""
     known = solver_of(case).quantities(case)
     for name in asked:
         if name not in known:
@@ -65,7 +65,7 @@ class SliceArtist:
         return [planes.cut_plane(self._shown, frame, cut) for cut in self._cuts]
 
     def _look(self, frames: Sequence[Frame]) -> Look:
-        """Colours that suit all of the frames."""
+        """Common colours of all frames."""
         values = [plane.values(self._field) for frame in frames for plane in self._planes(frame)]
         return planes.look(self._shown.case, self._cuts[0], self._field, values)
 

@@ -22,8 +22,8 @@ KOLMOGOROV = 1.6
 def spectrum(
     path: Path, case: Case, energy: np.ndarray, found: Mapping[str, Any], mean: tuple[float, np.ndarray]
 ) -> None:
-    """E(k) with its mean from a time on, the line C epsilon^(2/3) k^(-5/3), and where the Kolmogorov scale lies.
-    `energy` and the mean: of shells that are found["shell"] wide."""
+    """Draws E(k), its mean from a time on, the line C epsilon^(2/3) k^(-5/3), and the Kolmogorov wave number. `energy`
+    and the mean are per shell of width found["shell"]."""
     width = found["shell"]
     k, energy = width * np.arange(len(energy)), energy / width
     shown = (k > 0) & (energy > energy.max() * 1e-14)
@@ -47,7 +47,7 @@ def spectrum(
 
 
 def dissipation(path: Path, case: Case, column: Mapping[str, np.ndarray], reference: Any | None) -> None:
-    """Over time, beside a published one where there is one."""
+    """Draws the dissipation over time, with a published one if there is one."""
     with styled():
         figure, axes = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
         axes.plot(column["time"], column["dissipation"], color=BLUE, label="dissipation")
@@ -63,7 +63,7 @@ def dissipation(path: Path, case: Case, column: Mapping[str, np.ndarray], refere
 
 
 def iterations(path: Path, case: Case, column: Mapping[str, np.ndarray]) -> None:
-    """A solution's iterations over time, means of the steps between two rows: columns NAME_iterations."""
+    """Draws the iterations of linear solutions over time, means between two rows: columns NAME_iterations."""
     with styled():
         figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
         for number, (name, values) in enumerate(column.items()):
@@ -76,8 +76,8 @@ def iterations(path: Path, case: Case, column: Mapping[str, np.ndarray]) -> None
 
 
 def decays(path: Path, found: Sequence[tuple[str, int, Decay, float]], reference: Reference) -> None:
-    """The dissipation, -dE/dt, of one flow by several methods over time, beside the published one; and how far it is
-    from that, over the seconds that the steps took."""
+    """Draws the dissipation -dE/dt of one flow by several methods over time, with the published one. A second axes has
+    the error over the run time of the steps."""
     with styled():
         figure, (axes, errors) = plt.subplots(1, 2, figsize=(10.4, 4.4), layout="constrained")
         shown = reference.time <= max(decay.time[-1] for _, _, decay, _ in found)

@@ -1,4 +1,4 @@
-"""What pictures have in common: style, titles, and how they are saved. They are drawn without a display."""
+"""Common style of pictures: fonts, titles, and saving without a display."""
 
 import textwrap
 from contextlib import AbstractContextManager
@@ -21,7 +21,7 @@ Colour = tuple[float, float, float, float]  #: red, green, blue and opacity
 
 
 def styled(grid: bool = True) -> AbstractContextManager[None]:
-    """Gives the style of all pictures to those that are drawn in it."""
+    """Context in which figures get the common style."""
     return plt.rc_context(
         {
             "font.size": 10,
@@ -37,22 +37,22 @@ def styled(grid: bool = True) -> AbstractContextManager[None]:
 
 
 def colours(name: str) -> list[Colour]:
-    """Those of a map of Matplotlib."""
+    """Colours of a Matplotlib colour map."""
     found = matplotlib.colormaps[name]
     return [found(n) for n in range(found.N)]
 
 
 def case_title(case: Case) -> str:
-    """What is shown, and how it was computed: to be drawn with parse_math=False, because a dollar in the words of a
-    case is a dollar."""
+    """Title with the subject and the method. Draw it with parse_math=False, because a dollar in a case's text is no
+    formula."""
     cells = show_extent(case.grid.cells).replace("^2", "²").replace("^3", "³")
     what = case.case.description.rstrip(".") or case.case.name
     return f"{what}, {cells}, {solver_of(case).title(case)}"
 
 
 def heading(case: Case, inches: float, size: float) -> str:
-    """The title of the case in as many lines as a picture of that width needs; a letter is about half as wide as the
-    font is high."""
+    """The title of the case, wrapped to the width of the picture; a letter is about half as wide as the font is
+    high."""
     return textwrap.fill(case_title(case), max(24, int(inches * 72 / (0.52 * size))), break_long_words=False)
 
 

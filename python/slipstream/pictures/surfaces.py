@@ -15,13 +15,13 @@ from slipstream.case.flow_case import FlowCase
 from slipstream.geometry import bodies
 from slipstream.results.results import Results
 
-#: Files of surfaces, which are looked for in the folder of results too.
+#: Files of surfaces, which are also searched in the folder of results.
 MESHES = (".stl", ".obj", ".ply", ".vtp")
 
 
 def find(arguments: argparse.Namespace, shown: Results, pyvista: Any, console: Console) -> Any | None:
-    """The bodies that were named, else those that lie beside the fields, else the case's own, as one surface; None
-    where there are none, or where the case's own cannot be made, which the console is told."""
+    """The surface of the named bodies, else of meshes beside the fields, else of the case's own bodies. None if there
+    are none, or if the case's bodies cannot be made, which is printed."""
     paths = arguments.body or sorted(path for path in shown.folder.iterdir() if path.suffix.lower() in MESHES)
     if paths:
         whole = _joined([read(path, pyvista) for path in paths])
@@ -42,8 +42,8 @@ def find(arguments: argparse.Namespace, shown: Results, pyvista: Any, console: C
 
 
 def _as_fine_as_cells(surface: Any, shown: Results) -> Any:
-    """The same surface, its triangles cut along the planes between cells where they are longer than these: colours are
-    those of the corners. Cuts add few triangles to long thin ones, of which halving would make too many."""
+    """Splits triangles along the planes between cells, because colours are interpolated between corners. Bisection
+    would make too many triangles of long thin ones."""
     edge = shown.case.spacing
     for axis, cells in enumerate(shown.extent):
         places = np.asarray(surface.points)[:, axis] / edge
@@ -65,8 +65,8 @@ def _joined(surfaces: Sequence[Any]) -> Any:
 
 
 def read(path: Path, pyvista: Any) -> Any:
-    """A surface from a file. The solver's own reader takes what it can: PyVista's reads some dialects otherwise. Raises
-    CaseError."""
+    """Reads a surface from a file. It prefers the solver's own reader, because PyVista's reads some dialects
+    differently. Raises CaseError."""
     if path.suffix.lower() not in MESHES:
         raise CaseError(
             f"--body {path}: name a file that ends in {', '.join(MESHES)}",
@@ -107,8 +107,8 @@ def _check_inside(surface: Any, paths: Sequence[Path], shown: Results) -> None:
 
 
 def of_case(shown: Results, pyvista: Any) -> Any | None:
-    """The bodies of the case as the solver had them, in the coordinates of the fields, as far as they lie in the box;
-    None where there are none. Raises CaseError that names the body that cannot be made."""
+    """The bodies of the case as the solver had them, clipped to the box, in the coordinates of the fields. None without
+    bodies. Raises CaseError that names the body that cannot be made."""
     case, made = shown.case, []
     assert isinstance(case, FlowCase)
     for name, body in case.bodies.items():
@@ -117,14 +117,14 @@ def of_case(shown: Results, pyvista: Any) -> Any | None:
         with as_case_error(f"bodies.{name}"):
             mesh = bodies.with_images(bodies.surface(body, case), body, case)
         points = mesh.vertices * (case.spacing / case.cell_edge)
-        # A part of a file comes with the vertices of the others.
+        # A part of a file includes the vertices of the other parts, so drop unused ones.
         made.append(pyvista.PolyData.from_regular_faces(points, mesh.triangles).clean(point_merging=False))
     whole = _within(_joined(made), shown) if made else None
     return whole.triangulate() if whole is not None else None
 
 
 def _within(surface: Any, shown: Results) -> Any | None:
-    """What lies in the box: cylinders, beads and bodies at periodic sides go on beyond it."""
+    """Clips a surface to the box: cylinders, spheres and bodies at periodic sides extend beyond it."""
     for axis, edge in enumerate(shown.size):
         for end, sign in ((0.0, -1.0), (edge, 1.0)):
             if max(sign * (bound - end) for bound in surface.bounds[2 * axis : 2 * axis + 2]) <= 1e-6 * edge:

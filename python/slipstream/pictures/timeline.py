@@ -24,7 +24,7 @@ ENGINE_KINDS = ("compute", "copy", "host", "kernel", "message", "step")
 
 @dataclass(frozen=True)
 class Bar:
-    """One thing that a row did."""
+    """One bar: an activity of a row."""
 
     name: str
     category: str
@@ -43,7 +43,7 @@ class Row:
     def lanes(self) -> list[list[Bar]]:
         result: list[list[Bar]] = []
         for bar in sorted(self.bars, key=lambda bar: (bar.start, -bar.duration)):
-            # The tolerance: clocks of nanoseconds, written in microseconds, round.
+            # The tolerance covers rounding from nanoseconds to microseconds.
             lane = next((lane for lane in result if lane[-1].start + lane[-1].duration <= bar.start + 1e-6), None)
             if lane is None:
                 result.append([bar])
@@ -81,7 +81,7 @@ def _bar(event: dict[str, Any], path: Path) -> Bar:
 
 
 def _number(key: Any) -> tuple[int, float, str]:
-    """Sorts numbers as numbers, before words."""
+    """Sort key that orders numbers by value, before words."""
     return (0, float(key), "") if isinstance(key, int | float) else (1, 0.0, str(key))
 
 
@@ -120,20 +120,20 @@ def read(paths: Sequence[Path]) -> list[Row]:
 
 
 def _colours(categories: Sequence[str]) -> dict[str, Colour]:
-    """Those that the engine writes look the same in every picture."""
+    """Colours by category; those of the engine are the same in every picture."""
     names = [*ENGINE_KINDS, *(name for name in categories if name not in ENGINE_KINDS)]
     palette = colours("Set2" if len(names) <= 8 else "tab20")
     return {name: palette[index % len(palette)] for index, name in enumerate(names)}
 
 
 def _draw_row(axes: Axes, row: Row, top: float, colour: dict[str, Colour], span: float) -> None:
-    """A row is one high; its lanes share it."""
+    """Draws a row of height 1, divided between its lanes."""
     lanes = row.lanes()
     height = 0.84 / len(lanes)
     for index, lane in enumerate(lanes):
         low = top + 0.08 + index * height
         for bar in lane:
-            # A bar is at least as wide as the eye sees.
+            # Bars have a minimum width, so that they stay visible.
             axes.broken_barh(
                 [(bar.start, max(bar.duration, span / 2000))], (low, 0.92 * height), color=colour[bar.category], lw=0
             )
@@ -181,12 +181,12 @@ def draw(rows: Sequence[Row], path: Path, title: str = "") -> None:
 
 
 def window(rows: Sequence[Row], name: str, count: int) -> list[Row]:
-    """What lies in the middle `count` of the first rank's bars of that name; all where there are not so many."""
+    """Restricts rows to the middle `count` of the first rank's bars with that name; all rows if there are fewer."""
     of_rank = [bar for row in rows if row.rank == rows[0].rank for bar in row.bars]
     first = sorted((bar for bar in of_rank if bar.name == name), key=lambda bar: bar.start)
     if len(first) <= count:
         return list(rows)
-    # Not the first ones, in which kernels are loaded, nor the last, after which the streams run empty.
+    # The first bars include the loading of kernels, and after the last ones the streams run empty.
     middle = (len(first) - count) // 2
     start = first[middle].start
     end = first[middle + count].start
@@ -207,8 +207,8 @@ def _overlap(bar: Bar, start: float, end: float) -> float:
 
 
 def _work_of_a_step(rows: Sequence[Row]) -> tuple[str, int]:
-    """The first name that a device of the first rank computes under, and how often in a step. The host's bars of steps
-    show when it queued the work, which devices do later."""
+    """The first name under which a device of the first rank computes, and its count per step. The host's bars of steps
+    do not serve: they show when work was queued, not when devices do it."""
     of_rank = [bar for row in rows if row.rank == rows[0].rank for bar in row.bars]
     steps = sum(bar.name == "step" for bar in of_rank)
     work = [bar for bar in of_rank if bar.category == "compute"]
@@ -241,5 +241,5 @@ def trace(paths: Sequence[Path], output: Path, title: str = "", middle: str = ""
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         draw(rows, output, title)
-    except (OSError, ValueError) as error:  # matplotlib knows the format by the name's ending
+    except (OSError, ValueError) as error:  # matplotlib takes the format from the file name
         raise CaseError(f"trace: {output} cannot be written: {error}", ErrorCode.IO, file=output) from None

@@ -1,4 +1,4 @@
-"""What a run says of itself, kept as run.json beside its results: facts, speed, phases, and what happened when."""
+"""The record of a run, run.json in its folder of results: facts, speed, phases, and a log of events."""
 
 import json
 from collections.abc import Sequence
@@ -20,14 +20,14 @@ def now() -> str:
 
 @dataclass
 class Record:
-    """Of one run; a run that goes on from a checkpoint keeps the log of the one before it."""
+    """The record of one run; after a restart it includes the log of the run before."""
 
     facts: list[tuple[str, str]] = field(default_factory=list)  #: the banner
     began: str = field(default_factory=now)
     ended: str = ""
     verdict: str = ""
     sound: bool = True
-    error: dict[str, Any] = field(default_factory=dict)  #: code and facts, where the run was given up
+    error: dict[str, Any] = field(default_factory=dict)  #: code and facts of the error that ended the run
     figures: dict[str, Any] = field(default_factory=dict)
     took: dict[str, Any] = field(default_factory=dict)  #: seconds of a step, steps, seconds, bytes on disk
     predicted: dict[str, Any] = field(default_factory=dict)  #: the same as the first steps had it; empty: too few
@@ -60,13 +60,13 @@ class Event:
 
 
 def read(folder: Path) -> Record | None:
-    """What the run in a folder wrote; None where there is none. Raises CaseError where it cannot be read."""
+    """The record in a folder; None if there is none. Raises CaseError if it cannot be read."""
     path = folder / FILE
     if not path.exists():
         return None
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        known = {entry.name for entry in fields(Record)}  # another version may have written more
+        known = {entry.name for entry in fields(Record)}  # another version may have more fields
         return Record(**{key: value for key, value in found.items() if key in known})
     except (OSError, AttributeError, TypeError, ValueError) as error:
         raise CaseError(
@@ -75,7 +75,7 @@ def read(folder: Path) -> Record | None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """What a run wrote beside its record; nothing where it did not. Raises CaseError where it cannot be read."""
+    """A JSON file of a run; empty if it does not exist. Raises CaseError if it cannot be read."""
     if not path.exists():
         return {}
     try:
@@ -86,7 +86,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def log_before(folder: Path) -> list[dict[str, Any]]:
-    """What happened in the run that is gone on with; nothing where that cannot be read any more."""
+    """The log of the run before a restart; empty if it cannot be read."""
     try:
         before = read(folder)
     except CaseError:

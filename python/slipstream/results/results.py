@@ -1,4 +1,4 @@
-"""The folder that a run leaves: its case and its fields, frame by frame. Nothing here needs MPI or the solver."""
+"""Reads the results of a run: its case, and its fields frame by frame. Nothing here needs MPI or the solver."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +12,11 @@ from slipstream.case.reader import remembered
 
 CASE = "case.resolved.toml"
 FIELDS = "fields.vtkhdf"
-#: Behind the name of a file of fields with which a restart could not go on.
+#: Suffix of a file of fields that a restart could not continue.
 DAMAGED = ".damaged"
 #: Fields that a run of an earlier version wrote after it was restarted at a step.
 FIELDS_FROM = "fields_from_{}.vtkhdf"
-#: Where `plot` and `render` put what they draw.
+#: Folder for the pictures of `plot` and `render`.
 PICTURES = "pictures"
 
 Array = np.ndarray
@@ -51,7 +51,7 @@ class Results:
                 file=folder,
                 needed=CASE,
             )
-        # What a run of any version has left can be shown, and without its meshes.
+        # Results of any version can be shown, even if mesh files are missing, so the case is not checked again.
         self.case: Case = _case(self.folder / CASE)
         self.frames = frames(self.folder)
 
@@ -78,8 +78,9 @@ class Results:
         return box_size(self.case)
 
     def find(self, name: str) -> Path:
-        """A file that the case names: from the folder; as earlier versions wrote it, from where the run was started, as
-        far as output.folder tells it, else from here."""
+        """The path of a file that the case names. It is looked for in the folder of results. In cases of earlier
+        versions the path is relative to the start folder, which output.folder tells if possible; else the working
+        directory serves."""
         if (self.folder / name).exists():
             return self.folder / name
         here, below = self.folder.absolute().parts, self.case.folder.parts
@@ -133,7 +134,7 @@ def box_size(case: Case) -> tuple[float, float, float]:
 
 
 def _times(path: Path) -> list[float]:
-    """Times that are complete in a file: a run may still be writing it."""
+    """Times of the complete frames in a file; a run may still be writing it."""
     try:
         with _open(path) as file:
             steps = file["VTKHDF/Steps"]
@@ -151,7 +152,7 @@ def field_files(folder: Path) -> list[Path]:
 
 
 def frames(folder: Path) -> list[Frame]:
-    """All frames in the order of time. Where a run was restarted from an earlier time, what it wrote counts."""
+    """All frames in the order of time. Frames of a restarted run replace earlier ones of the same times."""
     found: list[Frame] = []
     for path in field_files(folder):
         times = _times(path)

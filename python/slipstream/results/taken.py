@@ -1,4 +1,4 @@
-"""Time and disk of a run beside the prediction that its first steps gave."""
+"""Compares time and disk space of a run with the prediction from its first steps."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from slipstream.base.terminal import about, size
 
 
 def beside(took: Mapping[str, Any], predicted: Mapping[str, Any]) -> list[tuple[str, str | None, str]]:
-    """Rows of a table: what, as it was predicted, and as it came."""
+    """Rows of a table: quantity, prediction, measurement."""
     if took["step"] is None:
         return []
     before, most = predicted, "at most " if predicted and predicted["at_most"] else ""

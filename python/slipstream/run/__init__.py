@@ -1,1 +1,1 @@
-"""A case from its plan to its last step: the loop over time, checkpoints, fields, and what is said of them."""
+"""Runs a case: plan, time loop, checkpoints, fields and reports."""

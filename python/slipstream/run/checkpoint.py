@@ -1,4 +1,4 @@
-"""Checkpoints of a run: when they are made, what they remember beside the fields, and from which a case may go on."""
+"""Checkpoints of a run: when they are written, the data in addition to the fields, and checks at a restart."""
 
 import json
 import tomllib
@@ -21,10 +21,10 @@ from slipstream.run.locks import Locks
 
 @dataclass(frozen=True)
 class Flow:
-    """By what a checkpoint knows its flow again."""
+    """Identity of a flow, by which a restart recognises its checkpoints."""
 
     text: str  #: the resolved case
-    meshes: dict[str, str]  #: of each body with a mesh: SHA-256 of its file
+    meshes: dict[str, str]  #: SHA-256 of the mesh file of each body that has one
 
     @classmethod
     def of(cls, case: Case, backend: str) -> "Flow":
@@ -36,14 +36,14 @@ class Flow:
 
 @dataclass(frozen=True)
 class Marks:
-    """What the loop over time knows beside the fields."""
+    """State of the time loop, in addition to the fields."""
 
     checked: int = 0  #: step from which the next residual is measured
     residual: float | None = None
     steady: bool = False
 
     def are_steady(self, limit: float | None) -> bool:
-        """By a limit of this run: what was steady enough for the run before need not be for this one."""
+        """Whether the flow is steady by a limit of this run, which may be lower than that of the run before."""
         return self.steady and limit is not None and self.residual is not None and self.residual < limit
 
 
@@ -54,9 +54,9 @@ class Restart:
     path: str
     step: int
     marks: Marks
-    mass: float  #: before the first step of all
-    lost: str = ""  #: what the checkpoint held and this run does not
-    time: float = 0.0  #: as its solver has it
+    mass: float  #: mass before the first step of all
+    lost: str = ""  #: information in the checkpoint that this run drops
+    time: float = 0.0  #: time as the solver counts it
     carried: dict[str, Any] = field(default_factory=dict)  #: `Run.carried`
 
     def fill(self, engine: Engine) -> None:
@@ -79,8 +79,8 @@ def _flat(data: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _of_the_flow(text: str) -> dict[str, Any]:
-    """Values by key, those of defaults among them: the text may be of a version that did not have a key yet. What is
-    not known here counts as it stands."""
+    """Values by key, including defaults, as the text may come from a version without a key. Unknown keys are compared
+    as they are."""
     data = tomllib.loads(text)
     is_free = solver_of(data).case_type.is_free
     written = dict(_flat(data))
@@ -88,20 +88,20 @@ def _of_the_flow(text: str) -> dict[str, Any]:
         case, unknown = remembered(text, "the checkpoint's case")
         data = tomllib.loads(case.resolved(case.machine.backend).to_toml())
     except (CaseError, ValueError):
-        unknown = []  # then its words are all that can be compared
+        unknown = []  # the text can then only be compared as it is
     values = dict(_flat(data)) | {key: written[key] for key in unknown if key in written}
     return {key: value for key, value in values.items() if not is_free(key)}
 
 
 def conversion(before: Flow, now: Flow) -> Conversion | None:
-    """What takes a checkpoint of one flow to the other; None: nothing that a solver knows, or needs."""
+    """The conversion of a checkpoint to another case's form; None: not supported or not needed."""
     old, new = _of_the_flow(before.text), _of_the_flow(now.text)
     return solver_of(tomllib.loads(now.text)).case_type.conversion(old, new)
 
 
 def differences(before: Flow, now: Flow, free: frozenset[str] = frozenset()) -> list[Fault]:
-    """Keys in which two flows differ, with both values, but for those of `free` and those that neither reads. A mesh is
-    what its file holds, wherever that lies; its path counts where one of the flows has no checksum of it."""
+    """Keys in which two flows differ, with both values, except those of `free` and those that neither uses. Meshes are
+    compared by checksum, not by path. If a checksum is missing, the paths are compared."""
     old, new = _of_the_flow(before.text), _of_the_flow(now.text)
     unread = solver_of(tomllib.loads(now.text)).case_type.unread
     free |= unread(old) & unread(new)
@@ -129,7 +129,7 @@ def _chosen(case: Case, wanted: str) -> str:
         return wanted
     there = files_in(case.checkpoint_folder)
     if not there and case.checkpoint.folder:
-        there = files_in(Path(case.checkpoint.folder))  # where earlier versions put them
+        there = files_in(Path(case.checkpoint.folder))  # earlier versions put them there
     if not there:
         raise CaseError(
             f"--restart last: there is no checkpoint in {case.checkpoint_folder}; name a file",
@@ -141,14 +141,14 @@ def _chosen(case: Case, wanted: str) -> str:
 
 
 def text_of(case: Case, wanted: str) -> str:
-    """The resolved case that a checkpoint was made of."""
+    """The resolved case in a checkpoint."""
     with as_case_error("--restart"):
         info = core().checkpoint_info(_chosen(case, wanted))
     return str(info["case"])
 
 
 def _flow_of(info: dict[str, Any]) -> Flow:
-    """Of a checkpoint, by what it says of itself."""
+    """Identity of the flow in a checkpoint."""
     return Flow(info["case"], json.loads(info["notes"]).get("meshes", {}))
 
 
@@ -174,13 +174,13 @@ def _read(case: Case, flow: Flow, wanted: str) -> dict[str, Any]:
 
 
 def _notes(marks: Marks, mass: float, flow: Flow, carried: Mapping[str, Any]) -> str:
-    """What a checkpoint keeps beside the case and the fields."""
+    """Data of a checkpoint in addition to the case and the fields, as JSON."""
     return json.dumps({"marks": asdict(marks), "mass": mass, "meshes": flow.meshes, "carried": dict(carried)})
 
 
 def _is_of(path: Path, flow: Flow, output: Path | None) -> bool:
-    """Whether a checkpoint is of a flow, or of a run whose results went to the folder `output`. What cannot be read is
-    of use to no flow, and so in the way of none."""
+    """Whether a checkpoint belongs to a flow, or to a run whose results went to the folder `output`. Unreadable files
+    count as belonging, so that they may be replaced."""
     try:
         info = core().checkpoint_info(str(path))
     except RuntimeError:
@@ -192,20 +192,20 @@ def _is_of(path: Path, flow: Flow, output: Path | None) -> bool:
         way = conversion(before, flow)
         return not differences(before, flow, way.keys if way else frozenset())
     except (CaseError, ValueError):
-        return False  # not written for a case
+        return False  # no run of a case wrote it
 
 
 def _output_of(flow: Flow) -> Path:
-    """Where the results of the run went that a checkpoint is of."""
+    """Folder of the results of the run that wrote a checkpoint."""
     written = tomllib.loads(flow.text)
     given = written.get("output", {}).get("folder")
     return Path(given or f"results/{written.get('case', {}).get('name', '')}")
 
 
 def check_folder(folder: Path, key: str, flow: Flow, output: Path | None = None, step: int | None = None) -> None:
-    """Raises CaseError where checkpoints of a flow, made in a folder that `key` names, would replace some of another
-    flow, but for those of a run whose results went to the folder `output`, or, where `step` is given, some of the same
-    flow that it has not come to. Collective."""
+    """Raises CaseError if checkpoints in the folder that `key` names would replace those of another flow. Checkpoints
+    of a run whose results went to the folder `output` may be replaced. If `step` is given, checkpoints of the same flow
+    with later steps may not. Collective."""
     problem = ""
     if core().rank() == 0:
         if others := [path for path in files_in(folder) if not _is_of(path, flow, output)]:
@@ -233,8 +233,8 @@ def names(paths: list[Path]) -> str:
 
 
 def save(engine: Any, case: Case, flow: Flow, folder: Path | None, goes_on: bool) -> str:
-    """Makes a checkpoint of a solver now, beside those in a folder, or in that of the case, and returns its path.
-    `goes_on`: from one of those, so that later ones may go. Collective."""
+    """Writes a checkpoint of a solver now, into a folder or that of the case, and returns its path. `goes_on`: the run
+    was restored from one there, so later ones may be replaced. Collective."""
     key = "checkpoint.folder" if folder is None else "folder"
     folder, locks = folder or case.checkpoint_folder, Locks(case.case.name)
     try:
@@ -263,7 +263,7 @@ def find(case: Case, flow: Flow, wanted: str) -> Restart:
             problem = error
     agree_on_error(problem)
     found = json.loads(core().broadcast(text, 0))
-    known = {part.name for part in fields(Marks)}  # another version may have written more
+    known = {part.name for part in fields(Marks)}  # another version may have more fields
     marks = Marks(**{key: value for key, value in found["marks"].items() if key in known})
     return Restart(
         found["path"], found["step"], marks, found["mass"], found["lost"], found["time"], found.get("carried", {})
@@ -271,8 +271,8 @@ def find(case: Case, flow: Flow, wanted: str) -> Restart:
 
 
 class Keeper:
-    """Makes the checkpoints of a run: every so many steps, one when a signal or the clock asks for an end, and, where
-    `final`, one at any other end."""
+    """Writes the checkpoints of a run: periodically, when a signal or the clock asks for an end, and, if `final`, at
+    any other end."""
 
     def __init__(
         self, case: Case, flow: Flow, console: Console, locks: Locks | None = None, final: bool = False
@@ -281,7 +281,7 @@ class Keeper:
         self._flow = flow
         self._console = console
         self._final = final
-        self._locks = locks or Locks(case.case.name)  #: the run's, which gives them back, or its own
+        self._locks = locks or Locks(case.case.name)  #: locks of the run, which releases them, or its own
         self._owns_locks = locks is None
         self._stop = core().StopRequest(case.checkpoint.wall_clock_limit or 0.0)
         self._engine: Engine | None = None
@@ -292,9 +292,9 @@ class Keeper:
         self._began_from = ""
         self._begun = -1  #: step of the newest checkpoint
         self._now: Marks | None = None
-        #: What became of its checkpoints, on rank 0.
+        #: Log of its checkpoints, on rank 0.
         self.events: list[Event] = []
-        #: Where the loop over time goes on from.
+        #: Start of the time loop after a restart.
         self.marks: Marks | None = None
 
     def watch(
@@ -305,12 +305,12 @@ class Keeper:
         before: Callable[[], None] | None = None,
         carried: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
-        """From now on checkpoints are of this solver. `mass`: before the first step of all. `before` is called before
-        each checkpoint, and `carried` (`Run.carried`) for each."""
+        """Attaches the solver whose state is written. `mass`: before the first step of all. `before` is called before
+        each checkpoint; `carried` (`Run.carried`) gives its additional numbers."""
         self._engine, self._mass, self._before, self._carried = engine, mass, before, carried
         if resumed:
             self._began_from, self.marks, self._begun = resumed.path, resumed.marks, resumed.step
-        # A folder that cannot be used is better known now than when the time has run out.
+        # Checks the folder now, because at the time limit it would be too late.
         if self.every or self._case.checkpoint.wall_clock_limit:
             self._checkpoints()
 
@@ -320,7 +320,8 @@ class Keeper:
         return self._case.checkpoint.every
 
     def after(self, step: int, marks: Marks) -> str:
-        """Between steps: makes the checkpoint that is due. Returns why to stop; empty to go on. Collective."""
+        """Called between steps: makes the checkpoint that is due. Returns the reason to stop; empty to go on.
+        Collective."""
         if self._ring:
             self._ring.poll()
             self._tell()
@@ -341,12 +342,12 @@ class Keeper:
         return why
 
     def _reason(self) -> str:
-        """Why to stop, by the signal that the user sent. Collective."""
+        """The reason to stop, after a signal of the user; empty without one. Collective."""
         why: str = self._stop.reason()
         return core().broadcast(asked_by(why), 0) if why == "SIGUSR1" else why
 
     def _begin(self, step: int) -> None:
-        # What is not sound is not worth keeping: the guard raises.
+        # An unsound state must not be saved: the guard raises.
         assert self._engine is not None
         self._engine.inspect()
         if self._before:
@@ -356,56 +357,56 @@ class Keeper:
         self._begun = step
 
     def end(self, step: int) -> None:
-        """At an end that nobody asked for: makes the last checkpoint; one that fails is a warning. Collective."""
+        """Makes the last checkpoint at a regular end; a failure is only a warning. Collective."""
         if not self._final or self._begun == step:
             return
         try:
             self._begin(step)
         except core().Diverged:
             raise
-        except (RuntimeError, CaseError) as error:  # the folder cannot be used, which all ranks know
+        except (RuntimeError, CaseError) as error:  # the folder is unusable; all ranks get this error
             self._warn(step, str(error))
             return
         self.finish()
 
     def leave(self, step: int) -> str:
-        """At an end that is the run's own fault: makes a checkpoint all the same, and says how to go on. Collective."""
+        """Makes a checkpoint after an error that leaves the state sound, and returns how to go on. Collective."""
         self._now = Marks(step)
         try:
             self._begin(step)
             self._ring.finish()
             failed = [error for at, _, error in self._tell() if at == step and error]
-        except (RuntimeError, CaseError) as error:  # which all ranks know
+        except (RuntimeError, CaseError) as error:  # all ranks get this error
             failed = [str(error)]
         if failed:
             return f"its checkpoint was not written: {failed[0]}; {self._newest()}"
         return f"go on with that by --restart last, from {self.last}"
 
     def finish(self) -> None:
-        """Waits for the checkpoint under way. Collective."""
+        """Waits for the checkpoint that is being written. Collective."""
         if self._ring:
             self._ring.finish()
             self._tell()
 
     def close(self) -> None:
-        """Finishes, and leaves signals alone again. Collective."""
+        """Finishes, and restores the signal handlers. Collective."""
         self.finish()
         self.release()
 
     def release(self) -> None:
-        """Leaves signals, and the folder that it took for itself, alone again, whatever happened. Not collective."""
+        """Restores the signal handlers and releases the folder lock of its own, also after an error. Not collective."""
         self._stop = None
         if self._owns_locks:
             self._locks.release()
 
     @property
     def last(self) -> str:
-        """The newest complete checkpoint, else the one that the run began from; empty where there is none. The same on
-        all ranks after finish()."""
+        """The newest complete checkpoint, else the one that the run started from; empty if there is none. After
+        finish() it is the same on all ranks."""
         return (self._ring.last if self._ring else "") or self._began_from
 
     def last_good(self) -> str:
-        """For messages. Collective."""
+        """The newest complete checkpoint, for messages. Waits for one being written. Collective."""
         self.finish()
         return f"last good checkpoint: {self.last}" if self.last else "there is no checkpoint"
 
@@ -420,7 +421,7 @@ class Keeper:
         return self._ring
 
     def _tell(self) -> list[tuple[int, str, str]]:
-        """Notes what became of checkpoints, and says which failed, on rank 0."""
+        """Logs finished checkpoints, and reports failed ones, on rank 0."""
         results: list[tuple[int, str, str]] = self._ring.results()
         for step, path, error in results:
             if error:

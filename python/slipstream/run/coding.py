@@ -1,7 +1,7 @@
-"""The coding of a run whose case leaves it open: `exchange.coding = "auto, max error 1e-6"`.
+"""Chooses the coding of a run by measurement, for `exchange.coding = "auto, max error 1e-6"`.
 
-Steps of the run itself decide, before anything is written. The coding then stands in the resolved case and in
-checkpoints, for bits depend on it.
+Steps of the run itself are timed before anything is written. The resolved case and checkpoints record the coding,
+because bits depend on it.
 """
 
 import gc
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 AUTO, ERROR = "auto", ", max error "
 WARM_UPS, STEPS, TRIALS = 3, 10, 3
-#: A coding must be faster than raw by more than what times of one thing differ by.
+#: Least speedup over raw, above the scatter of repeated measurements.
 LEAST_GAIN = 1.03
 
 
@@ -31,8 +31,8 @@ def is_open(coding: str) -> bool:
 
 
 def settled(case: Case, restart: str | None) -> tuple[Case, str]:
-    """The case with a coding that has a name, and a line that says which and why, or nothing. A run that goes on from a
-    checkpoint keeps the coding of that. Collective."""
+    """The case with the chosen coding, and a line with the choice and the reason; empty if the case names a coding. A
+    restart keeps the coding of its checkpoint. Collective."""
     asked = case.exchange.coding
     if not is_open(asked):
         return case, ""
@@ -58,8 +58,8 @@ def _shown(seconds: dict[str, float]) -> str:
 
 
 def _seconds_of_a_step(case: Case, machine: "Machine") -> float:
-    """On the slowest rank, the best of some; infinite where the solver refuses the coding, or a value does not fit it:
-    then all ranks say so. Collective."""
+    """Best time of several steps on the slowest rank. Infinite on all ranks if the solver refuses the coding, or a
+    value overflows it. Collective."""
     try:
         return _measured(case, machine)
     except (CaseError, OverflowError) as error:
@@ -67,7 +67,7 @@ def _seconds_of_a_step(case: Case, machine: "Machine") -> float:
             raise
         return math.inf
     finally:
-        gc.collect()  # its memory is the next one's
+        gc.collect()  # frees its memory for the next trial
 
 
 def _measured(case: Case, machine: "Machine") -> float:

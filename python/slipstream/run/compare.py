@@ -1,8 +1,8 @@
-"""`slipstream compare`: Taylor and Green's vortex at Reynolds number 1600 by every solver that has it.
+"""`slipstream compare`: the Taylor-Green vortex at Reynolds number 1600 by every solver that has it.
 
-The vortex breaks down into turbulence; how fast its energy goes is the test of a method (case C3.5 of the International
-Workshops on High-Order CFD Methods). Each solver computes the same flow on as many cells, and its dissipation is held
-against the published one.
+The vortex breaks down into turbulence. The decay of its energy is a test of a method (case C3.5 of the International
+Workshops on High-Order CFD Methods). Each solver computes the same flow on as many cells, and its dissipation is
+compared with the published one.
 """
 
 import argparse
@@ -28,44 +28,44 @@ from slipstream.run import engine, run
 from slipstream.run.folder import output_problem
 
 TABLE, PICTURE = "comparison.csv", "comparison.png"
-#: What a comparison looks at is energy over time alone.
+#: Output keys of compared runs: the comparison needs the energy over time only.
 QUIET = {"fields": False, "pictures": False, "report": False}
 
 
 class Vortex(Protocol):
-    """What a solver says of the vortex. Its module is named in the registry."""
+    """Interface of a solver that can compute the vortex. The registry names its module."""
 
-    title: str  #: of its curve
-    precisions: Sequence[str]  #: that its cases have a key for; empty: none, and all is of f64
+    title: str  #: title of its curve
+    precisions: Sequence[str]  #: choices of its precision key; empty: no key, always f64
 
     def points(self, case: Case) -> int:
-        """Along each axis, each counted once."""
+        """Number of distinct points along each axis."""
         ...
 
     def tables(self, cells: int, time: float) -> dict[str, Any]:
-        """Of a case of the vortex on cells^3 cells, up to a time in units of length / speed, that records its energy
-        ten times in such a unit. Raises CaseError where the solver cannot compute it on these cells."""
+        """Tables of a case of the vortex on cells^3 cells, up to a time in units of length / speed. It records its
+        energy ten times per unit. Raises CaseError if the solver cannot compute it on these cells."""
         ...
 
     def decay(self, case: Case) -> energy.Decay:
-        """The energy over time, as the run of the case has left it."""
+        """The energy over time, from the results of a run."""
         ...
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What a solver found."""
+    """Result of one solver."""
 
     title: str
-    points: int  #: along each axis
+    points: int  #: points along each axis
     case: Case
     decay: energy.Decay
-    seconds: float  #: of the steps, by the clock on the wall
+    seconds: float  #: wall-clock time of the steps
 
 
 def cases(arguments: argparse.Namespace, overrides: Sequence[str]) -> dict[str, Case]:
-    """Cases of each solver on each size, in each precision that was asked for and that it has. An override of a
-    solver's own table is that solver's. Raises CaseError."""
+    """Cases of each solver for each size and requested precision that it has. An override of a solver's own table
+    applies to that solver only. Raises CaseError."""
     if not arguments.time > 0:
         raise CaseError(
             f"compare: --time must be above 0, it is {arguments.time:g}",
@@ -119,8 +119,8 @@ def command(arguments: argparse.Namespace, overrides: Sequence[str], console: Co
 
 
 def entries_of(chosen: Iterable[Case], console: Console, overwrite: bool) -> list[Entry]:
-    """Runs the cases, after all of them have been looked at; what was found, on rank 0. Collective. Raises CaseError
-    before anything is written."""
+    """Checks all cases, then runs them; returns the results on rank 0. Collective. Raises CaseError before anything is
+    written."""
     chosen = list(chosen)
     for case in chosen:
         agree_on_error(output_problem(case, overwrite) if core().rank() == 0 else "")
@@ -137,9 +137,10 @@ def entries_of(chosen: Iterable[Case], console: Console, overwrite: bool) -> lis
 
 
 def _entry(vortex: Vortex, case: Case) -> Entry | None:
-    """On rank 0. Raises RunError, on all ranks, where a signal or the clock has ended the run. Collective."""
+    """The result of a case, on rank 0. Raises RunError on all ranks if a signal or the clock ended the run.
+    Collective."""
     kept = record.read(case.folder) if core().rank() == 0 else None
-    # Such a run has no findings.
+    # A run that was ended early has no findings.
     whole = bool(kept and "findings" in kept.figures)
     if not json.loads(core().broadcast(json.dumps(whole), 0)):
         raise RunError(f"compare: stopped during {case.case.name}", ErrorCode.WRONG_STATE, case=case.case.name)
@@ -150,8 +151,8 @@ def _entry(vortex: Vortex, case: Case) -> Entry | None:
 
 
 def row(entry: Entry, reference: energy.Reference, first: Entry) -> dict[str, Any]:
-    """Of the table; errors of the peak in percent of the published one, and of the dissipation up to the end relative
-    in the L2 norm, from the published one and from that of the first row."""
+    """A row of the table. Errors of the peak are in percent of the published one. Errors of the dissipation are
+    relative in the L2 norm, against the published one and against the first row."""
     found = energy.compare(entry.decay, reference)
     return {
         "solver": entry.case.solver,

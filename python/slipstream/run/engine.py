@@ -1,4 +1,4 @@
-"""From a case and a machine to a plan, with the refusals on the way. All calls are collective."""
+"""Plans a case on a machine, and checks that it fits. All calls are collective."""
 
 import math
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ def prepare(case: Case, machine: "Machine", check_memory: bool = True) -> Setup:
         with as_case_error("exchange.placement"):
             options["measured_gb_per_s"] = core().measure_rates(machine)
     solver = solver_of(case)
-    # A coding that is still to be measured may be raw.
+    # A coding that is still to be measured may become raw, which needs most memory.
     planned = options | ({"coding": "raw"} if case.exchange.coding.startswith("auto") else {})
     plan = solver.plan(case, machine, planned)
     setup = Setup(case, machine, plan, options)
@@ -67,7 +67,7 @@ def _fits_host(plan: Plan) -> bool:
 
 
 def memory_problem(setup: Setup) -> str:
-    """Empty where everything fits; otherwise what is needed, what is there, and what would fit."""
+    """Describes a lack of memory: needed, available, and what would fit. Empty if everything fits."""
     if fits(setup.plan, setup.machine):
         return ""
     case, machine, solver = setup.case, setup.machine, solver_of(setup.case)

@@ -1,4 +1,4 @@
-"""The folder of a run: what lies in it, and whether results can go there."""
+"""Checks the output folder of a run before it starts."""
 
 import tempfile
 from pathlib import Path
@@ -23,7 +23,7 @@ def left_by_others(case: Case) -> list[Path]:
 
 
 def output_problem(case: Case, replace: bool) -> str:
-    """Why results cannot go into the case's folder; empty where they can. Leaves nothing behind."""
+    """Why results cannot go into the case's folder; empty if they can. Leaves no files."""
     folder = case.folder
     if used := locks.problem(folder, "output.folder") or locks.problem(case.checkpoint_folder, "checkpoint.folder"):
         return used
@@ -57,6 +57,6 @@ def output_problem(case: Case, replace: bool) -> str:
 
 
 def check_output(case: Case, replace: bool) -> None:
-    """Raises where the results have no place to go. Of one process; nothing is written."""
+    """Raises CaseError if results cannot be written. Not collective; writes nothing."""
     if problem := output_problem(case, replace):
         raise CaseError(problem)

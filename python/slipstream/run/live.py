@@ -1,4 +1,4 @@
-"""The line that lives while a run runs: redrawn on a terminal, now and then a new line in a pipe."""
+"""Progress line of a run: redrawn on a terminal, printed at intervals to a pipe."""
 
 import time
 from dataclasses import dataclass
@@ -14,20 +14,20 @@ from slipstream.base.terminal import duration
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is."""
+    """Progress of a run."""
 
     step: int
     last_step: int
     time: str  #: with its unit
     residual: float | None
     rate: float  #: millions of cells a second
-    unit: str  #: of the rate
+    unit: str  #: unit of the rate
     gb_per_s: float
     seconds: float  #: since the first step
     seconds_left: float  #: until the last step
 
     def line(self, width: int | None = None) -> str:
-        """All that fits into so many columns; what is missed least goes first, and how long it takes stays."""
+        """Text for so many columns. The least important parts are dropped first; the remaining time stays."""
         residual = "-" if self.residual is None else f"{self.residual:.2e}"
         parts = {
             "step": f"step {self.step}/{self.last_step}",

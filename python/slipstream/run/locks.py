@@ -1,4 +1,4 @@
-"""A folder in use is locked: a file in it says whose run writes there."""
+"""Locks of folders: a file in a folder names the run that writes into it."""
 
 import contextlib
 import getpass
@@ -16,22 +16,22 @@ from slipstream.case.case import CHECKPOINTS
 from slipstream.results.record import now
 
 FILE = "run.lock"
-#: The flag of a process that ends (PF_EXITING of proc_pid_stat(5)): it writes no more.
+#: PF_EXITING of proc_pid_stat(5): the process is ending and writes no more.
 _EXITING = 0x4
-#: Seconds in which a lock that has been made is written, where that is not done at once.
+#: Seconds within which a new lock is written, if creation and writing are not atomic.
 _WRITING = 0.1
 
 
 @dataclass(frozen=True)
 class Owner:
-    """Whose run writes into a folder."""
+    """The process and run that hold a lock."""
 
     case: str
     user: str
     host: str
     pid: int
-    born: str  #: when the process began, in the system's ticks: numbers of processes come again
-    namespace: str  #: of numbers of processes: containers have their own
+    born: str  #: start time of the process in clock ticks, because process numbers are reused
+    namespace: str  #: PID namespace; containers have their own
     since: str
 
     @classmethod
@@ -44,7 +44,7 @@ class Owner:
         return cls(case, user, socket.gethostname(), os.getpid(), _born(os.getpid()), _namespace(), now())
 
     def is_near(self) -> bool:
-        """Whether this process can see that one."""
+        """Whether this process can see the owner: same host and PID namespace."""
         return (self.host, self.namespace) == (socket.gethostname(), _namespace())
 
     def is_dead(self) -> bool:
@@ -52,9 +52,9 @@ class Owner:
 
 
 def _born(pid: int) -> str:
-    """Empty where there is no such process, it is ending, or it is only waited for."""
+    """Start time of a process; empty if it does not exist, is ending, or is a zombie."""
     try:
-        fields = processes.status(pid)  # 6 behind the state stand the flags, 19 behind it the time
+        fields = processes.status(pid)  # the flags are 6 fields behind the state, the start time 19
     except OSError:
         return ""
     return "" if fields[0] in "ZX" or int(fields[6]) & _EXITING else fields[19]
@@ -68,7 +68,7 @@ def _namespace() -> str:
 
 
 def _owner(path: Path) -> Owner | None:
-    """None where there is no lock, or none that can be read."""
+    """The owner of a lock; None if there is no readable lock."""
     try:
         return Owner(**json.loads(path.read_text(encoding="utf-8")))
     except (OSError, TypeError, ValueError):
@@ -76,8 +76,8 @@ def _owner(path: Path) -> Owner | None:
 
 
 def problem(folder: Path, key: str) -> str:
-    """Why a run may not write into a folder, which `key` of the case names; empty where it may. Who holds an output
-    folder holds the checkpoints in it."""
+    """Why a run may not write into a folder, which `key` of the case names; empty if it may. The lock of an output
+    folder covers the checkpoints in it."""
     above = [folder.parent] if folder.name == CHECKPOINTS else []
     return next(filter(None, (_problem(place, key) for place in (folder, *above))), "")
 
@@ -103,9 +103,9 @@ def _is_mine(owner: Owner) -> bool:
 
 
 def _place(new: Path, path: Path) -> None:
-    """Makes a lock, and never over another one: FileExistsError."""
+    """Creates a lock atomically. Raises FileExistsError if there is one."""
     try:
-        os.link(new, path)  # whole at once
+        os.link(new, path)  # creates it atomically, with its content
     except FileExistsError:
         raise
     except OSError:
@@ -115,10 +115,10 @@ def _place(new: Path, path: Path) -> None:
 
 
 def _remove_dead(path: Path) -> None:
-    """Removes the lock of a process that is no more, but not that of a run that has taken it over meanwhile."""
+    """Removes the lock of a dead process. It never removes the lock of a run that has taken over meanwhile."""
     aside = path.with_name(f".{FILE}.{os.getpid()}.dead")
     try:
-        path.rename(aside)  # of several that begin, one alone can
+        path.rename(aside)  # succeeds for only one of several starting runs
     except FileNotFoundError:
         return
     owner = _owner(aside)
@@ -129,15 +129,15 @@ def _remove_dead(path: Path) -> None:
 
 
 class Locks:
-    """The folders that a run of a case holds. Rank 0 is the holder."""
+    """Locks of the folders that a run uses. Rank 0 holds them."""
 
     def __init__(self, case: str) -> None:
         self._case = case
         self._held: list[Path] = []
 
     def take(self, folder: Path, key: str) -> None:
-        """Makes the folder, and locks it unless it lies in one that is held already. Collective; raises CaseError on
-        all ranks where another run holds it, or it cannot be made."""
+        """Creates and locks a folder, unless it lies in a locked one. Collective; raises CaseError on all ranks if
+        another run holds it, or if it cannot be created."""
         said = ""
         if core().rank() == 0:
             try:
@@ -171,7 +171,7 @@ class Locks:
             new.unlink(missing_ok=True)
 
     def release(self) -> None:
-        """Gives all back. Not collective."""
+        """Releases all locks. Not collective."""
         for path in self._held:
             owner = _owner(path)
             if owner is None or _is_mine(owner):

@@ -1,4 +1,4 @@
-"""The loop over time that the command line and Python share: advance, look at the residual, stop."""
+"""The loop over time that the command line and Python share: advance, check the residual, stop."""
 
 import math
 import time
@@ -14,7 +14,7 @@ from slipstream.run.checkpoint import Keeper, Marks
 from slipstream.run.live import Progress
 from slipstream.run.meter import FRAMES, LOOKS, Meter, rows_of
 
-#: Seconds between two looks at the clock.
+#: Seconds between two checks of the clock.
 BEAT = 0.25
 
 
@@ -22,8 +22,8 @@ class GivenUp(RunError):
     """A run that cannot go on as it is."""
 
     code = ErrorCode.DIVERGED
-    by = ""  #: who found it
-    sound = True  #: whether its state may be gone on with
+    by = ""  #: check that found it
+    sound = True  #: whether a run may continue from its state
 
 
 class TooFast(GivenUp):
@@ -41,7 +41,7 @@ class Diverged(GivenUp):
 
 
 class NotSolved(Diverged):
-    """A step whose linear system was not solved. What the steps before it have left is sound."""
+    """The linear system of a step was not solved. The state before this step is sound."""
 
     code = ErrorCode.NOT_CONVERGED
     by = "the linear solver"
@@ -51,12 +51,12 @@ class NotSolved(Diverged):
 class Outcome:
     """How a march ended."""
 
-    steps: int  #: of the solver, in all
+    steps: int  #: total steps of the solver
     seconds: float
     residual: float | None
     steady: bool
-    first_step: int = 0  #: from which this march began
-    stopped: str = ""  #: what ended it before its time; empty where nothing did
+    first_step: int = 0  #: step at which this march began
+    stopped: str = ""  #: reason of an early end; empty without one
 
     @property
     def steps_done(self) -> int:
@@ -67,14 +67,14 @@ class Outcome:
 class Between:
     """Work between the steps of a march."""
 
-    look: Callable[[], None] | None = None  #: with each residual
-    apart: Sequence[tuple[int, Callable[[], None]]] = ()  #: each so many steps
-    ends: Callable[[], str] | None = None  #: says why to end, empty to go on
-    meter: Meter = field(default_factory=Meter)  #: times the steps and all of this
+    look: Callable[[], None] | None = None  #: called with each residual
+    apart: Sequence[tuple[int, Callable[[], None]]] = ()  #: pairs of a period in steps and a call
+    ends: Callable[[], str] | None = None  #: returns the reason to end; empty to go on
+    meter: Meter = field(default_factory=Meter)  #: times the steps and these calls
 
 
 class Chunk:
-    """Steps between two looks: powers of two, the same on every rank, as long as a beat."""
+    """Steps between two checks: a power of two that takes about a BEAT, the same on every rank."""
 
     def __init__(self, rank: int) -> None:
         self._rank = rank
@@ -95,8 +95,8 @@ def next_multiple(step: int, every: int) -> int:
 
 
 def next_nearest(step: int, period: float) -> int:
-    """The first step after `step` that is the nearest one to a whole number of periods: at most half a step off,
-    however many there were before."""
+    """The first step after `step` that is nearest to a multiple of the period. It is at most half a step off; errors do
+    not accumulate."""
     count = math.floor((step + 0.5) / period)
     while (nearest := math.floor(count * period + 0.5)) <= step:
         count += 1
@@ -115,11 +115,11 @@ def march(
 ) -> Outcome:
     """Advances to `last_step`, or to the steady state that the case asks for. Collective.
 
-    The residual is the solver's change (`Run.change`) since the last look. `write` is called at the start and
-    then every case.output_period steps, what is `between` as it says. `keeper` makes checkpoints, says where to go on
-    from, and may end the march. Raises Diverged where the guard or the residual finds that the flow is no longer sound,
-    and NotSolved where a linear system of a step was not solved. Where a look raises TooFast, a checkpoint of that step
-    is left.
+    The residual is the solver's change (`Run.change`) since the last check. `write` is called at the start and then
+    every case.output_period steps, the calls of `between` at their own periods. `keeper` makes checkpoints, gives the
+    start of a restart, and may end the march. Raises Diverged if the guard or the residual finds the flow unsound, and
+    NotSolved if the linear system of a step was not solved. If a check raises TooFast, a checkpoint of that step is
+    made.
     """
     try:
         outcome = _march(run, case, last_step, bytes_per_cell, show, write, keeper, between or Between())
@@ -137,7 +137,7 @@ def march(
 
 
 def _ended(error: GivenUp, how: str, keeper: Keeper | None) -> GivenUp:
-    """The same error, which ends by where the run may go on."""
+    """The same error, with the checkpoint from which the run may go on."""
     fault = Fault.of(error)
     return type(error)(fault.reworded(fault + how), checkpoint=keeper.last if keeper and keeper.last else None)
 
@@ -157,7 +157,7 @@ def _march(
     chunk, unit = Chunk(core().rank()), solver_of(case).unit_of_rate
     marks = keeper.marks if keeper else None
     if marks is None:
-        # The first look only sets the mark from which the next one measures.
+        # The first check only sets the reference of the next one.
         run.look()
         marks = Marks(engine.step)
         if write and period:
@@ -187,7 +187,7 @@ def _march(
                 residual = run.change(checked)
                 checked = engine.step
                 if residual is not None and not math.isfinite(residual):
-                    engine.inspect()  # a guard can say where
+                    engine.inspect()  # the guard can tell the place
                     good = f"; {keeper.last_good()}" if keeper else ""
                     said = f"the flow became infinite before step {engine.step} ({run.advice()}){good}"
                     raise Diverged(said, step=engine.step, checkpoint=keeper.last if keeper and keeper.last else None)
@@ -197,7 +197,7 @@ def _march(
         if write and engine.step == frame:
             with meter.timed(FRAMES):
                 write()
-            checked = engine.step  # writing brings the velocity up, from which the next change is measured
+            checked = engine.step  # writing updates the velocity, the reference of the next change
         if keeper:
             stopped = keeper.after(engine.step, Marks(checked, residual, steady))
         if between.ends and not stopped:

@@ -1,20 +1,20 @@
-"""Times what a run does: its steps, and what comes between them."""
+"""Measures the time of steps, and of the work between them."""
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-#: Steps are timed for so many seconds, and at least so many of them; of slow ones these.
+#: Least time in seconds and least number of the timed steps; lower limits for slow steps.
 SECONDS, STEPS = 1.0, 20
 SLOW_SECONDS, SLOW_STEPS = 10.0, 3
-#: The first part of that time does not count: caches and first guesses are still empty.
+#: Part of that time that is left out: caches and initial guesses are still empty.
 WARM_UP = 1 / 3
 #: Parts of a run between its steps.
 LOOKS, FRAMES = "looks", "frames"
 
 
 def rows_of(every: int) -> str:
-    """The part of a run that is the rows of tables with a period of their own."""
+    """Name of the part that writes rows of tables with this period."""
     return f"rows each {every} steps"
 
 
@@ -34,7 +34,7 @@ class Meter:
 
     @contextmanager
     def timed(self, part: str) -> Iterator[None]:
-        """Inside, a part of the run is done once."""
+        """Context that times one execution of a part."""
         start = time.perf_counter()
         yield
         times, seconds = self._parts.get(part, (0, 0.0))
@@ -47,8 +47,8 @@ class Meter:
         return few or (self.seconds >= SECONDS and self.steps >= STEPS)
 
     def step(self) -> float:
-        """Seconds of a step, by those that were timed first but for the warm-up; 0 where there were none. In a run that
-        ends before, the warm-up counts."""
+        """Seconds of a step, from the timed steps without the warm-up; 0 if there were none. In a run that ends earlier
+        the warm-up counts."""
         warm_up = WARM_UP if self.enough else 0.0
         left = (1 - warm_up) * sum(seconds for _, seconds in self._first)
         steps, spent = 0, 0.0
@@ -59,6 +59,6 @@ class Meter:
         return spent / steps if steps else 0.0
 
     def of(self, part: str) -> float:
-        """Mean seconds of a part; 0 where it was not done."""
+        """Mean seconds of a part; 0 if it never ran."""
         times, seconds = self._parts.get(part, (0, 0.0))
         return seconds / times if times else 0.0

@@ -1,4 +1,4 @@
-"""What the runs of most solvers share: what they say where there is nothing to say, rows by steps, a findings file."""
+"""Defaults of runs without special features, tables by step, and findings.json, shared by most solvers."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -45,13 +45,13 @@ class PlainRun:
 
 
 class History:
-    """A file with step, time and other columns; a row for each later step, on rank 0. Where the run goes on, with the
-    rows of before, whatever columns they have."""
+    """A file with step, time and other columns; a row for each later step, on rank 0. A restarted run keeps the earlier
+    rows, whatever their columns are."""
 
     def __init__(
         self, path: Path, engine: Engine, case: Case, goes_on: bool, columns: Sequence[str], every: int | None = None
     ) -> None:
-        """`every`: steps between rows; None: one with each look."""
+        """`every`: steps between rows; None: one with each check of the change."""
         self._engine, self._case, self._columns = engine, case, columns
         self._written = engine.step if goes_on else -1
         self._rows: Rows | None = None
@@ -73,7 +73,7 @@ class History:
 
 
 def write_findings(case: Case, figures: Mapping[str, Any], troubles: Troubles) -> None:
-    """findings.json: the run in numbers. Of rank 0."""
+    """Writes findings.json, the results of the run as numbers. Rank 0 only."""
     with troubles.with_data(case.folder / "findings.json", "it", figures["steps"]):
         text = json.dumps(figures, indent=1, default=str)
         write_text(case.folder / "findings.json", text + "\n")

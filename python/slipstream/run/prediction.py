@@ -1,4 +1,4 @@
-"""How long a run takes and what it leaves on the disk, from steps that were timed."""
+"""Predicts the time and the disk space of a run from timed steps."""
 
 import tempfile
 from collections.abc import Iterable
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 MOST_MEMORY = 0.5
 #: Larger frames are not written for a trial.
 MOST_FRAME_BYTES = 1 << 30
-#: A problem that one step solves is not solved for a trial where it has more cells.
+#: Limit of cells for trials of steady problems, because their only step is the whole solution.
 MOST_CELLS_SOLVED = 1_000_000
-#: Bytes of a checkpoint beside the values of a field, about: headers on pages of their own.
+#: Estimated overhead of a field in a checkpoint: its headers lie on pages of their own.
 PAGES_OF_A_FIELD = 1 << 16
 
 
@@ -50,7 +50,7 @@ class Prediction:
 
 
 def predict(meter: Meter, work: Run, case: Case, periods: Iterable[int] = ()) -> Prediction:
-    """From the steps that a run has made. `periods`: of its tables that have their own."""
+    """Prediction from the steps that a run has made. `periods`: periods of its tables, in steps."""
     steps, step, output = max(case.last_step - work.engine.step + meter.steps, 0), meter.step(), case.output_period
     seconds = steps * step + (steps // case.check_every + 1) * meter.of(LOOKS)
     seconds += sum(steps // every * meter.of(rows_of(every)) for every in periods)
@@ -64,20 +64,20 @@ def predict(meter: Meter, work: Run, case: Case, periods: Iterable[int] = ()) ->
 
 
 def bytes_there(case: Case) -> int:
-    """Bytes of the fields and checkpoints of a run. Only rank 0 asks."""
+    """Bytes of the fields and checkpoints of a run. Rank 0 only."""
     there = [*field_files(case.folder), *case.folder.glob("fields0.f*"), *files_in(case.checkpoint_folder)]
     return sum(path.stat().st_size for path in there)
 
 
 def took(meter: Meter, seconds: float, on_disk: int) -> dict[str, Any]:
-    """The numbers of `Prediction`, as they came."""
+    """The measured values of the numbers in `Prediction`."""
     step = meter.seconds / meter.steps if meter.steps else None
     return {"step": step, "steps": meter.steps, "seconds": seconds, "bytes": on_disk}
 
 
 def trial(case: Case, machine: "Machine") -> str:
-    """The time and the disk that a run of the case needs here, in words. First steps are made and thrown away. Where
-    that cannot be, the words say why. Collective."""
+    """Estimates the time and the disk space of a run on this machine, as text. It makes the first steps and discards
+    them. If that is impossible, the text says why. Collective."""
     if not case.marches and case.cell_count > MOST_CELLS_SOLVED:
         return "not known before the one system of equations is solved"
     try:

@@ -1,4 +1,4 @@
-"""What is said of a plan and a run. Everything here takes numbers and returns text or rich tables."""
+"""Texts and tables that describe a plan and a run. Functions take numbers and return text or rich tables."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def problem(case: Case) -> list[tuple[str, str]]:
-    """What is to be computed, and until when."""
+    """Rows of the banner: the problem, and when the run ends."""
     lapsed = ", ".join(case.lapsed_by)
     return [
         ("case", case.case.name + (f": {case.case.description}" if case.case.description else "")),
@@ -39,7 +39,7 @@ def _ending(case: Case) -> str:
 
 
 def facts(setup: Setup, build: dict[str, Any]) -> list[tuple[str, str]]:
-    """Everything one wants to know before the first step."""
+    """Rows of the banner: problem, method, machine, plan and memory."""
     machine, plan, solver = setup.machine, setup.plan, solver_of(setup.case)
     found = machine.devices()
     names = sorted({entry["name"] for entry in found})
@@ -152,7 +152,7 @@ def phases(entries: Sequence[Phase]) -> Group:
 
 
 def prediction(setup: Setup, predicted: predict.Prediction) -> Group:
-    """The step that memory and links of a machine file allow at best."""
+    """Predicted time of a step on the machine of a machine file."""
     rows = [
         ("cells (bytes over the memory's rate)", f"{predicted.compute * 1e3:.4g}"),
         ("halos (bytes over the links' rates)", f"{predicted.exchange * 1e3:.4g}"),
@@ -163,7 +163,7 @@ def prediction(setup: Setup, predicted: predict.Prediction) -> Group:
 
 
 def expected(entries: Sequence[dict[str, Any]]) -> Group:
-    """What the case expects, and whether it came so."""
+    """Table of the expected ranges and the findings."""
     rows = [
         (
             entry["quantity"],

@@ -1,4 +1,4 @@
-"""`slipstream run`: one case from its text to its pictures."""
+"""`slipstream run`: runs one case, from its text to its pictures."""
 
 import os
 import signal
@@ -51,7 +51,7 @@ def run(
     flow = checkpoint.Flow.of(case, backend)
     resumed = checkpoint.find(case, flow, restart) if restart else None
     if case.checkpoint.folder:
-        # Those of the run whose results are here go with it.
+        # Checkpoints of the run whose results are replaced here may be replaced, too.
         output = case.folder if (case.folder / record.FILE).exists() else None
         checkpoint.check_folder(case.checkpoint_folder, "checkpoint.folder", flow, output)
     held = locks.Locks(case.case.name)
@@ -66,7 +66,8 @@ def run(
 
 @contextmanager
 def _second_interrupt_ends_at_once() -> Iterator[None]:
-    """Ctrl-C asks for an end, as SIGTERM does. Who asks again does not want to wait until Python may listen."""
+    """Ctrl-C asks for an end, as SIGTERM does. A second one ends the process at once, without Python's delayed
+    handler."""
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
@@ -138,7 +139,7 @@ def _whole(
     predictions: list[Prediction] = []
 
     def tell() -> str:
-        """The first steps say how long the run takes. It never ends it."""
+        """Predicts the time of the run from its first steps. A failure must not end the run."""
         if meter.enough and not predictions:
             predictions.append(predict(meter, work, case, [every for every, _ in apart]))
             facts.append(("takes", predictions[0].words()))
@@ -179,7 +180,7 @@ def _whole(
     if outcome.steps_done:
         console.print(comparison(kept.took, kept.predicted), soft_wrap=True)
     verdict = f"stopped by {outcome.stopped} at step {outcome.steps}" if outcome.stopped else _verdict(outcome, case)
-    _end_record(kept, verdict, case, troubles, outcome.steps)  # whatever becomes of the pictures
+    _end_record(kept, verdict, case, troubles, outcome.steps)  # before the pictures, which may fail
     written = write_watched(messages, trace, watch, case, console, troubles, outcome.steps)
     if outcome.stopped:
         kept.note(outcome.steps, f"stopped by {outcome.stopped}")
@@ -197,7 +198,7 @@ def _whole(
 
 
 def _figures(case: Case, work: Run, outcome: Outcome, setup: engine.Setup, build: dict[str, Any]) -> dict[str, Any]:
-    """The run in numbers, for comparison.json."""
+    """Results of the run as numbers, for comparison.json."""
     return {
         "case": case.case.name,
         "solver": case.solver,
@@ -218,7 +219,7 @@ def _figures(case: Case, work: Run, outcome: Outcome, setup: engine.Setup, build
 
 
 def _require_all_written(troubles: Troubles) -> None:
-    """Collective. A run that went on without a part of its results is no success."""
+    """Raises RunError if some results were not written, although the run continued. Collective."""
     if missing := core().broadcast(troubles.incomplete, 0):
         raise RunError(
             f"the results are incomplete: {missing} could not be written, see the warnings above; make room",
@@ -229,8 +230,8 @@ def _require_all_written(troubles: Troubles) -> None:
 def _open_folder(
     case: Case, backend: str, build: dict[str, Any], facts: list[tuple[str, str]], resumed: checkpoint.Restart | None
 ) -> Record:
-    """Makes room for the results, with the case and what is known of the run already, on rank 0. Collective; raises
-    CaseError on all ranks where these cannot be written, and leaves what is there."""
+    """Creates the folder of results on rank 0, with the case and the facts of the run. Collective; raises CaseError on
+    all ranks if these cannot be written, and then changes nothing."""
     kept, said = Record(facts), ""
     if core().rank() == 0:
         if resumed:
@@ -245,8 +246,8 @@ def _open_folder(
 
 
 def _replace_results(case: Case, texts: dict[Path, str], anew: bool) -> str:
-    """Writes files in place of what an earlier run left, or, unless `anew`, beside it. Returns why it could not: then
-    nothing has changed. Of one process."""
+    """Writes files that replace results of an earlier run, or, unless `anew`, are added to them. Returns the error;
+    then nothing has changed. Not collective."""
     made: dict[Path, Path] = {}
     for path, text in texts.items():
         try:
@@ -274,7 +275,7 @@ def _steps_on_record(
     between: Between,
     troubles: Troubles,
 ) -> Outcome:
-    """All steps; a flow that is given up leaves a report, too."""
+    """Makes all steps. A run that is given up also writes its report."""
     try:
         return _steps(work, case, bytes_per_cell, console, keeper, between, troubles)
     except GivenUp as error:
@@ -294,7 +295,7 @@ def _steps(
     between: Between,
     troubles: Troubles,
 ) -> Outcome:
-    """All steps, with fields written on the way and at the end; a restart goes on with the file that is there."""
+    """Makes all steps, and writes fields periodically and at the end. A restart appends to the existing file."""
     if not case.output.fields or (_remedy_of_end(case, work.engine.step, keeper.marks) and _has_frame(case, work)):
         with LiveLine(console) as line:
             return march(work, case, case.last_step, bytes_per_cell, line.show, None, keeper, between)
@@ -310,7 +311,7 @@ def _steps(
         if not outcome.stopped:
             write()
     except GivenUp:
-        write()  # it shows where
+        write()  # the last fields show where the flow became unsound
         raise
     finally:
         fields.close()
@@ -318,7 +319,7 @@ def _steps(
 
 
 def _open_fields(work: Run, case: Case, goes_on: bool, troubles: Troubles) -> tuple[Path, Fields]:
-    """The file of fields. One that cannot be gone on with is kept under another name. Collective."""
+    """Opens the file of fields. A restart renames a file that it cannot continue. Collective."""
     there = core().broadcast("".join(map(str, field_files(case.folder)[-1:])) if core().rank() == 0 else "", 0)
     path = Path(there) if goes_on and there else case.folder / FIELDS
     try:
@@ -335,7 +336,7 @@ def _open_fields(work: Run, case: Case, goes_on: bool, troubles: Troubles) -> tu
 
 
 def _remedy_of_end(case: Case, step: int, marks: checkpoint.Marks | None) -> str:
-    """The keys that let a restarted run make a step; empty where it makes one as it is."""
+    """Advice on keys for a restart that would end without a step; empty if it makes one."""
     if marks and marks.are_steady(case.run.residual):
         return "a smaller run.residual"
     if marks and step >= case.last_step:
@@ -345,7 +346,7 @@ def _remedy_of_end(case: Case, step: int, marks: checkpoint.Marks | None) -> str
 
 
 def _has_frame(case: Case, work: Run) -> bool:
-    """Whether the files of fields hold this step already. Collective."""
+    """Whether the files of fields contain this step. Collective."""
     found = ""
     if core().rank() == 0:
         with suppress(CaseError):
@@ -377,7 +378,7 @@ def _end_record(kept: Record, verdict: str, case: Case, troubles: Troubles, step
 
 
 def _finish(kept: Record, verdict: str, case: Case, troubles: Troubles, step: int, sound: bool = True) -> None:
-    """Writes the record and the page of the run, on rank 0. A page that cannot be made costs no results."""
+    """Writes the record and the page of the run, on rank 0. An error of the page affects no results."""
     kept.add(troubles.events)
     _end_record(kept, verdict, case, troubles, step, sound)
     if core().rank() == 0 and case.output.report:

@@ -1,4 +1,4 @@
-"""Fields of a run over time, as they stand, in one file that ParaView opens."""
+"""Time series of a solver's fields in one file for ParaView."""
 
 import math
 from collections.abc import Sequence
@@ -9,13 +9,13 @@ from slipstream.case.case import Case
 
 
 def is_there(time: float, last: float) -> bool:
-    """Whether the last frame of a file is of this time."""
+    """Whether the last frame of a file is at this time."""
     return math.isclose(time, last, rel_tol=1e-9)
 
 
 class FieldSeries:
-    """`slipstream.case.solver.Fields` of a compiled solver that has a series(path, up_to). Makes the file, in place of
-    one that is there, or goes on with that; between two writes it is closed and whole."""
+    """`slipstream.case.solver.Fields` of a compiled solver that has a series(path, up_to). Creates the file or, after a
+    restart, continues it. Between two writes the file is closed and complete."""
 
     def __init__(self, engine: Any, case: Case, path: Path, names: Sequence[str], goes_on: bool) -> None:
         self._engine, self._case = engine, case

@@ -1,4 +1,4 @@
-"""Lines and tables of runs whose steps end in a linear system, solved by a Krylov method."""
+"""Tables and findings of the linear systems that Krylov methods solve in each step."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -7,14 +7,14 @@ from slipstream.case.case import Case
 from slipstream.case.solver import Monitor
 from slipstream.run.plain import History
 
-#: Columns of solutions.csv behind step and time: of the linear solution of that step.
+#: Columns of solutions.csv behind step and time; they describe the linear solution of that step.
 COLUMNS = ("iterations", "residual", "true_residual")
 OF_AN_ITERATION = "bytes a cell below are those of one iteration, and a step has many"
 
 
 def monitors(engine: Any, case: Case, goes_on: bool, more: Sequence[str] = ()) -> Sequence[Monitor]:
-    """solutions.csv. `more`: names of further unknowns, which engine.effort() takes by number, from 1; their columns
-    have the name in front."""
+    """Monitor of solutions.csv. `more`: names of further unknowns, which engine.effort() takes by number, from 1; their
+    columns begin with the name."""
     path = case.folder / "solutions.csv"
     columns = [*COLUMNS, *(f"{name} {column}" for name in more for column in COLUMNS)]
     history = History(path, engine, case, goes_on, columns)
@@ -33,10 +33,10 @@ OF_THE_LAST = ("last_iterations", "residual", "true_residual")
 
 
 class Effort:
-    """The effort of all linear solutions of a run, those before a restart among them."""
+    """The effort of all linear solutions of a run, including those before a restart."""
 
     def __init__(self, of_engine: Callable[[], Mapping[str, Any]]) -> None:
-        """`of_engine`: since the engine's start."""
+        """`of_engine`: returns the effort since the engine's start."""
         self._of_engine, self._before = of_engine, dict[str, Any]()
 
     def carry(self, before: Mapping[str, Any]) -> None:
@@ -53,7 +53,7 @@ class Effort:
 
 
 def unsolved(effort: Mapping[str, Any], tolerance: float) -> str:
-    """A warning, or nothing."""
+    """A warning about systems that were not solved; empty if all were."""
     found, of_all = [], f"of {effort['solutions']} linear solutions"
     if effort["unconverged"]:
         found.append(f"{effort['unconverged']} {of_all} did not reach {tolerance:g} of the right side")
@@ -66,7 +66,7 @@ def unsolved(effort: Mapping[str, Any], tolerance: float) -> str:
 
 
 def findings(effort: Mapping[str, Any], name: str = "") -> dict[str, float]:
-    """`name`: in front of the keys."""
+    """The effort as findings. `name`: prefix of the keys."""
     mean = effort["iterations"] / max(1, effort["solutions"])
     return {f"{name}iterations.mean": mean, f"{name}residual.true": float(effort["true_residual"])}
 

@@ -1,4 +1,4 @@
-"""What a run could not write: a full disk, or a picture that cannot be drawn, costs that file and nothing else."""
+"""Failures to write results. A full disk or a picture that cannot be drawn loses that file, but the run continues."""
 
 import os
 from collections.abc import Iterator
@@ -11,25 +11,25 @@ from slipstream.results.record import Event
 
 
 class Troubles:
-    """Says the first failure of each file; keeps count of the rest."""
+    """Reports the first failure of each file, and counts the others."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._failures: dict[Path, int] = {}
         self._undrawn: set[str] = set()
-        #: For the log of the run.
+        #: Events for the log of the run.
         self.events: list[Event] = []
 
     @contextmanager
     def with_data(self, path: Path, what: str, step: int) -> Iterator[None]:
-        """Inside, `what` of a file of numbers is written: such failures make the results incomplete.
+        """Context that writes `what` of a data file. Its failures make the results incomplete.
 
-        What ranks do together must fail on all of them alike, as the compiled module's files do.
+        Collective writes must fail on all ranks alike, as those of the compiled module do.
         """
         try:
             yield
         except TimeoutError:
-            raise  # another rank is gone
+            raise  # the communication with another rank failed
         except (OSError, RuntimeError) as error:
             if isinstance(error, RuntimeError) and type(error) is not RuntimeError:
                 raise
@@ -39,30 +39,30 @@ class Troubles:
 
     @contextmanager
     def with_picture(self, what: str, step: int) -> Iterator[None]:
-        """Inside, something is made that can be made again of the results: `what` is the file's name, or says what
-        becomes of it. Of one rank."""
+        """Context that makes something which can be made again from the results. `what`: the file's name, or a phrase
+        for the warning. Not collective."""
         try:
             yield
-        except Exception as error:  # noqa: BLE001 - a library's mistake is not worth a run
+        except Exception as error:  # noqa: BLE001 - errors of a library must not end the run
             self._undrawn.add(Path(what).name)
             self.say(step, f"no {what}: {_text(error)}")
 
     def concern(self, path: Path) -> bool:
-        """Whether a file was not written, or lacks something."""
+        """Whether a file was not written, or is incomplete."""
         return path in self._failures or path.name in self._undrawn
 
     @property
     def incomplete(self) -> str:
-        """The files that lack something; empty where none does."""
+        """The incomplete files; empty if there are none."""
         return ", ".join(f"{os.path.relpath(path)} ({count} x)" for path, count in self._failures.items())
 
     def say(self, step: int, said: str) -> None:
-        """A warning, on the terminal and for the log."""
+        """Prints a warning, and logs it."""
         self.events.append(Event(step, said))
         self._console.print(f"warning: {said}", soft_wrap=True, markup=False)
 
 
 def _text(error: BaseException) -> str:
-    """An error of the system in its words: where it happened is said already."""
+    """The system's text of an error, without the path, which the message has already."""
     strerror = getattr(error, "strerror", None)
     return strerror or str(error) or type(error).__name__

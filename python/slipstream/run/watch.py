@@ -1,4 +1,4 @@
-"""What is written about a run itself, beside its results: the report of its exchange, and traces."""
+"""Optional outputs about the run itself: the report of its exchange, and traces."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,16 +14,17 @@ from slipstream.run.troubles import Troubles
 
 @dataclass(frozen=True)
 class Watch:
-    """What to write about the run itself, beside its results."""
+    """Options of outputs about the run itself."""
 
-    reports: tuple[Path, ...] = ()  #: of the exchange, .json or pictures
+    reports: tuple[Path, ...] = ()  #: files for the report of the exchange, .json or pictures
     trace: Path | None = None  #: folder of the ranks' traces
 
 
 def write_watched(
     messages: Report, trace: Any, watch: Watch, case: Case, console: Console, troubles: Troubles, step: int
 ) -> list[Path]:
-    """Writes the report of the last exchange and the trace. Collective; returns what was asked for by name and made."""
+    """Writes the report of the last exchange and the trace. Collective; returns the requested files that were
+    written."""
     module, written = core(), []
     own = [case.folder / "exchange.json"] + ([case.folder / "exchange.png"] if case.output.pictures else [])
     for path in (own if messages.rows else []) + list(watch.reports) if module.rank() == 0 else []:
@@ -36,7 +37,7 @@ def write_watched(
 
 
 def _traced(trace: Any, folder: Path, case: Case, console: Console, troubles: Troubles, step: int) -> list[Path]:
-    """The files of the ranks' traces, and their picture. Collective."""
+    """Writes the traces of all ranks and their picture; returns the files. Collective."""
     module, problem = core(), ""
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -23,7 +23,7 @@ from slipstream.sem.tables import (
 
 
 class Condition(NamedTuple):
-    """A condition on a side, or on those of its faces where `where` is above 0."""
+    """A condition on a side, or on its faces where `where` is above 0."""
 
     kind: str  #: "periodic", "value" or "flux"
     given: Expression = 0.0
@@ -35,20 +35,20 @@ class Unknown(NamedTuple):
     """An unknown and its own keys: u has them in [sem], [boundaries], [initial], [exact], others in [sem.scalars]."""
 
     name: str
-    path: tuple[str, ...]  #: in front of its keys; of u, whose keys lie in several tables: none
+    path: tuple[str, ...]  #: prefix of its keys; empty for u, whose keys lie in several tables
     boundaries: SemSidesTable
     source: Expression
     initial: Expression | None
     exact: Expression | None
-    own: Mapping[str, Any]  #: diffusivity, reaction and how it is solved for
+    own: Mapping[str, Any]  #: diffusivity, reaction and solver options
 
     def key(self, table: str, *keys: str) -> tuple[str, ...]:
-        """Where a key lies in the case file, of u in a table."""
+        """Path of a key in the case file; keys of u lie in `table`."""
         return (*self.path, *keys) if self.path else (table, *keys)
 
     @property
     def degree(self) -> int:
-        """Degree of Chebyshev's polynomials."""
+        """Degree of the Chebyshev polynomials."""
         usual = {"jacobi": 1, "chebyshev": 4, "multigrid": 3, "schwarz": 2}
         degree: int | None = self.own["degree"]
         return degree or usual[self.own["preconditioner"]]
@@ -99,7 +99,7 @@ class SemCase(ElementsCase):
 
     @property
     def unknowns(self) -> list[Unknown]:
-        """u first."""
+        """All unknowns; u comes first."""
         shared = {key: getattr(self.sem, key) for key in SolveTable.model_fields}
         start = None if self.initial is None else self.initial.value
         exact = None if self.exact is None else self.exact.value
@@ -120,7 +120,7 @@ class SemCase(ElementsCase):
         return self.function(given, timed=False) if isinstance(given, str) else given
 
     def conditions(self, unknown: Unknown) -> list[list[Condition]]:
-        """Those of the sides x- to z+, as they take precedence."""
+        """Conditions of the sides x- to z+, in the order of precedence."""
         given = dict(unknown.boundaries.given())
         found: list[list[Condition]] = []
         for n, side in enumerate(SIDES):
@@ -136,7 +136,7 @@ class SemCase(ElementsCase):
         return found
 
     def start(self, unknown: Unknown) -> Callable[[Array, float], Array] | None:
-        """Its values at time 0, and with start = "exact" before."""
+        """Initial values of an unknown; with start = "exact" also those of earlier times."""
         if not self.marches:
             return None
         from_file = not unknown.path and self.initial is not None and self.initial.file is not None

@@ -1,4 +1,4 @@
-"""All cases on spectral elements share this: where points are, and expressions of places."""
+"""Base class of cases on spectral elements: places of points, and expressions of places."""
 
 import ast
 import math
@@ -18,13 +18,13 @@ Expression = float | str
 
 
 def steady(given: Expression) -> bool:
-    """Whether it does not depend on the time."""
+    """Whether an expression does not depend on time."""
     if not isinstance(given, str):
         return True
     try:
         tree = ast.parse(given.strip().replace("^", "**"), mode="eval")
     except SyntaxError:
-        return True  # what is wrong with it is told elsewhere
+        return True  # other checks report its faults
     return not any(isinstance(node, ast.Name) and node.id == "t" for node in ast.walk(tree))
 
 
@@ -35,12 +35,12 @@ class ElementsCase(Case):
 
     @property
     def marches(self) -> bool:
-        """Whether it goes over time."""
+        """Whether the case is time-dependent."""
         return True
 
     @property
     def nek_items(self) -> list[tuple[str, str]]:
-        """Names of its fields in field files of Nek5000, and in the state."""
+        """Names of its fields in files of Nek5000, and in the state."""
         raise NotImplementedError
 
     @property
@@ -49,7 +49,7 @@ class ElementsCase(Case):
 
     @property
     def cell_count(self) -> int:
-        """Points, those of faces once for each element."""
+        """Number of points; those on faces count once per element."""
         return math.prod(self.grid.cells) * self.points_of_an_element
 
     @property
@@ -75,7 +75,7 @@ class ElementsCase(Case):
 
     @property
     def spacing(self) -> float:
-        """Between two samples of a picture, along the axis where they are farthest apart."""
+        """Largest distance of neighbouring samples in pictures."""
         return max(self.spacings)
 
     @property
@@ -91,7 +91,7 @@ class ElementsCase(Case):
         return super().resolved(backend).changed(sem={"factors": self.factors})
 
     def names(self, places: Array, time: float | None = None) -> Mapping[str, Any]:
-        """Names that expressions know at places [point][x y z]."""
+        """Names that expressions may use at places [point][x y z]."""
         x, y, z = places.T
         lengths = {f"L{axis}": edge for axis, edge in zip("xyz", self.sem.lengths, strict=True)}
         known = {"x": x, "y": y, "z": z, **lengths}
@@ -103,13 +103,13 @@ class ElementsCase(Case):
         return np.ascontiguousarray(np.broadcast_to(value, len(places)), dtype=np.float64)
 
     def mapped(self, places: Array) -> Array:
-        """Where places of the box [point][x y z] are in truth. Raises ValueError where the map has no value."""
+        """Applies the case's map to places of the box [point][x y z]. Raises ValueError where the map has no value."""
         if self.sem.map is None:
             return places
         return np.stack([self.values(given, places) for given in self.sem.map], axis=1)
 
     def function(self, given: Expression, timed: bool = True) -> Callable[[Array, float], Array]:
-        """As the compiled solver asks for it."""
+        """An expression as a function of places and time, for the compiled solver."""
         return lambda places, time: self.values(given, places, time if timed and self.marches else None)
 
     def _given(self, given: Expression) -> tuple[Callable[[Array, float], Array], bool] | None:

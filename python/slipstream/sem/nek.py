@@ -1,4 +1,4 @@
-"""Frames of a run as field files of Nek5000, beside its own file of fields."""
+"""Writes frames of a run as field files of Nek5000, in addition to its own file of fields."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,8 +16,8 @@ ROWS_OF_A_CHUNK = 1 << 17
 
 
 def bytes_on_elements(engine: Any, names: Sequence[str], scalar: str, words: str, frames: int) -> int:
-    """Bytes of so many frames of fields of f64, in the file of fields and in those of Nek5000. The first holds the mesh
-    once, and all in whole chunks. `scalar`: a field of one number a point."""
+    """Bytes of so many frames of f64 fields, in the file of fields and in those of Nek5000. The file of fields holds
+    the mesh once, and everything in whole chunks. `scalar`: a field of one number a point."""
     known: Mapping[str, int] = core().state_bytes(engine)
     points = known[scalar] // 8
 
@@ -33,7 +33,7 @@ def bytes_on_elements(engine: Any, names: Sequence[str], scalar: str, words: str
 
 
 def _step_of(path: Path) -> int | None:
-    """None where the file is damaged."""
+    """The step of a Nek5000 file; None if it is damaged."""
     try:
         return int(part("sem").NekFile(str(path)).step)
     except RuntimeError:
@@ -41,13 +41,13 @@ def _step_of(path: Path) -> int | None:
 
 
 class NekFrames:
-    """`slipstream.case.solver.Fields`: frames of a series, and each as fields0.fNNNNN, numbered in their order;
-    fields.nek5000 tells ParaView of them. `items`: names in the file and in the state. Collective."""
+    """`slipstream.case.solver.Fields`: writes a series, and each frame as fields0.fNNNNN. fields.nek5000 lists them for
+    ParaView. `items`: names in the file and in the state. Collective."""
 
     def __init__(self, engine: Any, words: str, series: Fields, folder: Path, items: Sequence[tuple[str, str]]) -> None:
         self._engine, self._words, self._series, self._folder = engine, WORDS[words], series, folder
         self._items = list(items)
-        # A run that goes on keeps the frames up to now.
+        # A restart keeps the frames up to its step.
         kept: list[int] = []
         for path in sorted(folder.glob(f"{NAME}*")) if core().rank() == 0 else []:
             step = _step_of(path)

@@ -1,4 +1,4 @@
-"""u and further scalars at points: receivers.csv over time, and profiles.csv along lines at the end."""
+"""Writes u and further scalars at points: receivers.csv over time, profiles.csv along lines at the end."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -26,13 +26,13 @@ def along(one: SemReceiverTable) -> Array:
 
 
 def probe(engine: "Sem | Flow", points: Array, key: str) -> "Probe":
-    """Raises CaseError that names the key where a point is in no element. Collective."""
+    """A probe at points. Raises CaseError with the key if a point is in no element. Collective."""
     with as_case_error(key):
         return engine.probe([(float(x), float(y), float(z)) for x, y, z in points])
 
 
 def monitors(engine: "Sem", case: SemCase, goes_on: bool) -> Sequence[Monitor]:
-    """receivers.csv, where there are receivers at points. All points are looked for before the first step."""
+    """Monitor of receivers.csv, if receivers are at points. All points are located before the first step."""
     for name, one in case.receivers.items():
         probe(engine, np.array([one.at]) if one.to is None else along(one), f"receivers.{name}")
     names = [name for name, one in case.receivers.items() if one.to is None]
@@ -53,8 +53,7 @@ def monitors(engine: "Sem", case: SemCase, goes_on: bool) -> Sequence[Monitor]:
 
 
 def write_profiles(engine: "Sem", case: SemCase, troubles: Troubles) -> None:
-    """profiles.csv: by line and point, how far along the line it lies, its place, u and further scalars.
-    Collective."""
+    """Writes profiles.csv: line, point, distance along the line, place, u and further scalars. Collective."""
     table: list[list[str]] = []
     fields = ["u", *case.sem.scalars]
     for name, one in case.receivers.items():

@@ -1,4 +1,4 @@
-"""Spectral elements at work on a case: `slipstream.case.solver.Run`."""
+"""Runs spectral elements on a case: `slipstream.case.solver.Run`."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def measured(fit: Mapping[str, float]) -> str:
-    """The findings of the check of a method and its preconditioner."""
+    """Result of the test of a method and its preconditioner, as text."""
     coarse = f", {fit['coarse_us']:.4g} of them on the corners' problem" if fit["coarse_us"] else ""
     return (
         f"asymmetry {fit['preconditioner_asymmetry']:.1e}, operator {fit['operator_us']:.4g} us, preconditioner "
@@ -38,7 +38,7 @@ def measured(fit: Mapping[str, float]) -> str:
 
 
 class SemRun(PlainRun):
-    """A Poisson, Helmholtz or diffusion problem under way. Collective."""
+    """A running Poisson, Helmholtz or diffusion problem. Collective."""
 
     def __init__(self, setup: Setup, trace: "Trace | None" = None) -> None:
         case = setup.case
@@ -46,7 +46,7 @@ class SemRun(PlainRun):
         self._case = case
         with as_case_error():
             self.engine: Sem = part("sem").Sem(setup.machine, setup.options, trace)
-        #: By unknown.
+        #: Efforts by unknown.
         self._efforts = {
             one.name: solutions.Effort(partial(self.engine.effort, n)) for n, one in enumerate(case.unknowns)
         }
@@ -67,7 +67,7 @@ class SemRun(PlainRun):
         return lines
 
     def change(self, since: int) -> float:
-        """The largest |du/dt| of the last step; where nothing goes over time, the true residual."""
+        """The largest |du/dt| of the last step; for steady problems the true residual."""
         found: float = self.engine.largest_change()
         return found
 
@@ -116,7 +116,7 @@ class SemRun(PlainRun):
             with as_case_error(".".join(one.key("exact", "exact" if one.path else "value"))):
                 statistics = self.engine.statistics(exact, n)
             effort = self._efforts[one.name]()
-            # Keys of u's solution have no name in front.
+            # Keys of u have no prefix.
             name, of = (f"{one.name}.", f" of {one.name}") if one.path else ("", "")
             found |= {f"{one.name}.{key}": float(statistics[key]) for key in ("mean", "least", "largest")}
             found |= {"volume": float(statistics["volume"]), **solutions.findings(effort, name)}

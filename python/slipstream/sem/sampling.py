@@ -1,4 +1,4 @@
-"""Elements of high order on a uniform grid, for pictures: where a sample lies in which element, and its value there."""
+"""Interpolates high-order elements to a uniform grid, for pictures."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray
-#: Samples along the longest edge of the box, about.
+#: Largest number of samples along the longest edge of the box.
 MOST = 160
-#: Numbers of elements that are looked at in one go.
+#: Entries of a chunk of pairwise distances, to bound memory.
 CHUNK = 1 << 22
-#: Places along each edge of the box from which the inverse of a map by formula is sought, and tries for each place.
+#: Initial guesses along each edge of the box for the inverse of a map, and tries per place.
 SEEDS, TRIES = 13, 4
 
 
 def bounds(case: Any) -> tuple[Array, Array]:
-    """Low and high corner [x y z] of the samples of pictures: the box, or with a map by formula one round all elements,
-    as many places of its sides show them."""
+    """Low and high corner [x y z] of the samples of pictures. It is the box itself, or for a mapped box the bounding
+    box of many places on its sides."""
     edges = np.array(case.sem.lengths)
     if case.sem.map is None:
         return np.zeros(3), edges
@@ -29,13 +29,13 @@ def bounds(case: Any) -> tuple[Array, Array]:
 
 
 def _lattice(count: int) -> Array:
-    """Places of [0, 1]^3, [point][x y z]."""
+    """A lattice of places in [0, 1]^3, [point][x y z]."""
     axis = np.linspace(0, 1, count)
     return np.stack([part.ravel() for part in np.meshgrid(axis, axis, axis, indexing="ij")], axis=1)
 
 
 def counts(lengths: Sequence[float], elements: Sequence[int], order: int) -> tuple[int, int, int]:
-    """Of samples along x, y and z, as many as points where they are few; the same distance apart along all axes where
+    """Number of samples along x, y and z: about one per point, with a limit. Distances are the same along all axes if
     the edges allow it."""
     longest, wanted = max(lengths), _wanted(elements, order)
 
@@ -48,13 +48,14 @@ def counts(lengths: Sequence[float], elements: Sequence[int], order: int) -> tup
 
 
 def _wanted(elements: Sequence[int], order: int) -> int:
-    """Samples along the longest edge."""
+    """Number of samples along the longest edge."""
     return min(MOST, max(24, 2 * order * max(elements)))
 
 
 def _before_the_sine_map(case: Any, shares: Array) -> Array:
-    """The y in [0, 1]^3 with y_d + a sin(2 pi y_0) sin(2 pi y_1) sin(2 pi y_2) = shares_d. All three differ from the
-    shares by one and the same bump b = a prod sin(2 pi (share_d - b)): Newton's method for one number a place."""
+    """Inverts the sine map: y in [0, 1]^3 with y_d + a sin(2 pi y_0) sin(2 pi y_1) sin(2 pi y_2) = shares_d. All three
+    components differ from the shares by the same b = a prod sin(2 pi (share_d - b)), so Newton's method has one
+    unknown."""
     a, bump = case.sem.deformation, np.zeros(len(shares))
     for _ in range(50 if a else 0):
         angle = 2 * math.pi * (shares - bump[:, None])
@@ -68,14 +69,14 @@ def _before_the_sine_map(case: Any, shares: Array) -> Array:
 
 
 def _before_the_formula(case: Any, places: Array) -> Array:
-    """The places of the box that the case's map takes to these; not a number where none does. Newton's method from the
-    nearest of some known places, and from the next ones where that fails."""
+    """Inverts the case's map at places of the mapped box; NaN if it fails. Newton's method starts from the nearest
+    known places, one after the other."""
     if case.sem.map is None:
         return places
     edges, known = np.array(case.sem.lengths), _lattice(SEEDS) * case.sem.lengths
     there = case.mapped(known)
     boxes = there.reshape(SEEDS, SEEDS, SEEDS, 3)
-    #: What is farther from all known places is in no element.
+    #: Places farther than this from all known places are in no element.
     reach = max(np.linalg.norm(np.diff(boxes, axis=d), axis=-1).max() for d in range(3)) * math.sqrt(3)
     found = np.full(places.shape, np.nan)
     nearest = _nearest(there, places)
@@ -89,11 +90,11 @@ def _before_the_formula(case: Any, places: Array) -> Array:
 
 
 def _nearest(known: Array, places: Array) -> Array:
-    """The numbers of the nearest TRIES known places, [point][from the nearest on]."""
+    """Indices of the TRIES nearest known places, [point][nearest first]."""
     found, chunk = np.empty((len(places), TRIES), dtype=np.int64), max(1, CHUNK // len(known))
     for low in range(0, len(places), chunk):
         part = slice(low, low + chunk)
-        far = (known**2).sum(axis=1) - 2 * places[part] @ known.T  # squared, but for the place's own
+        far = (known**2).sum(axis=1) - 2 * places[part] @ known.T  # squared, without |place|^2
         some = np.argpartition(far, TRIES, axis=1)[:, :TRIES]
         order = np.take_along_axis(far, some, axis=1).argsort(axis=1)
         found[part] = np.take_along_axis(some, order, axis=1)
@@ -101,13 +102,13 @@ def _nearest(known: Array, places: Array) -> Array:
 
 
 def _newton(mapped: Callable[[Array], Array], y: Array, x: Array, edges: Array) -> tuple[Array, Array]:
-    """Places y of the box with mapped(y) = x, from a guess, and how far off they are."""
+    """Newton's method for mapped(y) = x from a guess y, and the remaining error."""
     step, y, going = 1e-6 * edges, y.copy(), np.arange(len(y))
     for _ in range(20):
         if not len(going):
             break
         now = y[going]
-        within = np.clip(now, step, edges - step)  # a map need not be there outside
+        within = np.clip(now, step, edges - step)  # a map may be undefined outside
         a, b, c = ((mapped(within + d) - mapped(within - d)) / (2 * d.sum()) for d in np.diag(step))
         off, bc = x[going] - mapped(now), np.cross(b, c)
         determinant = (a * bc).sum(axis=1)
@@ -120,7 +121,7 @@ def _newton(mapped: Callable[[Array], Array], y: Array, x: Array, edges: Array) 
 
 
 def _edges(count: int, stretch: float) -> Array:
-    """Where elements begin and end in [0, 1]; their widths grow geometrically."""
+    """Element boundaries in [0, 1]; widths grow geometrically."""
     n = np.arange(count + 1)
     if stretch == 1 or count == 1:
         return n / count
@@ -130,8 +131,8 @@ def _edges(count: int, stretch: float) -> Array:
 
 
 def find(case: Any, places: Array) -> tuple[Array, Array]:
-    """The elements of places [point][x y z] in the box, and where they lie there, [point][r s t] in [0, 1]: not a
-    number where a place is in no element."""
+    """The elements of places [point][x y z], and the coordinates inside, [point][r s t] in [0, 1]; NaN if a place is in
+    no element."""
     y = _before_the_sine_map(case, _before_the_formula(case, places) / np.array(case.sem.lengths))
     element, local, step = np.zeros(len(y), dtype=np.int64), np.empty_like(y), 1
     for d, (count, stretch) in enumerate(zip(case.grid.cells, case.sem.stretch, strict=True)):
@@ -144,7 +145,7 @@ def find(case: Any, places: Array) -> tuple[Array, Array]:
 
 
 def _polynomials(order: int, at: Array) -> Array:
-    """Lagrange's at equidistant nodes of [0, 1]: [point][node]."""
+    """Lagrange polynomials of equidistant nodes in [0, 1]: [point][node]."""
     nodes = np.linspace(0, 1, order + 1)
     others = [np.delete(nodes, m) for m in range(order + 1)]
     parts = [np.prod((at[:, None] - o) / (nodes[m] - o), axis=1) for m, o in enumerate(others)]
@@ -152,7 +153,7 @@ def _polynomials(order: int, at: Array) -> Array:
 
 
 def values_at(case: Any, u: Array, places: Array) -> Array:
-    """Of u [element][t][s][r] at equidistant nodes, at places [point][x y z]."""
+    """Interpolates u [element][t][s][r] from equidistant nodes to places [point][x y z]."""
     found = np.empty(len(places))
     samples = max(1, CHUNK // (case.sem.order + 1) ** 3)
     for low in range(0, len(places), samples):

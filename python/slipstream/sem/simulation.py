@@ -101,13 +101,13 @@ class Options(TypedDict, total=False):
     wait_limit: float
 
 
-#: Keywords that belong to other tables than [sem].
+#: Keywords of [machine] and of [exchange]; all others are keys of [sem].
 _OF_MACHINE = ("backend", "devices_per_rank", "ranks_per_node", "threads")
 _OF_EXCHANGE = ("routes", "tune", "wait_limit")
 
 
 def tables_of(options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Keywords by the tables whose keys they are."""
+    """Sorts keywords by the tables that have these keys."""
     tables: dict[str, dict[str, Any]] = {"sem": {}, "machine": {}, "exchange": {}}
     for key, value in options.items():
         table = "machine" if key in _OF_MACHINE else "exchange" if key in _OF_EXCHANGE else "sem"
@@ -116,7 +116,7 @@ def tables_of(options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def plain(value: Any) -> Any:
-    """Without tuples, NumPy's numbers and mappings of other kinds, as a case file would hold it."""
+    """Converts tuples, NumPy numbers and mappings to the types of a case file."""
     if isinstance(value, Mapping):
         return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, np.generic | np.ndarray):
@@ -173,7 +173,7 @@ class ElementsSimulation(Generic[CaseType, Engine]):
         return f"<slipstream.sem.{type(self).__name__}: {what}; {count(self.step, 'step')}>"
 
     def run(self, steps: int = 1) -> None:
-        """Makes so many steps; of Poisson's and Helmholtz's equation one step is the solution.
+        """Advances by so many steps; one step solves Poisson's and Helmholtz's equation.
 
         Raises RuntimeError with the code not_converged where conjugate gradients do not reach the tolerance (unless
         not_converged="go on"), and diverged where values are no numbers.
@@ -182,7 +182,7 @@ class ElementsSimulation(Generic[CaseType, Engine]):
 
     @property
     def machine(self) -> "Machine":
-        """The machine that the elements were dealt out for."""
+        """The machine on which the elements are distributed."""
         return self._setup.machine
 
     @property
@@ -313,7 +313,7 @@ class Simulation(ElementsSimulation[SemCase, "Sem"]):
         return self.values("u")
 
     def values(self, name: str) -> Array:
-        """The same of an unknown: u, or one of `scalars`."""
+        """A copy of this rank's values of an unknown: u, or one of `scalars`."""
         self._number(name)
         return self._copy(name)[..., 0]
 

@@ -1,4 +1,4 @@
-"""Spectral elements as the registry has them: `slipstream.case.solver.Solver`."""
+"""Spectral elements for the registry: implements `slipstream.case.solver.Solver`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -33,11 +33,11 @@ def complete(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_before_start(case: SemCase) -> None:
-    """`problems` says it all."""
+    """Nothing to do: `problems` reports everything."""
 
 
 def check_at_length(case: SemCase) -> None:
-    """No element that is bent may be turned inside out."""
+    """Checks that no bent element is turned inside out."""
     if case.sem.deformation or case.sem.map:
         with as_case_error():
             part("sem").check_sem_elements(case.options())

@@ -33,11 +33,11 @@ def _names(cells: Sequence[Array], of: Sequence[int], spacing: float) -> dict[st
     return {"x": x[None, None, :], "y": y[None, :, None], "z": z[:, None, None], **sides}
 
 
-# The live line asks for the time, and so for these, with every beat. A case may not remember them itself: its copies
-# with other keys would have them, too.
+# Cached, because the live line evaluates the time, and so these, at every update. The case itself cannot cache them:
+# its copies with other keys would inherit the values.
 @lru_cache(maxsize=16)
 def _largest(expression: str, cells: tuple[int, int, int], spacing: float) -> float:
-    """Of an expression over the whole grid, plane by plane."""
+    """Largest value of an expression over the whole grid, plane by plane."""
     nx, ny, nz = cells
     planes = ([np.arange(nx), np.arange(ny), np.array([k])] for k in range(nz))
     return max(float(np.max(evaluate(expression, _names(plane, cells, spacing)))) for plane in planes)
@@ -83,7 +83,7 @@ class StencilCase(Case):
 
     @property
     def stable_time_step(self) -> float:
-        """The largest for which no wave on the grid grows."""
+        """The largest stable time step: no wave on the grid grows."""
         return _stable_time_step(tuple(self._equation().items()))
 
     @property
@@ -92,7 +92,7 @@ class StencilCase(Case):
 
     @property
     def tolerance(self) -> float:
-        """Of conjugate gradients."""
+        """Tolerance of conjugate gradients."""
         return self.stencil.tolerance or (1e-10 if self.stencil.precision == "f64" else 1e-7)
 
     @property
@@ -101,7 +101,7 @@ class StencilCase(Case):
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """Conditions of the sides x- to z+; those of a periodic axis have no meaning."""
+        """Conditions of the sides x- to z+; those of a periodic axis are unused."""
         named = {side: table.kind for side, table in self.boundaries.given()}
         return tuple(named.get(side, self.stencil.sides) for side in SIDES)
 
@@ -115,22 +115,22 @@ class StencilCase(Case):
         return {"cells": self.grid.cells, "periodic": self.grid.periodic, **given}
 
     def names(self, cells: Sequence[Array], **more: float) -> dict[str, Any]:
-        """What expressions know at the centres of the cells with these numbers along x, y and z, [z][y][x]."""
+        """Names that expressions may use at the centres of cells with these indices along x, y and z, [z][y][x]."""
         return _names(cells, self.grid.cells, self.spacing) | more
 
     def values(self, given: float | str, cells: Sequence[Array], **more: float) -> Array:
-        """Of a number or an expression, [z][y][x]. Raises ValueError where it has none."""
+        """Values of a number or an expression, [z][y][x]. Raises ValueError where it has none."""
         value = evaluate(given, self.names(cells, **more)) if isinstance(given, str) else given
         return np.ascontiguousarray(np.broadcast_to(value, [len(n) for n in reversed(cells)]), dtype=np.float64)
 
     @property
     def largest_speed(self) -> float:
-        """Of waves, over the whole grid, plane by plane."""
+        """Largest speed of waves over the whole grid, plane by plane."""
         speed = self.stencil.speed
         return _largest(speed, self.grid.cells, self.spacing) if isinstance(speed, str) else speed
 
     def cell_of(self, point: Sequence[float]) -> tuple[int, int, int]:
-        """That holds a point, which may lie outside of the grid."""
+        """Indices of the cell that contains a point; they may lie outside of the grid."""
         x, y, z = (math.floor(part / self.spacing) for part in point)
         return (x, y, z)
 
@@ -170,6 +170,6 @@ class StencilCase(Case):
         }
 
     def _speeds(self, low: Sequence[int], high: Sequence[int]) -> Array:
-        """Of a box that may reach beyond the grid: there the other end's."""
+        """Wave speeds in a box, which wraps around beyond the grid."""
         cells = [np.arange(a, b) % n for a, b, n in zip(low, high, self.grid.cells, strict=True)]
         return self.values(self.stencil.speed, cells)

@@ -1,4 +1,4 @@
-"""What must hold between the keys of a case of finite differences."""
+"""Checks of combinations of keys of a finite-difference case."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from slipstream.stencil.case import StencilCase
 
 Problem = tuple[Path, str]
 
-#: Of [exchange]: an implicit run is cut into slabs, and its values travel as they are.
+#: Keys of [exchange] that implicit runs lack: they are cut into slabs, and values travel uncoded.
 _NOT_OF_SLABS = ("blocks_per_device", "block", "node_grid", "device_grid", "placement", "coding", "measure_errors")
 
 
@@ -193,7 +193,7 @@ def _points(case: StencilCase) -> Iterator[Problem]:
 
 
 def _expressions(case: StencilCase) -> Iterator[Problem]:
-    """Those without a value, at a few cells along each axis."""
+    """Faults of expressions that cannot be evaluated at a few cells along each axis."""
     cells = [np.unique(np.linspace(0, n - 1, min(n, 9)).round()) for n in case.grid.cells]
     tried: list[tuple[Path, float | str, dict[str, float]]] = [(("stencil", "speed"), case.stencil.speed, {})]
     if case.initial:
@@ -221,7 +221,7 @@ def _time_step(case: StencilCase) -> Iterator[Problem]:
     given = case.stencil.time_step
     try:
         limit = case.stable_time_step
-    except ValueError as error:  # of the speed, in a cell that was not tried
+    except ValueError as error:  # the speed has no value in a cell that was not tried
         yield ("stencil", "speed"), Fault.of(error)
         return
     if given is not None and given > limit * (1 + 1e-12) and not case.implicit:

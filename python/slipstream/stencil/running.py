@@ -1,4 +1,4 @@
-"""Finite differences at work on a case: `slipstream.case.solver.Run`."""
+"""Runs finite differences on a case: `slipstream.case.solver.Run`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from slipstream._stencil import Stencil
 
 Array = np.ndarray
-#: Cells that are looked at in one go.
+#: Cells that are evaluated at once.
 SLAB = 1 << 20
 
 
 class StencilRun(PlainRun):
-    """A heat or wave equation under way. Collective."""
+    """A running heat or wave equation. Collective."""
 
     def __init__(self, setup: Setup, trace: "Trace | None" = None) -> None:
         case = setup.case
@@ -46,7 +46,7 @@ class StencilRun(PlainRun):
         with as_case_error():
             self.engine: Stencil = part("stencil").Stencil(setup.machine, options, trace)
         self._effort = solutions.Effort(self.engine.effort)
-        self._receivers: Mapping[str, Sequence[int]] = {}  # cells before a restart
+        self._receivers: Mapping[str, Sequence[int]] = {}  # cells of receivers before a restart
         if case.initial:
             self._fill(case)
         if case.guard.every:
@@ -134,7 +134,7 @@ class StencilRun(PlainRun):
             console.print(expected_table(figures["expected"]))
 
     def _findings(self) -> dict[str, float]:
-        """Largest value, sum, and the distance from the exact solution, of rank 0. Collective."""
+        """Largest value, sum, and the distance from the exact solution, on rank 0. Collective."""
         case, engine = self._case, self.engine
         nx, ny, nz = case.grid.cells
         planes = max(1, SLAB // (nx * ny))

@@ -1,4 +1,4 @@
-"""What receivers heard: seismograms.csv, with a row of every step, and its picture."""
+"""Seismograms of receivers: seismograms.csv, with a row for every step, and its picture."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,8 +20,8 @@ def places(case: StencilCase) -> dict[str, list[int]]:
 
 
 def monitor(engine: Any, case: StencilCase, goes_on: bool, before: Mapping[str, Sequence[int]]) -> Monitor:
-    """Where the run goes on, with the rows of before: "nan" for receivers that they do not have, or that the run had in
-    other cells (`before`, by name) then."""
+    """Monitor of seismograms.csv. A restart keeps earlier rows. They have "nan" for new receivers, and for those that
+    were in other cells then (`before`, by name)."""
     path = case.folder / NAME
     columns = ("step", "time", *case.receivers)
     first = engine.step if goes_on else -1
@@ -34,7 +34,7 @@ def monitor(engine: Any, case: StencilCase, goes_on: bool, before: Mapping[str, 
     table = Rows(path, first, renewed) if core().rank() == 0 else None
 
     def take() -> None:
-        # Rows that could not be written are asked for again.
+        # The engine gives rows that could not be written again.
         since = int(core().broadcast(str(table.last if table else 0), 0))
         heard = [engine.seismogram(n, since) for n in range(len(case.receivers))]
         if table is None:
@@ -50,14 +50,14 @@ def monitor(engine: Any, case: StencilCase, goes_on: bool, before: Mapping[str, 
 
 
 def heard(case: StencilCase) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Times, and u of each receiver; empty where nothing was written."""
+    """Times, and u at each receiver; empty without a file."""
     header, rows = read(case.folder / NAME)
     values = np.array(rows, dtype=float).T
     return (values[1], dict(zip(header[2:], values[2:], strict=True))) if rows else (np.empty(0), {})
 
 
 def largest(case: StencilCase) -> dict[str, float]:
-    """|u| of each receiver, over the whole run."""
+    """The largest |u| at each receiver over the whole run."""
     found = {name: trace[~np.isnan(trace)] for name, trace in heard(case)[1].items()}
     return {f"{name}.largest": float(np.abs(trace).max()) for name, trace in found.items() if trace.size}
 

@@ -1,4 +1,4 @@
-"""Finite differences as the registry has them: `slipstream.case.solver.Solver`."""
+"""Finite differences for the registry: implements `slipstream.case.solver.Solver`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -32,11 +32,11 @@ def complete(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_before_start(case: StencilCase) -> None:
-    """`problems` says it all."""
+    """Nothing to do: `problems` reports everything."""
 
 
 def check_at_length(case: StencilCase) -> None:
-    """Nothing takes long."""
+    """No check takes long."""
 
 
 def warnings(case: StencilCase) -> list[str]:
@@ -44,7 +44,7 @@ def warnings(case: StencilCase) -> list[str]:
     highest = max((source.frequency for source in case.sources.values()), default=0.0)
     if not highest:
         return []
-    # A wavelet of peak frequency f holds waves up to about 2.5 f; five cells are few for order 2, enough for order 8.
+    # A wavelet of peak frequency f has waves up to about 2.5 f. Five cells a wave suffice for order 8, not for order 2.
     slowest = case.largest_speed if isinstance(table.speed, str) else table.speed
     cells = slowest / (2.5 * highest * table.spacing)
     wanted = {2: 12.0, 4: 7.0, 6: 5.0, 8: 4.0}[table.order]

@@ -1,4 +1,4 @@
-"""How many steps an exchange should serve: by measurement, remembered on disk."""
+"""Measures how many steps one exchange should serve; the result is cached on disk."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def fastest(machine: "Machine", options: dict[str, Any]) -> tuple[int, list[str]]:
-    """The number, and lines that say how it was found. Collective."""
+    """The number, and lines on how it was found. Collective."""
     with as_case_error():
         found = part("stencil").tune_steps(machine, options)
     tried = ", ".join(f"{number}: {seconds * 1e6:.3g} us" for number, seconds in found["tried"])

@@ -18,7 +18,7 @@ class CallerStreams {
 
   const std::vector<Device>& devices() const { return devices_; }
 
-  /// By their native handles; none given: the devices' default streams.
+  /// Streams by their native handles; without any, the devices' default streams.
   std::vector<Stream>& of(const std::vector<std::uintptr_t>& natives) {
     if (!natives.empty() && natives.size() != devices_.size())
       throw Error(ErrorCode::mismatch,

@@ -27,7 +27,7 @@ struct Given {
   std::vector<OwnArray> arrays;
 };
 
-/// Reads what is a field's own; what else there is stays for the caller.
+/// Reads the options of a field; other options stay for the caller.
 Given given_from(Reader& reader) {
   Given g;
   std::string type, layout = "soa";
@@ -51,9 +51,9 @@ Given given_from(Reader& reader) {
 /// A field with the pattern that moves it.
 struct Wanted {
   Given source;
-  std::optional<Given> target;  ///< of a transpose
+  std::optional<Given> target;  ///< target of a transpose
   Halo::Options halo;
-  Op op = Op::copy;  ///< copy: ghosts are filled; others: what they hold goes the other way
+  Op op = Op::copy;  ///< copy fills ghosts; others combine ghosts into cells
   Transpose::Options transpose;
   bool rebinds = false;
   Coding coding;
@@ -92,7 +92,7 @@ Wanted transposed_from(const nb::dict& source, const nb::dict& target, const nb:
   return w;
 }
 
-/// What an exchange is made of.
+/// Options of an exchange, as read from Python.
 struct Asked {
   std::vector<Wanted> wanted;
   ExchangeOptions options;
@@ -108,7 +108,7 @@ Asked asked_from(std::vector<Wanted> wanted, const nb::dict& options) {
 /// Fields over the caller's arrays, their patterns and the exchange of all of them.
 class ArrayExchange {
  public:
-  /// `target`: the grid that transposes bring values to.
+  /// `target`: target grid of transposes.
   ArrayExchange(const Communicator& comm, const Grid& grid, const Grid* target, Asked asked)
       : streams_(grid.machine(), grid.rank()), comm_(comm), machine_(grid.machine()) {
     on_all_ranks(comm, [&] {
@@ -174,7 +174,7 @@ class ArrayExchange {
     throw Error(ErrorCode::not_found, "the exchange has no field named '" + name + "'", {{"field", name}});
   }
 
-  /// Lets go of the caller's arrays. Collective.
+  /// Releases the caller's arrays. Collective.
   void close() {
     exchange_.reset();
     patterns_.clear();
@@ -209,7 +209,7 @@ class ArrayExchange {
     return std::make_unique<HaloAdjoint>(w.halo, w.op);
   }
 
-  /// On this rank.
+  /// Whether two fields share memory on this rank.
   static bool share_memory(const Field& a, const Field& b) {
     const auto end = [](const Field& field, std::int64_t block) {
       return field.data(block) + field.shape(block).elements * static_cast<std::int64_t>(size_of(field.options().type));
@@ -264,7 +264,7 @@ Grid grid_from(const Extent& cells, const Machine& machine, int rank, const nb::
   return Grid(cells, machine, rank, options);
 }
 
-/// Address, shape, strides and place of any array that speaks DLPack or the buffer protocol.
+/// Address, shape, strides and place of any array with DLPack or the buffer protocol.
 nb::dict array_facts(const nb::object& given) {
   nb::ndarray<nb::ro> array;
   if (!nb::try_cast(given, array) || !array.is_valid()) throw nb::type_error("no array");

@@ -1,4 +1,4 @@
-// What exchanges and transforms are told.
+// Options of exchanges and transforms, read from Python.
 #include <nanobind/stl/array.h>
 
 #include "api/exchange/python_report.hpp"

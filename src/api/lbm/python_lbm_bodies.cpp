@@ -1,4 +1,4 @@
-// Bodies as lattice Boltzmann takes them: their links, the memory of these, and the loads on them.
+// Bindings for bodies of the lattice Boltzmann solver: links, their memory, and loads.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -35,9 +35,9 @@ bool is_half_way(const std::string& links) {
   return one_of<bool>(links, {{"interpolated", false}, {"half-way", true}}, "kind of links");
 }
 
-/// The links that cut a triangle from its fluid side, and the cells that they come from. The number of links is the
-/// triangle's area times half the sum of |c . n| over the velocities. A cell has such a link where it is no farther
-/// from the triangle than the largest |c . n|.
+/// Links that cut a triangle from its fluid side, and the cells of these links. The number of links is the triangle's
+/// area times half the sum of |c . n| over the velocities. A cell has such a link if its distance from the triangle is
+/// at most the largest |c . n|.
 struct Beside {
   double links = 0, cells = 0;
 };
@@ -59,8 +59,8 @@ Beside beside(const Triangle& t) {
   return {sum / 4, longest / 2};
 }
 
-/// About the bytes that the links of a mesh take, by block, and by moments the cells beside it: from the area of its
-/// triangles, without looking at cells. `links` as in surfaces_of.
+/// Estimated bytes of a mesh's links by block, in the moment representation including the cells next to it. It uses the
+/// area of the triangles and examines no cells. `links` as in surfaces_of.
 std::vector<std::int64_t> link_bytes(const Mesh& mesh, double spacing,
                                      const std::vector<std::pair<Extent, Extent>>& blocks, const std::string& lattice,
                                      const std::string& representation, const std::string& precision,
@@ -74,7 +74,7 @@ std::vector<std::int64_t> link_bytes(const Mesh& mesh, double spacing,
           return false;
       return true;
     };
-    // Triangles follow on one another.
+    // Successive triangles mostly lie in one block.
     if (holds(last)) return last;
     for (std::size_t n = 0; n < blocks.size(); ++n)
       if (holds(n)) return last = n;

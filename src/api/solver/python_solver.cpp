@@ -4,7 +4,7 @@
 
 #include <nanobind/stl/pair.h>
 
-/// What nanobind must know of a half to hand out arrays of them.
+/// Type traits of half numbers for nanobind, which returns arrays of them.
 template <>
 struct nanobind::detail::dtype_traits<slipstream::Half> {
   static constexpr dlpack::dtype value{static_cast<std::uint8_t>(dlpack::dtype_code::Float), 16, 1};

@@ -1,5 +1,5 @@
 #pragma once
-// What the bindings of all solvers have in common.
+// Common parts of the bindings of all solvers.
 #include <functional>
 #include <memory>
 #include <utility>
@@ -14,8 +14,8 @@
 
 namespace slipstream::python {
 
-/// What all solvers that are cut into blocks read alike, from [machine] and [exchange]: how the grid is cut and placed,
-/// how messages travel, whether they are measured. `Options` has grid, exchange, coding, overlap and tune.
+/// Reads the options of [machine] and [exchange] that all block-structured solvers share: partition, placement, routes
+/// and tuning. `Options` has grid, exchange, coding, overlap and tune.
 template <class Options>
 void read_cut_and_exchange(Reader& reader, Options& o) {
   std::string overlap = "auto", placement = "theoretical", coding = "raw", throttle = "none";
@@ -43,11 +43,11 @@ void read_cut_and_exchange(Reader& reader, Options& o) {
   o.exchange.routes = routes_from(routes);
 }
 
-/// A Python function that a solver calls; it may be let go of without the interpreter.
+/// A Python function that a solver calls; it may be released without the GIL.
 class Asked {
  public:
   explicit Asked(const nb::object& function);
-  /// With the interpreter. A ValueError is an Error of its words, which other ranks are told.
+  /// Calls it with the GIL. A ValueError becomes an Error with its text, which other ranks get.
   template <class... Arguments>
   nb::object operator()(Arguments&&... arguments) const {
     try {
@@ -64,8 +64,8 @@ class Asked {
 
 nb::dict plan_dict(const Grid& grid, const std::vector<ArrayBytes>& needed, const std::vector<MessageInfo>& messages,
                    Layout layout, int bytes_per_cell);
-/// A box of a field on rank 0 as an array [z][y][x][component], None elsewhere. Collective; `field` is asked for
-/// without the interpreter.
+/// A box of a field on rank 0 as an array [z][y][x][component], None elsewhere. Collective; `field` is called without
+/// the GIL.
 nb::object gathered(const Communicator& comm, const std::function<const Field&()>& field, const Box& box);
 /// This rank's blocks with their interiors [z][y][x][component], without copies: NumPy on the host, else DLPack.
 nb::list block_arrays(const Grid& grid, const Field& field, nb::handle owner);
@@ -74,7 +74,7 @@ nb::dict effort_dict(const krylov::Effort& effort);
 /// Times of one application in microseconds, and asymmetries.
 nb::dict fit_dict(const krylov::Fit& fit);
 
-/// Fields over time in one VTKHDF file, as they stand. What is given must outlive it.
+/// Time series of fields in one VTKHDF file. The arguments must outlive it.
 class FieldSeries {
  public:
   using Item = std::pair<std::string, std::string>;  ///< name, unit

@@ -1,5 +1,5 @@
 #pragma once
-// Whether another pass of a loop follows.
+// Loop control: the devices decide whether another pass of a loop follows.
 #include <cstdint>
 #include <vector>
 
@@ -13,7 +13,7 @@ class Again {
   Again(const Loop& loop, const std::vector<Device>& devices);
   /// Before the first pass of a loop.
   void reset(std::vector<Stream>& streams);
-  /// Behind each pass: counts it, and finds whether another one follows.
+  /// After each pass: counts it, and decides whether another one follows.
   void count(std::vector<Stream>& streams);
   /// Not 0 where another pass follows, in memory of a device.
   const std::int32_t* on(std::size_t device) const { return states_[device].data(); }
@@ -22,7 +22,7 @@ class Again {
 
  private:
   const Loop& loop_;
-  std::vector<Buffer<std::int32_t>> states_;  // whether to go on, and the passes so far
+  std::vector<Buffer<std::int32_t>> states_;  // whether to continue, and the number of passes
   Buffer<std::int32_t> seen_;
 };
 

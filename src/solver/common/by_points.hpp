@@ -1,5 +1,5 @@
 #pragma once
-// Point by point, whatever number of points there is: cells of a launch are int.
+// Pointwise launches for any number of points, although cells of a launch are int.
 #include <cstdint>
 
 #include <slipstream/launch.hpp>

@@ -1,5 +1,5 @@
 #pragma once
-// The rows of memory of a box of cells, for kernels that give each row to a team and for those who read what they say.
+// Rows of a box of cells, for kernels with a team per row and for readers of their results.
 #include <slipstream/box.hpp>
 #include <slipstream/device/function.hpp>
 #include <slipstream/field.hpp>
@@ -31,7 +31,7 @@ struct CellRows {
   }
 };
 
-/// Of a whole block, in local coordinates.
+/// Rows of a whole block, in local coordinates.
 inline CellRows rows_of(const BlockShape& shape) { return {{{0, 0, 0}, shape.extent}, shape.row_axis}; }
 
 }  // namespace slipstream

@@ -1,5 +1,5 @@
 #pragma once
-// Streams beside a stream.
+// Runs independent work concurrently on several streams.
 #include <algorithm>
 #include <cstddef>
 #include <vector>
@@ -8,15 +8,15 @@
 
 namespace slipstream {
 
-/// For launches that do not depend on one another and are too small to fill a device one after the other.
+/// Runs independent launches concurrently that are too small to fill a device one after the other.
 class ForkJoin {
  public:
   static constexpr std::size_t most_on_gpu = 16;
 
   explicit ForkJoin(Device device, Priority priority = Priority::normal) : device_(device), priority_(priority) {}
 
-  /// Calls run(n, lane) for each n < count, where the stream and as many others as make `most` take turns at being the
-  /// lane. All that goes to them starts after what the stream holds, and what the stream is given next after all of it.
+  /// Calls run(n, lane) for each n < count. The stream and others, `most` in all, are the lanes in turn. Work on lanes
+  /// starts after the stream's earlier work, and the stream's later work after all of it.
   template <class Run>
   void run(Stream& stream, std::size_t count, std::size_t most, Run run) {
     const std::size_t others = std::max<std::size_t>(1, std::min(count, most)) - 1;

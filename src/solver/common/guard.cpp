@@ -15,14 +15,14 @@
 namespace slipstream {
 namespace {
 
-/// A quantity in a block of this rank, and where its rows begin among those of its device.
+/// A quantity in a block of this rank, and its first row among those of its device.
 struct GuardedBlock {
   std::size_t quantity = 0;
   std::int64_t block = 0;
   std::int64_t first_row = 0;
 };
 
-/// A finding as it travels between ranks, the name of its quantity by number.
+/// A finding in messages between ranks; its quantity is a number.
 struct Told {
   std::int64_t quantity = -1;
   double value = 0;
@@ -79,7 +79,7 @@ struct Guard::Impl {
     }
   }
 
-  /// Fields may be made after the guard, and devices are known by then: so the places are listed at the first use.
+  /// Lists the places at the first use, because fields may be created after the guard.
   void list_parts(const std::vector<Stream>& streams) {
     for (const Stream& stream : streams) sides.push_back({stream.device(), {}, 0, {}, {}, {}});
     for (std::size_t q = 0; q < watched.size(); ++q) {

@@ -1,5 +1,5 @@
 #pragma once
-// Doubles that kernels leave for parts of their work, on the way to the host.
+// Partial sums from kernels, and their transfer to the host.
 #include <span>
 #include <vector>
 
@@ -10,7 +10,7 @@
 
 namespace slipstream {
 
-/// Memory for them on each device and, pinned, on the host. It grows as it is needed and is kept.
+/// Memory for partial sums on each device and, pinned, on the host. It grows on demand.
 class PartSums {
  public:
   struct Part {
@@ -18,8 +18,8 @@ class PartSums {
     std::size_t count = 0;
   };
 
-  /// Calls `run(i, together, place)` for each part, to have so many doubles left at the place by what goes together on
-  /// the part's device, and waits once a device. The values of each part hold until the next call.
+  /// Calls `run(i, together, place)` for each part. The launches of `together` on the part's device write so many
+  /// doubles to `place`. Then it waits once per device. Values are valid until the next call.
   template <class Run>
   std::vector<std::span<const double>> of(std::vector<Stream>& streams, const std::vector<Part>& parts, Run run) {
     sides_.resize(streams.size());

@@ -9,8 +9,8 @@ namespace slipstream {
 
 constexpr int fault_threads = 64;
 
-/// A team takes a row of memory; the first fault of its threads' cells is the one nearest to its start. `cells.fault(i,
-/// j, k, &value)` says whether a cell is at fault, and leaves its value.
+/// A team takes a row of memory, and finds the first fault from its start. `cells.fault(i, j, k, &value)` tells whether
+/// a cell is at fault, and stores its value.
 template <class Cells>
 struct RowFaults {
   Cells cells;

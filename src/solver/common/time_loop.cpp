@@ -17,13 +17,13 @@ bool leaves_a_gpu(const Exchange& exchange) {
   return std::any_of(all.begin(), all.end(), [](const MessageInfo& m) { return !traits_of(m.route).within_device; });
 }
 
-/// Calls look(task) for each, those within loops among them, until one says true.
+/// Calls look(task) for all tasks, including those within loops, until one returns true.
 bool any(const Tasks& tasks, const std::function<bool(const Task&)>& look) {
   return std::any_of(tasks.begin(), tasks.end(),
                      [&](const Task& task) { return look(task) || (task.loop && any(task.loop->tasks, look)); });
 }
 
-/// The tasks of all steps of a period; of the next step alone where no step is like another.
+/// The tasks of all steps of a period; only of the next step if steps do not repeat.
 std::vector<const Tasks*> all_tasks(const Simulation& simulation) {
   const int period = simulation.recording().period;
   std::vector<const Tasks*> all;
@@ -37,7 +37,7 @@ bool any_of_a_period(const Simulation& simulation, const std::function<bool(cons
   return std::any_of(all.begin(), all.end(), [&](const Tasks* tasks) { return any(*tasks, look); });
 }
 
-/// Throws what devices found in work that they did together, those within loops among it.
+/// Throws errors of collective work of the devices, also within loops.
 void check_collectives(const Tasks& tasks) {
   for (const Task& task : tasks) {
     if (task.collective) task.collective->check();
@@ -52,10 +52,10 @@ void check_exchanges(const Tasks& tasks, std::set<Exchange*>& left) {
   }
 }
 
-/// Throws what exchanges found. In the order of the tasks: ranks ask each other.
+/// Throws errors of exchanges. The order is that of the tasks, because the check is collective.
 void check_exchanges(const Simulation& simulation, std::set<Exchange*> used) {
   for (const Tasks* tasks : all_tasks(simulation)) check_exchanges(*tasks, used);
-  for (Exchange* exchange : used) exchange->check();  // of steps that are like no other
+  for (Exchange* exchange : used) exchange->check();  // those of steps that do not repeat
 }
 
 bool worth_overlapping(const Simulation& simulation) {
@@ -63,7 +63,7 @@ bool worth_overlapping(const Simulation& simulation) {
   return any(simulation.tasks(), [](const Task& task) { return task.exchange && leaves_a_gpu(*task.exchange); });
 }
 
-/// Whether a graph may repeat all that a loop does.
+/// Whether a graph may contain all tasks of a loop.
 bool loopable(const Loop& loop) {
   return !any(loop.tasks, [](const Task& task) {
     return task.loop || (task.exchange && !task.exchange->loopable()) ||
@@ -124,7 +124,7 @@ void TimeLoop::queue_kernel(const Task& task, Part part, std::vector<Stream>& st
   }
 }
 
-/// The exchange, and the rim after it, on streams of their own.
+/// Runs the exchange, and the rim after it, on streams of their own.
 void TimeLoop::beside_interior(const Task& exchange, const Task& kernel, Marks* marks) {
   exchange.exchange->begin(streams_);
   for (std::size_t d = 0; d < streams_.size(); ++d) {
@@ -171,12 +171,12 @@ Again& TimeLoop::again(const Loop& loop) {
   return *found;
 }
 
-/// The host asks whether to go on. Marks within would be too many.
+/// Runs a loop whose condition the host evaluates. Passes have no marks, as there would be too many.
 void TimeLoop::run_loop(const Task& task) {
   const Tasks& tasks = task.loop->tasks;
   Again& ending = again(*task.loop);
   ending.reset(streams_);
-  // Passes are the same on all ranks, because what ends them is.
+  // All ranks make the same passes, because the condition is the same.
   for (std::int64_t pass = 1;; ++pass) {
     run_tasks(tasks.data(), tasks.data() + tasks.size(), nullptr);
     ending.count(streams_);
@@ -194,7 +194,7 @@ void TimeLoop::step(Marks* marks) {
   ++steps_;
 }
 
-/// A trace shows single steps.
+/// Whether steps may be recorded as graphs; a trace needs single steps.
 bool TimeLoop::recordable() const {
   const auto needs_host = [](const Task& task) {
     if (task.loop) return !loopable(*task.loop);
@@ -244,9 +244,9 @@ TimeLoop::Replay TimeLoop::record(std::int64_t steps) {
   return made;
 }
 
-/// Recorded steps, where as many as `steps` may be queued at once: many in a graph, for there is a pause between
-/// graphs, recorded where there are none or where many more may be; or one period, where too few are left. False where
-/// the graph begins with another step than the next.
+/// Replays recorded steps, if as many as `steps` may be queued at once. A long graph has many steps, because there is a
+/// pause between graphs. It is recorded if there is none, or if many more steps are possible. If few steps are left, a
+/// graph of one period is used. Returns false if the graph begins with another step than the next one.
 bool TimeLoop::replay(std::int64_t steps) {
   const Recording now = simulation_.recording();
   const std::int64_t most = now.period > 0 ? std::min(steps, most_replayed) / now.period * now.period : 0;
@@ -271,7 +271,7 @@ bool TimeLoop::replay(std::int64_t steps) {
   return true;
 }
 
-/// Times run from the first mark, on whatever stream the others were made.
+/// Collects times from the first mark; marks may lie on any streams.
 void TimeLoop::collect(const Marks& marks) {
   double latest = 0;
   for (const Mark& mark : marks) {
@@ -302,7 +302,7 @@ void TimeLoop::inspect() {
 
 void TimeLoop::stop_if_diverged() {
   const auto finding = guard_->look();
-  // What was too large for its coding has arrived as infinite: that is the cause, and is told first.
+  // A value that overflowed its coding arrives as infinity. That is the cause, so report it first.
   check_exchanges(simulation_, used_);
   if (!finding) return;
   for (Stream& stream : streams_) stream.synchronize();
@@ -310,7 +310,7 @@ void TimeLoop::stop_if_diverged() {
 }
 
 void TimeLoop::run(std::int64_t steps) {
-  std::deque<std::pair<std::int64_t, Event>> ahead;  // with the steps that had been queued
+  std::deque<std::pair<std::int64_t, Event>> ahead;  // pairs with the number of steps queued before
   std::vector<Marks> samples;
   simulation_.begin_steps();
   const bool may_replay = recordable();
@@ -319,7 +319,7 @@ void TimeLoop::run(std::int64_t steps) {
     const auto until = [](std::int64_t from, std::int64_t every, std::int64_t rest) {
       return (rest + every - from % every) % every;
     };
-    // Single steps where one is timed, and none too many before a guard looks.
+    // Timed steps run alone, and a guard limits the number of queued steps.
     std::int64_t next = std::min(end - at, until(steps_, sample_every, sample_every / 2));
     if (guard_) next = std::min(next, guard_->every() - at % guard_->every());
     const bool sample = until(steps_, sample_every, sample_every / 2) == 0;

@@ -10,21 +10,21 @@ namespace {
 using fft::BatchCut;
 using fft::BatchMoves;
 
-/// A sweep has so many batches, where memory allows: nothing travels beside the first and the last.
+/// Number of batches in a sweep if memory allows. Few batches hide less, as the first and last overlap nothing.
 constexpr std::int64_t batches_of_sweep = 32, least_batch = 8 << 20;
 
 std::int64_t whole_words(std::int64_t bytes) { return parts(bytes, 256) * 256; }
 
-/// A budget is shared by the buffers of batches, the work's own arrays and the library's workspace: so many buffers.
+/// Number of equal buffers in a budget: those of batches, own arrays, and the library's workspace.
 std::int64_t shares(int devices) {
   return (devices > 1 ? Batches::buffers_of_moves : Batches::buffers) + own_buffers + 1;
 }
-/// A batch of planes y brings the product's three fields, u, the sum and, for forced rk4, what was next. It leaves five
-/// fields between the sweeps and what a stage computes.
+/// Fields of a batch of planes y: the product's three, u, the sum and, for forced rk4, the next state. Between the
+/// sweeps it leaves five fields and the results of the stage.
 int fields_of_stage(const Options& o) {
   return o.scheme == Scheme::rk2 ? 8 + 3 * scalars_of(o) : 12 + 4 * scalars_of(o);
 }
-/// As many shells as a spectrum has, or a few more.
+/// Upper bound of the number of shells in a spectrum.
 std::int64_t most_shells(const Options& o) {
   const ModeGrid grid = wave_numbers(o);
   double most = 0;
@@ -32,9 +32,8 @@ std::int64_t most_shells(const Options& o) {
   return static_cast<std::int64_t>(most) + 2;
 }
 
-/// Bytes that a buffer needs: for the fields of a batch, before and behind a move, and its share of the work's own
-/// arrays. Those hold the products of a plane y and what it leaves. They hold six components in cells of a plane z, and
-/// what becomes of one.
+/// Bytes that a buffer needs: fields of a batch, before and after a move, and its share of own arrays. Those hold the
+/// products and results of a plane y, or six components in cells of a plane z and the transform of one.
 struct Needs {
   Needs(const Shares& of, const Options& o) : places(of.most_places), planes(of.most_z) {
     const Sizes s(o);
@@ -50,14 +49,14 @@ struct Needs {
     row =
         value * std::max({fields_of_cells(o) * wide, back * wide + 9, 3 * s.mx + 9, parts(5 * s.mx + 16, own_buffers)});
   }
-  std::int64_t places, planes;  ///< y and z of a device, at most
+  std::int64_t places, planes;  ///< largest number of places y and planes z of a device
   std::int64_t wide, high;      ///< lines of a plane: kept modes along x, and y
   std::int64_t line, doubles;   ///< of a plane y: a line along z, and sums
-  std::int64_t plane_z;         ///< whole
+  std::int64_t plane_z;         ///< a whole plane z
   std::int64_t column, row;     ///< lines along y and along x of a plane z that is cut
 
   std::int64_t plane_y(std::int64_t of_piece) const { return std::max(of_piece * line, doubles); }
-  /// Modes along x of a piece: few enough that a device's few planes make some batches.
+  /// Modes along x of a piece: few enough that few planes still give several batches.
   std::int64_t piece(std::int64_t buffer, bool splits) const {
     const std::int64_t some = parts(wide, parts(batches_of_sweep, places));
     return fft::even_pieces(
@@ -136,7 +135,7 @@ FlowCuts::FlowCuts(const Shares& of, const Options& o, std::int64_t buffer) {
   for (const Range& places : of.places) {
     std::vector<Range>& all = slabs.emplace_back();
     const std::int64_t end = places.first + places.number;
-    // Those of negative k_y begin a batch of their own.
+    // Planes of negative k_y begin a batch of their own.
     for (std::int64_t first = places.first; first < end;) {
       const std::int64_t behind = first <= s.highest_y ? std::min(s.highest_y + 1, end) : end;
       all.push_back({first, std::min(thick, behind - first)});
@@ -166,7 +165,7 @@ std::int64_t buffer_of(const Machine& machine, const Shares& of, const Options& 
   const Needs needs(of, options);
   const std::int64_t least = needs.least();
   std::int64_t buffer = std::max(std::min(budget / shares(of.devices()) / 256 * 256, needs.wanted()), least);
-  // Messages take more with longer batches.
+  // Longer batches need larger messages.
   while (buffer > least && needed(machine, of, options, buffer) > budget)
     buffer = std::max(least, buffer / 8 * 7 / 256 * 256);
   return buffer;
@@ -192,10 +191,10 @@ BatchPlan planned_batches(const Machine& machine, const Options& options, std::i
   plan.planes_y = cuts.count_y;
   plan.planes_z = cuts.count_z;
   plan.sweeps = cuts.splits ? 4 : 2;
-  // To the device: the product, what it is made of, u or the sum, and in half of the stages of rk4 both.
+  // Fields to the device: the product, its factors, u or the sum, and both in half of the stages of rk4.
   plan.fields = components_of(options) * (options.scheme == Scheme::rk2 ? 2 : 2.5) + fields_there(options);
   plan.fields += keeps_next(options) ? 2.25 : 0;
-  // Between the three sweeps of planes z all y are there.
+  // Between the three sweeps of planes z the arrays hold all y.
   if (cuts.splits)
     plan.fields +=
         (fields_of_cells(options) + components_of(options)) * static_cast<double>(s.ny) / static_cast<double>(s.high());

@@ -1,5 +1,5 @@
 #pragma once
-// How a flow out of core is cut into batches, as numbers: nothing here allocates.
+// Computes batches and memory of a flow out of core; nothing here allocates.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -10,14 +10,14 @@
 
 namespace slipstream::dns {
 
-constexpr int own_buffers = 4;  ///< of the work's own arrays, beside those of batches
+constexpr int own_buffers = 4;  ///< number of own arrays, in addition to the buffers of batches
 
 /// Fields that go from planes y to planes z: u, v, w and the derivatives of u and v along z; each scalar and its own.
 int fields_there(const Options& options);
-/// Fields that a plane z makes of them: u and the vorticity; three slopes of each scalar.
+/// Fields that a plane z computes from them: u and the vorticity; three slopes of each scalar.
 int fields_of_cells(const Options& options);
 
-/// How many parts of that size, the last one smaller.
+/// Number of parts of a size; the last one may be smaller.
 inline std::int64_t parts(std::int64_t all, std::int64_t each) { return (all + each - 1) / each; }
 
 struct Range {
@@ -47,7 +47,7 @@ struct Shares {
   int devices() const { return static_cast<int>(z.size()); }
 };
 
-/// Doubles of a plane y that sums over modes leave, at most.
+/// Upper bound of the partial sums of a plane y.
 std::int64_t doubles_of_plane(const Options& options);
 
 /// How a buffer of some bytes cuts the flow into batches. Modes along x are cut into pieces; whole planes are those of
@@ -60,7 +60,7 @@ struct FlowCuts {
   std::int64_t deep = 1;                  ///< planes z of a batch
   std::int64_t rows = 1;                  ///< lines along x of a batch of the sweep along x
   std::int64_t count_y = 1, count_z = 1;  ///< batches of a sweep
-  /// By device and batch of whole planes, planes y by place; none at the end where others have.
+  /// Planes y by device and batch of whole planes; empty at the end if other devices have more.
   std::vector<std::vector<Range>> slabs;
   fft::BatchCut of_y, of_z;
 };

@@ -19,7 +19,7 @@ FieldOptions of(FieldOptions options, int components = 3) {
   return options;
 }
 
-/// With the process grid that was measured.
+/// Options with the measured process grid.
 Options decided(Options options, const Fft& fft) {
   options.process_grid = fft.process_grid();
   options.tune_process_grid = false;
@@ -35,7 +35,7 @@ FftOptions transform_of(const Machine& machine, const Options& o) {
   return options;
 }
 
-/// Without arrays as yet.
+/// Options of a field; with `later` its arrays are allocated later.
 FieldOptions made_later(FieldOptions options, bool later) {
   options.later = later;
   return options;
@@ -183,8 +183,8 @@ void Dns::Impl::list_tasks() {
   if (out_of_core) return list_sweeps();
   Held now = Held::modes;
   for (std::size_t n = 0; n < stages_of(options.scheme, 0).size(); ++n) {
-    // Work and losses are a further equation of the system, d W / dt = power and the like, which the same scheme
-    // integrates: the weight of a stage is that of its right-hand side.
+    // Work and losses form one more equation of the system, such as d W / dt = power, integrated by the same scheme. So
+    // the weight of a stage is that of its right-hand side.
     const Task budget = host_task("budget", [this, now, n] { account(now, factors_of(n).sum_n, n == 0); });
     if (options.budget && n > 0) tasks.push_back(budget);
     const Held seen = shifts() ? Held::velocity : now;
@@ -485,8 +485,8 @@ Dns::~Dns() {
     for (Stream& stream : impl_->streams) wait_quietly(stream);
 }
 
-// Of the modes that are kept |k_a| < n_a / 3, so that advection has eigenvalues up to i (2 pi / 3) C / dt: rk4 holds
-// those up to 2.83 i / dt, Heun's scheme none.
+// Kept modes have |k_a| < n_a / 3, so that advection has eigenvalues up to i (2 pi / 3) C / dt. The limit of rk4 is
+// 2.83 i / dt; Heun's scheme is unstable for all imaginary eigenvalues.
 void Dns::check_time_step() {
   Impl& d = *impl_;
   const double most = largest_courant(d.options);

@@ -1,4 +1,4 @@
-// Initial fields, made on the host, and the spectrum.
+// Initial fields, computed on the host, and the energy spectrum.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -16,7 +16,7 @@ int shell_of(const ModeGrid& grid, int kx, int ky, int kz) {
   return static_cast<int>(std::floor(std::sqrt(grid.shell_square(kx, ky, kz)) + 0.5));
 }
 
-/// A number from a counter: the same wherever it is asked for (splitmix64).
+/// Counter-based random number (splitmix64), the same on all ranks.
 std::uint64_t mixed(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15ull;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -32,7 +32,7 @@ double angle(std::uint64_t seed, int kx, int ky, int kz, std::uint64_t which) {
 
 using Vector = std::array<std::complex<double>, 3>;
 
-/// Of length 1, at right angles to k, any direction and phases (Rogallo 1981); at -k its conjugate.
+/// Random unit vector at right angles to k, with random phases (Rogallo 1981); at -k its complex conjugate.
 Vector direction(const ModeGrid& grid, std::uint64_t seed, int kx, int ky, int kz) {
   const bool mirrored = kx < 0 || (kx == 0 && (ky < 0 || (ky == 0 && kz < 0)));
   if (mirrored) {
@@ -106,7 +106,7 @@ std::vector<double> Dns::Impl::spectrum(int first, int components) {
                    queue_shell_sums(stream, grid, of, of, components, static_cast<int>(count), to);
                  }),
              count);
-  found[0] = 0;  // that of the mean velocity
+  found[0] = 0;  // the mean velocity has no energy here
   return found;
 }
 
@@ -164,7 +164,7 @@ void Dns::Impl::begin_from_modes() {
   synchronize();
 }
 
-/// By the host, which has them: planes and lines that no sweep reads.
+/// Clears planes and lines that no sweep reads, on the host, where they lie.
 void Dns::Impl::clear_truncated() {
   with_type([&]<class T>(T) {
     for (const ModeBlock& b : spectral) {
@@ -181,11 +181,11 @@ void Dns::Impl::clear_truncated() {
   });
 }
 
-// Modes (1, +-1, +-1) and their conjugates: sin x = (exp(ix) - exp(-ix)) / 2i and the like. Large boxes begin as fast
-// as small ones.
+// Modes (1, +-1, +-1) and their conjugates: sin x = (exp(ix) - exp(-ix)) / 2i and the like. Only few modes are set, so
+// large boxes begin as fast as small ones.
 void Dns::taylor_green() {
   Impl& d = *impl_;
-  // Solenoidal in boxes with other edges than 2 pi, too.
+  // Keeps the flow divergence-free in boxes with other edges than 2 pi.
   const double v_by_u = d.options.lengths[1] / d.options.lengths[0];
   d.with_type([&]<class T>(T) {
     for (const ModeBlock& b : d.spectral) {

@@ -1,5 +1,5 @@
 #pragma once
-// What a pseudo-spectral flow holds.
+// State and tasks of a pseudo-spectral flow.
 #include <algorithm>
 #include <array>
 #include <complex>
@@ -16,7 +16,7 @@
 
 namespace slipstream::dns {
 
-/// What has gone in and out in the step under way.
+/// Energy budget of the current step.
 struct Budget {
   double before = 0;  ///< energy of the fluctuation at its beginning
   double lost = 0, work = 0;
@@ -30,17 +30,17 @@ struct ModeSums {
   std::array<double, 3> mean = {};  ///< velocity
 };
 
-/// Numbers from a component to the next where modes and cells take turns.
+/// Numbers from a component to the next in memory that modes and cells share.
 std::int64_t numbers_apart(const Machine& machine, const Options& options);
-/// Whether a stage behind the first asks for the modes that its right-hand side was taken of.
+/// Whether a later stage needs the modes of its right-hand side.
 bool keeps_next(const Options& options);
-/// Bytes of the device that a transform has out of core: it is needed for the start alone.
+/// Bytes of the device for a transform out of core, which only the start needs.
 std::int64_t budget_of_transform(const Machine& machine, const Options& options);
 /// Bytes of Options::device_memory that are left for batches.
 std::int64_t budget_of_batches(const Machine& machine, const Options& options);
-/// Throws Error where Options::device_memory is too little or cannot be.
+/// Throws Error where Options::device_memory is too small or impossible.
 void check_batches(const Machine& machine, const Options& options);
-/// Throws Error where Options::device_memory, or the memory of the host, is too little or cannot be.
+/// Throws Error where Options::device_memory, or the memory of the host, is too small or impossible.
 void check_device_memory(const Machine& machine, const Options& options);
 inline int scalars_of(const Options& o) { return static_cast<int>(o.scalars.size()); }
 /// Components of modes: the velocity, then the scalars.
@@ -54,7 +54,7 @@ inline int products_of(const Options& o) { return o.scalars.empty() ? 3 : 6; }
 std::int64_t bytes_of_accelerations(const Options& options);
 /// Options::largest_courant, with its default.
 double largest_courant(const Options& options);
-/// Evenly in [0, 1), the same wherever it is asked for.
+/// Uniform random number in [0, 1), the same on all ranks.
 double uniform(std::uint64_t seed, std::uint64_t number, std::uint64_t which);
 /// Throws Error where the options cannot make a run.
 FftOptions transform_options(const Options& options);
@@ -76,8 +76,8 @@ struct Dns::Impl {
   Fft fft;
   Field modes, sum;
   std::optional<Field> next;  // where the next stage needs it behind its transforms
-  // Three components of modes or cells in the same memory, `apart` numbers from one to the next, by device: the
-  // velocity of a stage; its vorticity, then u x w.
+  // Three components of modes or cells share memory, `apart` numbers from one to the next, by device. One has the
+  // velocity of a stage; the other its vorticity, then u x w.
   std::int64_t apart = 0;
   std::vector<Buffer<std::byte>> velocity_memory, product_memory;
   Field u;  // at the end of a step: of its last stage; out of core, of the end where it was asked for
@@ -114,7 +114,7 @@ struct Dns::Impl {
   void list_sweeps();
   void clear_truncated();
   void clear_scalars();
-  /// So many components of [z][y][x][of], from `first` on, become the velocity in cells.
+  /// Sets the velocity in cells from `count` components of [z][y][x][of], from `first` on.
   void to_cells(const std::vector<const double*>& blocks, std::size_t of, std::size_t first, std::size_t count);
   void scale_lowest_shells();
   HostModes host_modes();
@@ -122,7 +122,7 @@ struct Dns::Impl {
   HostArrays host_arrays(const Field& field) const;
   template <class T, class Block>
   Three<T> three(Held held, const Block& block) const;
-  /// By component, then by block.
+  /// Pointers by component, then by block.
   template <class Pointer, class Block>
   std::vector<std::vector<Pointer>> components(Held held, const std::vector<Block>& blocks, std::size_t count,
                                                std::size_t first) const;
@@ -130,9 +130,9 @@ struct Dns::Impl {
   void transform(bool forward, Held from, Held to, std::vector<Stream>& on, std::size_t count = 3,
                  std::array<std::size_t, 2> first = {0, 0});
   Task transform_task(const std::string& name, bool forward, Held from, Held to, std::size_t count = 3);
-  /// Work of the host between tasks: it waits for the devices, and no step can be recorded.
+  /// Work of the host between tasks: it waits for the devices, and prevents recording of steps.
   Task host_task(const std::string& name, std::function<void()> work);
-  /// Adds what a stage with the modes `now` and the weight `share` (a time) has lost and won.
+  /// Adds what a stage with the modes `now` and the weight `share` (a time) has dissipated and gained.
   void account(Held now, double share, bool first);
   void close_budget();
   template <class Queue>
@@ -171,10 +171,9 @@ struct Dns::Impl {
   void add_transfer(const std::array<double, 3>& angles, std::vector<double>& sums);
   /// Skewness and flatness of the longitudinal derivatives.
   std::array<double, 2> shape_of_gradients();
-  /// Shells that some mode which is kept belongs to, from 0 on.
+  /// Number of shells that contain kept modes.
   int shells() const;
-  /// The sums over all blocks, in their order, of what this rank has for its own, by block: the same bits on any number
-  /// of ranks.
+  /// Sums over all blocks in their order, from each rank's values by block: the same bits on any number of ranks.
   std::vector<double> over_blocks(const std::map<std::int64_t, std::vector<double>>& mine, std::size_t count) const;
   void begin_from_modes();
   /// Doubles that `queue(stream, device, grid, components, to)` leaves for the planes k of each block of `spectral`,
@@ -280,7 +279,7 @@ std::vector<double> Dns::Impl::summed(const Blocks& blocks, const std::vector<st
   return over_blocks(mine, count);
 }
 
-/// On all blocks of modes of a device: queue(block, value of the type).
+/// Calls queue(block, value of the type) for all blocks of modes of a device.
 template <class Queue>
 void Dns::Impl::each_mode_block(std::size_t device, Queue queue) {
   with_type([&](auto t) {

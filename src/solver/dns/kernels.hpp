@@ -1,5 +1,5 @@
 #pragma once
-// The work of a device on its modes and cells between transforms. A complex number is two numbers, real part first.
+// Kernels on modes and cells between transforms. A complex number is two numbers, real part first.
 #include <array>
 
 #include <slipstream/stream.hpp>
@@ -19,8 +19,8 @@ struct Three {
 /// right-hand side at `now`,
 ///     sum  = (first: e^2 u, else sum) + sum_n e^sum_e n,
 ///     next = e^next_e u + next_n e^next_n_e n,      or, of the last stage, u = sum.
-/// A stage that has `ahead` adds the forcing of the next one, for this time, to the sum: the next one, which does not
-/// push, needs no `now` then.
+/// With `ahead`, a stage adds the forcing of the next one, for this time, to the sum. A next stage without forcing then
+/// needs no `now`.
 struct StageFactors {
   bool first = false, last = false;
   double sum_n = 0;
@@ -36,8 +36,8 @@ struct StageFactors {
 template <class T>
 struct StageArrays {
   Three<T> u, sum;
-  Three<T> next;  ///< where modes are not kept, zero; of the last stage u
-  Three<T> now;   ///< where the right-hand side was taken; replaced by next. None where nothing pushes behind the first
+  Three<T> next;  ///< zero for truncated modes; u in the last stage
+  Three<T> now;   ///< state of the right-hand side; replaced by next. None without forcing, except in the first stage
   Three<T> rhs;   ///< transform of u x w, not normalised
 };
 
@@ -57,17 +57,17 @@ struct StageNumbers {
 template <class T>
 void queue_stage(Stream& stream, const ModeGrid& grid, const StageArrays<T>& arrays, const StageFactors& factors,
                  const StageNumbers& numbers);
-/// curl = i k x u; modes that are not kept count as zero.
+/// curl = i k x u; truncated modes count as zero.
 template <class T>
 void queue_curl(Stream& stream, const ModeGrid& grid, const Three<T>& u, const Three<T>& curl);
-/// Of the first two components the derivative along their own axis: gradient_a = i k_a u_a.
+/// Derivatives of the first two components along their own axes: gradient_a = i k_a u_a.
 template <class T>
 void queue_gradient(Stream& stream, const ModeGrid& grid, const Three<T>& u, const Three<T>& gradient);
 /// w = u x (w + 2 rotation) in every cell.
 template <class T>
 void queue_cross(Stream& stream, const Extent& cells, const Three<T>& u, const Three<T>& w,
                  const std::array<double, 3>& rotation);
-/// Multiplies by a factor and sets what diverges or truncation leaves out to zero.
+/// Multiplies by a factor, projects to divergence-free modes, and clears truncated ones.
 template <class T>
 void queue_project(Stream& stream, const ModeGrid& grid, const Three<T>& u, double factor);
 /// Multiplies the modes of the lowest shells, but for the mean, by a factor.
@@ -75,22 +75,22 @@ template <class T>
 void queue_scale(Stream& stream, const ModeGrid& grid, const Three<T>& u, int shells, double factor);
 
 /// Sums over each line along z: energy, sum of k^2 times energy, and energy of the lowest shells, all without the mean.
-/// Behind them stands the mean velocity, zero on all lines but its own. By ModeGrid::line().
+/// Then comes the mean velocity, zero on all lines but its own. Lines are indexed by ModeGrid::line().
 constexpr int line_sums = 6;
 template <class T>
 void queue_line_sums(Stream& stream, const ModeGrid& grid, const Three<T>& u, int shells, double* sums);
 /// sums[k * shells + s] is half the sum of Re(conj(u) v) in plane k and shell s, over so many components.
-/// Shell s has s - 1/2 <= |k| < s + 1/2, by the width of shells. With u = v that is the energy. The sums of a
-/// piece of planes go on from those before it.
+/// Shell s has s - 1/2 <= |k| < s + 1/2, in units of the shells' width. With u = v that is the energy. The sums of a
+/// piece of planes continue those of the pieces before.
 template <class T>
 void queue_shell_sums(Stream& stream, const ModeGrid& grid, const Three<T>& u, const Three<T>& v, int components,
                       int shells, double* sums);
-/// Of each line along x and each of g_0, g_1 and -(g_0 + g_1), which is the third where nothing diverges: sums of g^2,
-/// g^3 and g^4, one after the other. line = k * cells[1] + j.
+/// Sums of g^2, g^3 and g^4 over each line along x, in turn for g_0, g_1 and -(g_0 + g_1), the third derivative of a
+/// divergence-free flow. line = k * cells[1] + j.
 constexpr int line_moments = 9;
 template <class T>
 void queue_line_moments(Stream& stream, const Extent& cells, const Three<T>& gradient, double* moments);
-/// Of each line along x: max of sum_a |u_a| scale_a.
+/// Maximum of sum_a |u_a| scale_a over each line along x.
 template <class T>
 void queue_line_speeds(Stream& stream, const Extent& cells, const Three<T>& u, const std::array<double, 3>& scale,
                        double* speeds);

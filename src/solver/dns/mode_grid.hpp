@@ -1,5 +1,5 @@
 #pragma once
-// Which wave numbers the values of a block of modes have.
+// Wave numbers of a block of modes.
 #include <cstdint>
 
 #include <slipstream/box.hpp>
@@ -10,15 +10,15 @@ namespace slipstream::dns {
 
 /// A block of the transposed spectrum of real values: i counts k_z, j k_x, k k_y.
 struct ModeGrid {
-  int cells[3];                ///< of the whole box, x y z
+  int cells[3];                ///< cells of the whole box, x y z
   int first[3];                ///< index of the block's first mode along x, y, z
-  int extent[3];               ///< of the block, i j k
-  int highest[3];              ///< |k_a| of modes that are kept
-  double wave[3] = {1, 1, 1};  ///< 2 pi by the box's edges
+  int extent[3];               ///< extent of the block, i j k
+  int highest[3];              ///< |k_a| limit of kept modes
+  double wave[3] = {1, 1, 1};  ///< 2 pi over the box's edges
   double shell = 1;            ///< the smallest of them: the width of a shell
-  int before = 0;              ///< of a piece of planes: modes along x in pieces before it
-  int of_all = 0;              ///< and in all; 0: it is no piece
-  bool round = false;          ///< modes are kept within the ellipsoid sum of (k_a / n_a)^2 < 2/9 alone
+  int before = 0;              ///< in a piece of planes: modes along x of the pieces before
+  int of_all = 0;              ///< modes along x of all pieces; 0: not a piece
+  bool round = false;          ///< only modes in the ellipsoid sum of (k_a / n_a)^2 < 2/9 are kept
 
   SLIP_FN static int wrapped(int index, int n) { return 2 * index > n ? index - n : index; }
   SLIP_FN int kx(int j) const { return first[0] + j; }
@@ -27,7 +27,7 @@ struct ModeGrid {
   SLIP_FN std::int64_t at(int i, int j, int k) const {
     return (static_cast<std::int64_t>(k) * extent[1] + j) * extent[0] + i;
   }
-  /// The place of a line along z in the planes that it belongs to.
+  /// Index of a line along z within its planes.
   SLIP_FN std::int64_t line(int j, int k) const {
     return static_cast<std::int64_t>(k) * (of_all > 0 ? of_all : extent[1]) + before + j;
   }
@@ -35,7 +35,7 @@ struct ModeGrid {
   SLIP_FN bool kept(int kx, int ky, int kz) const {
     return kx <= highest[0] && ky <= highest[1] && -ky <= highest[1] && kz <= highest[2] && -kz <= highest[2];
   }
-  /// kept(), and within the ellipsoid where there is one.
+  /// Whether a mode is kept(), and lies within the ellipsoid if there is one.
   SLIP_FN bool holds(int kx, int ky, int kz) const {
     if (!kept(kx, ky, kz)) return false;
     if (!round) return true;
@@ -44,17 +44,17 @@ struct ModeGrid {
     return 9 * (x * x + y * y + z * z) < 2 * (1 - 1e-12);
   }
   SLIP_FN bool stretched() const { return wave[0] != 1 || wave[1] != 1 || wave[2] != 1; }
-  /// |k|^2, of which whole numbers are exact.
+  /// |k|^2; integer results are exact.
   SLIP_FN double square(int kx, int ky, int kz) const {
     const double x = kx * wave[0], y = ky * wave[1], z = kz * wave[2];
     return x * x + y * y + z * z;
   }
-  /// |k|^2 by the square of a shell's width.
+  /// |k|^2 over the square of a shell's width.
   SLIP_FN double shell_square(int kx, int ky, int kz) const {
     const double x = kx * (wave[0] / shell), y = ky * (wave[1] / shell), z = kz * (wave[2] / shell);
     return x * x + y * y + z * z;
   }
-  /// How many modes of the whole spectrum a stored one stands for: itself and its conjugate.
+  /// Number of modes that a stored one represents: itself and its conjugate.
   SLIP_FN int weight(int kx) const { return kx == 0 || 2 * kx == cells[0] ? 1 : 2; }
   Box box() const { return {{0, 0, 0}, {extent[0], extent[1], extent[2]}}; }
 };

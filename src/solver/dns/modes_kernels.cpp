@@ -9,7 +9,7 @@
 namespace slipstream::dns {
 inline namespace modes_kernels {
 
-/// `stretched` tells boxes with other edges than 2 pi apart, so that those with these edges multiply nothing.
+/// `stretched`: edges differ from 2 pi. Otherwise wave numbers need no multiplication.
 template <class T, bool stretched>
 struct Waves {
   T wave[3];
@@ -26,7 +26,7 @@ struct Stage {
   Waves<T, stretched> waves;
   Advance<T> advance;
   T decay;   // nu dt / 2
-  T normal;  // of a transform
+  T normal;  // normalisation of a transform
   T forcing;
   T forced;  // k^2 below which modes are forced
 
@@ -65,7 +65,7 @@ struct Curl {
   SLIP_FN void operator()(int i, int j, int k) const {
     const std::int64_t at = grid.at(i, j, k);
     const int kx = grid.kx(j), ky = grid.ky(k), kz = grid.kz(i);
-    if (!grid.kept(kx, ky, kz)) {  // transforms leave what they like there
+    if (!grid.kept(kx, ky, kz)) {  // transforms leave undefined values there
       for (int c = 0; c < 3; ++c) store(curl, at, c, Complex<T>{0, 0});
       return;
     }

@@ -225,7 +225,7 @@ class Flow final : public OutOfCore {
   }
 
   std::vector<std::vector<double>> moments(Streams& streams, const HostArrays& modes) override {
-    // Where batches move, what lies behind the two fields goes with them, and is not read.
+    // If batches travel, the memory behind the two fields travels unused.
     over_y(
         streams, true,
         [&](const Own& own, std::int64_t n, HostBatch& batch) {
@@ -277,7 +277,7 @@ class Flow final : public OutOfCore {
   /// z `columns` has [own z][field][x][y].
   struct Own {
     Device device;
-    std::size_t number = 0;  ///< of the machine
+    std::size_t number = 0;  ///< index in the machine
     Range y, places, z;
     Buffer<std::byte> lines, planes, columns;
     Buffer<double> doubles;
@@ -302,11 +302,11 @@ class Flow final : public OutOfCore {
 
   bool alone() const { return shares_.devices() == 1; }
   std::size_t index(const Own& own) const { return static_cast<std::size_t>(&own - own_.data()); }
-  /// Fields that planes z read, and that they leave: as many as there are components.
+  /// Number of fields that planes z read, and that they leave: as many as components.
   int there() const { return fields_there(options_); }
   int back() const { return components_of(options_); }
   int of_cells() const { return fields_of_cells(options_); }
-  /// Passes through all work once, which is queued nowhere.
+  /// Passes through all work once without queueing it, to find sizes.
   void plan() {
     Streams streams;
     for (const Own& own : own_) streams.emplace_back(own.device);
@@ -328,7 +328,7 @@ class Flow final : public OutOfCore {
   Extent cells_of(const Lines& lines) const { return {s_.nx, lines.y.number, lines.z.number}; }
   /// The first of them among the device's lines.
   std::int64_t first_of(const Lines& lines) const { return lines.z.first * s_.ny + lines.y.first; }
-  /// Where values behind the doubles of lines begin.
+  /// Offset of the values behind the doubles of lines.
   std::int64_t behind_doubles(const Lines& lines) const {
     return even(lines.y.number * lines.z.number * static_cast<std::int64_t>(sizeof(double) / sizeof(T)));
   }
@@ -381,8 +381,8 @@ class Flow final : public OutOfCore {
                       (at + c) * b.y.number * of_piece});
     return rows;
   }
-  /// Fields between the sweeps: the array has so many places y and planes z. A buffer has [field][place][z][x], from
-  /// value `at` of a field on.
+  /// Layout of the fields between sweeps: the array has so many places y and planes z. A buffer has
+  /// [field][place][z][x], from value `at` of a field on.
   struct Array {
     std::byte* at;
     std::int64_t places, planes;
@@ -495,7 +495,7 @@ class Flow final : public OutOfCore {
     return found;
   }
 
-  /// rows(own, batch, rows to fill), work(stream, own, piece, from, to).
+  /// A sweep of pieces: rows(own, batch, rows to fill), work(stream, own, piece, from, to).
   template <class Rows, class Work>
   void over_y(Streams& streams, bool moves, const Rows& rows, const Work& work) {
     run(streams, cuts_->count_y, moves && of_y_ ? &*of_y_ : nullptr, rows,
@@ -511,8 +511,8 @@ class Flow final : public OutOfCore {
       if (grid.planes > 0) work(s, own, grid, from, to);
     });
   }
-  /// Fields of modes become cells, in one sweep or three: rows(own, lines, byte behind the fields that are left, rows
-  /// to add), work(stream, own, lines, load, store, behind those fields).
+  /// Transforms fields of modes to cells, in one sweep or three. The arguments are rows(own, lines, byte behind the
+  /// left fields, rows to add) and work(stream, own, lines, load, store, place behind those fields).
   template <class Rows, class Work>
   void over_cells(Streams& streams, const Fields& fields, const Rows& rows, const Work& work) {
     BatchMove* const move = fields.left > 0 && of_z_ ? &*of_z_ : nullptr;
@@ -614,11 +614,11 @@ class Flow final : public OutOfCore {
             work(s, own_[d], n, reinterpret_cast<T*>(from), reinterpret_cast<T*>(to));
           },
           move);
-    for (std::size_t d = 0; d < own_.size(); ++d)  // nothing is queued
+    for (std::size_t d = 0; d < own_.size(); ++d)  // planning queues nothing
       for (std::int64_t n = 0; n < count; ++n) work(streams[d], own_[d], n, memory_of(own_[d]), memory_of(own_[d]) + 1);
   }
 
-  /// Leaves for planes z what they need.
+  /// Stores the fields that planes z need.
   void leave(Stream& s, const Own& own, const Piece& b, const Three<T>& modes, T* fields, T* to, const Angles& turn) {
     queue(own, [&] {
       const ModeGrid grid = grid_of(b);
@@ -647,7 +647,7 @@ class Flow final : public OutOfCore {
     own.work->lines(s, Kind::backward, s_.nz, b.x.number, fields * b.y.number, values, values);
     own.work->swap_rows(s, {s_.nz, b.x.number, fields * b.y.number}, values, to);
   }
-  /// Behind six components in cells.
+  /// Place behind six components in cells.
   T* behind_cells(const Own& own, const Lines& lines) const {
     return memory_of(own) + 6 * even(volume(cells_of(lines)));
   }

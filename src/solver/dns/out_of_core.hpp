@@ -1,9 +1,9 @@
 #pragma once
-// A flow whose arrays lie in host memory. Two sweeps a stage: planes y with all of z, where modes are advanced, and
-// planes z, where the product u x w is formed. Between them travel the velocity and its derivatives along z of u and v
-// there, and the transform of the product back: 11 fields each way a stage of rk2. On several devices each sweep moves
-// what it leaves between the sweeps, batch by batch, to the devices that read it. Where a buffer has no room for a
-// plane, modes along x are cut into pieces. Planes z then take three sweeps.
+// A flow whose arrays lie in host memory. Each stage has two sweeps. Planes y with all of z advance modes; planes z
+// form the product u x w. Between them travel the velocity and the z-derivatives of u and v there, and the transform of
+// the product back: 11 fields each way per stage of rk2. On several devices each sweep sends its results, batch by
+// batch, to the devices that read them. If a buffer cannot hold a plane, modes along x are cut into pieces, and planes
+// z need three sweeps.
 #include <array>
 #include <functional>
 #include <memory>
@@ -17,12 +17,12 @@
 
 namespace slipstream::dns {
 
-/// The highest |k| of a mode that is kept along an axis, in whole numbers.
+/// The highest |k| of a kept mode along an axis, as an integer.
 int highest_mode(const Options& options, std::size_t axis);
-/// Wave numbers of these options; the block is for the caller to fill in.
+/// Wave numbers of these options; the caller fills in the block.
 ModeGrid wave_numbers(const Options& options);
 
-/// By device of this rank, null where one has no block.
+/// Arrays by device of this rank; null if it has no block.
 using HostArrays = std::vector<void*>;
 
 /// Arrays of modes in pinned memory, components one after the other, [y][x][z] each. `sum` may be `modes` with rk2;
@@ -37,43 +37,43 @@ class OutOfCore {
   using Streams = std::vector<Stream>;
 
   virtual ~OutOfCore() = default;
-  /// By wave numbers: how a shift of the grid turns modes. Zeros: it is not shifted.
+  /// Phase per wave number by which a shift of the grid multiplies modes; zeros: no shift.
   using Angles = std::array<double, 3>;
-  /// Leaves between the sweeps what planes z need of these modes.
+  /// Computes the fields that planes z need from these modes.
   virtual void open(Streams& streams, const HostArrays& modes, const Angles& turn) = 0;
-  /// Replaces it by the transform of u x w, and of -u.(grad theta + G) of each scalar, along x and y. With a scale it
+  /// Replaces them by the transform of u x w, and of -u.(grad theta + G) of each scalar, along x and y. With a scale it
   /// waits, and speeds() has the largest sum of |u_a| scale_a of each line along x, by device.
   virtual void products(Streams& streams, const std::optional<std::array<double, 3>>& scale) = 0;
   virtual const std::vector<std::vector<double>>& speeds() const = 0;
-  /// The rest of the transform, which `undo` turns, a stage, and what planes z need of the next one's modes.
+  /// The rest of the transform, shifted back by `undo`, a stage, and the fields that planes z need for the next stage.
   /// Accelerations: by device, or none.
   virtual void stage(Streams& streams, const StageFactors& factors, const StageNumbers& numbers,
                      const HostModes& arrays, const std::vector<Accelerations>& accelerations, const Angles& undo,
                      const Angles& turn) = 0;
-  /// Doubles that `queue` leaves for planes y of modes, so many a plane; by device, in the order of the planes that are
-  /// kept. Waits.
+  /// Doubles that `queue` computes from planes y of modes, so many a plane; by device, in the order of the kept planes.
+  /// Waits.
   using OfModes =
       std::function<void(Stream&, std::size_t device, const ModeGrid&, void* u, std::int64_t step, double* to)>;
   virtual std::vector<std::vector<double>> sums(Streams& streams, const HostArrays& modes, std::int64_t of_plane,
                                                 const OfModes& queue) = 0;
-  /// The same behind products(), with the rest of the transform of u x w, of which nothing remains.
+  /// The same after products(), with the completed transform of u x w, which is then discarded.
   using OfProducts =
       std::function<void(Stream&, const ModeGrid&, void* u, std::int64_t step, void* product, double* to)>;
   virtual std::vector<std::vector<double>> with_products(Streams& streams, const HostArrays& modes,
                                                          std::int64_t of_plane, const OfProducts& queue) = 0;
-  /// Replaces modes by what `queue` makes of them in place. Those that no sweep reads stay.
+  /// Applies `queue` to modes in place. Modes that no sweep reads stay.
   using Change = std::function<void(Stream&, const ModeGrid&, void* u, std::int64_t step)>;
   virtual void change(Streams& streams, const HostArrays& modes, const Change& queue) = 0;
-  /// u in cells, three components `apart` numbers from one another on a device; of each line along x the largest sum of
-  /// |u_a| scale_a, by device. Waits. Nothing remains between the sweeps.
+  /// u in cells, three components `apart` numbers from one another on a device; also the largest sum of |u_a| scale_a
+  /// of each line along x, by device. Waits. Discards the fields between the sweeps.
   virtual std::vector<std::vector<double>> velocity(Streams& streams, const HostArrays& modes, const HostArrays& u,
                                                     const std::vector<std::int64_t>& apart,
                                                     const std::array<double, 3>& scale) = 0;
-  /// queue_line_moments() of the derivatives, by device. Waits. Nothing remains between the sweeps.
+  /// queue_line_moments() of the derivatives, by device. Waits. Discards the fields between the sweeps.
   virtual std::vector<std::vector<double>> moments(Streams& streams, const HostArrays& modes) = 0;
   /// Throws Timeout where a wait for another device gave up.
   virtual void check() = 0;
-  virtual std::int64_t bytes(std::size_t device) const = 0;  ///< of a device
+  virtual std::int64_t bytes(std::size_t device) const = 0;  ///< memory of a device
   virtual std::int64_t moved() const = 0;                    ///< bytes from and to the host memory of this rank
   virtual std::string describe() const = 0;
 };

@@ -1,4 +1,4 @@
-// What a pseudo-spectral flow needs, before anything is made.
+// Memory and partition of a pseudo-spectral flow, computed before any allocation.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -116,7 +116,7 @@ std::int64_t least_of_transform(const Machine& machine, const Options& options) 
 
 }  // namespace
 
-// Its planes stay whole where that takes little of the memory.
+// The transform keeps whole planes if that takes little of the memory.
 std::int64_t budget_of_transform(const Machine& machine, const Options& o) {
   const FftOptions transform = transform_options(o);
   const std::int64_t planes = fft::OutOfCore::plane_budget(machine, {machine, o.cells, transform}, transform),
@@ -189,10 +189,10 @@ std::int64_t numbers_apart(const Machine& machine, const Options& options) {
   for (int device = 0; device < machine.devices(); ++device)
     most = std::max(
         {most, cut.volume_on(device, fft::Stage::physical, true), 2 * cut.volume_on(device, fft::Stage::spectral)});
-  return (most + 3) / 4 * 4;  // components begin where kernels and libraries like it
+  return (most + 3) / 4 * 4;  // aligns components for kernels and libraries
 }
 
-// Heun's second stage has the forcing from the first.
+// Whether `next` must be kept; Heun's second stage gets the forcing from the first.
 bool keeps_next(const Options& o) {
   return o.scheme == Scheme::rk4 && o.forcing.kind == Forcing::Kind::power && o.forcing.power > 0;
 }

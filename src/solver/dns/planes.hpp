@@ -1,6 +1,6 @@
 #pragma once
-// Kernels between the two sweeps of a flow that is out of core. In planes z, modes along x and y are those that are
-// kept: k_x from 0 on, k_y from 0 on and then from the lowest one on.
+// Kernels between the two sweeps of an out-of-core flow. Planes z hold kept modes along x and y only: k_x from 0 on,
+// k_y from 0 on and then from the lowest one on.
 #include <slipstream/stream.hpp>
 
 #include "solver/dns/kernels.hpp"
@@ -14,7 +14,7 @@ struct PlaneGrid {
   int wide;       ///< kept modes along x
   int highest_y;  ///< |k_y|
   int planes;
-  double wave[2] = {1, 1};  ///< 2 pi by the box's edges along x, y
+  double wave[2] = {1, 1};  ///< 2 pi over the box's edges along x, y
 
   SLIP_FN int high() const { return 2 * highest_y + 1; }
   /// The index along y of place c among the kept ones.
@@ -24,7 +24,7 @@ struct PlaneGrid {
     return y <= highest_y ? y : y >= cells[1] - highest_y ? y - cells[1] + high() : -1;
   }
   SLIP_FN int ky(int y) const { return 2 * y > cells[1] ? y - cells[1] : y; }
-  /// In a field [c][z][x].
+  /// Index in a field [c][z][x].
   SLIP_FN std::int64_t at(int x, int c, int z) const { return (static_cast<std::int64_t>(c) * planes + z) * wide + x; }
   std::int64_t volume() const { return static_cast<std::int64_t>(high()) * planes * wide; }
 };
@@ -36,10 +36,10 @@ void queue_along_z(Stream& stream, const ModeGrid& grid, const Three<T>& u, T* f
 /// three slopes of each scalar, from two fields each.
 template <class T>
 void queue_columns(Stream& stream, const PlaneGrid& grid, int component, const T* fields, T* to);
-/// [z][x][y] of the kept modes along x becomes [z][y][x] of all, for so many cells x, y, z.
+/// Transposes [z][x][y] with kept modes along x to [z][y][x] with all, for so many cells x, y, z.
 template <class T>
 void queue_rows(Stream& stream, const Extent& cells, int wide, const T* from, T* to);
-/// [z][x][y] becomes [c][z][x].
+/// Transposes [z][x][y] to [c][z][x].
 template <class T>
 void queue_kept(Stream& stream, const PlaneGrid& grid, const T* from, T* to);
 

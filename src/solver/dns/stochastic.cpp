@@ -9,7 +9,7 @@
 
 namespace slipstream::dns {
 
-/// First the modes that are drawn, of each k and -k one; then those that are stored beside their conjugates.
+/// Lists the forced modes: first one of each pair k and -k, then stored conjugates.
 void Dns::Impl::list_accelerated() {
   const ModeGrid grid = wave_numbers(options);
   const double below = (options.forcing.shells + 0.5) * (options.forcing.shells + 0.5);
@@ -36,7 +36,7 @@ void Dns::Impl::list_accelerated() {
   }
 }
 
-/// By the method of Box and Muller, a pair for each complex number.
+/// Draws normal numbers by the Box-Muller method, a pair for each complex number.
 void Dns::Impl::draw(std::uint64_t number, double keep, double add) {
   std::vector<double>& values = carried.accelerations;
   values.resize(6 * drawn);

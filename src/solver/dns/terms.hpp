@@ -1,18 +1,18 @@
 #pragma once
-// Kernels of what a flow has on request: shifted grids, scalars, and accelerations of single modes.
+// Kernels of optional terms: shifted grids, scalars, and accelerations of single modes.
 #include <array>
 
 #include "solver/dns/kernels.hpp"
 
 namespace slipstream::dns {
 
-/// Sums of a scalar over each line along z: its square, k^2 times its square, and its product with each component of
-/// the velocity. The mean counts for nothing. By ModeGrid::line().
+/// Sums of a scalar over each line along z: its square, k^2 times its square, and its product with each velocity
+/// component, all without the mean. Lines are indexed by ModeGrid::line().
 constexpr int scalar_sums = 5;
 
 template <class T>
 struct Terms {
-  /// to = from * factor * exp(i angles.k), k in whole numbers, and 0 where the grid holds no mode. In place, too.
+  /// to = from * factor * exp(i angles.k), k in integers, and 0 where the grid holds no mode. May work in place.
   static void turn(Stream& stream, const ModeGrid& grid, const Three<T>& from, const Three<T>& to, int components,
                    const std::array<double, 3>& angles, double factor);
   /// to_a = i k_a times a component of `of`.
@@ -22,13 +22,13 @@ struct Terms {
   /// along_0 = -u.(along + gradient) in every cell.
   static void advection(Stream& stream, const Extent& cells, const Three<T>& u, const Three<T>& along,
                         const std::array<double, 3>& gradient);
-  /// queue_stage() of a component that is no part of the velocity; rhs, not normalised, is one of its own.
+  /// queue_stage() of a component that is not the velocity, with its own right-hand side, not normalised.
   static void stage(Stream& stream, const ModeGrid& grid, const StageArrays<T>& arrays, int component, const T* rhs,
                     const StageFactors& factors, double diffusivity, double time_step);
   static void line_sums(Stream& stream, const ModeGrid& grid, const Three<T>& u, int component, double* sums);
   /// Adds accelerations to a right-hand side that is not normalised.
   static void accelerate(Stream& stream, const ModeGrid& grid, const Three<T>& rhs, const Accelerations& of);
-  /// Work of the accelerations on u in each plane k, a time and mass. Their diverging part does none.
+  /// Work of the accelerations on u in each plane k, per time and mass; without their divergent part.
   static void work(Stream& stream, const ModeGrid& grid, const Three<T>& u, const Accelerations& of, double* sums);
 };
 

@@ -123,7 +123,7 @@ struct ScalarLineSums {
   }
 };
 
-/// Index of a mode in a block; -1: it is in another one.
+/// Index of a mode in a block; -1: the mode is in another block.
 SLIP_FN std::int64_t place_of(const ModeGrid& grid, const int* wave) {
   const auto index = [&](int axis) { return wave[axis] - grid.first[axis] + (wave[axis] < 0 ? grid.cells[axis] : 0); };
   const int i = index(2), j = index(0), k = index(1);
@@ -158,7 +158,7 @@ struct Work {
   double* sums;
   SLIP_FN void operator()(int k, int, int) const {
     double sum = grid.before > 0 ? sums[k] : 0;
-    for (int pass = 0; pass < 2; ++pass)  // by k_x, as pieces of a plane follow one another
+    for (int pass = 0; pass < 2; ++pass)  // ordered by k_x, like the pieces of a plane
       for (int n = 0; n < of.count; ++n) {
         const int* const wave = of.modes + 3 * n;
         if (wave[1] != grid.ky(k) || (wave[0] == 0) != (pass == 0)) continue;

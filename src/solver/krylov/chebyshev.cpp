@@ -73,7 +73,7 @@ ChebyshevPolynomial::ChebyshevPolynomial(const Communicator& comm, const Machine
 
 void ChebyshevPolynomial::apply(std::vector<Stream>& streams, const System& system, double largest, const Vectors& r,
                                 const Vectors& z) {
-  // An eigenvalue beyond the end would make the polynomial negative; Lanczos's method comes from below.
+  // An eigenvalue beyond the end would make the polynomial negative; Lanczos's method estimates from below.
   Chebyshev numbers(1.1 * largest);
   const auto range = [&](std::size_t d) { return Range{layout_.points[d], layout_.block, layout_.components}; };
   const double first = numbers.first();

@@ -4,11 +4,12 @@
 
 namespace slipstream::krylov {
 
-/// Chebyshev's iteration for D A z = D r from z = 0 on the part [largest / spread, largest] of the spectrum (Saad 2003,
-/// algorithm 12.1). z is a polynomial of D A times D r, positive where 0 < eigenvalue <= largest: a preconditioner.
+/// Chebyshev iteration for D A z = D r from z = 0 on the part [largest / spread, largest] of the spectrum (Saad 2003,
+/// algorithm 12.1). The result is a polynomial of D A times D r, positive for 0 < eigenvalue <= largest. So it is a
+/// preconditioner.
 class Chebyshev {
  public:
-  /// How far down a preconditioner damps. The optimum moves slowly with the matrix; see docs/sem.md.
+  /// Default ratio of the damped spectrum. The optimum depends weakly on the matrix; see docs/sem.md.
   static constexpr double usual_spread = 60;
 
   explicit Chebyshev(double largest, double spread = usual_spread)
@@ -34,10 +35,11 @@ class Chebyshev {
   double centre_, sigma_, rho_ = 0;
 };
 
-/// The largest eigenvalue of D A as far as conjugate gradients have seen it: that of the tridiagonal matrix with
-/// 1 / alpha_k + beta_{k-1} / alpha_{k-1} on the diagonal and sqrt(beta_k) / alpha_k beside it (Saad 2003, 6.7.3).
+/// Lanczos estimate of the largest eigenvalue of D A from conjugate gradients. It is the largest eigenvalue of the
+/// tridiagonal matrix with the diagonal 1 / alpha_k + beta_{k-1} / alpha_{k-1} and sqrt(beta_k) / alpha_k next to it
+/// (Saad 2003, 6.7.3).
 double largest_seen(const std::vector<double>& alpha, const std::vector<double>& beta);
-/// The smallest one.
+/// The same for the smallest eigenvalue.
 double smallest_seen(const std::vector<double>& alpha, const std::vector<double>& beta);
 
 }  // namespace slipstream::krylov

@@ -19,9 +19,9 @@
 namespace slipstream::krylov {
 namespace {
 
-/// The place of (r, z) and (r, r) after so many iterations.
+/// Place of (r, z) and (r, r) after so many iterations.
 constexpr std::size_t pair_after(int iterations) { return iterations % 2 == 0 ? first_pair : second_pair; }
-/// That of (p, A p), on the way to a pair.
+/// Place of the (p, A p) that leads to a pair.
 constexpr std::size_t direction_sum(std::size_t pair) { return pair + 2; }
 
 }  // namespace
@@ -31,7 +31,7 @@ struct ConjugateGradients::Impl : LinearSolve {
       : LinearSolve(c, machine, std::move(l), "conjugate gradients") {}
   ~Impl() { finish(); }
 
-  const Precondition* precondition = nullptr;  ///< of the system, where it brings one
+  const Precondition* precondition = nullptr;  ///< the system's preconditioner, if it has one
   /// Key of a recorded solve.
   struct Call {
     std::uint64_t recording;
@@ -39,20 +39,20 @@ struct ConjugateGradients::Impl : LinearSolve {
     bool operator==(const Call&) const = default;
   };
   RecordedCalls<Call> calls;
-  std::vector<History> histories;  ///< of each device
+  std::vector<History> histories;  ///< histories of each device
 
   void take_precondition(const System& system) {
     precondition = system.precondition ? &system.precondition : nullptr;
     if (precondition) make_room();
   }
-  /// The place of (r, z), whose (r, r) lies at a pair.
+  /// Place of the (r, z) that belongs to an (r, r).
   std::size_t rz_at(std::size_t pair) const {
     return !precondition ? pair : pair == first_pair ? conjugate_pairs : conjugate_pairs + 2;
   }
 
-  /// An iteration up to its residual. (r, z) and (r, r) are at `now`, those of the next one will be at `next`. An
-  /// iteration moves 88 B a point beside the operator. Here it reads r, q, w and D and writes r; a turn reads p, x, r
-  /// and D and writes p and x.
+  /// First part of an iteration, up to its residual. (r, z) and (r, r) are at `now`, those of the next iteration will
+  /// be at `next`. An iteration moves 88 B a point in addition to the operator. This part reads r, q, w and D and
+  /// writes r; the second part reads p, x, r and D and writes p and x.
   void descend(std::vector<Stream>& streams, const System& system, std::size_t now, std::size_t next) {
     const Vectors p = directions(), q = images();
     if (system.apply_with_parts) {
@@ -71,13 +71,13 @@ struct ConjugateGradients::Impl : LinearSolve {
     });
   }
 
-  /// From one direction to the next: x takes its step along the one that ends.
+  /// Second part of an iteration: updates x and the direction.
   struct Turning {
     const Vectors& x;
-    std::size_t now, before;  ///< (r, z) of this iteration and of the one before
+    std::size_t now, before;  ///< (r, z) places for this iteration and for the one before
   };
 
-  /// The part of a turn that may run before it is known whether the iteration was the last one.
+  /// The work of the second part that may run before the host knows whether the iteration was the last.
   void begin_turn(std::vector<Stream>& streams, const System& system, const Turning& turning) {
     if (!precondition) take_step(streams, turning, &system.inverse_diagonal);
   }
@@ -98,7 +98,7 @@ struct ConjugateGradients::Impl : LinearSolve {
     take_step(streams, turning, nullptr);
   }
 
-  /// The next direction is made of D r, or of z where no D is given.
+  /// The next direction uses D r, or z without D.
   void take_step(std::vector<Stream>& streams, const Turning& turning, const Values* diagonal) {
     for (std::size_t d = 0; d < sides.size(); ++d) {
       Side& side = sides[d];
@@ -120,7 +120,7 @@ struct ConjugateGradients::Impl : LinearSolve {
     }
   }
 
-  /// p = z, and x stays. (r, D r) and (r, r) are at first_pair.
+  /// Sets p = z for the first iteration. (r, D r) and (r, r) are at first_pair.
   void begin_directions(std::vector<Stream>& streams, const System& system, const Vectors& x) {
     for (std::size_t d = 0; d < sides.size(); ++d) {
       Side& side = sides[d];
@@ -143,12 +143,12 @@ struct ConjugateGradients::Impl : LinearSolve {
     const Vectors p = directions(), x = corrections();
     for (std::size_t d = 0; d < sides.size(); ++d)
       noise(streams[d], sides[d].range, layout.first_block[d] * layout.block, p[d]);
-    // r = A noise is alike in all copies, zero where x is fixed, and has no part in the null space.
+    // r = A noise is equal in all copies, zero where x is fixed, and orthogonal to the null space.
     system.apply(p, residuals());
     sum_residual(streams, system);
     begin_directions(streams, system, x);
     std::vector<double> alpha, beta;
-    // One component counts: all are alike here.
+    // One component suffices, because all are equal here.
     double rz = read(streams).paired(rz_at(first_pair), 0, 0);
     const double enough = reduction * rz;
     for (int n = 0; n < steps && rz > enough; ++n) {
@@ -193,7 +193,7 @@ struct ConjugateGradients::Impl : LinearSolve {
       if (const auto* graphs = calls.find({system.recording, x}, record, forget))
         return replay(streams, system, x, *graphs, from, options, results);
     }
-    // The host looks at each residual while the devices make the next direction of what needs no preconditioner.
+    // The host checks each residual while the devices begin the next direction.
     for (int n = 0; n < options.most_iterations && !done(results); ++n) {
       const std::size_t now = pair_after(n), next = pair_after(n + 1);
       descend(streams, system, now, next);
@@ -209,7 +209,7 @@ struct ConjugateGradients::Impl : LinearSolve {
     return std::all_of(results.begin(), results.end(), [](const Result& result) { return result.converged; });
   }
 
-  /// Iterations from the turn of one to the residual of the next, until the devices find that they are to end.
+  /// Records iterations that devices repeat until their residual is small enough.
   std::vector<Graph> recorded(std::vector<Stream>& streams, const System& system, const Vectors& x) {
     if (histories.empty())
       for (const Side& side : sides) histories.emplace_back(side.r.device(), components * places);
@@ -245,7 +245,7 @@ struct ConjugateGradients::Impl : LinearSolve {
     }
   }
 
-  /// A graph repeats iterations while the histories have room. One that follows the end changes nothing.
+  /// Replays graphs while the histories have room. Iterations after convergence change nothing.
   void replay(std::vector<Stream>& streams, const System& system, const Vectors& x, const std::vector<Graph>& graphs,
               const Beginnings& from, const Options& options, Results& results) {
     int seen = 0;

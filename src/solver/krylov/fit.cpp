@@ -1,4 +1,4 @@
-// Whether operator and preconditioner fit a method, measured.
+// Tests whether operator and preconditioner satisfy the assumptions of a method.
 #include <chrono>
 #include <cmath>
 
@@ -12,7 +12,7 @@
 namespace slipstream::krylov {
 namespace {
 
-/// Single precision leaves some 1e-5.
+/// Tolerance; single precision causes about 1e-5.
 constexpr double most_asymmetry = 1e-3;
 
 Values constant(const Vectors& vectors) { return {vectors.begin(), vectors.end()}; }
@@ -26,7 +26,7 @@ struct Trial {
   std::vector<Stream>& streams;
   const System& system;
   std::vector<Range> ranges;
-  Basis of;  ///< two vectors, then two images; of several components the first counts, and the others are zero
+  Basis of;  ///< two vectors, then two images; only the first component is used, others are zero
   SeveralSums sums;
 
   Trial(const Communicator& c, const Machine& machine, const Layout& layout, std::vector<Stream>& s, const System& sys)
@@ -42,7 +42,7 @@ struct Trial {
     if (system.precondition) return system.precondition(r, z);
     scaled(r, z);
   }
-  /// Vectors that the operator's image is like: alike in all copies, without a part in the null space.
+  /// Creates test vectors as the operator returns them: equal in all copies, orthogonal to the null space.
   void begin(const Layout& layout) {
     for (int k = 0; k < 2; ++k) {
       const Vectors noisy = of.at(k), image = of.at(k + 2);
@@ -91,7 +91,7 @@ Fit fit(const Communicator& comm, const Machine& machine, const Layout& layout, 
   Fit found;
   const Products of_preconditioner = trial.products(preconditioned);
   found.preconditioner_us = time_us(comm, streams, [&] { preconditioned(trial.of.at(0), trial.of.at(2)); });
-  // The operator wants vectors that are zero where x is fixed.
+  // The operator needs vectors that are zero where x is fixed.
   for (int k = 0; k < 2; ++k) trial.scaled(trial.of.at(k), trial.of.at(k));
   const Products of_operator = trial.products(system.apply);
   found.operator_us = time_us(comm, streams, [&] { system.apply(trial.of.at(0), trial.of.at(2)); });

@@ -14,11 +14,11 @@
 namespace slipstream::krylov {
 namespace {
 
-/// The least squares problem of one cycle, by Givens's rotations.
+/// The least squares problem of one cycle, by Givens rotations.
 class Hessenberg {
  public:
   explicit Hessenberg(double residual) : right_{residual} {}
-  /// Takes column j: h_0j to h_jj, and what is below. Returns the residual that is left.
+  /// Adds column j: h_0j to h_jj, and the entry below. Returns the remaining residual.
   double add(std::vector<double> column, double below) {
     for (std::size_t i = 0; i < cosines_.size(); ++i) {
       const double a = column[i], b = column[i + 1];
@@ -57,8 +57,8 @@ struct FlexibleGmres::Impl : LinearSolve {
   int restart;
   Basis v, z;
   SeveralSums sums;
-  std::vector<Buffer<double>> factors;  ///< of the solution, on each device
-  std::vector<Buffer<double>> columns;  ///< of the Hessenberg matrix, by pass
+  std::vector<Buffer<double>> factors;  ///< factors of the solution, on each device
+  std::vector<Buffer<double>> columns;  ///< columns of the Hessenberg matrix, by pass
   Buffer<double> host_factors, host_columns;
   /// Key of a recorded iteration.
   struct Call {
@@ -94,8 +94,8 @@ struct FlexibleGmres::Impl : LinearSolve {
       scale(streams[d], sides[d].range, system.inverse_diagonal[d], from[d], to[d]);
   }
 
-  /// Queues v_j+1 = A z_j less its parts along v_0 .. v_j, which both passes leave in `columns`, over the length that
-  /// was left.
+  /// Queues v_j+1 = A z_j, orthogonalised against v_0 .. v_j in two passes and normalised. The coefficients of both
+  /// passes are stored in `columns`.
   void queue_next(std::vector<Stream>& streams, const System& system, int j) {
     precondition(streams, system, j);
     const Vectors q = images();
@@ -110,7 +110,7 @@ struct FlexibleGmres::Impl : LinearSolve {
     queue_vector(streams, system, q, j + 1);
   }
 
-  /// The same, and returns the parts and the length.
+  /// The same, and returns the coefficients and the length.
   std::pair<std::vector<double>, double> next(std::vector<Stream>& streams, const System& system, int j) {
     const bool loops = system.recording != 0 && one.loopable() && sums.loopable() && !on_host && !trace;
     const std::vector<Graph>* graphs = nullptr;
@@ -170,18 +170,18 @@ struct FlexibleGmres::Impl : LinearSolve {
         left = problem.add(column, below);
         ++result.iterations;
         note(result, from, 0, left * left, options);
-        if (below == 0) break;  // the space holds the solution
+        if (below == 0) break;  // the Krylov space contains the solution
       }
       add_solution(streams, problem.solution(), from.back, x);
       system.apply(x, images());
       find_residual(streams, system, b, options, from.scale);
       const double rr = read(streams).paired(first_pair, 0, 1);
       if (result.converged && rr > lost * lost * from.limit && rr < 0.25 * first * first) {
-        // The recurrence has lost the residual: the next cycle begins from the true one.
+        // The recurrence lost accuracy: the next cycle starts from the true residual.
         result.converged = false;
         result.history.back() = std::sqrt(rr) / from.size;
       }
-      if (!result.converged && !(rr < first * first)) break;  // no cycle will do better
+      if (!result.converged && !(rr < first * first)) break;  // further cycles would not improve it
     }
   }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Sums of the iterations that a device repeats by itself, until the host looks.
+// History of sums of the iterations that a device repeats without the host.
 #include <cstdint>
 #include <vector>
 
@@ -15,13 +15,13 @@ struct History {
   static constexpr int room = 128;  ///< iterations
   History(Device device, std::size_t sums_of_an_iteration);
 
-  /// Before the first iteration; the host looks after at most so many.
+  /// Called before the first iteration; `most`: limit of iterations until read().
   void reset(Stream& stream, int most);
   /// The sums of each iteration since reset(). Waits.
   std::vector<Sums> read(Stream& stream, std::size_t components);
 
   Buffer<double> sums;
-  Buffer<std::int32_t> state;  ///< as TakeDown has it
+  Buffer<std::int32_t> state;  ///< state of TakeDown
 
  private:
   std::size_t count_;

@@ -1,5 +1,5 @@
 #pragma once
-// Shared by all Krylov methods: begin and end of a solve, its history, its refusals.
+// Common parts of Krylov methods: begin and end of a solve, history, errors.
 #include <cmath>
 #include <functional>
 #include <string>
@@ -11,14 +11,14 @@
 
 namespace slipstream::krylov {
 
-/// Throws Error where options cannot be.
+/// Throws Error for invalid options.
 void check_options(const std::string& method, const Options& options);
 
 struct LinearSolve : Workspace {
   /// Collective. `method`: its name, for messages.
   LinearSolve(const Communicator& comm, const Machine& machine, Layout layout, const char* method);
 
-  /// How a solve begins.
+  /// State at the beginning of a solve.
   struct Beginning {
     double scale = 1, back = 1;  ///< of r over b - A x, a power of two, and its inverse
     double size = 1;             ///< scaled |b|, or |b - A x| where b is 0
@@ -30,15 +30,14 @@ struct LinearSolve : Workspace {
   };
 
   using Beginnings = std::vector<Beginning>;
-  /// One number of each component.
+  /// Extracts one number of each component.
   static Each each(const Beginnings& from, double Beginning::*number);
   using Results = std::vector<Result>;
   using Iterations = std::function<void(const Beginnings& from, Results& results)>;
-  /// A whole solve: begins, has the method iterate where that is needed, and finds the true residuals. Throws
-  /// NotSolved.
+  /// A whole solve: begins, calls the method's iterations if needed, and computes the true residuals. Throws NotSolved.
   Results solve_from(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
                      const Options& options, const Iterations& iterate);
-  /// Takes down the residual of an iteration of a component.
+  /// Records the residual of an iteration for a component.
   void note(Result& result, const Beginning& from, double rz, double rr, const Options& options) const;
 
   /// r = scale (b - A x), with A x in q, then (r, D r) and (r, r) at first_pair.
@@ -50,15 +49,15 @@ struct LinearSolve : Workspace {
                  const Each& scale);
 
   const char* method;
-  /// Those of a solve under way, with the component's name behind the unknown's.
+  /// Options of the current solve by component, with the component's name behind the unknown's.
   std::vector<Options> of_components;
 
  private:
   void name_components(const Options& options);
-  /// Leaves the first residual in r. Refuses what has no solution.
+  /// Computes the first residual in r. Throws if there is no solution.
   Beginnings begin(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
                    const Options& options);
-  /// Takes down the end of a component's solve, and throws NotSolved where that is none.
+  /// Records the end of a component's solve; throws NotSolved if it did not converge.
   void conclude(Result& result, const Beginning& from, const Options& options) const;
   void require_in_range(double most, const Options& options) const;
 };

@@ -31,7 +31,7 @@ std::string tail_of(const std::vector<double>& history) {
 
 namespace {
 
-// Residuals of conjugate gradients go up and down: over fewer iterations than this the pace is noise.
+// Residuals of conjugate gradients oscillate, so their rate over fewer iterations is noise.
 constexpr std::size_t most_spread = 20;
 
 std::size_t spread_of(const Result& result) { return std::min(result.history.size() - 1, most_spread); }

@@ -1,5 +1,5 @@
 #pragma once
-// Texts of systems that were not solved.
+// Error texts for systems that were not solved.
 #include <string>
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace slipstream::krylov {
 
-/// How far the true residual may lie above that of the recurrence before rounding is named.
+/// Ratio of the true residual to that of the recurrence above which rounding is the cause.
 constexpr double lost = 10;
 
 void require_solved(bool so, const std::string& text, Facts facts = {});
@@ -21,9 +21,8 @@ std::string method_for(const std::string& method, const Options& options);
 std::string tail_of(const std::vector<double>& history);
 
 /// The likely cause of a solve that did not converge, and the remedy. It compares the residual of the recurrence with
-/// that of b - A x, and looks at the pace of the last iterations. `enough`: the residual that would have ended the
-/// solve.
-/// Why a solve ended short of it, in a word: "rounding", "falls" still, or "hard".
+/// that of b - A x, and uses the rate of the last iterations. `enough`: the residual that would have ended the solve.
+/// Cause of a failed solve: "rounding", "falls" (still converging), or "hard".
 const char* cause_of(const Result& result);
 std::string likely_cause(const Result& result, const Options& options, double enough);
 

@@ -1,4 +1,4 @@
-// First guesses from earlier solutions.
+// Initial guesses by projection onto earlier solutions.
 #include <cmath>
 
 #include <slipstream/error.hpp>
@@ -12,7 +12,7 @@ namespace slipstream::krylov {
 struct Projection::Impl : Workspace {
   int most, count = 0;
   Basis kept;   ///< orthonormal in (u, A v)
-  Basis added;  ///< x as improve() left it, then what was added since
+  Basis added;  ///< x of improve(), then the correction since
   SeveralSums sums;
 
   Impl(const Communicator& c, const Machine& machine, Layout l, int m, const Vectors& memory)
@@ -50,14 +50,14 @@ struct Projection::Impl : Workspace {
     const std::vector<double> along = sums.read(streams);
     for (std::size_t d = 0; d < sides.size(); ++d)
       add_several(streams[d], sides[d].range, sums.on(d), -1, kept.first(d, count), e[d]);
-    // (e, A e) after Gram and Schmidt's step is that of before less the squares of the parts.
+    // (e, A e) after the Gram-Schmidt step is the one before minus the squared coefficients.
     summed(streams, one, square_sum, [&](Side& side, std::size_t d) {
       dot(streams[d], side.range, system.weights[d], e[d], side.q.data(), side.parts.data());
     });
     double square = read(streams).single(square_sum, 0);
     double whole = square;
     for (int k = 0; k < count; ++k) whole += along[static_cast<std::size_t>(k)] * along[static_cast<std::size_t>(k)];
-    // A vector that is hardly new holds rounding alone.
+    // A vector that is nearly dependent contains mostly rounding errors.
     constexpr double least_share = 1e-14;
     if (!(square > least_share * whole) || !std::isfinite(square)) return;
     const Vectors to = kept.at(count);

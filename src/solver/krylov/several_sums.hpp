@@ -10,10 +10,10 @@
 
 namespace slipstream::krylov {
 
-/// Vectors of this rank's devices, one beside the other.
+/// Several vectors on this rank's devices, stored contiguously.
 class Basis {
  public:
-  /// `memory`: of a caller's, by device; empty: of its own, zero.
+  /// `memory`: of the caller, by device; empty: own memory, set to zero.
   Basis(const std::vector<Device>& devices, const Layout& layout, int most, const Vectors& memory = {});
   Vectors at(int k) const;
   Several first(std::size_t device, int count) const;

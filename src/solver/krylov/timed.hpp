@@ -1,5 +1,5 @@
 #pragma once
-// The time that queued work takes.
+// Measures the time of queued work.
 #include <functional>
 #include <vector>
 

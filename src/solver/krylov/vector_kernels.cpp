@@ -17,14 +17,14 @@ struct Largest {
   SLIP_FN static double join(double a, double b) { return b > a || b != b ? b : a; }
 };
 
-/// The value of point p and component c: it lies at i in vectors, at p in what all components share.
+/// Point p of component c: index i in vectors, p in arrays that all components share.
 struct At {
   std::int64_t p, i;
   int c;
 };
 
-/// A team takes a block: each thread sums every threads-th point, then halves are joined to halves. The order is the
-/// same on the host and on a GPU.
+/// Sums over a block by a team: each thread sums every threads-th point, then a tree adds the partial sums. The order
+/// is the same on the host and on a GPU.
 template <class Point>
 struct BlockPass {
   static constexpr int threads = 512, sums = Point::sums;
@@ -77,7 +77,7 @@ struct EachValue {
   }
 };
 
-/// Cells of a launch are int, whatever number of points there is.
+/// Launches over any number of points, although cells of a launch are int.
 template <class Point>
 void by_points(Stream& stream, const Range& range, const Point& point) {
   constexpr std::int64_t row = EachValue<Point>::row;
@@ -168,10 +168,10 @@ struct Preconditioned : Add {
   SLIP_FN void operator()(At at, double* sum) const { add(at, r[at.i], sum); }
 };
 
-/// Zero over zero: the residual is zero, and nothing shall change any more.
+/// 0 / 0 occurs for a zero residual, which must not change x any more.
 SLIP_FN double ratio(double a, double b) { return b == 0 ? 0 : a / b; }
 
-/// Whether the residual of a pair of sums ends a component's solve: later iterations change nothing of it.
+/// Whether a component has converged, so that later iterations must not change it.
 SLIP_FN bool ended(const double* pairs, const double* limit, int c) { return pairs[2 * c + 1] <= limit[c]; }
 
 struct StepPoint : Add {

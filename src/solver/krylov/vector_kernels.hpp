@@ -1,5 +1,5 @@
 #pragma once
-// Passes over a device's values: some leave a part of each sum for each block.
+// Vector kernels of a device; some compute partial sums for each block.
 #include <cstdint>
 
 #include <slipstream/krylov.hpp>
@@ -7,8 +7,8 @@
 
 namespace slipstream::krylov {
 
-/// A device's values and the blocks that they are summed by. Component c of a vector lies behind c times the points;
-/// weights and diagonals are those of all components.
+/// A device's values and the blocks of their sums. Component c of a vector lies at c times the points; weights and
+/// diagonals are shared by all components.
 struct Range {
   std::int64_t points = 0, block = 1;
   int components = 1;
@@ -23,8 +23,8 @@ struct Each {
   }
 };
 
-// Parts lie as BlockSums wants them: of the n-th block for sum s at parts[s * blocks + n]. Where a pass makes m sums,
-// sum s of component c is number c m + s.
+// Partial sums are laid out for BlockSums: sum s of block n is at parts[s * blocks + n]. If a pass makes m sums, sum s
+// of component c is number c m + s.
 
 /// (u, v).
 void dot(Stream& stream, const Range& range, const double* w, const double* u, const double* v, double* parts);
@@ -47,8 +47,8 @@ void products(Stream& stream, const Range& range, const double* w, const double*
 /// Without points nothing is written.
 void largest(Stream& stream, const Range& range, const double* w, const double* b, const double* q, double* parts,
              double* results);
-/// r -= rz / pq q, then (r, D r) and (r, r). Where (r, r) of before, at pairs[2 c + 1], is at most limit[c], r stays.
-/// A component has every other rz, as in pairs.
+/// r -= rz / pq q, then (r, D r) and (r, r). r stays if its (r, r), at pairs[2 c + 1], is at most limit[c]. rz of a
+/// component has a stride of two, as in pairs.
 struct Step {
   const double *w, *d, *q, *rz, *pq;
   double* r;
@@ -62,10 +62,10 @@ void residual(Stream& stream, const Range& range, const double* b, const double*
 void multiply(Stream& stream, const Range& range, const double* sums, double* x, double* q);
 /// u -= sums[2 c] / sums[2 c + 1].
 void subtract_mean(Stream& stream, const Range& range, const double* sums, double* u);
-/// x += s before / pq p, with the direction p that ends and s of `scale`; then the next, p = D r + (now / before) p.
-/// Both read p once. x stays where (r, r) of before, which is pairs[2 c + 1], is at most limit[c]. `flexible`: the
-/// next direction is z - (z, A p) / pq p, conjugate to p whatever made z (Notay 2000, SIAM J. Sci. Comput. 22). (z, A
-/// p) lies behind each of `now`.
+/// x += s before / pq p along the last direction p, with s of `scale`. Then the next direction is p = D r + (now /
+/// before) p. Both share one pass over p. x stays if its (r, r), at pairs[2 c + 1], is at most limit[c]. `flexible`:
+/// the next direction is z - (z, A p) / pq p, conjugate to p for any z (Notay 2000, SIAM J. Sci. Comput. 22). (z, A p)
+/// lies behind each of `now`.
 struct Turn {
   const double *now, *before, *pq, *pairs;
   double *x, *p;
@@ -87,15 +87,15 @@ struct TakeDown {
     int to, from, count;
   } shifts[3];
   double* history;  ///< [iteration][count]
-  /// Whether to go on, iterations taken down, whether the solve has ended, how many the host has room for.
+  /// Whether to continue, recorded iterations, whether the solve has ended, capacity.
   std::int32_t* state;
 };
 void take_down(Stream& stream, const TakeDown& call);
 
-/// The first step of Chebyshev's iteration from zero: d = z = a D r.
+/// First step of the Chebyshev iteration from zero: d = z = a D r.
 void chebyshev_begin(Stream& stream, const Range& range, const double* diagonal, const double* r, double a, double* d,
                      double* z);
-/// A further one, with q = A z: d = a d + b D (r - q), z += d.
+/// Further steps, with q = A z: d = a d + b D (r - q), z += d.
 void chebyshev_next(Stream& stream, const Range& range, const double* diagonal, const double* r, const double* q,
                     double a, double b, double* d, double* z);
 
@@ -116,7 +116,7 @@ void scale(Stream& stream, const Range& range, const double* d, const double* r,
 /// to = a - b.
 void difference(Stream& stream, const Range& range, const double* a, const double* b, double* to);
 
-/// Numbers in [-1, 1) that look random; that of point p depends on first + p alone.
+/// Pseudo-random numbers in [-1, 1); that of point p depends on first + p only.
 void noise(Stream& stream, const Range& range, std::int64_t first, double* u);
 
 }  // namespace slipstream::krylov

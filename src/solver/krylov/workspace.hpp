@@ -1,5 +1,5 @@
 #pragma once
-// Vectors and sums of conjugate gradients on the devices of a rank, and what the host reads of them.
+// Vectors and sums of conjugate gradients on the devices of a rank, and their copies on the host.
 #include <array>
 #include <cstdint>
 #include <string>
@@ -13,9 +13,8 @@
 
 namespace slipstream::krylov {
 
-/// Numbers of a device, most of which sums leave, of one component; with several there are as many of each. Those of
-/// two iterations lie side by side: (r, z) of the last one makes the next direction. Behind a pair (r, z) and (r, r)
-/// lies the (p, A p) that led to it.
+/// Scalars on a device, mostly sums, per component. Those of two iterations are adjacent: (r, z) of the last one enters
+/// the next direction. A pair (r, z) and (r, r) is followed by the (p, A p) that led to it.
 enum Place : std::size_t {
   first_pair = 0,
   second_pair = 3,
@@ -23,13 +22,13 @@ enum Place : std::size_t {
   square_sum = 8,
   right_mean = 10,
   largest_pair = 12,
-  conjugate_pairs = 14,  ///< (r, z) and (z, A p) of two iterations, where a caller preconditions
+  conjugate_pairs = 14,  ///< (r, z) and (z, A p) of two iterations, with a preconditioner of the caller
   limits = 18,           ///< of (r, r), which ends a component's iterations; -1: none
   scales = 19,           ///< of x over that of r
   third_pair = 20,       ///< of an iteration that is replayed
   places = 23
 };
-/// As the host has read them.
+/// Sums on the host.
 struct Sums {
   std::vector<double> of;
   std::size_t components;
@@ -40,21 +39,21 @@ struct Sums {
   }
 };
 
-/// A device's part.
+/// The vectors and sums of one device.
 struct Side {
   Range range;
   double* p = nullptr;
   Buffer<double> r, q, parts, sums, host, own_p;
   Buffer<double> given;       ///< limits and scales, in pinned memory
-  Buffer<double> host_parts;  ///< where sums are the host's
-  Buffer<double> z;           ///< where it is needed: what the preconditioner makes of r
+  Buffer<double> host_parts;  ///< for sums on the host
+  Buffer<double> z;           ///< if needed: the preconditioned r
 };
 
-/// Blocks of each device.
+/// Numbers of the blocks of each device.
 std::vector<std::vector<std::int64_t>> blocks_of(const Layout& layout);
 
 struct Workspace {
-  /// Collective. Throws Error on all ranks where there may not be so many components.
+  /// Collective. Throws Error on all ranks for too many components.
   Workspace(const Communicator& comm, const Machine& machine, Layout layout);
 
   /// Calls f(side, d) for each device, then adds up what it left in the parts.
@@ -72,9 +71,8 @@ struct Workspace {
   void give(std::vector<Stream>& streams, const Each& limit, const Each& scale);
   /// All sums of the first device, which the host waits for.
   Sums read(std::vector<Stream>& streams);
-  /// Sends a pair and its (p, A p), first_pair or second_pair, to the host for received(), and with `everything` the
-  /// other sums too. Work that is queued afterwards does not wait for the copy, and writes to these places once they
-  /// are received.
+  /// Sends a pair and its (p, A p), first_pair or second_pair, to the host for received(); with `everything` also the
+  /// other sums. Later work does not wait for the copy; it may overwrite these places after received().
   void send(std::vector<Stream>& streams, std::size_t pair, bool everything);
   Sums received(std::size_t pair);
   /// The largest |b| and |b - q| of each component over all devices. Collective; the host waits.
@@ -97,9 +95,9 @@ struct Workspace {
   Vectors corrections() {
     return all([](Side & side) -> auto& { return side.z; });
   }
-  /// Makes z.
+  /// Allocates z.
   void make_room();
-  /// Where a device's numbers lie.
+  /// Address of a device's scalars.
   double* at(std::size_t device, std::size_t place) { return sides[device].sums.data() + place * components; }
   void require_one_component(const std::string& what) const;
   /// Waits for the devices: queued work may still use what a method is about to free.
@@ -117,7 +115,7 @@ struct Workspace {
   void add_up_on_host(std::vector<Stream>& streams, std::size_t count, std::size_t place);
   Sums checked(std::size_t slot) const;
 
-  Stream looks_;  ///< copies sums to the host while the streams go on
+  Stream looks_;  ///< copies sums to the host concurrently with the streams
   Event ready_;
   std::array<Event, 2> seen_;
 };

@@ -1,4 +1,4 @@
-// How the blocks of this rank keep their cells, and what is made of the bodies for them.
+// Storage of this rank's blocks: which cells are kept, and how bodies become links.
 #include <algorithm>
 
 #include "device/streaming_stores.hpp"
@@ -26,8 +26,8 @@ void Lbm::Impl::make_populations() {
     field.packed = packed;
   }
   populations.emplace(grid, field);
-  // Others use the last cache, too: on two cores streaming stores are faster from 16 MB on where the cache holds 32,
-  // and between 75 and 300 MB where it holds 480.
+  // The last cache is shared with others. On two cores streaming stores are faster from 16 MB on with a cache of 32 MB,
+  // and between 75 and 300 MB with one of 480 MB.
   std::size_t bytes = 0;
   for (const std::int64_t id : grid.local())
     bytes += populations->shape(id).elements * field.copies * size_of(field.type);
@@ -82,8 +82,8 @@ void Lbm::Impl::make_blocks() {
   }
 }
 
-/// Sides of the block that are resting walls, where the step shall know them: not on the host, whose loops along rows
-/// could not become vector instructions, unless somebody asks for it.
+/// Sides of the block that are resting walls which the step handles itself. On the host this is only done on request,
+/// because the decision prevents vectorisation of loops along rows.
 std::uint8_t Lbm::Impl::known_walls(const BlockWork& work) const {
   const bool gpu = devices[work.device].backend != Backend::host;
   if (!options.walls_in_step.value_or(gpu) || work.kept == Kept::packed) return 0;
@@ -99,7 +99,7 @@ std::uint8_t Lbm::Impl::known_walls(const BlockWork& work) const {
 }
 
 LinkBuffers Lbm::Impl::links_of(const BlockWork& work, LinkLists lists) {
-  if (populations->shape(work.id).elements > std::int64_t{1} << 32) {  // more than a Bounce can name
+  if (populations->shape(work.id).elements > std::int64_t{1} << 32) {  // beyond the range of a Bounce
     lists.half_way.insert(lists.half_way.end(), lists.resting.begin(), lists.resting.end());
     lists.resting.clear();
   }
@@ -141,7 +141,7 @@ void Lbm::Impl::set(Surfaces bodies) {
   require(state.step == 0, ErrorCode::wrong_state, "bodies and solid cells are set before the first step");
   surfaces = checked(std::move(bodies));
   interpolated = interpolates(surfaces);
-  // What is stored depends on the bodies, unless all cells are.
+  // Unless all cells are stored, the stored cells depend on the bodies.
   const bool anew = options.solids != Solids::dense;
   if (anew) make_populations();
   make_blocks();
@@ -175,7 +175,7 @@ bool Lbm::Impl::go_together(std::size_t device, std::size_t lists) const {
 }
 
 bool Lbm::Impl::go_together(std::size_t device, const std::vector<Piece>& pieces, Part part) const {
-  // The slabs of a few blocks have streams of their own, and kernels that are faster along rows.
+  // The slabs of a few blocks run on streams of their own, with kernels that are faster along rows.
   if (part == Part::rim && pieces.size() <= 2 * ForkJoin::most_on_gpu) return false;
   return go_together(device, pieces.size()) && mean_cells(pieces) < 1 << 16 &&
          std::none_of(pieces.begin(), pieces.end(),
@@ -191,14 +191,14 @@ std::int64_t Lbm::Impl::mean_cells(const std::vector<Piece>& pieces) {
 std::size_t Lbm::Impl::streams_for(std::size_t device, const std::vector<Piece>& pieces) const {
   if (pieces.size() < 2) return 1;
   const std::int64_t mean = mean_cells(pieces);
-  // Those of a million cells fill a GPU, and those of 8192 are shared out among the threads of a host.
+  // Blocks of a million cells fill a GPU; those of 8192 cells are split between threads of a host.
   if (devices[device].backend != Backend::host) return mean < 1 << 20 ? ForkJoin::most_on_gpu : 1;
   return mean < 8192 ? static_cast<std::size_t>(host_threads()) : 1;
 }
 
 std::vector<Box> Lbm::Impl::rim_launches(const BlockWork& work) const {
   if (options.rim_processors == 0) return work.split.rim;
-  // Few on the host, which has nothing to leave to the interior and so takes pieces only for comparison.
+  // Few on the host, where pieces serve comparisons only: no other work could run concurrently.
   const std::int64_t cells_a_processor = devices[work.device].backend == Backend::host ? 64 : 1024;
   return rim_pieces(work.split.rim, options.rim_processors * cells_a_processor,
                     row_axis(populations->options().layout));

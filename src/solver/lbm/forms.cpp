@@ -1,4 +1,4 @@
-// What lies in the arrays of populations: the fluid that a run starts from, and the form that others see.
+// Contents of the population arrays: the initial state, and conversion to the form for output.
 #include <algorithm>
 
 #include "solver/lbm/impl.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// What a lattice Boltzmann run is made of; its parts are in blocks.cpp, forms.cpp, splitting.cpp and sums.cpp.
+// State and tasks of a lattice Boltzmann run; parts are in blocks.cpp, forms.cpp, splitting.cpp and sums.cpp.
 #include <map>
 #include <memory>
 #include <optional>
@@ -48,11 +48,11 @@ struct LinkBuffers {
   Buffer<Link> added;
   Buffer<Link> half_way;
   Buffer<Bounce> resting;
-  std::size_t known = 0;  ///< of the resting ones, which come first: the step needs them not
+  std::size_t known = 0;  ///< number of resting links that the step handles itself; they come first
   Buffer<CopiedLink> copied;
   Buffer<PressureCell> pressure;
   Buffer<ConvectiveLink> convective;
-  Buffer<HeldCell> held;  ///< of cells with convective links
+  Buffer<HeldCell> held;  ///< cells with convective links
   Buffer<InterpolatedCell> interpolated;
 };
 
@@ -77,11 +77,11 @@ struct BlockWork {
   std::vector<std::int64_t> through;  // links through each body
 };
 
-/// What a convective side remembers, on blocks of its own beside those of the flow.
+/// State of a convective outlet, stored on separate blocks.
 struct Outlet {
   Outlet(const Grid& flow, const Options& options, const GridOptions& blocks)
       : grid(flow.extent(), flow.machine(), flow.rank(), blocks), field(grid, outlet_field(options)) {}
-  /// Nothing where no side is convective.
+  /// Null if no side is convective.
   static std::unique_ptr<Outlet> make(const Grid& flow, const Options& options) {
     GridOptions blocks;
     blocks.dimensions = flow.dimensions();
@@ -96,26 +96,26 @@ struct Outlet {
   Field field;
 };
 
-/// What one block adds to a sum.
+/// Contribution of one block to a sum.
 struct Partial {
   std::int64_t block = 0, quantity = 0;
   std::array<double, 6> values{};
 };
 
-/// Those of all ranks by the places of their blocks, so that the bits of their sum do not depend on who holds what.
+/// Contributions of all ranks, ordered by block, so that the bits of their sum do not depend on the ranks.
 std::vector<Partial> by_block(const Communicator& comm, const Grid& grid, const std::vector<Partial>& mine);
 
 struct Lbm::Impl {
   Impl(const Communicator& comm, const Machine& machine, Options wanted, Surfaces bodies);
 
-  /// The arrays and what exchanges them, once it is known how the cells are kept.
+  /// Creates the arrays and exchanges, after the storage of cells was chosen.
   void make_populations();
   void make_blocks();
   void list_cells(BlockWork& work, const Surroundings& s, const Links& links);
   LinkBuffers links_of(const BlockWork& work, LinkLists lists);
   std::uint8_t known_walls(const BlockWork& work) const;
   void set(Surfaces bodies);
-  /// What the blocks were made of may go.
+  /// Releases the data from which the blocks were built.
   void forget_bodies() {
     surfaces.solid = {};
     surfaces.cuts = {};
@@ -123,28 +123,29 @@ struct Lbm::Impl {
 
   bool by_moments() const { return options.representation == Representation::moments; }
   bool in_place() const { return options.streaming == Streaming::in_place; }
-  /// The form that the step to come reads, unless the populations lie as others see them.
+  /// Form that the next step reads, unless the populations are in the form for output.
   Form form() const {
     if (!in_place()) return Form::apart;
     return state.step % 2 == 0 ? Form::shared : Form::turned;
   }
-  /// The exchange before the step to come.
+  /// The exchange before the next step.
   Exchange& exchange() const { return *exchanges[static_cast<std::size_t>(state.step) % exchanges.size()]; }
   /// What the step to come does.
   const Tasks& tasks_at(std::int64_t step) const { return tasks[static_cast<std::size_t>(step) % exchanges.size()]; }
   void list_tasks();
 
-  /// Brings the populations into the form of two arrays of boxes with solid cells at rest, or back.
+  /// Converts the populations to the form of two arrays of boxes with solid cells at rest, or back.
   void rearrange(bool to_apart);
   void rearrange_in_place(Stream& stream, const BlockWork& work, BlockArrays block, bool to_apart);
   void begin_steps() { rearrange(false); }
 
-  /// Puts the fluid of new arrays at rest. They hold zeros, which are rest where no force acts and chance adds nothing.
+  /// Puts the fluid of new arrays at rest. They hold zeros, which already are the state of rest without a force or
+  /// random seeds.
   void start();
-  /// Slab by slab, so that little memory is needed.
+  /// Sets a given flow slab by slab, to save memory.
   void start_from(const BlockWork& work, const FlowOfBox& flow);
-  /// Layers that wait for the exchange whatever the options say. In place, an outlet or a cut that waits for it reads
-  /// what its cell sent inwards, which the cell behind must not have replaced yet.
+  /// Least width of the rim, whatever the options say. In place, an outlet or a cut that waits for the exchange reads
+  /// outgoing populations of its cell. The cell behind must not have replaced them yet.
   std::int64_t least_rim() const { return in_place() && (interpolated || !options.boundaries.empty()) ? 2 : 1; }
 
   std::int64_t usual_rim(int axis) const;
@@ -162,7 +163,7 @@ struct Lbm::Impl {
     return *std::find_if(blocks.begin(), blocks.end(), [&](const BlockWork& work) { return work.id == block; });
   }
 
-  /// As kernels find the populations now.
+  /// Arrays of a block for kernels, with the present place of populations.
   BlockArrays arrays(const BlockWork& work) const {
     if (!apart) return own_arrays(work);
     if (whole) return whole_arrays(work);
@@ -186,7 +187,7 @@ struct Lbm::Impl {
     return a;
   }
 
-  /// All but the populations.
+  /// The same without populations.
   BlockArrays other_arrays(const BlockWork& work) const {
     BlockArrays a;
     a.low = grid.block(work.id).box.lo;
@@ -200,7 +201,7 @@ struct Lbm::Impl {
       if (wrapped[axis]) a.wrap.extent[axis] = static_cast<int>(work.cells.extent(axis));
     a.walls = work.walls;
     a.has_solids = work.has_solids;
-    // A GPU writes nothing more than it must.
+    // On GPUs extra writes cost more than tests.
     const bool gpu = devices[work.device].backend != Backend::host;
     a.skip_solids = work.kept == Kept::fluid;
     a.leave_solids =
@@ -213,7 +214,7 @@ struct Lbm::Impl {
     return a;
   }
 
-  /// Of a block of the flow; null where it does not lie along the side.
+  /// Outlet arrays of a block of the flow; null if it does not lie along the side.
   OutletArrays outlet_arrays(const Box& block) const {
     const Box beside = beside_outlet(grid, options, block);
     if (beside.empty()) return {};
@@ -227,8 +228,8 @@ struct Lbm::Impl {
     Box box;  ///< of a packed block: all of it
   };
 
-  /// Who reads what links bring. A step over a list of cells knows its resting walls, and one over boxes may know those
-  /// at the sides of the block.
+  /// Readers of populations from links. A step over a list of cells handles resting walls itself; one over boxes may
+  /// handle those at the block's sides.
   enum class Reader : std::uint8_t { step, others };
   void bounce(Stream& stream, std::size_t device, LinkBuffers BlockWork::*links, Reader reader, Part part = Part::all) {
     std::vector<Piece> linked;
@@ -239,7 +240,7 @@ struct Lbm::Impl {
       LinkSpans spans = buffers.spans();
       if (reader == Reader::step) spans.resting = spans.resting.subspan(buffers.known);
       spans.shares = linked[n].work->shares.data();
-      // Others only look: the state must be the same after it.
+      // Other readers must not change the state.
       spans.keep_mass = reader == Reader::step && !is_open(options);
       BlockArrays block = arrays(*linked[n].work);
       block.together = together;
@@ -264,8 +265,8 @@ struct Lbm::Impl {
     kernel.stream_collide(stream, piece.box, block, populations->options().layout, model);
   }
 
-  /// Slabs of rims are small launches, too, whatever the size of the block; but one after the other, in pieces, where
-  /// the rim shall not fill the device.
+  /// Slabs of rims are small launches for any block size, so they run together. If the rim must not fill the device,
+  /// they run one after the other, in pieces.
   void compute(Stream& stream, std::size_t device, Part part) {
     if (part != Part::interior) bounce(stream, device, &BlockWork::exchanged, Reader::step, part);
     const std::vector<Piece> pieces = pieces_of(device, part);
@@ -278,7 +279,7 @@ struct Lbm::Impl {
     step_boundary(stream, device, part);
   }
 
-  /// By moments: after the kernels that have taken these cells for such as lie in the fluid.
+  /// Moment representation: must follow the kernels that treat these cells as fluid.
   void step_boundary(Stream& stream, std::size_t device, Part part) {
     const auto cells = [&](const BlockWork& work) {
       return work.boundary.stepped(part != Part::rim, part != Part::interior);
@@ -295,7 +296,7 @@ struct Lbm::Impl {
     spread(stream, device, part, listed.size(), streams_for(device, listed), go_together(device, listed.size()), step);
   }
 
-  /// Runs what does not depend on one another: on so many streams, or by few launches.
+  /// Runs independent pieces on several streams, or by few launches.
   template <class Run>
   void spread(Stream& stream, std::size_t device, Part part, std::size_t count, std::size_t most, bool by_few,
               Run run) {
@@ -307,30 +308,30 @@ struct Lbm::Impl {
     for (std::size_t n = 0; n < count; ++n) run(n, stream, &together);
     together.launch();
   }
-  /// Whether so many lists of links, or these cells, are worth it: where launches take longer than what they do.
+  /// Whether joining launches pays for so many lists of links, or for these cells: if launches dominate.
   bool go_together(std::size_t device, std::size_t lists) const;
   bool go_together(std::size_t device, const std::vector<Piece>& pieces, Part part) const;
 
   std::vector<Piece> pieces_of(std::size_t device, Part part) const;
   static std::int64_t mean_cells(const std::vector<Piece>& pieces);
-  /// How many launches over these cells shall be under way at once.
+  /// Number of concurrent launches over these cells.
   std::size_t streams_for(std::size_t device, const std::vector<Piece>& pieces) const;
   ForkJoin& forks_of(std::size_t device, Part part) { return (part == Part::rim ? rim_forks : forks)[device]; }
 
-  /// Slabs, cut into pieces of as many cells as the multiprocessors that the rim may fill work on at once.
+  /// Slabs of the rim, cut into pieces that occupy no more than the processors allowed for it.
   std::vector<Box> rim_launches(const BlockWork& work) const;
 
   // How steps are split -------------------------------------------------------------------------------------------
 
   void take(const Split& chosen);
-  /// To other devices, in one exchange, by the device that sends most.
+  /// Largest number of bytes that a device sends to others in one exchange.
   double most_bytes_sent() const;
   /// Everything that the time of a step depends on.
   std::string split_key() const;
   /// Measures how to split the step, on steps of a fluid that is put to rest again.
   void tune_rim(Lbm& owner);
   void tune_teams(Lbm& owner);
-  /// As it was before the first step.
+  /// Restores the state before the first step.
   void rest();
   std::pair<std::int64_t, std::int64_t> now() const { return {state.step, state.restarts}; }
 
@@ -343,7 +344,7 @@ struct Lbm::Impl {
     state.fields["density"] = &*density;
   }
 
-  /// Runs a kernel that leaves so many doubles per row of each block, and brings them to the host, per block:
+  /// Runs a kernel that writes so many doubles per row of each block, and copies them to the host by block:
   /// `run(together, cells, arrays, place)`.
   template <class Run>
   std::vector<std::span<const double>> per_row(Run run, std::size_t each = 1) {
@@ -358,7 +359,7 @@ struct Lbm::Impl {
     });
   }
 
-  /// Puts in place all that the coming step reads.
+  /// Makes all populations available that the next step reads.
   void bring() {
     begin_steps();
     std::vector<Stream>& streams = loop->streams();
@@ -380,12 +381,12 @@ struct Lbm::Impl {
   Field flags;
   std::optional<Field> populations;
   bool past_caches = false;
-  // Where some blocks are packed: the populations as others see them, without arrays while steps are done.
+  // With packed blocks: unpacked populations for output, without arrays during steps.
   std::optional<Field> whole;
   std::unique_ptr<Outlet> outlet;
   std::optional<Field> velocity, density;
   std::vector<Device> devices;
-  std::vector<Stream> waited;              // of each device: for what the host waits for at once
+  std::vector<Stream> waited;              // of each device, for work that the host waits for
   std::vector<ForkJoin> forks, rim_forks;  // of each device; those of rims go first
   PartSums sums;
   Tuning tuning;

@@ -53,11 +53,11 @@ int bytes_per_cell(const Options& o) { return 2 * state_count(o) * static_cast<i
 
 namespace {
 
-/// Of a relaxation time from 1/2: closer, and the rounding of its rate would change the viscosity by a part in 600
-/// (arithmetic in f32).
+/// Least distance of a relaxation time from 1/2. Closer ones would change the viscosity by a part in 600, by rounding
+/// of the rate (arithmetic in f32).
 double least_distance(DType precision) { return arithmetic(precision) == DType::f32 ? 1e-5 : 1e-12; }
 
-/// Refuses a relaxation time, given by its distance from 1/2, that its rate cannot say in the number format.
+/// Refuses a relaxation time whose rate is not accurate in the number format; `distance` is that from 1/2.
 void check_distance(const Options& o, double distance, double most, const char* option, const std::string& what,
                     const std::string& remedy) {
   const double least = least_distance(o.precision);
@@ -83,7 +83,7 @@ void check_rates(const Options& o) {
                  "take a magic number nearer to 3/16 or another viscosity");
 }
 
-/// What moments cannot do, and what only they can.
+/// Checks options that the moment representation excludes, and those that it requires.
 void check_representation(const Options& o) {
   const bool regular = o.collision == Collision::regularised || o.collision == Collision::recursive;
   const std::string collision = "the collision " + to_string(o.collision);
@@ -282,8 +282,8 @@ Layout layout_of(const Grid& grid, const Options& o) {
 
 bool on_gpus(const Grid& grid) { return grid.machine().device(0).local.backend == Backend::cuda; }
 
-/// On an H200 rows with ghosts that begin on 256 bytes are 3 to 5 % faster than on 128; a host, which fetches what lies
-/// between rows, too, loses an eighth and more by 128 instead of a line of 64.
+/// On an H200 rows with ghosts aligned to 256 bytes are 3 to 5 % faster than with 128. A host also fetches the gaps
+/// between rows, and loses an eighth or more with 128 instead of a line of 64.
 int alignment_of(const Options& o, bool gpu) { return o.alignment > 0 ? o.alignment : gpu ? 256 : 64; }
 
 std::array<bool, 3> wrapped_axes(const Grid& grid, const Options& o) {
@@ -419,7 +419,7 @@ std::int64_t spare_bytes(const Extent& extent, DType precision) {
 }
 
 std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& options) {
-  // Those of the two forms are alike.
+  // Patterns of the two forms have the same sizes.
   const auto patterns = population_patterns(grid, options);
   return plan_messages(grid,
                        {{patterns.front().get(), population_field(grid, options, true), {}, false, options.coding}},
@@ -428,7 +428,7 @@ std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& option
 
 namespace {
 
-/// Of the links of a block's sides, where no body takes their place; edges are counted with both sides.
+/// Bytes of the links of a block's sides without bodies; edges count for both sides.
 std::int64_t side_bytes(const Grid& grid, const Block& block, const Options& o) {
   const auto crossing_side = static_cast<std::int64_t>(with_lattice(o.lattice, []<class L>(L) {
     return crossing<L>({-1, 0, 0}).size();

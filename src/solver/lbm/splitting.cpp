@@ -1,4 +1,4 @@
-// How a step is split round its exchange, and by moments shared out to teams, by measurement.
+// Chooses by measurement how a step is split around its exchange, and the tiles of a step by moments.
 #include <algorithm>
 
 #include "exchange/choices.hpp"
@@ -13,7 +13,7 @@ void Lbm::Impl::take(const Split& chosen) {
   options.overlap = chosen.overlap ? Overlap::on : Overlap::off;
   options.rim = chosen.rim;
   options.rim_processors = chosen.rim_processors;
-  // Packed blocks keep the lists that they have.
+  // Packed blocks keep their lists.
   for (BlockWork& work : blocks) {
     if (work.fluid.size() != 0) continue;
     work.split = split_rim(work.cells, margins(grid.block(work.id)));

@@ -1,4 +1,4 @@
-// The choice of a run's kernels. This library holds those of D3Q19 in f32; a second one, loaded at first use, all
+// Selects the kernels of a run. This library has those of D3Q19 in f32; a second library, loaded at first use, has all
 // others.
 #include <dlfcn.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* second_library = "libslipstream_lbm_variants.so";
 
-/// Stays loaded: streams may hold its kernels until the process ends. `wanted`: the kernels that it is loaded for.
+/// Never unloaded, because streams may hold its kernels until the process ends. `wanted`: kernels, for errors.
 VariantLookup load_variants(const std::string& wanted) {
   const Facts facts{{"part", "lbm_variants"}, {"command", "make build"}};
   void* library = dlopen(second_library, RTLD_NOW | RTLD_LOCAL);

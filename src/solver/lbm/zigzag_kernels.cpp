@@ -10,7 +10,7 @@
 namespace slipstream::lbm {
 inline namespace zigzag_kernels {
 
-/// Cells to look at on each side, along each axis.
+/// Number of neighbours on each side along each axis.
 struct Around {
   int x, y, z;
   explicit Around(const BlockData& place)
@@ -103,7 +103,7 @@ struct Speeds {
   }
 };
 
-/// Calls run with a value of the type of velocity and density.
+/// Calls run with a value of velocity's and density's type.
 template <class Run>
 void with_type(const BlockArrays& b, const Run& run) {
   b.velocity.type == DType::f32 ? run(0.0f) : run(0.0);

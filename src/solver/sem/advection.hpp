@@ -1,6 +1,6 @@
 #pragma once
-// int phi c . grad v dx by a rule of 3/2 as many points, which takes the product of three polynomials of order N
-// exactly where the metric is constant (Orszag 1971; Malm, Schlatter, Fischer & Henningson 2013).
+// int phi c . grad v dx by a rule of 3/2 as many points. It is exact for the product of three polynomials of order N if
+// the metric is constant (Orszag 1971; Malm, Schlatter, Fischer & Henningson 2013).
 #include <cmath>
 
 #include "solver/sem/kernels.hpp"
@@ -8,7 +8,7 @@
 
 namespace slipstream::sem {
 
-/// Points of the finer rule along an edge, of n of the elements' own.
+/// Points of the finer rule along an edge, for n points of the element.
 template <int n>
 inline constexpr int fine_of = (3 * n + 1) / 2;
 
@@ -25,13 +25,13 @@ struct FineSeat {
   SLIP_FN explicit FineSeat(int t) : i(t % m), j(t / m) {}
 };
 
-/// fine[a] = w |J| grad a . c at the finer points. Velocities and places are interpolated apart. The metric, a product
-/// of derivatives of the places, is made at the finer points, a plane at a time: along t, then r, then s. On
-/// parallelepipeds it is that of the corner, and c alone is interpolated.
+/// fine[a] = w |J| grad a . c at the finer points. Velocities and places are interpolated separately. The metric, a
+/// product of derivatives of the places, is computed at the finer points plane by plane: along t, then r, then s. On
+/// parallelepipeds the metric of a corner serves, and only c is interpolated.
 template <int n, bool bent>
 struct CarryKernel {
   static constexpr int m = fine_of<n>, threads = m * m, places = bent ? 3 : 0;
-  /// Planes hold c, and of places values and slopes along t; lines hold these, and slopes along r.
+  /// Planes hold c, and values and t-derivatives of places; lines hold these, and r-derivatives.
   static constexpr int planes = 3 + 2 * places, lines = 3 + 3 * places;
   static constexpr std::size_t shared_bytes = sizeof(double) * (2 * m * n + planes * n * n + lines * m * n);
 

@@ -5,36 +5,36 @@
 
 namespace slipstream::sem {
 
-/// Six numbers an element, and nothing to wait for but values and results: what costs is the shared memory. A thread
-/// takes whole lines, one along each axis in turn: it reads the n values of a line, makes all n derivatives with D from
-/// the launch's arguments, and puts them back. That is 17 values of shared memory a point, where a thread a point of a
-/// plane reads 4 n. Lines along t stay in registers.
+/// Six numbers an element suffice, so shared memory is the bottleneck. A thread takes whole lines, one along each axis
+/// in turn. It reads the n values of a line, computes all n derivatives with D from the launch's arguments, and writes
+/// them back. That is 17 accesses a point; a thread per point of a plane would need 4 n reads. Lines along t stay in
+/// registers.
 template <int n>
 struct AffineKernel {
   static constexpr int per_team = elements_of_a_team<n>, threads = per_team * n * n;
-  /// Where 80 registers a thread hold a line and what is made of it: with order 7 139 Gpoint/s on an H100, by 98 that
-  /// the compiler takes 123.
+  /// Limits registers to 80 a thread where a line and its derivatives fit. Order 7 then reaches 139 Gpoint/s on an
+  /// H100, and 123 with the compiler's 98 registers.
   static constexpr int resident = n <= 10 ? 65536 / (80 * ((threads + 31) / 32 * 32)) : 1;
-  /// Rows an odd number of values apart: lines along r lie on different banks.
+  /// An odd stride of rows puts lines along r on different banks.
   static constexpr int stride = n | 1, plane = n * stride, cube = n * plane;
   static constexpr std::size_t shared_bytes = sizeof(double) * 2 * per_team * cube;
 
   Basis<n> basis;
   const double* in;
   const double* factors;  ///< |J| grad a . grad b of each element; in the order rr rs rt ss st tt
-  const double* mass;     ///< null: without its term
+  const double* mass;     ///< null: no mass term
   double* out;
   double h1, h2;
   std::int64_t elements;
   const std::int32_t* list;  ///< numbers of so many elements; null: the first so many
-  double* energies;          ///< of each element the sum of in times out; null: without
-  int components;            ///< a team has one; those of an element lie side by side
+  double* energies;          ///< sum of in times out per element; null: not wanted
+  int components;            ///< a team handles one; those of an element are adjacent teams
   std::int64_t all;          ///< elements from one component to the next
   int cost;
 
   struct Column {
     double u[n], sum[n];
-    std::int32_t element;  ///< of the thread; -1: it has none
+    std::int32_t element;  ///< element of the thread; -1: none
   };
   struct Line {
     double of[n];
@@ -66,7 +66,7 @@ struct AffineKernel {
     double *const along_r = team.template shared<double>(), *const along_s = along_r + per_team * cube;
     OfThread<Column, threads, one> columns;
     OfThread<Line, threads, one> rows;
-    // Where lines of a thread begin: along t at (i, j), along r at (j, k), along s at (i, k).
+    // Start of a thread's lines: along t at (i, j), along r at (j, k), along s at (i, k).
     const auto column_at = [](const Place<n>& at) { return at.slot * cube + at.j * stride + at.i; };
     const auto row_at = [](const Place<n>& at) { return at.slot * cube + at.j * plane + at.i * stride; };
     const auto file_at = [](const Place<n>& at) { return at.slot * cube + at.j * plane + at.i; };

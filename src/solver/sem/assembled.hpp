@@ -1,5 +1,5 @@
 #pragma once
-// The operator of elements, summed over copies, in either precision: what a space and a level of multigrid share.
+// Element operators with summation over copies, in either precision, for spaces and multigrid levels.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -25,7 +25,7 @@ struct Dealt {
 template <class T>
 class Assembled {
  public:
-  /// Collective. All that is given must stay where it is.
+  /// Collective. The arguments must outlive it and not move.
   Assembled(const Communicator& comm, const Machine& machine, const ElementBox& box, const Dealt& dealt, int order,
             std::vector<Stream>& streams, const SpaceOptions& options)
       : comm_(comm), machine_(machine), box_(box), dealt_(dealt), order_(order), streams_(streams), options_(options) {
@@ -33,7 +33,7 @@ class Assembled {
     on_all_ranks(comm_, [&] { list_borders(); });
   }
 
-  /// It sums so many components. The first call for a number of them is collective.
+  /// Gather-scatter of so many components. The first call for a number of components is collective.
   GatherScatter& sums(int components) {
     if (const auto found = sums_.find(components); found != sums_.end()) return found->second;
     require(components >= 1 && components <= krylov::most_components,
@@ -60,8 +60,8 @@ class Assembled {
     sums(components).run(streams_, arrays(u));
   }
 
-  /// out = Q Q^T of what `call_of` computes on each device: the elements at a device's border first, whose sums travel
-  /// while the others are computed. `then`: what follows the elements and needs no sum.
+  /// out = Q Q^T of the result of `call_of` on each device. Elements at a device's border come first; their sums travel
+  /// while the others are computed. `then`: work after the elements that needs no sum.
   template <class CallOf, class Then>
   void apply(const std::vector<T*>& out, int components, const CallOf& call_of, const Then& then) {
     GatherScatter& gather_scatter = sums(components);
@@ -85,7 +85,7 @@ class Assembled {
     }
     compute("elements", overlaps ? &interior_ : nullptr);
     then();
-    // From here on nothing hides the sums.
+    // The rest of the sums is exposed.
     const DeviceSpans spans(trace, streams_, "solver", names_[2].c_str(), "exchange");
     if (overlaps) {
       gather_scatter.finish(streams_);
@@ -132,7 +132,7 @@ class Assembled {
   const ElementBox& box_;
   Dealt dealt_;
   int order_;
-  /// In a trace.
+  /// Names in a trace.
   std::array<std::string, 3> names_{"sums of order " + std::to_string(order_),
                                     "start of sums of order " + std::to_string(order_),
                                     "end of sums of order " + std::to_string(order_)};

@@ -1,4 +1,4 @@
-// Whether Poisson's equation without a Dirichlet side has a solution: source and fluxes must sum to zero.
+// Solvability of Poisson's equation without a Dirichlet side: source and fluxes must sum to zero.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -23,14 +23,14 @@ Index index_of(const ElementBox& box, std::int64_t element) {
   return {element % n[0], element / n[0] % n[1], element / (n[0] * n[1])};
 }
 
-/// Where the n-th of `count` intervals begins in [0, 1]; their widths grow geometrically to `stretch` times the first.
+/// Start of the n-th of `count` intervals in [0, 1]; widths grow geometrically to `stretch` times the first.
 double edge(std::int64_t n, std::int64_t count, double stretch) {
   if (stretch == 1 || count == 1) return static_cast<double>(n) / static_cast<double>(count);
   const double growth = std::log(stretch) / static_cast<double>(count - 1);
   return std::expm1(growth * static_cast<double>(n)) / std::expm1(growth * static_cast<double>(count));
 }
 
-/// Of element n along an axis, as a share of the box, before it is bent: the place r in [-1, 1].
+/// Position of the point r in [-1, 1] of element n along an axis, relative to the box, before bending.
 double along(const ElementBox& box, std::size_t axis, std::int64_t n, double r) {
   const double from = edge(n, box.elements[axis], box.stretch[axis]);
   const double to = edge(n + 1, box.elements[axis], box.stretch[axis]);
@@ -39,7 +39,7 @@ double along(const ElementBox& box, std::size_t axis, std::int64_t n, double r) 
 
 double sine(double y) { return std::sin(2 * std::numbers::pi * y); }
 
-/// The place of shares y, of which the sines are known.
+/// The place of relative coordinates y, whose sines are given.
 Point bent(const ElementBox& box, const Point& y, const Point& sines) {
   double bump = box.deform;
   for (std::size_t d = 0; d < 3; ++d) bump *= sines[d];
@@ -48,7 +48,7 @@ Point bent(const ElementBox& box, const Point& y, const Point& sines) {
   return x;
 }
 
-/// Takes places to where the box's own map has them.
+/// Applies the box's map to places.
 void map_places(const ElementBox& box, std::span<Point> places) {
   if (!box.map || places.empty()) return;
   std::vector<Point> there;
@@ -68,8 +68,8 @@ void map_places(const ElementBox& box, std::span<Point> places) {
   std::copy(there.begin(), there.end(), places.begin());
 }
 
-/// Where r in [-1, 1]^3 lies between eight corners. At them and on sides it is exactly what they have: a weight is 0 or
-/// 1 there.
+/// Trilinear interpolation between eight corners at r in [-1, 1]^3. At corners and on sides it is exact, because
+/// weights are 0 or 1 there.
 template <class Corner>
 Point between(const Corner& corner, const Point& r) {
   Point x{};
@@ -82,7 +82,7 @@ Point between(const Corner& corner, const Point& r) {
   return x;
 }
 
-/// Shares of the box along an axis at which a side is looked at: corners and middles of elements, or some of them.
+/// Relative positions along an axis at which a side is checked: corners and midpoints of elements, or some.
 std::vector<double> looked_at(const ElementBox& box, std::size_t axis) {
   constexpr std::int64_t most = 257;
   const std::int64_t halves = 2 * box.elements[axis], count = std::min(halves + 1, most);
@@ -94,7 +94,7 @@ std::vector<double> looked_at(const ElementBox& box, std::size_t axis) {
   return shares;
 }
 
-/// Throws Error unless what is across a periodic axis from each other differs by one and the same vector.
+/// Throws Error unless opposite sides of a periodic axis differ by a constant vector.
 void check_periodic(const ElementBox& box, std::size_t axis) {
   const std::size_t a = (axis + 1) % 3, b = (axis + 2) % 3;
   std::array<std::vector<Point>, 2> before;
@@ -105,7 +105,7 @@ void check_periodic(const ElementBox& box, std::size_t axis) {
         y[a] = ya;
         y[b] = yb;
         y[axis] = static_cast<double>(end);
-        before[end].push_back(bent(box, y, {0, 0, 0}));  // on a side the sine map moves nothing
+        before[end].push_back(bent(box, y, {0, 0, 0}));  // the sine map is zero on sides
       }
   std::array<std::vector<Point>, 2> there = before;
   Point least = there[0][0], most = least;
@@ -130,7 +130,7 @@ void check_periodic(const ElementBox& box, std::size_t axis) {
     }
 }
 
-/// A value a point: f(element's index, its values) changes those that differ. Threads share the elements.
+/// An array of a value per point. f(element's index, its values) sets values that differ from the default.
 template <class T, class F>
 std::vector<T> by_elements(const ElementBox& box, std::int64_t first, std::int64_t last, int order, T otherwise,
                            const F& f) {
@@ -293,7 +293,7 @@ std::vector<std::int64_t> ElementBox::ids(std::int64_t first, std::int64_t last,
   require(order >= least_order && order <= most_order, ErrorCode::unsupported,
           "elements of order " + std::to_string(order) + " have no ids", {{"option", "order"}, {"given", order}});
   return by_elements<std::int64_t>(*this, first, last, order, 0, [&](const Index& at, std::int64_t* ids) {
-    // Parts of an id that a point has by its place along each axis.
+    // Contributions of each axis to a point's id.
     std::int64_t part[3][most_order + 1];
     const std::int64_t step[] = {1, wide[0], wide[0] * wide[1]};
     for (std::size_t d = 0; d < 3; ++d)
@@ -338,7 +338,7 @@ std::vector<Point> ElementBox::face_centres(int axis, int end) const {
     y[d] = end;
     y[a] = along(*this, a, at[a], r);
     y[b] = along(*this, b, at[b], s);
-    known.push_back(bent(*this, y, sines));  // on a side the sine map moves nothing
+    known.push_back(bent(*this, y, sines));  // the sine map is zero on sides
   };
   for (at[b] = 0; at[b] < elements[b]; ++at[b])
     for (at[a] = 0; at[a] < elements[a]; ++at[a]) {

@@ -1,4 +1,4 @@
-// A given velocity that carries u, and steps in parts by its Courant number.
+// Advection of u by a given velocity, with substeps by its Courant number.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -13,7 +13,7 @@ namespace slipstream::sem {
 std::int64_t parts_for(double needed) {
   require(needed < 1e6, ErrorCode::unsupported, "a time step would have to be made in a million parts or more",
           {{"option", "target_courant"}, {"needed", needed}});
-  // 1, 2, 3, 4, 6, 8, 12 ...: the step, and with it what the solver has set up, changes seldom.
+  // Counts 1, 2, 3, 4, 6, 8, 12 ..., so that the step, and the solver's set-up for it, change rarely.
   std::int64_t parts = 1;
   while (static_cast<double>(parts) < needed)
     parts = parts < 3 ? parts + 1 : parts % 3 == 0 ? parts / 3 * 4 : parts / 2 * 3;

@@ -1,4 +1,4 @@
-// Coefficients that differ from point to point.
+// Coefficients that vary from point to point.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +11,7 @@
 namespace slipstream::sem {
 namespace {
 
-/// Throws Error where a coefficient is not finite and at least `least`, or is 0 where it must not be.
+/// Throws Error unless a coefficient is finite and positive, or 0 with `zero_too`.
 void check_coefficient(const char* option, double value, bool zero_too, std::int64_t element, const Point& place) {
   if (std::isfinite(value) && (value > 0 || (zero_too && value == 0))) return;
   throw Error(ErrorCode::invalid_argument,
@@ -73,7 +73,7 @@ Coefficients Sem::Impl::Unknown::own_coefficients() {
     }
   });
   if (own.diffusivity_at) made.factors = space.scaled_factors(kappa);
-  // Nothing but zeros: constants stay in the null space.
+  // Without reaction, constants stay in the null space.
   if (comm.max(largest_reaction) > 0) made.reaction = std::move(mass);
   run.wait();
   return made;

@@ -1,4 +1,4 @@
-// Where an unknown is fixed.
+// Points at which an unknown is fixed.
 #include <slipstream/sem.hpp>
 
 #include "machine/agree.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// Findings of a guard in terms of elements.
+// Reports findings of a guard in terms of elements.
 #include <cstdio>
 
 #include <slipstream/error.hpp>
@@ -10,7 +10,7 @@
 
 namespace slipstream::sem {
 
-/// Says the guard's finding by element and place: the cells of the grid are points.
+/// Rewords a guard's finding by element and place, because cells of the grid are points.
 template <class Work>
 void in_terms_of_elements(const ElementBox& box, int order, const Work& work) {
   try {

@@ -26,7 +26,7 @@ Matrix jacobian(const Rule& rule, const Point* x, std::size_t i, std::size_t j, 
   return m;
 }
 
-/// Determinant and the gradients of r, s and t, which are the columns of the inverse.
+/// Determinant and gradients of r, s and t (the columns of the inverse Jacobian).
 struct Metric {
   double determinant = 0;
   Matrix gradients{};

@@ -1,4 +1,4 @@
-// What is given at points (sources, sides, the start), and what is found there.
+// Given data at points (sources, sides, initial values), and errors against known solutions.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -60,7 +60,7 @@ void Sem::Impl::Unknown::put_start(const std::vector<double*>& to) {
 double Sem::Impl::largest(const std::vector<std::vector<double>>& values) const {
   double found = 0;
   for (const std::vector<double>& part : values)
-    for (const double value : part) found = std::max(found, std::abs(value));  // what is no number is left to others
+    for (const double value : part) found = std::max(found, std::abs(value));  // NaN is reported elsewhere
   return comm.max(found);
 }
 
@@ -159,7 +159,7 @@ void Sem::Impl::Unknown::take_given(double time) {
 }
 
 void Sem::Impl::Unknown::start() {
-  // Copies of a point get their mean: their places may differ in the last digits.
+  // Copies of a point get their mean, because their places may differ by rounding errors.
   const Field* const history[] = {&u, &u1, &u2};
   const bool given = own.initial || own.start;
   for (int j = 0; given && j < (options.exact_start && run.steps() ? options.time_order : 1); ++j) {
@@ -176,7 +176,7 @@ double Sem::largest_change() {
   Impl& s = *impl_;
   double largest = 0;
   const auto look = [&](double value) {
-    if (!(value <= largest)) largest = value;  // keeps what is no number
+    if (!(value <= largest)) largest = value;  // keeps a NaN
   };
   for (const auto& unknown : s.unknowns) {
     if (!s.steps()) {
@@ -230,7 +230,7 @@ Statistics Sem::statistics(const Function& exact, std::size_t scalar) {
   found.least = -s.comm.max(-found.least);
   found.largest = s.comm.max(found.largest);
   if (!exact) return found;
-  // Without a Dirichlet side, Poisson's equation knows u but for a constant.
+  // Without a Dirichlet side, Poisson's equation determines u up to a constant.
   const double mean_known = s.comm.sum_in_rank_order(sum_known) / found.volume;
   const double lower = unknown.but_for_a_constant() ? mean_known : 0;
   double off = 0, size = 0, largest_off = 0, largest_known = 0;
@@ -239,7 +239,7 @@ Statistics Sem::statistics(const Function& exact, std::size_t scalar) {
     largest_known = std::max(largest_known, std::abs(e - lower));
   });
   found.largest_off = s.comm.max(largest_off);
-  // Squares of these neither overflow nor vanish.
+  // Scaled by this, squares neither overflow nor underflow.
   const double largest = std::max(found.largest_off, s.comm.max(largest_known));
   const int exponent = std::isfinite(largest) && largest > 0 ? std::ilogb(largest) : 0;
   const auto square = [&](double value) {

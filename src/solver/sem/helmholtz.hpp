@@ -1,5 +1,5 @@
 #pragma once
-// out = (h1 A + h2 B) in, element by element, where the factors differ from point to point.
+// out = (h1 A + h2 B) in, element by element, with factors that vary from point to point.
 #include <cmath>
 #include <type_traits>
 
@@ -11,13 +11,13 @@
 
 namespace slipstream::sem {
 
-/// The scheme of Swirydowicz et al., Acceleration of tensor-product operations for high-order finite element methods
-/// (2019), kernel BK5: each thread holds a column of values and one of results. In a plane it takes the derivatives,
-/// multiplies by G, and adds to its column what D^T brings along r and s there and along t to all planes.
+/// Scheme of Swirydowicz et al., Acceleration of tensor-product operations for high-order finite element methods
+/// (2019), kernel BK5. Each thread holds a column of values and one of results. In each plane it computes derivatives
+/// and multiplies them by G. Then it adds D^T along r and s to its column, and D^T along t to all planes.
 ///
-/// Shared memory is read far more often than the device's: 4 n values a point, and 2 n more of D along r and s. Those
-/// of D^T are never read, for w_m D_mi + w_i D_im is -1 at the first point of an edge, 1 at the last and else 0
-/// (summation by parts, exact as the quadrature is): with g = f / w
+/// Shared memory is accessed far more than device memory: 4 n values a point, and 2 n more of D along r and s. Entries
+/// of D^T are never read, because w_m D_mi + w_i D_im is -1 at the first point of an edge, 1 at the last, else 0. This
+/// is summation by parts, exact as the quadrature is. With g = f / w
 ///
 ///     sum over m of D_mi f_m = [i is last] g_i - [i is first] g_i - w_i sum over m of D_im g_m.
 ///
@@ -27,38 +27,38 @@ struct HelmholtzKernel {
   static_assert(std::is_same_v<T, double> || form == Factors::stored, "other factors are for double precision");
   static_assert(form != Factors::affine, "parallelepipeds have a kernel of their own");
   static constexpr int per_team = elements_of_a_team<n>, threads = per_team * n * n;
-  /// Teams that a multiprocessor holds at once: with order 7 ten need no more than 96 registers a thread, and without
-  /// being asked the compiler takes 104.
+  /// Teams that a multiprocessor should hold. With order 7 ten teams need at most 96 registers a thread; the compiler
+  /// would take 104.
   static constexpr int resident = n == 8 && form == Factors::stored ? (sizeof(T) == 8 ? 10 : 16) : 1;
-  /// Between rows of a plane. Rows an even number of values apart would lie on the same banks.
+  /// Stride of rows in a plane; odd, because with even strides rows would lie on the same banks.
   static constexpr int stride = n | 1, plane_size = per_team * n * stride;
   static constexpr std::size_t shared_bytes = sizeof(T) * (n * n + 3 * n + 3 * plane_size);
 
   Basis<n, T> basis;
   const T* in;
   const T* factors;
-  const T* mass;  ///< null: without its term
+  const T* mass;  ///< null: no mass term
   T* out;
   T h1, h2;
   std::int64_t elements;
   const std::int32_t* list;  ///< numbers of so many elements; null: the first so many
-  T* energies;               ///< of each element the sum of in times out; null: without
-  int components;            ///< a team has one; those of an element lie side by side, so that caches hold its factors
+  T* energies;               ///< sum of in times out per element; null: not wanted
+  int components;            ///< a team handles one; those of an element are adjacent, so that caches hold its factors
   std::int64_t all;          ///< elements from one component to the next
   int cost;
 
   struct Column {
     T u[n], sum[n];
-    std::int32_t element;  ///< of the thread; -1: it has none
+    std::int32_t element;  ///< element of the thread; -1: none
   };
   struct Products {
     T g[6];
   };
-  /// Of a thread: D's rows for its i and j, where registers hold them.
+  /// Rows of D for the thread's i and j, if registers hold them.
   struct Rows {
     T i[n], j[n];
   };
-  /// What a team shares.
+  /// Tables that a team shares.
   struct Tables {
     const T *d, *w, *inverse, *x;  ///< D by columns: neighbours read neighbours
   };
@@ -82,7 +82,7 @@ struct HelmholtzKernel {
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {
     constexpr bool one = Team::sequential;
-    // Stored factors are waited for, which takes many teams; others are computed with.
+    // Loads of stored factors need many teams to hide latency, so registers hold no rows then.
     constexpr bool keeps_rows = !one && form != Factors::stored;
     T* shared = team.template shared<T>();
     const Tables tables{shared, shared + n * n, shared + n * n + n, shared + n * n + 2 * n};
@@ -116,7 +116,7 @@ struct HelmholtzKernel {
         column.sum[k] = 0;
       }
       plane[cell(seat)] = column.u[0];
-      // Those of the first plane come with the values, where no table is needed for them.
+      // Factors of the first plane are loaded with the values; stored ones need no table.
       if constexpr (form == Factors::stored) products(t) = read(column.element, seat, 0, tables);
     });
     if constexpr (form != Factors::stored) {
@@ -155,7 +155,7 @@ struct HelmholtzKernel {
         const Place<n> at(t);
         Column& column = columns(t);
         if (column.element < 0) return;
-        // The next plane's factors are on their way while this one is summed.
+        // Prefetches the factors of the next plane.
         if (k + 1 < n) products(t) = read(column.element, at, k + 1, tables);
         const T *row = along_r + cell(at) - at.i, *file = along_s + cell(at) - at.j * stride;
         T r = 0, s = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// What a Sem holds.
+// State and tasks of a Sem.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -16,10 +16,10 @@
 
 namespace slipstream::sem {
 
-/// Values of a function; throws Error where their number is another one.
+/// Values of a function; throws Error if it returns a wrong number of them.
 std::vector<double> asked(const Function& function, std::span<const Point> places, double time);
 
-/// How many equal parts a time step is made in where it needs at least so many.
+/// Number of equal substeps of a time step that needs at least so many.
 std::int64_t parts_for(double needed);
 
 struct Sem::Impl {
@@ -50,14 +50,14 @@ struct Sem::Impl {
   std::vector<double*> pointers_of(const Field& field) const;
 
   bool steps() const { return options.equation == Equation::diffusion; }
-  /// Whether no step before this one gives a guess: the solution starts from w.
+  /// Whether there is no earlier step for an initial guess, so that the solution starts from w.
   bool from_zero() const { return !steps() && state.step == 0; }
-  /// That of the step to come, or the part of it.
+  /// Order in time of the next step or substep.
   int time_order_now();
   double time_step_now() { return options.time_step / static_cast<double>(parts_of(state.step)); }
   double time_now();
   Differences differences_now();
-  /// How many parts a step is made in.
+  /// Number of substeps of a step.
   std::int64_t parts_of(std::int64_t step);
   /// The steps' lengths, from that of a part on backward.
   double length_before(std::int64_t parts);
@@ -65,7 +65,7 @@ struct Sem::Impl {
   Space::Fastest fastest(double time);
   void put_velocity(double time);
   void take_velocity(double time);
-  /// Does the rest of a step in parts, once the first is done.
+  /// Makes the remaining substeps after the first one.
   void go_on();
 
   Communicator comm;
@@ -85,7 +85,7 @@ struct Sem::Impl {
     double courant = 0;
   };
   std::optional<Carrier> carrier;
-  std::int64_t part = 0;  ///< of the step to come
+  std::int64_t part = 0;  ///< substep of the next step
   /// For mean().
   struct Mean {
     Mean(const Communicator& comm, const Machine& machine, Space& space);
@@ -120,56 +120,56 @@ struct Sem::Impl::Unknown {
   void take_values(double time);
   /// The fluxes at each point, times the weights of its sides.
   std::vector<std::vector<double>> fluxes(double time);
-  /// A constant near to the solution of the step to come, which right side and unknown are freed of: in a box without
-  /// Dirichlet sides the mean.
+  /// A constant near the next solution, which is subtracted from right side and unknown; the mean in a box without
+  /// Dirichlet sides.
   double constant();
-  /// Refuses right sides of Poisson's equation without a Dirichlet side that have no solution. It takes out what the
-  /// quadrature alone leaves, as a finer one shows, with a caution.
+  /// Refuses insoluble right sides of Poisson's equation without a Dirichlet side. It removes an imbalance that comes
+  /// from quadrature alone, as a finer rule shows, and warns.
   void balance();
   /// The integrals of source and fluxes by a rule.
   struct Supply {
     double source = 0, fluxes = 0;
   };
   Supply supply(const Rule& rule);
-  /// b of the step to come, and x, its first guess.
+  /// Computes b of the next step, and the initial guess x.
   void right_side();
   /// b = b - int phi v . grad x.
   void advect();
-  /// Takes the solution x.
+  /// Stores the solution x.
   void take_solution(krylov::Result result);
   krylov::Options options_for(std::string field) const;
-  /// Work that asks what is given at this time; throws NotSolved on all ranks where one fails.
+  /// Evaluates given functions at a time; throws NotSolved on all ranks if one fails.
   void ask(double time, const std::function<void()>& work);
   void put(const std::vector<double*>& to, const Function& function, double time);
   /// Values of own.start, by elements.
   void put_start(const std::vector<double*>& to);
-  /// Throws NotSolved, on all ranks alike, where values that are given at a time are too large to be computed with.
+  /// Throws NotSolved on all ranks if values that are given at a time are too large to compute with.
   void look_at(double largest, double time);
-  /// The diffusivity, but where it is in the factors.
+  /// The diffusivity; 1 if the factors contain it.
   double h1() const { return own.diffusivity_at ? 1 : own.diffusivity; }
   /// h2 of the step to come.
   double shift() { return run.steps() ? run.differences_now().now / run.time_step_now() : own.reaction; }
-  /// Whether a constant that is added to the unknown changes nothing.
+  /// Whether the unknown is determined up to a constant only.
   bool but_for_a_constant() const {
     return options.equation == Equation::poisson && !constraint.any() && coefficients.reaction.empty();
   }
 
   Impl& run;
-  const Options& options;  ///< what all share
+  const Options& options;  ///< options that all unknowns share
   Scalar own;
   Space& space;
   const Communicator& comm;
   Patches patches;
   Constraint constraint;
   Coefficients coefficients;
-  HelmholtzSolver* solver = nullptr;  ///< of the solve that it is in; its operator is this unknown's
+  HelmholtzSolver* solver = nullptr;  ///< solver of its solve; the operator is that of this unknown
   Field u, u1, u2;
-  /// u = w + x: w, where values are given, has them on Dirichlet sides and goes smoothly on within.
+  /// u = w + x: w has the given values on Dirichlet sides, and extends them smoothly into the box.
   Vector f, b, x, flux, w;
   std::optional<Lifting> lifting;  ///< where some value is given
-  double base = 0;                 ///< constant() of the step under way
+  double base = 0;                 ///< constant() of the current step
   bool flows = false;              ///< whether some flux is given
-  bool taken = false;              ///< whether what is steady is there
+  bool taken = false;              ///< whether steady data were set
   /// Given values up to 2^800 (7e240), and from one over it on, leave room for the equation's own factors.
   static constexpr double most_given = 0x1p800;
   double largest_given = 0;  ///< so far
@@ -180,7 +180,7 @@ struct Sem::Impl::Unknown {
 
 struct Sem::Impl::Together {
   Together(Impl& run, std::vector<Unknown*> all);
-  /// Whether one solve may have both.
+  /// Whether two unknowns may share a solve.
   static bool may_have(const Unknown& a, const Unknown& b);
   void solve();
 

@@ -11,7 +11,7 @@ namespace slipstream::sem {
 /// Row a, column d: derivative of x_d along r, s or t.
 using Matrix = std::array<Point, 3>;
 
-/// At all points of an element, in the order of the points.
+/// Jacobians at all points of an element, in the order of the points.
 class Jacobians {
  public:
   explicit Jacobians(const Rule& rule)
@@ -49,7 +49,7 @@ class Jacobians {
   }
   const Rule& rule_;
   std::size_t cube_;
-  std::vector<double> columns_;  ///< of the derivative matrix
+  std::vector<double> columns_;  ///< columns of the derivative matrix
   std::vector<double> x_, m_;    ///< [component][point] and [r s t][component][point]
 };
 
@@ -60,9 +60,9 @@ inline double dot(const Point& a, const Point& b) { return a[0] * b[0] + a[1] * 
 
 inline double determinant(const Matrix& m) { return dot(m[0], cross(m[1], m[2])); }
 
-/// Throws Error, with element and place, where the Jacobian's determinant vanishes or changes its sign. It is looked at
-/// between the points of elements, too, and in the box's own map, which the elements' polynomials need not show. `own`:
-/// the places of these elements at the rule's points.
+/// Throws Error, with element and place, if the Jacobian's determinant vanishes or changes its sign. It is also checked
+/// between points, and in the box's own map, which the elements' polynomials may not resolve. `own`: places of these
+/// elements at the rule's points.
 void check_shapes(const ElementBox& box, const Rule& rule, std::int64_t first, std::size_t count, const Point* own);
 
 }  // namespace slipstream::sem

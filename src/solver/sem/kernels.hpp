@@ -1,5 +1,5 @@
 #pragma once
-// The operators of an element by order, as functions: each order is compiled once, in a file of a few.
+// Functions of element operators by order. Each order is compiled once, several in a file.
 #include <cstdint>
 #include <vector>
 
@@ -17,7 +17,7 @@ struct HelmholtzCallOf {
   T h1, h2;
   std::int64_t elements;
   const std::int32_t* list = nullptr;  ///< numbers of so many elements; none: the first so many
-  T* energies = nullptr;               ///< of each element the sum of in times out, where they are wanted
+  T* energies = nullptr;               ///< sum of in times out per element; null: not wanted
   /// Component c lies behind c times `all` elements, in energies too.
   int components = 1;
   std::int64_t all = 0;
@@ -40,12 +40,12 @@ struct SchwarzCall {
   std::int64_t elements;
 };
 
-/// Derivatives of one to three components, added up: `of[c]` says what those of component c along some axes go to.
+/// Derivatives of one to three components, added up: `of[c]` lists the terms that get derivatives of component c.
 struct DerivativesCall {
   struct Term {
     int axis, out;
     double sign;
-    bool first;  ///< of its result: the term is the first of all
+    bool first;  ///< the first term of its result
   };
   const Rule* rule;
   const double* in[3];
@@ -53,7 +53,7 @@ struct DerivativesCall {
   double* out[3];
   std::int64_t elements;
   Term of[3][3];
-  int components, terms;  ///< of each component
+  int components, terms;  ///< terms of each component
 };
 
 /// out = int grad phi . in for all polynomials phi of an element.
@@ -63,10 +63,10 @@ struct WeakDivergenceCall {
   std::int64_t elements;
 };
 
-/// Of the finer rule by which products are integrated.
+/// Finer quadrature rule for products.
 struct FineRule {
   int points = 0;                             ///< along an edge
-  std::vector<double> value, slope, weights;  ///< at its points, of polynomials known at the elements' own; by rows
+  std::vector<double> value, slope, weights;  ///< matrices from the element's points to the finer ones, by rows
 };
 struct CarryCall {
   const double *in[3], *places[3];  ///< c, and x, y and z of the points
@@ -84,7 +84,7 @@ struct AdvectCall {
 /// The kernels of an order.
 struct OrderKernels {
   void (*helmholtz)(Stream& stream, const HelmholtzCall& call);
-  void (*helmholtz_f32)(Stream& stream, const HelmholtzCallOf<float>& call);  ///< stored factors alone
+  void (*helmholtz_f32)(Stream& stream, const HelmholtzCallOf<float>& call);  ///< with stored factors only
   void (*schwarz)(Stream& stream, const SchwarzCall& call);
   void (*derivatives)(Stream& stream, const DerivativesCall& call);
   int fine_points = 0;  ///< 0: without the three that follow
@@ -98,7 +98,7 @@ const OrderKernels& order_kernels(int order);
 template <int order>
 OrderKernels kernels_of();
 
-/// The finer rule, of so many Gauss-Lobatto points: exact up to degree 2 points - 3.
+/// The finer rule with so many Gauss-Lobatto points; it is exact up to degree 2 points - 3.
 FineRule fine_rule(const Rule& rule, int points);
 
 // Point by point, of any order.
@@ -120,22 +120,22 @@ struct Sum {
   void add(const Term& term);
 };
 void combine(Stream& stream, const Sum& sum, double* out, std::int64_t points);
-/// Values of a box's Dirichlet sides, extended to points within it. Between two sides across an axis it is linear in
-/// the place along the box; one side alone goes on as it is. The axes are joined by the Boolean sum P_x + P_y + P_z -
-/// P_x P_y - P_x P_z - P_y P_z + P_x P_y P_z (Gordon & Hall 1973). Where all values are `middle` the result is that,
-/// exactly.
+/// Extends values on a box's Dirichlet sides to its interior. Between two sides across an axis it is linear in the
+/// place along the box; a single side is extended as a constant. The axes are combined by the Boolean sum P_x + P_y +
+/// P_z - P_x P_y - P_x P_z - P_y P_z + P_x P_y P_z (Gordon & Hall 1973). If all values are `middle`, the result is
+/// exactly that.
 struct Extension {
   const double* values;      ///< of all sides, the lower of the two other axes fastest
-  std::int64_t begin[3][2];  ///< of the values of a side; -1: the side is not Dirichlet's
-  const double* shares[3];   ///< of the box, by the number of the point along an axis, from 0 to 1
+  std::int64_t begin[3][2];  ///< start of the values of a side; -1: no Dirichlet side
+  const double* shares[3];   ///< relative position in the box, 0 to 1, by point along an axis
   std::int64_t wide[3];      ///< points along an axis, both ends counted
   std::int64_t elements[3];
   std::int64_t first;  ///< element of the first value of `out`
   int order;
-  double middle;  ///< is taken from the values, and added to what is made of the rest
+  double middle;  ///< is subtracted from the values, and added to the extension
 };
 void extend(Stream& stream, const Extension& extension, double* out, std::int64_t points);
-/// out[n], n below `largest_parts`: the greatest |a - b| of a part of the points; no number where one of them is none.
+/// out[n], n below `largest_parts`: the greatest |a - b| of a part of the points; NaN if one of them is NaN.
 inline constexpr std::int64_t largest_parts = 256;
 void largest_difference(Stream& stream, const double* a, const double* b, double* out, std::int64_t points);
 /// out = kappa G: [element][6][point].
@@ -157,9 +157,9 @@ struct InterpolateCallOf {
   const std::vector<double>& matrix;
   int n, m;
   const T* in;
-  T* out;  ///< may be `in` where n is m
+  T* out;  ///< may be `in` if n = m
   std::int64_t elements;
-  const T* weights = nullptr;  ///< of each value of `in`; none: 1
+  const T* weights = nullptr;  ///< weight of each value of `in`; null: 1
 };
 using InterpolateCall = InterpolateCallOf<double>;
 void interpolate(Stream& stream, const InterpolateCall& call);
@@ -190,7 +190,7 @@ struct MeansCall {
   std::int64_t points;
 };
 void add_to_means(Stream& stream, const MeansCall& call);
-/// u = mask / u, where the mask is 0: `otherwise`.
+/// u = mask / u; `otherwise` where the mask is 0.
 void invert(Stream& stream, double* u, const double* mask, double otherwise, std::int64_t points);
 
 }  // namespace slipstream::sem

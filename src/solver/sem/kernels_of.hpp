@@ -1,5 +1,5 @@
 #pragma once
-// What orders_*_kernels.cpp instantiate.
+// Template instantiations of an order's kernels, for orders_*_kernels.cpp.
 #include <algorithm>
 
 #include "solver/sem/advection.hpp"

@@ -81,7 +81,7 @@ void Lifting::list_points(Side& side, const std::vector<bool>& given) {
       local = {p % n, p / n % n, p / (n * n) % n};
       if (owner(element, local) != face) continue;
       const auto has = [&](std::int64_t i, std::size_t along) {
-        // One element round a periodic axis has a point at both ends: the low one counts.
+        // A single element along a periodic axis has the same point at both ends; the low one counts.
         return !(box.periodic[along] && box.elements[along] == 1 && i == n - 1);
       };
       if (!has(local[a], a) || !has(local[b], b)) continue;
@@ -132,7 +132,7 @@ void Lifting::close_periodic_axes() {
     }
 }
 
-/// On an edge the latter side counts, of those that are given there.
+/// Resolves edges of several given sides: the last side counts.
 void Lifting::settle_edges() {
   for (const Side& side : sides_)
     for (const Side& later : sides_) {

@@ -1,5 +1,5 @@
 #pragma once
-// Values of Dirichlet sides, extended into the box.
+// Extends values on Dirichlet sides into the box.
 #include <string>
 #include <vector>
 
@@ -7,26 +7,25 @@
 
 namespace slipstream::sem {
 
-/// Every rank has the values of all points on Dirichlet faces; each device makes of them what its points have. Where a
-/// side is Dirichlet's in part, the rest of it counts as given, too, with the value halfway between the least and the
-/// largest.
+/// Every rank holds the values of all points on Dirichlet faces; each device extends them to its own points. If a side
+/// is only partly Dirichlet, the rest counts as given, too, with the mean of the least and the largest value.
 class Lifting {
  public:
-  /// `faces`: where the patches give values.
+  /// `faces`: faces with given values.
   Lifting(Space& space, const Patches& patches, const DirichletFaces& faces);
   /// Given values at this rank's points, zero at those of others. Throws what the functions throw.
   std::vector<double> mine(double time) const;
-  /// Takes the values of all ranks, and leaves in `out` what they make of the box. Collective.
+  /// Gathers the values of all ranks, and extends them into `out`. Collective.
   void take(std::vector<double> mine, Vector& out);
-  /// Halfway between the least and the largest of the values that were taken last.
+  /// Mean of the least and the largest of the last values.
   double middle() const { return middle_; }
   double largest() const { return largest_; }  ///< the greatest magnitude
-  /// Where two sides differed first on an edge that they share; empty where none did.
+  /// Warning about the first edge on which two sides differ; empty if none do.
   const std::string& caution() const { return caution_; }
 
  private:
-  using Place = std::array<std::int64_t, 3>;  ///< number of a point along each axis, through the elements
-  /// Points of a patch on this rank, each once in all ranks.
+  using Place = std::array<std::int64_t, 3>;  ///< global index of a point along each axis
+  /// Points of a patch on this rank; each point belongs to one rank.
   struct Values {
     Given given;
     std::vector<bool> faces;
@@ -38,7 +37,7 @@ class Lifting {
     std::int64_t begin;
     std::vector<Values> patches;
   };
-  /// Where a place of a side lies among the values.
+  /// Index of a side's point among the values.
   std::int64_t at(const Side& side, const Place& place) const;
   double& value(const Side& side, const Place& place);
   void list_points(Side& side, const std::vector<bool>& given);
@@ -52,7 +51,7 @@ class Lifting {
   std::vector<Side> sides_;
   Place wide_{};  ///< points along each axis, both ends counted
   std::vector<double> values_;
-  std::vector<bool> given_, known_;  ///< of the values: those that are given; and those on edges of such sides
+  std::vector<bool> given_, known_;  ///< flags of values: given; and on edges of given sides
   double middle_ = 0, largest_ = 0;
   std::string caution_;
   struct Part {

@@ -1,4 +1,4 @@
-// What the options of a solver on elements mean: the box, the grid of values, memory.
+// Options of solvers on elements: checks, the box, the grid of values, memory.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -84,7 +84,7 @@ void check_scalar(const Options& all, const Scalar& o) {
           {{"option", "components"}, {"given", o.solver.components}, {"scalar", o.name}});
 }
 
-/// Names of fields, those of earlier steps among them.
+/// Names of fields, including those of earlier steps.
 void check_names(const std::vector<Scalar>& scalars) {
   std::set<std::string> taken;
   for (const Scalar& scalar : scalars)
@@ -142,7 +142,7 @@ Grid plan_grid(const Machine& machine, const Options& options, int rank) {
 
 namespace {
 
-/// Levels, and the vertices that each device holds all of.
+/// Bytes of the multigrid levels, and of the vertices, which each device holds completely.
 std::int64_t multigrid_bytes(const Options& options, const Scalar& scalar, std::int64_t elements) {
   constexpr std::int64_t word = sizeof(float);
   std::int64_t bytes = 0;
@@ -234,8 +234,8 @@ double largest_courant(int order) {
 
 namespace {
 
-/// Through the times 0, -steps[0], -steps[0] - steps[1] and so on: the slopes of Lagrange's polynomials at 0, times the
-/// first step. Extrapolation has the values there of those through the times before 0.
+/// Derivative weights at 0 of the Lagrange polynomials through the times 0, -steps[0], -steps[0] - steps[1] and so on,
+/// times the first step. Extrapolation uses the values at 0 of those through earlier times.
 Differences of_uneven_steps(int order, const std::array<double, 3>& steps) {
   double times[4] = {0, 0, 0, 0};
   for (int n = 1; n <= order; ++n) times[n] = times[n - 1] - steps[static_cast<std::size_t>(n - 1)] / steps[0];

@@ -1,5 +1,5 @@
 #pragma once
-// Sides of a box cut into faces of elements by the condition that holds there.
+// Patches: faces on the sides of a box, grouped by boundary condition.
 #include <vector>
 
 #include <slipstream/sem_solver.hpp>
@@ -12,17 +12,17 @@ inline constexpr const char* side_names[3][2] = {{"x-", "x+"}, {"y-", "y+"}, {"z
 struct Patch {
   std::size_t axis = 0, end = 0;
   Side side;
-  std::vector<bool> faces;  ///< as ElementBox::face_of numbers them
+  std::vector<bool> faces;  ///< indexed by ElementBox::face_of
 };
 using Patches = std::vector<Patch>;
 
-/// From x- to z+, those of a side in its order; none of periodic axes, none without faces. Throws Error where no
-/// condition holds.
+/// Patches from x- to z+, in the order of conditions of a side. Periodic axes and patches without faces are left out.
+/// Throws Error if no condition holds on a face.
 Patches patches_of(const ElementBox& box, const Sides& sides);
-/// The faces of all patches where values are given.
+/// The faces of all patches with given values.
 DirichletFaces dirichlet_faces(const ElementBox& box, const Patches& patches);
 
-/// Points of a patch in elements [first, last), as ElementBox::points_on has them, and the weights of its quadrature.
+/// Points of a patch in elements [first, last), as in ElementBox::points_on, and its quadrature weights.
 struct PatchPoints {
   std::vector<std::int64_t> points;
   std::vector<double> weights;

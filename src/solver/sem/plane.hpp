@@ -1,6 +1,6 @@
 #pragma once
-// What the kernels of an element share: a team has a thread for each (i, j) of the planes of its elements and marches
-// along k. Derivatives along r and s read a plane in shared memory, those along t the thread's own column.
+// Common parts of element kernels. A team has a thread for each (i, j) of the planes of its elements, and marches along
+// k. Derivatives along r and s read a plane in shared memory, those along t the thread's own column.
 #include <bit>
 #include <cstdint>
 #include <utility>
@@ -9,7 +9,7 @@
 
 namespace slipstream::sem {
 
-/// D by rows, the weights, one over them, and the points. A kernel's argument, so that no pointer is read for it.
+/// D by rows, the weights, one over them, and the points. It is a kernel argument, which saves loads of pointers.
 template <int n, class T = double>
 struct Basis {
   T d[n * n];
@@ -18,12 +18,12 @@ struct Basis {
   T x[n];
 };
 
-/// Elements of a team: small ones share it, so that a warp has no idle threads.
+/// Elements of a team; small ones share a team, so that warps have no idle threads.
 template <int n>
 inline constexpr int elements_of_a_team = n* n >= 48 ? 1 : (64 + n * n - 1) / (n * n);
 
-/// A value of each thread that lives from phase to phase: a register on a GPU; a place in an array on the host, where
-/// one thread runs all of a team's.
+/// A value of each thread that persists between phases. On a GPU it is a register; on the host, where one thread runs
+/// the whole team, it is an array.
 template <class T, int threads, bool sequential>
 struct OfThread {
   T value[sequential ? threads : 1];
@@ -34,7 +34,7 @@ template <class F, int... k>
 SLIP_FN void unrolled(const F& f, std::integer_sequence<int, k...>) {
   (f(k), ...);
 }
-/// f(0) to f(n - 1). On a GPU without a loop: arrays that k indexes are registers only so.
+/// f(0) to f(n - 1). Unrolled on GPUs, because arrays indexed by k are in registers only then.
 template <int n, bool unroll, class F>
 SLIP_FN void for_planes(const F& f) {
   if constexpr (unroll) {
@@ -44,7 +44,7 @@ SLIP_FN void for_planes(const F& f) {
   }
 }
 
-/// Of thread `t`: which of its team's elements it has, and its place in the plane.
+/// Place of thread `t`: the element within its team, and the point in the plane.
 template <int n>
 struct Place {
   int slot, i, j;
@@ -53,7 +53,7 @@ struct Place {
   SLIP_FN int cell() const { return slot * n * n + j * n + i; }
 };
 
-/// The same of team `team`, whose elements follow those of the team before.
+/// The same for a numbered team; teams have consecutive elements.
 template <int n>
 struct Seat : Place<n> {
   std::int64_t element;
@@ -62,7 +62,7 @@ struct Seat : Place<n> {
   SLIP_FN std::int64_t point(int k) const { return point(element, k); }
 };
 
-/// Adds up what at(t) names of the threads of each element, by halves; it ends at the element's first.
+/// Tree sum of at(t) over the threads of each element; the result is at the element's first thread.
 template <int n, class Team, class At>
 SLIP_FN void add_by_halves(const Team& team, const At& at) {
   constexpr int square = n * n;

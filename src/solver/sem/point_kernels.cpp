@@ -1,4 +1,4 @@
-// What goes point by point and needs no order at compile time, and the table of orders.
+// Pointwise kernels, which need no order at compile time, and the table of orders.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +11,7 @@
 namespace slipstream::sem {
 inline namespace point_kernels {
 
-/// Rows of points that a launch takes, whatever there are: cells are int, boxes of 2^31 points are not.
+/// Launches take points in rows of this length, because cell coordinates are int and points may exceed 2^31.
 constexpr std::int64_t row = 256;
 Box rows_of(std::int64_t points) { return {{0, 0, 0}, {row, (points + row - 1) / row, 1}}; }
 
@@ -68,7 +68,7 @@ struct Extend {
     const int a = axis == 0 ? 1 : 0, b = axis == 2 ? 1 : 2;
     return of.values[of.begin[axis][end] + place[a] + of.wide[a] * place[b]];
   }
-  /// The weight of a side at a place along its axis.
+  /// Blending weight of a side at a place along its axis.
   SLIP_FN double weight(int axis, int end, std::int64_t place) const {
     if (of.begin[axis][end] < 0) return 0;
     if (of.begin[axis][1 - end] < 0) return 1;
@@ -131,7 +131,7 @@ struct Invert {
   }
 };
 
-/// The greater, or what is no number.
+/// The greater value, or NaN.
 SLIP_FN double worse(double a, double b) { return b <= a || a != a ? a : b; }
 
 struct LargestDifference {

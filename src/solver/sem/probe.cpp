@@ -1,4 +1,4 @@
-// Values at points that are no points of elements: where they lie, and what the polynomials have there.
+// Interpolation to arbitrary points: finds their elements, and evaluates the polynomials.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -14,7 +14,7 @@
 namespace slipstream::sem {
 namespace {
 
-/// How far out of [-1, 1] a point counts as on the side.
+/// Tolerance outside of [-1, 1] within which a point counts as on the side.
 constexpr double on_side = 2e-8;
 
 struct Bounds {
@@ -31,7 +31,7 @@ struct Weights {
   std::vector<double> value, slope;
   Weights(const Rule& rule, double r) : value(interpolation(rule, {&r, 1})) {
     const std::size_t n = rule.points.size();
-    // The slope of a polynomial is the polynomial of its slopes at the points.
+    // The derivative interpolates the derivatives at the nodes.
     for (std::size_t m = 0; m < n; ++m) {
       double sum = 0;
       for (std::size_t l = 0; l < n; ++l) sum += value[l] * rule.derivative[l * n + m];
@@ -40,7 +40,7 @@ struct Weights {
   }
 };
 
-/// The place at r of the element's polynomials, and its derivatives along r, s and t.
+/// The place of r by the element's polynomials, and its derivatives along r, s and t.
 struct Image {
   Point at{};
   std::array<Point, 3> along{};
@@ -69,7 +69,7 @@ double triple(const Point& a, const Point& b, const Point& c) {
   return a[0] * (b[1] * c[2] - b[2] * c[1]) + a[1] * (b[2] * c[0] - b[0] * c[2]) + a[2] * (b[0] * c[1] - b[1] * c[0]);
 }
 
-/// Newton's method from the nearest of the element's points. True where the point lies in the element.
+/// Newton's method from the element's nearest node. Returns whether the point lies in the element.
 bool find_within(const Rule& rule, const Point* x, const Point& point, Point& r) {
   const std::size_t n = rule.points.size();
   std::size_t nearest = 0;
@@ -80,7 +80,7 @@ bool find_within(const Rule& rule, const Point* x, const Point& point, Point& r)
     if (far < least) least = far, nearest = p;
   }
   r = {rule.points[nearest % n], rule.points[nearest / n % n], rule.points[nearest / (n * n)]};
-  // Quadratic once near: a step below this leaves rounding alone.
+  // Convergence is quadratic, so after a step below this only rounding errors remain.
   constexpr double small = 1e-9;
   for (int tries = 0; tries < 40; ++tries) {
     const Image here(rule, x, r);
@@ -92,7 +92,7 @@ bool find_within(const Rule& rule, const Point* x, const Point& point, Point& r)
     double largest = 0;
     for (std::size_t d = 0; d < 3; ++d) {
       if (!std::isfinite(step[d])) return false;
-      // Polynomials grow fast outside.
+      // Limits steps and range, because polynomials grow fast outside of the element.
       r[d] = std::clamp(r[d] + std::clamp(step[d], -1.0, 1.0), -1.2, 1.2);
       largest = std::max(largest, std::abs(step[d]));
     }
@@ -106,7 +106,7 @@ bool find_within(const Rule& rule, const Point* x, const Point& point, Point& r)
   return false;
 }
 
-/// Elements whose boxes hold a point, by a uniform grid of lists.
+/// Finds elements whose bounding boxes contain a point, by a uniform grid of lists.
 class Finder {
  public:
   Finder(const std::vector<Point>& places, std::size_t cube) {
@@ -117,7 +117,7 @@ class Finder {
           box.low[d] = std::min(box.low[d], places[p][d]);
           box.high[d] = std::max(box.high[d], places[p][d]);
         }
-      // Between its points a bent side may reach farther.
+      // Enlarges the box, because a bent side may reach farther between its points.
       double extent = 0;
       for (std::size_t d = 0; d < 3; ++d) extent = std::max(extent, box.high[d] - box.low[d]);
       for (std::size_t d = 0; d < 3; ++d) box.low[d] -= 0.25 * extent, box.high[d] += 0.25 * extent;
@@ -198,7 +198,7 @@ struct Probe::Impl {
             mine[n] = number, local[n] = r;
         }
     }
-    // The lowest of all ranks has the point.
+    // The lowest rank that found a point owns it.
     std::vector<std::int64_t> lowest(points.size(), none);
     for (const std::string& text :
          space.comm().all_gather({reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(std::int64_t)}))

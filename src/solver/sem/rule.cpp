@@ -42,7 +42,7 @@ Rule lobatto_of_any_order(int order) {
   const std::size_t n = static_cast<std::size_t>(order) + 1;
   Rule rule{order, std::vector<double>(n), std::vector<double>(n), std::vector<double>(n * n)};
   for (std::size_t i = 0; i < n; ++i) {
-    // Halves mirror each other to the bit.
+    // Exact mirror images, so that both halves have the same bits.
     const std::size_t mirror = n - 1 - i;
     if (i < mirror) rule.points[i] = i == 0 ? -1 : inner_point(order, static_cast<int>(i));
     if (i > mirror) rule.points[i] = -rule.points[mirror];
@@ -60,7 +60,7 @@ Rule lobatto_of_any_order(int order) {
       rule.derivative[i * n + m] = d;
       row += d;
     }
-    rule.derivative[i * n + i] = -row;  // of a constant: exactly zero
+    rule.derivative[i * n + i] = -row;  // so that the derivative of a constant is exactly zero
   }
   return rule;
 }
@@ -68,7 +68,7 @@ Rule lobatto_of_any_order(int order) {
 double largest_stiffness(const Rule& rule) {
   const std::size_t n = rule.points.size();
   std::vector<double> u(n);
-  // Power iteration; the largest mode is odd and steepest at the ends.
+  // Power iteration; the mode of the largest eigenvalue is odd and steepest at the ends.
   for (std::size_t i = 0; i < n; ++i) u[i] = rule.points[i] * (i % 2 == 0 ? 1 : -1) + 0.5 * rule.points[i];
   double found = 0;
   for (int step = 0; step < 200; ++step) {
@@ -115,8 +115,8 @@ std::vector<double> modal_filter(const Rule& rule, std::span<const double> facto
       factors.size() == n, ErrorCode::mismatch,
       "a filter of order " + std::to_string(rule.order) + " has a factor for each of " + std::to_string(n) + " modes",
       {{"option", "factors"}, {"given", factors.size()}, {"needed", n}});
-  // The modes are orthogonal in the quadrature; with the square of the last one it is not exact and gives 2 / order.
-  // The filter is one less the damped parts: modes whose factor is 1 leave no rounding.
+  // The modes are orthogonal in the quadrature, except that the square of the last one is inexact and gives 2 / order.
+  // The filter is 1 minus the damped parts, so that modes with factor 1 get no rounding errors.
   std::vector<double> matrix(n * n, 0.0);
   for (std::size_t i = 0; i < n; ++i) matrix[i * n + i] = 1;
   for (std::size_t k = 0; k < n; ++k) {

@@ -5,18 +5,19 @@
 
 namespace slipstream::sem {
 
-/// An element and one point of each face neighbour, m = n + 2 points along an edge. The element counts as a box: with S
-/// the eigenvectors of the one-dimensional stiffness, S^T B S = 1, the inverse is (Lynch, Rice & Thomas 1964)
+/// Solves on an element and one point of each face neighbour, m = n + 2 points along an edge. The element is
+/// approximated by a box. S has the eigenvectors of the one-dimensional stiffness, S^T B S = 1. The inverse is then
+/// (Lynch, Rice & Thomas 1964)
 ///
 ///     (S x S x S) diag(1 / (h1 (c_x l_i + c_y l_j + c_z l_k) + h2 v)) (S x S x S)^T.
 ///
-/// A thread takes whole lines, one along each axis in turn. Where an axis has no point (beyond a side, or on a fixed
-/// one) the row of S is zero. S between two neighbours is an argument of the launch: a GPU multiplies by its entries
-/// without reading them.
+/// A thread takes whole lines, one along each axis in turn. If an axis has no point (beyond a side, or on a fixed one),
+/// the row of S is zero. S between two neighbours is a kernel argument, so that a GPU multiplies by its entries without
+/// loads.
 template <int n>
 struct SchwarzKernel {
   static constexpr int m = n + 2, per_team = m * m < 256 ? 256 / (m * m) : 1, threads = per_team * m * m;
-  /// Rows an odd number of values apart: lines along x lie on different banks.
+  /// An odd stride of rows puts lines along x on different banks.
   static constexpr int stride = m | 1, plane = m * stride, cube = m * plane;
   static constexpr std::size_t shared_bytes = sizeof(float) * per_team * (cube + 3 * (m * m + m));
 
@@ -27,7 +28,7 @@ struct SchwarzKernel {
   struct Line {
     float of[m];
   };
-  /// Where a thread works: its element, and the two places that tell its line.
+  /// Place of a thread: its element, and the two coordinates of its line.
   struct Seat {
     int slot, a, b;
     std::int64_t element;
@@ -44,7 +45,7 @@ struct SchwarzKernel {
     };
     const bool x = within(i), y = within(j), z = within(k);
     if (x && y && z) return own(i - 1, j - 1, k - 1);
-    // The second layer of the neighbour is the sum of both less the own one.
+    // The neighbour's second layer is the sum of both minus the own one.
     const auto beyond = [&](int face, int at, float mine) {
       return call.faces[(element * 6 + face) * (n * n) + at] - mine;
     };
@@ -54,7 +55,7 @@ struct SchwarzKernel {
     if (x && y) return beyond(4 + (k > 0), (j - 1) * n + i - 1, own(i - 1, j - 1, k == 0 ? 1 : second));
     return 0;
   }
-  /// Where a solution belongs.
+  /// Stores a value of the solution.
   SLIP_FN void put(std::int64_t element, int i, int j, int k, float value) const {
     const bool x = within(i), y = within(j), z = within(k);
     const auto face = [&](int number, int at) {

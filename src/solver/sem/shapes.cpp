@@ -1,4 +1,4 @@
-// Whether elements are sound: their Jacobians' determinants are positive everywhere.
+// Checks elements: the determinants of their Jacobians must be positive everywhere.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -13,12 +13,12 @@
 namespace slipstream::sem {
 namespace {
 
-/// Below this part of the mean, or of the cube of an element's extent, a determinant is zero but for rounding.
+/// Below these fractions of the mean and of the cubed extent of an element, a determinant counts as zero.
 constexpr double least_of_mean = 1e-10, least_of_cube = 1e-14;
-/// Where a point's determinant is below this part of the mean, its surroundings are searched.
+/// Points with a determinant below this fraction of the mean get a local search.
 constexpr double suspicious = 0.25;
 
-/// An element as polynomials through places at the points of a rule.
+/// An element's shape: polynomials through places at the points of a rule.
 class Shape {
  public:
   Shape(const ElementBox& box, const Rule& rule, std::int64_t element)
@@ -58,7 +58,7 @@ class Shape {
     Point place{};
     double determinant = 0;
   };
-  /// By the sum over all points.
+  /// Place and determinant at r, by a sum over all points.
   Here at(const Point& r) const {
     std::vector<double> value[3], slope[3];
     for (std::size_t d = 0; d < 3; ++d) {
@@ -82,8 +82,8 @@ class Shape {
     return here;
   }
 
-  /// Goes down from a point, to the least of 27 places around, which come nearer where none is lower (pattern search,
-  /// Hooke & Jeeves 1961).
+  /// Pattern search (Hooke & Jeeves 1961): descends to the least of 27 places around a point, with smaller steps if
+  /// none is lower.
   void search(std::size_t point, double lowest) const {
     Point r{rule_.points[point % n_], rule_.points[point / n_ % n_], rule_.points[point / (n_ * n_)]};
     for (double step = 1 / static_cast<double>(n_); step > 1e-6;) {
@@ -94,7 +94,7 @@ class Shape {
           there[d] = std::clamp(r[d] + step * (static_cast<double>(rest % 3) - 1), -1.0, 1.0);
         const Here here = at(there);
         if (!(here.determinant > limit_)) refuse(here.place, here.determinant);
-        if (here.determinant >= lowest - 1e-3 * limit_) continue;  // but for rounding
+        if (here.determinant >= lowest - 1e-3 * limit_) continue;  // equal except for rounding
         lowest = here.determinant;
         best = there;
       }
@@ -131,7 +131,7 @@ class Shape {
 /// Places at the points of a finer rule, of the polynomials through an element's own.
 std::vector<Point> at_finer(const std::vector<double>& e, std::size_t n, std::size_t m, const Point* own) {
   std::vector<Point> from(own, own + n * n * n);
-  // Along r, s and t in turn; what was taken to the finer points moves to the slowest place.
+  // Along r, s and t in turn; each interpolated axis becomes the slowest one.
   for (int axis = 0; axis < 3; ++axis) {
     const std::size_t lines = from.size() / n;
     std::vector<Point> to(lines * m, Point{});
@@ -148,7 +148,7 @@ std::vector<Point> at_finer(const std::vector<double>& e, std::size_t n, std::si
 
 void check_shapes(const ElementBox& box, const Rule& rule, std::int64_t first, std::size_t count, const Point* own) {
   if (!box.map && box.deform == 0) return;
-  // An odd number of points: the middles are among them, where maps that are odd about them vanish.
+  // An odd number of points includes the midpoints, where odd maps may degenerate.
   const int order = std::max(6, (rule.order + 2) / 2 * 2);
   constexpr std::size_t together = 128;
   const Rule finer = lobatto_of_any_order(order);

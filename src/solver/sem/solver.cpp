@@ -1,4 +1,4 @@
-// Poisson's, Helmholtz's and the diffusion equation: a step is a right side and a linear solution.
+// Solver of Poisson's, Helmholtz's and the diffusion equation: right side and linear solve.
 #include <algorithm>
 #include <cmath>
 
@@ -60,12 +60,12 @@ Sem::Impl::Impl(const Communicator& c, const Machine& m, Options o)
     for (const auto& unknown : unknowns) unknown->start();
     for (const auto& unknown : unknowns) unknown->take_given(time_now());
     if (carrier) take_velocity(time_now());
-    // A right side that has no solution is refused before the first step.
+    // A right side without a solution is an error before the first step.
     for (const auto& unknown : unknowns)
       if (unknown->but_for_a_constant()) unknown->balance();
     wait();
   } catch (...) {
-    wait();  // the streams still hold work on what goes now
+    wait();  // queued work may use the memory that is freed here
     throw;
   }
 }
@@ -91,7 +91,7 @@ void Sem::Impl::combine(const std::vector<double*>& to, const std::vector<Term>&
   }
 }
 
-/// The work of a collective task: the loop's streams have nothing of it to wait for but what came before.
+/// Lists the tasks of a step. Collective tasks use streams of their own, after the loop's earlier work.
 void Sem::Impl::list_tasks() {
   const auto alone = [this](const char* name, void (Impl::*work)()) {
     Collective collective;

@@ -1,4 +1,4 @@
-// A box of elements on devices: geometry, copies' sums and operators.
+// A box of elements on devices: geometry, sums over copies, and operators.
 #include <algorithm>
 #include <optional>
 
@@ -18,16 +18,16 @@
 namespace slipstream::sem {
 namespace {
 
-/// Whose geometry is computed in one go, or as many as the box has along its axes where these are more.
+/// Least number of elements whose geometry is computed at once; more if the box is longer along its axes.
 constexpr std::int64_t elements_at_once = 1024;
 
-/// What a device holds.
+/// Data of one device.
 struct Part {
   std::int64_t first = 0, elements = 0, points = 0;
   std::vector<Point> places;
   Buffer<double> stiffness, metric;
-  Buffer<double> energies;     ///< of each element, of as many components as were asked for
-  Buffer<double> coordinates;  ///< [x y z][point], once carry() has asked for them
+  Buffer<double> energies;     ///< per element, for as many components as were needed
+  Buffer<double> coordinates;  ///< [x y z][point], allocated by the first carry()
 };
 
 std::vector<double> by_coordinate(const std::vector<Point>& places) {
@@ -69,7 +69,7 @@ struct Space::Impl {
     count_copies();
   }
 
-  /// What the streams hold still reads what goes now.
+  /// Queued work may still read the memory that is freed here.
   ~Impl() {
     for (Stream& stream : streams) wait_quietly(stream);
   }
@@ -96,7 +96,7 @@ struct Space::Impl {
       const auto each = static_cast<std::int64_t>(to.size()) / part.elements;
       if (!values.empty()) copy(stream, to.data() + element * each, values.data(), values.size() * sizeof(double));
     };
-    // A few at a time: their numbers stay in the caches, and the host never holds all factors.
+    // Processes a few elements at a time, so that data stay in caches and the host never holds all factors.
     const std::int64_t most = std::max(elements_at_once, box.elements[0] + box.elements[1] + box.elements[2]);
     for (std::int64_t done = 0, here = 0; done < part.elements; done += here) {
       here = std::min(part.elements - done, most);
@@ -110,7 +110,7 @@ struct Space::Impl {
     }
   }
 
-  /// Room for the parts of sums that elements leave.
+  /// Memory for partial sums per element.
   double* energies(std::size_t d, int components) {
     Buffer<double>& room = parts[d].energies;
     const auto wanted = static_cast<std::size_t>(components * parts[d].elements);
@@ -125,7 +125,7 @@ struct Space::Impl {
   void count_copies() {
     weights = zeros(cube);
     const Vector ones = zeros(cube);
-    for (std::size_t d = 0; d < parts.size(); ++d) {  // zeros as a mask: ones
+    for (std::size_t d = 0; d < parts.size(); ++d) {  // inverting a zero mask gives ones
       invert(streams[d], weights[d].data(), weights[d].data(), 1, parts[d].points);
       invert(streams[d], ones[d].data(), ones[d].data(), 1, parts[d].points);
     }
@@ -135,7 +135,7 @@ struct Space::Impl {
     for (Stream& stream : streams) stream.synchronize();
   }
 
-  /// So many values an element.
+  /// A zero vector with so many values per element.
   Vector zeros(std::int64_t values) const {
     Vector made;
     for (std::size_t d = 0; d < parts.size(); ++d) {
@@ -146,7 +146,7 @@ struct Space::Impl {
     return made;
   }
 
-  /// For callers, who may let go of it without a word to the streams.
+  /// A zero vector for callers, who may release it without synchronizing.
   Vector cleared(std::int64_t values) const {
     Vector made = zeros(values);
     for (Stream& stream : streams) stream.synchronize();
@@ -164,7 +164,7 @@ struct Space::Impl {
   }
 
   using Terms = std::vector<std::vector<DerivativesCall::Term>>;
-  /// `of`: as many terms of each component of u.
+  /// Sums of derivatives. `of`: terms of each component of u, equally many.
   void derivatives(const std::vector<const Vector*>& u, const std::array<Vector*, 3>& out, const Terms& of) {
     require_metric();
     for (std::size_t d = 0; d < parts.size(); ++d) {
@@ -351,7 +351,7 @@ Space::Fastest Space::fastest(const std::array<const Vector*, 3>& c) {
     }
   }
   found.rate = impl_->comm.max(rate);
-  // The lowest of the elements that have it.
+  // Ties go to the lowest element.
   const double mine = rate == found.rate ? -static_cast<double>(element) : -0x1p62;
   found.element = -static_cast<std::int64_t>(impl_->comm.max(mine));
   const double* const at[] = {&x[static_cast<std::size_t>(point) % x.size()],
@@ -378,8 +378,8 @@ void Space::divergence(const std::array<const Vector*, 3>& u, Vector& out) {
 }
 
 void Space::curl(const std::array<const Vector*, 3>& u, const std::array<Vector*, 3>& out) {
-  // With a, b, c in cyclic order, u_c adds du_c/dx_b to part a and -du_c/dx_a to part b. u_x, which comes first, begins
-  // the parts y and z; part x begins with u_y, of which it has -du_y/dx_z.
+  // With a, b, c in cyclic order, u_c adds du_c/dx_b to part a and -du_c/dx_a to part b. The first component u_x begins
+  // the parts y and z. Part x begins with u_y, by -du_y/dx_z.
   Impl::Terms of;
   for (int c = 0; c < 3; ++c) {
     const int a = (c + 1) % 3, b = (c + 2) % 3;

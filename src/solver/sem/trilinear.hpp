@@ -10,7 +10,7 @@ SLIP_FN double trilinear_products(const double* corners, double r, double s, dou
   double along[3][3];
   for (int d = 0; d < 3; ++d) {
     const double* x = corners + 8 * d;
-    // Differences along r on the four edges, and so on; each a mean by the distance from the edges.
+    // Differences along r on the four edges, and the same along s and t; each is a weighted mean of them.
     const double r0 = x[1] - x[0], r1 = x[3] - x[2], r2 = x[5] - x[4], r3 = x[7] - x[6];
     const double s0 = x[2] - x[0], s1 = x[3] - x[1], s2 = x[6] - x[4], s3 = x[7] - x[5];
     const double t0 = x[4] - x[0], t1 = x[5] - x[1], t2 = x[6] - x[2], t3 = x[7] - x[3];

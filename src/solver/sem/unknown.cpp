@@ -1,4 +1,4 @@
-// An unknown's fields, its right side, and the solve that it shares with others.
+// Fields and right side of an unknown, and solves of several unknowns at once.
 #include <algorithm>
 
 #include <slipstream/error.hpp>

@@ -1,6 +1,6 @@
 #pragma once
-// Star stencils, one definition for host and GPU: a cell at a time, or by threads that take a few cells along x and go
-// up, keeping what they read along z.
+// Star stencils with one definition for host and GPU. Cells are updated one by one, or by threads that take a few cells
+// along x and march along z with a register window.
 #include <algorithm>
 #include <cstdint>
 
@@ -11,7 +11,7 @@
 
 namespace slipstream::stencil {
 
-/// Cells beside one another along x, read and written at once.
+/// Adjacent cells along x, loaded and stored at once.
 template <class T, int cells>
 struct alignas(sizeof(T) * cells) Pack {
   T of[cells];
@@ -21,7 +21,7 @@ SLIP_FN Pack<T, cells> load_pack(const T* from) {
   return load_constant(reinterpret_cast<const Pack<T, cells>*>(from));
 }
 
-/// What becomes of a cell of the heat equation, and what it reads but u.
+/// Update of a cell of the heat equation.
 template <class T>
 struct Diffuse {
   T* next;
@@ -38,7 +38,7 @@ struct Diffuse {
   }
 };
 
-/// Of a wave; `next` holds the u before.
+/// Update of a cell of the wave equation; `next` holds the u before.
 template <class T>
 struct Propagate {
   T* next;
@@ -57,16 +57,16 @@ struct Propagate {
   }
 };
 
-/// How a team takes columns: what was fastest on an H100 at 512^3; docs/notes/performance.md has the others.
+/// Shape of a team of columns, the fastest on an H100 at 512^3; docs/notes/performance.md has others.
 struct ColumnShape {
   int width, height;  ///< threads along x and along y
   int ahead;          ///< planes that are loaded before they are needed
   int resident;       ///< teams of a multiprocessor
-  int deepest;        ///< planes of a team: the second cache has what teams above one another both read
+  int deepest;        ///< planes of a team; planes that adjacent teams share stay in the L2 cache
 };
 template <class T>
 constexpr ColumnShape column_shape(int radius) {
-  // With ten teams, 48 registers a thread, heat in f32 reaches 88 % of a copy instead of 97.
+  // Ten teams leave 48 registers a thread; heat in f32 then reaches 88 % of a copy's rate instead of 97.
   if (radius == 1 && sizeof(T) == 8) return {32, 4, 1, 9, 8};
   if (radius == 1) return {32, 4, 1, 8, 4};
   if (sizeof(T) == 4) return {16, 8, 1, 4, 16};
@@ -86,7 +86,7 @@ struct StarColumns {
   Turns turns;
   Point point;
 
-  /// A cell whose neighbours do not lie at the other end.
+  /// A cell without periodic neighbours.
   SLIP_FN void operator()(int i, int j, int k) const {
     const std::int64_t at = strides.at(i, j, k);
     const T* const here = u + at;
@@ -94,9 +94,9 @@ struct StarColumns {
     const auto read = point.template read<1>(at);
     point.next[at] = point.value(read, 0, *here, laplacian);
   }
-  /// The cells i to i + cells of rows j in planes `first` to `end`, those from low to high stored. i is a multiple of
-  /// `cells`, and so is the number of cells of an axis x that turns. `turning`: neighbours along y and z may lie at the
-  /// other end.
+  /// Cells i to i + cells of rows j in planes `first` to `end`; those from low to high are stored. Both i and the
+  /// number of cells of a periodic axis x are multiples of `cells`. With `turning`, neighbours along y and z may wrap
+  /// around.
   template <int cells, bool turning>
   SLIP_FN void march(int i, int j, int first, int end, int low, int high) const {
     constexpr int ahead = shape.ahead, kept = 2 * radius + 1 + ahead, sides = (radius + cells - 1) / cells;
@@ -104,7 +104,7 @@ struct StarColumns {
     const T* const column = u + strides.at(i, j, 0);
     const auto plane = [&](int k) { return column + (turning ? turns.at(2, k) : k) * strides.z; };
     const auto row = [&](int d) { return (turning ? turns.at(1, j + d) - j : d) * strides.y; };
-    // What none of the cells needs may lie outside of the array.
+    // Neighbours that none of the stored cells needs may lie outside of the array, so they are not read.
     const auto along = [&](int d, int span) {
       const int there = turns.at(0, i + d);
       return there + span <= low - radius || there >= high + radius ? 0 : there - i;
@@ -187,7 +187,7 @@ struct Marching {
   }
   std::int64_t teams() const { return std::int64_t{tiles_x} * tiles_y * layers; }
 
-  /// Whether neighbours of what lies between two numbers of an axis are at the other end.
+  /// Whether neighbours of cells `first` to `end` of an axis wrap around.
   SLIP_FN bool beyond(int axis, int first, int end) const {
     const int all = columns.turns.cells[axis];
     return all > 0 && (first < Columns::reach || end + Columns::reach > all);
@@ -203,7 +203,7 @@ struct Marching {
       const int i = first_x + (index % tiles_x * shape.width + thread % shape.width) * cells,
                 j = first_row + thread / shape.width;
       if (i >= high[0] || j >= high[1]) return;
-      // The same for a whole team, and false for most: what turns is found anew for every plane.
+      // The condition is uniform in a team and mostly false; wrapped columns recompute neighbours per plane.
       if (turning) {
         columns.template march<cells, true>(i, j, first, end, low[0], high[0]);
       } else {
@@ -221,7 +221,7 @@ void launch_columns(Stream& stream, const Box& box, const StarColumns<T, radius,
     launch_teams_on_gpu(stream, kernel.teams(), kernel.threads, 0, kernel);
   };
   using Columns = StarColumns<T, radius, Point>;
-  // A row that turns must end with whole packs.
+  // A periodic row must consist of whole packs.
   if (columns.turns.cells[0] % column_cells<T> == 0) return march(Marching<Columns, column_cells<T>>(columns, box));
   march(Marching<Columns, 1>(columns, box));
 }

@@ -1,5 +1,5 @@
 #pragma once
-// The updates of a cell, written once for all kernels: the order of additions is the same in each, and so are the bits.
+// Updates of a cell for all kernels. All add in the same order, so that they give the same bits.
 #include <cstdint>
 
 #include <slipstream/device/function.hpp>
@@ -8,15 +8,15 @@ namespace slipstream::stencil {
 
 constexpr int most_radius = 4;
 
-/// Where the cells of a block lie: the interior begins at the pointers that go with it.
+/// Strides of a block's cells; pointers to arrays are to the first interior cell.
 struct Strides {
   std::int64_t x = 0, y = 0, z = 0;  ///< 0 along an axis of one cell
   SLIP_FN std::int64_t at(int i, int j, int k) const { return i * x + j * y + k * z; }
   SLIP_FN std::int64_t along(int axis) const { return axis == 0 ? x : axis == 1 ? y : z; }
 };
 
-/// Of an axis without ghosts, along which a block holds the whole periodic grid: its cells; else 0. Neighbours beyond a
-/// side are then those at the other end.
+/// Wrapping along axes without ghosts. If a block holds a whole periodic axis, this has its number of cells; else 0.
+/// Neighbours beyond a side are then cells at the other end.
 struct Turns {
   int cells[3] = {0, 0, 0};
   SLIP_FN int at(int axis, int n) const {
@@ -25,7 +25,7 @@ struct Turns {
   }
 };
 
-/// A cell whose value, times the sign, is that of another one.
+/// The cell whose value, times the sign, stands for a cell beyond a side.
 struct Mirrored {
   int cell, sign;
 };
@@ -38,7 +38,7 @@ SLIP_FN Mirrored mirrored(int at, int cells, const bool* free_ends) {
   return {sum - at, free ? 1 : sum == 2 * at ? 0 : -1};
 }
 
-/// Depth of a cell in the absorbing layers at the low and the high end of an axis: 0 where a layer ends, 1 at the side.
+/// Depth of a cell in the absorbing layers at the low and the high end of an axis: 0 at the inner edge, 1 at the side.
 SLIP_FN double layer_depth(int at, int cells, int low, int high) {
   const int beyond = cells - 1 - at;
   const double in_low = at < low ? static_cast<double>(low - at) / low : 0;
@@ -46,7 +46,7 @@ SLIP_FN double layer_depth(int at, int cells, int low, int high) {
   return in_low > in_high ? in_low : in_high;
 }
 
-/// Of central differences along an axis: the centre for all three axes, then by distance.
+/// Weights of central differences along an axis: the centre for all three axes, then by distance.
 template <class T>
 struct StarWeights {
   T of[most_radius + 1];

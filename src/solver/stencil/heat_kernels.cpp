@@ -20,7 +20,7 @@ struct HeatCube {
   }
 };
 
-/// The same, where neighbours may be those at the other end.
+/// The same with periodic neighbours.
 template <class T>
 struct HeatCubeTurning {
   HeatCube<T> cells;
@@ -39,8 +39,8 @@ struct HeatCubeTurning {
   }
 };
 
-/// Of a cell at a side through which nothing flows, where a neighbour beyond has the value of the outermost cell, or at
-/// one beyond which is the other end.
+/// Update of a cell at an insulated or periodic side. At an insulated one, a neighbour beyond has the value of the
+/// outermost cell.
 template <class T>
 struct HeatBesideSides {
   BlockArrays block;

@@ -1,5 +1,5 @@
 #pragma once
-// What a Stencil is made of.
+// State and tasks of a Stencil.
 #include <optional>
 #include <vector>
 
@@ -15,7 +15,7 @@
 
 namespace slipstream::stencil {
 
-/// The periodic axes along which each block holds the whole grid: there are no ghosts, neighbours are at the other end.
+/// Periodic axes along which each block holds the whole grid. They have no ghosts; neighbours wrap around.
 Turns turns_of(const Grid& grid, const Options& options);
 /// Width of the ghosts per axis.
 Extent ghosts(const Grid& grid, const Options& options);
@@ -25,7 +25,7 @@ Numbers numbers_of(const Options& options);
 inline bool is_implicit(const Options& o) { return o.scheme != Scheme::forward_euler; }
 /// How an implicit run cuts its cells.
 std::vector<Block> slabs(const Machine& machine, const Options& options);
-/// Whether the u before needs ghosts, too: between exchanges it is computed with.
+/// Whether the u before needs ghosts, too, because steps without an exchange compute with it.
 inline bool exchanges_both(const Options& o) { return o.equation == Equation::wave && o.steps_per_exchange > 1; }
 
 struct Stencil::Impl {
@@ -68,7 +68,7 @@ struct Stencil::Impl {
   std::vector<double> before_start(const Values& u, const Values& rate, const Box& box) const;
   void set_done();
   void drain();
-  /// Rows of a device's table that were heard in the steps from first to last, not included.
+  /// Rows of a device's table of receivers, for the steps from first to last, not included.
   std::vector<double> heard_between(std::size_t device, std::int64_t first, std::int64_t last);
   double largest_difference_in(const LocalBlock& block, std::size_t device);
   Overlap usual_overlap() const;

@@ -10,17 +10,17 @@
 namespace slipstream::stencil {
 namespace {
 
-/// Sums go over so many blocks at most: enough to fill a GPU.
+/// Limit of blocks in a sum, enough to fill a GPU.
 constexpr std::int64_t most_blocks = 1024;
-/// Slabs are cut into so many pieces at most.
+/// Limit of pieces that slabs are cut into.
 constexpr std::int64_t most_units = 256;
 
-/// Planes that stay together; a number of the grid alone.
+/// Planes of a unit, which stay on one device; depends on the grid only.
 std::int64_t planes_of_a_unit(const Options& options) {
   return std::max<std::int64_t>(1, options.cells[slab_axis(options.cells)] / most_units);
 }
 
-/// Values of a block of a sum: a unit, or an equal part of it, whole rows.
+/// Values in a block of a sum: a unit, or an equal part of it with whole rows.
 std::int64_t block_of_a_sum(const Grid& grid, const Options& options, std::int64_t plane) {
   const int axis = slab_axis(options.cells);
   const std::int64_t planes = planes_of_a_unit(options), unit = planes * plane;
@@ -42,7 +42,7 @@ FieldOptions system_field(const Grid& grid, const Options& options, bool shared,
   return field;
 }
 
-/// Devices get whole units of planes.
+/// Distributes whole units of planes to devices.
 std::vector<Block> slabs(const Machine& machine, const Options& options) {
   const int axis = slab_axis(options.cells);
   const std::int64_t planes = options.cells[axis], unit = planes_of_a_unit(options), units = (planes + unit - 1) / unit;
@@ -88,7 +88,7 @@ Implicit::Implicit(const Communicator& comm, const Machine& machine, const Grid&
              (options.overlap == Overlap::automatic && cuda && !of_directions_->capturable());
   method_ = std::make_unique<krylov::ConjugateGradients>(comm, machine, layout(grid));
   for (const Side& side : sides_) system_.weights.push_back(side.weights.data());
-  // The diagonal is the same in all cells but those beside insulated sides, and a factor changes no iterate.
+  // The diagonal is constant except next to insulated sides, and a factor changes no iterate.
   system_.inverse_diagonal = system_.weights;
   if (!options.exchange.trace && of_directions_->loopable()) system_.recording = krylov::new_recording();
 }
@@ -98,7 +98,7 @@ void Implicit::lay_out(Side& side, const BlockShape& shape, Stream& stream) {
   const auto stride = [&](int a) { return options_.cells[a] > 1 ? shape.stride[a] : 0; };
   side.arrays = side.slab.arrays;
   side.arrays.strides = {stride(0), stride(1), stride(2)};
-  // A plane begins with the row of its first ghosts; the ghosts to the left of a row end the one before.
+  // A plane begins with its first row of ghosts; the ghosts left of a row count to the row before.
   side.lead = axis == 2 ? shape.ghost[1] * shape.stride[1] : 0;
   side.first = shape.origin - side.lead;
   side.points = shape.extent[axis] * shape.stride[axis];
@@ -171,7 +171,7 @@ void Implicit::step(std::vector<Stream>& streams, const std::vector<const void*>
     for (std::size_t d = 0; d < sides_.size(); ++d)
       if (sides_[d].slab.block >= 0) run(d, sides_[d]);
   };
-  // u is the first guess, too.
+  // u is also the initial guess.
   each([&](std::size_t d, const Side& side) {
     convert(streams[d], options_.precision, u[d], side.slab.arrays.strides, DType::f64, x[d] + side.lead,
             side.arrays.strides, side.slab.box);
@@ -183,7 +183,7 @@ void Implicit::step(std::vector<Stream>& streams, const std::vector<const void*>
   system_.apply = [&](const krylov::Vectors& in, const krylov::Vectors& out) {
     apply(streams, in == x ? *of_solutions_ : *of_directions_, in, out, -theta_ * numbers_.rate);
   };
-  // By Crank and Nicolson, A u = (1 + s L / 2) u = 2 u - b.
+  // With Crank-Nicolson, A u = (1 + s L / 2) u = 2 u - b.
   if (theta_ == 0.5)
     system_.apply_to_guess = [&](const krylov::Vectors& out) {
       each([&](std::size_t d, const Side& side) {
@@ -194,7 +194,7 @@ void Implicit::step(std::vector<Stream>& streams, const std::vector<const void*>
   how.field = unknown;
   how.trace = options_.exchange.trace;
   how.hard = "take a smaller time step";
-  // Heat decays: most of the change is u times a factor.
+  // Heat decays, so most of the change is a factor of u.
   how.fit_guess = true;
   effort_.add(method_->solve(streams, system_, right, x, how));
   each([&](std::size_t d, const Side& side) {

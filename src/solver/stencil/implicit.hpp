@@ -1,5 +1,5 @@
 #pragma once
-// Steps of the heat equation that end in a linear system.
+// Implicit steps of the heat equation.
 #include <memory>
 #include <vector>
 
@@ -15,31 +15,31 @@
 
 namespace slipstream::stencil {
 
-/// The axis across which an implicit run cuts: the last that has more than one cell.
+/// The axis along which an implicit run is cut into slabs: the last that has more than one cell.
 int slab_axis(const Extent& cells);
-/// Of the fields that a system is solved in.
+/// Options of the fields of the linear system.
 FieldOptions system_field(const Grid& grid, const Options& options, bool shared, const std::string& name);
 
-/// With theta = 1 (backward Euler) or 1/2 (Crank and Nicolson), L the stencil of -Lap spacing^2 and
+/// With theta = 1 (backward Euler) or 1/2 (Crank-Nicolson), L the stencil of -Lap spacing^2 and
 /// s = diffusivity time_step / spacing^2,
 ///
 ///     (1 + theta s L) u_new = (1 - (1 - theta) s L) u.
 ///
-/// Values are in f64, whatever format u has. Vectors are whole planes of a slab, with the ghosts along the other axes,
-/// whose weight is 0: so what is summed together is the same however many devices there are.
+/// Values are in f64, whatever format u has. Vectors are whole planes of a slab. They include ghosts along the other
+/// axes with weight 0, so that partial sums are the same for any number of devices.
 class Implicit {
  public:
-  /// What a device computes; `box` is empty where it has no block.
+  /// Part of a device; `box` is empty if it has no block.
   struct Slab {
     std::int64_t block = -1;
     Work work;
-    BlockArrays arrays;  ///< of u
+    BlockArrays arrays;  ///< arrays of u
     Box box;             ///< in the block's own cells
   };
   Implicit(const Communicator& comm, const Machine& machine, const Grid& grid, const Options& options,
            const Numbers& numbers, std::vector<Slab> slabs);
 
-  /// From u of each device to the next, both at interior cell (0, 0, 0). Collective.
+  /// Computes `next` from u on each device; pointers are to interior cell (0, 0, 0). Collective.
   void step(std::vector<Stream>& streams, const std::vector<const void*>& u, const std::vector<void*>& next,
             const std::string& unknown);
   void check();
@@ -50,7 +50,7 @@ class Implicit {
  private:
   struct Side {
     Slab slab;
-    BlockArrays arrays;      ///< of the system's fields
+    BlockArrays arrays;      ///< arrays of the system's fields
     std::int64_t lead = 0;   ///< from a vector's first value to interior cell (0, 0, 0)
     std::int64_t first = 0;  ///< from a field's first value to its vector's
     std::int64_t points = 0;

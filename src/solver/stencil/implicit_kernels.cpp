@@ -1,4 +1,4 @@
-// Between u and the vectors of its system.
+// Conversion between u and the vectors of the linear system.
 #include <slipstream/launch.hpp>
 
 #include "solver/stencil/kernels.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// What a Stencil queues on a device.
+// Kernels of the stencil solver.
 #include <cstdint>
 #include <vector>
 
@@ -9,19 +9,19 @@
 
 namespace slipstream::stencil {
 
-/// A block of cells with its arrays: pointers to interior cell (0, 0, 0).
+/// A block of cells and its arrays, as pointers to interior cell (0, 0, 0).
 struct BlockArrays {
   const void* u = nullptr;
-  void* next = nullptr;           ///< of the wave equation, it holds the u before
+  void* next = nullptr;           ///< in the wave equation it holds the u before
   const void* courant = nullptr;  ///< (c time_step / spacing)^2 of each cell
   Strides strides;
   Turns turns;
   int low[3] = {0, 0, 0};                ///< global cell of interior cell (0, 0, 0)
-  int cells[3] = {1, 1, 1};              ///< of the whole grid
+  int cells[3] = {1, 1, 1};              ///< cells of the whole grid
   bool open[3] = {false, false, false};  ///< axes that are not periodic
 };
 
-/// What all cells of a run have in common.
+/// Coefficients common to all cells of a run.
 struct Numbers {
   StarWeights<double> star{};
   CubeWeights<double> cube{};
@@ -31,8 +31,8 @@ struct Numbers {
   double damping = 0;     ///< sigma time_step / 2 at the side
 };
 
-/// The kernels of both equations for the cells of a box. Those with `sides` lie in the absorbing layer or reach beyond
-/// a side; on the host also those beside sides that turn. Heat: next = u + rate spacing^2 Lap u.
+/// Update of both equations on the cells of a box. Those with `sides` lie in the absorbing layer or access cells beyond
+/// a side, on the host also beyond a periodic one. Heat: next = u + rate spacing^2 Lap u.
 template <class T>
 void heat(Stream& stream, int points, const Numbers& numbers, const BlockArrays& block, const Box& box, bool sides);
 template <class T>
@@ -47,13 +47,13 @@ void set_ones(Stream& stream, double* to, const Strides& strides, const Box& box
 
 /// A source in a block that computes its cell.
 struct Shot {
-  std::int64_t at = 0;                          ///< from interior cell (0, 0, 0)
+  std::int64_t at = 0;                          ///< offset from interior cell (0, 0, 0)
   double frequency = 1, factor = 1, delay = 0;  ///< factor: amplitude time_step^2
 };
 /// Adds the sources to the next u; `done`: steps done, in the device's memory.
 void shoot(Stream& stream, DType type, void* next, const Shot* shots, int count, const std::int64_t* done,
            double time_step);
-/// Keeps u at `count` places in row *done modulo `rows` of a table.
+/// Records u at `count` places in row *done modulo `rows` of a table.
 void listen(Stream& stream, DType type, const void* next, const std::int64_t* places, int count,
             const std::int64_t* done, double* table, std::int64_t rows, std::int64_t columns);
 /// ++*done.

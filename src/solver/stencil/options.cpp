@@ -1,4 +1,4 @@
-// What the options of a stencil mean: weights, limits, memory, messages.
+// Options of a stencil: checks, weights, limits, memory, messages.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,7 +9,7 @@
 namespace slipstream::stencil {
 namespace {
 
-/// Of -d2/dx2 on a grid of spacing 1, by distance, for radius 1 to 4 (central differences of order 2 to 8).
+/// Weights of -d2/dx2 on a grid of spacing 1, by distance, for radius 1 to 4 (central differences of order 2 to 8).
 constexpr double central[most_radius][most_radius + 1] = {
     {-2.0, 1.0, 0, 0, 0},
     {-5.0 / 2, 4.0 / 3, -1.0 / 12, 0, 0},
@@ -25,7 +25,7 @@ int axes_of(const Options& options) {
 /// Whether the axis has sides with conditions.
 bool bounds(const Options& options, int axis) { return !options.periodic[axis] && options.cells[axis] > 1; }
 
-/// The largest eigenvalue of -Lap on a grid of spacing 1: of a wave that turns round from cell to cell along some axes.
+/// The largest eigenvalue of -Lap on a grid of spacing 1: for a wave that alternates from cell to cell along some axes.
 double largest_eigenvalue(const Options& options) {
   const int axes = axes_of(options);
   if (options.equation == Equation::heat && options.points == 27) {
@@ -48,7 +48,7 @@ double largest_eigenvalue(const Options& options) {
   return axes * along_one;
 }
 
-/// Whether a side that bounds the box has this condition.
+/// Whether a side of the box has this condition.
 bool has_side(const Options& options, Sides wanted) {
   for (int a = 0; a < 3; ++a)
     if (bounds(options, a) && (options.sides.of[a][0] == wanted || options.sides.of[a][1] == wanted)) return true;
@@ -222,7 +222,7 @@ FieldOptions field_options(const Grid& grid, const Options& options, bool shared
   field.name = name;
   field.type = options.precision;
   field.ghost = ghosts(grid, options);
-  // Rows that begin with lines of memory: on an H100 9 % of a wave of order 8 in f32.
+  // Rows begin with lines of memory, which speeds up a wave of order 8 in f32 by 9 % on an H100.
   field.alignment = options.equation == Equation::heat ? 64 : 128;
   field.shared = shared;
   return field;
@@ -249,8 +249,8 @@ Numbers numbers_of(const Options& o) {
       numbers.even[a][end] = o.sides.of[a][end] != Sides::fixed;
       numbers.layers[a][end] = layers_at(o, a, end);
     }
-  // The amplitude falls by exp(-integral of sigma / (2 c)) on the way in and again on the way out: with sigma =
-  // sigma_0 (d / W)^2 it is exp(-sigma_0 W / (3 c)) in all, here 1e-3.
+  // The amplitude falls by exp(-integral of sigma / (2 c)) on the way in, and again on the way out. For sigma = sigma_0
+  // (d / W)^2 it is exp(-sigma_0 W / (3 c)) in all, here 1e-3.
   if (o.absorbing > 0) numbers.damping = 0.5 * o.time_step * 3 * o.speed * std::log(1e3) / (o.absorbing * o.spacing);
   return numbers;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What a block computes in a step.
+// The update of one block: interior and boundary regions.
 #include <vector>
 
 #include <slipstream/box.hpp>
@@ -7,14 +7,14 @@
 
 namespace slipstream::stencil {
 
-/// A box of a block, and whether its cells lie beside sides that have kernels of their own.
+/// A box of a block, and whether its cells need the kernels for sides.
 struct Piece {
   Box box;
   bool sides = false;
 };
 using Pieces = std::vector<Piece>;
 
-/// What a block computes in a step, by how many steps the exchange is ago.
+/// Boxes that a block updates in a step, by the number of steps since the exchange.
 struct Work {
   Pieces all, interior, rim;
   const Pieces& of(Part part) const { return part == Part::all ? all : part == Part::interior ? interior : rim; }

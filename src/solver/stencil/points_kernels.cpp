@@ -1,4 +1,4 @@
-// What a stencil does at single cells, and what it finds over all of them.
+// Stencil kernels on single cells (sources, receivers), and reductions over all cells.
 #include <cmath>
 
 #include <slipstream/launch.hpp>

@@ -269,7 +269,7 @@ void Stencil::Impl::list_tasks() {
       solution.check = [this] { implicit->check(); };
       list.push_back(collective_task("conjugate gradients", std::move(solution)));
     } else if (ago == 0) {
-      // Which field is u alternates, and with it the exchange.
+      // u alternates between two fields, and the exchange with it.
       Exchange& exchange =
           exchanges.size() == 1 ? *exchanges[0] : *exchanges[static_cast<std::size_t>((base + phase) % 2)];
       list.push_back(exchange_task("exchange", exchange));
@@ -368,9 +368,9 @@ void Stencil::Impl::drain() {
   drained = state.step;
 }
 
-/// Where the devices alone do the exchange, a step in one piece is faster than an interior and a rim if the rim's sides
-/// along x touch memory in small pieces, or if few planes travel (two H100s, 512^3, cut along z, a step in one piece
-/// and in two: heat 377 and 385 us, waves of order 8, which send four planes, 796 and 779 us).
+/// If the devices alone do the exchange, a step in one piece may be faster than an interior and a rim. This holds if
+/// the rim's sides along x touch memory in small pieces, or if few planes travel. Two H100s, 512^3 cut along z, took
+/// these times in one piece and in two: heat 377 and 385 us, waves of order 8, which send four planes, 796 and 779 us.
 Overlap Stencil::Impl::usual_overlap() const {
   const bool by_devices =
       std::all_of(exchanges.begin(), exchanges.end(), [](const auto& e) { return e->capturable(); });
@@ -389,8 +389,8 @@ const std::vector<Device>& Stencil::devices() const { return impl_->devices; }
 const Tasks& Stencil::tasks() const { return tasks_at(recording().phase); }
 const Tasks& Stencil::tasks_at(int phase) const { return impl_->tasks[static_cast<std::size_t>(phase)]; }
 
-/// Where the state was set from outside, the next step begins with an exchange, and graphs of before are of no use: in
-/// them another field may be u.
+/// After the state was set from outside, the next step begins with an exchange. Earlier graphs are invalid, because
+/// another field may be u in them.
 void Stencil::begin_steps() {
   Impl& s = *impl_;
   if (s.restarts == s.state.restarts) return;

@@ -1,4 +1,4 @@
-// How many steps an exchange should serve: measured once, and remembered.
+// Measures how many steps one exchange should serve; the result is cached.
 #include <cmath>
 #include <sstream>
 
@@ -12,10 +12,10 @@
 namespace slipstream::stencil {
 namespace {
 
-/// Steps that are whole exchanges of each number of steps that is tried.
+/// Timed steps: a multiple of each candidate.
 constexpr std::int64_t whole_exchanges = 24;
 
-/// All that the answer depends on; `possible`: numbers of steps.
+/// Cache key with all that the result depends on; `possible`: candidates.
 std::string key_of(const Machine& machine, int rank, const Options& options, const std::vector<int>& possible) {
   const Grid grid = plan_grid(machine, options, rank);
   const Halo halo = halo_of(grid, options);
@@ -27,7 +27,7 @@ std::string key_of(const Machine& machine, int rank, const Options& options, con
   return text.str();
 }
 
-/// Blocks may be too thin for the ghosts of many steps, or the memory too small; both are the same on all ranks.
+/// Whether blocks and memory have room for the ghosts of many steps; the same on all ranks.
 bool fits(const Machine& machine, int rank, const Options& options) {
   const Grid grid = plan_grid(machine, options, rank);
   try {

@@ -4,7 +4,7 @@
 namespace slipstream::stencil {
 inline namespace wave_kernels {
 
-/// In the absorbing layer, or where a step reaches beyond a side, to mirrored values or to the other end.
+/// Update in the absorbing layer, or with neighbours beyond a side: mirrored or periodic ones.
 template <class T, int radius>
 struct WaveBesideSides {
   BlockArrays block;
@@ -32,7 +32,7 @@ struct WaveBesideSides {
         star<radius>(weights, *here, [&](int axis, int d) { return neighbour(here, axis, cell[axis], d); });
     const double x = depth(0, i), y = depth(1, j), z = depth(2, k);
     const T s = static_cast<T>(numbers.damping * (x * x + y * y + z * z));
-    // Outside of the layer the same bits as elsewhere.
+    // Outside of the layer the undamped formula gives the same bits as the other kernel.
     *next = s == 0 ? leap(*here, *next, static_cast<const T*>(block.courant)[at], laplacian)
                    : damped_leap(*here, *next, static_cast<const T*>(block.courant)[at], laplacian, s);
   }

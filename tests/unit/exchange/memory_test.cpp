@@ -27,7 +27,7 @@ struct Landed {
   std::optional<Parts> parts;
 };
 
-/// Calls f(channel, its landing) for messages between devices.
+/// Calls f(channel, its receive buffer) for messages between devices.
 template <class F>
 void each_landing(Landed& of, F f) {
   for (const Channel& c : of.parts->plan.channels)

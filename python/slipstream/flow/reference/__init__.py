@@ -45,7 +45,7 @@ _SETS = (
     ("ghia1982", "Ghia et al. 1982", 2),
     ("albensoeder2005", "Albensoeder & Kuhlmann 2005 (spectral)", 3),
 )
-#: A Reynolds number that is off by no more than this is the same.
+#: Relative tolerance within which Reynolds numbers are the same.
 _SAME = 1e-6
 
 

@@ -23,12 +23,12 @@ from slipstream.sem.flow.tables import (
 )
 from slipstream.sem.tables import SemReceiverTable
 
-#: The vortex of Taylor and Green: of energy 1/8 in a periodic box of edges 2 pi.
+#: The Taylor-Green vortex, of energy 1/8 in a periodic box with edges 2 pi.
 TAYLOR_GREEN = ("sin(x)*cos(y)*cos(z)", "-cos(x)*sin(y)*cos(z)", 0.0)
 
 
 class Condition(NamedTuple):
-    """A condition on a side, or on those of its faces where `where` is above 0."""
+    """A condition on a side, or on its faces where `where` is above 0."""
 
     kind: str  #: "periodic", "velocity" or "symmetry"
     velocity: Parts = (0.0, 0.0, 0.0)
@@ -64,19 +64,19 @@ class FlowCase(ElementsCase):
 
     @property
     def degree(self) -> int:
-        """Degree of Chebyshev's polynomials."""
+        """Degree of the Chebyshev polynomials."""
         return self.sem.degree or {"jacobi": 1, "multigrid": 3, "schwarz": 2}[self.sem.preconditioner]
 
     @property
     def published_cavity(self) -> reference.Reference | None:
-        """The centrelines that a cavity is held against: a unit cube at rest but for the lid y+, of speed 1 along x."""
+        """The reference centrelines of a cavity: a unit cube whose lid y+ moves at speed 1 along x."""
         if self.output.reference != "albensoeder2005":
             return None
         return reference.load(self.output.reference, 1 / self.sem.viscosity)
 
     @property
     def is_reference_flow(self) -> bool:
-        """Whether it is the vortex of Taylor and Green at Reynolds number 1600."""
+        """Whether the case is the Taylor-Green vortex at Reynolds number 1600."""
         same = abs(self.sem.viscosity * 1600 - 1) < 1e-9 and all(self.grid.periodic) and not self.sem.force
         box = all(abs(edge / (2 * math.pi) - 1) < 1e-9 for edge in self.sem.lengths)
         flow = self.initial is not None and self.initial.flow == "taylor_green"
@@ -84,7 +84,7 @@ class FlowCase(ElementsCase):
 
     @property
     def conditions(self) -> list[list[Condition]]:
-        """Those of the sides x- to z+, as they take precedence."""
+        """Conditions of the sides x- to z+, in the order of precedence."""
         given = dict(self.boundaries.given())
         found: list[list[Condition]] = []
         for n, side in enumerate(SIDES):
@@ -101,7 +101,7 @@ class FlowCase(ElementsCase):
 
     @property
     def solution(self) -> tuple[list[Any], Any]:
-        """Functions of the velocity's parts and of the pressure that are known."""
+        """Functions of the exact velocity components and pressure."""
         exact = self.exact
         velocity = [self.function(part) for part in exact.velocity] if exact and exact.velocity else []
         pressure = None if exact is None or exact.pressure is None else self.function(exact.pressure)
@@ -109,7 +109,7 @@ class FlowCase(ElementsCase):
 
     @property
     def start(self) -> list[Callable[[Array, float], Array]]:
-        """The velocity at time 0, and with start = "exact" before."""
+        """The initial velocity; with start = "exact" also that of earlier times."""
         if self.sem.start == "exact" or self.initial is None:
             return self.solution[0]
         parts = TAYLOR_GREEN if self.initial.flow else self.initial.velocity

@@ -1,4 +1,4 @@
-"""Rules between the keys of a case of incompressible flow on spectral elements."""
+"""Checks of combinations of keys of an incompressible flow on spectral elements."""
 
 from collections.abc import Iterator
 
@@ -109,7 +109,7 @@ def _cavity(case: FlowCase) -> Iterator[Problem]:
 
 
 def _expressions(case: FlowCase) -> Iterator[Problem]:
-    """Those without a value, at a few places of the box."""
+    """Faults of expressions that cannot be evaluated at a few places of the box."""
     places = checks.some_places(case)
     for n, given in enumerate(case.sem.map or ()):
         yield from checks.tried(case, ("sem", "map", str(n)), given, places, None)
@@ -138,7 +138,7 @@ def _parts(
 
 
 def _side_expressions(case: FlowCase, path: Path, entry: FlowSideTable, places: np.ndarray) -> Iterator[Problem]:
-    if entry.where is None:  # elsewhere a velocity need not be anything
+    if entry.where is None:  # with `where`, a velocity may be undefined elsewhere
         yield from _parts(case, (*path, "velocity"), entry.velocity, places, 0.0)
         return
     yield from checks.tried(case, (*path, "where"), entry.where, places, None)

@@ -1,4 +1,4 @@
-"""Velocity and pressure at points: receivers.csv over time, profiles.csv along lines at the end, published cavities."""
+"""Velocity and pressure at points: receivers.csv, profiles.csv, planes.csv, published cavities."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Array = np.ndarray
 #: Columns: fields of the state and their components.
 COLUMNS = {"u": ("velocity", 0), "v": ("velocity", 1), "w": ("velocity", 2), "p": ("pressure", 0)}
-#: Means over a plane, behind its place.
+#: Columns of planes.csv behind the place: means over a plane.
 OF_PLANES = (*COLUMNS, "uu", "vv", "ww", "uv", "uw", "vw")
 
 
@@ -29,7 +29,7 @@ def _values(engine: "Flow", there: "Probe") -> dict[str, Array]:
 
 
 def monitors(engine: "Flow", case: FlowCase, goes_on: bool) -> Sequence[Monitor]:
-    """receivers.csv, where there are receivers at points. All points are looked for before the first step."""
+    """Monitor of receivers.csv, if receivers are at points. All points are located before the first step."""
     for name, one in case.receivers.items():
         probe(engine, np.array([one.at]) if one.to is None else along(one), f"receivers.{name}")
     names = [name for name, one in case.receivers.items() if one.to is None]
@@ -47,7 +47,7 @@ def monitors(engine: "Flow", case: FlowCase, goes_on: bool) -> Sequence[Monitor]
 
 
 def write_profiles(engine: "Flow", case: FlowCase, troubles: Troubles) -> None:
-    """profiles.csv: by line and point, how far along the line it lies, its place, velocity and pressure. Collective."""
+    """Writes profiles.csv: line, point, distance along the line, place, velocity and pressure. Collective."""
     table: list[list[str]] = []
     for name, one in case.receivers.items():
         if one.to is None:
@@ -64,7 +64,7 @@ def write_profiles(engine: "Flow", case: FlowCase, troubles: Troubles) -> None:
 
 
 def write_planes(engine: "Flow", case: FlowCase, troubles: Troubles) -> None:
-    """planes.csv: means over planes of points across an axis. Collective."""
+    """Writes planes.csv: means over planes of points across an axis. Collective."""
     axis = case.output.planes
     if axis is None:
         return
@@ -76,7 +76,7 @@ def write_planes(engine: "Flow", case: FlowCase, troubles: Troubles) -> None:
 
 
 def from_published(engine: "Flow", case: FlowCase, reference: Reference) -> float:
-    """The largest distance from the points of a published cavity, in percent of the lid speed. Collective."""
+    """Largest error at the points of a published cavity, in percent of the lid speed. Collective."""
     largest = 0.0
     for line in reference.lines:
         across, part = (1, 0) if line.name == "u_of_y" else (0, 1)

@@ -1,4 +1,4 @@
-"""An incompressible flow on spectral elements at work on a case: `slipstream.case.solver.Run`."""
+"""Runs an incompressible flow on spectral elements: `slipstream.case.solver.Run`."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ _SUMS = ("solutions", "iterations", "unconverged", "rounded")
 
 
 class FlowRun(PlainRun):
-    """A flow under way. Collective."""
+    """A running flow. Collective."""
 
     def __init__(self, setup: Setup, trace: "Trace | None" = None) -> None:
         case = setup.case
@@ -99,7 +99,7 @@ class FlowRun(PlainRun):
         return {"pressure": dict(self.engine.pressure_effort()), "velocity": dict(self.engine.velocity_effort())}
 
     def _efforts_of_all(self) -> dict[str, dict[str, int]]:
-        """Those before a restart among them."""
+        """Solver efforts by unknown, including those before a restart."""
         return {
             name: {key: now[key] + self._before[name][key] for key in _SUMS} for name, now in self._efforts().items()
         }
@@ -109,14 +109,14 @@ class FlowRun(PlainRun):
         return dict(zip(_PAST, self.engine.past(), strict=True)) | self._efforts_of_all() | {"counted": self._counted}
 
     def carry(self, carried: Mapping[str, Any]) -> None:
-        # Checkpoints of earlier versions have no solutions for the pressure.
+        # Checkpoints of earlier versions have no earlier pressure solutions.
         past = {"earlier": 0, **carried}
         self.engine.set_past(*(past[name] for name in _PAST))
         self._before = {name: dict(carried[name]) for name in ("pressure", "velocity")}
         self._counted = carried["counted"]
 
     def _statistics(self) -> dict[str, Any]:
-        """Statistics of this step, found once."""
+        """Statistics of this step, cached."""
         if self._taken != self.engine.step:
             velocity, pressure = self._case.solution
             with as_case_error("exact"):
@@ -132,7 +132,7 @@ class FlowRun(PlainRun):
 
         def take() -> None:
             now, before = self._efforts_of_all(), self._counted
-            # A run that goes on drops a row that is only there because the run before ended.
+            # A restart drops a row that only the end of the run before made.
             if self.engine.step % self._case.check_every == 0:
                 self._counted = now
             means = {
@@ -149,7 +149,7 @@ class FlowRun(PlainRun):
         ]
 
     def _loads(self, goes_on: bool) -> Sequence[Monitor]:
-        """loads.csv, where there are sides: what pressure and viscosity do to each."""
+        """Monitor of loads.csv: pressure and viscous forces on each side, if there are sides."""
         sides = [side for n, side in enumerate(SIDES) if not self._case.grid.periodic[n // 2]]
         if not sides:
             return []
@@ -208,7 +208,7 @@ class FlowRun(PlainRun):
             console.print(expected_table(figures["expected"]))
 
     def _decay(self, figures: dict[str, Any], console: Console) -> dict[str, float]:
-        """The dissipation and the enstrophy of statistics.csv beside published ones, where there are some."""
+        """Compares dissipation and enstrophy of statistics.csv with published ones, if there are any."""
         case = self._case
         header, lines = rows.read(case.folder / "statistics.csv")
         table = np.array(lines, dtype=float)
@@ -227,7 +227,7 @@ class FlowRun(PlainRun):
         # Next to the peak of the dissipation the elements resolve least.
         if time[-1] >= 9:
             result["divergence.at_9"] = float(np.interp(9, time, column["divergence"]))
-        # The first row has no steps before it to take differences with.
+        # The first row is left out, because it has no step before it.
         off = np.abs(column["decay"] - rate)[1:].max() / reference.dissipation.max()
         result["energy.largest_decay_error"] = float(off)
         console.print(

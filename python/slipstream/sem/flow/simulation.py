@@ -34,7 +34,7 @@ class FlowSide(TypedDict, total=False):
 
 
 class FlowOptions(TypedDict, total=False):
-    """Keys of [sem], [machine] and [exchange]; docs/sem_flow.md and docs/exchange.md say what they do."""
+    """Keys of [sem], [machine] and [exchange]; docs/sem_flow.md and docs/exchange.md describe them."""
 
     order: int
     lengths: Sequence[float]
@@ -147,8 +147,8 @@ class Flow(ElementsSimulation[FlowCase, "Engine"]):
         return {side: SideForce(np.array(pressure), np.array(viscous)) for side, (pressure, viscous) in found.items()}
 
     def planes(self, axis: Literal["x", "y", "z"]) -> PlaneMeans:
-        """Means over each plane of points across an axis, by the quadrature, on every rank: of the running means where
-        there are some, else of this moment. Points of a bent box count by their numbers.
+        """Means over each plane of points across an axis, by the quadrature, on every rank. They use running means if
+        there are any, else the present state. In a bent box, points are grouped by index.
 
         Raises ArgumentError (not_found) for another axis.
         """

@@ -1,4 +1,4 @@
-"""Incompressible flow on spectral elements as the registry has it: `slipstream.case.solver.Solver`."""
+"""Incompressible flow on spectral elements for the registry: implements `slipstream.case.solver.Solver`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -30,11 +30,11 @@ def complete(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_before_start(case: FlowCase) -> None:
-    """`problems` says it all."""
+    """Nothing to do: `problems` reports everything."""
 
 
 def check_at_length(case: FlowCase) -> None:
-    """No element that is bent may be turned inside out."""
+    """Checks that no bent element is turned inside out."""
     if case.sem.deformation or case.sem.map:
         with as_case_error():
             part("sem").check_flow_elements(case.options())

@@ -1,4 +1,4 @@
-"""Taylor and Green's vortex by spectral elements: `slipstream.run.compare.Vortex`."""
+"""The Taylor-Green vortex by spectral elements: `slipstream.run.compare.Vortex`."""
 
 import math
 from typing import Any
@@ -14,7 +14,7 @@ from slipstream.sem.flow.case import FlowCase
 title = "Spectral elements"
 precisions: tuple[str, ...] = ()
 
-#: Orders of the elements: the first that divides the number of points.
+#: Orders of the elements: the first order that divides the number of points is used.
 ORDERS = (7, 8, 6, 9, 5, 10)
 
 
@@ -43,7 +43,7 @@ def tables(cells: int, time: float) -> dict[str, Any]:
             "lengths": [2 * math.pi] * 3,
             "viscosity": 1 / 1600,
             "time_step": time_step,
-            # On few points the vortex overshoots as it breaks down.
+            # On few points speeds overshoot when the vortex breaks down, so limit the Courant number.
             "target_courant": 0.4,
         },
         "initial": {"flow": "taylor_green"},
@@ -53,6 +53,6 @@ def tables(cells: int, time: float) -> dict[str, Any]:
 
 def decay(case: Case) -> Decay:
     header, lines = rows.read(case.folder / "statistics.csv")
-    # The first row has no step before it, whose energy would tell of the decay.
+    # The first row has no decay, because no step precedes it.
     column = dict(zip(header, np.array(lines, dtype=float)[1:].T, strict=True))
     return Decay(column["time"], column["energy"], column["dissipation"], column["decay"])

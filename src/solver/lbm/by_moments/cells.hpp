@@ -1,5 +1,5 @@
 #pragma once
-// The ten moments of a block's cells in memory, and what boundaries and readings see through them.
+// Storage of the ten moments of a block's cells, and access to populations for boundaries and output.
 #include "solver/lbm/by_moments/side_walls.hpp"
 #include "solver/lbm/by_moments/ten_moments.hpp"
 #include "solver/lbm/lattice/kernels.hpp"
@@ -29,7 +29,7 @@ struct StoredMoments {
 };
 
 /// 16 bits, each moment scaled by a power of two to its own range: an excess of density below 2, a momentum below 1, a
-/// tensor below 1/2. Rounded by chance, as populations are (DitheredHalf), drawn from what is at rest, too.
+/// tensor below 1/2. Rounded stochastically like populations (DitheredHalf), with bits of the population at rest.
 struct StoredMomentsF16 {
   using Word = Half;
   using Number = float;
@@ -57,7 +57,7 @@ struct StoredMomentsF16 {
 
 template <int n>
 using Nth = std::integral_constant<int, n>;
-/// In the order of TenMoments; word(n) is the n-th, put(n, word) takes it.
+/// Visits moments in the order of TenMoments; word(n) is the n-th, put(n, word) receives it.
 template <class S, class F>
 SLIP_FN TenMoments<typename S::Number> moments_of_words(const F& word) {
   const auto part = [&](auto n) { return S::template load<n()>(word(n)); };
@@ -79,7 +79,7 @@ SLIP_FN void words_of_moments(const TenMoments<typename S::Number>& m, const F& 
   part(Nth<8>{}, m.xz);
   part(Nth<9>{}, m.yz);
 }
-/// The moments of a cell, the first of which lies at `at`. `chance`: rounding draws from it, too.
+/// The moments of a cell, the first of which lies at `at`. `chance`: additional random bits for rounding.
 template <class S>
 SLIP_FN TenMoments<typename S::Number> load_moments(const typename S::Word* at, std::int64_t component) {
   return moments_of_words<S>([&](auto n) { return at[n() * component]; });
@@ -91,7 +91,7 @@ SLIP_FN void store_moments(typename S::Word* at, std::int64_t component, const T
       m, [&](auto n, typename S::Word word) { at[n() * component] = word; }, chance);
 }
 
-/// Of cells that are neighbours along x, each moment's words loaded and stored at once.
+/// Moments of neighbours along x; each moment's words are loaded and stored at once.
 template <class S, int lanes>
 struct TenWords {
   using T = typename S::Number;
@@ -165,19 +165,19 @@ struct MomentCells {
     });
     return found;
   }
-  /// A population comes from a fluid cell, from a wall, or a link has brought it.
+  /// The population that a cell receives: from a fluid cell, from a wall, or from a link.
   SLIP_FN Number comes(const Cell& cell, const Heading& h) const {
     const BoundaryCell beside = boundary_at(cell);
     if (beside.arrivals >= 0) return arrivals()[h.i * boundary.count + beside.arrivals];
     const bool back = (beside.resting >> h.i & 1u) != 0 || SideWalls::out_of(walls.beside(cell.x, cell.y, cell.z), h);
     return sent(back ? cell : behind(cell, h), back ? opposite(h) : h);
   }
-  /// To a cell that links bring populations to.
+  /// Stores a population for a cell that links bring populations to.
   SLIP_FN void bring(const Cell& cell, const Heading& h, Number number) const {
     const BoundaryCell& beside = boundary.cells[boundary.numbering.find(cell.x, cell.y, cell.z).number];
     arrivals()[h.i * boundary.count + beside.arrivals] = number;
   }
-  /// As that of Populations.
+  /// Like the function of the same name in Populations.
   template <class F>
   SLIP_FN void bring_each(const Cell& cell, std::uint32_t in, std::uint32_t near, const F& f) const {
     const Sending<Number> own = sending(cell);
@@ -201,9 +201,8 @@ struct MomentCells {
             part(std::integral_constant<int, 2>{}), part(std::integral_constant<int, 3>{})};
   }
 
-  /// What its neighbours sent; from walls at rest (bits of `resting`) what it sent itself, and from those at sides
-  /// `beside` it. Where a link brings something else, and cells beyond sides hold nothing, what is found
-  /// here means nothing.
+  /// Populations from the neighbours. For resting walls (bits of `resting`) they are the cell's own, also for walls at
+  /// sides `beside` it. Values are undefined if a link brings another one and cells beyond the side hold none.
   SLIP_FN void gather(const Cell& cell, std::uint32_t resting, unsigned beside, Number (&g)[D3Q19::q]) const {
     const Sending<Number> own = sending(cell);
     unrolled<0, D3Q19::q>([&](auto i) {
@@ -219,7 +218,7 @@ struct MomentCells {
   }
   SLIP_FN Number* arrivals() const { return static_cast<Number*>(boundary.arrivals); }
 
-  /// What is known of a cell; of one that lies beside nothing, nothing.
+  /// Boundary data of a cell; empty for cells without boundaries next to them.
   SLIP_FN BoundaryCell boundary_at(const Cell& cell) const {
     if (boundary.cells == nullptr) return {};
     const auto found = boundary.numbering.find(cell.x, cell.y, cell.z);

@@ -1,7 +1,7 @@
 #pragma once
-// The step by ten moments on GPUs: a team takes a tile of a plane and marches along z. What cells send within the tile
-// crosses through fast memory; cells of the ring round it are computed by both tiles that they lie between. So each
-// cell is read once, but for the ring, and written once.
+// Fused step in ten moments on GPUs. A team takes a tile of a plane and marches along z. Populations within the tile
+// are exchanged through shared memory; cells of the ring around it are computed by both adjacent tiles. So each cell
+// except those of the ring is read once, and each is written once.
 #include <algorithm>
 #include <array>
 
@@ -15,14 +15,14 @@ namespace slipstream::lbm {
 
 struct MarchShape {
   int width, height;  ///< of a tile
-  int lanes;          ///< cells of a thread, neighbours along x: what they hold is loaded and stored at once
+  int lanes;          ///< cells of a thread, neighbours along x, loaded and stored at once
   int resident;       ///< teams that a multiprocessor holds
-  int deepest;        ///< planes of a team: teams that drift apart no longer share the ring in the second cache
-  bool early;         ///< a plane's own cells are loaded while the one before is sent
-  bool ring_early;    ///< the ring's, too; in f64 it does not fit into registers
-  int ahead;          ///< planes that the second cache fetches beforehand: where few bytes are under way
+  int deepest;        ///< planes of a team; teams that drift apart no longer share the ring in the L2 cache
+  bool early;         ///< cells of a plane are loaded while the plane before is processed
+  bool ring_early;    ///< also for cells of the ring; in f64 they do not fit into registers
+  int ahead;          ///< planes prefetched into the L2 cache, if few bytes are in flight
 };
-/// By the bytes of a stored moment and the width of a tile, what was fastest on an H100; docs/notes/performance.md has
+/// Fastest shapes on an H100, by the bytes of a stored moment and the width of a tile; docs/notes/performance.md has
 /// the others.
 constexpr MarchShape march_shape(std::size_t bytes, int width) {
   const int height = tiles_of(bytes)[width == 64 ? 0 : 1][1];
@@ -31,19 +31,19 @@ constexpr MarchShape march_shape(std::size_t bytes, int width) {
   return {width, height, 2, 2, 48, false, false, width == 64 ? 2 : 0};
 }
 
-/// Which tiles look for walls: none, all, or those beside them, which are parts of their own.
+/// Tiles that handle walls: none, all, or only those with walls, which then form parts of their own.
 enum class WallTiles : std::uint8_t { none, all, apart };
-/// Where some are known.
+/// The choice for blocks with walls that the step handles.
 constexpr WallTiles wall_tiles(std::size_t bytes) { return bytes == 8 ? WallTiles::apart : WallTiles::all; }
 
-/// A box shared out to teams: columns of tiles, in layers of so many planes.
+/// Partition of a box among teams: columns of tiles, in layers of so many planes.
 struct MarchPart {
   std::array<int, 3> low, high;
   int tiles_x, tiles_y, depth;
   SLIP_FN int teams() const { return tiles_x * tiles_y * ((high[2] - low[2] + depth - 1) / depth); }
 };
 
-/// Takes solid cells like all others: what asks for flags costs more than what it spares. `walls`: the step knows some
+/// Treats solid cells like fluid ones, because testing flags costs more than it saves. `walls`: the step handles walls
 /// at the block's sides.
 template <class S, class Collision, MarchShape shape, bool walls>
 struct MarchTiles {
@@ -62,25 +62,25 @@ struct MarchTiles {
   const StepCells<S, Collision>& step;
   const MarchPart& part;
 
-  /// Where a column of the tile or of its ring lies in fast memory. Of pairs the even columns of a row come first, so
-  /// that threads side by side find theirs side by side.
+  /// Place of a column of the tile or its ring in shared memory. If threads take pairs, the even columns of a row come
+  /// first, so that adjacent threads access adjacent places.
   static SLIP_FN int column_place(int at_x, int at_y) {
     return at_y * row + (lanes == 1 ? at_x : at_x % 2 * (row / 2) + at_x / 2);
   }
-  /// From a thread's place, that of its first cell or of the even column before it, to one of its cells' neighbours.
+  /// Offset from a thread's place to a neighbour of one of its cells. The place is its first cell or even column.
   template <int lane, int x, int y>
   static constexpr int neighbour() {
     constexpr int along = 1 + lane + x;
     return y * row + (lanes == 1 ? x : along % 2 * (row / 2) + along / 2);
   }
-  /// The number among those in fast memory of a population.
+  /// Index of a population among those in shared memory.
   template <int i>
   static constexpr int slot() {
     int n = 0;
     for (int p = 1; p < i; ++p) n += D3Q19::velocity[p][0] != 0 || D3Q19::velocity[p][1] != 0;
     return n;
   }
-  /// Where a cell of a thread puts the population that it sends, and where it reads the one that comes to it.
+  /// Places where a cell of a thread writes an outgoing population and reads an incoming one.
   template <int lane, int x, int y, int z>
   static SLIP_FN T& sent(T* place) {
     return place[slot<index_of<D3Q19>(x, y, z)>() * cells + neighbour<lane, 0, 0>()];
@@ -89,7 +89,7 @@ struct MarchTiles {
   static SLIP_FN T& coming(T* place) {
     return place[slot<index_of<D3Q19>(x, y, z)>() * cells + neighbour<lane, -x, -y>()];
   }
-  /// Five populations that cross a plane, by how they move in it.
+  /// Five populations that cross a plane, by their velocity in the plane.
   struct Five {
     T across, px, mx, py, my;
     SLIP_FN Crossing<T> sums() const { return {across, px, mx, py, my}; }
@@ -111,9 +111,9 @@ struct MarchTiles {
             coming<lane, 1, -1, 0>(p),
             coming<lane, -1, 1, 0>(p)};
   }
-  /// What a wall sends back to a cell that lies beside it along x or y, (x, y) being the way out of the wall: put where
-  /// the cell will read it, from its own places in this plane and in the one before, where what it sent lies. What
-  /// comes from below has been read before and is returned.
+  /// Bounce-back for a cell next to a wall along x or y; (x, y) points out of the wall. It moves populations that the
+  /// cell sent, in this plane and the one before, to the places where the cell reads them. The one from below has been
+  /// read already, so it is returned.
   template <int lane, int x, int y>
   static SLIP_FN T put_back(T* before, T* here) {
     constexpr int tx = y != 0, ty = x != 0;
@@ -139,7 +139,7 @@ struct MarchTiles {
     });
   }
 
-  /// Whether a cell of the box reads what a column sends, and where that lies in a plane.
+  /// Whether a cell of the box reads the column at this place of a plane.
   SLIP_FN bool needed(int x, int y) const {
     const auto& in = step.in;
     return x >= part.low[0] - 1 && x <= part.high[0] && y <= part.high[1] &&
@@ -153,12 +153,12 @@ struct MarchTiles {
   struct Own {
     int place = 0;
     std::int32_t column[lanes] = {};
-    unsigned facts = 0;  ///< in one register: of each cell whether it is needed, inside, the sides along x and y
+    unsigned facts = 0;  ///< bit set per cell: needed, inside, adjacent sides along x and y
     SLIP_FN bool needed(int lane) const { return (facts >> lane & 1u) != 0; }
     SLIP_FN bool inside(int lane) const { return (facts >> (2 + lane) & 1u) != 0; }
     SLIP_FN bool all_inside() const { return (facts >> 2 & 3u) == (1u << lanes) - 1; }
     SLIP_FN bool any_inside() const { return (facts >> 2 & 3u) != 0; }
-    /// They are neighbours in memory.
+    /// Whether the cells can be loaded at once, as neighbours in memory.
     SLIP_FN bool at_once() const { return lanes == 1 ? needed(0) : (facts & 16u) != 0; }
     SLIP_FN unsigned sides(int lane) const { return facts >> (8 + 8 * lane) & 15u; }
   };
@@ -180,7 +180,7 @@ struct MarchTiles {
     if (all) own.facts |= 16u;
     return own;
   }
-  /// A cell of the ring: its place in fast memory, -1 where no cell of the box reads it, and in a plane.
+  /// A cell of the ring: its place in shared memory (-1 if no cell of the box reads it), and in a plane.
   struct Seat {
     int place = -1;
     std::int32_t column = 0;
@@ -194,7 +194,7 @@ struct MarchTiles {
     return {column_place(at_x, at_y), column(x, y)};
   }
 
-  /// Threads share out the lines of a plane's tile, in all ten moments: that of one of them in plane 0, or null.
+  /// The line of a tile in plane 0 that a thread prefetches, of all ten moments; null if it has none.
   SLIP_FN const Word* line_of(int base_x, int base_y, int thread) const {
     constexpr int lines = std::max(1, width * static_cast<int>(sizeof(Word)) / 128), tile = lines * height;
     static_assert(shape.ahead == 0 || 10 * tile <= threads, "a thread fetches one line");
@@ -213,7 +213,7 @@ struct MarchTiles {
     const int first = part.low[2] + layer * part.depth,
               end = first + part.depth < part.high[2] ? first + part.depth : part.high[2];
     const auto& beside_walls = step.in.walls;
-    // What a thread keeps from plane to plane.
+    // State of a thread that persists from plane to plane.
     Own own;
     Seat beside;
     TenWords<S, lanes> next{};
@@ -246,7 +246,7 @@ struct MarchTiles {
     const auto fetch = [&](int k) {
       if (line != nullptr && k <= end) fetch_ahead(line + plane_of(k));
     };
-    // Beside walls, once a plane has been sent. What a cell sent lies where it was put until it puts another there.
+    // Applies bounce-back after a plane was sent: populations stay in place until the cell sends the next ones.
     const auto put_all_back = [&](int k, bool beyond, auto l) {
       T *const here = plane_at(k) + own.place, *const before = plane_at(k - 1) + own.place;
       Lane& at = lane[l()];
@@ -266,7 +266,7 @@ struct MarchTiles {
         coming<l(), 0, -1, -1>(here) = sent<l(), 0, 1, 1>(before);
       }
     };
-    // A plane that has been loaded, and the next one's load.
+    // Sends a loaded plane, and loads the next one.
     const auto send = [&](int k) {
       T* const plane = plane_at(k);
       const TenWords<S, lanes> mine = next;
@@ -341,7 +341,7 @@ struct MarchTiles {
   }
 };
 
-/// All of a box.
+/// The step of a whole box.
 template <class S, class Collision, MarchShape usual, MarchShape beside, WallTiles which>
 struct March {
   using Usual = MarchTiles<S, Collision, usual, which == WallTiles::all>;
@@ -364,7 +364,7 @@ struct March {
     if constexpr (!apart) {
       Usual{step, parts[0]}.run(team, index);
     } else {
-      // Those beside walls take longer and go first.
+      // Parts with walls take longer, so they go first.
       if (const int those = ends[most_parts - 2]; index >= those)
         return Usual{step, parts[most_parts - 1]}.run(team, index - those);
       MarchPart part = parts[0];
@@ -379,7 +379,7 @@ struct March {
   }
 };
 
-/// As deep as gives the multiprocessors the least to do, by whole rounds of teams: each reads two planes more.
+/// The depth with the least total work in whole waves of teams; each team reads two extra planes.
 inline int march_depth(std::int64_t tiles, std::int64_t planes, std::int64_t at_once, std::int64_t deepest) {
   std::int64_t best = std::min(planes, deepest), least = 0;
   for (std::int64_t layers = 1; layers <= planes; ++layers) {
@@ -395,14 +395,14 @@ inline int march_depth(std::int64_t tiles, std::int64_t planes, std::int64_t at_
   return static_cast<int>(best);
 }
 
-/// `deepest`: planes of a team at most; 0: as many as suit the shape.
+/// `deepest`: limit of planes per team; 0: that of the shape.
 inline MarchPart part_of(const Box& box, const MarchShape& shape, int processors, int deepest) {
   const auto corner = [](const Extent& p) {
     return std::array{static_cast<int>(p[0]), static_cast<int>(p[1]), static_cast<int>(p[2])};
   };
   if (box.empty()) return {{}, {}, 0, 0, 1};
   const auto tiles = [](std::int64_t extent, int size) { return static_cast<int>((extent + size - 1) / size); };
-  // What a thread loads at once begins at an even column.
+  // Vector loads of a thread begin at an even column.
   const int x = tiles(box.extent(0) + box.lo[0] % shape.lanes, shape.width), y = tiles(box.extent(1), shape.height);
   const int depth = march_depth(std::int64_t{x} * y, box.extent(2), std::int64_t{processors} * shape.resident,
                                 deepest > 0 ? deepest : shape.deepest);
@@ -450,7 +450,7 @@ void launch_tiles(Stream& stream, const Box& box, const StepCells<S, Collision>&
   launch_teams_on_gpu(stream, march.teams(), march.threads, march.shared_bytes, march);
 }
 
-/// `tile`: its width, 64 or 32; 0: what suits the numbers, as where walls are known.
+/// `tile`: its width, 64 or 32; 0, or with known walls: the usual one of the number format.
 template <class S, class Collision>
 void launch_march(Stream& stream, const Box& box, const StepCells<S, Collision>& step, int tile, int deepest) {
   constexpr std::size_t bytes = sizeof(typename S::Word);

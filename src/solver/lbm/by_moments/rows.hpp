@@ -1,7 +1,7 @@
 #pragma once
-// The step by ten moments on the host: a team takes some rows of a block and goes up along z. What the cells of three
-// planes send lies in its memory by rows, so that each cell's populations are computed once, but for those of the rows
-// beside, and loops along rows become vector instructions.
+// Fused step in ten moments on the host. A team takes some rows of a block and marches along z. It buffers the
+// populations of three planes by rows. So populations are computed once per cell, except for rows at the edges, and
+// loops along rows vectorise.
 #include <algorithm>
 
 #include <slipstream/launch.hpp>
@@ -20,13 +20,13 @@ struct MarchRows {
   int slabs;            ///< teams along y
   std::int64_t cost;
 
-  /// Of a row with the cells at both ends, of a population, of a plane.
+  /// Buffer sizes of a row with the cells at both ends, a population, and a plane.
   SLIP_FN int row() const { return high[0] - low[0] + 2; }
   SLIP_FN int population() const { return (rows + 2) * row(); }
   SLIP_FN int plane() const { return D3Q19::q * population(); }
 
-  /// Calls what(first, end) for parts of a row between two cells that hold all of its fluid: for the whole of it where
-  /// no cells are skipped.
+  /// Calls what(first, end) for the range of a row that holds all of its fluid cells; for the whole row if no cells are
+  /// skipped.
   template <class F>
   void each_part(int begin, int end, int y, int z, const F& what) const {
     if (!step.skips()) return what(begin, end);
@@ -55,8 +55,7 @@ struct MarchRows {
     }
   }
 
-  /// `from`: by the velocity of a population along z, its place at the row's first cell in the plane that it comes
-  /// from.
+  /// `from`: start of a row of populations in the plane that they come from, by velocity along z.
   void receive(const T* down, const T* same, const T* up, int y, int z) const {
     each_part(low[0], high[0], y, z, [&](int first, int end) {
       const int skipped = first - low[0];
@@ -101,11 +100,11 @@ struct MarchRows {
   }
 };
 
-/// `height`: rows of a team, `deepest`: planes of one at most; 0: as many as suit a cache.
+/// `height`: rows of a team, `deepest`: planes of one at most; 0: as many as fit a cache.
 template <class S, class Collision>
 void launch_rows(Stream& stream, const Box& box, const StepCells<S, Collision>& step, int height, int deepest) {
   using T = typename S::Number;
-  constexpr std::int64_t cache = 512 << 10;  // of what a core has to itself
+  constexpr std::int64_t cache = 512 << 10;  // private cache of a core
   const std::int64_t row = 3 * D3Q19::q * (box.extent(0) + 2) * static_cast<std::int64_t>(sizeof(T));
   const std::int64_t suited = std::clamp<std::int64_t>(cache / row - 2, 2, 16);
   const auto rows = static_cast<int>(std::min(height > 0 ? height : suited, box.extent(1)));

@@ -1,18 +1,18 @@
 #pragma once
-// Resting walls at the sides of a block that a step by moments knows itself: half-way, without lists.
+// Half-way resting walls at sides of a block that a step by moments handles without lists.
 #include "solver/lbm/lattice/kernels.hpp"
 
 namespace slipstream::lbm {
 
 struct SideWalls {
-  int extent[3];   ///< of the block
-  unsigned sides;  ///< their bits
+  int extent[3];   ///< extent of the block
+  unsigned sides;  ///< bits of the sides
 
   explicit SideWalls(const BlockArrays& b) : sides(b.walls) {
     for (int a = 0; a < 3; ++a) extent[a] = static_cast<int>(b.flags.shape.extent[a]);
   }
 
-  /// Those that a cell lies beside.
+  /// Bits of the walls next to a cell.
   SLIP_FN unsigned beside(int x, int y, int z) const {
     return sides == 0 ? 0 : along(0, x) | along(1, y) | along(2, z);
   }
@@ -20,12 +20,12 @@ struct SideWalls {
     const unsigned low = at == 0 ? side_bit(axis, false) : 0, high = at == extent[axis] - 1 ? side_bit(axis, true) : 0;
     return (low | high) & sides;
   }
-  /// Whether cells lie behind one of them, so that nobody reads what they hold.
+  /// Whether cells lie behind one of the walls, so that their values are never read.
   SLIP_FN bool behind(int axis, int at) const {
     return (at < 0 && (sides & side_bit(axis, false)) != 0) ||
            (at >= extent[axis] && (sides & side_bit(axis, true)) != 0);
   }
-  /// Whether what arrives as population `h` in a cell beside those sides is what the cell sent there.
+  /// Whether population `h` of a cell comes back from one of the walls next to it.
   SLIP_FN static bool out_of(unsigned beside, const Heading& h) {
     const unsigned sides = (h.x == 0  ? 0u
                             : h.x > 0 ? 1u

@@ -1,5 +1,5 @@
 #pragma once
-// The ten moments of a fluid at rest and of a given flow, as a collision leaves them.
+// Initial moments of a fluid at rest or of a given flow, in the state after a collision.
 #include <slipstream/launch.hpp>
 
 #include "solver/lbm/by_moments/cells.hpp"
@@ -36,9 +36,9 @@ class ChanceOfPlace {
   std::int64_t low_[3], last_[3];
 };
 
-/// Fluid cells before the first step. Steps round halves by chance that is drawn from the cell itself. Equal cells
-/// would draw alike for ever, and no mean over them would take the errors away. So in 16 bits cells start unequal: with
-/// a seed in their density, and rounded by a draw from their place.
+/// Fluid cells before the first step. In 16 bits, steps round with random bits from the cell itself. Equal cells would
+/// draw equal bits for ever, and averages could not remove the errors. So cells start unequal: with a seed in their
+/// density, and rounded with bits from their place.
 template <class S>
 struct StartCells {
   using Ten = TenMoments<typename S::Number>;
@@ -55,7 +55,7 @@ struct StartCells {
   }
 };
 
-/// A force leaves half of itself as momentum.
+/// A fluid at rest under a force has half of the force as momentum.
 template <class S>
 struct RestByMoments {
   using T = typename S::Number;
@@ -71,7 +71,7 @@ struct RestByMoments {
   }
 };
 
-/// Cells that are not fluid, for those who look at the field.
+/// Sets cells that are not fluid, for readers of the field.
 template <class S>
 struct RestSolidsByMoments {
   MomentCells<S> cells;
@@ -82,7 +82,7 @@ struct RestSolidsByMoments {
   }
 };
 
-/// As StartFlow, whose series of second order these moments are.
+/// As StartFlow: the moments of its second-order series.
 template <class S>
 struct StartByMoments {
   using T = typename S::Number;

@@ -1,6 +1,6 @@
 #pragma once
-// A step by ten moments, cell by cell: each computes anew what its 18 neighbours sent. For any box on both backends,
-// and for cells beside walls, bodies and openings. march.hpp and rows.hpp give the same bits faster.
+// A step in ten moments, cell by cell: each cell recomputes the populations of its 18 neighbours. It serves any box on
+// both backends, and cells next to walls, bodies and openings. march.hpp and rows.hpp give the same bits faster.
 #include <slipstream/launch.hpp>
 
 #include "solver/lbm/by_moments/cells.hpp"
@@ -13,8 +13,8 @@ struct StepCells {
   MomentCells<S> in;
   typename S::Word* out;
   Collision collision;
-  /// Of a block whose cells that are not fluid are neither read nor written; origin null: it has none, or takes all
-  /// cells alike. What fluid cells beside them would have been sent comes from lists in any case.
+  /// Flags of a block whose solid cells are neither read nor written; origin null: there are none, or all cells are
+  /// treated alike. Fluid cells next to solid ones get their populations from lists in any case.
   Scalars<const std::uint8_t> flags;
 
   SLIP_FN bool skips() const { return flags.origin != nullptr; }
@@ -39,7 +39,7 @@ struct StepCells {
   }
 };
 
-/// What neighbours send to the cells that links bring populations to, for these to complete.
+/// Collects the populations from neighbours for cells with links, which then complete them.
 template <class S>
 struct GatherArrivals {
   MomentCells<S> in;
@@ -52,7 +52,7 @@ struct GatherArrivals {
   }
 };
 
-/// The step of cells beside walls, bodies and openings, which the other kernels have taken for cells like all others.
+/// The step of cells next to walls, bodies and openings, which the other kernels treat as ordinary cells.
 template <class S, class Collision>
 struct StepBoundary {
   StepCells<S, Collision> step;
@@ -71,7 +71,7 @@ struct StepBoundary {
   SLIP_FN typename S::Number brought(const BoundaryCell& beside) const {
     return step.in.arrivals()[i * step.in.boundary.count + beside.arrivals];
   }
-  /// One population alone, as gather() finds it.
+  /// One population alone, as in gather().
   template <int i>
   SLIP_FN typename S::Number coming(const BoundaryCell& beside) const {
     if (beside.arrivals >= 0) return brought<i>(beside);
@@ -81,8 +81,8 @@ struct StepBoundary {
   }
 };
 
-/// The same on a GPU, where one thread that asked 18 neighbours would wait for one after the other: a warp asks one of
-/// each of its cells.
+/// The same on a GPU. One thread would wait for 18 neighbours in turn, so a warp loads one neighbour of each of its
+/// cells.
 template <class S, class Collision>
 struct StepBoundaryByTeams {
   using T = typename S::Number;

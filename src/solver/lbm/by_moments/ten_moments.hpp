@@ -12,24 +12,24 @@
 
 namespace slipstream::lbm {
 
-/// Of deviations g_i = f_i - w_i: their sum, sum of c g and sum of (c c - 1/3) g.
+/// Moments of the deviations g_i = f_i - w_i: their sum, sum of c g and sum of (c c - 1/3) g.
 template <class T>
 struct TenMoments {
   T excess, x, y, z, xx, yy, zz, xy, xz, yz;
 
-  /// What the cell keeps at rest, over its weight.
+  /// The population at rest, divided by its weight.
   SLIP_FN T resting() const { return fused(T(-1.5), xx + yy + zz, excess); }
 };
 
-/// What a cell sends, as its even and odd parts:
+/// Populations that a cell sends, as even and odd parts:
 ///
 ///   g_i = w_i (excess + 3 c.j + 9/2 (c c - 1/3) : a  + third order)
 ///
-/// Of third order D3Q19 holds a_xyy + a_xzz and a_xyy - a_xzz, and their likes along y and z; they cancel in every
-/// moment above. Along an axis they come to -9 w c_x (a_xyy + a_xzz), along a diagonal in xy to 9 w (c_x a_xyy + c_y
-/// a_xxy): to the momentum that goes there a_xyy and a_xxy are added three times, or taken away. `recursive`
-/// (Malaspinas 2015): a_xyy = rho u_x u_y^2 + u_x n_yy + 2 u_y n_xy of what is stored, n the part of the tensor beyond
-/// rho u u; without it they are left out. Products and sums are fused, with the weights in the factors.
+/// The third order in D3Q19 has a_xyy + a_xzz and a_xyy - a_xzz, and the same along y and z; they cancel in every
+/// moment above. Along an axis they give -9 w c_x (a_xyy + a_xzz), along a diagonal in xy 9 w (c_x a_xyy + c_y a_xxy).
+/// So the momentum along a diagonal gets 3 a_xyy and 3 a_xxy, with either sign. `recursive` (Malaspinas 2015) computes
+/// a_xyy = rho u_x u_y^2 + u_x n_yy + 2 u_y n_xy from the stored moments, n the part of the tensor beyond rho u u.
+/// Without it the third order is left out. Products and sums are fused, with the weights in the factors.
 template <class T>
 struct Sending {
   T base;                                ///< excess - 3/2 trace
@@ -71,12 +71,12 @@ struct Sending {
   }
 
  private:
-  /// Of weight 1/18.
+  /// Populations of weight 1/18.
   template <int sign>
   SLIP_FN T along(T square, T odd) const {
     return fused(T(sign * 3.0 / 18), odd, fused(T(4.5 / 18), square, T(1.0 / 18) * base));
   }
-  /// Of weight 1/36.
+  /// Populations of weight 1/36.
   template <int a, int b>
   SLIP_FN T diagonal(T squares, T mixed, T odd_a, T odd_b) const {
     const T odd = a == b ? odd_a + odd_b : odd_a - odd_b;
@@ -104,7 +104,8 @@ struct Sending {
   }
 };
 
-/// What crosses a plane of cells upwards or downwards: of five populations their sum, and sums of c g and c c g.
+/// Partial moments of the five populations that cross a plane of cells up or down: their sum, and sums of c g and c c
+/// g.
 template <class T>
 struct Crossing {
   T all, x, y, xx, yy;
@@ -114,7 +115,7 @@ struct Crossing {
     all = across + xx + yy;
   }
 };
-/// The same of the nine that stay in their plane.
+/// The same for the nine populations that stay in their plane.
 template <class T>
 struct Staying {
   T all, x, y, xx, yy, xy;
@@ -129,8 +130,8 @@ struct Staying {
   }
 };
 
-/// The moments of what arrives in a cell: from the plane below, its own, and the one above, added in this order by
-/// every kernel, so that all give the same bits.
+/// The moments of the populations that arrive in a cell: from the plane below, its own, and the one above. All kernels
+/// add them in this order, so that they give the same bits.
 template <class T>
 struct Arrived {
   T all, x, y, z, xx, yy, zz, xy, xz, yz;
@@ -171,12 +172,12 @@ SLIP_FN TenMoments<T> moments_arrived(const T (&g)[D3Q19::q]) {
   return Arrived<T>(up, own).with(down);
 }
 
-/// What a run collides moments by. `plain`: neither a force acts nor are eddies modelled; else both are computed, since
-/// a decision in every cell would cost the host its vector instructions.
+/// Collision in moment space. `plain`: no force and no LES model. Otherwise both are always computed, because a
+/// decision in every cell would prevent vectorisation on the host.
 template <class T, bool plain>
 struct MomentCollision {
-  T rate;           ///< of the tensor
-  T tau_0, eddies;  ///< of Smagorinsky's model; eddies: 18 sqrt(2) C^2, 0: none are modelled
+  T rate;           ///< relaxation rate of the tensor
+  T tau_0, eddies;  ///< of the Smagorinsky model; eddies: 18 sqrt(2) C^2, 0: no model
   T force[3];
 
   explicit MomentCollision(const Model& model)
@@ -185,8 +186,8 @@ struct MomentCollision {
         eddies(static_cast<T>(18 * std::sqrt(2.0) * model.smagorinsky.value_or(0) * model.smagorinsky.value_or(0))),
         force{static_cast<T>(model.force[0]), static_cast<T>(model.force[1]), static_cast<T>(model.force[2])} {}
 
-  /// The tensor is drawn to rho u u. A force acts as Guo, Zheng & Shi 2002 have it: half of its source, u F + F u,
-  /// before the collision and half after it, the momentum grows by F.
+  /// The tensor relaxes to rho u u. A force acts as in Guo, Zheng & Shi 2002: half of its source, u F + F u, before the
+  /// collision and half after it; the momentum grows by F.
   SLIP_FN void operator()(TenMoments<T>& m) const {
     if constexpr (!plain) {
       m.x += T(0.5) * force[0];
@@ -233,15 +234,16 @@ struct MomentCollision {
     m.z += T(0.5) * force[2];
   }
 
-  /// Beside walls, what is beyond equilibrium is the mean of this step's and the last one's, which the cell still
-  /// holds. A half-way wall sends back what the cell sent, third moments are lost, and above a grid Reynolds number of
-  /// about 5 the rest alternates from step to step without an end; the mean ends that, and changes no steady flow.
+  /// In cells next to walls, the non-equilibrium part is averaged over this step and the last one, which the cell still
+  /// holds. A half-way wall returns the cell's own populations and loses third moments. Above a grid Reynolds number of
+  /// about 5 the non-equilibrium part would alternate from step to step; the mean ends that, and changes no steady
+  /// flow.
   SLIP_FN void smooth(TenMoments<T>& m, const TenMoments<T>& last) const {
     T kept[6];
     keep(last, kept);
     smooth(m, kept);
   }
-  /// The same in two parts: what is taken of the last step's, and what is made of it.
+  /// The same in two parts: first save the moments of the last step, then average.
   SLIP_FN void keep(const TenMoments<T>& last, T (&kept)[6]) const {
     const TenMoments<T> then = at_equilibrium(last);
     kept[0] = T(0.25) * (last.xx - then.xx);
@@ -263,8 +265,8 @@ struct MomentCollision {
   }
 
  private:
-  /// What a cell of this density and momentum leaves if nothing was beyond equilibrium: rho u u + (u F + F u) / 2, u
-  /// without the half of the force that was added last.
+  /// Moments of a cell in equilibrium at this density and momentum: rho u u + (u F + F u) / 2, u without the half of
+  /// the force that was added last.
   SLIP_FN TenMoments<T> at_equilibrium(const TenMoments<T>& m) const {
     T x = m.x, y = m.y, z = m.z;
     if constexpr (!plain) {
@@ -287,7 +289,8 @@ struct MomentCollision {
   }
 };
 
-/// `recursive`: what is sent has terms of third order. Kernels know it where it decides on registers and vectors.
+/// `recursive`: populations have terms of third order. It is a template argument, as it decides on registers and
+/// vectors.
 template <class T, bool plain, bool recursive>
 struct Regularised : MomentCollision<T, plain> {
   static constexpr bool third_order = recursive;

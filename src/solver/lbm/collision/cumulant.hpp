@@ -3,16 +3,15 @@
 
 namespace slipstream::lbm {
 
-/// Cumulant collision of D3Q27 (Geier, Schoenherr, Pasquali & Krafczyk 2015) with the paper's plain choice of rates:
-/// the stress relaxes with `shear` (viscosity (1 / shear - 1/2) / 3) and `bulk` (its trace; 1 forgets sound), with the
-/// paper's terms that undo the lattice's defect c^3 = c, and all cumulants beyond the stress go to zero at once. The
-/// state before a collision is then needed only up to its second moments, and the one after it is the lattice's image
-/// of a Gaussian: even central moments are products of variances and covariances (Isserlis), odd ones vanish. These are
-/// what the paper's equations for C_211, C_220 and C_222 give for zero cumulants. A force moves the Gaussian on by the
-/// second half of its velocity.
+/// Cumulant collision of D3Q27 (Geier, Schoenherr, Pasquali & Krafczyk 2015) with the paper's default rates. The stress
+/// relaxes with `shear` (viscosity (1 / shear - 1/2) / 3), its trace with `bulk` (1 damps sound at once). The paper's
+/// terms correct the lattice's defect c^3 = c. All cumulants beyond the stress are set to zero. So only second moments
+/// are needed before a collision, and the result is the lattice's image of a Gaussian. Even central moments are
+/// products of variances and covariances (Isserlis), odd ones vanish. These are the paper's equations for C_211, C_220
+/// and C_222 with zero cumulants. A force shifts the Gaussian by the second half of its velocity.
 ///
-/// Central moments are held as differences from those of the weights (1, 1/3, 1/9, 1/27 where all orders are even, else
-/// 0), worked out so that nothing of order 1 is added and taken off again: near rest f32 keeps its digits.
+/// Central moments are stored as differences from those of the weights (1, 1/3, 1/9, 1/27 if all orders are even, else
+/// 0). Nothing of order 1 is added and subtracted again, so that f32 keeps its digits near rest.
 template <class L, class T>
 struct Cumulant {
   static_assert(L::q == 27, "the cumulant collision needs the product of three one-dimensional lattices");

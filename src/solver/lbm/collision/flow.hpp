@@ -35,14 +35,14 @@ SLIP_FN T along(T vx, T vy, T vz) {
   return sum;
 }
 
-/// a . b, without the part in z where the lattice has two dimensions.
+/// a . b, without z in two dimensions.
 template <class L, class T>
 SLIP_FN T dot(T ax, T ay, T az, T bx, T by, T bz) {
   const T sum = ax * bx + ay * by;
   return L::dimensions == 3 ? sum + az * bz : sum;
 }
 
-/// A symmetric tensor; its parts in z are zero where the lattice has two dimensions.
+/// A symmetric tensor; its z components are zero in two dimensions.
 template <class T>
 struct Tensor {
   T xx, yy, zz, xy, xz, yz;
@@ -67,9 +67,9 @@ SLIP_FN void add_work(Tensor<T>& s, T scale, const Flow<T>& u, const Force<T>& f
   }
 }
 
-/// Sum of c c (g_i - equilibrium of i): sum of c c g_i less rho u u and a third of the excess on the diagonal; of a
-/// force, half of its u F + F u is added. To first order it is -2/3 rho tau S, S the rate of strain and tau the
-/// relaxation time of the stress.
+/// Non-equilibrium stress: sum of c c g_i less rho u u and a third of the excess on the diagonal. With a force, half of
+/// u F + F u is added. To first order it is -2/3 rho tau S, S the rate of strain and tau the relaxation time of the
+/// stress.
 template <class L, class T, class F>
 SLIP_FN Tensor<T> excess_stress(const T (&g)[L::q], const Flow<T>& u, const F& force) {
   constexpr T third = T(1.0 / 3);

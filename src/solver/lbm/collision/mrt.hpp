@@ -12,8 +12,8 @@ namespace slipstream::lbm {
 ///   odd     odd moments beyond momentum sets where walls lie, as omega_minus of TRT
 ///   ghost   even moments beyond stress  1 forgets them in one step
 ///
-/// So each pair relaxes as in TRT, its even part with `ghost`, and the part of it that is stress, of Hermite's form
-/// w (9/2 c.S.c - 3/2 tr S), is put right. All rates equal: SRT; shear = bulk = ghost: TRT.
+/// So each pair relaxes as in TRT, its even part with `ghost`. Then the stress part of it, w (9/2 c.S.c - 3/2 tr S) in
+/// Hermite form, is corrected. All rates equal: SRT; shear = bulk = ghost: TRT.
 template <class L, class T>
 struct Mrt {
   T shear, odd, bulk, ghost;
@@ -64,7 +64,7 @@ struct Mrt {
   }
 
  private:
-  /// What the stress relaxes too much with the rate `ghost`.
+  /// Correction of the stress, which was relaxed with the rate `ghost` instead of its own.
   SLIP_FN Tensor<T> put_right(const Tensor<T>& stress) const {
     const T mean = T(1.0 / L::dimensions) * trace<L>(stress);
     const T isotropic = (ghost - bulk) * mean, deviator = ghost - shear;

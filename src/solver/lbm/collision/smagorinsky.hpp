@@ -6,20 +6,20 @@
 
 namespace slipstream::lbm {
 
-/// Relaxation time of the stress with eddies, as Smagorinsky has it below, of factor = 18 sqrt(2) C^2 and norm =
+/// Relaxation time of the stress with eddy viscosity (see Smagorinsky below), for factor = 18 sqrt(2) C^2 and norm =
 /// sqrt(Q:Q) / rho.
 template <class T>
 SLIP_FN T tau_with_eddies(T tau_0, T factor, T norm) {
   return T(0.5) * (tau_0 + std::sqrt(tau_0 * tau_0 + factor * norm));
 }
 
-/// Large-eddy simulation round another collision (Hou, Sterling, Chen & Doolen 1996): the eddy viscosity is C^2 |S|,
+/// Adds large-eddy simulation to another collision (Hou, Sterling, Chen & Doolen 1996): the eddy viscosity is C^2 |S|,
 /// |S| = sqrt(2 S:S), C Smagorinsky's constant times the filter's width of one cell. With S from the stress Q beyond
 /// equilibrium, S = -3/2 Q / (rho tau), tau = tau_0 + 3 C^2 |S| is a quadratic equation for tau:
 ///
 ///   tau = (tau_0 + sqrt(tau_0^2 + 18 sqrt(2) C^2 sqrt(Q:Q) / rho)) / 2
 ///
-/// Q is taken without its trace, which is sound, and relaxes with a rate of its own in some collisions.
+/// Q excludes its trace, which is sound, and has its own relaxation rate in some collisions.
 template <class L, class T, class Collision>
 struct Smagorinsky {
   Collision collision;
@@ -36,7 +36,7 @@ struct Smagorinsky {
     collision.with_tau(tau(g, force))(g, force);
   }
 
-  /// Relaxation time of the stress; the viscosity, eddies included, is (tau - 1/2) / 3.
+  /// Relaxation time of the stress; the total viscosity is (tau - 1/2) / 3.
   template <class F = NoForce>
   SLIP_FN T tau(const T (&g)[L::q], const F& force = {}) const {
     const Flow<T> u(moments<L>(g), force);
@@ -45,8 +45,8 @@ struct Smagorinsky {
   }
 };
 
-/// The same where a run decides whether there are eddies: one kernel for both. GPUs wait for memory in any case; the
-/// host's vector instructions would not.
+/// The same with LES chosen at run time, so that one kernel serves both. On GPUs, memory hides the cost of the test; on
+/// the host it would prevent vectorisation.
 template <class L, class T, class Collision>
 struct MaybeSmagorinsky {
   Smagorinsky<L, T, Collision> model;

@@ -57,7 +57,7 @@ struct Trt {
       constexpr int p = 2 * pair() + 1;
       constexpr T w = T(unit * L::weight(p));
       const T cu = along<L, p>(u.x, u.y, u.z);
-      // What of the equilibria depends on the weight only is the same for many pairs.
+      // Terms of the equilibria that depend on the weight only are shared by many pairs.
       const T even = w * omega_plus * still + w * omega_plus * curve * (cu * cu), odd = w * omega_minus * slope * cu;
       T plus = half_plus * (g[p] + g[p + 1]) - even;
       T minus = half_minus * (g[p] - g[p + 1]) - odd;

@@ -1,8 +1,8 @@
 #pragma once
-// The step by every collision, with or without eddies, under a force. A force of zero changes no bit, so that only TRT
-// has kernels without: few kernels, and four for each collision, which may have eddies. Two take any strides, may wrap
-// round in x, may know walls and leave solid cells alone, one of them in place; two are for packed blocks. The host has
-// two more, one with eddies, whose neighbours in x are neighbours in memory: they become vector instructions.
+// Instantiates the step for every collision, with and without LES model, under a force. A force of zero changes no bit,
+// so only TRT has kernels without. Each collision, with LES or without, has four kernels. Two take any strides, and may
+// wrap in x, handle walls and leave solid cells alone; one of them works in place. Two are for packed blocks. The host
+// has two more, one with an LES model, for neighbours in x that are neighbours in memory: they vectorise.
 #include "solver/lbm/collision/guo.hpp"
 #include "solver/lbm/collision/mrt.hpp"
 #include "solver/lbm/collision/smagorinsky.hpp"
@@ -46,7 +46,7 @@ void collide_by(Stream& stream, const Box& box, const BlockArrays& block, Layout
   collide_anywhere<L, S, false>(stream, box, block, model, collision);
 }
 
-/// By cumulants, for a lattice of 27 velocities; written in collide_by_cumulants.hpp.
+/// The step by cumulants, for a lattice of 27 velocities; defined in collide_by_cumulants.hpp.
 template <class L, class S>
 void collide_by_cumulants(Stream& stream, const Box& box, const BlockArrays& block, Layout layout, const Model& model);
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the options of a run mean for fields, rates and the halo.
+// Options of the fields, ghost layers and halo patterns that a run's options imply.
 #include <memory>
 
 #include <slipstream/lbm.hpp>
@@ -19,20 +19,20 @@ auto with_lattice(Lattice lattice, const F& f) {
   return f(D3Q27{});
 }
 
-/// Axes on which every block is its own periodic neighbour, so that kernels wrap round and no ghosts are needed. Along
-/// rows only on GPUs, and not with aos.
+/// Axes on which every block is its own periodic neighbour, so that kernels wrap and no ghosts are needed. For the row
+/// axis only on GPUs, and not with aos.
 std::array<bool, 3> wrapped_axes(const Grid& grid, const Options& options);
 /// 1 on every axis that needs ghosts.
 Extent ghost_layers(const Grid& grid, const Options& options);
 bool on_gpus(const Grid& grid);
 int alignment_of(const Options& options, bool gpu);
 FieldOptions population_field(const Grid& grid, const Options& options, bool shared);
-/// The populations as others see them, beside packed blocks.
+/// Options of an unpacked field of populations, for output from packed blocks.
 FieldOptions whole_field(const Grid& grid, const Options& options);
-/// Of the memory that an array in place needs to be rearranged.
+/// Bytes of the temporary memory that rearranges an array in place.
 std::int64_t spare_bytes(const Extent& extent, DType precision);
 FieldOptions flag_field(const Grid& grid, const Options& options);
-/// What a convective side remembers: its cells' populations, on a grid of their own.
+/// State of a convective side: the populations of its cells, on a grid of their own.
 FieldOptions outlet_field(const Options& options);
 /// The cells of a block that lie along the convective side; empty where there are none.
 Box beside_outlet(const Grid& grid, const Options& options, Box box);
@@ -40,10 +40,10 @@ FieldOptions velocity_field(const Options& options);
 FieldOptions density_field(const Options& options);
 /// Ghost cells in direction d are read only for the populations that move from there into the block.
 Halo population_halo(const Grid& grid, const Options& options);
-/// What is exchanged before a step: one pattern, or one for each of the two forms in turn.
+/// Patterns of the exchange before a step: one, or one for each of two alternating forms.
 std::vector<std::unique_ptr<Pattern>> population_patterns(const Grid& grid, const Options& options);
 
-/// That a cell holds by moments.
+/// Number of moments that a cell stores.
 constexpr int moment_count = 10;
 
 /// Flag of a cell: 0 fluid, 1 + Side a wall of the domain, 7 a solid cell.

@@ -1,5 +1,5 @@
 #pragma once
-// The kinds of links, as kernels take them.
+// Data structures of the kinds of links, for kernels.
 #include <cstdint>
 #include <span>
 
@@ -16,8 +16,8 @@ struct Heading {
   std::int8_t x = 0, y = 0, z = 0;
 };
 
-/// Bounce-back half-way between two cells: the population that would come out of a wall = the opposite one that the
-/// cell sent there, plus a term.
+/// Half-way bounce-back: the population that comes out of a wall = the opposite one that the cell sent there, plus a
+/// term.
 struct Link {
   Cell cell;
   Heading in;       ///< out of the wall
@@ -37,10 +37,9 @@ struct CopiedLink {
 /// cell sent, less a share of its difference from a second one.
 struct InterpolatedCell {
   Cell cell;
-  std::uint32_t in = 0;  ///< bit i: population i
-  std::uint32_t near =
-      0;  ///< bit i: the second is the opposite one that the cell is about to read, else i that it sent
-  std::uint32_t first = 0;  ///< index of its first share; one for each population, in their order
+  std::uint32_t in = 0;     ///< bit i: population i
+  std::uint32_t near = 0;   ///< bit i: the second is the incoming opposite population, else the outgoing i
+  std::uint32_t first = 0;  ///< index of its first share; one share per population, in ascending order
 };
 
 /// The population `in` of a cell at a convective side: f(t) = (f(t - 1) + U other) / (1 + U). It goes `share` =
@@ -60,8 +59,8 @@ struct PressureCell {
   double excess = 0;     ///< rho - 1
 };
 
-/// A cell along a convective side. Its incoming populations relax towards the density far away: in every step each
-/// gets `rate` times its weight times what the density lacks.
+/// A cell along a convective side. Its incoming populations relax towards the density far away: each step adds `rate`
+/// times the weight times the density deficit.
 struct HeldCell {
   Cell cell;
   std::uint32_t in = 0;  ///< bit i: population i
@@ -76,8 +75,8 @@ struct LoadLink {
   double q = 0.5;
 };
 
-/// A link of a wall that rests, by elements of the block's array: what the cell sent is copied to where it is read.
-/// A third of a Link's bytes, and nothing to be computed.
+/// A link of a resting wall, as elements of the block's array: the outgoing population is copied to the place of the
+/// incoming one. It has a third of a Link's bytes, and needs no arithmetic.
 struct Bounce {
   std::uint32_t sent = 0, read = 0;
 };
@@ -92,8 +91,8 @@ struct LinkSpans {
   std::span<const ConvectiveLink> convective;
   std::span<const HeldCell> held;
   std::span<const InterpolatedCell> interpolated;
-  const double* shares = nullptr;  ///< of the interpolated cells
-  bool keep_mass = false;  ///< populations at rest take what interpolation loses: once in a step, in closed flows
+  const double* shares = nullptr;  ///< shares of the interpolated cells
+  bool keep_mass = false;          ///< populations at rest absorb the mass error of interpolation; in closed flows
 };
 
 }  // namespace slipstream::lbm

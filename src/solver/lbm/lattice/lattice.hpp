@@ -6,9 +6,9 @@
 
 namespace slipstream::lbm {
 
-// Velocities come in opposite pairs: 0 rests, 2k and 2k - 1 are opposite. Weights: Qian, d'Humieres & Lallemand 1992.
-// A family lists the pairs, by their first velocity, that mirrors in the axes turn into one another: two swap, and of
-// four a, b, c, d always two and two, so that sums of the shape (a + b) + (c + d) keep their bits.
+// Velocities come in opposite pairs: 0 rests, 2k and 2k - 1 are opposite. Weights: Qian, d'Humieres & Lallemand 1992. A
+// family lists the pairs, by their first velocity, that reflections of the axes map to one another. Reflections swap
+// two pairs, or among four a, b, c, d two and two, so that sums of the form (a + b) + (c + d) keep their bits.
 
 struct D3Q19 {
   static constexpr int dimensions = 3;
@@ -45,8 +45,8 @@ struct D2Q9 {
   static constexpr int family[families][4] = {{1}, {3}, {5, 7}};
 };
 
-/// A lattice as memory sees it whose rows lie along z: x and z have changed places. For addresses alone; what a
-/// population is for, collisions know by the lattice itself.
+/// A lattice with x and z swapped, for memory with rows along z. Only addresses use it; collisions use the lattice
+/// itself.
 template <class L>
 struct AlongZ {
   static constexpr int dimensions = L::dimensions;

@@ -26,7 +26,7 @@ constexpr int first_family(int a, int b, int c) {
   return n;
 }
 
-/// Sum of g_i c_x^a c_y^b c_z^c, added up so that the mirror images of a cell in the axes round alike.
+/// Sum of g_i c_x^a c_y^b c_z^c, in an order in which mirror images of a cell round alike.
 template <class L, int a, int b, int c, class T>
 SLIP_FN T raw_moment(const T (&g)[L::q]) {
   constexpr int first = first_family<L>(a, b, c);

@@ -1,6 +1,6 @@
 #pragma once
-// Where the cells of a block lie whose solid cells are not stored: one after the other, row by row. A bit for each cell
-// says whether it is stored, and a count for every 32 of them how many are stored before: a quarter of a byte a cell.
+// Compressed numbering of a block's stored cells, row by row, without most solid cells. A bit per cell marks stored
+// ones, and a prefix sum for every 32 cells counts those before: a quarter of a byte a cell.
 #include <cstdint>
 #include <vector>
 
@@ -24,25 +24,25 @@ inline std::int64_t count_stored(std::vector<CellWord>& words) {
   return count;
 }
 
-/// A cell that a step takes of a packed block.
+/// A cell in the list of a packed block's step.
 struct ListedCell {
   std::uint32_t number = 0;  ///< in the block, all its cells counted
-  std::uint32_t walls = 0;   ///< bit i: what comes in as population i is what the cell sent at a wall that rests
+  std::uint32_t walls = 0;   ///< bit i: population i comes back from a resting wall
 };
 
-/// How a list of such cells lies in memory: groups of words of 32 bits, first the number of the group's first cell,
-/// then for each of its cells the distance from that, above a bit for each population that may come back from a wall.
+/// Memory layout of such a list in groups of 32-bit words. The first word is the number of the group's first cell. Each
+/// cell then has a word: the distance from it, above a bit for each population that may come back from a wall.
 template <int populations>
 struct CellGroups {
   static constexpr int walls = populations - 1;          ///< bits
-  static constexpr int size = walls <= 18 ? 32 : 8;      ///< cells: the fewer, the less bits are left for distances
-  static constexpr std::uint32_t none = 0xffffffffu;     ///< in place of a cell: the next one is too far away
-  static constexpr std::uint32_t reach = none >> walls;  ///< that a distance stays below
+  static constexpr int size = walls <= 18 ? 32 : 8;      ///< cells of a group; fewer if distances have fewer bits
+  static constexpr std::uint32_t none = 0xffffffffu;     ///< placeholder: the next cell is too far away
+  static constexpr std::uint32_t reach = none >> walls;  ///< upper limit of a distance
 
   static constexpr std::uint32_t word(std::uint32_t distance, std::uint32_t from_walls) {
     return distance << walls | from_walls >> 1;
   }
-  /// Whether the list has an n-th cell. Bits of walls beyond the populations mean nothing.
+  /// Whether the list has an n-th cell. Bits of walls beyond the populations are undefined.
   static SLIP_FN bool find(const std::uint32_t* words, std::int64_t n, ListedCell& cell) {
     const std::uint32_t* const group = words + n / size * (size + 1);
     const std::uint32_t found = group[1 + n % size];
@@ -52,13 +52,13 @@ struct CellGroups {
   static constexpr std::int64_t cells(std::int64_t words) { return words / (size + 1) * size; }
 };
 
-/// As kernels see it. Local coordinates; ghosts are counted, too.
+/// Numbering for kernels, in local coordinates including ghosts.
 struct Numbering {
-  const CellWord* words = nullptr;  ///< null: every cell is stored, where the strides say
+  const CellWord* words = nullptr;  ///< null: every cell is stored, at its strides
   std::int32_t ghost[3] = {0, 0, 0};
   std::int32_t row = 0, plane = 0;  ///< words from row to row, from plane to plane
 
-  /// The number of a cell, or that of the next one that is stored; and whether it is.
+  /// The number of a cell, or of the next stored one; and whether the cell itself is stored.
   struct Found {
     std::uint32_t number, stored;
   };

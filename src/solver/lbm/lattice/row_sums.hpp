@@ -11,8 +11,8 @@ namespace slipstream::lbm {
 /// Threads of a team that shares one row.
 constexpr int row_threads = 64;
 
-/// Adds `count` doubles for each cell of a row by cell.add(x, y, z, sums). Threads take every 64th cell, and are added
-/// in order.
+/// Adds `count` doubles for each cell of a row by cell.add(x, y, z, sums). Threads take every 64th cell, and their sums
+/// are added in order.
 template <int count, class Cell>
 struct RowSums {
   Cell cell;

@@ -1,5 +1,5 @@
 #pragma once
-// Launches of the kernels of links, whatever the state is stored as.
+// Launches the kernels of links, for any representation of the state.
 #include <array>
 #include <span>
 

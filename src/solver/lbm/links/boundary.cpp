@@ -1,4 +1,4 @@
-// What lies round the cells of a block: fluid, sides of the domain, bodies.
+// Classifies the neighbours of a block's cells: fluid, domain boundary or body.
 #include <algorithm>
 #include <numeric>
 #include <tuple>
@@ -11,14 +11,14 @@
 namespace slipstream::lbm {
 namespace {
 
-/// The smaller, the more it has to say at an edge.
+/// Precedence of a side at edges; lower ranks win.
 int rank_of(const Options& options, int side) {
   const auto found = options.boundaries.find(static_cast<Side>(side));
   if (found != options.boundaries.end()) return 2 + static_cast<int>(found->second.kind);
   return wall_velocity(options, side) == std::array<double, 3>{0, 0, 0} ? 0 : 1;
 }
 
-/// A part of a box whose cells are those of the domain, moved by whole periods.
+/// A part of a box inside of the domain or one periodic image, with its offset in whole periods.
 struct Piece {
   Box box;
   Extent to_domain;

@@ -14,8 +14,8 @@ namespace {
 
 Extent place_of(const Cell& c) { return {c.x, c.y, c.z}; }
 
-/// Sorted by z, y, x, each once, with the populations that come back from walls at rest. Where links bring others it
-/// has arrivals.
+/// Boundary cells of all links, sorted by z, y, x without repeats, with the populations that come back from resting
+/// walls. Cells with links that bring other populations get arrivals.
 std::vector<BoundaryCell> cells_of(Links& links) {
   std::vector<BoundaryCell> all;
   for (const LinkLists* lists : {&links.local, &links.exchanged})
@@ -67,7 +67,7 @@ std::int64_t boundary_bytes(const Grid& grid, const Block& block, const Options&
 }
 
 std::int64_t body_link_bytes(const BesideBodies& beside, Representation representation, bool interpolated) {
-  // By moments the cell itself knows which of its links end half-way.
+  // In the moment representation the cell itself marks half-way links.
   const std::size_t link = interpolated                                ? sizeof(double)
                            : representation == Representation::moments ? 0
                                                                        : sizeof(Bounce);

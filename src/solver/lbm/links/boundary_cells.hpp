@@ -1,5 +1,5 @@
 #pragma once
-// By moments: the cells of a block beside walls, bodies and openings, which a step takes by themselves.
+// Moment representation: cells next to walls, bodies and openings, which have a step of their own.
 #include <vector>
 
 #include <slipstream/buffer.hpp>
@@ -10,10 +10,10 @@
 
 namespace slipstream::lbm {
 
-/// Of one of them, with its numbers in lists, and with what arrives where links bring it.
+/// Bytes of one boundary cell, including lists; `brought`: including arrivals from links.
 std::int64_t boundary_cell_bytes(DType precision, bool brought);
-/// Of those of a block along its sides, and of so many beside bodies that are `cut` or lie half-way, with the bits that
-/// find them.
+/// Bytes of a block's boundary cells along its sides and of `beside_bodies` cells next to bodies, including bits that
+/// locate them. `cut`: links of bodies are interpolated, else half-way.
 std::int64_t boundary_bytes(const Grid& grid, const Block& block, const Options& options, std::int64_t beside_bodies,
                             bool cut);
 
@@ -28,20 +28,20 @@ BesideBodies count_beside_bodies(const Grid& grid, const Block& block, const Opt
 class BoundaryCells {
  public:
   BoundaryCells() = default;
-  /// Those of all the links of a block with so many cells and ghosts. `waiting` sides (low and high) have ghosts that
-  /// an exchange fills. `number`: bytes of a number that collisions compute in. Takes the links at walls that rest from
-  /// the lists, which the step itself knows, and leaves in `exchanged` those of cells that wait for the exchange.
+  /// Boundary cells of all links of a block with these cells and ghosts. `waiting` sides (low and high) have ghosts
+  /// that an exchange fills. `number`: bytes of a number in collisions. Removes links of resting walls that the step
+  /// handles from the lists, and puts those of cells that wait for the exchange into `exchanged`.
   BoundaryCells(Stream& stream, const Box& cells, const Extent& ghost, const Margins& waiting, std::size_t number,
                 Links& links);
 
-  /// Cells of the interior are stepped with it, the others with the rim.
+  /// Assigns cells to the step of the interior or to that of the rim.
   void split(Stream& stream, const Box& interior);
 
   bool empty() const { return cells_.empty(); }
-  /// On the device.
+  /// Bytes on the device.
   std::int64_t bytes() const;
   BoundaryArrays arrays() const;
-  /// That links bring populations to: before the exchange, or after it.
+  /// Cells that links bring populations to, before or after the exchange.
   std::span<const std::uint32_t> brought_to(bool exchanged) const;
   std::span<const std::uint32_t> stepped(bool interior, bool rim) const;
 
@@ -53,7 +53,7 @@ class BoundaryCells {
   Numbering numbering_;
   Buffer<std::byte> arrivals_;
   std::int64_t arriving_ = 0;
-  Buffer<std::uint32_t> brought_, stepped_;  // local ones first, the interior's first
+  Buffer<std::uint32_t> brought_, stepped_;  // local cells first; cells of the interior first
   std::size_t local_ = 0, interior_ = 0;
 };
 

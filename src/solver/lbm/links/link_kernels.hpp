@@ -1,5 +1,5 @@
 #pragma once
-// The kernels of links, and of the loads that they hand over.
+// Kernels of links, and of the loads on walls and bodies.
 #include <algorithm>
 
 #include <slipstream/launch.hpp>
@@ -10,7 +10,7 @@
 
 namespace slipstream::lbm {
 
-/// Links are dealt out in rows, so that host threads can share them.
+/// Launches links in rows, so that host threads can share them.
 template <class Work>
 struct PerLink {
   static constexpr int per_row = 1024;
@@ -28,7 +28,7 @@ void launch_per_link(Stream& stream, std::size_t count, const Work& work) {
   const PerLink<Work> kernel{work, static_cast<std::int64_t>(count)};
   launch(stream, kernel.rows(), kernel);
 }
-/// To `together`, where there is one.
+/// Launches through `together` if it is given.
 template <class Work>
 void launch_per_link(Stream& stream, std::size_t count, const Work& work, Together* together) {
   if (!together) return launch_per_link(stream, count, work);
@@ -47,7 +47,7 @@ struct HalfWay {
   }
 };
 
-/// Not twice: what arrives must have been brought anew.
+/// Must run once per step: it adds to populations that have just arrived.
 template <class Cells>
 struct Added {
   Cells cells;
@@ -69,9 +69,9 @@ struct Copied {
   }
 };
 
-/// Interpolated links, by cell. They return more or less than the cell sent into the body; with `keep_mass` the cell's
-/// population at rest takes the difference, so that no mass is made or lost. It is summed in whole numbers, for which
-/// no order counts: mirror images of a cell remain such.
+/// Interpolated links, by cell. They return more or less than the cell sent into the body. With `keep_mass` the
+/// population at rest takes the difference, so that mass is conserved. The sum uses integers, so its order does not
+/// matter: mirror images of a cell keep their bits.
 template <class Cells>
 struct Interpolated {
   using T = typename Cells::Number;
@@ -87,7 +87,7 @@ struct Interpolated {
     cells.bring_each(at.cell, at.in, at.near, [&](T sent, T second) {
       const T returned = sent - static_cast<T>(*share++) * (sent - second);
       const T difference = sent - returned;
-      // A flow that diverges has no mass to keep.
+      // Excludes large values, because the mass of a diverging flow is meaningless.
       if (difference > T(-0.25) && difference < T(0.25)) lost += static_cast<std::int64_t>(unit * difference);
       return returned;
     });
@@ -96,14 +96,14 @@ struct Interpolated {
   }
 };
 
-/// Element of population 0 of a cell along a convective side: arrays of outlets are one cell thick across it.
+/// Element of population 0 of a cell along a convective side. Outlet arrays are one cell thick across it.
 template <class T>
 SLIP_FN std::int64_t in_outlet(const Scalars<T>& array, int axis, const Cell& c) {
   return array.at(axis == 0 ? 0 : c.x, axis == 1 ? 0 : c.y, axis == 2 ? 0 : c.z);
 }
 
-/// Reads what came in last time from one array and leaves what comes in now in another, so that it may be done again.
-/// Both hold numbers as they are computed with: rounded in every step, they would stop short of where they go.
+/// Reads the last incoming populations from one array and writes new ones to another, so that it can be repeated. Both
+/// hold unrounded numbers: rounded in every step, they would stop short of their limit.
 template <class Cells>
 struct Convective {
   using T = typename Cells::Number;
@@ -111,7 +111,7 @@ struct Convective {
   Scalars<const T> before;
   Scalars<T> after;
   int axis;    ///< across the side
-  bool first;  ///< nothing came in before
+  bool first;  ///< first step: no earlier populations
   const ConvectiveLink* links;
   SLIP_FN void operator()(std::int64_t n) const {
     const ConvectiveLink link = links[n];
@@ -123,16 +123,15 @@ struct Convective {
   }
 };
 
-/// Draws the pressure at a convective side towards that far away. To a wave whose direction is across the side what
-/// was carried out is transparent, so that any pressure would be as good; Poinsot & Lele (1992, after Rudy &
-/// Strikwerda 1980) let a weak wave come in, of the amplitude L_1 = K (p - p_far), by which the density changes as
-/// d rho / dt = -K / 2 (rho - rho_far).
+/// Draws the pressure at a convective side towards that far away. The convective condition lets normal waves leave, so
+/// that any pressure would persist. Poinsot & Lele (1992, after Rudy & Strikwerda 1980) add a weak incoming wave of the
+/// amplitude L_1 = K (p - p_far), by which the density changes as d rho / dt = -K / 2 (rho - rho_far).
 template <class Cells>
 struct Held {
   using L = typename Cells::Lattice;
   using T = typename Cells::Number;
   Cells cells;
-  Scalars<T> after;  ///< as left by Convective
+  Scalars<T> after;  ///< result of Convective
   int axis;
   const HeldCell* held;
   SLIP_FN void operator()(std::int64_t n) const {
@@ -149,15 +148,15 @@ struct Held {
   }
 };
 
-/// Completes populations that were copied across a side, so that they come from a cell of another density, the side's
-/// being in the middle: velocity and stress remain (as in the extrapolation of Guo, Zheng & Shi 2002), the equilibrium
-/// w rho (1 + 3 c.u + 9/2 (c.u)^2 - 3/2 u^2) changes with rho by 2 (rho_side - rho).
+/// Completes populations that were copied across a side, as if they came from a cell of another density. The side's
+/// density is the mean of both cells. Velocity and stress stay (as in the extrapolation of Guo, Zheng & Shi 2002). The
+/// equilibrium w rho (1 + 3 c.u + 9/2 (c.u)^2 - 3/2 u^2) changes with rho by 2 (rho_side - rho).
 template <class Cells>
 struct Pressure {
   using L = typename Cells::Lattice;
   using T = typename Cells::Number;
   Cells cells;
-  T half[3];  ///< of the force: what is stored holds the whole of the last step's, the velocity of the flow half of it
+  T half[3];  ///< half of the force: stored momentum includes all of the last force, the velocity half of it
   const PressureCell* along;
   SLIP_FN void operator()(std::int64_t n) const {
     const PressureCell at = along[n];

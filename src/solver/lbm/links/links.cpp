@@ -1,4 +1,4 @@
-// The links of a block, made once from what lies round its cells.
+// Builds the links of a block from the flags, bodies and cuts around its cells.
 #include "solver/lbm/links/links.hpp"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ class Maker {
   }
 
  private:
-  /// Cells beside a seam with a drop of the pressure have links, too.
+  /// Marks cells next to a periodic seam with a pressure drop, because they have links, too.
   void mark_seams(std::int64_t y, std::int64_t z, std::vector<std::uint8_t>& marks) const {
     const Extent at{0, y, z};
     for (int a = 1; a < 3; ++a)
@@ -78,7 +78,7 @@ class Maker {
         at_side(x, i, there - 1);
       }
     }
-    // All at once, so that what they lose is summed in one order wherever blocks end.
+    // All links of a cell go into one list, so that the order of its mass sum does not depend on blocks.
     if (beside.in != 0) lists(beside_brought(x)).interpolated.push_back(beside);
   }
 
@@ -89,7 +89,7 @@ class Maker {
     return false;
   }
 
-  /// Whether all that does not come from fluid comes from walls that the step knows.
+  /// Whether all links of a cell are at walls that the step handles.
   bool has_known_alone(const Extent& x) const {
     for (int i = 1; i < L::q; ++i) {
       const std::uint8_t there = flag(behind(x, i));
@@ -98,9 +98,9 @@ class Maker {
     return true;
   }
 
-  /// What the density of a population changes by on its way into x: at the same momentum that of its equilibrium,
-  /// w (rho + 3 c.j + (9/2 (c.j)^2 - 3/2 j^2) / rho), changes by w times the drop, but for terms of the order of the
-  /// drop times u^2. What enters at one end leaves at the other, to the last digit.
+  /// Correction of a population that enters x across a pressure drop. At fixed momentum its equilibrium w (rho + 3 c.j
+  /// + (9/2 (c.j)^2 - 3/2 j^2) / rho) changes by w times the drop, up to terms of order drop times u^2. The mass that
+  /// enters at one end leaves at the other, exactly.
   double seam_term(const Extent& x, int i) const {
     const Extent from = behind(x, i);
     double drop = 0;
@@ -132,8 +132,8 @@ class Maker {
     }
   }
 
-  /// Where walls meet, only what moves along all of them: a wall that moves into another one would make mass or take
-  /// it.
+  /// Where walls meet, only the velocity along all of them counts: a wall that moves into another one would create or
+  /// remove mass.
   std::array<double, 3> velocity_of_wall(const Extent& x, int i, int side) const {
     std::array<double, 3> u = wall_velocity(options_, side);
     const Extent from = behind(x, i);
@@ -160,8 +160,8 @@ class Maker {
     return boundary.profile.at(half_cells(slow) * (2 * grid_.extent()[fast] + 1) + half_cells(fast));
   }
 
-  /// Slip: the mirror image, in the side, of what a neighbour sent. Pressure: what would come from beyond the side if
-  /// all but the density were there as in the last cell. Convective: the same, but late. At edges both, each on its
+  /// Slip: the population of a neighbour, reflected at the side. Pressure: the population from beyond the side for an
+  /// extrapolated state with the given density. Convective: the same, but delayed. At edges both apply, each on its
   /// axis.
   void copy(const Extent& x, int i, const Boundary& boundary) {
     const Extent from = behind(x, i);
@@ -173,7 +173,7 @@ class Maker {
       const auto side = static_cast<Side>(2 * a + (from[a] < 0 ? 0 : 1));
       if (options_.boundaries.at(side).kind == BoundaryKind::slip) c[a] = -c[a];
     }
-    // Where a body meets the side there is no such neighbour.
+    // The neighbour may be solid where a body meets the side.
     if (flag(other) != fluid) return half_way(x, i, {0, 0, 0});
     LinkLists& to = lists(brought(other));
     const Heading sent = heading_of<L>(index_of<L>(c[0], c[1], c[2]));
@@ -187,8 +187,9 @@ class Maker {
     if (boundary.kind == BoundaryKind::pressure) in_cell(to.pressure, x, i, boundary.density - 1);
   }
 
-  /// Of the wave that brings a density r back, each population w r (1 + 3 c_s), since c . n = 1 for all that come in:
-  /// it moves the fluid by c_s r. Half of K times what the density lacks, K = sigma c_s / L, L the domain's length.
+  /// Each incoming population gets this factor times w times the lack of density: K / 2 (1 + 3 c_s). K is sigma c_s /
+  /// L, L the domain's length. A wave of density r has the populations w r (1 + 3 c_s), since c . n = 1 for all of
+  /// them.
   double hold_rate(const Boundary& boundary) const {
     const double sound = std::sqrt(1.0 / 3),
                  length = static_cast<double>(grid_.extent()[convective_side(options_) / 2]);
@@ -202,7 +203,7 @@ class Maker {
     const auto same = [&](const Item& p) {
       return std::tie(p.cell.x, p.cell.y, p.cell.z, p.excess) == std::tie(cell.x, cell.y, cell.z, excess);
     };
-    // A cell's populations follow on one another; at edges up to three sides take turns.
+    // Populations of a cell are adjacent; at edges those of up to three sides alternate.
     const auto last = cells.end() - std::min<std::ptrdiff_t>(3, cells.end() - cells.begin());
     auto found = std::find_if(last, cells.end(), same);
     if (found == cells.end()) found = cells.insert(cells.end(), {cell, 0, excess});
@@ -210,9 +211,10 @@ class Maker {
     return *found;
   }
 
-  /// Bouzidi, Firdaouss & Lallemand 2001, linear. Beyond the middle of the link both populations are the cell's own;
-  /// before it the second is the one that the next cell sends after the first: no cell there, and the wall is half-way.
-  /// As own - (1 - share of own) (own - second), whose last term is the mass that the link loses.
+  /// Bouzidi, Firdaouss & Lallemand 2001, linear. Beyond the middle of the link both populations are the cell's own.
+  /// Before it the second is the one that the next cell sends after the first; without such a cell the wall counts as
+  /// half-way. It is computed as own - (1 - share of own) (own - second), whose last term is the mass that the link
+  /// loses.
   void at_body(const Extent& x, int i, InterpolatedCell& beside) {
     const int out = opposite_of(i);
     const int body = s_.bodies[index_in(s_.around, wrapped(behind(x, i)))] - 1;
@@ -242,7 +244,7 @@ class Maker {
   const Surroundings& s_;
   const unsigned known_;
   Neighbours neighbours_;
-  bool known_alone_ = false;  // of the cell at hand
+  bool known_alone_ = false;  // of the current cell
   Links links_;
 };
 
@@ -256,8 +258,7 @@ void append(LinkLists& to, const LinkLists& more) {
   each_kind(to, more, [](auto& all, const auto& others) { append(all, others); });
 }
 
-/// By population, each in the order of its cells: the order of memory in soa, so that neighbouring threads touch
-/// neighbouring values.
+/// Sorts by population, then by cell: the order of memory in soa, so that adjacent threads access adjacent values.
 template <class Item>
 void sort_by_population(std::vector<Item>& items, Layout layout) {
   if (row_axis(layout) == 2) {
@@ -273,7 +274,7 @@ void sort_by_population(std::vector<Item>& items, Layout layout) {
   items = std::move(sorted);
 }
 
-/// In the order of memory where rows lie along z.
+/// Sorts in the order of memory for rows along z.
 void sort_along_z(std::vector<InterpolatedCell>& cells) {
   const auto place = [](const InterpolatedCell& c) { return std::tie(c.cell.x, c.cell.y, c.cell.z); };
   std::sort(cells.begin(), cells.end(), [&](const auto& a, const auto& b) { return place(a) < place(b); });
@@ -290,7 +291,7 @@ void Neighbours::mark_others(std::int64_t y, std::int64_t z, std::vector<std::ui
   const std::int64_t n = box_.extent(0);
   // In two dimensions there are no planes above and below.
   const bool planes = period_[2] != 0 || s_.around.extent(2) > box_.extent(2);
-  std::vector<std::uint8_t> near(n + 2);  // of the cells at x - 1
+  std::vector<std::uint8_t> near(n + 2);  // marks of the cells at x - 1
   const Extent ends[2] = {wrapped({box_.lo[0] - 1, y, z}), wrapped({box_.hi[0], y, z})};
   const bool beyond = period_[0] != 0 || s_.around.extent(0) > n;
   for (std::int64_t dz = planes ? -1 : 0; dz <= (planes ? 1 : 0); ++dz)

@@ -1,6 +1,6 @@
 #pragma once
-// What happens at walls, bodies and openings, as lists of links. They name cells and velocities, not arrays: where a
-// population lies is for Places to say.
+// Boundary conditions at walls, bodies and openings, as lists of links. They name cells and velocities, not arrays:
+// Places tells where a population lies.
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -14,16 +14,16 @@ namespace slipstream::lbm {
 
 /// The links of a block that are applied together, in this order.
 struct LinkLists {
-  std::vector<Link> added;  ///< whose term is added to what arrives
+  std::vector<Link> added;  ///< links that add a term to the arriving population
   std::vector<Link> half_way;
-  std::vector<Link> resting;  ///< half-way, without a term; in the order of the population that they bring
+  std::vector<Link> resting;  ///< half-way links without a term, sorted by population
   std::vector<CopiedLink> copied;
   std::vector<PressureCell> pressure;
   std::vector<ConvectiveLink> convective;
   std::vector<HeldCell> held;
-  std::vector<InterpolatedCell> interpolated;  ///< last, since the others read populations at rest
+  std::vector<InterpolatedCell> interpolated;  ///< applied last, because other links read populations at rest
 };
-/// f(list, list) for each kind of links of two lists, but those at walls that rest.
+/// Calls f(list, list) for each kind of links in two lists, except those of resting walls.
 template <class Lists, class Other, class F>
 void each_kind(Lists& a, Other& b, const F& f) {
   f(a.added, b.added);
@@ -34,32 +34,32 @@ void each_kind(Lists& a, Other& b, const F& f) {
   f(a.held, b.held);
   f(a.interpolated, b.interpolated);
 }
-/// All links of a block: those that may be applied before the exchange, and those with a population that the exchange
-/// brings from another block, or overwrites.
+/// All links of a block: those that may be applied before the exchange, and those of populations that the exchange
+/// brings or overwrites.
 struct Links {
   LinkLists local, exchanged;
-  std::vector<double> shares;                  ///< of the interpolated cells of both
-  std::map<int, std::vector<LoadLink>> loads;  ///< by bearer: a Side, or first_body + the number of a body
+  std::vector<double> shares;                  ///< weights of the interpolated cells of both
+  std::map<int, std::vector<LoadLink>> loads;  ///< by loaded surface: a Side, or first_body + number of a body
 };
 constexpr int first_body = 6;
 
-/// What lies round the cells of a block.
+/// Classifies the cells in and around a block: fluid, domain boundary or body.
 struct Surroundings {
   Box around;                         ///< the block with its ghosts
   std::vector<std::uint8_t> flags;    ///< [z][y][x]
   std::vector<std::uint16_t> bodies;  ///< [z][y][x]: 1 + the number of the body that holds a cell; empty without bodies
   std::vector<Cut> cuts;              ///< of the block's cells
-  std::vector<bool> half_way;         ///< of Surfaces
+  std::vector<bool> half_way;         ///< copied from Surfaces
 };
-/// `surfaces`, where a body's links are told for each name or for none. Throws Error.
+/// Returns `surfaces` after checking that kinds of links are given for each body or for none. Throws Error.
 Surfaces checked(Surfaces surfaces);
 /// Whether the links of some body are interpolated.
 bool interpolates(const Surfaces& surfaces);
 Surroundings surroundings_of(const Grid& grid, const Block& block, const Options& options, const Extent& ghost,
                              const Surfaces& surfaces);
 
-/// The side that a point outside of the domain lies behind, or -1. At edges a wall that rests wins over one that moves,
-/// then come velocity, pressure, convective and slip; of two alike the later axis.
+/// The side that a point outside of the domain lies behind, or -1. At edges a resting wall takes precedence over a
+/// moving one; then come velocity, pressure, convective and slip. Among equal kinds the later axis wins.
 int side_behind(const Grid& grid, const Options& options, const Extent& p);
 /// Velocity of a wall; zero where none was given.
 std::array<double, 3> wall_velocity(const Options& options, int side);
@@ -74,20 +74,20 @@ inline bool lies_along(const Grid& grid, const Box& box, int side) {
 }
 /// Whether fluid can flow in or out through some side.
 bool is_open(const Options& options);
-/// Pressure and convective sides read what cells along them sent inwards.
+/// Whether a side is a pressure or convective one, which reads populations that its cells sent inwards.
 inline bool is_outlet(const Boundary& boundary) {
   return boundary.kind == BoundaryKind::pressure || boundary.kind == BoundaryKind::convective;
 }
 /// The side that is convective, or -1.
 int convective_side(const Options& options);
 
-/// The links between two fluid cells that go through each of `bodies` bodies, counted at one of their ends, which is in
-/// the block.
+/// Counts the links between two fluid cells through each of `bodies` bodies. A link counts at one of its ends, if that
+/// is in the block.
 std::vector<std::int64_t> count_through(const Grid& grid, const Options& options, const Surroundings& surroundings,
                                         std::size_t bodies);
 
-/// `known`: bits of sides that are resting walls and that the step knows itself. A cell that has no other links has
-/// none then, but for loads.
+/// `known`: bits of sides with resting walls that the step handles itself. Cells without other links then have none,
+/// except for loads.
 Links make_links(const Grid& grid, const Block& block, const Options& options, const Surroundings& surroundings,
                  unsigned known = 0);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Reading what lies round the cells of a block, row by row and cell by cell.
+// Access to the surroundings of a block's cells, row by row and cell by cell.
 #include <cstdint>
 #include <vector>
 
@@ -10,13 +10,13 @@ namespace slipstream::lbm {
 /// How many cells of a box are fluid.
 std::int64_t count_fluid(const Surroundings& s, const Box& box);
 
-/// Finds the cells round those of a block. Where the kernel wraps round, the cells beyond a side are those at the
-/// block's other end.
+/// Finds the neighbours of a block's cells. Where the kernel wraps, cells beyond a side are those at the block's other
+/// end.
 class Neighbours {
  public:
   Neighbours(const Grid& grid, const Block& block, const Surroundings& s);
 
-  /// Of a cell of the block or one beside it.
+  /// Coordinates of a cell in the block or next to it, after periodic wrapping.
   Extent wrapped(Extent p) const {
     for (int a = 0; a < 3; ++a) {
       if (period_[a] == 0) continue;
@@ -26,13 +26,13 @@ class Neighbours {
     return p;
   }
   std::uint8_t flag(const Extent& p) const { return s_.flags[index_in(s_.around, wrapped(p))]; }
-  /// Sets out[x] to 0 for those cells of the block's row (y, z) that are fluid and have nothing but fluid round them.
+  /// Sets out[x] to 0 for fluid cells in the block's row (y, z) that have only fluid neighbours.
   void mark_others(std::int64_t y, std::int64_t z, std::vector<std::uint8_t>& out) const;
 
  private:
   const Surroundings& s_;
   Box box_;
-  Extent period_{0, 0, 0};  // 0 where nothing wraps
+  Extent period_{0, 0, 0};  // 0 on axes that do not wrap
 };
 
 }  // namespace slipstream::lbm

@@ -9,7 +9,7 @@
 
 namespace slipstream::lbm {
 
-/// The larger of two sizes; a NaN is kept, not lost.
+/// The larger of two sizes; NaN propagates.
 SLIP_FN double larger(double a, double b) { return b > a || b != b ? b : a; }
 
 template <class Cells>
@@ -19,7 +19,7 @@ struct Macroscopic {
   Scalars<T> velocity, density;
   Scalars<const std::uint8_t> flags;
   CellRows rows;
-  /// Half of the force: what is stored holds the whole of the last step's, the velocity of the flow half of it.
+  /// Half of the force: stored momentum includes all of the last force, the velocity of the flow half of it.
   T half[3];
   double* change;
 
@@ -71,7 +71,7 @@ struct ExcessMass {
   }
 };
 
-/// Density out of a range; solid cells have none.
+/// Finds densities out of a range; solid cells have no density.
 template <class Cells>
 struct DensityFaults {
   Cells in;

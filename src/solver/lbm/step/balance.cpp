@@ -1,4 +1,4 @@
-// Blocks with bodies in them, shared out by their fluid cells.
+// Distributes blocks with bodies to devices by their fluid cells.
 #include <algorithm>
 #include <cstring>
 
@@ -8,7 +8,7 @@
 namespace slipstream::lbm {
 namespace {
 
-/// Share of fluid cells in every block: each rank counts its own.
+/// Share of fluid cells in every block: each rank counts its own blocks.
 std::vector<double> fluid_shares(const Communicator& comm, const Grid& grid, const Surfaces& surfaces) {
   struct Share {
     std::int64_t block;

@@ -1,5 +1,5 @@
 #pragma once
-// Kernels that read what the cells of a block sent and are about to read, whatever the state is stored as.
+// Kernels on outgoing and incoming populations, for any representation of the state.
 #include "device/together.hpp"
 #include "solver/common/row_faults.hpp"
 #include "solver/lbm/lattice/kernels.hpp"
@@ -8,7 +8,7 @@
 
 namespace slipstream::lbm {
 
-/// `Cells`: made from BlockArrays; offers what Populations does.
+/// `Cells`: constructed from BlockArrays, with the interface of Populations.
 template <class Cells>
 class CellKernels : public Kernels {
   using T = typename Cells::Number;

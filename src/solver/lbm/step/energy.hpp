@@ -1,14 +1,13 @@
 #pragma once
-// The energy of the flow and what viscosity takes of it, from the populations.
+// Kinetic energy and dissipation of the flow, from the populations.
 #include "solver/lbm/collision/smagorinsky.hpp"
 #include "solver/lbm/links/readings.hpp"
 
 namespace slipstream::lbm {
 
-/// For sums over fluid cells of rho u^2 / 2, with the velocity that they have now, and of the dissipation
-/// 2 rho nu S:S in the coming step. S is the rate of strain without its trace, from the stress of the populations that
-/// arrive, Q = -2/3 rho tau S: local, of second order. In the mean over a periodic box S:S is half of the mean square
-/// of the vorticity, that is, the enstrophy.
+/// Sums over fluid cells of rho u^2 / 2 at this step, and of the dissipation 2 rho nu S:S in the next step. S is the
+/// rate of strain without its trace, from the stress of the incoming populations, Q = -2/3 rho tau S: local, second
+/// order. Averaged over a periodic box, S:S is half of the mean square of the vorticity, that is, the enstrophy.
 template <class Cells>
 struct EnergySums {
   using L = typename Cells::Lattice;
@@ -16,7 +15,7 @@ struct EnergySums {
   Cells in;
   Scalars<const std::uint8_t> flags;
   Force<T> force;
-  double viscosity, constant;  ///< constant: Smagorinsky's
+  double viscosity, constant;  ///< constant: Smagorinsky constant
 
   SLIP_FN double energy(int i, int j, int k) const {
     const Moments<T> m = in.moments_of({i, j, k});
@@ -33,7 +32,7 @@ struct EnergySums {
     const double x = s.xx - mean, y = s.yy - mean, z = L::dimensions == 3 ? double(s.zz - mean) : 0;
     const double xy = s.xy, xz = s.xz, yz = s.yz, rho = u.rho;
     const double qq = x * x + y * y + z * z + 2 * (xy * xy + xz * xz + yz * yz);
-    // As Smagorinsky has it, who with a constant of 0 has the tau of the viscosity.
+    // tau of Smagorinsky; with a constant of 0 it follows from the viscosity alone.
     const double tau_0 = 3 * viscosity + 0.5, factor = 18 * std::sqrt(2.0) * constant * constant;
     const double tau = 0.5 * (tau_0 + std::sqrt(tau_0 * tau_0 + factor * std::sqrt(qq) / rho));
     return 2 * (tau - 0.5) / 3 * 2.25 * qq / (rho * tau * tau);

@@ -8,10 +8,10 @@
 namespace slipstream::lbm {
 namespace {
 
-/// The part of a box of ghosts whose population of a velocity a step of the block may read: where it leads into the
-/// block, or beyond a side of the domain beside it. `outlets`: sides that read what a cell along them sent inwards;
-/// where the block is one cell thick there, it leads out of the block again at the other end. An axis without ghosts
-/// closes on itself.
+/// The part of a box of ghosts whose population a step of the block may read. It either moves into the block, or beyond
+/// an adjacent side of the domain. `outlets`: sides that read populations which their cells sent inwards. If the block
+/// is one cell thick there, the population leaves it at the other end. Axes without ghosts are periodic within the
+/// block.
 Box read_by(const Grid& grid, const Block& block, const std::vector<bool>& outlets, const Extent& ghost, Box box,
             const Direction& c) {
   for (int a = 0; a < 3; ++a) {
@@ -30,7 +30,7 @@ struct Ends {
   Box source, target;
 };
 
-/// The boxes one step further along a velocity; cut where they wrap round on an axis without ghosts, on which both
+/// The boxes moved one step along a velocity. They are cut where they wrap on an axis without ghosts, on which both
 /// blocks span the domain and have the same coordinates.
 std::vector<Ends> moved(const Grid& grid, const Extent& ghost, const Ends& ends, const Direction& c) {
   std::vector<Ends> pieces{{shifted(ends.source, {c[0], c[1], c[2]}), shifted(ends.target, {c[0], c[1], c[2]})}};

@@ -1,5 +1,5 @@
 #pragma once
-// What blocks exchange where one array of populations is streamed in place.
+// Halo pattern for in-place streaming with one array of populations.
 #include <slipstream/lbm.hpp>
 #include <slipstream/pattern.hpp>
 
@@ -7,18 +7,18 @@
 
 namespace slipstream::lbm {
 
-/// The populations that cross from one block into another, by the form of the array: an odd one lies where it goes to,
-/// which at its source is a ghost and at its target an interior cell; an even one lies where it comes from, interior at
-/// its source and a ghost at its target. So half of what crosses goes from ghosts to cells, the other half from cells
-/// to ghosts, in one exchange before each step.
+/// Transfers of populations between blocks, by the form of the array. An odd population lies at its destination: a
+/// ghost in its source block, an interior cell in the target. An even one lies at its origin: interior in the source, a
+/// ghost in the target. So half of the populations go from ghosts to cells and half from cells to ghosts, in one
+/// exchange before each step.
 ///
-/// Since cells are written, nothing may travel that the source did not write: each population takes the cells from
-/// which it ends in the target, or beyond a side of the domain that the target touches (where slip reads it), and from
-/// cells along an outlet inwards (where the outlet reads it), even if the target is one cell thick there and ends
-/// before the population does. That one lies in ghosts of both blocks then.
+/// Since cells are written, only populations that the source wrote may travel. A population travels from cells from
+/// which it ends in the target. It also travels if it ends beyond a side of the domain at the target, where slip reads
+/// it. Along an outlet the outlet reads populations that its cells sent inwards. They travel even if the target is one
+/// cell thick there, and then lie in ghosts of both blocks.
 class InPlaceHalo final : public Pattern {
  public:
-  /// `form`: shared or turned, that of the step that follows the exchange.
+  /// `form`: form of the array at the step after the exchange, shared or turned.
   InPlaceHalo(const Grid& grid, const Options& options, Form form);
   std::string name() const override { return form_ == Form::turned ? "turned halo in place" : "halo in place"; }
   std::uint64_t fingerprint() const override { return halo_.fingerprint(); }

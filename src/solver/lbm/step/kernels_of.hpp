@@ -1,5 +1,5 @@
 #pragma once
-// The kernels of one lattice and number format, as functors for both backends.
+// Kernels of one lattice and number format, as functors for both backends.
 #include "solver/lbm/collision/trt.hpp"
 #include "solver/lbm/links/apply.hpp"
 #include "solver/lbm/links/population_links.hpp"
@@ -79,7 +79,7 @@ class KernelsOf final : public CellKernels<Populations<L, S>> {
       launch_any_step<L, Raw, in_place>(stream, box, b, collision);
   }
 
-  /// Whether the step was launched by a kernel that knows rows of cells, as GPUs have them for large blocks.
+  /// Launches the step by a kernel on rows of cells, for large blocks on GPUs; returns whether it did.
   template <bool in_place, class Collision>
   static bool launched_by_rows(Stream& stream, const Box& box, const BlockArrays& b, Layout layout,
                                const Collision& collision) {

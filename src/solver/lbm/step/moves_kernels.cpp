@@ -1,6 +1,6 @@
-// A step in place holds the populations in a form of its own. They take the form of two arrays, and back, without a
-// second array, pair by pair of opposite populations. The odd one goes by way of spare memory, since it moves to
-// another cell. Here lie the other kernels, too, that move populations as they are.
+// Converts between the in-place form of populations and that of two arrays. It needs no second array, and goes pair by
+// pair of opposite populations. The odd one goes through spare memory, because it moves to another cell. Other kernels
+// that only move populations are here, too.
 #include "solver/lbm/step/moves.hpp"
 
 #include <slipstream/launch.hpp>
@@ -12,8 +12,8 @@
 namespace slipstream::lbm {
 inline namespace moves_kernels {
 
-/// One half of the way of the odd population of a pair: from the array to the spare memory, or on. The even one stays
-/// in its cell and goes along, from component to component, with whichever half leaves that cell's components unread.
+/// Moves the odd population of a pair half of its way: from the array to spare memory, or back. The even one stays in
+/// its cell, and changes its component in the half that has read all components of the cell.
 template <class Word>
 struct MovePair {
   Word* origin;
@@ -32,7 +32,7 @@ struct MovePair {
   }
 };
 
-/// From one array of a block into another.
+/// Copies populations from one array of a block to another.
 template <class Word>
 struct Transcribe {
   Headings headings;

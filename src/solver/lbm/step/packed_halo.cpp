@@ -3,7 +3,7 @@
 namespace slipstream::lbm {
 namespace {
 
-/// From a cell of a block, and a component, to an element of its array.
+/// Maps a cell and a component of a block to an element of its array.
 class Elements {
  public:
   Elements(const Grid& grid, std::int64_t block, const FieldOptions& field, Keeping& keeping)
@@ -11,7 +11,7 @@ class Elements {
         stored_(keeping.of(block) == Kept::packed ? &keeping.stored(block) : nullptr) {}
   bool packed() const { return stored_ != nullptr; }
   bool has(const Extent& cell) const { return stored_ == nullptr || stored_->number(cell) >= 0; }
-  /// Of component 0. Counts from the first interior cell, so that it may be negative where all cells are stored.
+  /// Element of component 0, counted from the first interior cell: it may be negative if all cells are stored.
   std::int64_t of(const Extent& cell) const {
     if (stored_ != nullptr) return stored_->number(cell) * shape_.stride[0];
     return cell[0] * shape_.stride[0] + cell[1] * shape_.stride[1] + cell[2] * shape_.stride[2];

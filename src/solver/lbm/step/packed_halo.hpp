@@ -1,5 +1,5 @@
 #pragma once
-// What blocks exchange where only some of their cells are stored.
+// Halo pattern of blocks that store only some of their cells.
 #include <memory>
 
 #include <slipstream/pattern.hpp>
@@ -8,11 +8,11 @@
 
 namespace slipstream::lbm {
 
-/// The transfers of another pattern, less cells that one of the two blocks does not store; as lists of elements where
-/// one of them is packed.
+/// The transfers of another pattern without cells that one of the blocks does not store. They are lists of elements if
+/// one block is packed.
 class PackedHalo final : public Pattern {
  public:
-  /// `field`: the options of the field of populations, its packed blocks among them.
+  /// `field`: options of the field of populations, including its packed blocks.
   PackedHalo(std::unique_ptr<Pattern> boxes, std::shared_ptr<Keeping> keeping, FieldOptions field)
       : boxes_(std::move(boxes)), keeping_(std::move(keeping)), field_(std::move(field)) {}
   std::string name() const override { return "packed " + boxes_->name(); }

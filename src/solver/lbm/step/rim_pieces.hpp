@@ -1,13 +1,13 @@
 #pragma once
-// What of a rim runs at once.
+// Cuts boundary regions into pieces that run concurrently.
 #include <vector>
 
 #include <slipstream/box.hpp>
 
 namespace slipstream::lbm {
 
-/// Slabs cut into pieces of about so many cells, across the longer of their axes other than that of rows: each cell is
-/// in one piece, and rows stay whole.
+/// Slabs cut into pieces of about so many cells, across their longest axis except that of rows. Each cell is in one
+/// piece, and rows stay whole.
 std::vector<Box> rim_pieces(const std::vector<Box>& slabs, std::int64_t cells, int row_axis);
 
 }  // namespace slipstream::lbm

@@ -29,7 +29,7 @@ Kept kept_as(Solids way) {
   return way == Solids::dense ? Kept::all : way == Solids::flags ? Kept::fluid : Kept::packed;
 }
 
-/// Blocks that are alike, which one measurement serves.
+/// Blocks that are alike and share one measurement.
 struct Alike {
   std::vector<std::int64_t> blocks = {};
   std::vector<double> seconds = std::vector<double>(ways.size(), 0);  ///< of a step, by way
@@ -40,7 +40,7 @@ struct Alike {
     if (*least == never) return {};
     return ways[static_cast<std::size_t>(least - seconds.begin())];
   }
-  /// With those of another rank: the slower counts.
+  /// Merges measurements of another rank; the slower counts.
   void add(PartsReader& other) {
     for (double& mine : seconds) {
       double theirs = 0;
@@ -60,7 +60,7 @@ struct Alike {
 
 using AllAlike = std::map<std::string, Alike>;  // by key
 
-/// Gathers those of all ranks.
+/// Merges the measurements of all ranks.
 AllAlike gathered(const Communicator& comm, const AllAlike& here) {
   std::string mine;
   for (const auto& [key, alike] : here) {
@@ -79,7 +79,7 @@ AllAlike gathered(const Communicator& comm, const AllAlike& here) {
   return all;
 }
 
-/// Each once.
+/// The notes of all ranks, without repeats.
 std::vector<std::string> of_all_ranks(const Communicator& comm, const std::vector<std::string>& notes) {
   std::string mine;
   for (const std::string& note : notes) mine += note + '\0';
@@ -97,7 +97,7 @@ class SolidsTuner {
   SolidsTuner(const Grid& grid, const Options& options, const Surfaces& surfaces)
       : grid_(grid), options_(options), surfaces_(surfaces), how_(*options.tune) {}
 
-  /// Of this rank's blocks.
+  /// Measures this rank's blocks.
   AllAlike measure() {
     Surfaces uncut = surfaces_;
     uncut.cuts = {};
@@ -130,7 +130,7 @@ class SolidsTuner {
   }
   void note(Remembered& memory) { notes.insert(notes.end(), memory.notes().begin(), memory.notes().end()); }
 
-  /// Devices that hold their blocks whichever way is the fastest: where one does not, the rules decide.
+  /// Finds devices with memory for all variants of their blocks; for others the rules decide.
   void find_room() {
     const Machine& machine = grid_.machine();
     std::vector<std::int64_t> needed(machine.devices(), 0);
@@ -154,7 +154,7 @@ class SolidsTuner {
     }
   }
 
-  /// With shares of solid cells in steps of a twentieth and of a quarter.
+  /// Key of alike blocks; shares of solid cells are rounded to twentieths and quarters.
   std::string key_of(const Block& block, const Solidity& solidity) const {
     const Extent& cells = block.box.extents();
     std::ostringstream text;
@@ -195,7 +195,7 @@ class SolidsTuner {
     return {grid_.machine().name(), {one}, {grid_.machine().link(device, device)}};
   }
 
-  /// Of a step of the block alone; never where that cannot be, as without memory for it.
+  /// Seconds of a step of the block alone; infinite if it cannot run, for example without memory.
   double seconds(const Machine& machine, const Block& block, Solids way) {
     Options o = options_;
     o.cells = block.box.extents();
@@ -223,7 +223,7 @@ class SolidsTuner {
     }
   }
 
-  /// The bodies as cells of the block alone know them.
+  /// The bodies in the coordinates of the block alone.
   Surfaces inside(const Block& block) const {
     const Extent low = block.box.lo, up{-low[0], -low[1], -low[2]};
     Surfaces moved;

@@ -1,5 +1,5 @@
 #pragma once
-// Which way of keeping solid cells suits a block, by measurement.
+// Measures the fastest storage of solid cells for each kind of block.
 #include <cstdint>
 #include <map>
 
@@ -8,22 +8,22 @@
 
 namespace slipstream::lbm {
 
-/// What was found for blocks with solid cells, of all ranks.
+/// Measured choices for blocks with solid cells, of all ranks.
 struct KeptBlocks {
   std::map<std::int64_t, Kept> of;
   SolidBlocks told;  ///< how it was found
 };
 
-/// Ways of keeping solid cells whose steps are not the same: by models that are not plain a GPU leaves solid cells
-/// alone at once, with `dense` as with `flags`, unless populations lie cell by cell. By moments all cells are stored.
+/// Choices whose steps differ. With models that are not plain, a GPU always leaves solid cells alone, with `dense` as
+/// with `flags`, unless populations lie cell by cell. The moment representation stores all cells.
 std::vector<Solids> ways_that_differ(const Model& model, bool gpu, Layout layout,
                                      Representation representation = Representation::populations);
 
-/// Runs steps of the fluid at rest in each block alone, as a periodic box on its own device, in all ways that differ,
-/// and takes the fastest. A rank measures blocks of one shape and like solidity once; where several do, the slowest of
-/// them counts. What is found is remembered on disk by machine, versions and that. Blocks of devices without memory for
-/// all of their cells are left to the rules. Collective; needs no populations, and as much memory as the largest block
-/// of a rank.
+/// Runs steps of the fluid at rest in each block alone, as a periodic box on its own device. It tries all choices that
+/// differ, and takes the fastest. A rank measures blocks of one shape and similar solidity once; if several ranks do,
+/// the slowest time counts. Results are cached on disk by machine, versions and kind of block. For blocks of devices
+/// without memory for all cells the rules decide. Collective. Needs no populations, and as much memory as the largest
+/// block of a rank.
 KeptBlocks measure_kept(const Communicator& comm, const Grid& grid, const Options& options, const Surfaces& surfaces);
 
 }  // namespace slipstream::lbm

@@ -7,8 +7,8 @@
 namespace slipstream::lbm {
 namespace {
 
-/// Bytes that a device sends, from which hiding them pays for the launches of the rim (four H200s: 1 % of a step gained
-/// at 5 MB, 4 % at 10 MB, 3 to 6 % lost at 1 MB).
+/// Bytes sent per device from which hiding the exchange pays for the launches of the rim. Four H200s gained 1 % of a
+/// step at 5 MB and 4 % at 10 MB, and lost 3 to 6 % at 1 MB.
 constexpr double worth_hiding = 5e6;
 
 std::string name_of(const Split& split) {

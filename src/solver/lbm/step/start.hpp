@@ -1,5 +1,5 @@
 #pragma once
-// A flow to start from, and the populations that it becomes.
+// Initial populations from a given flow.
 #include <cmath>
 
 #include <slipstream/stream.hpp>
@@ -9,11 +9,11 @@
 
 namespace slipstream::lbm {
 
-/// A flow, and what it needs to become populations.
+/// A flow, and the parameters of its conversion to populations.
 struct GivenFlow {
   FlowValues flow;
-  double tau, eddies;  ///< of the stress; 3 C^2
-  double half[3];      ///< of the force
+  double tau, eddies;  ///< relaxation time of the stress; 3 C^2
+  double half[3];      ///< half of the force
 
   GivenFlow(const FlowValues& flow, const Model& model)
       : flow(flow),
@@ -26,7 +26,7 @@ struct GivenFlow {
     return flow.values + 4 * (((k - b.lo[2]) * b.extent(1) + (j - b.lo[1])) * b.extent(0) + (i - b.lo[0]));
   }
 
-  /// Of the velocity along an axis.
+  /// Gradient of the velocity along an axis.
   SLIP_FN void gradient(int i, int j, int k, int axis, double (&du)[3]) const {
     int low[3] = {i, j, k}, high[3] = {i, j, k};
     if (low[axis] > flow.around.lo[axis]) --low[axis];
@@ -62,7 +62,7 @@ struct GivenFlow {
 template <class S>
 struct PopulationsStart {
   Headings headings;
-  double weight[4];  ///< by the square of the velocity
+  double weight[4];  ///< weights by the squared length of the velocity
 
   template <class L>
   static PopulationsStart of() {

@@ -9,7 +9,7 @@
 namespace slipstream::lbm {
 inline namespace start_kernels {
 
-/// A collision under a force leaves half of the source in a fluid at rest: w_i 3 c_i . F / 2.
+/// After a collision, a fluid at rest under a force has half of the source: w_i 3 c_i . F / 2.
 template <class S>
 struct Rest {
   using T = typename S::Number;
@@ -31,12 +31,12 @@ struct Rest {
   }
 };
 
-/// To first order in gradients a collision leaves
+/// Populations after a collision, to first order in gradients:
 ///
 ///   f_i = equilibrium_i(rho, u) - 3 w_i rho (tau - 1) (c_i c_i - 1/3) : S,    S = (grad u + (grad u)^T) / 2
 ///
-/// (Chapman & Enskog; Latt & Chopard 2006), tau with eddies that of the case, and of a force half of the source more,
-/// as Rest does. The gradient is that of central differences, of one-sided ones at sides that are not periodic.
+/// (Chapman & Enskog; Latt & Chopard 2006). tau includes the eddy viscosity of an LES model. A force adds half of the
+/// source, as in Rest. The gradient uses central differences, and one-sided ones at sides that are not periodic.
 template <class S>
 struct StartFlow {
   typename S::Word* out;

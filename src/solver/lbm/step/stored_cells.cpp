@@ -21,7 +21,7 @@ Solidity solidity_of(const Block& block, const Surroundings& s, int row_axis) {
     at[planes] += k;
     for (std::int64_t j = 0; j < n[across]; ++j) {
       at[across] = block.box.lo[across] + j;
-      std::int64_t here = 0;  // in the stretch
+      std::int64_t here = 0;  // solid cells in the stretch
       for (std::int64_t i = 0; i < n[row_axis]; ++i) {
         at[row_axis] = block.box.lo[row_axis] + i;
         here = i % stretch == 0 ? 0 : here;
@@ -39,20 +39,20 @@ Solidity solidity_of(const Block& block, const Surroundings& s, int row_axis) {
 
 namespace {
 
-/// Solid share of a block from which `automatic` stores fluid cells only: on GPUs where that is as fast as all others
-/// (H200, f32: packs of beads), on the host where what is left out is worth more than vector instructions.
+/// Share of solid cells from which `automatic` stores fluid cells only. On GPUs that is as fast as all others (H200,
+/// f32: packings of spheres); on the host the saved work must outweigh vectorisation.
 double packing_share(bool gpu) { return gpu ? 0.3 : 0.85; }
 
 }  // namespace
 
 Kept kept_by(const Options& options, bool gpu, const Solidity& solidity) {
   if (options.representation == Representation::moments) {
-    // Flags are a byte of 80: skipped cells save that where they fill stretches of rows.
+    // A flag is one byte of 80 a cell: reading it pays if solid cells fill long stretches of rows.
     const bool skipped = options.solids == Solids::flags ||
                          (options.solids == Solids::automatic && solidity.share * solidity.long_share > 0.02);
     return skipped ? Kept::fluid : Kept::all;
   }
-  // Nothing to compute, and nothing to store.
+  // A solid block needs no cells at all.
   if (solidity.share == 1 && options.solids != Solids::dense) return Kept::packed;
   switch (options.solids) {
     case Solids::dense:
@@ -65,7 +65,7 @@ Kept kept_by(const Options& options, bool gpu, const Solidity& solidity) {
       break;
   }
   if (solidity.share >= packing_share(gpu)) return Kept::packed;
-  // A decision for each cell costs the host its vector instructions.
+  // A decision for each cell would prevent vectorisation on the host.
   return gpu && solidity.share > 0 ? Kept::fluid : Kept::all;
 }
 
@@ -80,7 +80,7 @@ bool along_outlet(const Grid& grid, const Options& options, const Extent& x) {
   return false;
 }
 
-/// Whether a step of the block's fluid cells may touch a cell of the surroundings.
+/// Whether a step of the block's fluid cells may read or write a cell of the surroundings.
 template <class L>
 bool touched(const Grid& grid, const Options& options, const Box& box, const Neighbours& neighbours, const Extent& p) {
   const bool in_place = options.streaming == Streaming::in_place;
@@ -90,26 +90,26 @@ bool touched(const Grid& grid, const Options& options, const Box& box, const Nei
     const auto& c = L::velocity[i];
     const Extent x = neighbours.wrapped({p[0] + c[0], p[1] + c[1], p[2] + c[2]});
     if (!box.contains(x) || neighbours.flag(x) != fluid) continue;
-    // In place an odd population comes to the cell itself, and what the cell sends at the body there lies in it, too.
-    // But an outlet reads what the cell's neighbours sent there.
+    // In place, an odd population moves to the cell itself, which also holds what it sent at the body. But an outlet
+    // reads the populations that neighbours of the cell sent there.
     if (in_place && i % 2 == 1 && own == solid && !along_outlet(grid, options, x)) continue;
     return true;
   }
   return false;
 }
 
-/// Cells of a list in groups: when one of them begins.
+/// Counts the groups of a list of cells.
 template <class Groups>
 class Grouping {
  public:
-  /// In ascending order.
+  /// Whether a cell begins a group. Cells come in ascending order.
   bool begins(std::uint32_t number) {
     const bool full = held_ == Groups::size || number - first_ >= Groups::reach;
     if (full) first_ = number;
     held_ = full ? 1 : held_ + 1;
     return full;
   }
-  /// Of the group that the last cell has not filled.
+  /// Free places in the current group.
   int left() const { return Groups::size - held_; }
   std::uint32_t first() const { return first_; }
 
@@ -162,7 +162,7 @@ std::int64_t StoredCells::list_bytes(Lattice lattice) const {
       for (std::uint32_t x = 0; x < 32; ++x)
         if ((words_[n].stored >> x & 1) != 0 && grouping.begins(static_cast<std::uint32_t>(32 * n + x)))
           words += Groups::size + 1;
-    // The interior and the rim each have a last group.
+    // The interior and the rim each have an incomplete group.
     words += Groups::size + 1;
   });
   return words * std::int64_t{sizeof(std::uint32_t)};
@@ -228,7 +228,7 @@ void Keeping::settle() {
 
 namespace {
 
-/// Of links that meet bodies, by moments with the cells beside them, by device.
+/// Bytes of the links to bodies by device; in the moment representation including the cells next to bodies.
 std::vector<std::int64_t> bytes_of_links(const Grid& grid, const Options& options, const Surfaces& surfaces) {
   const bool cut = interpolates(surfaces), moments = options.representation == Representation::moments;
   Surfaces uncut = surfaces;
@@ -278,7 +278,7 @@ std::uint32_t number_in(const Extent& extent, std::int64_t x, std::int64_t y, st
 
 void sort_by_number(std::vector<ListedCell>& cells) {
   const auto before = [](const auto& a, const auto& b) { return a.number < b.number; };
-  // Those of a single box are.
+  // Cells of a single box are sorted already.
   if (!std::is_sorted(cells.begin(), cells.end(), before)) std::sort(cells.begin(), cells.end(), before);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Which cells of the blocks are stored, known on the host.
+// The stored cells of packed blocks, and the choice of packing, on the host.
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,19 +12,19 @@
 
 namespace slipstream::lbm {
 
-/// The stored cells of one block: its fluid cells, and all that a step, or a boundary, reads or writes around them. Of
-/// a body that is the layer of cells next to the fluid.
+/// The stored cells of one block: its fluid cells, and all cells that a step or a boundary reads or writes around them.
+/// A body keeps only the layer next to the fluid.
 class StoredCells {
  public:
   StoredCells(const Grid& grid, const Block& block, const Options& options, const Surroundings& surroundings);
 
   std::int64_t count() const { return count_; }
   const std::vector<CellWord>& words() const { return words_; }
-  /// With a null pointer for the words.
+  /// The numbering with a null pointer for the words.
   const Numbering& numbering() const { return numbering_; }
   /// The number of a cell, by local coordinates; -1 where it is not stored.
   std::int64_t number(const Extent& local) const;
-  /// Bytes that a list of its fluid cells may take.
+  /// Upper bound of the bytes of a list of its fluid cells.
   std::int64_t list_bytes(Lattice lattice) const;
 
  private:
@@ -37,32 +37,32 @@ class StoredCells {
 enum class Kept : std::uint8_t {
   all,    ///< all in memory, all computed
   fluid,  ///< all in memory, only fluid cells computed
-  packed  ///< only those that are needed in memory
+  packed  ///< only needed cells in memory
 };
 
-/// What that depends on, where nobody says it.
+/// Properties of a block from which `automatic` derives how its cells are kept.
 struct Solidity {
-  double share = 0;       ///< of the block's cells
-  double long_share = 0;  ///< of the solid ones, those that fill a stretch of a row such as a warp takes
+  double share = 0;       ///< solid share of the block's cells
+  double long_share = 0;  ///< share of solid cells in stretches of a row as long as a warp's
 };
 Solidity solidity_of(const Block& block, const Surroundings& s, int row_axis);
 Kept kept_by(const Options& options, bool gpu, const Solidity& solidity);
 
-/// How those of each block are kept. Any rank can tell for any block, as long as the surfaces may be asked.
+/// How the cells of each block are kept. Any rank can query any block until settle().
 class Keeping {
  public:
-  /// `chosen`: blocks for which it is known already.
+  /// `chosen`: blocks whose choice is known.
   Keeping(const Grid& grid, const Options& options, const Surfaces& surfaces, std::map<std::int64_t, Kept> chosen = {});
 
   Kept of(std::int64_t block);
   /// Values of a component of a packed block.
   std::int64_t values(std::int64_t block);
-  /// Of a packed block.
+  /// The stored cells of a packed block.
   const StoredCells& stored(std::int64_t block);
   bool any_packed() const { return any_packed_; }
-  /// What Field must know: values of a component by block, -1 where it is a box. Collective.
+  /// Values per component of each block for Field, -1 for blocks stored as boxes. Collective.
   std::shared_ptr<const std::vector<std::int64_t>> packed(const Communicator& comm);
-  /// Forgets blocks of other ranks, and the surfaces.
+  /// Releases blocks of other ranks, and the surfaces.
   void settle();
 
  private:
@@ -80,21 +80,20 @@ class Keeping {
   bool any_packed_ = false;
 };
 
-/// As memory_needed of Options, with the cells that bodies leave to be stored and the links that meet them; all blocks
-/// are looked at.
+/// memory_needed of Options, including effects of bodies: fewer stored cells, and links. It examines all blocks.
 std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options, const Surfaces& surfaces);
 
-/// The same blocks, given to the devices so that each has as many fluid cells as the others; unchanged without bodies,
-/// or where every device has one block. Collective.
+/// The same blocks, distributed so that all devices have as many fluid cells; unchanged without bodies, or if every
+/// device has one block. Collective.
 GridOptions balanced(const Communicator& comm, const Machine& machine, const Extent& cells, GridOptions options,
                      const Surfaces& surfaces);
 
-/// The links of a block's resting walls as cells with a wall each, in the order of memory.
+/// Links of a block's resting walls as cells with one wall each, in the order of memory.
 std::vector<ListedCell> resting_walls_of(const Box& cells, const Links& links);
 /// Fluid cells of a block with their walls: those of some boxes, in the order of memory.
 std::vector<ListedCell> fluid_cells_of(const Box& cells, const std::vector<Box>& boxes, const Surroundings& s,
                                        const std::vector<ListedCell>& walls);
-/// The same as the step takes them.
+/// The list in the format of the step.
 std::vector<std::uint32_t> listed_words(const std::vector<ListedCell>& cells, Lattice lattice);
 
 }  // namespace slipstream::lbm

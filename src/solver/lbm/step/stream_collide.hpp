@@ -16,26 +16,25 @@
 
 namespace slipstream::lbm {
 
-/// What the step does with solid cells: there are none; their populations are put at rest, which needs no decision and
-/// so can become vector instructions; or as the block asks for it. Then nothing of them is read but their flag
-/// (skip_solids), or they are read, while the flag is still on its way, but not written (leave_solids), or put at rest.
+/// Treatment of solid cells by the step. There are none; or their populations are put at rest, which needs no decision
+/// and so vectorises; or the block chooses. Then only their flag is read (skip_solids), or they are read, concurrently
+/// with the flag, but not written (leave_solids), or they are put at rest.
 enum class AtSolids : std::uint8_t { none, rest, leave };
 
-/// What kernels know of the sides of a block: nothing, which vector instructions need; that x may wrap round; that, and
-/// resting walls, where a cell reads what it sent itself. Links do that elsewhere, in a pass of its own that touches a
-/// sector of memory for each end of a row.
+/// Treatment of a block's sides by kernels: none, which vectorises; wrapping along x; wrapping and resting walls, at
+/// which a cell reads its own population. Links would do that in a separate pass, which accesses a sector of memory for
+/// each end of a row.
 enum class Sides : std::uint8_t { open, wrap, walls };
 
-/// Whether a step can know resting walls: by one array it touches the ghosts beside them in any case, and groups of
-/// four cells have no registers left for it.
+/// Whether a step can handle resting walls. With one array it accesses the ghosts next to them in any case, and groups
+/// of four cells have no registers left for walls.
 template <class S>
 constexpr bool step_knows_walls(bool in_place) {
   return !in_place && sizeof(typename S::Word) >= 4;
 }
 
-/// Pulls the populations of a cell, collides them and writes them. In place it writes where it has read (Form says
-/// where that is), and nowhere else: each place is one cell's alone in a step, so that cells may be taken in any order,
-/// interior and rim among them.
+/// Pulls the populations of a cell, collides them and writes them. In place it writes only where it has read (see
+/// Form). Each place belongs to one cell in a step, so cells may run in any order, in the interior and the rim.
 template <class L, class S, Strides strides, AtSolids solids, Sides sides, bool in_place, class Collision>
 struct StreamCollide {
   static_assert(!in_place || sides != Sides::walls, "by one array a step touches the ghosts beside walls in any case");
@@ -45,13 +44,13 @@ struct StreamCollide {
   Access<L, Word, strides> out;
   Scalars<const std::uint8_t> flags;
   Wrap wrap;
-  std::int64_t turn;  ///< in place: from the component of an odd population to where the form has it
+  std::int64_t turn;  ///< in place: offset of an odd population from its component
   Collision collision;
   bool leave_solids, skip_solids, flags_by_word;
   std::uint8_t walls;        ///< of BlockArrays
   int last[3];               ///< cell of the block on each axis
   bool along_z = false;      ///< cells are counted with z first
-  bool past_caches = false;  ///< what the host writes is not read soon
+  bool past_caches = false;  ///< the host writes with streaming stores
 
   /// The cells of one row.
   struct Row {
@@ -63,7 +62,7 @@ struct StreamCollide {
       kernel.cell(*this, i,
                   [&](auto q, std::int64_t there, Word word) { kernel.out.template population<q()>()[there] = word; });
     }
-    /// On the host.
+    /// The cells of the row, on the host.
     void cells(int first, int end) const {
       if constexpr (may_go_past_caches) {
         cells_by_lines(first, end);
@@ -74,9 +73,9 @@ struct StreamCollide {
     }
 
    private:
-    /// The two arrays take turns: what is written is read in the next step, when the caches of a large block hold other
-    /// cells. So some cells are collided into memory that stays, and leave it population by population, by lines. Small
-    /// blocks go the same way, for this loop is most of what a compiler has to do.
+    /// The two arrays alternate: results are read in the next step, when the caches of a large block hold other cells.
+    /// So some cells are collided into a buffer, and streamed out from it population by population, by cache lines.
+    /// Small blocks use the same loop, as it dominates compile time.
     void cells_by_lines(int first, int end) const {
       constexpr int line = static_cast<int>(cache_line / sizeof(Word)), values = 4 * line;
       Word kept[L::q][values];
@@ -96,7 +95,7 @@ struct StreamCollide {
       if (kernel.past_caches) streaming_stores_done();
     }
   };
-  // Halves are bound by their conversion.
+  // Steps of halves are bound by their conversion, not by memory.
   static constexpr bool may_go_past_caches = !in_place && sides == Sides::open && sizeof(Word) >= 4;
   SLIP_FN Row row(int j, int k) const {
     return {*this,
@@ -112,7 +111,7 @@ struct StreamCollide {
     return static_cast<std::uint8_t>((first == 0 ? walls & side_bit(axis, false) : 0) |
                                      (to == last[axis] ? walls & side_bit(axis, true) : 0));
   }
-  /// Whether population q comes out of one of the walls.
+  /// Whether population q comes from one of the walls.
   template <int q>
   SLIP_FN static bool comes_from(std::uint8_t walls) {
     constexpr int mask = out_of<q>(0) | out_of<q>(1) | out_of<q>(2);
@@ -131,7 +130,7 @@ struct StreamCollide {
     }
   }
 
-  /// From population q of a cell's own to the one that arrives in it; from a wall that is what the cell sent.
+  /// Offset from a cell's population q to the one that arrives; at a wall to the one that it sent.
   template <int q>
   SLIP_FN std::int64_t incoming(const Steps<L>& steps, const Step& x, [[maybe_unused]] bool wall = false) const {
     if constexpr (q == 0) {
@@ -145,7 +144,7 @@ struct StreamCollide {
     }
   }
 
-  /// Rows of flags begin on a multiple of four bytes.
+  /// Reads four flags at once: their rows begin on multiples of four bytes.
   SLIP_FN bool flagged(std::int64_t at) const {
     if (!flags_by_word) return flags.origin[at] != 0;
     const std::int64_t first = at & ~std::int64_t{3};
@@ -160,7 +159,7 @@ struct StreamCollide {
     value = std::bit_cast<T>(words);
   }
 
-  /// `store(population, element, word)` takes what the cell has become.
+  /// `store(population, element, word)` gets the results of the cell.
   template <class Store>
   SLIP_FN void cell(const Row& row, int i, const Store& store) const {
     bool solid = false;
@@ -210,7 +209,7 @@ StreamCollide<L, S, strides, solids, sides, in_place, Collision> step_of(const B
           {static_cast<int>(n[0]) - 1, static_cast<int>(n[1]) - 1, static_cast<int>(n[2]) - 1}};
 }
 
-/// A step that is not asked for whole rows.
+/// Hides the row version of a step, so that launches run it cell by cell.
 template <class Step>
 struct CellByCell {
   Step step;
@@ -221,14 +220,14 @@ struct CellByCell {
 template <class L, class S, Sides sides, bool in_place, class Collision>
 void launch_any_step(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
   auto step = step_of<L, S, Strides::any, AtSolids::leave, sides, in_place>(b, collision);
-  // Neighbouring threads, and iterations, take neighbours in memory.
+  // Adjacent threads and iterations process adjacent cells in memory.
   step.along_z = b.populations.shape.row_axis == 2;
   const Box cells = step.along_z ? along_z(box) : box;
   if (stream.device().backend == Backend::host) return launch_on_host(stream, cells, CellByCell{step});
   b.together ? b.together->add_on_gpu(cells, step) : launch_on_gpu(stream, cells, step);
 }
 
-/// The same, by what the block's sides need.
+/// The same, chosen by the sides of the block.
 template <class L, class S, bool in_place, class Collision>
 void launch_any_step(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
   if constexpr (step_knows_walls<S>(in_place))
@@ -242,7 +241,7 @@ inline bool has_vector_step(const Stream& stream, const BlockArrays& b, Layout l
          !(b.has_solids && b.leave_solids);
 }
 
-/// The step that becomes vector instructions.
+/// The step that the compiler vectorises.
 template <class L, class S, bool in_place, class Collision>
 void launch_vector_step(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
   auto step = step_of<L, S, Strides::soa, AtSolids::rest, Sides::open, in_place>(b, collision);

@@ -1,5 +1,5 @@
 #pragma once
-// The step of a few cells at once, for GPUs.
+// The step of groups of cells, for GPUs.
 #include <bit>
 #include <cstdint>
 
@@ -9,17 +9,17 @@
 
 namespace slipstream::lbm {
 
-/// The same for a few cells of a row at once, 8 bytes of each population: a GPU moves and addresses them together
-/// wherever a population is not shifted in x, and in an aligned group and one cell beside it where it is. The bits are
-/// those of StreamCollide; why it is faster says docs/notes/performance.md. Solid cells are left alone by whole groups;
-/// beside a fluid cell of their group they are put at rest, which is as good for what they hold.
+/// The same for a few cells of a row at once, 8 bytes of each population. A GPU loads and addresses them together if
+/// the population is not shifted in x; else as an aligned group and one adjacent cell. The bits are those of
+/// StreamCollide; docs/notes/performance.md explains why it is faster. Solid cells are left alone by whole groups. Next
+/// to a fluid cell of their group they are put at rest, which has the same effect.
 template <class L, class S, AtSolids solids, Sides sides, bool in_place, class Collision>
 struct StreamCollideGroups {
   using Word = typename S::Word;
   using T = typename S::Number;
   using Cells = StreamCollide<L, S, Strides::soa, solids, sides, in_place, Collision>;
   static constexpr int size = 8 / sizeof(Word);
-  // Registers for all values of a thread, 128 or 170, and as many threads as these leave, in small blocks.
+  // Small blocks of threads, so that 128 or 170 registers hold all values of a thread.
   static constexpr int threads = size == 4 ? 64 : 128;
   static constexpr int resident = (L::q > 19 ? 384 : 512) / threads;
   struct alignas(8) Group {
@@ -28,7 +28,7 @@ struct StreamCollideGroups {
   struct alignas(size) Flags {
     std::uint8_t flag[size];
   };
-  /// A row, the steps in x from the first cell of the group and from the last, and the walls along the row and at the
+  /// A row with its offsets in x from the first and the last cell of the group, and the walls along it and at the
   /// group's ends.
   struct Site {
     Steps<L> steps;
@@ -38,7 +38,7 @@ struct StreamCollideGroups {
   Cells cells;
   bool alone = false;
 
-  /// Blocks that wait for the step before take the place of what would run beside it.
+  /// Early launch: its waiting blocks would displace concurrent kernels, so only without any.
   bool early() const { return alone; }
 
   SLIP_FN void operator()(int group, int j, int k) const {
@@ -78,7 +78,7 @@ struct StreamCollideGroups {
   struct Halves {
     std::uint32_t part[2];
   };
-  /// As one number, or compilers write each of four values alone.
+  /// Stores the group as one number, because compilers would write four values one by one.
   SLIP_FN static void put(Word* there, const Group& group) {
     const auto half = std::bit_cast<Halves>(group);
     *reinterpret_cast<std::uint64_t*>(there) = half.part[0] | std::uint64_t{half.part[1]} << 32;
@@ -104,7 +104,7 @@ struct StreamCollideGroups {
     return every;
   }
 
-  /// From population q of a group's own to the row that it is read from.
+  /// Offset from a group's population q to the row from which it is read.
   template <int q>
   SLIP_FN std::int64_t row_of(const Site& site, bool wall = false) const {
     return cells.template incoming<q>(site.steps, Step(0, 1, 0), wall);
@@ -113,7 +113,7 @@ struct StreamCollideGroups {
   static constexpr bool shifted() {
     return L::velocity[q][0] != 0 && !(in_place && q % 2 == 1);
   }
-  /// Where the part of a group lies that another group begins or ends with.
+  /// Place of the first or last cell of an adjacent group.
   template <int q>
   SLIP_FN static std::int64_t beside(const Site& site) {
     constexpr bool from_below = L::velocity[q][0] > 0;
@@ -128,7 +128,7 @@ struct StreamCollideGroups {
     if constexpr (!shifted<q>()) return aligned;
     constexpr bool from_below = L::velocity[q][0] > 0;
     constexpr int end = from_below ? 0 : size - 1;
-    // A wall gives back what lies in the cell itself.
+    // A wall returns the cell's own population.
     const bool end_wall = wall || Cells::template comes_from<q>(site.end_walls);
     Group found;
     found.word[end] = end_wall ? own[row_of<q>(site, true) + end] : row[beside<q>(site)];
@@ -151,7 +151,7 @@ struct StreamCollideGroups {
   }
 };
 
-/// Whether the rows of a box and of its arrays are made of whole groups.
+/// Whether the rows of a box and of its arrays consist of whole groups.
 template <class Groups>
 bool in_groups(const Box& box, const BlockArrays& b) {
   const auto whole = [](std::int64_t n) { return n % Groups::size == 0; };
@@ -165,7 +165,7 @@ bool in_groups(const Box& box, const BlockArrays& b) {
                             whole(flags.stride[1]) && whole(flags.stride[2])));
 }
 
-/// A box of cells as one of groups.
+/// Converts a box of cells to a box of groups.
 template <class Groups>
 Box groups_of(Box box) {
   box.lo[0] /= Groups::size;
@@ -173,7 +173,7 @@ Box groups_of(Box box) {
   return box;
 }
 
-/// Whether the step was launched in groups: where GPUs can. The host's vector instructions want cells one by one.
+/// Launches the step in groups if a GPU can; returns whether it did. The host vectorises over single cells.
 template <class L, class S, AtSolids solids, Sides sides, bool in_place, class Collision>
 bool launch_groups(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
   using Groups = StreamCollideGroups<L, S, solids, sides, in_place, Collision>;

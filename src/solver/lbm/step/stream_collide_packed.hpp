@@ -1,8 +1,8 @@
 #pragma once
-// The step of a cell of a packed block, whose neighbours are found by their numbers: for D3Q19 nine words of 8 bytes,
-// which neighbours share, beside 152 bytes of populations. What comes back from resting walls it reads where the cell
-// left it: to have it copied first moves a sector of memory or two for each link, in a pack of beads half as much again
-// as the step.
+// The step of a cell in a packed block, which finds neighbours by their numbers. For D3Q19 that takes nine words of 8
+// bytes, which adjacent cells share, in addition to 152 bytes of populations. At resting walls it reads the populations
+// that the cell sent. A separate copy would access a sector or two for each link, which costs half as much as the step
+// in a packing of spheres.
 #include "solver/lbm/links/link_kernels.hpp"
 #include "solver/lbm/step/stream_collide.hpp"
 
@@ -15,12 +15,12 @@ struct StreamCollidePacked {
   using T = typename S::Number;
   const Word* in;
   Word* out;
-  std::int64_t cell, component;  ///< strides
+  std::int64_t cell, component;  ///< strides of cells and components
   Numbering numbering;
   Wrap wrap;
-  std::int64_t turn;  ///< in place: from the component of an odd population to where the form has it
+  std::int64_t turn;  ///< in place: offset of an odd population from its component
   const std::uint32_t* cells;
-  std::uint32_t wide, high;  ///< of the block
+  std::uint32_t wide, high;  ///< extent of the block
   Collision collision;
 
   /// A coordinate less one part of a velocity.
@@ -29,8 +29,8 @@ struct StreamCollidePacked {
     return extent == 0 ? n : n < 0 ? n + extent : n >= extent ? n - extent : n;
   }
 
-  /// Numbers of the cells that the populations come from. Beside a cell of known number lie the number before and, if
-  /// it is stored itself, the one after: one word for the up to three of a row.
+  /// Numbers of the upstream cells. The number before a known one belongs to the cell before; the number after it
+  /// belongs to the next cell, if that is stored. So one word serves up to three cells of a row.
   SLIP_FN void upstream(std::int32_t x, std::int32_t y, std::int32_t z, std::uint32_t (&from)[L::q]) const {
     const std::int32_t end = wrap.extent[0];
     unrolled<0, 9>([&](auto row) {
@@ -57,8 +57,8 @@ struct StreamCollidePacked {
   SLIP_FN std::int64_t incoming(const std::uint32_t (&from)[L::q]) const {
     return place<q>(from, turn);
   }
-  /// Where the step reads it: from a wall, what the cell sent there. In place that lies where the other form would
-  /// have what comes in.
+  /// Where the step reads population q. At a wall it is the one that the cell sent; in place that lies where the other
+  /// form has the incoming one.
   template <int q>
   SLIP_FN std::int64_t read_at(const std::uint32_t (&from)[L::q], std::uint32_t walls) const {
     const bool wall = (walls >> q & 1u) != 0;

@@ -1,5 +1,5 @@
 #pragma once
-// How kernels find the values of a cell and of its neighbours.
+// Addresses of a cell and of its neighbours, for kernels.
 #include <cstdint>
 #include <utility>
 
@@ -8,7 +8,7 @@
 
 namespace slipstream::lbm {
 
-/// A box, and arrays, for kernels that take z for x.
+/// Swaps x and z of a box and of arrays, for kernels on rows along z.
 inline Box along_z(const Box& box) { return {by_rows(Layout::soa_z, box.lo), by_rows(Layout::soa_z, box.hi)}; }
 inline BlockArrays along_z(BlockArrays b) {
   for (BlockData* place : {&b.populations, &b.populations_out, &b.flags}) {
@@ -24,7 +24,7 @@ inline BlockArrays along_z(BlockArrays b) {
   return b;
 }
 
-/// What the compiler knows of strides: that neighbours in x are neighbours in memory, or nothing.
+/// Strides known at compile time: neighbours in x are neighbours in memory, or nothing is known.
 enum class Strides : std::uint8_t { soa, any };
 
 template <class L, class T, Strides strides>
@@ -47,8 +47,8 @@ struct Access {
   }
 };
 
-/// Elements from a cell to its neighbour below and above on one axis. Where a block spans a periodic axis it is its
-/// own neighbour: the step then wraps round, and no ghosts are stored or exchanged.
+/// Elements from a cell to its neighbour below and above on one axis. Where a block spans a periodic axis it is its own
+/// neighbour: steps then wrap, and no ghosts are stored or exchanged.
 struct Step {
   std::int64_t below, above;
   SLIP_FN Step(std::int64_t stride, int at, int wrapped_extent)
@@ -56,11 +56,11 @@ struct Step {
         above(wrapped_extent > 0 && at == wrapped_extent - 1 ? (1 - wrapped_extent) * stride : stride) {}
 };
 
-/// Steps of a row of cells in y and z. In x only kernels made for it wrap: vector instructions could not.
+/// Steps of a row of cells in y and z. Along x only special kernels wrap, because wrapping prevents vectorisation.
 template <class L>
 struct Steps {
   Step y, z;
-  /// From a cell to the one that population q comes from.
+  /// Offset from a cell to the origin of population q.
   template <int q>
   SLIP_FN std::int64_t upstream(const Step& x) const {
     constexpr int cx = L::velocity[q][0], cy = L::velocity[q][1], cz = L::velocity[q][2];

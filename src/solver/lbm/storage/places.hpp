@@ -1,5 +1,5 @@
 #pragma once
-// Where the populations of fluid cells lie between two steps: all that boundaries know of the streaming pattern.
+// Places of populations between two steps: the interface of streaming patterns for boundaries.
 #include <cstdint>
 
 #include "solver/lbm/lattice/kernels.hpp"
@@ -13,14 +13,14 @@ constexpr Heading heading_of(int i) {
           static_cast<std::int8_t>(L::velocity[i][1]), static_cast<std::int8_t>(L::velocity[i][2])};
 }
 
-/// A part of each velocity plus 1, two bits each.
+/// One component of all velocities plus 1, two bits each.
 template <class L>
 constexpr std::uint64_t velocity_bits(int axis) {
   std::uint64_t bits = 0;
   for (int i = 0; i < L::q; ++i) bits |= static_cast<std::uint64_t>(L::velocity[i][axis] + 1) << (2 * i);
   return bits;
 }
-/// A lattice that kernels learn when they run.
+/// Velocities of a lattice that is chosen at run time.
 struct Headings {
   std::uint64_t x, y, z;  ///< velocity_bits
   int count;
@@ -35,7 +35,7 @@ template <class L>
 constexpr Headings headings_of() {
   return {velocity_bits<L>(0), velocity_bits<L>(1), velocity_bits<L>(2), L::q};
 }
-/// heading_of a population that only a running kernel knows.
+/// heading_of a population that is known at run time only.
 template <class L>
 SLIP_FN Heading heading_at(int i) {
   constexpr Headings all = headings_of<L>();
@@ -50,16 +50,16 @@ SLIP_FN Heading opposite(const Heading& h) {
 
 /// Elements from interior cell (0, 0, 0) of component 0 to the populations of a block.
 ///
-/// `outgoing(x, i)` is where a fluid cell left its population i when it last collided, `incoming(x, i)` where its next
-/// step reads population i. Without a wall between them the population that cell x - c_i left is the one that x reads:
-/// incoming(x, i) = outgoing(x - c_i, i), across the blocks' borders after the exchange. A boundary writes something
-/// else to incoming(x, i), made of what is outgoing from x, which lies ready before the exchange, and of incoming(x, j)
-/// from other fluid cells, or outgoing from a neighbour towards x, for which it may have to wait.
+/// `outgoing(x, i)` is where a fluid cell left its population i at its last collision, `incoming(x, i)` where its next
+/// step reads population i. Without a wall between cells, x reads the population that x - c_i left: incoming(x, i) =
+/// outgoing(x - c_i, i), across blocks after the exchange. A boundary writes another value to incoming(x, i). It is
+/// computed from outgoing populations of x, which are ready before the exchange. It may also need incoming(x, j) from
+/// other fluid cells, or populations from a neighbour towards x, which may arrive later.
 ///
-/// Of a packed block only cells that are stored have places.
+/// In a packed block only stored cells have places.
 ///
-/// In every form a place belongs to one population of one cell: what a boundary writes, as coming out of a wall, is not
-/// what another one reads, as sent by a fluid cell.
+/// In every form a place belongs to one population of one cell. So a place that a boundary writes, as coming from a
+/// wall, is never one that another boundary reads as sent by a fluid cell.
 struct Places {
   std::int64_t stride[3], component;
   Wrap wrap;
@@ -80,12 +80,12 @@ struct Places {
   SLIP_FN std::int64_t incoming(const Cell& at, const Heading& h) const {
     return form == Form::apart || h.i % 2 == 0 ? element(behind(at, h), h) : element(at, h);
   }
-  /// Of component 0.
+  /// Element of component 0.
   SLIP_FN std::int64_t element(const Cell& at) const {
     if (numbering.words != nullptr) return numbering.find(at.x, at.y, at.z).number * stride[0];
     return at.x * stride[0] + at.y * stride[1] + at.z * stride[2];
   }
-  /// The cell less a velocity.
+  /// The cell minus a velocity.
   SLIP_FN Cell behind(const Cell& at, const Heading& h) const {
     return {behind(at.x, h.x, 0), behind(at.y, h.y, 1), behind(at.z, h.z, 2)};
   }
@@ -94,7 +94,7 @@ struct Places {
   SLIP_FN std::int64_t element(const Cell& at, const Heading& h) const {
     return (form == Form::turned ? opposite(h).i : h.i) * component + element(at);
   }
-  /// A coordinate less one part of a velocity. Where the block is its own periodic neighbour, at its other end.
+  /// A coordinate minus one velocity component, wrapped if the block is its own periodic neighbour.
   SLIP_FN std::int32_t behind(std::int32_t at, int part, int axis) const {
     const std::int32_t n = at - part, extent = wrap.extent[axis];
     return extent == 0 ? n : n < 0 ? n + extent : n >= extent ? n - extent : n;

@@ -1,6 +1,6 @@
 #pragma once
-// The populations of a block's cells as boundaries and readings see them: what a cell sent, what it is about to read.
-// A representation of the state offers these functions; links, loads and sums know no other.
+// Access to the outgoing and incoming populations of a block's cells, for boundaries and output. Each representation of
+// the state offers these functions; links, loads and sums use no others.
 #include "device/rolled.hpp"
 #include "solver/lbm/lattice/moments.hpp"
 #include "solver/lbm/storage/access.hpp"
@@ -9,7 +9,7 @@
 
 namespace slipstream::lbm {
 
-/// One by one, where Places says. No lattice is needed for that.
+/// Single populations at their Places; needs no lattice.
 template <class S>
 struct StoredPopulations {
   using Number = typename S::Number;
@@ -21,15 +21,15 @@ struct StoredPopulations {
 
   SLIP_FN Number sent(const Cell& cell, const Heading& h) const { return S::load(origin[places.outgoing(cell, h)]); }
   SLIP_FN Number comes(const Cell& cell, const Heading& h) const { return S::load(origin[places.incoming(cell, h)]); }
-  /// Rounded by chance as those of a step: what is added again and again to numbers as they are stored would become
-  /// more or less to the nearest, or nothing. Chance is drawn from the number and from the cell's population at rest,
-  /// which lies in the cell in every form, until the cell steps.
+  /// Rounded stochastically like those of a step: repeated small additions would drift or vanish under rounding to the
+  /// nearest. Random bits come from the number and from the cell's population at rest, which lies in the cell in every
+  /// form until the cell steps.
   SLIP_FN void bring(const Cell& cell, const Heading& h, Number number) const {
     origin[places.incoming(cell, h)] = typename S::Rounding(sent(cell, Heading{}) * number)(number);
   }
 };
 
-/// Kernels learn the lattice when they run: one kernel for all.
+/// The lattice is chosen at run time, so that one kernel serves all.
 template <class S>
 struct AnyPopulations : StoredPopulations<S> {
   using Number = typename S::Number;
@@ -37,7 +37,7 @@ struct AnyPopulations : StoredPopulations<S> {
 
   AnyPopulations(const BlockArrays& b, const Headings& headings) : StoredPopulations<S>(b), headings(headings) {}
 
-  /// Brings f(sent, second) for each population whose bit `in` has: of InterpolatedCell.
+  /// Stores f(sent, second) for each population whose bit is set in `in` (see InterpolatedCell).
   template <class F>
   SLIP_FN void bring_each(const Cell& cell, std::uint32_t in, std::uint32_t near, const F& f) const {
     SLIP_ROLLED
@@ -50,7 +50,7 @@ struct AnyPopulations : StoredPopulations<S> {
   }
 };
 
-/// The compiler knows the lattice.
+/// The lattice is known at compile time.
 template <class L, class S>
 struct Populations : StoredPopulations<S> {
   using Lattice = L;
@@ -58,11 +58,11 @@ struct Populations : StoredPopulations<S> {
   using StoredPopulations<S>::origin, StoredPopulations<S>::places;
   using StoredPopulations<S>::StoredPopulations;
 
-  /// All that a cell sent.
+  /// All outgoing populations of a cell.
   SLIP_FN void all_sent(const Cell& cell, Number (&g)[L::q]) const { all<false>(cell, g); }
-  /// All that it is about to read.
+  /// All incoming populations of a cell.
   SLIP_FN void all_coming(const Cell& cell, Number (&g)[L::q]) const { all<true>(cell, g); }
-  /// Density less 1 and momentum of what it sent.
+  /// Density less 1 and momentum of the outgoing populations.
   SLIP_FN Moments<Number> moments_of(const Cell& cell) const {
     Number g[L::q];
     all_sent(cell, g);
@@ -70,14 +70,14 @@ struct Populations : StoredPopulations<S> {
   }
 
  private:
-  /// As Places::outgoing and incoming find them, but asking for form and storage once and not for each population: a
-  /// GPU then has all of them under way at the same time.
+  /// As Places::outgoing and incoming, but with form and storage tested once, not for each population: a GPU then has
+  /// all loads in flight at once.
   template <bool coming>
   SLIP_FN void all(const Cell& cell, Number (&g)[L::q]) const {
     const Places& p = places;
     const std::int64_t own = p.element(cell), turn = p.form == Form::turned ? p.component : 0;
     const bool ahead = p.form != Form::apart;
-    // `from(q)`: elements to the cell that population q comes from.
+    // `from(q)`: offset to the cell from which population q comes.
     const auto load = [&](const auto& from) {
       unrolled<0, L::q>([&](auto q) {
         constexpr bool odd = q() % 2 == 1;

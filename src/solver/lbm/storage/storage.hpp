@@ -1,6 +1,6 @@
 #pragma once
-// How populations lie in memory and what they are computed with: kernels take one of these and nothing else of the
-// number format.
+// Number formats of populations in memory and in computation. Kernels take one of these types, and know nothing else
+// about the format.
 #include <slipstream/device/half.hpp>
 
 namespace slipstream::lbm {
@@ -10,10 +10,10 @@ struct Stored {
   using Word = T;
   using Number = T;
   using Raw = Stored;
-  static constexpr int unit = 1;  ///< that a deviation of 1 is stored as, of Raw
+  static constexpr int unit = 1;  ///< Raw value of a deviation of 1
   static SLIP_FN T load(T word) { return word; }
   static SLIP_FN T store(T number) { return number; }
-  /// Of the populations that a cell has collided, by that of its rest.
+  /// Rounding of a cell's populations after a collision, seeded by its population at rest.
   struct Rounding {
     explicit SLIP_FN Rounding(T) {}
     SLIP_FN T operator()(T number) const { return number; }
@@ -23,13 +23,13 @@ struct Stored {
 using StoredF32 = Stored<float>;
 using StoredF64 = Stored<double>;
 
-/// Up or down with the probabilities that keep the mean: by 13 bits, drawn from the population at rest, that are added
-/// to the 13 which are cut off. To the nearest, what a step changes by less than half a unit in the last digit is lost,
-/// as often as it happens, and a flow that hardly changes any more stands still in the wrong place. What decides is a
-/// function of the cell, so that the same flow has the same bits however it is run, and mirror images remain such.
+/// Stochastic rounding, up or down with probabilities that keep the mean. It adds 13 random bits, drawn from the
+/// population at rest, to the 13 bits that are cut off. Rounding to nearest would lose changes below half a unit in the
+/// last digit in every step. A nearly steady flow would then stop at a wrong state. The random bits are a function of
+/// the cell. So the same flow has the same bits in any run, and mirror images keep their symmetry.
 class DitheredHalf {
  public:
-  // `chance` counts, too. The NaN of GPUs draws zero, since more would be carried into its sign.
+  // `chance`: additional random bits. NaN on GPUs adds zero, because a carry would change its sign.
   explicit SLIP_FN DitheredHalf(float rest, std::uint32_t chance = 0)
       : dither_((std::bit_cast<std::uint32_t>(rest) - 0x7fffffffu) * (0x9e3779b9u ^ chance << 1) >> 19) {}
   SLIP_FN Half operator()(float number) const {
@@ -40,7 +40,7 @@ class DitheredHalf {
   std::uint32_t dither_;
 };
 
-/// Halves as they are, for collisions that compute in multiples of the unit: a conversion less, and the same bits.
+/// Unscaled halves, for collisions that compute in multiples of the unit: one conversion less, same bits.
 struct RawF16 {
   using Word = Half;
   using Number = float;
@@ -50,9 +50,9 @@ struct RawF16 {
   using Rounding = DitheredHalf;
 };
 
-/// 16 bits in memory, f32 in registers (Lehmann et al. 2022). Times 2^15, so that the largest half, 65504, is a
-/// deviation of 2, above all that a sound flow has, and only deviations below 2^-29 have fewer than 11 binary digits. A
-/// power of two costs no digit.
+/// 16 bits in memory, f32 in registers (Lehmann et al. 2022). The factor 2^15 makes the largest half, 65504, a
+/// deviation of 2, above all values of a sound flow. Only deviations below 2^-29 have fewer than 11 binary digits. A
+/// power of two loses no digit.
 struct StoredF16 {
   using Word = Half;
   using Number = float;

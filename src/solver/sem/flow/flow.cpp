@@ -1,4 +1,4 @@
-// Incompressible flow: what a run is made of.
+// Incompressible flow: fields, state and tasks of a run.
 #include <algorithm>
 #include <utility>
 
@@ -82,7 +82,7 @@ Flow::Impl::Impl(const Communicator& c, const Machine& m, FlowOptions o)
                   {"pressure1", &pressure1}};
   if (earlier) {
     state.fields["earlier_pressures"] = &*earlier;
-    // Checkpoints of earlier versions lack them, and go on without.
+    // Checkpoints of earlier versions lack these fields; restarts do without.
     state.made_when_asked["earlier_pressures"] = [] {};
   }
   if (options.mean_from) {
@@ -100,7 +100,7 @@ Flow::Impl::Impl(const Communicator& c, const Machine& m, FlowOptions o)
     volume = found.front();
     start();
   } catch (...) {
-    wait();  // the streams still hold work on what goes now
+    wait();  // queued work may use the memory that is freed here
     throw;
   }
 }
@@ -157,7 +157,7 @@ std::vector<double*> Flow::Impl::part_of(const Field& field, std::size_t compone
   return all;
 }
 
-/// The work of a collective task: the loop's streams have nothing of it to wait for but what came before.
+/// Lists the tasks of a step. Collective tasks use streams of their own, after the loop's earlier work.
 void Flow::Impl::list_tasks() {
   const auto alone = [this](const char* name, void (Impl::*work)()) {
     Collective collective;

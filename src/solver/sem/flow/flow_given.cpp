@@ -1,4 +1,4 @@
-// A flow is given at points: its start, forces, the velocity on sides.
+// Given data of a flow at points: initial state, forces, velocities on sides.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -56,8 +56,8 @@ bool never_changes(const FlowSide& side) {
                      [](const Given& one) { return !one.at || one.steady; });
 }
 
-/// The condition of a patch: that of the side, or of those it has otherwise, in which `where` of the patch's own
-/// stands.
+/// The conditions of a side: its own, then those of its `otherwise` chain. A patch has the first one whose `where`
+/// holds.
 std::vector<const FlowSide*> conditions_of(const FlowSide& side) {
   std::vector<const FlowSide*> all{&side};
   for (const FlowSide& next : side.otherwise) all.push_back(&next);
@@ -73,7 +73,7 @@ void Flow::Impl::list_sides() {
     for (std::size_t end = 0; end < 2; ++end) {
       const FlowSide& whole = options.sides[axis][end];
       if (whole.condition == FlowCondition::periodic) continue;
-      // Patches of one condition after the other: what the ones before leave.
+      // Each condition takes its faces from those that earlier conditions leave.
       const auto axis_number = static_cast<int>(axis), end_number = static_cast<int>(end);
       std::vector<Point> centres;
       if (whole.where) centres = box.face_centres(axis_number, end_number);
@@ -103,7 +103,7 @@ void Flow::Impl::list_sides() {
         }
       }
     }
-  // Every rank takes part, whatever its elements.
+  // Collective, so every rank takes part.
   if (!through.empty()) surface = space.vector();
 }
 
@@ -132,7 +132,7 @@ void Flow::Impl::take_surface(double time) {
 void Flow::Impl::balance(double in, double out, double along) {
   const double left = std::abs(out - in), most = std::max(in, out);
   constexpr double of_quadrature = 1e-3, of_rounding = 1e-6;
-  // A wall that moves within itself leaves rounding, and what bent elements make of its normal.
+  // Tolerances for walls that move in their own plane: errors of normals on bent elements, and rounding.
   constexpr double of_normals = 1e-5, of_their_rounding = 1e-10;
   if (!(left > of_rounding * most) || left < of_their_rounding * along) return;
   char said[300];
@@ -142,7 +142,7 @@ void Flow::Impl::balance(double in, double out, double along) {
         std::string(said) + ": an incompressible flow needs as much of both; change the velocities on sides";
     const Facts facts{{"option", "sides"}, {"problem", "balance"}, {"in", in}, {"out", out}};
     if (!taken) throw Error(ErrorCode::invalid_argument, text, facts);
-    // A run that is under way ends as it does where it cannot be solved.
+    // During a run this ends like a system that was not solved.
     throw krylov::NotSolved(text, joined(facts, {{"field", "velocity"}, {"time", time_now()}}));
   }
   if (cautions.empty())
@@ -161,7 +161,7 @@ void Flow::Impl::take_given(double time) {
     ask(time, "velocity", [&] { mine = one.lifting->mine(time); });
     one.lifting->take(std::move(mine), one.values);
     if (!one.lifting->caution().empty() && cautions.empty()) cautions.push_back(one.lifting->caution());
-    // Fixed points alone: values = values - mask values.
+    // Keeps fixed points only: values = values - mask values.
     combine(pointers(b), {{1, pointers(one.values)}});
     one.constraint.apply(pointers(b));
     combine(pointers(one.values), {{1, pointers(one.values)}, {-1, pointers(b)}});
@@ -176,13 +176,13 @@ void Flow::Impl::start() {
       if (!options.initial[c]) continue;
       const std::vector<double*> to = part_of(level(n), c);
       put(to, options.initial[c], -n * options.time_step, "velocity");
-      // Copies of a point get their mean: their places may differ in the last digits.
+      // Copies of a point get their mean, because their places may differ by rounding errors.
       times(space.weights(), to);
       space.assemble(to);
       wait();
     }
   take_given(0);
-  // Sides have their velocities from the start on: a lid that starts at once is seen by the Courant number.
+  // Sides move from the start on, so that the Courant number includes an impulsively started lid.
   for (std::size_t c = 0; c < 3 && !options.exact_start; ++c) {
     const std::vector<double*> u = part_of(velocity, c);
     components[c].constraint.apply(u);
@@ -203,7 +203,7 @@ double Flow::largest_change() {
       copy(stream, here.data(), parts.data(), here.bytes());
       stream.synchronize();
       for (std::size_t n = 0; n < here.size(); ++n)
-        if (!(here.data()[n] <= largest)) largest = here.data()[n];  // keeps what is no number
+        if (!(here.data()[n] <= largest)) largest = here.data()[n];  // keeps a NaN
     }
   }
   return s.comm.max(largest) / s.past.last;

@@ -1,4 +1,4 @@
-// Point by point: forces on sides and running means of a flow.
+// Pointwise kernels: forces on sides and running means of a flow.
 #include <cmath>
 
 #include <slipstream/launch.hpp>

@@ -1,4 +1,4 @@
-// The options of a flow: each component's own problem, memory.
+// Options of a flow: problems of the components, and memory.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -52,7 +52,7 @@ Side side_of(const ElementBox& box, int order, const FlowSide& from, std::size_t
   return side;
 }
 
-/// Whether some side, or what it has otherwise, is like that.
+/// Whether a side, or its `otherwise` condition, satisfies a predicate.
 bool any_side(const FlowOptions& o, const std::function<bool(const FlowSide&)>& like) {
   for (const auto& axis : o.sides)
     for (const FlowSide& side : axis)
@@ -130,7 +130,7 @@ std::vector<ArrayBytes> memory_needed(const Machine& machine, const FlowOptions&
     of_step += o.force[c].at ? 1 : 0;
     of_step += any_side(o, [c](const FlowSide& side) { return side.velocity[c].at != nullptr; }) ? 1 : 0;
   }
-  of_step += any_side(o, gives_something) ? 1 : 0;  // what flows through sides
+  of_step += any_side(o, gives_something) ? 1 : 0;  // flow through sides
   std::vector<ArrayBytes> arrays;
   for (const ArrayBytes& one : memory_needed(machine, of_pressure)) {
     const std::int64_t count = box_of(of_pressure).count();

@@ -1,4 +1,4 @@
-// Sums of a flow over the domain.
+// Integrals of a flow over the domain.
 #include <algorithm>
 #include <cmath>
 
@@ -34,7 +34,7 @@ std::vector<double> Flow::Impl::integrals(
     sums.emplace(comm, machine, blocks, sums_at_once);
   }
   const std::vector<double*> parts_of_sums = pointers(sum_space.parts);
-  // The volume first.
+  // The volume comes first, as the others are divided by it.
   std::vector<double> found;
   for (std::size_t first = 0; first < pairs.size() + 1; first += sums_at_once) {
     for (std::size_t d = 0; d < devices.size(); ++d) {
@@ -62,7 +62,7 @@ std::vector<double> Flow::Impl::integrals(
 
 namespace {
 
-/// Weighted sums over this rank's points of a component and what is known of it.
+/// Weighted sums over this rank's points of a component's error against the exact solution.
 struct Apart {
   double off = 0, size = 0, largest = 0;
 };
@@ -103,7 +103,7 @@ FlowStatistics Flow::statistics(const FlowSolution& exact) {
   pairs.emplace_back(pointers(s.b), pointers(s.b));
   for (int n = 0; n < 3; ++n)
     for (std::size_t c = 0; c < 3; ++c) pairs.emplace_back(s.part_of(s.level(n), c), s.part_of(s.level(n), c));
-  // Ones: (u, 1) is the mean.
+  // A vector of ones: (u, 1) is the mean.
   s.combine(pointers(s.x), {}, 1);
   for (std::size_t c = 0; c < 3; ++c) pairs.emplace_back(s.part_of(s.velocity, c), pointers(s.x));
   const std::vector<double> sums = s.integrals(pairs);

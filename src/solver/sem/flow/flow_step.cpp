@@ -1,4 +1,4 @@
-// A step: explicit terms, the pressure, the velocity.
+// A time step: explicit terms, pressure solve, velocity solve.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -99,7 +99,7 @@ void Flow::Impl::explicit_terms() {
 }
 
 void Flow::Impl::solve_pressure() {
-  // The curl is made continuous before it is derived again.
+  // The curl is made continuous before it is differentiated again.
   space.curl(all_of(std::as_const(star)), all_of(turn));
   for (Vector& w : turn) {
     space.mass(w, w);
@@ -116,7 +116,7 @@ void Flow::Impl::solve_pressure() {
   space.weak_divergence(all_of(std::as_const(g)), b);
   const std::vector<double*> now = part_of(pressure, 0), before = part_of(pressure1, 0);
   const Differences differences = differences_now();
-  // A third term brings little, and noise.
+  // A third extrapolation term gains little, and amplifies noise.
   const int order = std::min(2, time_order_now());
   const bool two = order == 2 && past.count > 1;
   const double share = two ? length() / past.last : 0;

@@ -1,5 +1,5 @@
 #pragma once
-// The parts of a Flow.
+// State and tasks of a Flow.
 #include <array>
 #include <functional>
 #include <optional>
@@ -20,7 +20,7 @@ using Triple = std::array<Vector, 3>;
 struct Flow::Impl {
   Impl(const Communicator& comm, const Machine& machine, FlowOptions options);
 
-  /// A component of the velocity: where it is fixed, and what it is there.
+  /// A component of the velocity: its constraint and fixed values.
   struct Component {
     Component(Space& space, const FlowOptions& options, std::size_t number);
     Patches patches;
@@ -49,7 +49,7 @@ struct Flow::Impl {
   void list_tasks();
   void start();
 
-  /// Forces, values of sides and what they bring through, for a time, as far as they change.
+  /// Updates forces, values on sides and the flow through them for a time, if they change.
   void take_given(double time);
   /// int over the sides of phi n . u, by point.
   void take_surface(double time);
@@ -60,7 +60,7 @@ struct Flow::Impl {
   void ask(double time, const char* field, const std::function<void()>& work);
   std::vector<std::vector<double>> get(const std::vector<double*>& from);
 
-  /// u*, what advects it, and all of the right side that does not wait for the pressure.
+  /// Computes u*, its advection, and all terms of the right side except the pressure.
   void explicit_terms();
   void take_courant();
   void solve_pressure();
@@ -68,7 +68,7 @@ struct Flow::Impl {
   /// Solves H x = right for the increments x.
   void solve_components(double h2);
   void damp_divergence();
-  /// Does the rest of a step in parts, once the first is done.
+  /// Makes the remaining substeps after the first one.
   void go_on();
   void choose_parts();
 
@@ -98,7 +98,7 @@ struct Flow::Impl {
   Constraint free;  ///< of the pressure
   std::vector<Together> together;
   Field velocity, velocity1, velocity2, pressure, pressure1;
-  std::optional<Field> earlier;  ///< solutions for the pressure, from which first guesses come
+  std::optional<Field> earlier;  ///< earlier pressure solutions, for initial guesses
   HelmholtzSolver pressure_solver;
   struct Means {
     explicit Means(const Grid& grid);

@@ -46,7 +46,7 @@ CoarseGrid::CoarseGrid(Space& space, const Constraint& constraint, Level& on)
   to_corners_.clear();
   for (std::size_t c = 0; c < 2; ++c)
     for (std::size_t p = 0; p < n; ++p) to_corners_.push_back(to_points_[p * 2 + c]);
-  // Blocks of corners, then blocks of vertices, which are zero and change no bit of a sum; numbered by device.
+  // Blocks of corners, then blocks of vertices, numbered by device. Vertices are zero here, so sums keep their bits.
   std::vector<Stream>& streams = space.streams();
   const std::int64_t block_elements = space.elements_of_a_block(), all = vertices_.all();
   block_ = 8 * block_elements;
@@ -99,7 +99,7 @@ Singles CoarseGrid::whole() const {
   return made;
 }
 
-/// Sums what lies at the corners, on all devices.
+/// Sums corner values to vertices, on all devices.
 void CoarseGrid::bring() {
   std::vector<GatherScatter::Array> arrays;
   for (std::size_t d = 0; d < corners_.size(); ++d) {
@@ -133,7 +133,7 @@ void CoarseGrid::set_up(double h1, double h2, bool singular) {
   find_spectrum();
 }
 
-/// The separable model: along each axis elements have the mean width of those in a slab, as their stiffness tells it.
+/// The separable model: along each axis elements have the mean width of those in a slab, derived from their stiffness.
 void CoarseGrid::list_axes(double h1, double h2) {
   const ElementBox& box = space_.box();
   std::vector<Stream>& streams = space_.streams();
@@ -161,7 +161,7 @@ void CoarseGrid::list_axes(double h1, double h2) {
     }
   });
   for (double& value : largest) value = space_.comm().max(value);
-  // Sums of whole numbers are the same in any order: by slab along each axis, then of masses and volumes.
+  // Integer sums do not depend on the order: by slab along each axis, then masses and volumes.
   constexpr double unit = 0x1p-26;
   const auto& wide = box.elements;
   const auto x = static_cast<std::size_t>(wide[0]), y = static_cast<std::size_t>(wide[1]),
@@ -208,7 +208,7 @@ void CoarseGrid::list_axes(double h1, double h2) {
       }
     const Eigen found = generalized_eigen(k, reduced, reduced_mass);
     vectors[a].assign(count * count, 0.0F);
-    values[a].assign(count, -1.0);  // no such function
+    values[a].assign(count, -1.0);  // marks a missing eigenfunction
     for (std::size_t c = 0; c < k; ++c) {
       values[a][c] = std::max(found.values[c], 0.0);
       for (std::size_t i = 0; i < k; ++i)
@@ -230,7 +230,7 @@ void CoarseGrid::list_axes(double h1, double h2) {
   each([&](std::size_t, bool there, double value) {
     if (there && value > 1e-12 * most) least = std::min(least, value);
   });
-  // The model's constant is lost where the problem's is; elsewhere some side holds it weakly.
+  // A singular problem drops the constant. Otherwise a side fixes it weakly, so its eigenvalue gets a lower bound.
   each([&](std::size_t at, bool there, double value) {
     if (there && (value > 1e-12 * most || !singular_))
       inverse[at] = static_cast<float>(1 / std::max(value, 0.1 * std::min(least, most)));
@@ -264,7 +264,7 @@ void CoarseGrid::separable(const Singles& r, Singles& out) {
 }
 
 void CoarseGrid::find_spectrum() {
-  // All devices have the same vectors. Those of the first one count in sums.
+  // All devices have the same vectors, so sums use those of the first one.
   std::vector<Stream>& streams = space_.streams();
   const std::vector<int> devices = space_.machine().devices_of_rank(space_.comm().rank());
   krylov::Layout layout;
@@ -291,7 +291,7 @@ void CoarseGrid::find_spectrum() {
   });
   system.precondition = by([&] { separable(r_, q_); });
   system.weights = system.inverse_diagonal = values(weights);
-  // Beyond this single precision sees its own rounding.
+  // Further reduction would only resolve rounding errors of single precision.
   constexpr double reduction = 1e-8;
   krylov::ConjugateGradients method(space_.comm(), space_.machine(), layout);
   const krylov::Spectrum found = method.spectrum(streams, system, reduction);
@@ -302,7 +302,7 @@ void CoarseGrid::find_spectrum() {
   }
   largest_ = 1.05 * found.largest;
   least_ = std::max(0.9 * found.smallest, 1e-3 * largest_);
-  // So many steps leave a tenth of the error.
+  // The number of steps reduces the error to a tenth.
   constexpr double left = 0.1;
   constexpr int most = 12;
   const double ratio = (largest_ + least_) / (largest_ - least_);

@@ -1,5 +1,5 @@
 #pragma once
-// The coarsest problem: trilinear functions of the elements' corners.
+// The coarsest multigrid level: trilinear functions of the elements' corners.
 #include <optional>
 #include <vector>
 
@@ -11,11 +11,11 @@
 
 namespace slipstream::sem {
 
-/// Galerkin's operator P^T (h1 A + h2 B) P for the trilinear functions, as a stencil of 27 numbers a vertex. Each
-/// device holds all vertices and solves the whole problem: one gather-scatter brings the right side to it, and nothing
-/// travels afterwards. Bits depend on no device. A vertex takes 150 B on each device; 10^6 of them are 100^3 elements.
+/// Galerkin operator P^T (h1 A + h2 B) P for trilinear functions, as a stencil of 27 numbers a vertex. Each device
+/// holds all vertices and solves the whole problem. One gather-scatter distributes the right side, and nothing else
+/// travels. Bits do not depend on devices. A vertex takes 150 B on each device; 10^6 vertices are 100^3 elements.
 ///
-/// Chebyshev's iteration solves it. The preconditioner K x B x B + B x K x B + B x B x K is separable. Fast
+/// The Chebyshev iteration solves it. The preconditioner K x B x B + B x K x B + B x B x K is separable. Fast
 /// diagonalisation inverts it (Lynch, Rice & Thomas 1964). On boxes that is exact, whatever the stretch. On bent
 /// elements the number of steps follows from the spectrum, which set_up() finds by Lanczos's method.
 class CoarseGrid {
@@ -42,7 +42,7 @@ class CoarseGrid {
   bool singular_ = false;
   int steps_ = 1;
   double largest_ = 1, least_ = 1;
-  std::vector<double> to_corners_, to_points_;  ///< 1-D matrices between the level's points and the ends of an element
+  std::vector<double> to_corners_, to_points_;  ///< 1-D matrices between the level's points and an element's ends
   std::int64_t block_ = 8;
   Singles corners_;                  ///< [element][corner], then all vertices
   std::vector<std::int64_t> begin_;  ///< of the vertices there

@@ -7,7 +7,7 @@
 namespace slipstream::sem {
 namespace {
 
-/// The lower factor of B = L L^T, in place.
+/// Cholesky factorisation B = L L^T, in place.
 void factor(std::size_t n, std::vector<double>& b) {
   for (std::size_t j = 0; j < n; ++j)
     for (std::size_t i = j; i < n; ++i) {
@@ -18,7 +18,7 @@ void factor(std::size_t n, std::vector<double>& b) {
     }
 }
 
-/// One sweep of rotations; returns what is left beside the diagonal, squared.
+/// One sweep of Jacobi rotations; returns the squared norm of the off-diagonal part.
 double sweep(std::size_t n, std::vector<double>& a, std::vector<double>& v) {
   double left = 0;
   for (std::size_t p = 0; p + 1 < n; ++p)

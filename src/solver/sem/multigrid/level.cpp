@@ -15,11 +15,11 @@
 namespace slipstream::sem {
 namespace {
 
-/// Beyond an end of an element along an axis lies a neighbour, or a side on which the unknown is fixed or free.
+/// Kind of an element's end along an axis: a neighbour, or a side where the unknown is fixed or free.
 enum End : std::int32_t { neighbour = 0, fixed = 1, free_side = 2, ends = 3 };
 
-/// Eigenvectors and eigenvalues on [-1, 1] and one point beyond either end, for each pair of ends. Elements beyond are
-/// taken to be as wide as this one; rows of points that there are not are zero.
+/// Eigenvectors and eigenvalues on [-1, 1] and one point beyond either end, for each pair of kinds of ends. Neighbours
+/// are assumed to be as wide as this element. Rows of missing points are zero.
 struct Kinds {
   std::vector<float> matrices, eigenvalues;
 };
@@ -34,7 +34,7 @@ Kinds kinds_of(const Rule& rule) {
   Kinds kinds;
   for (int low = 0; low < ends; ++low)
     for (int high = 0; high < ends; ++high) {
-      // Three elements side by side; point `first` of them is the one before the middle element.
+      // Three adjacent elements; point `first` is the one before the middle element.
       std::vector<double> all(wide * wide, 0.0), mass(wide, 0.0);
       const bool there[] = {low == neighbour, true, high == neighbour};
       for (std::size_t e = 0; e < 3; ++e)
@@ -145,7 +145,7 @@ void Level::apply(const Singles& in, Singles& out) {
   assembled_->apply(pointers(out), 1, call_of, [] {});
 }
 
-/// A face between two elements has one number, and each of its points one id.
+/// Numbers faces and their points; two adjacent elements share a face.
 void Level::list_faces() {
   const ElementBox& box = space_.box();
   const auto& e = box.elements;
@@ -212,8 +212,8 @@ void Level::list_kinds() {
   }
 }
 
-/// One over the root of the number of local solves that have a point: as weights on both sides they keep the smoother
-/// symmetric.
+/// Weights of overlaps: one over the root of the number of local solves that contain a point. Applied on both sides,
+/// they keep the smoother symmetric.
 void Level::weigh_overlaps() {
   const std::int64_t cube = std::int64_t{n_} * n_ * n_;
   overlap_weights_ = zeros(cube);
@@ -279,7 +279,7 @@ void Level::set_up(double h1, double h2) {
     for (std::size_t d = 0; d < streams.size(); ++d)
       invert(streams[d], inverse_[d].data(), weights_[d].data(), space_.elements(d) * cube);
   }
-  // Lanczos's method in double precision, by way of the level's own vectors.
+  // Lanczos's method in double precision, converting to the level's own vectors.
   const krylov::Layout layout = layout_of(space_, cube);
   Vector weights;
   for (std::size_t d = 0; d < streams.size(); ++d) {
@@ -305,12 +305,12 @@ void Level::set_up(double h1, double h2) {
   });
   system.weights = values(weights);
   system.inverse_diagonal = values(weights);
-  // The estimate comes from below.
+  // The estimate is a lower bound, hence the margin.
   largest_ = 1.1 * method.spectrum(streams, system).largest;
   for (Stream& stream : streams) stream.synchronize();
 }
 
-/// q = A d; r -= q, unless the pass that follows does it.
+/// q = A d; r -= q, unless the next pass does it (`later`).
 void Level::lower(bool later) {
   apply(d, q_);
   for (std::size_t at = 0; !later && at < r.size(); ++at)

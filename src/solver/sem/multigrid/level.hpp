@@ -26,23 +26,23 @@ class Level {
 
   int order() const { return rule_.order; }
   const Rule& rule() const { return rule_; }
-  /// G and B, to be set before set_up(): over the weights of the quadrature, which it multiplies by.
+  /// G and B divided by the quadrature weights, to be set before set_up(), which multiplies by them.
   Singles factors, mass;
   /// For h1 A + h2 B; finds the largest eigenvalue of the smoother times the operator. Collective.
   void set_up(double h1, double h2);
 
   /// out = Q Q^T (h1 A + h2 B) in. Not masked: the smoother and the weights are 0 at fixed points.
   void apply(const Singles& in, Singles& out);
-  /// A polynomial of degree `degree` in S A times S: Chebyshev's of the fourth kind (Lottes 2023, Numer. Linear Algebra
-  /// Appl. 30; Phillips & Fischer 2022). It sets z where `fresh`. Elsewhere it first lowers r by A d and then
-  /// adds to z. r becomes the residual r - A change where `keep`, and is spent elsewhere.
+  /// Applies Chebyshev polynomials of the fourth kind of degree `degree` in S A to S r (Lottes 2023, Numer. Linear
+  /// Algebra Appl. 30; Phillips & Fischer 2022). `fresh` sets z; otherwise it first lowers r by A d, and adds to z.
+  /// `keep` makes r the residual r - A change; otherwise r is undefined afterwards.
   void relax(int degree, bool fresh, bool keep);
   /// out = Q Q^T u.
   void sum(Singles& u);
-  /// Whether graphs may repeat all that it does.
+  /// Whether graphs may contain all its work.
   bool loopable();
 
-  Singles r, z;                                        ///< right side, which the residual replaces, and solution
+  Singles r, z;                                        ///< right side, later the residual; and solution
   Singles d;                                           ///< the last change of z
   const Singles& weights() const { return weights_; }  ///< one over the copies, 0 at fixed points
   HelmholtzCallOf<float> call(std::size_t device) const;
@@ -68,7 +68,7 @@ class Level {
   std::optional<Assembled<float>> assembled_;
   std::optional<GatherScatter> face_sums_;
   std::string face_sums_name_{"sums of faces of order " + std::to_string(n_ - 1)};  ///< in a trace
-  // Jacobi's smoother.
+  // Jacobi smoother.
   Singles inverse_;
   // Overlapping Schwarz.
   std::vector<float> inner_;  ///< eigenvectors between two neighbours

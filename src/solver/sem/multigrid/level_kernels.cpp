@@ -70,7 +70,7 @@ struct BoxCoefficients {
   }
 };
 
-/// A thread an entry.
+/// One thread per matrix entry.
 struct CornerMatrices {
   PointsOfRule<float> rule;
   int n;

@@ -1,5 +1,5 @@
 #pragma once
-// Passes of multigrid over points and elements, in single precision, for any order.
+// Multigrid kernels on points and elements, in single precision, for any order.
 #include <cstdint>
 
 #include <slipstream/stream.hpp>
@@ -10,24 +10,24 @@ namespace slipstream::sem {
 
 // Set-up.
 
-/// Stiffness factors [element][rr rs rt ss st tt][point] and mass [element][point] of any form, each over the weights
-/// of the quadrature: densities, which interpolate between orders.
+/// Converts stiffness factors [element][rr rs rt ss st tt][point] and mass [element][point] of any form to densities,
+/// divided by the quadrature weights. Densities can be interpolated between orders.
 void densities(Stream& stream, const HelmholtzCall& from, float* factors, float* mass);
 void interpolate(Stream& stream, const InterpolateCallOf<float>& call);
 /// values[element][of so many][point] times the weights of the rule.
 void weigh(Stream& stream, const Rule& rule, int values_of_a_point, float* values, std::int64_t elements);
-/// [element]: the mean of G_rr, G_ss and G_tt over the weights of the quadrature, and of B: those of a box.
+/// Per element: the quadrature means of G_rr, G_ss, G_tt and B, the coefficients of an equivalent box.
 void coefficients(Stream& stream, const HelmholtzCallOf<float>& of, float* four);
 /// diagonal of h1 A + h2 B, element by element.
 void diagonal(Stream& stream, const HelmholtzCallOf<float>& of);
-/// [element][corner][corner]: h1 A + h2 B between the trilinear functions of an element's corners, by its quadrature.
+/// [element][corner][corner]: h1 A + h2 B for the trilinear functions of an element's corners, by its quadrature.
 void corner_matrices(Stream& stream, const HelmholtzCallOf<float>& of, float* matrices);
 
 // Points of faces and of overlaps.
 
 /// faces = weights r in the element's second layers.
 void second_layers(Stream& stream, int n, const float* r, const float* weights, float* faces, std::int64_t elements);
-/// z += sums - ends in the second layers: what neighbours have found there.
+/// z += sums - ends in the second layers: the solutions of neighbours there.
 void add_second_layers(Stream& stream, int n, const float* sums, const float* ends, float* z, std::int64_t elements);
 /// ends = sums - own second layer of u: u in the second layers of neighbours.
 void beyond(Stream& stream, int n, const float* u, const float* sums, float* ends, std::int64_t elements);
@@ -58,10 +58,10 @@ struct Change {
 };
 void change(Stream& stream, const Change& change, std::int64_t points);
 
-// The grid of the elements' corners, the vertices, of which each device has all.
+// The grid of the elements' corners (vertices). Each device holds all of it.
 
 struct Vertices {
-  std::int64_t elements[3], count[3];  ///< of vertices along an axis: one less where it is periodic
+  std::int64_t elements[3], count[3];  ///< vertices along an axis; one less if it is periodic
   std::int64_t all() const { return count[0] * count[1] * count[2]; }
   SLIP_FN std::int64_t of(std::int64_t element, int corner) const {
     const std::int64_t x = (element % elements[0] + (corner & 1)) % count[0];

@@ -1,4 +1,4 @@
-// Poisson's and Helmholtz's equations: what Krylov methods need to know of elements.
+// Solves Poisson's and Helmholtz's equations on elements by Krylov methods.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -29,12 +29,12 @@ struct HelmholtzSolver::Impl {
   std::optional<krylov::Projection> projection;
   std::optional<krylov::ChebyshevPolynomial> polynomial;
   std::optional<Multigrid> multigrid;
-  Vector mass;  ///< h2 B and the reaction, where there is one
+  Vector mass;  ///< h2 B and the reaction, if there is one
   Vector inverse;
   double largest = 0;                              ///< eigenvalue, for the polynomial
-  std::pair<double, double> of{};                  ///< the h1 and h2 that these belong to
+  std::pair<double, double> of{};                  ///< h1 and h2 of the values above
   std::uint64_t recording = 0;                     ///< krylov::System's, where work may be recorded
-  std::vector<std::pair<double, double>> checked;  ///< the h1 and h2 with which method and preconditioner fit
+  std::vector<std::pair<double, double>> checked;  ///< h1 and h2 for which the test of method and preconditioner passed
 
   Impl(Space& s, const Constraint& c, const Coefficients& own, const SolverOptions& o)
       : space(s), constraint(c), coefficients(own), how(o), layout(layout_of(s, s.points_per_element(), o.components)) {
@@ -67,13 +67,13 @@ struct HelmholtzSolver::Impl {
   OperatorTerms terms() const {
     return {coefficients.factors.empty() ? nullptr : &coefficients.factors, mass.empty() ? nullptr : &mass};
   }
-  /// The factor of what terms() has for B.
+  /// The factor of B in terms().
   double of_mass(double h2) const { return mass.empty() ? h2 : 1; }
   bool singular(double h2) const { return h2 == 0 && mass.empty() && !constraint.any(); }
 
   void prepare(double h1, double h2) {
     if (!inverse.empty() && of == std::pair{h1, h2}) return;
-    // A restart may have set solutions before the first call.
+    // A restart may have restored solutions for another operator.
     if (projection && !inverse.empty()) projection->forget();
     for (std::size_t d = 0; d < mass.size(); ++d) {
       Sum sum;
@@ -95,7 +95,7 @@ struct HelmholtzSolver::Impl {
     return krylov::ConjugateGradients(space.comm(), space.machine(), layout).spectrum(streams, system).largest;
   }
 
-  /// Without its preconditioner.
+  /// The system without preconditioner.
   krylov::System plain_system(double h1, double h2) {
     krylov::System system;
     // Not masked: weights and diagonal are zero at fixed points.

@@ -187,7 +187,7 @@ TEST_P(OperatorsOf, GradientsOfThePlacesAreUnitVectorsOnTwistedElements) {
 /// Orders that advection has.
 class AdvectedBy : public OperatorsOf {};
 
-/// Of polynomials of the elements' own order, whose product the finer rule alone takes exactly.
+/// Polynomials of the elements' own order: only the finer rule integrates their product exactly.
 TEST_P(AdvectedBy, AdvectionIsTheIntegralOfTheProduct) {
   const auto [backend, order] = GetParam();
   const Communicator comm = Communicator::world();
