@@ -16,8 +16,8 @@
 #include "device/faults.hpp"
 #include "exchange/tuning.hpp"
 #include "machine/gpu_mpi.hpp"
-#include "support/expect_error.hpp"
 #include "support/exchange_rig.hpp"
+#include "support/expect_error.hpp"
 
 namespace slipstream {
 namespace {
