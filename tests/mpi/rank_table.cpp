@@ -155,7 +155,7 @@ const std::vector<Row>& table() {
       {"Devices/PseudoSpectralFlow*by_1", to_four, "2", all, "a flow between processes"},
       {"Devices/PseudoSpectralFlow*by_2", "1 2", none, all, "the same with devices of a process"},
       {"Devices/PseudoSpectralFlow*", "1", none, "1", "counts of devices that ranks do not have"},
-      {"PseudoSpectralFlowRefined*", "1", none, "1", "seconds of transforms"},
+      {"PseudoSpectralFlowRefined*", none, none, "1", "as PseudoSpectralFlow follows it, longer and finer"},
       {"PseudoSpectralFlowRefuses*", "1", "1", all, "refused alike on all ranks"},
       {"Devices/Convolutions*by_4", none, none, "1", "as two devices of two ranks"},
       {"Devices/Convolutions*by_6", none, "1", "1",
