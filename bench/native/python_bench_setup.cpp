@@ -2,7 +2,11 @@
 #include <malloc.h>
 
 #include <chrono>
+#include <cstdio>
+#include <memory>
 #include <numeric>
+#include <optional>
+#include <thread>
 
 #include <slipstream/error.hpp>
 #include <slipstream/pattern.hpp>
@@ -11,15 +15,26 @@
 #include "exchange/plan.hpp"
 #include "gather_scatter/copies.hpp"
 #include "gather_scatter/sorted_points.hpp"
+#include "machine/agree.hpp"
 #include "native/python_bench.hpp"
 
 namespace slipstream::python {
 namespace {
 
-/// Bytes in use on the heap.
+/// Bytes in use on the heaps of all threads.
 std::int64_t held() {
-  const struct mallinfo2 info = mallinfo2();
-  return static_cast<std::int64_t>(info.uordblks + info.hblkhd);
+  // A file, because memory for the text would be counted.
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), &std::fclose);
+  require(file != nullptr, ErrorCode::unavailable, "no temporary file could be opened");
+  malloc_info(0, file.get());
+  std::string text(static_cast<std::size_t>(std::ftell(file.get())), '\0');
+  std::rewind(file.get());
+  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
+  const auto total = [&](const std::string& type) {
+    const std::size_t at = text.find("size=\"", text.find("type=\"" + type, text.rfind("</heap>")));
+    return std::stoll(text.substr(at + 6));
+  };
+  return total("current") + total("mmap") - total("fast") - total("rest");
 }
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -164,14 +179,20 @@ struct Costs {
   std::size_t messages = 0;
 };
 
+/// The thread keeps some of the memory that it frees, until it ends. Memory that is in use is then known exactly.
 template <class Make>
 auto counted(std::int64_t& bytes, double& seconds, const Make& make) {
+  std::optional<decltype(make())> made;
   const std::int64_t before = held();
-  const double start = now();
-  auto made = make();
-  seconds = now() - start;
+  Problem failure;
+  std::thread([&] {
+    const double start = now();
+    failure = failure_of([&] { made.emplace(make()); });
+    seconds = now() - start;
+  }).join();
   bytes = held() - before;
-  return made;
+  throw_if(failure);
+  return std::move(*made);
 }
 
 Costs costs_of(const std::string& pattern, int ranks) {
@@ -191,19 +212,21 @@ Costs costs_of(const std::string& pattern, int ranks) {
     });
     costs.messages = made->messages.size();
   };
-  const auto grid_of = [&](const Extent& cells, const Extent& counts) {
-    return std::make_unique<Grid>(cells, machine, rank, boxes(cells, counts));
+  const auto grid_of = [&](const Extent& whole, const Extent& counts) {
+    return std::make_unique<Grid>(whole, machine, rank, boxes(whole, counts));
   };
-  const Extent cube{1 << 14, 1 << 14, 1 << 14};
-  const Extent bricks = bisect(cube, ranks);
+  // As many cells on every rank, because large messages have more parts, whose number would change with the ranks.
+  const Extent bricks = bisect({1 << 14, 1 << 14, 1 << 14}, ranks);
+  Extent cells = bricks;
+  for (std::int64_t& n : cells) n *= 256;
   if (pattern == "halo") {
-    const auto grid = counted(costs.grid, costs.grid_s, [&] { return grid_of(cube, bricks); });
+    const auto grid = counted(costs.grid, costs.grid_s, [&] { return grid_of(cells, bricks); });
     field.ghost = {1, 1, 1};
     plan(*grid, Halo({}));
   } else if (pattern == "transpose") {
-    const Extent pencils = bisect({1, cube[1], cube[2]}, ranks);
+    const Extent pencils = bisect({1, cells[1], cells[2]}, ranks);
     const auto grids = counted(costs.grid, costs.grid_s, [&] {
-      return std::pair(grid_of(cube, pencils), grid_of(cube, {pencils[1], 1, pencils[2]}));
+      return std::pair(grid_of(cells, pencils), grid_of(cells, {pencils[1], 1, pencils[2]}));
     });
     plan(*grids.first, Transpose(*grids.first, *grids.second));
   } else {
