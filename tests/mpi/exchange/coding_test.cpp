@@ -383,6 +383,9 @@ class CastItems : public testing::TestWithParam<std::tuple<Backend, std::size_t,
   Backend backend = std::get<0>(GetParam());
   const Way& way = ways[std::get<1>(GetParam())];
   const Cast& cast = casts()[std::get<2>(GetParam())];
+  /// Every way meets every layout and permutation, and so does every format; not each pair of them.
+  const std::size_t turn = std::get<1>(GetParam()) + std::get<2>(GetParam());
+  const Layout layout = layouts[turn % layouts.size()];
   Communicator comm = Communicator::world();
   ExchangeOptions options;
 };
@@ -391,36 +394,29 @@ class CastItems : public testing::TestWithParam<std::tuple<Backend, std::size_t,
 TEST_P(CastItems, FillGhostsWithRoundedValues) {
   const Machine machine = machine_here(backend, way);
   const Grid grid = grid_of(machine, {30, 31, 37}, {2, 2, 2});
-  for (const Layout layout : layouts) {
-    SCOPED_TRACE(to_string(layout));
-    const Halo halo({Reach::all, {1, 1, 1}, {2, 1, 1}, {}}), thin({Reach::faces, {1, 1, 1}, {1, 1, 1}, {}});
-    const FieldOptions of = field_of("density", cast.type, layout, 2, {2, 1, 1});
-    const FieldOptions raw = field_of("beside", cast.type, layout, 1, {1, 1, 1});
-    std::vector<Field> fields;
-    fields.emplace_back(grid, of);
-    fields.emplace_back(grid, raw);
-    run({{cast, halo, grid, grid, of, of, true}, {cast, thin, grid, grid, raw, raw, true, false}}, fields, fields);
-    if (IsSkipped() || HasFailure()) return;
-  }
+  const Halo halo({Reach::all, {1, 1, 1}, {2, 1, 1}, {}}), thin({Reach::faces, {1, 1, 1}, {1, 1, 1}, {}});
+  const FieldOptions of = field_of("density", cast.type, layout, 2, {2, 1, 1});
+  const FieldOptions raw = field_of("beside", cast.type, layout, 1, {1, 1, 1});
+  std::vector<Field> fields;
+  fields.emplace_back(grid, of);
+  fields.emplace_back(grid, raw);
+  run({{cast, halo, grid, grid, of, of, true}, {cast, thin, grid, grid, raw, raw, true, false}}, fields, fields);
 }
 
 TEST_P(CastItems, AreAddedAsTheyAreDecoded) {
   const Machine machine = machine_here(backend, way);
   const Grid grid = grid_of(machine, {12, 10, 9}, {2, 2, 2});
-  for (const Layout layout : layouts) {
-    SCOPED_TRACE(to_string(layout));
-    const HaloAdjoint sum({Reach::all, {1, 1, 1}, {2, 1, 1}, {}});
-    const FieldOptions of = field_of("density", cast.type, layout, 2, {2, 1, 1});
-    std::vector<Field> fields;
-    fields.emplace_back(grid, of);
-    run({{cast, sum, grid, grid, of, of, true}}, fields, fields);
-    if (IsSkipped() || HasFailure()) return;
-  }
+  const HaloAdjoint sum({Reach::all, {1, 1, 1}, {2, 1, 1}, {}});
+  const FieldOptions of = field_of("density", cast.type, layout, 2, {2, 1, 1});
+  std::vector<Field> fields;
+  fields.emplace_back(grid, of);
+  run({{cast, sum, grid, grid, of, of, true}}, fields, fields);
 }
 
 TEST_P(CastItems, AreTransposed) {
   const Machine machine = machine_here(backend, way);
-  for (const std::array<int, 3>& axes : {std::array{2, 1, 0}, {1, 2, 0}, {0, 1, 2}, {1, 0, 2}}) {
+  const std::vector<std::array<int, 3>> permutations[2]{{{2, 1, 0}, {0, 1, 2}}, {{1, 2, 0}, {1, 0, 2}}};
+  for (const std::array<int, 3>& axes : permutations[turn % 2]) {
     SCOPED_TRACE(axes[0] * 100 + axes[1] * 10 + axes[2]);
     const Extent cells{30, 31, 37};
     Extent there{};

@@ -158,9 +158,13 @@ def left_by_interpolation(plan: Any, order: int) -> float:
     return float(np.sqrt(off / size))
 
 
-def test_kovasznays_flow_falls_tenfold_with_each_order_as_interpolation_does(here: Cli, tmp_path: Path) -> None:
+# Order 6 takes three times as long as the other two.
+@pytest.mark.parametrize("most", [5, pytest.param(6, marks=pytest.mark.thorough)])
+def test_kovasznays_flow_falls_tenfold_with_each_order_as_interpolation_does(
+    here: Cli, tmp_path: Path, most: int
+) -> None:
     path, errors = str(ROOT / "cases/kovasznay_sem.toml"), []
-    for order, steps in ((4, 13), (5, 21), (6, 30)):  # with nearly equal Courant numbers
+    for order, steps in zip(range(4, most + 1), (13, 21, 30), strict=False):  # with nearly equal Courant numbers
         words = (f"sem.order={order}", f"sem.time_step={0.06 / steps}", f"run.steps={steps}", "--overwrite")
         result = here("run", path, *words, "output.folder=out")
         assert result.returncode == 0, result.stderr
@@ -170,7 +174,7 @@ def test_kovasznays_flow_falls_tenfold_with_each_order_as_interpolation_does(her
         found = [one[name] for one in errors]
         assert all(finer < coarser / least for coarser, finer in itertools.pairwise(found)), found
     for name in ("exact.distance", "exact.pressure"):
-        assert errors[2][name] < errors[0][name] / 50
+        assert errors[-1][name] < errors[0][name] / {5: 5.5, 6: 50}[most]
 
 
 def test_receivers_and_profiles_have_velocity_and_pressure(here: Cli, tmp_path: Path) -> None:

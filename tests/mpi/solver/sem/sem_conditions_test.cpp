@@ -129,7 +129,7 @@ TEST(SemErrors, FallWithEachOrderBetweenRobinsConditionsAndOfCoefficientsThatVar
   };
   for (const bool varying : {false, true}) {
     std::vector<double> found;
-    for (const Row& row : {Row{3, 1.3e-4}, {4, 1.3e-5}, {5, 1e-6}, {6, 1.3e-7}, {7, 1.3e-8}}) {
+    for (const Row& row : {Row{3, 1.3e-4}, {4, 1.3e-5}, {5, 1e-6}, {6, 1.3e-7}}) {
       SCOPED_TRACE("order " + std::to_string(row.order) + (varying ? ", varying" : ""));
       Sem sem(comm, machine_here(Backend::host, 1), between_transfers(row.order, varying));
       sem.advance(1);
