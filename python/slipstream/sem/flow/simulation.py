@@ -9,14 +9,15 @@ from typing import Any, ClassVar, Literal, TypedDict, Unpack
 import numpy as np
 
 from slipstream.base.errors import ArgumentError, ErrorCode
+from slipstream.case.case import Case
 from slipstream.case.reader import Source, parse
 from slipstream.exchange.options import check
 from slipstream.run import engine
-from slipstream.sem.elements_case import ElementsCase
+from slipstream.run.simulation import NEVER, MachineOptions, plain
 from slipstream.sem.flow import points
 from slipstream.sem.flow.case import FlowCase
 from slipstream.sem.flow.running import FlowRun
-from slipstream.sem.simulation import NEVER, Array, ElementsSimulation, plain, tables_of
+from slipstream.sem.simulation import Array, ElementsSimulation
 
 Parts = Sequence[float | str]
 
@@ -30,7 +31,7 @@ class FlowSide(TypedDict, total=False):
     otherwise: "FlowSide"
 
 
-class FlowOptions(TypedDict, total=False):
+class FlowOptions(MachineOptions, total=False):
     """Keys of [sem], [machine] and [exchange]; docs/sem_flow.md and docs/exchange.md say what they do."""
 
     order: int
@@ -58,15 +59,6 @@ class FlowOptions(TypedDict, total=False):
     degree: int
     not_converged: Literal["stop", "go on"]
 
-    backend: Literal["auto", "host", "cuda"]
-    devices_per_rank: int
-    ranks_per_node: int
-    threads: int
-
-    routes: Sequence[str]
-    tune: Literal["rules", "measure"]
-    wait_limit: float
-
 
 class Flow(ElementsSimulation):
     """An incompressible flow on `elements` = (ex, ey, ez) hexahedra.
@@ -80,7 +72,7 @@ class Flow(ElementsSimulation):
     Raises TypeError for a keyword of another name, and CaseError where the numbers do not make a flow.
     """
 
-    _case_type: ClassVar[type[ElementsCase]] = FlowCase
+    _case_type: ClassVar[type[Case]] = FlowCase
     _run_type: ClassVar[Callable[[engine.Setup], Any]] = FlowRun
 
     def __init__(
@@ -102,7 +94,7 @@ class Flow(ElementsSimulation):
             "grid": {"cells": elements, "periodic": periodic},
             "run": {"steps": NEVER},
             **{name: keys for name, keys in given.items() if keys},
-            **tables_of(own),
+            **self.tables_of(own),
         }
         self._begin(parse(plain(data), Source("Flow")))
 
@@ -119,7 +111,7 @@ class Flow(ElementsSimulation):
     def gathered(self) -> Array | None:
         """The whole velocity, [element][t][s][r][component], on rank 0; None elsewhere."""
         n, elements = self.case.sem.order + 1, int(np.prod(self.case.grid.cells))
-        found = self._sem.gather("velocity", (0, 0, 0), (n**3, elements, 1))
+        found = self._engine.gather("velocity", (0, 0, 0), (n**3, elements, 1))
         return None if found is None else np.asarray(found).reshape(elements, n, n, n, 3)
 
     def means(self) -> dict[str, Array]:
@@ -145,7 +137,7 @@ class Flow(ElementsSimulation):
         kinds = ("pressure", "viscous")
         return {
             side: {kind: np.array(part) for kind, part in zip(kinds, parts, strict=True)}
-            for side, parts in self._sem.forces().items()
+            for side, parts in self._engine.forces().items()
         }
 
     def planes(self, axis: Literal["x", "y", "z"]) -> dict[str, Array]:
@@ -159,22 +151,22 @@ class Flow(ElementsSimulation):
             raise ArgumentError(
                 f"no axis is called {axis!r}: x, y or z", ErrorCode.NOT_FOUND, argument="axis", given=axis
             )
-        columns = np.array(self._sem.planes("xyz".index(axis))).T
+        columns = np.array(self._engine.planes("xyz".index(axis))).T
         return dict(zip((axis, *points.OF_PLANES), columns, strict=True))
 
     def at(self, points: Sequence[Sequence[float]] | Array) -> Array:
         """Velocity and pressure at points [point][x y z], [point][u v w p], on every rank. Raises what Simulation.at
         raises."""
         there = self._probe(points)
-        parts = [self._sem.at(there, "velocity", c) for c in range(3)] + [self._sem.at(there, "pressure", 0)]
+        parts = [self._engine.at(there, "velocity", c) for c in range(3)] + [self._engine.at(there, "pressure", 0)]
         return np.stack([np.asarray(part) for part in parts], axis=1)
 
     def statistics(self) -> dict[str, float]:
         """Means over the domain: energy u . u / 2, enstrophy, dissipation 2 nu S : S, and decay, -d energy / dt;
         divergence, the root of int (div u)^2 over int |grad u|^2; volume and courant. Where the case has [exact]:
         distance and largest_off of the velocity, pressure_off of the pressure."""
-        found = dict(self._sem.statistics(*self.case.solution))
+        found = dict(self._engine.statistics(*self.case.solution))
         names = ["volume", "energy", "enstrophy", "dissipation", "decay", "divergence"]
         if self.case.exact:
             names += ["distance", "largest_off", "pressure_off"]
-        return {name: float(found[name]) for name in names} | {"courant": float(self._sem.courant())}
+        return {name: float(found[name]) for name in names} | {"courant": float(self._engine.courant())}
