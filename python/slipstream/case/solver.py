@@ -1,13 +1,15 @@
 """The solver of a case, and what is asked of it where no solver is known."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from rich.console import Console, RenderableType
 
 from slipstream.base import registry, toml_text
+from slipstream.base.core import as_case_error, part
 from slipstream.base.errors import CaseError
 from slipstream.base.faults import nearest_of
 from slipstream.case.case import Case
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 
 #: A table of a report: words, columns and rows.
 Table = tuple[str, Sequence[str], Sequence[Sequence[Any]]]
+#: Numbers of a report with their words.
+Tiles = list[tuple[str, str]]
+CaseT = TypeVar("CaseT", bound=Case)
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,11 @@ class Engine(Protocol):
     @property
     def step(self) -> int:
         """Steps done."""
+        ...
+
+    @property
+    def time(self) -> float:
+        """Time, in the solver's own units."""
         ...
 
     def advance(self, steps: int) -> None:
@@ -141,103 +151,112 @@ class Run(Protocol):
         ...
 
 
-class Solver(Protocol):
-    """What a solver says of its cases. Its module is named in the registry."""
+class Solver(ABC, Generic[CaseT]):
+    """A solver's answers about its cases. The registry names its module, whose SOLVER is one."""
 
-    case_type: type[Case]
+    compiled: tuple[str, str]  #: the compiled module, and its class
+    case_type: type[CaseT]
     unit_of_rate: str  #: of a million cells a second, in the solver's own word
     files: Sequence[str]  #: that runs leave beside those that all solvers' runs do
-    pictures: Mapping[str, str]  #: files of pictures that runs leave, too, with what they show
-    collisions: Mapping[str, Mapping[str, str]]  #: that its cases may be run by, each with its keys as `lbm.collision`
+    pictures: Mapping[str, str] = {}  #: files of pictures that runs leave, too, with what they show
+    #: That its cases may be run by, each with its keys as `lbm.collision`.
+    collisions: Mapping[str, Mapping[str, str]] = {}
+
+    @abstractmethod
+    def problems(self, case: CaseT) -> list[tuple[toml_text.Path, str]]:
+        """Everything wrong with a case whose keys are right one by one: where, and what to do."""
+
+    @abstractmethod
+    def warnings(self, case: CaseT) -> list[str]:
+        """What may go wrong and does not have to, before the first step."""
+
+    @abstractmethod
+    def facts(self, case: CaseT) -> list[tuple[str, str]]:
+        """The method and the problem, for the banner."""
+
+    @abstractmethod
+    def inputs(self, case: CaseT) -> dict[str, str | int]:
+        """The method in a few words, for rows of benchmarks, "precision" among them."""
+
+    @abstractmethod
+    def title(self, case: CaseT) -> str:
+        """What is computed and how, behind the case's own words in the titles of pictures."""
+
+    @abstractmethod
+    def tiles(self, case: CaseT, figures: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
+        """The few numbers that one looks for first in a report, what the case says and what the run found; figures are
+        empty where there are none yet."""
+
+    @abstractmethod
+    def smaller(self, case: CaseT) -> Iterable[dict[str, str]]:
+        """Keys of the solver's table that would take less memory, what costs the least first."""
+
+    @abstractmethod
+    def start(self, setup: Any, trace: "Trace | None" = None) -> Run:
+        """Allocates and fills the state."""
+
+    @abstractmethod
+    def quantities(self, case: CaseT) -> Mapping[str, Any]:
+        """The drawings of `plot` by name, each a slipstream.pictures.quantity.Quantity; the usual ones come first."""
 
     def complete(self, data: dict[str, Any]) -> dict[str, Any]:
         """The tables of a case file with those keys that follow from bodies. Raises CaseError, or pydantic's
         ValidationError of [domain]."""
-        ...
+        return data
 
-    def problems(self, case: Case) -> list[tuple[toml_text.Path, str]]:
-        """Everything wrong with a case whose keys are right one by one: where, and what to do."""
-        ...
-
-    def check_before_start(self, case: Case) -> None:
+    def check_before_start(self, case: CaseT) -> None:
         """Raises CaseError for what one process can refuse before there are many, and `problems` does not."""
-        ...
 
-    def check_at_length(self, case: Case) -> None:
+    def check_at_length(self, case: CaseT) -> None:
         """Raises CaseError for what takes long to find, and a run finds by itself in its set-up: `check` and `plan`
         ask."""
-        ...
 
-    def warnings(self, case: Case) -> list[str]:
-        """What may go wrong and does not have to, before the first step."""
-        ...
-
-    def facts(self, case: Case) -> list[tuple[str, str]]:
-        """The method and the problem, for the banner."""
-        ...
-
-    def inputs(self, case: Case) -> dict[str, str | int]:
-        """The method in a few words, for rows of benchmarks, "precision" among them."""
-        ...
-
-    def title(self, case: Case) -> str:
-        """What is computed and how, behind the case's own words in the titles of pictures."""
-        ...
-
-    def tiles(self, case: Case, figures: Mapping[str, Any]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-        """The few numbers that one looks for first in a report, what the case says and what the run found; figures are
-        empty where there are none yet."""
-        ...
-
-    def answer(self, case: Case, folder: Path) -> tuple[Sequence[Table], Sequence[str]]:
+    def answer(self, case: CaseT, folder: Path) -> tuple[Sequence[Table], Sequence[str]]:
         """Tables and names of pictures that a report shows first, from files that a run has left."""
-        ...
+        return (), ()
 
     def compared(self, folder: Path) -> Sequence[Table]:
         """Tables for a report, from files that a run has left: words, columns and rows. Raises CaseError where a file
         is damaged."""
-        ...
+        return ()
 
-    def conversions(self, case: Case) -> Sequence[RenderableType]:
+    def conversions(self, case: CaseT) -> Sequence[RenderableType]:
         """Tables of units, for the terminal."""
-        ...
+        return ()
 
-    def checksums(self, case: Case) -> dict[str, str]:
+    def checksums(self, case: CaseT) -> dict[str, str]:
         """SHA-256 of the files that the case names and the state depends on, by the key of each."""
-        ...
+        return {}
 
-    def plan(self, case: Case, machine: "Machine", options: Mapping[str, Any], thorough: bool = False) -> Plan:
+    @property
+    def engine(self) -> Any:
+        """The compiled class: an `Engine` with static plan() and largest_grid()."""
+        module, name = self.compiled
+        return getattr(part(module), name)
+
+    def plan(self, case: CaseT, machine: "Machine", options: Mapping[str, Any], thorough: bool = False) -> Plan:
         """Blocks, messages and memory. `thorough`: with what takes time to find out, if that can only lower the
         memory. Collective."""
-        ...
+        with as_case_error():
+            found: Plan = self.engine.plan(machine, options)
+        return found
 
     def largest_grid(self, machine: "Machine", options: Mapping[str, Any]) -> Sequence[int]:
         """That fits, in the shape of the case."""
-        ...
-
-    def smaller(self, case: Case) -> Iterable[dict[str, str]]:
-        """Keys of the solver's table that would take less memory, what costs the least first."""
-        ...
-
-    def start(self, setup: Any, trace: "Trace | None" = None) -> Run:
-        """Allocates and fills the state."""
-        ...
-
-    def quantities(self, case: Case) -> Mapping[str, Any]:
-        """What `plot` draws of the fields, by name: slipstream.pictures.quantity.Quantity, the usual ones first."""
-        ...
+        found: Sequence[int] = self.engine.largest_grid(machine, options)
+        return found
 
     def curves(self, shown: Any, folder: Path) -> list[Path]:
         """Draws into a folder what a run has left beside its fields, for `plot`, and says what it wrote; shown: the
         run's slipstream.results.results.Results."""
-        ...
+        return []
 
-    def artist(self, case: Case) -> Any:
+    def artist(self, case: CaseT) -> Any:
         """The class that draws for `render`: a slipstream.pictures.scene.Artist."""
-        ...
+        return registry.slice_artist()
 
 
-def solver_of(case: Case | Mapping[str, Any]) -> Solver:
+def solver_of(case: Case | Mapping[str, Any]) -> Solver[Any]:
     """By the type of a case, or by the tables of its data. Raises CaseError where two solvers' are there."""
     if isinstance(case, Case):
         return _named(case.registered or case.solver)
@@ -260,11 +279,11 @@ def misspelt(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                 yield table, near
 
 
-def _named(name: str) -> Solver:
-    found: Solver = registry.solver(name)
+def _named(name: str) -> Solver[Any]:
+    found: Solver[Any] = registry.solver(name)
     return found
 
 
-def all_solvers() -> dict[str, Solver]:
+def all_solvers() -> dict[str, Solver[Any]]:
     """By the names of their tables."""
     return {name: _named(name) for name in registry.SOLVERS}

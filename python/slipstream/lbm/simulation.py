@@ -6,7 +6,7 @@ Collective: on several ranks, every rank makes the same calls.
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Unpack
 
 import numpy as np
 from rich.console import Console
@@ -14,11 +14,8 @@ from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import core
 from slipstream.base.errors import ArgumentError, CaseError, ErrorCode
-from slipstream.base.terminal import count, show_extent
-from slipstream.case import reader
 from slipstream.case.case import Case
 from slipstream.case.reader import Source, parse
-from slipstream.case.solver import solver_of
 from slipstream.exchange.options import check
 from slipstream.exchange.records import Block
 from slipstream.flow import energy, loads, profiles, zigzag
@@ -40,21 +37,19 @@ from slipstream.lbm.options import (
     Units,
     Vector,
     Walls,
-    plain,
-    table_of,
     velocity_of,
 )
-from slipstream.machine import discovery
-from slipstream.run import checkpoint, engine
+from slipstream.run import checkpoint
 from slipstream.run.live import LiveLine
 from slipstream.run.march import Outcome, march
+from slipstream.run.simulation import NEVER, CaseSimulation, plain
 
 if TYPE_CHECKING:
-    from slipstream._core import Machine
     from slipstream._lbm import Lbm
 
-#: Long enough for any run whose end `run` is told.
-_NEVER = 2**62
+    _Base = CaseSimulation[LbmCase, Lbm]
+else:
+    _Base = CaseSimulation
 
 
 class Energy(NamedTuple):
@@ -65,7 +60,7 @@ class Energy(NamedTuple):
     dissipation: float
 
 
-class Simulation:
+class Simulation(_Base):
     """A flow in a box of cells; where nothing else drives it, a cavity whose lid y+ moves along +x.
 
     Lengths are in cells, speeds in cells per step, the force on all of the fluid in density 1 x cells per step squared;
@@ -89,6 +84,8 @@ class Simulation:
     can compute. Warns as `slipstream run` does: of a flow that may become unstable, of bodies with places thinner than
     a cell, through which fluid passes.
     """
+
+    _case_type: ClassVar[type[Case]] = LbmCase
 
     def __init__(
         self,
@@ -115,10 +112,8 @@ class Simulation:
         extents = plain(cells)
         if isinstance(extents, list) and len(extents) == 2:
             extents = [*extents, 1]
-        tables: dict[str, dict[str, Any]] = {"lbm": {}, "machine": {}, "exchange": {}}
-        tables["lbm"]["lattice"] = "D2Q9" if isinstance(extents, list) and extents[2:] == [1] else "D3Q19"
-        for key, value in options.items():
-            tables[table_of(key)][key] = value
+        lattice = "D2Q9" if isinstance(extents, list) and extents[2:] == [1] else "D3Q19"
+        tables = self.tables_of({"lattice": lattice, **options})
         own = (walls, boundaries, bodies, initial, domain, periodic, force, pressure_drop)
         if all(given is None for given in own):
             in_si = isinstance(units, Mapping) and bool(units.get("speeds"))
@@ -132,7 +127,7 @@ class Simulation:
         data = {
             "grid": {key: value for key, value in (("periodic", periodic), ("cells", extents)) if value is not None},
             "physics": {key: value for key, value in physics.items() if value is not None},
-            "run": {"steps": _NEVER},
+            "run": {"steps": NEVER},
             **{name: keys for name, keys in given.items() if keys is not None and keys != {}},
             **tables,
         }
@@ -140,48 +135,13 @@ class Simulation:
         assert isinstance(case, LbmCase)
         self._begin(case)
 
-    @classmethod
-    def from_case(cls, case: str | Path | Case, overrides: Sequence[str] = (), variant: str | None = None) -> Self:
-        """The flow of a case file, or of a case that was loaded: from_case("cases/cavity.toml",
-        ["grid.cells=[32,32,32]"], variant="fine"). `overrides` and `variant` are those of `slipstream run`, and belong
-        to a file. Its [output] is left to you: nothing is written but what you ask for.
-
-        Raises CaseError that names every fault of the file and its place, or for a case of another solver.
-        """
-        given = isinstance(case, Case)
-        if given and (overrides or variant is not None):
-            raise ArgumentError(
-                "overrides and variant belong to a case file, not to a case that was loaded",
-                ErrorCode.WRONG_STATE,
-                argument="overrides, variant",
-            )
-        loaded = case if isinstance(case, Case) else reader.load(case, overrides, variant)
-        if not isinstance(loaded, LbmCase):
-            which = "this case" if given else str(case)
-            raise CaseError(
-                f"{which} is of [{loaded.solver}]; a Simulation of slipstream.lbm takes one of [lbm]",
-                ErrorCode.MISMATCH,
-                given=loaded.solver,
-            )
-        self = cls.__new__(cls)
-        self._begin(loaded)
-        return self
-
     def _begin(self, case: LbmCase) -> None:
-        #: The same flow as a case file says it.
-        self.case: LbmCase = case
-        self._setup = engine.prepare(case, discovery.discover(case.machine, guest=True))
+        self._prepare(case, running.compiled)
         self._flow = checkpoint.Flow.of(case, self.machine.devices()[0]["backend"])
-        self._lbm: Lbm = running.compiled(self._setup)
-        _warn([*cautions.of_flow(case), *solids.thin_places(self._lbm, case)], above=2)
+        _warn([*cautions.of_flow(case), *solids.thin_places(self._engine, case)], above=2)
         self._files: dict[Path, Fields] = {}
         self._mass: float | None = None  # before the first step of all
         self._restored_in: Path | None = None  # where the checkpoint lies
-
-    def __repr__(self) -> str:
-        case, backend = self.case, self.machine.devices()[0]["backend"]
-        what = f"{show_extent(case.grid.cells)} cells, {solver_of(case).title(case)} on {backend} devices"
-        return f"<slipstream.lbm.Simulation: {what}; {count(self.step, 'step')}>"
 
     def run(
         self,
@@ -203,9 +163,9 @@ class Simulation:
         sound; warns where `steady` may never be met, and of a mass that has changed since the start.
         """
         case = self.case
-        last = _NEVER
+        last = NEVER
         if until is None and steps is None and steady is None:
-            if case.run.steps == _NEVER:
+            if case.run.steps == NEVER:
                 raise ArgumentError(
                     "run(until=...), run(steps=...) or run(steady=...): say when to stop",
                     ErrorCode.NOT_FOUND,
@@ -219,13 +179,13 @@ class Simulation:
         case = case.model_copy(update={"run": case.run.model_copy(update={"residual": steady})})
         _warn(cautions.of_end(case))
         if self._mass is None:
-            self._mass = self._lbm.mass()
+            self._mass = self._engine.mass()
         console = Console(quiet=True) if quiet else terminal.console(core().rank())
         keeper = self._keeper(console)
         try:
             with LiveLine(console) as line:
                 outcome = march(
-                    running.LbmRun(self._lbm, case),
+                    running.LbmRun(self._engine, case),
                     case,
                     last,
                     self._setup.plan["bytes_per_cell"],
@@ -237,7 +197,7 @@ class Simulation:
         finally:
             if keeper:
                 keeper.release()
-        drifted = cautions.drift(case, self._lbm.mass() / self._mass - 1.0)
+        drifted = cautions.drift(case, self._engine.mass() / self._mass - 1.0)
         _warn([drifted] if drifted else [])
         return outcome
 
@@ -249,7 +209,7 @@ class Simulation:
         assert self._mass is not None
         keeper, folder = checkpoint.Keeper(self.case, self._flow, console), self.case.checkpoint_folder
         try:
-            keeper.watch(self._lbm, self._mass, None)
+            keeper.watch(self._engine, self._mass, None)
             step = None if self._goes_on_in(folder) else self.step
             checkpoint.check_folder(folder, "checkpoint.folder", self._flow, step=step)
         except BaseException:
@@ -268,7 +228,7 @@ class Simulation:
         """
         into = None if folder is None else Path(folder)
         goes_on = self._goes_on_in(into or self.case.checkpoint_folder)
-        return checkpoint.save(self._lbm, self.case, self._flow, into, goes_on)
+        return checkpoint.save(self._engine, self.case, self._flow, into, goes_on)
 
     def _goes_on_in(self, folder: Path) -> bool:
         """Whether it was restored from a checkpoint in a folder."""
@@ -279,7 +239,7 @@ class Simulation:
         is of another flow, or damaged; warns of what is lost where checkpoint={"convert": True} lets it be of the other
         representation."""
         found = checkpoint.find(self.case, self._flow, str(path))
-        found.fill(self._lbm)
+        found.fill(self._engine)
         self._mass, self._restored_in = found.mass, Path(found.path).parent.absolute()
         if found.lost:
             _warn([f"converted from the checkpoint {found.path}; lost: {found.lost}"])
@@ -295,23 +255,13 @@ class Simulation:
         """
         path = Path(path).absolute()
         if path not in self._files:
-            self._files[path] = Fields(self._lbm, self.case, path)
+            self._files[path] = Fields(self._engine, self.case, path)
         self._files[path].write()
 
     @property
     def _time(self) -> float:
         """One step, in the unit of times."""
         return self.case.time_step
-
-    @property
-    def machine(self) -> "Machine":
-        """The machine that the run was cut for."""
-        return self._setup.machine
-
-    @property
-    def step(self) -> int:
-        """Steps done."""
-        return self._lbm.step
 
     @property
     def time(self) -> float:
@@ -329,7 +279,7 @@ class Simulation:
         return self._gathered("density")
 
     def _gathered(self, field: str) -> np.ndarray | None:
-        found = self._lbm.gather(field, (0, 0, 0), self.case.grid.cells)
+        found = self._engine.gather(field, (0, 0, 0), self.case.grid.cells)
         if found is None:
             return None
         values, converter = np.asarray(found), self.case.converter
@@ -338,7 +288,7 @@ class Simulation:
     def arrays(self, field: str = "velocity") -> list[tuple[Block, Any]]:
         """This rank's blocks with their arrays [z][y][x][component]: NumPy on the host, DLPack on the GPU, without a
         copy to the host, and so in cells and steps in every system of units."""
-        return [(Block.of(block), array) for block, array in self._lbm.arrays(field)]
+        return [(Block.of(block), array) for block, array in self._engine.arrays(field)]
 
     def set_solid(self, mask: np.ndarray) -> None:
         """Makes the cells where mask[z][y][x] is true solid walls at rest, in place of any `bodies`; the mask covers
@@ -368,14 +318,14 @@ class Simulation:
             return int(np.count_nonzero(mask[tuple(slice(a, b) for a, b in zip(low[::-1], high[::-1], strict=True))]))
 
         solids.check_room(self.case, solid_cells, "solid cells")
-        self._lbm.set_solid(mask)
+        self._engine.set_solid(mask)
         self._files.clear()  # those of a flow that begins anew begin anew, too
         self._mass = None
-        running.fill(self._lbm, self.case)
+        running.fill(self._engine, self.case)
 
     def profiles(self) -> tuple[Profile, Profile] | None:
         """Velocity along x = z = 1/2 and y = z = 1/2, in units of the lid speed, on rank 0; nan where it is solid."""
-        return profiles.profiles(self._lbm, self.case)
+        return profiles.profiles(self._engine, self.case)
 
     def compare(self) -> Comparison | None:
         """The profiles against the best published cavity of this Reynolds number, on rank 0."""
@@ -385,16 +335,16 @@ class Simulation:
     def spanwise(self) -> float | None:
         """Largest |w| of the mean of the two middle planes z, of the fluid alone, in units of the lid speed, on rank 0:
         0 by symmetry; nan where there is no fluid."""
-        return profiles.spanwise(self._lbm, self.case)
+        return profiles.spanwise(self._engine, self.case)
 
     def zigzag(self) -> Zigzag:
         """The velocity that goes up and down most from cell to cell, as a share of the mean speed: stripes, where it is
         above 0.03. Collective."""
-        return zigzag.measure(self._lbm)
+        return zigzag.measure(self._engine)
 
     def energy(self) -> Energy:
         """Of this step, in units of the lid speed and the length; in SI m^2/s^2 and m^2/s^3. Collective."""
-        return Energy(*energy.measure(self._lbm, self.case))
+        return Energy(*energy.measure(self._engine, self.case))
 
     def loads(self, about: Sequence[float] | None = None) -> dict[str, Load]:
         """What the fluid does to each wall and body, by its name (x-, ..., those of `bodies`; "solid" for set_solid):
@@ -405,18 +355,13 @@ class Simulation:
         body's own `about`, or that corner. A body with an `area` has a `coefficient`, force / (lid_speed^2 area / 2),
         and where a point is given a `moment_coefficient`, moment / (lid_speed^2 area length / 2). Collective.
         """
-        return loads.measure(self._lbm, self.case, about)
+        return loads.measure(self._engine, self.case, about)
 
     @property
     def mass(self) -> float:
         """Sum of the density over all fluid cells; in SI kg."""
         converter = self.case.converter
-        return self._lbm.mass() * (converter.density * converter.length**3 if converter else 1.0)
-
-    @property
-    def solver(self) -> "Lbm":
-        """The compiled solver itself."""
-        return self._lbm
+        return self._engine.mass() * (converter.density * converter.length**3 if converter else 1.0)
 
 
 def _warn(texts: Sequence[str], above: int = 1) -> None:
