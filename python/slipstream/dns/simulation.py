@@ -4,7 +4,7 @@ Collective: on several ranks, every rank makes the same calls.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
+from typing import TYPE_CHECKING, ClassVar, Literal, Unpack
 
 import numpy as np
 

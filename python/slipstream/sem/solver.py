@@ -7,7 +7,6 @@ from slipstream.base import toml_text
 from slipstream.base.core import as_case_error, part
 from slipstream.case.sides import SIDES
 from slipstream.case.solver import Run, Solver, Tiles
-from slipstream.machine.told import Plan
 from slipstream.run.solutions import OF_AN_ITERATION
 from slipstream.sem import checks
 from slipstream.sem.case import SemCase, Unknown

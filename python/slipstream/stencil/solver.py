@@ -4,9 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from slipstream.base import toml_text
-from slipstream.base.core import as_case_error, part
 from slipstream.case.solver import Run, Solver, Tiles
-from slipstream.machine.told import Plan
 from slipstream.run.solutions import OF_AN_ITERATION
 from slipstream.stencil import checks
 from slipstream.stencil.case import StencilCase

@@ -8,7 +8,6 @@ from slipstream.base import toml_text
 from slipstream.base.core import as_case_error, part
 from slipstream.case.sides import SIDES
 from slipstream.case.solver import Run, Solver, Tiles
-from slipstream.machine.told import Plan
 from slipstream.sem.flow import checks
 from slipstream.sem.flow.case import FlowCase
 
